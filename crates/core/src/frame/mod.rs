@@ -1,0 +1,1 @@
+//! Frames: bytes into server-sent events, JSON lines and AWS event-stream messages.

@@ -1,0 +1,1 @@
+//! Reasoning tags inside visible text.

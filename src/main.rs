@@ -1,0 +1,3 @@
+//! `think`: arguments, configuration and wiring; the logic lives in the crates.
+
+fn main() {}
