@@ -2,4 +2,5 @@
 #![doc(test(attr(deny(warnings))))]
 
 pub mod frame;
+pub mod json;
 pub mod tags;

@@ -1,0 +1,25 @@
+//! JSON as byte spans: a strict parser that copies nothing, and a writer.
+//!
+//! The wires must hand on what they do not understand byte for byte, survive what general parsers refuse
+//! (`1e400`, lone surrogates) and say *where* a value stands so that an edit can replace just that span.
+//! Therefore this module keeps spans instead of building a tree of owned values.
+//!
+//! - [`Doc`] is a parsed text: a flat list of nodes over the borrowed input.
+//! - [`Val`] is one value in it; it is `Copy` and cheap to pass around.
+//! - [`Raw`] is an owned, valid JSON text.
+//! - [`Writer`] appends JSON to a string.
+
+mod parse;
+mod raw;
+mod string;
+mod value;
+mod write;
+
+pub use parse::{Doc, JsonError, JsonErrorKind, MAX_DEPTH};
+pub use raw::{Extra, Raw};
+pub use string::{unescape, write_escaped};
+pub use value::{Entries, Items, Kind, Val};
+pub use write::Writer;
+
+#[cfg(test)]
+mod tests;

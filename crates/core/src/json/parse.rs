@@ -1,0 +1,335 @@
+//! The strict parser: RFC 8259 text into a flat list of spans.
+
+use super::value::{Kind, Val};
+use std::fmt;
+
+/// The deepest nesting that is accepted; deeper input is an error, never a stack overflow.
+pub const MAX_DEPTH: usize = 128;
+
+/// One value: where it stands, and where the next value after its subtree begins in the node list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) kind: Kind,
+    /// Strings: whether a backslash occurs. Objects' keys are nodes of their own, before their values.
+    pub(super) escaped: bool,
+    pub(super) start: u32,
+    pub(super) end: u32,
+    pub(super) next: u32,
+}
+
+/// A parsed JSON text over borrowed input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doc<'a> {
+    pub(super) text: &'a str,
+    pub(super) nodes: Vec<Node>,
+}
+
+/// Why a text is not JSON, and at which byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JsonError {
+    /// The byte offset in the input.
+    pub at: usize,
+    /// What was wrong there.
+    pub kind: JsonErrorKind,
+}
+
+/// What is wrong with a text that is not JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonErrorKind {
+    /// A control character, an unknown escape or bad `\u` digits inside a string.
+    BadString,
+    /// The input ended inside a value.
+    Incomplete,
+    /// The bytes are not UTF-8.
+    NotUtf8,
+    /// More than [`MAX_DEPTH`] nested arrays and objects.
+    TooDeep,
+    /// More than 4 GiB of input.
+    TooLong,
+    /// Something follows the value.
+    TrailingData,
+    /// A byte that cannot stand at this place.
+    Unexpected,
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.kind {
+            JsonErrorKind::BadString => "a string with a control character or a bad escape",
+            JsonErrorKind::Incomplete => "the text ends inside a value",
+            JsonErrorKind::NotUtf8 => "bytes that are not UTF-8",
+            JsonErrorKind::TooDeep => "more than 128 nested values",
+            JsonErrorKind::TooLong => "more than 4 GiB",
+            JsonErrorKind::TrailingData => "something after the value",
+            JsonErrorKind::Unexpected => "an unexpected character",
+        };
+        write!(f, "not JSON: {what} at byte {}", self.at)
+    }
+}
+
+impl std::error::Error for JsonError {}
+
+impl<'a> Doc<'a> {
+    /// Parses one JSON value with nothing but white space around it. A leading byte-order mark is skipped.
+    ///
+    /// # Errors
+    /// Says what is wrong and at which byte; no prefix of the value is returned.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, JsonError> {
+        let text = std::str::from_utf8(bytes)
+            .map_err(|e| JsonError { at: e.valid_up_to(), kind: JsonErrorKind::NotUtf8 })?;
+        Self::parse_str(text)
+    }
+
+    /// As [`Doc::parse`], for input that is known to be UTF-8.
+    ///
+    /// # Errors
+    /// As [`Doc::parse`].
+    pub fn parse_str(text: &'a str) -> Result<Self, JsonError> {
+        if u32::try_from(text.len()).is_err() {
+            return Err(JsonError { at: 0, kind: JsonErrorKind::TooLong });
+        }
+        let mut parser = Parser {
+            bytes: text.as_bytes(),
+            at: if text.starts_with('\u{feff}') { 3 } else { 0 },
+            nodes: Vec::with_capacity(text.len() / 12 + 4),
+        };
+        parser.document()?;
+        Ok(Doc { text, nodes: parser.nodes })
+    }
+
+    /// The outermost value.
+    #[must_use]
+    pub fn root(&self) -> Val<'_> {
+        Val::new(self.text, &self.nodes)
+    }
+}
+
+struct Parser<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    nodes: Vec<Node>,
+}
+
+/// What may come next inside the innermost open array or object.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    Value,
+    ValueOrEnd,
+    KeyOrEnd,
+    Key,
+    CommaOrEnd,
+}
+
+impl Parser<'_> {
+    fn document(&mut self) -> Result<(), JsonError> {
+        let mut open: Vec<u32> = Vec::new();
+        let mut expect = Expect::Value;
+        loop {
+            self.space();
+            let Some(&byte) = self.bytes.get(self.at) else {
+                return Err(self.fail(JsonErrorKind::Incomplete));
+            };
+            expect = match (expect, byte) {
+                (Expect::Value | Expect::ValueOrEnd, b'[') => self.open(&mut open, Kind::Array)?,
+                (Expect::Value | Expect::ValueOrEnd, b'{') => self.open(&mut open, Kind::Object)?,
+                (Expect::ValueOrEnd | Expect::CommaOrEnd, b']') => {
+                    self.close(&mut open, Kind::Array)?
+                }
+                (Expect::KeyOrEnd | Expect::CommaOrEnd, b'}') => {
+                    self.close(&mut open, Kind::Object)?
+                }
+                (Expect::CommaOrEnd, b',') => {
+                    self.at += 1;
+                    match self.innermost(&open) {
+                        Some(Kind::Object) => Expect::Key,
+                        _ => Expect::Value,
+                    }
+                }
+                (Expect::KeyOrEnd | Expect::Key, b'"') => {
+                    self.string()?;
+                    self.space();
+                    if self.bytes.get(self.at) != Some(&b':') {
+                        return Err(self.unexpected());
+                    }
+                    self.at += 1;
+                    Expect::Value
+                }
+                (Expect::Value | Expect::ValueOrEnd, _) => {
+                    self.scalar(byte)?;
+                    Expect::CommaOrEnd
+                }
+                _ => return Err(self.unexpected()),
+            };
+            if open.is_empty() && expect == Expect::CommaOrEnd {
+                break;
+            }
+        }
+        self.space();
+        if self.at < self.bytes.len() {
+            return Err(self.fail(JsonErrorKind::TrailingData));
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, open: &mut Vec<u32>, kind: Kind) -> Result<Expect, JsonError> {
+        if open.len() >= MAX_DEPTH {
+            return Err(self.fail(JsonErrorKind::TooDeep));
+        }
+        open.push(offset(self.nodes.len()));
+        self.push(kind, self.at, self.at, false);
+        self.at += 1;
+        Ok(if kind == Kind::Array { Expect::ValueOrEnd } else { Expect::KeyOrEnd })
+    }
+
+    fn close(&mut self, open: &mut Vec<u32>, kind: Kind) -> Result<Expect, JsonError> {
+        if self.innermost(open) != Some(kind) {
+            return Err(self.unexpected());
+        }
+        self.at += 1;
+        let next = offset(self.nodes.len());
+        if let Some(node) = open.pop().and_then(|index| self.nodes.get_mut(index as usize)) {
+            node.end = offset(self.at);
+            node.next = next;
+        }
+        Ok(Expect::CommaOrEnd)
+    }
+
+    fn innermost(&self, open: &[u32]) -> Option<Kind> {
+        self.nodes.get(*open.last()? as usize).map(|node| node.kind)
+    }
+
+    fn scalar(&mut self, byte: u8) -> Result<(), JsonError> {
+        match byte {
+            b'"' => self.string(),
+            b't' => self.literal(b"true", Kind::Bool),
+            b'f' => self.literal(b"false", Kind::Bool),
+            b'n' => self.literal(b"null", Kind::Null),
+            b'-' | b'0'..=b'9' => self.number(),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn literal(&mut self, word: &[u8], kind: Kind) -> Result<(), JsonError> {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        if !rest.starts_with(word) {
+            return Err(if word.starts_with(rest) {
+                JsonError { at: self.bytes.len(), kind: JsonErrorKind::Incomplete }
+            } else {
+                self.unexpected()
+            });
+        }
+        let start = self.at;
+        self.at += word.len();
+        self.push(kind, start, self.at, false);
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<(), JsonError> {
+        let start = self.at;
+        if self.bytes.get(self.at) == Some(&b'-') {
+            self.at += 1;
+        }
+        if self.bytes.get(self.at) == Some(&b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.bytes.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.bytes.get(self.at), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.bytes.get(self.at), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        self.push(Kind::Number, start, self.at, false);
+        Ok(())
+    }
+
+    /// One digit at least.
+    fn digits(&mut self) -> Result<(), JsonError> {
+        let start = self.at;
+        while matches!(self.bytes.get(self.at), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        if self.at > start {
+            return Ok(());
+        }
+        Err(if self.at >= self.bytes.len() {
+            self.fail(JsonErrorKind::Incomplete)
+        } else {
+            self.unexpected()
+        })
+    }
+
+    fn string(&mut self) -> Result<(), JsonError> {
+        let start = self.at;
+        self.at += 1;
+        let mut escaped = false;
+        loop {
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            let Some(found) = rest.iter().position(|&b| b == b'"' || b == b'\\' || b < 0x20) else {
+                return Err(JsonError { at: self.bytes.len(), kind: JsonErrorKind::Incomplete });
+            };
+            self.at += found;
+            match rest.get(found) {
+                Some(b'"') => break,
+                Some(b'\\') => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                _ => return Err(self.fail(JsonErrorKind::BadString)),
+            }
+        }
+        self.at += 1;
+        self.push(Kind::String, start, self.at, escaped);
+        Ok(())
+    }
+
+    /// Steps over one escape. A lone surrogate is grammatical JSON and passes; reading it gives U+FFFD.
+    fn escape(&mut self) -> Result<(), JsonError> {
+        match self.bytes.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
+            Some(b'u') => {
+                for i in 2..6 {
+                    match self.bytes.get(self.at + i) {
+                        Some(b) if b.is_ascii_hexdigit() => {}
+                        Some(_) => return Err(self.fail(JsonErrorKind::BadString)),
+                        None => return Err(self.fail(JsonErrorKind::Incomplete)),
+                    }
+                }
+                self.at += 6;
+            }
+            Some(_) => return Err(self.fail(JsonErrorKind::BadString)),
+            None => return Err(self.fail(JsonErrorKind::Incomplete)),
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, kind: Kind, start: usize, end: usize, escaped: bool) {
+        let next = offset(self.nodes.len() + 1);
+        self.nodes.push(Node { kind, escaped, start: offset(start), end: offset(end), next });
+    }
+
+    fn space(&mut self) {
+        while matches!(self.bytes.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn unexpected(&self) -> JsonError {
+        self.fail(JsonErrorKind::Unexpected)
+    }
+
+    fn fail(&self, kind: JsonErrorKind) -> JsonError {
+        JsonError { at: self.at, kind }
+    }
+}
+
+/// Inputs are at most `u32::MAX` bytes long (checked once), so offsets always fit.
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,125 @@
+//! Owned JSON text, and the fields of a wire that nobody here understands.
+
+use super::parse::{Doc, JsonError};
+use super::value::Val;
+use std::fmt;
+
+/// An owned, valid JSON value, kept exactly as it was written.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Raw(Box<str>);
+
+impl Raw {
+    /// Takes a text that must be one JSON value; the white space around it goes.
+    ///
+    /// # Errors
+    /// When the text is not JSON.
+    pub fn parse(text: &str) -> Result<Self, JsonError> {
+        let doc = Doc::parse_str(text)?;
+        Ok(Self::from(doc.root()))
+    }
+
+    /// The JSON `null`.
+    #[must_use]
+    pub fn null() -> Self {
+        Raw("null".into())
+    }
+
+    /// The JSON string with this text.
+    #[must_use]
+    pub fn string(text: &str) -> Self {
+        let mut out = String::with_capacity(text.len() + 2);
+        super::write_escaped(text, &mut out);
+        Raw(out.into())
+    }
+
+    /// What `build` writes; it must write one value.
+    #[must_use]
+    pub fn build(build: impl FnOnce(&mut super::Writer)) -> Self {
+        let mut writer = super::Writer::new();
+        build(&mut writer);
+        Raw(writer.finish().into())
+    }
+
+    /// The text as it was written.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Looks inside.
+    #[must_use]
+    pub fn doc(&self) -> Doc<'_> {
+        // Valid by construction; the empty document stands in for the impossible case.
+        Doc::parse_str(&self.0).unwrap_or(Doc { text: "null", nodes: Vec::new() })
+    }
+}
+
+impl From<Val<'_>> for Raw {
+    fn from(value: Val<'_>) -> Self {
+        Raw(value.raw().into())
+    }
+}
+
+impl fmt::Debug for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Display for Raw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Fields that came with something and that the neutral form has no name for.
+/// They go back out on the wire they came from, and nowhere else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extra {
+    /// The wire whose fields these are; `None` while there are none.
+    pub wire: Option<&'static str>,
+    /// The fields in their order.
+    pub fields: Vec<(String, Raw)>,
+}
+
+impl Extra {
+    /// Collects the members of `object` whose names are not in `known`.
+    #[must_use]
+    pub fn collect(wire: &'static str, object: Val<'_>, known: &[&str]) -> Self {
+        let fields: Vec<_> = object
+            .entries()
+            .filter(|(key, _)| !known.contains(&key.as_ref()))
+            .map(|(key, value)| (key.into_owned(), Raw::from(value)))
+            .collect();
+        Extra { wire: (!fields.is_empty()).then_some(wire), fields }
+    }
+
+    /// Whether there is nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// Adds a field of `wire`, replacing one of the same name; fields of another wire are given up first.
+    pub fn insert(&mut self, wire: &'static str, key: &str, value: Raw) {
+        if self.wire != Some(wire) {
+            *self = Extra { wire: Some(wire), fields: Vec::new() };
+        }
+        match self.fields.iter_mut().find(|(name, _)| name == key) {
+            Some((_, old)) => *old = value,
+            None => self.fields.push((key.to_owned(), value)),
+        }
+    }
+
+    /// The field `key`, if these are fields of `wire`.
+    #[must_use]
+    pub fn get(&self, wire: &str, key: &str) -> Option<&Raw> {
+        self.of(wire).iter().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    /// The fields, if they are fields of `wire`.
+    #[must_use]
+    pub fn of(&self, wire: &str) -> &[(String, Raw)] {
+        if self.wire == Some(wire) { &self.fields } else { &[] }
+    }
+}
