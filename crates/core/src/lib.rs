@@ -1,6 +1,14 @@
 //! Reads reasoning from every provider's wire, keeps it exactly, and rebuilds the next request.
 #![doc(test(attr(deny(warnings))))]
 
+pub mod answer;
+pub mod content;
+pub mod event;
 pub mod frame;
 pub mod json;
+pub mod problem;
+pub mod request;
+pub mod settings;
 pub mod tags;
+pub mod usage;
+pub mod wire;

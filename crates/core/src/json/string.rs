@@ -73,8 +73,9 @@ pub fn write_escaped(text: &str, out: &mut String) {
             Some('\r') => out.push_str("\\r"),
             Some('\t') => out.push_str("\\t"),
             Some(control) => {
-                const HEX: [char; 16] =
-                    ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+                const HEX: [char; 16] = [
+                    '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f',
+                ];
                 let code = control as usize;
                 out.push_str("\\u00");
                 out.extend([code >> 4, code & 15].iter().filter_map(|&digit| HEX.get(digit)));

@@ -10,7 +10,7 @@ fn reads_members_items_and_spans() {
     assert_eq!(first.items().count(), 3);
     assert_eq!(first.items().nth(1).unwrap().text("b").unwrap(), "x\ny");
     assert_eq!(first.raw(), r#"[1,{"b":"x\ny"},null]"#);
-    assert_eq!(&text[first.span()], first.raw());
+    assert_eq!(text.get(first.span()), Some(first.raw()));
     assert_eq!(root.bool("a2"), Some(true));
     assert_eq!(root.text("s").unwrap(), "😀\u{fffd}z");
 }
@@ -24,8 +24,31 @@ fn keeps_numbers_that_no_float_holds() {
 #[test]
 fn refuses_what_is_not_json() {
     for bad in [
-        "", " ", "{", "[1,]", "{\"a\":1,}", "01", "1.", "+1", "nul", "\"\t\"", "\"\\x\"", "\"\\u12g4\"",
-        "[1 2]", "{1:2}", "NaN", "[", "]", "{]", "[}", "1 2", "'a'", "{\"a\" 1}", "-", "1e", "\"",
+        "",
+        " ",
+        "{",
+        "[1,]",
+        "{\"a\":1,}",
+        "01",
+        "1.",
+        "+1",
+        "nul",
+        "\"\t\"",
+        "\"\\x\"",
+        "\"\\u12g4\"",
+        "[1 2]",
+        "{1:2}",
+        "NaN",
+        "[",
+        "]",
+        "{]",
+        "[}",
+        "1 2",
+        "'a'",
+        "{\"a\" 1}",
+        "-",
+        "1e",
+        "\"",
     ] {
         assert!(Doc::parse(bad.as_bytes()).is_err(), "{bad:?}");
     }

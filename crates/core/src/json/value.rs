@@ -105,7 +105,7 @@ impl<'d> Val<'d> {
         self.raw().parse().ok().or_else(|| {
             let float: f64 = self.raw().parse().ok()?;
             // 2^53: beyond it a float is no exact count any more.
-            let exact = float >= 0.0 && float <= 9_007_199_254_740_992.0 && float.fract() == 0.0;
+            let exact = (0.0..=9_007_199_254_740_992.0).contains(&float) && float.fract() == 0.0;
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
             exact.then_some(float as u64)
         })

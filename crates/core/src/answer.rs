@@ -1,0 +1,76 @@
+//! What one response of a provider says.
+
+use crate::content::{Block, Content, Origin, Speaker};
+use crate::problem::{Problem, ProblemCode};
+use crate::usage::Usage;
+
+/// One response, read whole or folded from a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// What was said, in wire order.
+    pub blocks: Vec<Block>,
+    /// Token counts, where the provider gave any.
+    pub usage: Option<Usage>,
+    /// The provider's word for why the answer ended.
+    pub finish_reason: Option<String>,
+    /// The model that the provider says answered.
+    pub model: Option<String>,
+    /// The response's own id.
+    pub response_id: Option<String>,
+    /// The stop sequence that ended the answer.
+    pub stop_sequence: Option<String>,
+    /// The text of a refusal that stands beside the content.
+    pub refusal: Option<String>,
+    /// Text that goes before tool calls on the Cohere wire.
+    pub tool_plan: Option<String>,
+    /// An opaque payload on the message as a whole.
+    pub message_signature: Option<String>,
+    /// The further choices where more than one was asked for; this answer is the first.
+    pub choices: Vec<Answer>,
+    /// Findings on the way.
+    pub problems: Vec<Problem>,
+}
+
+impl Answer {
+    /// The text blocks joined with nothing.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.blocks
+            .iter()
+            .filter_map(|block| match block {
+                Block::Text(text) => Some(text.text.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Whether the answer ended as it should, with nothing missing and no error.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        !self.problems.iter().any(|problem| {
+            matches!(
+                problem.code,
+                ProblemCode::UpstreamError | ProblemCode::Truncated | ProblemCode::CapReached
+            )
+        })
+    }
+
+    /// The provider's error, if it answered with one.
+    #[must_use]
+    pub fn upstream_error(&self) -> Option<&Problem> {
+        self.problems.iter().find(|problem| problem.code == ProblemCode::UpstreamError)
+    }
+
+    /// The message that goes into the conversation.
+    #[must_use]
+    pub fn into_content(self, origin: Option<Origin>) -> Content {
+        let partial = !self.is_complete();
+        Content {
+            origin,
+            partial,
+            finish_reason: self.finish_reason,
+            usage: self.usage,
+            ..Content::new(Speaker::Ai, self.blocks)
+        }
+    }
+}

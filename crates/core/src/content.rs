@@ -1,0 +1,313 @@
+//! The neutral form: contents (messages) made of ordered blocks.
+//!
+//! The order of blocks is sacred; absent, `null`, `""` and `" "` are four different things; opaque payloads
+//! are kept by kind and never mixed up; what is not understood is kept raw.
+
+use crate::json::{Extra, Raw};
+use crate::usage::Usage;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Speaker {
+    /// The model.
+    Ai,
+    /// The person, or the program that asks.
+    Human,
+    /// Instructions that stand above the conversation.
+    System,
+    /// Results of tools.
+    Tool,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// Who speaks.
+    pub speaker: Speaker,
+    /// What is said, in order.
+    pub blocks: Vec<Block>,
+    /// Where an answer came from.
+    pub origin: Option<Origin>,
+    /// The answer was cut off or stopped.
+    pub partial: bool,
+    /// The provider's word for why the answer ended.
+    pub finish_reason: Option<String>,
+    /// Token counts of the answer.
+    pub usage: Option<Usage>,
+    /// Fields of the message that have no name here.
+    pub extra: Extra,
+}
+
+impl Content {
+    /// A message with these blocks and nothing else.
+    #[must_use]
+    pub fn new(speaker: Speaker, blocks: Vec<Block>) -> Self {
+        Content {
+            speaker,
+            blocks,
+            origin: None,
+            partial: false,
+            finish_reason: None,
+            usage: None,
+            extra: Extra::default(),
+        }
+    }
+
+    /// A message of plain text.
+    #[must_use]
+    pub fn text(speaker: Speaker, text: impl Into<String>) -> Self {
+        Content::new(speaker, vec![Block::Text(Text::new(text))])
+    }
+
+    /// The text blocks joined with nothing.
+    #[must_use]
+    pub fn visible_text(&self) -> String {
+        self.blocks
+            .iter()
+            .filter_map(|block| match block {
+                Block::Text(text) => Some(text.text.as_str()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The tool calls in order.
+    pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// The thoughts in order, those without text included.
+    pub fn thoughts(&self) -> impl Iterator<Item = &Thinking> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::Thinking(thinking) => Some(thinking),
+            _ => None,
+        })
+    }
+}
+
+/// Where an answer came from. A thought may only go back to where it can be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// The provider's id.
+    pub provider: String,
+    /// The normalised base URL.
+    pub endpoint: String,
+    /// The model's own name.
+    pub model: String,
+    /// The account boundary, where opaque payloads are bound to one.
+    pub account: Option<String>,
+}
+
+/// One piece of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// An image, a sound or a file.
+    Media(Media),
+    /// Anything with no form of its own here: citations, refusals, server-side tools, compaction items, ...
+    Other(Other),
+    /// Visible text.
+    Text(Text),
+    /// Reasoning.
+    Thinking(Thinking),
+    /// The model asks for a tool.
+    ToolCall(ToolCall),
+    /// What a tool gave.
+    ToolResponse(ToolResponse),
+}
+
+impl Block {
+    /// A block of visible text.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Block::Text(Text::new(text))
+    }
+}
+
+/// Visible text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Text {
+    /// The text.
+    pub text: String,
+    /// An opaque payload on the text (Gemini's `thoughtSignature` on a text part).
+    pub signature: Option<String>,
+    /// Fields of the block that have no name here: an item's id and phase, a cache marker, citations, ...
+    pub extra: Extra,
+}
+
+impl Text {
+    /// Text with nothing on it.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Text { text: text.into(), signature: None, extra: Extra::default() }
+    }
+}
+
+/// Reasoning: readable text, opaque payloads, or both. A block with no text but a payload or an id is real.
+///
+/// This is the `ThinkingBlock` of the public schema.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thinking {
+    /// The readable text; may be empty.
+    pub thought: String,
+    /// The wire's own key that the thought came in: `reasoning_content`, `thinking`, `think_tags`, ...
+    pub source_field: String,
+    /// The user asked not to see it.
+    pub is_hidden: bool,
+    /// An opaque proof that belongs to this block (`signature`, or `thoughtSignature` on a thought part).
+    pub signature: Option<String>,
+    /// Reasoning that the provider keeps unreadable (`redacted_thinking.data`, `redactedContent`).
+    pub redacted_data: Option<String>,
+    /// Reasoning that the provider encrypted (`encrypted_content`, `reasoning.encrypted.data`).
+    pub encrypted_content: Option<String>,
+    /// The item's own id.
+    pub id: Option<String>,
+    /// Summary parts of a Responses item; authoritative over `thought`, as is `content`.
+    pub summary: Option<Vec<String>>,
+    /// Content parts of a Responses item.
+    pub content: Option<Vec<String>>,
+    /// The `format` of a `reasoning_details` entry.
+    pub format: Option<String>,
+    /// The `type` of a `reasoning_details` entry.
+    pub detail_type: Option<String>,
+    /// The `index` of a `reasoning_details` entry.
+    pub index: Option<u64>,
+    /// The block ended before it was complete; it must not be replayed where it is signed.
+    pub partial: bool,
+    /// How long the thought took, in milliseconds, as its reader saw it.
+    pub duration_ms: Option<u64>,
+    /// Fields of the block that have no name here.
+    pub extra: Extra,
+}
+
+/// The name that the founding documents give to [`Thinking`].
+pub type ThinkingBlock = Thinking;
+
+impl Thinking {
+    /// A thought that came as text in `source_field`.
+    #[must_use]
+    pub fn new(thought: impl Into<String>, source_field: impl Into<String>) -> Self {
+        Thinking { thought: thought.into(), source_field: source_field.into(), ..Self::default() }
+    }
+
+    /// Whether some payload makes the block real even without text.
+    #[must_use]
+    pub fn has_payload(&self) -> bool {
+        self.signature.is_some()
+            || self.redacted_data.is_some()
+            || self.encrypted_content.is_some()
+            || self.id.is_some()
+    }
+
+    /// Neither text nor a payload: no block at all.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.thought.is_empty() && !self.has_payload()
+    }
+
+    /// Only an opaque payload came; the provider withheld the text.
+    #[must_use]
+    pub fn is_withheld(&self) -> bool {
+        self.thought.is_empty() && self.has_payload()
+    }
+}
+
+/// The model asks for a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The provider's id; some give none.
+    pub id: Option<String>,
+    /// The tool's name.
+    pub name: String,
+    /// The arguments.
+    pub parameters: Parameters,
+    /// An opaque payload on the call (Gemini's `thoughtSignature`).
+    pub signature: Option<String>,
+    /// Fields of the call that have no name here: an item's own id, a namespace, ...
+    pub extra: Extra,
+}
+
+/// The arguments of a tool call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parameters {
+    /// Free text, for tools that take any text instead of JSON.
+    Free(String),
+    /// What came is not JSON; it is kept as it came.
+    Invalid(String),
+    /// A JSON value, exactly as it was written; absent arguments are `{}`.
+    Json(Raw),
+}
+
+impl Parameters {
+    /// Arguments from the text that a wire carries them in. Nothing, or only white space, is `{}`.
+    #[must_use]
+    pub fn from_text(text: &str) -> Self {
+        if text.trim().is_empty() {
+            return Self::default();
+        }
+        Raw::parse(text).map_or_else(|_| Parameters::Invalid(text.to_owned()), Parameters::Json)
+    }
+
+    /// The arguments as text, as wires carry them.
+    #[must_use]
+    pub fn as_text(&self) -> &str {
+        match self {
+            Parameters::Json(raw) => raw.as_str(),
+            Parameters::Free(text) | Parameters::Invalid(text) => text,
+        }
+    }
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Parameters::Json(Raw::build(|w| w.object(|_| {})))
+    }
+}
+
+/// What a tool gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResponse {
+    /// The id of the call it answers.
+    pub call_id: Option<String>,
+    /// The tool's name, where the wire says it.
+    pub name: Option<String>,
+    /// The result: a JSON string, or whatever structure the wire carries.
+    pub result: Raw,
+    /// The tool failed.
+    pub is_error: bool,
+    /// Fields that have no name here.
+    pub extra: Extra,
+}
+
+/// An image, a sound or a file, inline or by address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Media {
+    /// The MIME type; empty when the wire does not say.
+    pub media_type: String,
+    /// Where the bytes are.
+    pub source: MediaSource,
+    /// Fields that have no name here.
+    pub extra: Extra,
+}
+
+/// Where the bytes of a media block are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MediaSource {
+    /// Inline, base64 as it was written.
+    Data(String),
+    /// At an address.
+    Url(String),
+}
+
+/// A block that has no form of its own here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// The wire it came on.
+    pub wire: &'static str,
+    /// The wire's own name for it.
+    pub kind: String,
+    /// The block as it stood on the wire.
+    pub raw: Raw,
+}

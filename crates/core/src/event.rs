@@ -1,0 +1,305 @@
+//! What decoders say while a response comes in, and how that folds into an [`Answer`].
+
+use crate::answer::Answer;
+use crate::content::{Block, Parameters, Text, Thinking, ToolCall};
+use crate::json::Extra;
+use crate::problem::Problem;
+use crate::usage::Usage;
+
+/// One thing that a decoder learned. Text borrows from the input.
+///
+/// `block` is the index of the block in the finished answer. A block's events come in order and blocks may
+/// interleave. A block is announced only once it is known to be one: an empty thought without a payload is none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event<'a> {
+    /// A thought begins.
+    ThinkingStart {
+        /// Its index.
+        block: usize,
+        /// The wire's own key that it comes in.
+        source_field: &'a str,
+    },
+    /// More text of a thought.
+    ThinkingDelta {
+        /// Its index.
+        block: usize,
+        /// The new text.
+        delta: &'a str,
+    },
+    /// A thought is complete.
+    ThinkingEnd {
+        /// Its index.
+        block: usize,
+        /// Everything but its text, which came in deltas; `thought` in it is empty and means nothing.
+        thinking: &'a Thinking,
+        /// The text that stands instead of the deltas, where the wire's last word differs from them.
+        thought: Option<&'a str>,
+    },
+    /// Visible text begins.
+    TextStart {
+        /// Its index.
+        block: usize,
+    },
+    /// More visible text.
+    TextDelta {
+        /// Its index.
+        block: usize,
+        /// The new text.
+        delta: &'a str,
+    },
+    /// A block of visible text is complete.
+    TextEnd {
+        /// Its index.
+        block: usize,
+        /// Everything but the text, which came in deltas; `text` in it is empty and means nothing.
+        text: &'a Text,
+        /// The text that stands instead of the deltas, where the wire's last word differs from them.
+        whole: Option<&'a str>,
+    },
+    /// A tool call begins.
+    ToolCallStart {
+        /// Its index.
+        block: usize,
+        /// The provider's id for it.
+        id: Option<&'a str>,
+        /// The tool's name.
+        name: &'a str,
+    },
+    /// More of the arguments' text.
+    ToolCallDelta {
+        /// Its index.
+        block: usize,
+        /// The new text.
+        delta: &'a str,
+    },
+    /// A tool call is complete.
+    ToolCallEnd {
+        /// Its index.
+        block: usize,
+        /// The call, whole.
+        call: &'a ToolCall,
+    },
+    /// A block that comes in one piece.
+    Whole {
+        /// Its index.
+        block: usize,
+        /// The block.
+        value: &'a Block,
+    },
+    /// Token counts; the last ones count.
+    Usage(&'a Usage),
+    /// The answer ended as it should.
+    Finish {
+        /// The provider's word for why.
+        finish_reason: Option<&'a str>,
+        /// The model that answered.
+        model: Option<&'a str>,
+    },
+    /// Something about the response as a whole.
+    Fact(Fact<'a>),
+    /// A finding.
+    Problem(&'a Problem),
+    /// Something about a further choice, whose blocks count from 0 again.
+    Choice {
+        /// 1 for the second choice.
+        index: usize,
+        /// What happened there.
+        event: &'a Event<'a>,
+    },
+}
+
+/// Something about the response as a whole.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Fact<'a> {
+    /// An opaque payload on the message.
+    MessageSignature(&'a str),
+    /// The model that answers; said as soon as it is known.
+    Model(&'a str),
+    /// More text of a refusal that stands beside the content.
+    Refusal(&'a str),
+    /// The response's own id.
+    ResponseId(&'a str),
+    /// The stop sequence that ended the answer.
+    StopSequence(&'a str),
+    /// More text that goes before tool calls.
+    ToolPlan(&'a str),
+}
+
+/// Takes events.
+pub trait Sink {
+    /// Takes one event; what it borrows is gone afterwards.
+    fn event(&mut self, event: Event<'_>);
+}
+
+impl<F: FnMut(Event<'_>)> Sink for F {
+    fn event(&mut self, event: Event<'_>) {
+        self(event);
+    }
+}
+
+/// Passes each event to two sinks.
+pub struct Tee<'a>(pub &'a mut dyn Sink, pub &'a mut dyn Sink);
+
+impl Sink for Tee<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        self.0.event(event);
+        self.1.event(event);
+    }
+}
+
+/// Folds events into an answer; appends only, so a stream costs what its text costs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fold {
+    answer: Answer,
+    /// The thoughts that have begun and not ended.
+    open: Vec<usize>,
+    choices: Vec<Fold>,
+}
+
+/// More choices than this are a hostile upstream's; they share the last slot.
+const MAX_CHOICES: usize = 128;
+
+impl Fold {
+    /// An empty fold.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What was folded so far; the further choices are not in it yet.
+    #[must_use]
+    pub fn so_far(&self) -> &Answer {
+        &self.answer
+    }
+
+    /// The answer. Thoughts that had no end are marked partial.
+    #[must_use]
+    pub fn finish(mut self) -> Answer {
+        for block in self.open {
+            if let Some(Block::Thinking(thinking)) = self.answer.blocks.get_mut(block) {
+                thinking.partial = true;
+            }
+        }
+        self.answer.choices = self.choices.into_iter().map(Fold::finish).collect();
+        self.answer
+    }
+
+    fn put(&mut self, at: usize, block: Block) {
+        // Decoders number blocks without holes; if one ever did not, the block is still kept.
+        match self.answer.blocks.get_mut(at) {
+            Some(slot) => *slot = block,
+            None => self.answer.blocks.push(block),
+        }
+    }
+
+    fn choice(&mut self, index: usize, event: &Event<'_>) {
+        let Some(slot) = index.checked_sub(1) else { return self.event(*event) };
+        let slot = slot.min(MAX_CHOICES - 1);
+        while self.choices.len() <= slot {
+            self.choices.push(Fold::default());
+        }
+        if let Some(fold) = self.choices.get_mut(slot) {
+            fold.event(*event);
+        }
+    }
+
+    fn fact(&mut self, fact: Fact<'_>) {
+        let answer = &mut self.answer;
+        match fact {
+            Fact::MessageSignature(text) => answer.message_signature = Some(text.to_owned()),
+            Fact::Model(text) => answer.model = Some(text.to_owned()),
+            Fact::Refusal(text) => answer.refusal.get_or_insert_default().push_str(text),
+            Fact::ResponseId(text) => answer.response_id = Some(text.to_owned()),
+            Fact::StopSequence(text) => answer.stop_sequence = Some(text.to_owned()),
+            Fact::ToolPlan(text) => answer.tool_plan.get_or_insert_default().push_str(text),
+        }
+    }
+
+    fn end_thinking(&mut self, block: usize, end: &Thinking, thought: Option<&str>) {
+        self.open.retain(|open| *open != block);
+        if let Some(Block::Thinking(thinking)) = self.answer.blocks.get_mut(block) {
+            let text = match thought {
+                Some(text) => text.to_owned(),
+                None => std::mem::take(&mut thinking.thought),
+            };
+            let field = std::mem::take(&mut thinking.source_field);
+            *thinking = Thinking { thought: text, ..end.clone() };
+            if thinking.source_field.is_empty() {
+                thinking.source_field = field;
+            }
+        }
+    }
+
+    fn end_text(&mut self, block: usize, end: &Text, whole: Option<&str>) {
+        if let Some(Block::Text(text)) = self.answer.blocks.get_mut(block) {
+            let said = match whole {
+                Some(whole) => whole.to_owned(),
+                None => std::mem::take(&mut text.text),
+            };
+            *text = Text { text: said, ..end.clone() };
+        }
+    }
+
+    fn call_delta(&mut self, block: usize, delta: &str) {
+        if let Some(Block::ToolCall(call)) = self.answer.blocks.get_mut(block)
+            && let Parameters::Invalid(text) = &mut call.parameters
+        {
+            text.push_str(delta);
+        }
+    }
+}
+
+/// A call whose arguments are still coming in; until its end they count as cut off.
+fn open_call(id: Option<&str>, name: &str) -> ToolCall {
+    ToolCall {
+        id: id.map(str::to_owned),
+        name: name.to_owned(),
+        parameters: Parameters::Invalid(String::new()),
+        signature: None,
+        extra: Extra::default(),
+    }
+}
+
+impl Sink for Fold {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::ThinkingStart { block, source_field } => {
+                self.open.push(block);
+                self.put(block, Block::Thinking(Thinking::new("", source_field)));
+            }
+            Event::ThinkingDelta { block, delta } => {
+                if let Some(Block::Thinking(thinking)) = self.answer.blocks.get_mut(block) {
+                    thinking.thought.push_str(delta);
+                }
+            }
+            Event::ThinkingEnd { block, thinking, thought } => {
+                self.end_thinking(block, thinking, thought);
+            }
+            Event::TextStart { block } => self.put(block, Block::text("")),
+            Event::TextDelta { block, delta } => {
+                if let Some(Block::Text(text)) = self.answer.blocks.get_mut(block) {
+                    text.text.push_str(delta);
+                }
+            }
+            Event::TextEnd { block, text, whole } => self.end_text(block, text, whole),
+            Event::ToolCallStart { block, id, name } => {
+                self.put(block, Block::ToolCall(open_call(id, name)));
+            }
+            Event::ToolCallDelta { block, delta } => self.call_delta(block, delta),
+            Event::ToolCallEnd { block, call } => self.put(block, Block::ToolCall(call.clone())),
+            Event::Whole { block, value } => self.put(block, value.clone()),
+            Event::Usage(usage) => self.answer.usage = Some(usage.clone()),
+            Event::Finish { finish_reason, model } => {
+                self.answer.finish_reason = finish_reason.map(str::to_owned);
+                if let Some(model) = model {
+                    self.answer.model = Some(model.to_owned());
+                }
+            }
+            Event::Fact(fact) => self.fact(fact),
+            Event::Problem(problem) => self.answer.problems.push(problem.clone()),
+            Event::Choice { index, event } => self.choice(index, event),
+        }
+    }
+}

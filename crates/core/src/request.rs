@@ -1,0 +1,118 @@
+//! The neutral request.
+
+use crate::content::Content;
+use crate::json::{Extra, Raw};
+use crate::settings::Effort;
+
+/// What is asked of a model, whatever the wire. Contents come as they are to be sent: policies and contracts
+/// have been applied before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The model's name as the upstream knows it.
+    pub model: String,
+    /// The messages; system messages stand among them where they were said.
+    pub contents: Vec<Content>,
+    /// The tools on offer.
+    pub tools: Vec<Tool>,
+    /// Which tool must or may be called.
+    pub tool_choice: Option<ToolChoice>,
+    /// Whether several calls may come at once.
+    pub parallel_tool_calls: Option<bool>,
+    /// Whether the answer should be streamed.
+    pub stream: bool,
+    /// The cap on generated tokens, reasoning included.
+    pub max_tokens: Option<u64>,
+    /// Sampling temperature, as it was written.
+    pub temperature: Option<Raw>,
+    /// Nucleus sampling, as it was written.
+    pub top_p: Option<Raw>,
+    /// Texts that end the answer.
+    pub stop: Vec<String>,
+    /// The form that the answer must have.
+    pub format: Option<AnswerFormat>,
+    /// What the caller said about reasoning.
+    pub reasoning: ReasoningAsk,
+    /// Fields of the request that have no name here.
+    pub extra: Extra,
+}
+
+/// A tool on offer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tool {
+    /// A function with JSON arguments.
+    Function {
+        /// Its name.
+        name: String,
+        /// What it does.
+        description: Option<String>,
+        /// The JSON schema of its arguments.
+        parameters: Option<Raw>,
+        /// Fields that have no name here.
+        extra: Extra,
+    },
+    /// Anything else: the provider's own tools, custom tools. Kept raw.
+    Other {
+        /// The wire it is written for.
+        wire: &'static str,
+        /// The tool as it stood on the wire.
+        raw: Raw,
+    },
+}
+
+/// Which tool must or may be called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolChoice {
+    /// The model decides.
+    Auto,
+    /// None may be called.
+    None,
+    /// Some tool must be called.
+    Required,
+    /// This tool must be called.
+    Tool(String),
+    /// A form that only one wire knows.
+    Other {
+        /// The wire.
+        wire: &'static str,
+        /// The value as it stood.
+        raw: Raw,
+    },
+}
+
+/// The form that the answer must have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnswerFormat {
+    /// Any JSON object.
+    Json,
+    /// JSON of this schema.
+    Schema {
+        /// The schema's name, where the wire wants one.
+        name: Option<String>,
+        /// The JSON schema.
+        schema: Raw,
+        /// Whether the schema binds strictly.
+        strict: Option<bool>,
+    },
+    /// A form that only one wire knows.
+    Other {
+        /// The wire.
+        wire: &'static str,
+        /// The value as it stood.
+        raw: Raw,
+    },
+}
+
+/// What a caller said about reasoning, in neutral words. Everything is absent unless it was said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReasoningAsk {
+    /// Thinking on or off.
+    pub enabled: Option<bool>,
+    /// How much effort.
+    pub effort: Option<Effort>,
+    /// How many tokens the thought may take.
+    pub max_tokens: Option<u64>,
+    /// Whether readable thoughts are wanted (`include_thoughts`, `display`, `summary`).
+    pub show: Option<bool>,
+    /// The wire's own fields as they stood, so that the same wire gets them back unchanged.
+    pub fields: Extra,
+}

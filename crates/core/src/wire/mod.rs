@@ -1,0 +1,199 @@
+//! The nine wires: protocol formats, each in a folder of its own behind one trait.
+//!
+//! Same wire on both sides: bytes pass through and only edited spans change. Different wires: through the
+//! neutral form, never pairwise. A wire knows no other wire and no provider; what a provider does differently
+//! comes as data, in a [`Dialect`].
+
+use crate::answer::Answer;
+use crate::event::{Event, Sink};
+use crate::json::Val;
+use crate::request::Request;
+use std::any::Any;
+use std::borrow::Cow;
+use std::fmt;
+
+/// How a response stream is cut into messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// The AWS binary event stream.
+    EventStream,
+    /// One JSON value a line.
+    Ndjson,
+    /// Server-sent events.
+    Sse,
+}
+
+/// How one provider deviates within a wire. The default reads every known spelling and writes the wire's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dialect {
+    /// The field of assistant messages that thoughts go back in, on wires that leave it open.
+    /// `None`: the wire's own place.
+    pub field: Option<Cow<'static, str>>,
+    /// The value of that field for a thought that is known to be empty.
+    pub empty: Option<Cow<'static, str>>,
+    /// Message and request fields that the provider refuses; they are not written.
+    pub refuses: Cow<'static, [&'static str]>,
+    /// The name of the cap on generated tokens, where it deviates (`max_completion_tokens`).
+    pub max_tokens_field: Option<&'static str>,
+    /// Streams report usage only when asked to with `stream_options.include_usage`.
+    pub asks_for_usage: bool,
+}
+
+/// A request in the form of a wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The JSON body.
+    pub body: String,
+    /// What the wire cannot say and was left out: names of neutral fields or blocks.
+    pub untranslated: Vec<String>,
+}
+
+/// A caller's request that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestError {
+    /// What is wrong and what would be right.
+    pub message: String,
+    /// The place in the body, like `messages[2].content`.
+    pub at: String,
+}
+
+impl RequestError {
+    /// An error at a place.
+    #[must_use]
+    pub fn new(at: impl Into<String>, message: impl Into<String>) -> Self {
+        RequestError { message: message.into(), at: at.into() }
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}", self.at, self.message)
+    }
+}
+
+impl std::error::Error for RequestError {}
+
+/// An error in neutral words, to be written in the caller's wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorBody {
+    /// The HTTP status.
+    pub status: u16,
+    /// A word for programs, like `invalid_request_error` or `reasoning_missing`.
+    pub code: String,
+    /// A sentence for people.
+    pub message: String,
+}
+
+/// A protocol format. Implementations hold no state; streams do.
+pub trait Wire: Sync + fmt::Debug {
+    /// The public name.
+    fn id(&self) -> &'static str;
+
+    /// How its streams are framed.
+    fn framing(&self) -> Framing;
+
+    /// The path of the API, appended to a provider's base URL; it begins with a slash.
+    fn path(&self, model: &str, stream: bool) -> String;
+
+    /// Reads a request body.
+    ///
+    /// # Errors
+    /// When the body is not a request of this wire; the error names the place.
+    fn read_request(&self, body: Val<'_>) -> Result<Request, RequestError>;
+
+    /// Writes a request body. Thoughts among the contents are written as they are: whether they belong there
+    /// was decided before.
+    fn write_request(&self, request: &Request, dialect: &Dialect) -> Written;
+
+    /// Reads a whole response body that is not an error, as the same events that a stream would give.
+    fn read_response(&self, body: Val<'_>, dialect: &Dialect, sink: &mut dyn Sink);
+
+    /// A decoder for one response stream.
+    fn decoder(&self, dialect: &Dialect) -> Box<dyn Decode>;
+
+    /// Writes a whole response body.
+    fn write_response(&self, answer: &Answer) -> String;
+
+    /// An encoder for one response stream.
+    fn encoder(&self) -> Box<dyn Encode>;
+
+    /// Writes an error body.
+    fn write_error(&self, error: &ErrorBody) -> String;
+}
+
+/// Decodes the messages of one response stream. It can be cloned and compared, so that it can be shown that
+/// no way of cutting the stream makes a difference.
+pub trait Decode: fmt::Debug + Send {
+    /// Takes one message of the stream: the event's name, where the framing has one, and its data.
+    fn message(&mut self, name: Option<&str>, data: &str, sink: &mut dyn Sink);
+
+    /// The stream is over. Ends what is open and reports what is missing.
+    fn end(&mut self, sink: &mut dyn Sink);
+
+    /// Whether the wire's own end of stream was seen; a stream that ends before it is truncated.
+    fn is_complete(&self) -> bool;
+
+    /// A copy.
+    fn boxed_clone(&self) -> Box<dyn Decode>;
+
+    /// Whether `other` is in the same state.
+    fn same(&self, other: &dyn Decode) -> bool;
+
+    /// For comparison.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// The three methods of [`Decode`] that are the same for every decoder.
+macro_rules! decode_is_value {
+    () => {
+        fn boxed_clone(&self) -> Box<dyn $crate::wire::Decode> {
+            Box::new(self.clone())
+        }
+        fn same(&self, other: &dyn $crate::wire::Decode) -> bool {
+            other.as_any().downcast_ref::<Self>() == Some(self)
+        }
+        fn as_any(&self) -> &dyn std::any::Any {
+            self
+        }
+    };
+}
+pub(crate) use decode_is_value;
+
+impl Clone for Box<dyn Decode> {
+    fn clone(&self) -> Self {
+        self.boxed_clone()
+    }
+}
+
+impl PartialEq for dyn Decode {
+    fn eq(&self, other: &Self) -> bool {
+        self.same(other)
+    }
+}
+
+/// Encodes events as one response stream, framing included.
+pub trait Encode: fmt::Debug + Send {
+    /// Appends what this event means on the wire; often nothing.
+    fn event(&mut self, event: Event<'_>, out: &mut Vec<u8>);
+
+    /// Appends the end of the stream.
+    fn end(&mut self, out: &mut Vec<u8>);
+}
+
+/// Declares the wires and lists them: one line each.
+macro_rules! wires {
+    ($($module:ident: $wire:ident,)*) => {
+        $(pub mod $module;)*
+
+        /// Every wire.
+        pub static ALL: &[&dyn Wire] = &[$(&$module::$wire),*];
+    };
+}
+
+wires! {}
+
+/// The wire of this name.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static dyn Wire> {
+    ALL.iter().copied().find(|wire| wire.id() == id)
+}
