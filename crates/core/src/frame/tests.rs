@@ -1,0 +1,84 @@
+//! Tests of the framing layer. Every body in them is also held to the split law.
+
+mod sse_cases;
+
+use super::split_law::{Pushed, check};
+use super::{Frame, FrameProblem, Framer, Framing, MessageKind};
+
+/// A frame that outlives its push.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Event(SeenEvent),
+    Comment,
+    Problem(FrameProblem),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SeenEvent {
+    event: Option<String>,
+    data: String,
+    id: String,
+    retry: Option<u64>,
+    kind: MessageKind,
+    unterminated: bool,
+    truncated: bool,
+}
+
+impl From<Frame<'_>> for Seen {
+    fn from(frame: Frame<'_>) -> Self {
+        match frame {
+            Frame::Event(event) => Self::Event(SeenEvent {
+                event: event.event.map(str::to_owned),
+                data: event.data.to_owned(),
+                id: event.id.to_owned(),
+                retry: event.retry,
+                kind: event.kind,
+                unterminated: event.unterminated,
+                truncated: event.truncated,
+            }),
+            Frame::Comment => Self::Comment,
+            Frame::Problem(problem) => Self::Problem(problem),
+        }
+    }
+}
+
+impl Pushed for Framer {
+    type Out = Seen;
+
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<Seen>) {
+        Self::push(self, bytes, &mut |frame| out.push(frame.into()));
+    }
+
+    fn end(&mut self, out: &mut Vec<Seen>) {
+        Self::end(self, &mut |frame| out.push(frame.into()));
+    }
+}
+
+/// What a body gives, after it was held to the split law.
+fn frames(framing: Framing, body: impl AsRef<[u8]>) -> Vec<Seen> {
+    check(&Framer::new(framing), body.as_ref())
+}
+
+/// What a body gives at a limit, after it was held to the split law.
+fn frames_within(limit: usize, framing: Framing, body: impl AsRef<[u8]>) -> Vec<Seen> {
+    check(&Framer::with_limit(framing, limit), body.as_ref())
+}
+
+/// An event with nothing but data.
+fn data(data: &str) -> Seen {
+    Seen::Event(SeenEvent { data: data.to_owned(), ..SeenEvent::default() })
+}
+
+/// An event with a name and data.
+fn named(event: &str, data: &str) -> Seen {
+    Seen::Event(SeenEvent {
+        event: Some(event.to_owned()),
+        data: data.to_owned(),
+        ..SeenEvent::default()
+    })
+}
+
+/// An event with nothing but data that the end of the body cut off.
+fn unterminated(data: &str) -> Seen {
+    Seen::Event(SeenEvent { data: data.to_owned(), unterminated: true, ..SeenEvent::default() })
+}
