@@ -1,1 +1,52 @@
-//! Placeholder header, replaced by the crate's own.
+//! Upstream I/O: connections, TLS, proxies, credentials, time limits, retries, cancellation.
+//!
+//! A [`Client`] sends a [`Request`] and gives a [`Response`] whose [`BodyStream`] yields bytes as
+//! they arrive. A [`Transport`] is either a client or a simulator in the same process, so that
+//! callers are written once. A [`RetryPolicy`] decides, as pure arithmetic, when a failure is worth
+//! another try. Every failure is a [`ClientError`], which never repeats a [`Secret`].
+//!
+//! What is absent: no environment is read (the binary passes in what it found), no bytes are
+//! interpreted (that is the core's work), no status is an error, no redirect is followed, and
+//! nothing is retried once a byte of a body was read.
+//!
+//! ```no_run
+//! # async fn ask() -> Result<(), thinkthrough_client::ClientError> {
+//! use thinkthrough_client::{Auth, Client, ClientConfig, Request, Secret};
+//!
+//! let client = Client::new(ClientConfig::default())?;
+//! let mut request = Request::post("http://127.0.0.1:8000/v1/chat/completions", "{}")?;
+//! request.auth = Auth::Bearer(Secret::new("EMPTY"));
+//! let mut answer = client.send(&request).await?;
+//! while let Some(bytes) = answer.body.next().await {
+//!     let bytes = bytes?;
+//!     // Push `bytes` into a decoder.
+//! #   let _ = bytes;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod body;
+mod client;
+mod config;
+mod connect;
+mod error;
+mod gzip;
+mod no_proxy;
+mod proxy;
+mod request;
+mod retry;
+mod secret;
+mod tls;
+mod transport;
+mod tunnel;
+
+pub use body::{BodySender, BodyStream};
+pub use client::{Client, Response};
+pub use config::{ClientConfig, Timeouts};
+pub use error::{ClientError, Phase};
+pub use proxy::ProxyRules;
+pub use request::Request;
+pub use retry::{Advice, Failure, RetryPolicy};
+pub use secret::{Auth, Secret};
+pub use transport::{InProcess, InProcessAnswer, Retry, Transport};

@@ -1,0 +1,299 @@
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body::Body;
+use hyper::body::Incoming;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
+
+use crate::client::Slot;
+use crate::config::{Timeouts, after};
+use crate::error::{ClientError, Phase, chain};
+use crate::gzip::{Inflate, InflateError};
+
+/// How long an error's body may take; it is a courtesy, not an answer.
+const ERROR_BODY_LIMIT: Duration = Duration::from_secs(10);
+/// How many chunks an in-process answer may run ahead of its reader.
+const CHANNEL_CHUNKS: usize = 16;
+
+/// The body of an answer, as it arrives.
+///
+/// It ends with nothing after a whole answer and with one error after a broken one; what came before
+/// the error has been delivered. Dropping it cancels the request: the upstream sees a closed
+/// connection (HTTP/1.1) or a reset stream (HTTP/2).
+pub struct BodyStream {
+    source: Source,
+    inflate: Option<Inflate>,
+    target: Arc<str>,
+    received: u64,
+    clock: Option<Clock>,
+}
+
+enum Source {
+    Channel(mpsc::Receiver<Result<Bytes, String>>),
+    Done,
+    Http { incoming: Incoming, _slot: Slot },
+    Whole(Bytes),
+}
+
+impl BodyStream {
+    /// A body that is all there, as an in-process answer may give it.
+    pub fn whole(bytes: impl Into<Bytes>) -> Self {
+        Self::new(Source::Whole(bytes.into()))
+    }
+
+    /// A body that is written while it is read, as an in-process answer may give it.
+    pub fn channel() -> (BodySender, Self) {
+        let (sender, receiver) = mpsc::channel(CHANNEL_CHUNKS);
+        (BodySender(sender), Self::new(Source::Channel(receiver)))
+    }
+
+    pub(crate) fn http(incoming: Incoming, slot: Slot, inflate: Option<Inflate>) -> Self {
+        Self { inflate, ..Self::new(Source::Http { incoming, _slot: slot }) }
+    }
+
+    fn new(source: Source) -> Self {
+        Self { source, inflate: None, target: Arc::from(""), received: 0, clock: None }
+    }
+
+    /// Names the body in errors and starts its clock.
+    pub(crate) fn timed(mut self, target: String, timeouts: Timeouts, started: Instant) -> Self {
+        self.target = target.into();
+        self.clock = Some(Clock { timeouts, last: started, phase: Phase::FirstByte, timer: None });
+        self
+    }
+
+    /// Waits for the next bytes; never gives an empty chunk.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::Closed`] after a truncated body, [`ClientError::Timeout`] after silence,
+    /// [`ClientError::Protocol`] after a damaged one. Nothing follows an error.
+    pub async fn next(&mut self) -> Option<Result<Bytes, ClientError>> {
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// Polls for the next bytes, as [`next`](Self::next) does.
+    pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ClientError>>> {
+        let item = ready!(self.poll_item(cx));
+        if !matches!(item, Some(Ok(_))) {
+            // Whoever still holds a finished body must not hold a connection with it.
+            self.source = Source::Done;
+            self.clock = None;
+        }
+        Poll::Ready(item)
+    }
+
+    /// Reads a body to its end, if it is not larger than `limit`.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`next`](Self::next), and [`ClientError::TooLarge`].
+    pub async fn collect_up_to(mut self, limit: usize) -> Result<Bytes, ClientError> {
+        let mut whole = Joined::default();
+        while let Some(chunk) = self.next().await {
+            whole.push(chunk?);
+            if whole.len() > limit {
+                return Err(ClientError::TooLarge { target: self.target.to_string(), limit });
+            }
+        }
+        Ok(whole.into_bytes())
+    }
+
+    /// Reads what an error's body has to say: at most `limit` bytes, for at most ten seconds, and
+    /// whatever came if it breaks off.
+    pub async fn collect_error(mut self, limit: usize) -> Bytes {
+        let mut whole = Joined::default();
+        let reading = async {
+            while let Some(Ok(chunk)) = self.next().await {
+                whole.push(chunk);
+                if whole.len() >= limit {
+                    break;
+                }
+            }
+        };
+        // Running out of time is no failure: the part that came is the result.
+        let _ = timeout(ERROR_BODY_LIMIT, reading).await;
+        let mut bytes = whole.into_bytes();
+        bytes.truncate(limit);
+        bytes
+    }
+
+    fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ClientError>>> {
+        loop {
+            let Poll::Ready(piece) = self.poll_source(cx) else {
+                let Some(clock) = &mut self.clock else { return Poll::Pending };
+                let (phase, after) = ready!(clock.poll_expired(cx));
+                let target = self.target.to_string();
+                return Poll::Ready(Some(Err(ClientError::Timeout { target, phase, after })));
+            };
+            let bytes = match piece {
+                None => {
+                    self.source = Source::Done;
+                    let Some(mut inflate) = self.inflate.take() else { return Poll::Ready(None) };
+                    inflate.end()
+                }
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Ok(bytes)) => {
+                    self.received += bytes.len() as u64;
+                    if let Some(clock) = &mut self.clock {
+                        clock.touch(!bytes.is_empty());
+                    }
+                    match &mut self.inflate {
+                        Some(inflate) => inflate.push(&bytes),
+                        None => Ok(bytes),
+                    }
+                }
+            };
+            match bytes {
+                Ok(bytes) if bytes.is_empty() => {}
+                Ok(bytes) => return Poll::Ready(Some(Ok(bytes))),
+                Err(error) => return Poll::Ready(Some(Err(self.undecodable(error)))),
+            }
+        }
+    }
+
+    fn poll_source(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ClientError>>> {
+        let piece = match &mut self.source {
+            Source::Done => None,
+            Source::Whole(bytes) if bytes.is_empty() => None,
+            Source::Whole(bytes) => Some(Ok(std::mem::take(bytes))),
+            Source::Channel(receiver) => ready!(receiver.poll_recv(cx))
+                .map(|piece| piece.map_err(|detail| self.closed(detail))),
+            Source::Http { incoming, .. } => {
+                ready!(Pin::new(incoming).poll_frame(cx)).map(|frame| match frame {
+                    // Trailers carry nothing that an API defines, but they are a sign of life.
+                    Ok(frame) => Ok(frame.into_data().unwrap_or_default()),
+                    Err(error) if error.is_parse() => Err(ClientError::Protocol {
+                        target: self.target.to_string(),
+                        detail: chain(&error),
+                    }),
+                    Err(error) => Err(self.closed(chain(&error))),
+                })
+            }
+        };
+        Poll::Ready(piece)
+    }
+
+    fn closed(&self, detail: String) -> ClientError {
+        let target = self.target.to_string();
+        ClientError::Closed { target, received: Some(self.received), detail }
+    }
+
+    fn undecodable(&self, error: InflateError) -> ClientError {
+        match error {
+            InflateError::Incomplete => self
+                .closed("its compressed data end early or do not match their checksum".to_owned()),
+            InflateError::Corrupt(detail) => ClientError::Protocol {
+                target: self.target.to_string(),
+                detail: format!("its compressed data are damaged: {detail}"),
+            },
+        }
+    }
+}
+
+impl fmt::Debug for BodyStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "BodyStream({} bytes so far)", self.received)
+    }
+}
+
+/// The writing end of an in-process body; dropping it ends the body properly.
+#[derive(Clone, Debug)]
+pub struct BodySender(mpsc::Sender<Result<Bytes, String>>);
+
+impl BodySender {
+    /// Sends a chunk once the reader has room for it; false if the reader is gone.
+    pub async fn send(&self, chunk: impl Into<Bytes>) -> bool {
+        self.0.send(Ok(chunk.into())).await.is_ok()
+    }
+
+    /// Breaks the body off, as a lost connection would.
+    pub async fn cut(self, detail: &str) {
+        // A reader that has gone away misses nothing.
+        let _ = self.0.send(Err(detail.to_owned())).await;
+    }
+
+    /// Waits until the reader goes away.
+    pub async fn cancelled(&self) {
+        self.0.closed().await;
+    }
+}
+
+/// Measures the silence of a body without touching a timer for each chunk.
+struct Clock {
+    timeouts: Timeouts,
+    last: Instant,
+    phase: Phase,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Clock {
+    fn touch(&mut self, is_body: bool) {
+        if is_body {
+            self.phase = Phase::Idle;
+        }
+        if self.phase == Phase::Idle {
+            self.last = Instant::now();
+        }
+    }
+
+    fn limit(&self) -> Duration {
+        match self.phase {
+            Phase::Idle => self.timeouts.idle,
+            Phase::Connect | Phase::FirstByte | Phase::Proxy | Phase::Tls => {
+                self.timeouts.first_byte
+            }
+        }
+    }
+
+    fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<(Phase, Duration)> {
+        let limit = self.limit();
+        let deadline = after(self.last, limit);
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        loop {
+            // A timer that rings too early is set again then; one that would ring too late, now.
+            if timer.deadline() > deadline {
+                timer.as_mut().reset(deadline);
+            }
+            ready!(timer.as_mut().poll(cx));
+            if Instant::now() >= deadline {
+                return Poll::Ready((self.phase, limit));
+            }
+            timer.as_mut().reset(deadline);
+        }
+    }
+}
+
+/// Joins chunks, without a copy where there is only one.
+#[derive(Default)]
+struct Joined {
+    first: Bytes,
+    all: BytesMut,
+}
+
+impl Joined {
+    fn push(&mut self, chunk: Bytes) {
+        if self.len() == 0 {
+            self.first = chunk;
+            return;
+        }
+        if self.all.is_empty() {
+            self.all.extend_from_slice(&self.first);
+        }
+        self.all.extend_from_slice(&chunk);
+    }
+
+    fn len(&self) -> usize {
+        self.first.len().max(self.all.len())
+    }
+
+    fn into_bytes(self) -> Bytes {
+        if self.all.is_empty() { self.first } else { self.all.freeze() }
+    }
+}

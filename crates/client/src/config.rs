@@ -1,0 +1,70 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::ProxyRules;
+
+/// Everything that shapes connections, the same for all requests of one [`Client`](crate::Client).
+///
+/// Nothing here is read from the environment; the binary passes in what it found there.
+#[derive(Clone, Debug)]
+pub struct ClientConfig {
+    /// A PEM file with certificate authorities to trust in addition to the built-in ones.
+    pub ca_file: Option<PathBuf>,
+    /// Whether plain and TLS connections speak HTTP/2 at once, without asking.
+    ///
+    /// Off by default: over TLS the server chooses, plain connections speak HTTP/1.1.
+    pub http2_prior_knowledge: bool,
+    /// How many bytes of an error's body are worth keeping.
+    pub max_error_body: usize,
+    /// Which requests go through which proxy.
+    pub proxy: ProxyRules,
+    /// How long each phase of a request may be silent.
+    pub timeouts: Timeouts,
+    /// The `user-agent` of requests that bring none of their own.
+    pub user_agent: String,
+}
+
+impl Default for ClientConfig {
+    fn default() -> Self {
+        Self {
+            ca_file: None,
+            http2_prior_knowledge: false,
+            max_error_body: 64 * 1024,
+            proxy: ProxyRules::none(),
+            timeouts: Timeouts::default(),
+            user_agent: concat!("thinkthrough/", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+}
+
+/// How long each phase of a request may be silent; a whole answer may take as long as it likes.
+///
+/// A model that thinks may send nothing for many minutes, so only silence is limited, and generously.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// From the start until the connection stands: name, TCP, proxy and TLS together.
+    pub connect: Duration,
+    /// From the start until the first byte of the answer's body, because servers send the head of
+    /// an answer before, during or after the thinking.
+    pub first_byte: Duration,
+    /// From one byte of the answer's body to the next; keep-alive bytes count.
+    pub idle: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(10),
+            first_byte: Duration::from_secs(15 * 60),
+            idle: Duration::from_secs(10 * 60),
+        }
+    }
+}
+
+/// Adds a limit to an instant; a limit beyond what the clock can hold never passes.
+pub(crate) fn after(start: Instant, limit: Duration) -> Instant {
+    const NEVER: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+    start.checked_add(limit.min(NEVER)).unwrap_or(start)
+}

@@ -1,0 +1,291 @@
+use std::fmt;
+use std::time::Duration;
+
+use http::Uri;
+
+/// Why a request did not bring a whole answer.
+///
+/// An HTTP status is never an error here: 429 and 500 are answers.
+/// No message carries a credential, a query string or the user part of a URL.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    /// The connection ended before the answer did.
+    ///
+    /// The upstream, or something between, gave up; every byte before the end has been delivered,
+    /// but the answer is truncated and must never count as complete.
+    #[error(
+        "`{target}` closed the connection {} ({detail}); ask again",
+        Received(.received.as_ref())
+    )]
+    Closed {
+        /// The address that was asked.
+        target: String,
+        /// How many bytes of the body arrived; nothing if not even the head of the answer did.
+        received: Option<u64>,
+        /// What the connection said.
+        detail: String,
+    },
+    /// The configuration cannot work, whatever is asked: the user has to change it.
+    #[error("{0}")]
+    Config(String),
+    /// No connection to the server: it is not running, or the address is wrong.
+    #[error("cannot connect to `{target}` ({detail}); check the base URL and that the server runs")]
+    Connect {
+        /// The address that was tried.
+        target: String,
+        /// What the operating system said.
+        detail: String,
+    },
+    /// The host's name has no address: a typing error, or no network.
+    #[error("cannot find the host `{host}` ({detail}); check the base URL and the network")]
+    Dns {
+        /// The name that was looked up.
+        host: String,
+        /// What the resolver said.
+        detail: String,
+    },
+    /// What came back is not HTTP, or is encoded in a way that was not asked for.
+    ///
+    /// The upstream is at fault, or the address belongs to something else.
+    #[error(
+        "`{target}` sent an answer that is not valid HTTP ({detail}); check that the base URL is an API"
+    )]
+    Protocol {
+        /// The address that was asked.
+        target: String,
+        /// The rule that was broken.
+        detail: String,
+    },
+    /// The proxy refused or failed; the server behind it was never reached.
+    #[error(
+        "the proxy `{proxy}` {detail}; check `client.proxy`, or the proxy variables of the environment"
+    )]
+    Proxy {
+        /// The proxy, without its credential.
+        proxy: String,
+        /// What it did, as the rest of a sentence.
+        detail: String,
+        /// Whether a later try may succeed.
+        transient: bool,
+    },
+    /// The server answered with a redirect, which is never followed: it would carry the key elsewhere.
+    #[error(
+        "`{target}` answered {status} with a redirect to `{location}`, which is not followed; \
+         if it is right, make it the base URL"
+    )]
+    Redirect {
+        /// The address that was asked.
+        target: String,
+        /// The redirect's status.
+        status: u16,
+        /// Where it points, without its query.
+        location: String,
+    },
+    /// The request itself cannot be sent: its URL, a header or a credential is malformed.
+    #[error("{0}")]
+    Request(String),
+    /// Nothing happened for too long in one phase of the request.
+    #[error(
+        "`{target}` {phase} within {}; raise `client.{}` if that is too short",
+        Seconds(*.after),
+        .phase.setting()
+    )]
+    Timeout {
+        /// The address that was asked.
+        target: String,
+        /// What was being waited for.
+        phase: Phase,
+        /// How long.
+        after: Duration,
+    },
+    /// The server could not prove who it is, or does not speak TLS at all.
+    #[error("no trusted connection to `{host}`: {detail}")]
+    Tls {
+        /// The host, or the proxy, whose proof failed.
+        host: String,
+        /// What is wrong, and what to do.
+        detail: String,
+    },
+    /// The answer is larger than the caller's limit; nothing of it was kept.
+    #[error("the answer of `{target}` is larger than the limit of {limit} bytes")]
+    TooLarge {
+        /// The address that was asked.
+        target: String,
+        /// The limit in bytes.
+        limit: usize,
+    },
+}
+
+impl ClientError {
+    /// Says whether a later try of the same request may succeed although this one failed.
+    ///
+    /// True only where no byte of an answer came and the fault looks passing.
+    /// A first-byte time-out is not among them: the model was probably thinking, and is billed.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Closed { received, .. } => received.is_none(),
+            Self::Connect { .. } | Self::Dns { .. } => true,
+            Self::Proxy { transient, .. } => *transient,
+            Self::Timeout { phase, .. } => match phase {
+                Phase::Connect | Phase::Proxy | Phase::Tls => true,
+                Phase::FirstByte | Phase::Idle => false,
+            },
+            Self::Config(_)
+            | Self::Protocol { .. }
+            | Self::Redirect { .. }
+            | Self::Request(_)
+            | Self::Tls { .. }
+            | Self::TooLarge { .. } => false,
+        }
+    }
+}
+
+/// What a request was waiting for when its time ran out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The host's address and the connection.
+    Connect,
+    /// The first byte of the answer's body.
+    FirstByte,
+    /// The next byte of the answer's body; keep-alive bytes count.
+    Idle,
+    /// The proxy's consent.
+    Proxy,
+    /// The TLS handshake.
+    Tls,
+}
+
+impl Phase {
+    /// Gives the configuration key that sets this phase's limit.
+    pub fn setting(self) -> &'static str {
+        match self {
+            Self::Connect | Self::Proxy | Self::Tls => "connect_timeout",
+            Self::FirstByte => "first_byte_timeout",
+            Self::Idle => "idle_timeout",
+        }
+    }
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connect => "did not take the connection",
+            Self::FirstByte => "did not begin its answer",
+            Self::Idle => "stopped in the middle of its answer and sent nothing more",
+            Self::Proxy => "could not be reached through the proxy",
+            Self::Tls => "did not finish the TLS handshake",
+        })
+    }
+}
+
+/// Renders a URL for people: scheme, host, port and path, never the user part or the query.
+pub(crate) fn shown(uri: &Uri) -> String {
+    let mut out = String::new();
+    if let Some(scheme) = uri.scheme_str() {
+        out.push_str(scheme);
+        out.push_str("://");
+    }
+    out.push_str(uri.host().unwrap_or_default());
+    if let Some(port) = uri.port_u16() {
+        out.push_str(&format!(":{port}"));
+    }
+    out.push_str(uri.path());
+    out
+}
+
+/// Joins an error with everything that caused it, outermost first, without saying a thing twice.
+pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let part = cause.to_string();
+        if !text.contains(&part) {
+            text.push_str(": ");
+            text.push_str(&part);
+        }
+        next = cause.source();
+    }
+    text
+}
+
+/// Finds an error of one type among an error and its causes.
+pub(crate) fn cause<'a, T: std::error::Error + 'static>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> Option<&'a T> {
+    let mut next = Some(error);
+    while let Some(current) = next {
+        if let Some(found) = current.downcast_ref::<T>() {
+            return Some(found);
+        }
+        next = current.source();
+    }
+    None
+}
+
+struct Received<'a>(Option<&'a u64>);
+
+impl fmt::Display for Received<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => f.write_str("before it answered"),
+            Some(bytes) => write!(f, "in the middle of its answer, after {bytes} bytes"),
+        }
+    }
+}
+
+struct Seconds(Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} s", self.0.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shown_url_has_neither_user_nor_query() {
+        let uri: Uri = "https://bob:pw-canary@api.test:8443/v1/chat?key=canary".parse().unwrap();
+        assert_eq!(shown(&uri), "https://api.test:8443/v1/chat");
+        let uri: Uri = "http://[::1]:4114/api".parse().unwrap();
+        assert_eq!(shown(&uri), "http://[::1]:4114/api");
+    }
+
+    #[test]
+    fn messages_are_one_sentence_that_names_what_where_and_what_to_do() {
+        let target = "https://api.test/v1".to_owned();
+        let timeout = ClientError::Timeout {
+            target: target.clone(),
+            phase: Phase::Idle,
+            after: Duration::from_millis(1500),
+        };
+        assert_eq!(
+            timeout.to_string(),
+            "`https://api.test/v1` stopped in the middle of its answer and sent nothing more \
+             within 1.5 s; raise `client.idle_timeout` if that is too short"
+        );
+        let closed = ClientError::Closed { target, received: Some(17), detail: "reset".into() };
+        assert_eq!(
+            closed.to_string(),
+            "`https://api.test/v1` closed the connection in the middle of its answer, \
+             after 17 bytes (reset); ask again"
+        );
+    }
+
+    #[test]
+    fn only_faults_before_any_answer_are_transient() {
+        let closed = |received| ClientError::Closed {
+            target: String::new(),
+            received,
+            detail: String::new(),
+        };
+        assert!(closed(None).is_transient());
+        assert!(!closed(Some(0)).is_transient());
+        let timeout =
+            |phase| ClientError::Timeout { target: String::new(), phase, after: Duration::ZERO };
+        assert!(timeout(Phase::Connect).is_transient());
+        assert!(!timeout(Phase::FirstByte).is_transient());
+    }
+}

@@ -1,0 +1,319 @@
+use std::fmt;
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, EXPECT, HOST, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
+};
+use http::uri::Authority;
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri};
+
+use crate::error::{ClientError, shown};
+use crate::proxy::{basic, credentials};
+use crate::secret::{Auth, Secret};
+
+/// One request to an upstream.
+#[derive(Clone)]
+pub struct Request {
+    /// The method.
+    pub method: Method,
+    /// The absolute URL; a `user:password@` in it becomes a `Basic` credential.
+    pub url: Uri,
+    /// The headers, sent in this order; those that belong to a connection, not to a request, are left out.
+    pub headers: HeaderMap,
+    /// The body; empty for none.
+    pub body: Bytes,
+    /// How the request proves who is asking; it replaces a header of the same name.
+    pub auth: Auth,
+    /// What travels beside the request: handing on those of a caller's request keeps the letter case
+    /// of its header names over HTTP/1.1.
+    pub extensions: Extensions,
+}
+
+impl Request {
+    /// Begins a request without headers, body and credential.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::Request`] if `url` is not an absolute URL.
+    pub fn new(method: Method, url: &str) -> Result<Self, ClientError> {
+        let refuse = || {
+            let shown = url.split(['?', '#']).next().unwrap_or_default();
+            let shown = shown.rsplit_once('@').map_or(shown, |(_, rest)| rest);
+            ClientError::Request(format!(
+                "`{shown}` is not an absolute URL; begin it with `http://` or `https://`"
+            ))
+        };
+        let url: Uri = url.trim().parse().map_err(|_| refuse())?;
+        if url.scheme().is_none() || url.host().is_none_or(str::is_empty) {
+            return Err(refuse());
+        }
+        Ok(Self {
+            method,
+            url,
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            auth: Auth::None,
+            extensions: Extensions::new(),
+        })
+    }
+
+    /// Begins a `POST` with a body.
+    ///
+    /// # Errors
+    ///
+    /// [`ClientError::Request`] if `url` is not an absolute URL.
+    pub fn post(url: &str, body: impl Into<Bytes>) -> Result<Self, ClientError> {
+        Ok(Self { body: body.into(), ..Self::new(Method::POST, url)? })
+    }
+
+    /// Builds what goes out: credential in place, connection headers left out, order kept.
+    pub(crate) fn prepare(&self, user_agent: &str) -> Result<http::Request<Bytes>, ClientError> {
+        let (mut url, user) = split_user(&self.url)?;
+        let mut auth_header = None;
+        match &self.auth {
+            Auth::None => {}
+            Auth::Bearer(secret) => {
+                auth_header = Some((AUTHORIZATION, secret_value("Bearer ", secret)?));
+            }
+            Auth::Header { name, secret } => {
+                auth_header = Some((name.clone(), secret_value("", secret)?));
+            }
+            Auth::Query { name, secret } => url = with_parameter(&url, name, secret)?,
+        }
+        if let Some(value) = user {
+            let has_header = self.headers.contains_key(AUTHORIZATION);
+            if has_header || auth_header.as_ref().is_some_and(|(name, _)| *name == AUTHORIZATION) {
+                return Err(ClientError::Request(format!(
+                    "`{}` brings a user name besides the key; take one of them out",
+                    shown(&url)
+                )));
+            }
+            auth_header.get_or_insert((AUTHORIZATION, value));
+        }
+        let mut request = http::Request::new(self.body.clone());
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = url;
+        *request.headers_mut() = self.outgoing(auth_header, user_agent)?;
+        *request.extensions_mut() = self.extensions.clone();
+        Ok(request)
+    }
+
+    fn outgoing(
+        &self,
+        auth: Option<(HeaderName, HeaderValue)>,
+        user_agent: &str,
+    ) -> Result<HeaderMap, ClientError> {
+        let identity = HeaderValue::from_static("identity");
+        let listed = listed_in_connection(&self.headers);
+        // The map is filled anew because taking an entry out of one disturbs its order.
+        let mut headers = HeaderMap::with_capacity(self.headers.len() + 3);
+        for (name, value) in &self.headers {
+            let is_replaced = auth.as_ref().is_some_and(|(replaced, _)| replaced == name);
+            if is_replaced || belongs_to_connection(name) || listed.contains(name) {
+                continue;
+            }
+            if name == ACCEPT_ENCODING {
+                headers.insert(ACCEPT_ENCODING, identity.clone());
+                continue;
+            }
+            headers.append(name.clone(), value.clone());
+        }
+        if !headers.contains_key(USER_AGENT) {
+            let value = HeaderValue::from_str(user_agent).map_err(|_| {
+                ClientError::Config("`client.user_agent` is not a valid header value".to_owned())
+            })?;
+            headers.insert(USER_AGENT, value);
+        }
+        headers.entry(ACCEPT_ENCODING).or_insert(identity);
+        if let Some((name, value)) = auth {
+            headers.insert(name, value);
+        }
+        Ok(headers)
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("url", &shown(&self.url))
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("body_bytes", &self.body.len())
+            .field("auth", &self.auth)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Says whether a header speaks of one connection, so that it must not travel further (RFC 9110, 7.6.1).
+fn belongs_to_connection(name: &HeaderName) -> bool {
+    const LISTED: [HeaderName; 10] = [
+        CONNECTION,
+        CONTENT_LENGTH,
+        EXPECT,
+        HOST,
+        PROXY_AUTHENTICATE,
+        PROXY_AUTHORIZATION,
+        TE,
+        TRAILER,
+        TRANSFER_ENCODING,
+        UPGRADE,
+    ];
+    LISTED.contains(name) || matches!(name.as_str(), "keep-alive" | "proxy-connection")
+}
+
+fn listed_in_connection(headers: &HeaderMap) -> Vec<HeaderName> {
+    let values = headers.get_all(CONNECTION).iter();
+    let names = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    names.filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok()).collect()
+}
+
+fn secret_value(prefix: &str, secret: &Secret) -> Result<HeaderValue, ClientError> {
+    let mut value =
+        HeaderValue::from_str(&format!("{prefix}{}", secret.expose())).map_err(|_| {
+            ClientError::Request(
+                "the key holds a character that no header can carry; copy it again".to_owned(),
+            )
+        })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// Takes `user:password@` out of a URL and turns it into a credential.
+fn split_user(url: &Uri) -> Result<(Uri, Option<HeaderValue>), ClientError> {
+    let Some(authority) = url.authority() else { return Ok((url.clone(), None)) };
+    let Some((name, password)) = credentials(authority.as_str()) else {
+        return Ok((url.clone(), None));
+    };
+    let rest = authority.as_str().rsplit_once('@').map_or("", |(_, rest)| rest);
+    let mut parts = url.clone().into_parts();
+    parts.authority = Authority::try_from(rest).ok();
+    let malformed =
+        || ClientError::Request(format!("the user name in the URL `{}` is malformed", shown(url)));
+    let bare = Uri::from_parts(parts).map_err(|_| malformed())?;
+    let value = basic(&name, password.expose()).ok_or_else(malformed)?;
+    Ok((bare, Some(value)))
+}
+
+/// Sets one parameter of a URL's query, in place of any of the same name.
+fn with_parameter(url: &Uri, name: &str, secret: &Secret) -> Result<Uri, ClientError> {
+    let pair = format!("{}={}", escape(name), escape(secret.expose()));
+    let others = url.query().unwrap_or_default().split('&');
+    let kept = others.filter(|other| {
+        !other.is_empty() && other.split('=').next().is_some_and(|key| key != escape(name))
+    });
+    let query: Vec<&str> = kept.chain([pair.as_str()]).collect();
+    let mut parts = url.clone().into_parts();
+    let path_and_query = format!("{}?{}", url.path(), query.join("&"));
+    parts.path_and_query = path_and_query.parse().ok();
+    Uri::from_parts(parts).map_err(|_| {
+        ClientError::Request(format!("no key can be added to the URL `{}`", shown(url)))
+    })
+}
+
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                out.push(char::from(byte));
+            }
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prepared(request: &Request) -> http::Request<Bytes> {
+        request.prepare("agent/1").unwrap()
+    }
+
+    fn lines(headers: &HeaderMap) -> Vec<String> {
+        headers.iter().map(|(k, v)| format!("{k}: {}", v.to_str().unwrap())).collect()
+    }
+
+    #[test]
+    fn headers_keep_their_order_and_lose_what_belongs_to_the_connection() {
+        let mut request = Request::post("https://api.test/v1", "{}").unwrap();
+        for (name, value) in [
+            ("x-b", "1"),
+            ("connection", "close, X-Hop"),
+            ("accept-encoding", "br"),
+            ("x-hop", "gone"),
+            ("x-a", "2"),
+            ("content-length", "999"),
+            ("transfer-encoding", "chunked"),
+            ("keep-alive", "5"),
+            ("host", "evil.test"),
+            ("authorization", "Bearer old"),
+            ("x-c", "3"),
+        ] {
+            request.headers.append(name, HeaderValue::from_static(value));
+        }
+        request.auth = Auth::Bearer(Secret::new("new"));
+        assert_eq!(
+            lines(prepared(&request).headers()),
+            [
+                "x-b: 1",
+                "accept-encoding: identity",
+                "x-a: 2",
+                "x-c: 3",
+                "user-agent: agent/1",
+                "authorization: Bearer new"
+            ]
+        );
+    }
+
+    #[test]
+    fn each_credential_stands_where_it_belongs() {
+        let mut request = Request::new(Method::GET, "https://api.test/v1?a=1&key=old").unwrap();
+        request.auth = Auth::Query { name: "key".into(), secret: Secret::new("a b&c") };
+        assert_eq!(prepared(&request).uri(), "https://api.test/v1?a=1&key=a%20b%26c");
+        request.auth =
+            Auth::Header { name: HeaderName::from_static("x-api-key"), secret: Secret::new("k") };
+        let built = prepared(&request);
+        assert_eq!(built.headers()["x-api-key"], "k");
+        assert!(!format!("{built:?}").contains("\"k\""));
+    }
+
+    #[test]
+    fn a_user_in_the_url_becomes_a_basic_credential() {
+        let request = Request::new(Method::GET, "http://bob:pw@[::1]:80/x?y=1").unwrap();
+        let built = prepared(&request);
+        assert_eq!(built.uri(), "http://[::1]:80/x?y=1");
+        assert_eq!(built.headers()["authorization"], "Basic Ym9iOnB3");
+        let with_key = Request { auth: Auth::Bearer(Secret::new("canary")), ..request };
+        let error = with_key.prepare("agent/1").unwrap_err().to_string();
+        assert!(error.contains("user name besides the key"), "{error}");
+        assert!(!error.contains("canary") && !error.contains("pw"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_url_or_no_key_is_refused_without_repeating_secrets() {
+        for url in
+            ["", "/v1", "api.test/v1?key=canary", "https://", "ht tp://x?canary", "bob:canary@x"]
+        {
+            let error = Request::new(Method::GET, url).unwrap_err().to_string();
+            assert!(error.contains("begin it with `http://`"), "{error}");
+            assert!(!error.contains("canary"), "{error}");
+        }
+        let mut request = Request::new(Method::GET, "https://api.test/").unwrap();
+        request.auth = Auth::Bearer(Secret::new("can\nary"));
+        let error = request.prepare("agent/1").unwrap_err().to_string();
+        assert!(!error.contains("ary;") && error.contains("copy it again"), "{error}");
+    }
+
+    #[test]
+    fn debug_shows_no_value_that_may_be_secret() {
+        let mut request =
+            Request::post("https://u:canary@api.test/v1?key=canary", "canary").unwrap();
+        request.headers.insert("x-api-key", HeaderValue::from_static("canary"));
+        request.auth = Auth::Bearer(Secret::new("canary"));
+        let text = format!("{request:?} {request:#?}");
+        assert!(text.contains("x-api-key") && !text.contains("canary"), "{text}");
+    }
+}

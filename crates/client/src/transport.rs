@@ -1,0 +1,140 @@
+use std::fmt;
+use std::future::Future;
+use std::hash::{BuildHasher, RandomState};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::client::{Client, Response, silent};
+use crate::config::{ClientConfig, after};
+use crate::error::ClientError;
+use crate::request::Request;
+use crate::retry::{Advice, Failure, RetryPolicy};
+
+/// An upstream without a network: a simulator in the same process.
+pub trait InProcess: Send + Sync {
+    /// Answers one request; its URL is absolute and its credential in place.
+    ///
+    /// An error stands for a connection that failed.
+    fn handle(&self, request: http::Request<Bytes>) -> InProcessAnswer<'_>;
+}
+
+/// What an [`InProcess`] upstream gives back: the future of an answer.
+pub type InProcessAnswer<'a> =
+    Pin<Box<dyn Future<Output = Result<Response, ClientError>> + Send + 'a>>;
+
+/// Where requests go; callers need not know which.
+#[derive(Clone)]
+pub enum Transport {
+    /// To a server, over the network.
+    Http(Client),
+    /// To a simulator in this process.
+    InProcess {
+        /// The simulator.
+        upstream: Arc<dyn InProcess>,
+        /// Its time limits and user agent; the rest has no meaning here.
+        config: Arc<ClientConfig>,
+    },
+}
+
+impl Transport {
+    /// Makes a transport to a simulator, with default time limits.
+    pub fn in_process(upstream: Arc<dyn InProcess>) -> Self {
+        Self::InProcess { upstream, config: Arc::default() }
+    }
+
+    /// Gives the settings that requests are sent with.
+    pub fn config(&self) -> &ClientConfig {
+        match self {
+            Self::Http(client) => client.config(),
+            Self::InProcess { config, .. } => config,
+        }
+    }
+
+    /// Sends a request and waits for the head of the answer, whatever its status.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Client::send`].
+    pub async fn send(&self, request: &Request) -> Result<Response, ClientError> {
+        match self {
+            Self::Http(client) => client.send(request).await,
+            Self::InProcess { upstream, config } => {
+                let started = Instant::now();
+                let timeouts = config.timeouts;
+                let outgoing = request.prepare(&config.user_agent)?;
+                let url = outgoing.uri().clone();
+                let deadline = after(started, timeouts.first_byte);
+                match timeout_at(deadline, upstream.handle(outgoing)).await {
+                    Ok(answer) => answer?.timed(&url, timeouts, started),
+                    Err(_) => Err(silent(&url, timeouts)),
+                }
+            }
+        }
+    }
+
+    /// Sends a request and tries again, as the policy allows, before any byte of a body was read.
+    ///
+    /// Each further try is told to `on_retry` before the wait begins. What comes back is the last
+    /// try's outcome: an answer of any status, or an error.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Client::send`].
+    pub async fn send_with_retry(
+        &self,
+        request: &Request,
+        policy: &RetryPolicy,
+        on_retry: &mut (dyn FnMut(&Retry<'_>) + Send),
+    ) -> Result<Response, ClientError> {
+        let mut attempt = 0;
+        loop {
+            let outcome = self.send(request).await;
+            let (failure, advice) = match &outcome {
+                Ok(answer) => (
+                    Failure::Status(answer.status),
+                    Advice::from_headers(&answer.headers, SystemTime::now()),
+                ),
+                Err(error) => (Failure::Error(error), Advice::default()),
+            };
+            let Some(wait) = policy.next_delay(attempt, failure, advice, jitter()) else {
+                return outcome;
+            };
+            attempt += 1;
+            on_retry(&Retry { attempt, wait, failure });
+            // The failed answer is let go before the wait, so that it holds no connection.
+            drop(outcome);
+            sleep(wait).await;
+        }
+    }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http(client) => client.fmt(f),
+            Self::InProcess { .. } => f.write_str("InProcess"),
+        }
+    }
+}
+
+/// A further try that is about to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Retry<'a> {
+    /// Its number, from 1.
+    pub attempt: u32,
+    /// How long it waits.
+    pub wait: Duration,
+    /// Why it is needed.
+    pub failure: Failure<'a>,
+}
+
+/// Draws a number in `0.0..1.0`; each hasher state of the standard library is seeded anew, which is
+/// random enough to keep clients from knocking at the same moment.
+fn jitter() -> f64 {
+    let drawn = RandomState::new().hash_one(0u8) >> 32;
+    f64::from(u32::try_from(drawn).unwrap_or_default()) / f64::from(u32::MAX)
+}
