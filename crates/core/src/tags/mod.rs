@@ -1,1 +1,43 @@
-//! Reasoning tags inside visible text.
+//! Reasoning tags inside visible text: a streaming scanner, and `split` for whole texts.
+//!
+//! Many models write their thoughts into the text itself, between markers. A [`Family`] says as data how one group
+//! of models does it; [`TagScanner`] is the one engine that reads all of them, piece by piece; [`split()`] gives the
+//! two halves of a finished text.
+//!
+//! ```
+//! use thinkthrough_core::tags::{End, Options, Piece, TagScanner, TagSpec};
+//! let spec = TagSpec::named("qwen3").expect("a known family");
+//! let mut scanner = TagScanner::new(&spec, Options::default());
+//! let (mut thought, mut text) = (String::new(), String::new());
+//! let mut take = |piece: Piece<'_>| match piece {
+//!     Piece::Thinking(more) => thought.push_str(more),
+//!     Piece::Text(more) => text.push_str(more),
+//!     Piece::ThinkingStart | Piece::ThinkingEnd => {}
+//! };
+//! scanner.push("so</thi", &mut take);
+//! scanner.push("nk>Yes.", &mut take);
+//! scanner.end(End::Clean, &mut take);
+//! assert_eq!((thought.as_str(), text.as_str()), ("so", "Yes."));
+//! ```
+//!
+//! What cannot be known yet is held back, never said and then taken back: a beginning marker is kept until it is one
+//! or is none; a `<REASONING>` block, which without its end is visible text again, comes when its end came; and where
+//! a family's text may turn out to be a thought because only an end marker ever comes ([`Start`]), the text before
+//! the first marker waits. A caller that knows how the prompt's template ended says so and nothing of this waits.
+
+mod code;
+mod families;
+mod family;
+mod lexer;
+mod parts;
+mod scanner;
+mod side;
+mod split;
+
+#[cfg(test)]
+mod tests;
+
+pub use family::{BadTag, Family, TagSpec};
+pub use parts::{Part, Parts};
+pub use scanner::{End, Ending, Options, Piece, Start, TagScanner};
+pub use split::{Reasoning, Split, SplitOptions, Thought, split};

@@ -1,0 +1,406 @@
+//! The engine: from markers to thoughts and visible text.
+
+use super::code::Code;
+use super::family::{Begins, LoneClose, Nested, Role, TagSpec, Unclosed};
+use super::lexer::{Found, Lexer, Place};
+use super::side::{Out, Thought, Visible, is_space};
+
+/// One thing that the scanner learned. Text borrows from the input.
+///
+/// Thoughts and texts come in the order of the message: a [`Piece::Text`] after a [`Piece::ThinkingEnd`] begins a new
+/// block of text. Where [`TagSpec::joined`] says so, all thoughts belong to one block and all texts to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// A thought begins; some text of it follows.
+    ThinkingStart,
+    /// More of the thought.
+    Thinking(&'a str),
+    /// The thought is complete. A thought that a cut stream left open has no end.
+    ThinkingEnd,
+    /// More visible text.
+    Text(&'a str),
+}
+
+/// How the message ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// As it should.
+    Clean,
+    /// The stream broke off, or the answer's length limit did.
+    Cut,
+}
+
+/// What the end of the message meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// No thought was open.
+    Settled,
+    /// A thought had no end marker; the family says what it was.
+    Unclosed,
+}
+
+/// Where the message begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// Where the family says.
+    #[default]
+    Family,
+    /// In a thought: the prompt's template opened it.
+    Thought,
+    /// In visible text: the template opened nothing, or closed it again.
+    Text,
+}
+
+/// What the scanner knows about the request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Where the message begins.
+    pub start: Start,
+    /// The request had thinking switched off: nothing is taken for a thought.
+    pub thinking_off: bool,
+    /// Every block is a thought, also in a family that takes only the first.
+    pub every_block: bool,
+}
+
+/// Finds the thoughts in a text that comes in pieces. The same text gives the same result however it is split.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagScanner {
+    spec: TagSpec,
+    options: Options,
+    lexer: Lexer,
+    /// What was not consumed yet: it may be the beginning of a marker.
+    held: String,
+    place: Place,
+    /// Whether the text so far, in `pending`, may still turn out to be a thought.
+    undecided: bool,
+    pending: String,
+    thought: Thought,
+    visible: Visible,
+    /// A tool call ended the thought; its end marker may still come.
+    owed: bool,
+    /// The wrapper around the answer is open.
+    wrapped: bool,
+    /// Nothing is searched for any more.
+    idle: bool,
+    /// Where in the message the current thought or text began.
+    thought_at: usize,
+}
+
+impl TagScanner {
+    /// A scanner for one message.
+    #[must_use]
+    pub fn new(spec: &TagSpec, options: Options) -> Self {
+        let lexer = Lexer::new(spec, !options.thinking_off);
+        let begins = match options.start {
+            _ if options.thinking_off => Begins::Outside,
+            Start::Family => spec.family.begins,
+            Start::Thought => Begins::Inside,
+            Start::Text => Begins::Outside,
+        };
+        let idle = lexer.is_idle();
+        let mut scanner = Self {
+            spec: spec.clone(),
+            options,
+            lexer,
+            held: String::new(),
+            place: Place::Text,
+            undecided: begins == Begins::Unknown,
+            pending: String::new(),
+            thought: Thought::default(),
+            visible: Visible::default(),
+            owed: false,
+            wrapped: false,
+            idle,
+            thought_at: 0,
+        };
+        if begins == Begins::Inside && !idle {
+            scanner.place = Place::Thought;
+            scanner.thought.open("", true);
+        }
+        scanner
+    }
+
+    /// What it scans for.
+    #[must_use]
+    pub fn spec(&self) -> &TagSpec {
+        &self.spec
+    }
+
+    /// Takes the next piece of the message.
+    pub fn push(&mut self, text: &str, out: &mut dyn FnMut(Piece<'_>)) {
+        if self.held.is_empty() {
+            let used = self.run(text, false, out);
+            self.held.push_str(text.get(used..).unwrap_or_default());
+            return;
+        }
+        let mut buf = std::mem::take(&mut self.held);
+        buf.push_str(text);
+        let used = self.run(&buf, false, out);
+        buf.drain(..used);
+        self.held = buf;
+    }
+
+    /// Ends the message. The scanner is not to be used afterwards.
+    pub fn end(&mut self, how: End, out: &mut dyn FnMut(Piece<'_>)) -> Ending {
+        let held = std::mem::take(&mut self.held);
+        self.run(&held, true, out);
+        self.reread_open_fence(out);
+        let mut ending = Ending::Settled;
+        if self.place == Place::Thought {
+            ending = Ending::Unclosed;
+            self.end_unclosed(how, out);
+        }
+        self.settle_as_text(out);
+        self.visible.finish(out);
+        ending
+    }
+
+    /// Reads `buf` and says how much of it was consumed.
+    fn run(&mut self, buf: &str, last: bool, out: &mut Out<'_>) -> usize {
+        let mut at = 0;
+        while !self.idle {
+            let found = self.lexer.next(buf.as_bytes(), at, self.place, self.undecided, last);
+            let (plain, next) = match found {
+                Found::Plain => (buf.len(), buf.len()),
+                Found::Hold(hold) => (hold, hold),
+                Found::Marker { at, len, .. } => (at, at + len),
+            };
+            self.plain(buf.get(at..plain).unwrap_or_default(), out);
+            at = next;
+            let Found::Marker { role, at: begin, .. } = found else {
+                self.lexer.base += at;
+                return at;
+            };
+            let marker = buf.get(begin..next).unwrap_or_default();
+            let place = self.place;
+            self.marker(role, marker, out);
+            if self.place == place {
+                self.lexer.tracker.pass(marker.as_bytes());
+            } else {
+                self.lexer.tracker.restart();
+                self.thought_at = self.lexer.base + next;
+            }
+        }
+        self.rest(buf.get(at..).unwrap_or_default(), out);
+        buf.len()
+    }
+
+    /// What comes when nothing is searched for.
+    fn rest(&mut self, text: &str, out: &mut Out<'_>) {
+        if !self.options.thinking_off {
+            self.plain(text, out);
+        } else if !text.is_empty() {
+            out(Piece::Text(text));
+        }
+    }
+
+    fn plain(&mut self, text: &str, out: &mut Out<'_>) {
+        if self.place == Place::Thought {
+            self.thought.put(text, self.spec.family, out);
+        } else if self.undecided {
+            self.pending.push_str(text);
+        } else {
+            self.visible.put(text, self.spec.family, out);
+        }
+    }
+
+    fn marker(&mut self, role: Role, text: &str, out: &mut Out<'_>) {
+        match self.place {
+            Place::Text => self.marker_in_text(role, text, out),
+            Place::Thought => self.marker_in_thought(role, text, out),
+            Place::Raw { back } => self.marker_in_raw(back, role, text, out),
+        }
+    }
+
+    fn marker_in_text(&mut self, role: Role, text: &str, out: &mut Out<'_>) {
+        match role {
+            Role::Open => {
+                self.settle_as_text(out);
+                self.open(text);
+            }
+            Role::Close | Role::CloseAnswer => {
+                if !self.settle_as_thought(out) {
+                    self.lone_close(text, out);
+                }
+                self.wrapped |= role == Role::CloseAnswer;
+            }
+            Role::Tool => {
+                self.owed |= self.settle_as_thought(out);
+                self.plain(text, out);
+            }
+            Role::Answer => {
+                self.settle_as_thought(out);
+                self.wrapped = true;
+            }
+            Role::Drop => {}
+            Role::Unwrap if self.wrapped => self.wrapped = false,
+            Role::Raw => {
+                self.settle_as_text(out);
+                self.plain(text, out);
+                self.place = Place::Raw { back: false };
+            }
+            Role::RawEnd | Role::Unwrap => self.plain(text, out),
+        }
+    }
+
+    fn marker_in_thought(&mut self, role: Role, text: &str, out: &mut Out<'_>) {
+        match role {
+            Role::Open => self.open_again(text, out),
+            Role::Close | Role::CloseAnswer => {
+                self.thought.depth = self.thought.depth.saturating_sub(1);
+                if self.thought.depth > 0 {
+                    self.plain(text, out);
+                } else {
+                    self.close(out);
+                    self.wrapped |= role == Role::CloseAnswer;
+                }
+            }
+            Role::Tool => {
+                self.close(out);
+                self.owed = true;
+                self.plain(text, out);
+            }
+            Role::Answer => {
+                self.close(out);
+                self.wrapped = true;
+            }
+            Role::Raw => {
+                self.close(out);
+                self.place = Place::Raw { back: true };
+                self.plain(text, out);
+            }
+            Role::Drop | Role::RawEnd | Role::Unwrap => self.plain(text, out),
+        }
+    }
+
+    fn marker_in_raw(&mut self, back: bool, role: Role, text: &str, out: &mut Out<'_>) {
+        match role {
+            Role::Open => self.open(text),
+            Role::Answer => self.place = Place::Text,
+            Role::Close | Role::CloseAnswer | Role::RawEnd => {
+                self.plain(text, out);
+                self.place = Place::Text;
+                if back && role == Role::RawEnd {
+                    self.open("");
+                }
+            }
+            Role::Drop | Role::Raw | Role::Tool | Role::Unwrap => self.plain(text, out),
+        }
+    }
+
+    fn open(&mut self, marker: &str) {
+        self.place = Place::Thought;
+        self.thought.open(marker, marker.is_empty());
+        if self.spec.family.unclosed == Unclosed::Thought {
+            self.visible.before_thought(self.spec.family);
+        }
+    }
+
+    /// A begin marker inside a thought.
+    fn open_again(&mut self, text: &str, out: &mut Out<'_>) {
+        let nested = self.spec.family.nested;
+        let repeated = self.thought.implicit || nested != Nested::Depth;
+        if repeated && self.thought.is_fresh() {
+            self.thought.forget_space();
+            self.thought.implicit = false;
+            return;
+        }
+        match nested {
+            Nested::Depth => {
+                self.thought.depth = self.thought.depth.saturating_add(1);
+                self.plain(text, out);
+            }
+            Nested::Literal => self.plain(text, out),
+            Nested::Restart => {
+                self.close(out);
+                self.open(text);
+            }
+        }
+    }
+
+    /// The thought is whole.
+    fn close(&mut self, out: &mut Out<'_>) {
+        self.visible.before_thought(self.spec.family);
+        self.thought.close(true, self.spec.family, out);
+        self.visible.after_thought();
+        self.place = Place::Text;
+        if self.spec.family.first_only && !self.options.every_block {
+            self.idle = true;
+        }
+    }
+
+    fn lone_close(&mut self, text: &str, out: &mut Out<'_>) {
+        if std::mem::take(&mut self.owed) {
+            return;
+        }
+        match self.spec.family.lone_close {
+            LoneClose::Drop => {}
+            LoneClose::DropLeading if !self.visible.any && !self.visible.after_thought => {
+                self.visible.forget_space();
+                self.visible.after_thought();
+            }
+            LoneClose::DropLeading | LoneClose::Text => self.plain(text, out),
+        }
+    }
+
+    /// The text so far was text.
+    fn settle_as_text(&mut self, out: &mut Out<'_>) {
+        if self.undecided {
+            self.undecided = false;
+            let text = std::mem::take(&mut self.pending);
+            self.visible.put(&text, self.spec.family, out);
+        }
+    }
+
+    /// The text so far was a thought, unless there was none.
+    fn settle_as_thought(&mut self, out: &mut Out<'_>) -> bool {
+        if !self.undecided {
+            return false;
+        }
+        if self.pending.chars().all(is_space) {
+            self.settle_as_text(out);
+            return false;
+        }
+        self.undecided = false;
+        let thought = std::mem::take(&mut self.pending);
+        self.place = Place::Thought;
+        self.thought.open("", true);
+        self.thought.put(&thought, self.spec.family, out);
+        self.close(out);
+        true
+    }
+
+    fn end_unclosed(&mut self, how: End, out: &mut Out<'_>) {
+        let family = self.spec.family;
+        self.place = Place::Text;
+        match family.unclosed {
+            Unclosed::Thought => {
+                self.visible.before_thought(family);
+                self.thought.close(how == End::Clean, family, out);
+            }
+            Unclosed::Untagged | Unclosed::Visible => {
+                let opener = std::mem::take(&mut self.thought.opener);
+                let kept = std::mem::take(&mut self.thought.kept);
+                if family.unclosed == Unclosed::Visible {
+                    self.visible.put(&opener, family, out);
+                }
+                self.visible.put(&kept, family, out);
+            }
+        }
+    }
+
+    /// A fence that opened inside the thought and never closed hid the end marker: it is none, so the thought is
+    /// read once more without it. In the visible text such a fence goes on to the end, as Markdown has it.
+    fn reread_open_fence(&mut self, out: &mut Out<'_>) {
+        let Code::Fence { at, .. } = self.lexer.tracker.code else { return };
+        if self.place != Place::Thought || self.idle {
+            return;
+        }
+        let kept = std::mem::take(&mut self.thought.kept);
+        self.thought.depth = 1;
+        self.lexer.tracker.restart();
+        self.lexer.tracker.fence_limit = at;
+        self.lexer.base = self.thought_at;
+        self.run(&kept, true, out);
+    }
+}
