@@ -1,6 +1,12 @@
 //! Tests of the framing layer. Every body in them is also held to the split law.
 
+mod corpus;
+mod encode;
+mod event_stream;
+mod hostile;
+mod ndjson;
 mod sse_cases;
+mod sse_standard;
 
 use super::split_law::{Pushed, check};
 use super::{Frame, FrameProblem, Framer, Framing, MessageKind};
