@@ -1,1 +1,35 @@
-//! Placeholder header, replaced by the crate's own.
+//! Strict simulated model providers: an honest judge of clients and gateways.
+//!
+//! A [`Simulator`] answers HTTP requests the way one provider does. It validates them as strictly, refuses them with the
+//! same status, body and words, demands its thoughts back where the real provider demands them, and says in a
+//! [`LogEntry`] what it saw. Behind all of them stands one small scripted mind that thinks, calls the tools that it is
+//! offered and answers with what they really said; it is no language model and says so.
+//!
+//! The judging part is pure: [`Simulator::handle`] turns a [`SimRequest`] into a [`SimResponse`] without sockets and
+//! clocks. Thoughts are recognised by digests inside their own opaque payloads, so a restarted simulator knows its
+//! thoughts again; only the simulators of stored responses keep something in memory. [`serve`] puts all simulators
+//! behind one listener, each under `/<id>`.
+//!
+//! Nothing here uses the code that it judges: all readers, validators and writers of wire formats are its own.
+
+mod catalog;
+mod chat;
+mod exchange;
+mod fault;
+mod json;
+mod log;
+mod messages;
+mod mind;
+mod pieces;
+mod reply;
+mod responses;
+mod seal;
+mod server;
+mod simulator;
+
+pub use catalog::{Listed, list};
+pub use exchange::{SimChunk, SimRequest, SimResponse};
+pub use fault::{Fault, FaultError};
+pub use log::{LogEntry, SeenThought, ThoughtState};
+pub use server::{Running, SimOptions, Watcher, serve};
+pub use simulator::Simulator;

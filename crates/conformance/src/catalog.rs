@@ -1,0 +1,185 @@
+//! The list of simulators: one row each.
+
+use crate::chat::{self, ChatDialect};
+use crate::messages::{self, MessagesDialect};
+use crate::responses::{self, ResponsesDialect};
+
+/// One simulator as `think sim --list` shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listed {
+    /// The id: the path prefix under `think sim`, and `sim/<id>` as a model.
+    pub id: &'static str,
+    /// The wire it speaks.
+    pub wire: &'static str,
+    /// The name of the model that it claims to serve.
+    pub model: &'static str,
+    /// Its rule about thoughts, in one sentence.
+    pub rule: &'static str,
+}
+
+/// All simulators, in the order of the list.
+pub fn list() -> Vec<Listed> {
+    PROFILES
+        .iter()
+        .map(|profile| Listed {
+            id: profile.id,
+            wire: profile.wire(),
+            model: profile.model,
+            rule: profile.rule,
+        })
+        .collect()
+}
+
+/// The data of one simulator.
+#[derive(Debug)]
+pub(crate) struct Profile {
+    pub(crate) id: &'static str,
+    pub(crate) model: &'static str,
+    pub(crate) rule: &'static str,
+    pub(crate) wire: Wire,
+}
+
+impl Profile {
+    pub(crate) fn wire(&self) -> &'static str {
+        match &self.wire {
+            Wire::Chat(dialect) => dialect.wire_name(),
+            Wire::Messages(_) => "messages",
+            Wire::Responses(_) => "responses",
+        }
+    }
+}
+
+/// How a simulator is spoken to.
+#[derive(Debug)]
+pub(crate) enum Wire {
+    Chat(ChatDialect),
+    Messages(MessagesDialect),
+    Responses(ResponsesDialect),
+}
+
+pub(crate) fn profile(id: &str) -> Option<&'static Profile> {
+    PROFILES.iter().find(|profile| profile.id == id)
+}
+
+static PROFILES: &[Profile] = &[
+    Profile {
+        id: "default",
+        model: "simulated-thinker",
+        rule: "every assistant message with tool calls must bring its reasoning_content back, unchanged to the byte",
+        wire: Wire::Chat(chat::DEFAULT),
+    },
+    Profile {
+        id: "kimi-k2",
+        model: "kimi-k2-thinking",
+        rule: "every assistant message with tool calls must carry its reasoning_content",
+        wire: Wire::Chat(chat::KIMI_K2),
+    },
+    Profile {
+        id: "kimi-k3",
+        model: "kimi-k3",
+        rule: "every assistant message with tool calls must carry its reasoning_content; the thoughts of the others are missed without an error, and call ids repeat every turn",
+        wire: Wire::Chat(chat::KIMI_K3),
+    },
+    Profile {
+        id: "deepseek-v4",
+        model: "deepseek-v4-pro",
+        rule: "every assistant message of a turn that used tools must carry reasoning_content, in all later turns too",
+        wire: Wire::Chat(chat::DEEPSEEK_V4),
+    },
+    Profile {
+        id: "deepseek-v32",
+        model: "deepseek-v3.2",
+        rule: "as deepseek-v4, and the refusal names the message",
+        wire: Wire::Chat(chat::DEEPSEEK_V32),
+    },
+    Profile {
+        id: "deepseek-v4-messages",
+        model: "deepseek-v4-pro",
+        rule: "every assistant message of a turn that used tools must carry its thinking block, in all later turns too",
+        wire: Wire::Messages(messages::DEEPSEEK),
+    },
+    Profile {
+        id: "deepseek-v4-responses",
+        model: "deepseek-v4-pro",
+        rule: "every answer of a turn that used tools must begin with its reasoning item with reasoning_text",
+        wire: Wire::Responses(responses::DEEPSEEK),
+    },
+    Profile {
+        id: "deepseek-r1",
+        model: "deepseek-reasoner",
+        rule: "reasoning_content in the input is refused",
+        wire: Wire::Chat(chat::DEEPSEEK_R1),
+    },
+    Profile {
+        id: "anthropic-manual",
+        model: "claude-sonnet-4-5",
+        rule: "with thinking enabled, the running tool loop must begin with its signed thinking blocks, unmodified",
+        wire: Wire::Messages(messages::MANUAL),
+    },
+    Profile {
+        id: "anthropic-omitted",
+        model: "claude-sonnet-5",
+        rule: "thoughts come as a signature without text; returned ones must be unmodified",
+        wire: Wire::Messages(messages::OMITTED),
+    },
+    Profile {
+        id: "anthropic-bound",
+        model: "claude-fable-5-1",
+        rule: "a returned thought is valid only behind the unchanged system, tools, messages and thoughts it was made behind",
+        wire: Wire::Messages(messages::BOUND),
+    },
+    Profile {
+        id: "responses-stateless",
+        model: "gpt-5.6-stateless",
+        rule: "nothing is stored: reasoning items come back with their encrypted_content, and ids only in pairs",
+        wire: Wire::Responses(responses::STATELESS),
+    },
+    Profile {
+        id: "responses-stateful",
+        model: "gpt-5.6",
+        rule: "responses are stored: continue by previous_response_id, or resend items whose ids form whole pairs",
+        wire: Wire::Responses(responses::STATEFUL),
+    },
+    Profile {
+        id: "groq",
+        model: "openai/gpt-oss-120b",
+        rule: "thoughts may come back as reasoning; the name reasoning_content is refused",
+        wire: Wire::Chat(chat::GROQ),
+    },
+    Profile {
+        id: "cerebras",
+        model: "zai-glm-4.7",
+        rule: "thoughts may come back as reasoning; the name reasoning_content is refused",
+        wire: Wire::Chat(chat::CEREBRAS),
+    },
+    Profile {
+        id: "mistral",
+        model: "mistral-medium-3.5",
+        rule: "thoughts may come back as thinking chunks; any unknown field is refused with 422",
+        wire: Wire::Chat(chat::MISTRAL),
+    },
+    Profile {
+        id: "minimax-tags",
+        model: "MiniMax-M2.5",
+        rule: "thoughts stand in think tags at the head of content and are missed without an error in all of the history",
+        wire: Wire::Chat(chat::MINIMAX),
+    },
+    Profile {
+        id: "vllm",
+        model: "Qwen/Qwen3-32B",
+        rule: "only reasoning is read; reasoning_content is ignored without an error",
+        wire: Wire::Chat(chat::VLLM),
+    },
+    Profile {
+        id: "mimo",
+        model: "mimo-v2-pro",
+        rule: "as deepseek-v4, refused as `Param Incorrect`",
+        wire: Wire::Chat(chat::MIMO),
+    },
+    Profile {
+        id: "xai",
+        model: "grok-4.5",
+        rule: "encrypted reasoning items come back unchanged and with a summary",
+        wire: Wire::Responses(responses::XAI),
+    },
+];

@@ -1,0 +1,329 @@
+//! The rule about thoughts in the history: what is demanded, what is refused, what is silently lost.
+
+use serde_json::{Value, json};
+
+use super::read::{Message, Request, Role, untagged};
+use super::refuse::{extra_forbidden, param_incorrect};
+use super::{Carrier, ChatDialect, Contract, House, refusal};
+use crate::json::Keyed;
+use crate::log::ThoughtState;
+use crate::mind::{Call, Verdict, judge};
+use crate::reply::{Refusal, Visit};
+
+/// Notes every thought of the request in the log, then applies the rule.
+pub(super) fn enforce(
+    visit: &mut Visit<'_>,
+    dialect: &ChatDialect,
+    request: &Request,
+) -> Result<(), Refusal> {
+    let found: Vec<Found> = request
+        .messages
+        .iter()
+        .enumerate()
+        .map(|(place, message)| look(visit, dialect, place, message))
+        .collect();
+    if !request.scene.thinking {
+        return refused_names(dialect, request);
+    }
+    match dialect.contract {
+        Contract::ToolCalls { exact } => tool_calls(visit, dialect, request, &found, exact),
+        Contract::Preserved => {
+            tool_calls(visit, dialect, request, &found, false)?;
+            lost(visit, request, &found);
+            Ok(())
+        }
+        Contract::ToolTurns { indexed } => tool_turns(dialect, request, indexed),
+        Contract::Forbidden | Contract::WrongNameRefused | Contract::ExtraForbidden => {
+            refused_names(dialect, request)?;
+            lost(visit, request, &found);
+            Ok(())
+        }
+        Contract::Optional => {
+            lost(visit, request, &found);
+            Ok(())
+        }
+    }
+}
+
+/// What a message carries in the field that the provider reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    Thought(ThoughtState),
+}
+
+fn look(visit: &mut Visit<'_>, dialect: &ChatDialect, place: usize, message: &Message) -> Found {
+    if message.role != Role::Assistant {
+        return Found::Nothing;
+    }
+    let calls: Vec<Call> = message.calls.iter().map(|(_, call)| call.clone()).collect();
+    let mut found = Found::Nothing;
+    for (field, thought) in thoughts(&message.raw) {
+        let text = !thought.trim().is_empty();
+        if !text {
+            continue;
+        }
+        let state = if reads(dialect.carrier, field) {
+            match judge(&thought, &message.text, &calls) {
+                Verdict::Own => ThoughtState::Own,
+                Verdict::Altered => ThoughtState::Altered,
+                Verdict::Foreign => ThoughtState::Foreign,
+            }
+        } else {
+            ThoughtState::Ignored
+        };
+        if state != ThoughtState::Ignored {
+            found = Found::Thought(state);
+        }
+        visit.log.saw(place, field, (true, false), state);
+    }
+    counted_ids(visit, dialect, place, message);
+    found
+}
+
+fn reads(carrier: Carrier, field: &str) -> bool {
+    carrier.field() == field
+        || carrier == Carrier::ThinkTags
+            && matches!(field, "reasoning_details" | "reasoning_content")
+}
+
+/// All thoughts of a message, whatever field they travel in.
+fn thoughts(raw: &Value) -> Vec<(&'static str, String)> {
+    let mut out = Vec::new();
+    for field in ["reasoning_content", "reasoning"] {
+        if let Some(text) = raw.at(field).as_str() {
+            out.push((field, text.to_owned()));
+        }
+    }
+    let details = raw.at("reasoning_details").as_array().into_iter().flatten();
+    let details: String = details.filter_map(|detail| detail.at("text").as_str()).collect();
+    if !details.is_empty() {
+        out.retain(|(_, text)| *text != details);
+        out.push(("reasoning_details", details));
+    }
+    let chunks = raw
+        .at("content")
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|part| part.at("type") == "thinking");
+    for chunk in chunks {
+        let parts = chunk.at("thinking").as_array().into_iter().flatten();
+        out.push(("thinking", parts.filter_map(|part| part.at("text").as_str()).collect()));
+    }
+    if let (Some(thought), _) = untagged(raw.at("content").as_str().unwrap_or_default()) {
+        out.push(("think_tags", thought));
+    }
+    out
+}
+
+/// Kimi K2 stops calling tools when the history lacks its own id form.
+fn counted_ids(visit: &mut Visit<'_>, dialect: &ChatDialect, place: usize, message: &Message) {
+    if dialect.ids != super::Ids::Counted {
+        return;
+    }
+    for (id, call) in &message.calls {
+        let native = id
+            .strip_prefix("functions.")
+            .and_then(|rest| rest.strip_prefix(call.name.as_str()))
+            .and_then(|rest| rest.strip_prefix(':'))
+            .is_some_and(|count| count.parse::<u32>().is_ok());
+        if !native {
+            visit.log.loss(format!(
+                "tool call id `{id}` at message {place} is not the native form, allowed but worse"
+            ));
+        }
+    }
+}
+
+fn tool_calls(
+    visit: &mut Visit<'_>,
+    dialect: &ChatDialect,
+    request: &Request,
+    found: &[Found],
+    exact: bool,
+) -> Result<(), Refusal> {
+    for (place, (message, found)) in request.messages.iter().zip(found).enumerate() {
+        if message.role != Role::Assistant || message.calls.is_empty() {
+            continue;
+        }
+        // One blank is the least that Kimi takes; absent, null and "" all count as missing.
+        if message.raw.at("reasoning_content").as_str().unwrap_or_default().is_empty() {
+            let text = format!(
+                "thinking is enabled but reasoning_content is missing in assistant tool call message at index {place}"
+            );
+            return Err(refusal(dialect, 400, &text));
+        }
+        match found {
+            Found::Thought(ThoughtState::Own) => {}
+            Found::Thought(_) if exact => {
+                let text = format!(
+                    "reasoning_content in assistant tool call message at index {place} is not what the model said"
+                );
+                return Err(refusal(dialect, 400, &text));
+            }
+            Found::Nothing if exact => {
+                let text = format!(
+                    "reasoning_content in assistant tool call message at index {place} is blank"
+                );
+                return Err(refusal(dialect, 400, &text));
+            }
+            Found::Nothing => {
+                visit
+                    .log
+                    .loss(format!("the thought at message {place} is blank, allowed but worse"));
+            }
+            Found::Thought(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// DeepSeek and MiMo: a turn in which tools were called keeps the field on all its assistant messages, for good.
+/// The empty string is a value there; absent and null are not.
+fn tool_turns(dialect: &ChatDialect, request: &Request, indexed: bool) -> Result<(), Refusal> {
+    let mut start = 0;
+    let messages = &request.messages;
+    while start < messages.len() {
+        let rest = messages.iter().skip(start + 1);
+        let length = 1 + rest.take_while(|message| message.role != Role::User).count();
+        let turn = || messages.iter().enumerate().skip(start).take(length);
+        let used_tools = turn().any(|(_, message)| !message.calls.is_empty());
+        let missing = turn().find(|(_, message)| {
+            message.role == Role::Assistant && !message.raw.at("reasoning_content").is_string()
+        });
+        if let (true, Some((place, _))) = (used_tools, missing) {
+            return Err(not_passed_back(dialect, place, indexed));
+        }
+        start += length;
+    }
+    Ok(())
+}
+
+fn not_passed_back(dialect: &ChatDialect, place: usize, indexed: bool) -> Refusal {
+    let sentence = "The `reasoning_content` in the thinking mode must be passed back to the API.";
+    match dialect.house {
+        House::MiMo => param_incorrect(sentence),
+        _ if indexed => {
+            let text = format!(
+                "Missing `reasoning_content` field in the assistant message at message index {place}. For more \
+                 information, please refer to https://api-docs.deepseek.com/guides/thinking_mode#tool-calls"
+            );
+            refusal(dialect, 400, &text)
+        }
+        House::Kimi
+        | House::DeepSeek
+        | House::Groq
+        | House::Cerebras
+        | House::Mistral
+        | House::MiniMax
+        | House::Vllm => refusal(dialect, 400, sentence),
+    }
+}
+
+/// Fields that the provider's validator refuses whatever the state of thinking.
+fn refused_names(dialect: &ChatDialect, request: &Request) -> Result<(), Refusal> {
+    for (place, message) in request.messages.iter().enumerate() {
+        let raw = &message.raw;
+        match dialect.contract {
+            Contract::Forbidden if !raw.at("reasoning_content").is_null() => {
+                let text = format!(
+                    "`reasoning_content` is not allowed in the input messages (messages[{place}])"
+                );
+                return Err(refusal(dialect, 400, &text));
+            }
+            Contract::WrongNameRefused => {
+                let wrong =
+                    ["reasoning_content", "reasoning_details", "thinking", "thinking_blocks"];
+                if let Some(name) = wrong.iter().find(|name| raw.get(**name).is_some()) {
+                    return Err(refusal(dialect, 400, &unsupported(dialect, place, name)));
+                }
+            }
+            Contract::ExtraForbidden => extra(place, raw)?,
+            Contract::Forbidden
+            | Contract::ToolCalls { .. }
+            | Contract::Preserved
+            | Contract::ToolTurns { .. }
+            | Contract::Optional => {}
+        }
+    }
+    if dialect.contract == Contract::ExtraForbidden { extra_top(&request.body) } else { Ok(()) }
+}
+
+fn unsupported(dialect: &ChatDialect, place: usize, name: &str) -> String {
+    match dialect.house {
+        House::Cerebras => {
+            format!("messages.{place}.assistant.{name}: property '{name}' is unsupported")
+        }
+        House::Groq
+        | House::Kimi
+        | House::DeepSeek
+        | House::MiMo
+        | House::Mistral
+        | House::MiniMax
+        | House::Vllm => format!(
+            "'messages.{place}' : for 'role:assistant' the following must be satisfied[('messages.{place}' : \
+             property '{name}' is unsupported)]"
+        ),
+    }
+}
+
+fn extra(place: usize, raw: &Value) -> Result<(), Refusal> {
+    let role = raw.at("role").as_str().unwrap_or_default();
+    let known: &[&str] = match role {
+        "assistant" => &["role", "content", "tool_calls", "prefix"],
+        "tool" => &["role", "content", "tool_call_id", "name"],
+        _ => &["role", "content"],
+    };
+    for (key, input) in raw.as_object().into_iter().flatten() {
+        if !known.contains(&key.as_str()) {
+            return Err(extra_forbidden(&json!(["body", "messages", place, role, key]), input));
+        }
+    }
+    Ok(())
+}
+
+fn extra_top(body: &Value) -> Result<(), Refusal> {
+    const KNOWN: &[&str] = &[
+        "model",
+        "messages",
+        "stream",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "max_tokens",
+        "temperature",
+        "top_p",
+        "stop",
+        "random_seed",
+        "response_format",
+        "presence_penalty",
+        "frequency_penalty",
+        "n",
+        "prediction",
+        "prompt_mode",
+        "reasoning_effort",
+        "safe_prompt",
+        "metadata",
+        "guardrails",
+        "prompt_cache_key",
+    ];
+    for (key, input) in body.as_object().into_iter().flatten() {
+        if !KNOWN.contains(&key.as_str()) {
+            return Err(extra_forbidden(&json!(["body", key]), input));
+        }
+    }
+    Ok(())
+}
+
+/// Notes what a model without a hard rule has to do without.
+fn lost(visit: &mut Visit<'_>, request: &Request, found: &[Found]) {
+    let loop_start =
+        request.messages.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
+    for (place, (message, found)) in request.messages.iter().zip(found).enumerate() {
+        let counts = place > loop_start || matches!(visit.profile.id, "kimi-k3" | "minimax-tags");
+        if message.role == Role::Assistant && counts && *found == Found::Nothing {
+            visit.log.loss(format!("thought missing at message {place}, allowed but worse"));
+        }
+    }
+}

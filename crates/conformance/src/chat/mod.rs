@@ -1,0 +1,163 @@
+//! Chat Completions and its relatives: one validator and one renderer, and per provider a [`ChatDialect`].
+
+mod contract;
+mod dialect;
+mod read;
+mod refuse;
+mod stream;
+mod whole;
+
+use serde_json::{Value, json};
+
+use crate::json::Keyed;
+use crate::mind::{self, Plan};
+use crate::reply::{Answer, Refusal, Visit};
+use crate::seal::{ALNUM, Digest};
+
+pub(crate) use dialect::*;
+pub(crate) use refuse::{refusal, unauthorised};
+
+/// Answers a request to a simulator of this family.
+pub(crate) fn answer(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Answer, Refusal> {
+    let route = visit.route.strip_prefix("/v1").unwrap_or(visit.route);
+    match (visit.request.method.as_str(), route) {
+        ("POST", "/chat/completions") => complete(visit, dialect),
+        ("GET", "/models") => Ok(models(visit)),
+        ("GET", route) if route.strip_prefix("/models/") == Some(visit.profile.model) => {
+            Ok(Answer::whole(&model(visit.profile.model)))
+        }
+        (method, route) => {
+            let text = format!("Invalid URL ({method} {route})");
+            Err(refusal(dialect, 404, &text))
+        }
+    }
+}
+
+fn models(visit: &Visit<'_>) -> Answer {
+    Answer::whole(&json!({"object": "list", "data": [model(visit.profile.model)]}))
+}
+
+fn model(id: &str) -> Value {
+    json!({"id": id, "object": "model", "created": CREATED, "owned_by": "simulated"})
+}
+
+/// The time that all answers carry: simulators have no clock.
+const CREATED: u64 = 1_760_000_000;
+
+fn complete(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Answer, Refusal> {
+    let request = read::request(visit, dialect)?;
+    contract::enforce(visit, dialect, &request)?;
+    let plan = mind::think(&request.scene);
+    let seed = visit.seed();
+    let reply = Reply {
+        dialect,
+        id: format!("chatcmpl-{}", seed.text("id").word(ALNUM, 24)),
+        model: request.model.clone(),
+        ids: call_ids(dialect, &request, &plan, seed),
+        usage: usage(dialect, &request, &plan),
+        split: request.body.at("reasoning_split") == true,
+        with_usage: request.body.at("stream_options").at("include_usage") == true,
+        hidden: hidden(dialect, &request.body),
+        plan,
+    };
+    Ok(if request.stream { stream::render(&reply) } else { whole::render(&reply) })
+}
+
+/// Everything that both renderers need.
+struct Reply<'a> {
+    dialect: &'a ChatDialect,
+    id: String,
+    model: String,
+    plan: Plan,
+    /// One id for each call of the plan.
+    ids: Vec<String>,
+    usage: Value,
+    /// MiniMax' switch between tags and `reasoning_details`.
+    split: bool,
+    /// A usage chunk was asked for.
+    with_usage: bool,
+    /// The thought is billed but not shown.
+    hidden: bool,
+}
+
+impl Reply<'_> {
+    fn finish_reason(&self) -> &'static str {
+        if self.plan.truncated {
+            "length"
+        } else if self.plan.calls.is_empty() {
+            "stop"
+        } else {
+            "tool_calls"
+        }
+    }
+
+    /// The wire form of a call; `index` only in streams.
+    fn call(&self, place: usize, arguments: &str) -> Value {
+        let name = self.plan.calls.get(place).map_or("", |call| call.name.as_str());
+        let id = self.ids.get(place).map_or("", String::as_str);
+        json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+    }
+
+    fn arguments(&self, place: usize) -> String {
+        self.plan.calls.get(place).map_or_else(String::new, |call| call.arguments.to_string())
+    }
+}
+
+fn hidden(dialect: &ChatDialect, body: &Value) -> bool {
+    match dialect.carrier {
+        Carrier::Reasoning => {
+            body.at("reasoning_format") == "hidden" || body.at("include_reasoning") == false
+        }
+        Carrier::ReasoningContent | Carrier::ThinkTags | Carrier::Chunks => false,
+    }
+}
+
+fn call_ids(
+    dialect: &ChatDialect,
+    request: &read::Request,
+    plan: &Plan,
+    seed: Digest,
+) -> Vec<String> {
+    let before: usize = request.messages.iter().map(|message| message.calls.len()).sum();
+    let calls = plan.calls.iter().enumerate();
+    calls
+        .map(|(place, call)| {
+            let seed = seed.text("call").number(place as u64);
+            match dialect.ids {
+                Ids::Counted => format!("functions.{}:{}", call.name, before + place),
+                Ids::Repeating => format!("{}:{place}", call.name),
+                Ids::Prefixed { prefix, length } => format!("{prefix}{}", seed.word(ALNUM, length)),
+                Ids::Position => format!("call_{place}"),
+            }
+        })
+        .collect()
+}
+
+fn usage(dialect: &ChatDialect, request: &read::Request, plan: &Plan) -> Value {
+    let prompt = mind::tokens(&request.body.at("messages").to_string())
+        + mind::tokens(&request.body.at("tools").to_string());
+    let (thought, visible) = (plan.thought_tokens(), plan.visible_tokens());
+    let completion = thought + visible;
+    let mut usage = json!({
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+    });
+    if dialect.counts_reasoning() {
+        usage.set("completion_tokens_details", json!({"reasoning_tokens": thought}));
+    }
+    match dialect.house {
+        House::Kimi => usage.set("cached_tokens", json!(0)),
+        House::DeepSeek => {
+            usage.set("prompt_cache_hit_tokens", json!(0));
+            usage.set("prompt_cache_miss_tokens", json!(prompt));
+        }
+        House::MiMo
+        | House::Groq
+        | House::Cerebras
+        | House::Mistral
+        | House::MiniMax
+        | House::Vllm => {}
+    }
+    usage
+}

@@ -1,0 +1,388 @@
+//! Reading and validating the structure of a request.
+
+use serde_json::Value;
+
+use super::{Carrier, ChatDialect, House, Switch, refusal};
+use crate::json::Keyed;
+use crate::mind::{Call, Choice, Said, Scene, Tool};
+use crate::reply::{Refusal, Visit};
+
+/// A request whose structure is right.
+pub(super) struct Request {
+    pub(super) body: Value,
+    pub(super) model: String,
+    pub(super) stream: bool,
+    pub(super) messages: Vec<Message>,
+    pub(super) scene: Scene,
+}
+
+/// One message of the history.
+pub(super) struct Message {
+    pub(super) role: Role,
+    /// The visible text.
+    pub(super) text: String,
+    /// The calls with their ids.
+    pub(super) calls: Vec<(String, Call)>,
+    /// The id that a tool message answers.
+    pub(super) call_id: String,
+    /// The message as it came.
+    pub(super) raw: Value,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    System,
+    User,
+    Assistant,
+    Tool,
+}
+
+/// Reads the body, or refuses it.
+pub(super) fn request(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Request, Refusal> {
+    let bad = |text: &str| refusal(dialect, 400, text);
+    let body: Value = serde_json::from_slice(&visit.request.body).map_err(|error| {
+        bad(&format!("We could not parse the JSON body of your request: {error}"))
+    })?;
+    let model = body.at("model").as_str().filter(|model| !model.is_empty());
+    let model = model.ok_or_else(|| bad("you must provide a model parameter"))?.to_owned();
+    visit.log.model = Some(model.clone());
+    let list = body.at("messages").as_array().filter(|list| !list.is_empty());
+    let list = list.ok_or_else(|| bad("[] is too short - 'messages'"))?;
+    let mut messages = Vec::with_capacity(list.len());
+    for (place, raw) in list.iter().enumerate() {
+        messages.push(message(raw, place, dialect)?);
+    }
+    pairs(&messages, dialect)?;
+    last(&messages, dialect)?;
+    let stream = match body.at("stream") {
+        Value::Null => false,
+        Value::Bool(stream) => *stream,
+        Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+            return Err(bad("Invalid type for 'stream': expected a boolean"));
+        }
+    };
+    visit.log.stream = stream;
+    if body.at("n").as_u64().is_some_and(|n| n != 1) {
+        return Err(bad("Invalid 'n': this model gives one choice only"));
+    }
+    let scene = scene(visit.profile.id, &body, &messages, dialect)?;
+    Ok(Request { body, model, stream, messages, scene })
+}
+
+fn message(raw: &Value, place: usize, dialect: &ChatDialect) -> Result<Message, Refusal> {
+    let bad = |text: String| refusal(dialect, 400, &text);
+    let role = match raw.at("role").as_str() {
+        Some("system" | "developer") => Role::System,
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        Some("tool") => Role::Tool,
+        Some(role) => {
+            let known = "['system', 'assistant', 'user', 'tool']";
+            return Err(bad(format!("'{role}' is not one of {known} - 'messages.{place}.role'")));
+        }
+        None => return Err(bad(format!("'role' is a required property - 'messages.{place}'"))),
+    };
+    let calls = calls(raw, place, dialect)?;
+    if !calls.is_empty() && role != Role::Assistant {
+        return Err(bad(format!(
+            "'tool_calls' is not allowed on role '{}' - 'messages.{place}'",
+            raw.at("role")
+        )));
+    }
+    let text = text(raw.at("content"), place, dialect)?;
+    let call_id = raw.at("tool_call_id").as_str().unwrap_or_default().to_owned();
+    if role == Role::Tool && call_id.is_empty() {
+        return Err(bad(format!(
+            "Missing parameter 'tool_call_id': messages with role 'tool' must have a 'tool_call_id' - 'messages.{place}'"
+        )));
+    }
+    if raw.at("content").is_null() && role != Role::Assistant {
+        return Err(bad(format!(
+            "Invalid value for 'content': expected a string, got null - 'messages.{place}'"
+        )));
+    }
+    let text = if dialect.carrier == Carrier::ThinkTags { untagged(&text).1 } else { text };
+    Ok(Message { role, text, calls, call_id, raw: raw.clone() })
+}
+
+/// The thought and the rest of a text that begins with a think tag.
+pub(super) fn untagged(text: &str) -> (Option<String>, String) {
+    let inside =
+        text.trim_start().strip_prefix("<think>").and_then(|rest| rest.split_once("</think>"));
+    inside.map_or_else(
+        || (None, text.to_owned()),
+        |(thought, rest)| {
+            (Some(thought.trim_matches('\n').to_owned()), rest.trim_start_matches('\n').to_owned())
+        },
+    )
+}
+
+fn text(content: &Value, place: usize, dialect: &ChatDialect) -> Result<String, Refusal> {
+    let bad = |text: String| refusal(dialect, 400, &text);
+    match content {
+        Value::Null => Ok(String::new()),
+        Value::String(text) => Ok(text.clone()),
+        Value::Array(parts) => {
+            let mut out = String::new();
+            for part in parts {
+                match part.at("type").as_str() {
+                    Some("text") => out.push_str(part.at("text").as_str().unwrap_or_default()),
+                    Some(
+                        "image_url" | "input_audio" | "file" | "video_url" | "document_url"
+                        | "reference",
+                    ) => {}
+                    Some("thinking") if dialect.carrier == Carrier::Chunks => {}
+                    other => {
+                        let kind = other.unwrap_or("null");
+                        return Err(bad(format!(
+                            "Invalid value: '{kind}'. Supported values are: 'text', 'image_url' - 'messages.{place}.content'"
+                        )));
+                    }
+                }
+            }
+            Ok(out)
+        }
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => Err(bad(format!(
+            "Invalid type for 'messages.{place}.content': expected a string or an array"
+        ))),
+    }
+}
+
+fn calls(raw: &Value, place: usize, dialect: &ChatDialect) -> Result<Vec<(String, Call)>, Refusal> {
+    let bad = |text: String| refusal(dialect, 400, &text);
+    let list = match raw.at("tool_calls") {
+        Value::Null => return Ok(Vec::new()),
+        Value::Array(list) => list,
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            return Err(bad(format!(
+                "Invalid type for 'messages.{place}.tool_calls': expected an array"
+            )));
+        }
+    };
+    let mut out: Vec<(String, Call)> = Vec::new();
+    for (index, item) in list.iter().enumerate() {
+        let at = format!("messages.{place}.tool_calls.{index}");
+        let id = item.at("id").as_str().filter(|id| !id.is_empty());
+        let id = id.ok_or_else(|| bad(format!("'id' is a required property - '{at}'")))?;
+        if out.iter().any(|(known, _)| known == id) {
+            return Err(bad(format!(
+                "Duplicate value for 'tool_call_id' of '{id}' in message[{place}]"
+            )));
+        }
+        let name = item.at("function").at("name").as_str().filter(|name| !name.is_empty());
+        let name =
+            name.ok_or_else(|| bad(format!("'function.name' is a required property - '{at}'")))?;
+        let arguments = item.at("function").at("arguments").as_str();
+        let arguments = match (arguments, dialect.house) {
+            (Some(arguments), _) => arguments.to_owned(),
+            (None, House::Mistral) if item.at("function").at("arguments").is_object() => {
+                item.at("function").at("arguments").to_string()
+            }
+            (None, _) => {
+                return Err(bad(format!("'function.arguments' must be a string - '{at}'")));
+            }
+        };
+        let arguments = serde_json::from_str(&arguments).unwrap_or(Value::String(arguments));
+        out.push((id.to_owned(), Call { name: name.to_owned(), arguments }));
+    }
+    Ok(out)
+}
+
+/// Every call is answered in the messages right after it, and nothing else is answered.
+fn pairs(messages: &[Message], dialect: &ChatDialect) -> Result<(), Refusal> {
+    let mut open: Vec<&str> = Vec::new();
+    for message in messages.iter() {
+        if message.role == Role::Tool {
+            let place = open.iter().position(|id| *id == message.call_id);
+            let Some(place) = place else { return Err(orphan(message, dialect)) };
+            open.remove(place);
+            continue;
+        }
+        if !open.is_empty() {
+            return Err(unanswered(&open, dialect));
+        }
+        open = message.calls.iter().map(|(id, _)| id.as_str()).collect();
+    }
+    if open.is_empty() { Ok(()) } else { Err(unanswered(&open, dialect)) }
+}
+
+fn orphan(message: &Message, dialect: &ChatDialect) -> Refusal {
+    let text = match dialect.house {
+        House::Kimi => format!("tool_call_id {} is not found", message.call_id),
+        House::Mistral => format!("Unexpected tool call id {} in tool results", message.call_id),
+        House::MiniMax => {
+            format!("invalid params, tool result's tool id({}) not found (2013)", message.call_id)
+        }
+        House::DeepSeek | House::MiMo | House::Groq | House::Cerebras | House::Vllm => {
+            "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'"
+                .to_owned()
+        }
+    };
+    refusal(dialect, 400, &text)
+}
+
+fn unanswered(open: &[&str], dialect: &ChatDialect) -> Refusal {
+    let ids = open.join(", ");
+    let rule = "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.";
+    let text = match dialect.house {
+        House::Mistral => "Not the same number of function calls and responses".to_owned(),
+        House::DeepSeek => {
+            format!("{rule} (insufficient tool messages following tool_calls message)")
+        }
+        House::Kimi
+        | House::MiMo
+        | House::Groq
+        | House::Cerebras
+        | House::MiniMax
+        | House::Vllm => {
+            format!("{rule} The following tool_call_ids did not have response messages: {ids}")
+        }
+    };
+    refusal(dialect, 400, &text)
+}
+
+fn last(messages: &[Message], dialect: &ChatDialect) -> Result<(), Refusal> {
+    let ends_with_answer = messages.last().is_some_and(|message| {
+        message.role == Role::Assistant
+            && message.raw.at("prefix") != true
+            && message.raw.at("partial") != true
+    });
+    match dialect.house {
+        House::Mistral if ends_with_answer => {
+            let text = "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant";
+            Err(refusal(dialect, 400, text))
+        }
+        House::Mistral
+        | House::Kimi
+        | House::DeepSeek
+        | House::MiMo
+        | House::Groq
+        | House::Cerebras
+        | House::MiniMax
+        | House::Vllm => Ok(()),
+    }
+}
+
+fn scene(
+    id: &'static str,
+    body: &Value,
+    messages: &[Message],
+    dialect: &ChatDialect,
+) -> Result<Scene, Refusal> {
+    let thinking = thinking(body, dialect)?;
+    let mut said = Vec::new();
+    let mut names: Vec<(&str, &str)> = Vec::new();
+    for message in messages {
+        match message.role {
+            Role::System => {}
+            Role::User => said.push(Said::User(message.text.clone())),
+            Role::Assistant => {
+                names = message
+                    .calls
+                    .iter()
+                    .map(|(id, call)| (id.as_str(), call.name.as_str()))
+                    .collect();
+                said.push(Said::Ai(message.calls.iter().map(|(_, call)| call.clone()).collect()));
+            }
+            Role::Tool => {
+                let name = names
+                    .iter()
+                    .find(|(id, _)| *id == message.call_id)
+                    .map_or("", |(_, name)| name);
+                said.push(Said::Result {
+                    name: name.to_owned(),
+                    text: message.text.clone(),
+                    failed: false,
+                });
+            }
+        }
+    }
+    let cap = ["max_completion_tokens", "max_tokens"].iter().find_map(|key| body.at(key).as_u64());
+    Ok(Scene {
+        simulator: id,
+        said,
+        tools: tools(body, dialect)?,
+        choice: choice(body, thinking, dialect)?,
+        parallel: body.at("parallel_tool_calls") != false,
+        thinking,
+        max_tokens: cap,
+    })
+}
+
+fn tools(body: &Value, dialect: &ChatDialect) -> Result<Vec<Tool>, Refusal> {
+    let mut out = Vec::new();
+    for (index, tool) in body.at("tools").as_array().into_iter().flatten().enumerate() {
+        let function = tool.at("function");
+        let name = function.at("name").as_str().unwrap_or_default();
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if tool.at("type") != "function"
+            || name.is_empty()
+            || name.len() > 64
+            || !name.chars().all(fits)
+        {
+            let text = format!(
+                "Invalid 'tools[{index}].function.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+            );
+            return Err(refusal(dialect, 400, &text));
+        }
+        out.push(Tool {
+            name: name.to_owned(),
+            description: function.at("description").as_str().unwrap_or_default().to_owned(),
+            schema: function.at("parameters").clone(),
+        });
+    }
+    Ok(out)
+}
+
+fn choice(body: &Value, thinking: bool, dialect: &ChatDialect) -> Result<Choice, Refusal> {
+    let choice = match body.at("tool_choice") {
+        Value::Null => Choice::Auto,
+        Value::String(word) => match word.as_str() {
+            "none" => Choice::None,
+            "required" | "any" => Choice::Any,
+            _ => Choice::Auto,
+        },
+        object => object
+            .at("function")
+            .at("name")
+            .as_str()
+            .map_or(Choice::Auto, |name| Choice::Named(name.to_owned())),
+    };
+    let forced = matches!(choice, Choice::Any | Choice::Named(_));
+    let text = match (dialect.house, &choice) {
+        (House::Kimi, Choice::Any) => {
+            "tool_choice 'required' is incompatible with thinking enabled"
+        }
+        (House::Kimi, _) => "tool_choice 'specified' is incompatible with thinking enabled",
+        (House::DeepSeek | House::MiMo, _) => "deepseek-reasoner does not support this tool_choice",
+        (House::Groq | House::Cerebras | House::Mistral | House::MiniMax | House::Vllm, _) => {
+            return Ok(choice);
+        }
+    };
+    if forced && thinking { Err(refusal(dialect, 400, text)) } else { Ok(choice) }
+}
+
+fn thinking(body: &Value, dialect: &ChatDialect) -> Result<bool, Refusal> {
+    let kind = body.at("thinking").at("type").as_str();
+    let off = kind == Some("disabled");
+    match dialect.switch {
+        Switch::AlwaysOn { keep } => {
+            if off
+                || kind.is_some_and(|kind| kind != "enabled")
+                || !body.at("thinking").at("keep").is_null() && !keep
+            {
+                return Err(refusal(dialect, 400, "invalid thinking"));
+            }
+            Ok(true)
+        }
+        Switch::AlwaysOnQuietly => Ok(true),
+        Switch::ThinkingType => Ok(!off && body.at("reasoning_effort") != "none"),
+        Switch::EffortNone => Ok(body.at("reasoning_effort") != "none"),
+        Switch::Template => {
+            let kwargs = body.at("chat_template_kwargs");
+            Ok(body.at("reasoning_effort") != "none"
+                && kwargs.at("enable_thinking") != false
+                && kwargs.at("thinking") != false)
+        }
+    }
+}

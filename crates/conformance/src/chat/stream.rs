@@ -1,0 +1,168 @@
+//! The answer as a stream of small deltas.
+
+use serde_json::{Value, json};
+
+use super::whole::{detail, thinking_chunk};
+use super::{CREATED, Carrier, House, Reply, UsageAt};
+use crate::json::Keyed;
+use crate::pieces::pieces;
+use crate::reply::{Answer, data, event};
+
+pub(super) fn render(reply: &Reply<'_>) -> Answer {
+    let mut frames = Vec::new();
+    if reply.dialect.keeps_alive() {
+        frames.push(": keep-alive\n\n".to_owned());
+    }
+    frames.push(data(&chunk(reply, &opening(reply))));
+    for delta in thought(reply).into_iter().chain(text(reply)).chain(calls(reply)) {
+        frames.push(data(&chunk(reply, &delta)));
+    }
+    frames.extend(closing(reply));
+    frames.push("data: [DONE]\n\n".to_owned());
+    Answer::events(frames, error_event(reply))
+}
+
+fn chunk(reply: &Reply<'_>, delta: &Value) -> Value {
+    json!({
+        "id": reply.id,
+        "object": "chat.completion.chunk",
+        "created": CREATED,
+        "model": reply.model,
+        "choices": [{"index": 0, "delta": delta, "finish_reason": null}],
+    })
+}
+
+fn opening(reply: &Reply<'_>) -> Value {
+    match reply.dialect.house {
+        House::DeepSeek | House::MiMo => {
+            json!({"role": "assistant", "content": null, "reasoning_content": ""})
+        }
+        House::Kimi
+        | House::Groq
+        | House::Cerebras
+        | House::Mistral
+        | House::MiniMax
+        | House::Vllm => {
+            json!({"role": "assistant", "content": ""})
+        }
+    }
+}
+
+fn thought(reply: &Reply<'_>) -> Vec<Value> {
+    let thought = if reply.hidden { "" } else { reply.plan.thought.as_str() };
+    let parts = pieces(thought).into_iter();
+    match reply.dialect.carrier {
+        Carrier::ReasoningContent if reply.dialect.house == House::DeepSeek => {
+            parts.map(|part| json!({"content": null, "reasoning_content": part})).collect()
+        }
+        Carrier::ReasoningContent => parts.map(|part| json!({"reasoning_content": part})).collect(),
+        Carrier::Reasoning => parts.map(|part| json!({"reasoning": part})).collect(),
+        Carrier::ThinkTags if reply.split => parts
+            .map(|part| json!({"content": "", "reasoning_content": part, "reasoning_details": [detail(part)]}))
+            .collect(),
+        Carrier::ThinkTags if thought.is_empty() => Vec::new(),
+        Carrier::ThinkTags => {
+            let tagged = format!("<think>\n{thought}\n</think>\n\n");
+            pieces(&tagged).into_iter().map(|part| json!({"content": part})).collect()
+        }
+        Carrier::Chunks => parts.map(|part| json!({"content": [thinking_chunk(part)]})).collect(),
+    }
+}
+
+fn text(reply: &Reply<'_>) -> Vec<Value> {
+    let mut deltas: Vec<Value> = pieces(&reply.plan.text)
+        .into_iter()
+        .map(|part| match reply.dialect.house {
+            House::DeepSeek => json!({"content": part, "reasoning_content": null}),
+            House::Kimi
+            | House::MiMo
+            | House::Groq
+            | House::Cerebras
+            | House::Mistral
+            | House::MiniMax
+            | House::Vllm => json!({"content": part}),
+        })
+        .collect();
+    if reply.dialect.carrier == Carrier::Chunks && !reply.plan.thought.is_empty() {
+        // Mistral sends the first words of the answer as a chunk and the rest as plain strings.
+        if let Some(first) = deltas.first_mut() {
+            let words = first.at("content").clone();
+            *first = json!({"content": [{"type": "text", "text": words}]});
+        }
+    }
+    deltas
+}
+
+fn calls(reply: &Reply<'_>) -> Vec<Value> {
+    let mut out = Vec::new();
+    for place in 0..reply.plan.calls.len() {
+        let arguments = reply.arguments(place);
+        let at_once = matches!(reply.dialect.house, House::Groq | House::Mistral | House::Cerebras);
+        let mut head = reply.call(place, if at_once { &arguments } else { "" });
+        head.set("index", json!(place));
+        out.push(json!({"tool_calls": [head]}));
+        if !at_once {
+            for part in pieces(&arguments) {
+                out.push(
+                    json!({"tool_calls": [{"index": place, "function": {"arguments": part}}]}),
+                );
+            }
+        }
+    }
+    out
+}
+
+fn closing(reply: &Reply<'_>) -> Vec<String> {
+    let delta = match reply.dialect.house {
+        House::DeepSeek => json!({"content": "", "reasoning_content": null}),
+        House::Mistral => json!({"content": ""}),
+        House::Kimi
+        | House::MiMo
+        | House::Groq
+        | House::Cerebras
+        | House::MiniMax
+        | House::Vllm => json!({}),
+    };
+    let mut last = chunk(reply, &delta);
+    if let Some(choice) = last.pointer_mut("/choices/0") {
+        choice.set("finish_reason", json!(reply.finish_reason()));
+    }
+    match reply.dialect.usage {
+        UsageAt::Finish => last.set("usage", reply.usage.clone()),
+        UsageAt::FinishTwice => {
+            last.set("usage", reply.usage.clone());
+            last.set("x_groq", json!({"id": reply.id, "usage": reply.usage}));
+        }
+        UsageAt::Separate => {}
+    }
+    let mut frames = vec![data(&last)];
+    if reply.dialect.usage == UsageAt::Separate && reply.with_usage {
+        let mut tail = chunk(reply, &Value::Null);
+        tail.set("choices", json!([]));
+        tail.set("usage", reply.usage.clone());
+        frames.push(data(&tail));
+    }
+    frames
+}
+
+fn error_event(reply: &Reply<'_>) -> String {
+    let text = "The server had an error while processing your request.";
+    match reply.dialect.house {
+        House::Groq => event(
+            "error",
+            &json!({"error": {"message": text, "type": "invalid_request_error", "code": "tool_use_failed", "failed_generation": "", "status_code": 400}}),
+        ),
+        House::Vllm => data(
+            &json!({"error": {"message": text, "type": "InternalServerError", "param": null, "code": 500}}),
+        ),
+        House::Mistral => data(
+            &json!({"object": "error", "message": text, "type": "internal_server_error", "param": null, "code": "1000"}),
+        ),
+        House::MiniMax => data(
+            &json!({"type": "error", "error": {"type": "server_error", "message": text, "http_code": "500"}}),
+        ),
+        House::Kimi | House::DeepSeek | House::MiMo | House::Cerebras => data(
+            &json!({"error": {"message": text, "type": "server_error", "param": null, "code": "internal_error"}}),
+        ),
+    }
+}

@@ -1,0 +1,162 @@
+use serde_json::json;
+
+use super::*;
+
+fn tool(name: &str, description: &str, schema: Value) -> Tool {
+    Tool { name: name.into(), description: description.into(), schema }
+}
+
+fn path_schema() -> Value {
+    json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]})
+}
+
+fn file_tools() -> Vec<Tool> {
+    vec![
+        tool("read", "Read a text file", path_schema()),
+        tool(
+            "list",
+            "List the entries of a directory",
+            json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+        ),
+        tool(
+            "search",
+            "Search files for a text",
+            json!({"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]}),
+        ),
+    ]
+}
+
+fn weather() -> Tool {
+    tool(
+        "get_weather",
+        "Current weather for a city",
+        json!({"type": "object", "properties": {"city": {"type": "string"}, "unit": {"enum": ["celsius", "fahrenheit"]}}, "required": ["city", "unit"]}),
+    )
+}
+
+fn ask(question: &str, tools: Vec<Tool>) -> Scene {
+    Scene {
+        simulator: "default",
+        said: vec![Said::User(question.into())],
+        tools,
+        parallel: true,
+        thinking: true,
+        ..Scene::default()
+    }
+}
+
+fn step(scene: &mut Scene, results: &[&str]) -> Plan {
+    let plan = think(scene);
+    scene.said.push(Said::Ai(plan.calls.clone()));
+    for (call, text) in plan.calls.iter().zip(results) {
+        scene.said.push(Said::Result {
+            name: call.name.clone(),
+            text: (*text).into(),
+            failed: false,
+        });
+    }
+    plan
+}
+
+#[test]
+fn a_question_about_the_folder_lists_it_and_answers_with_what_is_there() {
+    let mut scene = ask("What is in this folder? Think first.", file_tools());
+    let first = step(&mut scene, &["Cargo.toml\nsrc/\nREADME.md"]);
+    assert_eq!(first.calls.len(), 1);
+    assert_eq!(first.calls[0].name, "list");
+    assert!(first.thought.contains("folder"));
+    let second = think(&scene);
+    assert!(second.calls.is_empty());
+    assert!(second.text.contains("Cargo.toml") && second.text.contains("README.md"));
+    assert_eq!(second.text.matches("simulated").count(), 1);
+    assert!(second.thought.contains("list"));
+}
+
+#[test]
+fn a_question_about_content_reads_a_file_after_the_listing() {
+    let mut scene = ask("What is in this folder, and what does the readme say?", file_tools());
+    let first = step(&mut scene, &["main.rs\nREADME.md\nsrc/"]);
+    assert_eq!(first.calls[0].name, "list");
+    let second = step(&mut scene, &["# Hello"]);
+    assert_eq!(
+        second.calls,
+        vec![Call { name: "read".into(), arguments: json!({"path": "README.md"}) }]
+    );
+    assert!(think(&scene).text.contains("# Hello"));
+}
+
+#[test]
+fn a_named_file_is_read_at_once_and_a_pattern_is_searched() {
+    let plan = think(&ask("Read src/main.rs please", file_tools()));
+    assert_eq!(
+        plan.calls,
+        vec![Call { name: "read".into(), arguments: json!({"path": "src/main.rs"}) }]
+    );
+    let plan = think(&ask("Search for \"fn main\" here", file_tools()));
+    assert_eq!(plan.calls[0].arguments, json!({"pattern": "fn main"}));
+}
+
+#[test]
+fn two_things_are_called_in_parallel() {
+    let plan = think(&ask("What is the weather in Paris and Rome?", vec![weather()]));
+    let cities: Vec<_> = plan.calls.iter().map(|call| call.arguments["city"].clone()).collect();
+    assert_eq!(cities, ["Paris", "Rome"]);
+    let plan = think(&ask("What is in this folder? Use parallel calls.", file_tools()));
+    assert_eq!(plan.calls.len(), 2);
+    let mut scene = ask("What is the weather in Paris and Rome?", vec![weather()]);
+    scene.parallel = false;
+    assert_eq!(think(&scene).calls.len(), 1);
+}
+
+#[test]
+fn enumerations_and_numbers_come_from_the_words() {
+    let plan = think(&ask("What is the weather in Oslo in fahrenheit?", vec![weather()]));
+    assert_eq!(plan.calls[0].arguments, json!({"city": "Oslo", "unit": "fahrenheit"}));
+    let add = tool(
+        "add",
+        "Add two numbers",
+        json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}),
+    );
+    assert!(think(&ask("Add 2 and 40", vec![add])).calls[0].arguments["a"].is_number());
+}
+
+#[test]
+fn small_talk_calls_no_tool_and_a_forced_choice_always_does() {
+    assert!(think(&ask("Hello, how are you today?", file_tools())).calls.is_empty());
+    let mut scene = ask("Hello", file_tools());
+    scene.choice = Choice::Any;
+    assert_eq!(think(&scene).calls.len(), 1);
+    scene.choice = Choice::Named("search".into());
+    assert_eq!(think(&scene).calls[0].name, "search");
+    scene.choice = Choice::None;
+    assert!(think(&scene).calls.is_empty());
+}
+
+#[test]
+fn a_thought_is_recognised_at_its_answer_only() {
+    let plan = think(&ask("What is in this folder?", file_tools()));
+    assert_eq!(judge(&plan.thought, &plan.text, &plan.calls), Verdict::Own);
+    assert_eq!(judge(&plan.thought, "other", &[]), Verdict::Altered);
+    assert_eq!(
+        judge(&plan.thought.replace("folder", "directory"), &plan.text, &plan.calls),
+        Verdict::Altered
+    );
+    assert_eq!(judge("I wonder", &plan.text, &plan.calls), Verdict::Foreign);
+}
+
+#[test]
+fn a_token_cap_ends_the_thought_first() {
+    let mut scene = ask("What is in this folder?", Vec::new());
+    scene.max_tokens = Some(5);
+    let plan = think(&scene);
+    assert!(plan.truncated && plan.text.is_empty());
+    assert_eq!(plan.thought_tokens(), 5);
+}
+
+#[test]
+fn thinking_off_means_no_thought() {
+    let mut scene = ask("What is in this folder?", file_tools());
+    scene.thinking = false;
+    let plan = think(&scene);
+    assert!(plan.thought.is_empty() && plan.calls.len() == 1);
+}

@@ -1,0 +1,115 @@
+//! Words of requests and tool descriptions, brought to a common form so that they can be matched.
+
+/// The words of a text in lower case, camel case and snake case taken apart, few-letter fillers left out, and
+/// synonyms of what file tools do mapped to one word.
+pub(super) fn keys(text: &str) -> Vec<String> {
+    let mut spaced = String::with_capacity(text.len() + 8);
+    let mut lower = false;
+    for letter in text.chars() {
+        if letter.is_uppercase() && lower {
+            spaced.push(' ');
+        }
+        lower = letter.is_lowercase();
+        spaced.push(if letter.is_alphanumeric() { letter } else { ' ' });
+    }
+    let mut out: Vec<String> = Vec::new();
+    for word in spaced.split_whitespace() {
+        let key = key(&word.to_lowercase());
+        if !FILLERS.contains(&key.as_str()) && !out.contains(&key) {
+            out.push(key);
+        }
+    }
+    out
+}
+
+const FILLERS: &[&str] = &[
+    "a", "an", "the", "is", "are", "was", "be", "in", "on", "of", "to", "for", "and", "or", "it",
+    "its", "this", "that", "these", "what", "which", "who", "how", "do", "does", "you", "your",
+    "i", "me", "my", "we", "with", "from", "by", "at", "as", "if", "then", "first", "think",
+    "please", "can", "could", "would", "will", "tell", "give", "use", "using", "return", "s", "t",
+    "one", "all", "any", "there", "here", "name", "not", "has", "have", "get", "about", "say",
+    "tool", "parallel", "call",
+];
+
+fn key(word: &str) -> String {
+    let stem = word
+        .strip_suffix("ies")
+        .map(|stem| format!("{stem}y"))
+        .or_else(|| word.strip_suffix("ing").filter(|stem| stem.len() > 2).map(str::to_owned))
+        .or_else(|| {
+            word.strip_suffix('s').filter(|s| s.len() > 2 && !s.ends_with('s')).map(str::to_owned)
+        })
+        .unwrap_or_else(|| word.to_owned());
+    let mapped = match stem.as_str() {
+        "folder" | "directory" | "ls" | "list" | "entry" | "dir" => "dir",
+        "open" | "show" | "cat" | "content" | "read" | "summarise" | "summarize" => "read",
+        "grep" | "find" | "search" | "look" => "search",
+        "temperature" | "forecast" | "weather" => "weather",
+        "clock" | "date" | "time" => "time",
+        "add" | "multiply" | "calculate" | "calculator" | "compute" | "sum" | "plu" | "time_" => {
+            "calculate"
+        }
+        other => other,
+    };
+    mapped.to_owned()
+}
+
+/// The text cut to `count` words, with an ellipsis where it was longer.
+pub(super) fn shortened(text: &str, count: usize) -> String {
+    let mut words = text.split_whitespace();
+    let mut out = words.by_ref().take(count).collect::<Vec<_>>().join(" ");
+    if words.next().is_some() {
+        out.push_str(" ...");
+    }
+    out
+}
+
+/// The pieces of a request that each ask for one thing.
+pub(super) fn clauses(question: &str) -> Vec<&str> {
+    question
+        .split([';', '\n'])
+        .flat_map(|part| part.split(" and "))
+        .flat_map(|part| part.split(", "))
+        .flat_map(|part| part.split(" then "))
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect()
+}
+
+/// Words of the text without the punctuation around them.
+pub(super) fn bare(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace()
+        .map(|word| {
+            word.trim_matches(|c: char| ",;:!?()[]{}<>\"'`*".contains(c)).trim_end_matches('.')
+        })
+        .filter(|word| !word.is_empty())
+}
+
+/// The word names a file: it has a short extension.
+pub(super) fn is_file(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let Some((stem, extension)) = name.rsplit_once('.') else {
+        return matches!(name, "README" | "LICENSE" | "Makefile" | "Dockerfile" | "justfile");
+    };
+    !stem.is_empty()
+        && (1..=5).contains(&extension.len())
+        && extension.chars().all(|c| c.is_ascii_alphanumeric())
+        && extension.chars().any(|c| c.is_ascii_alphabetic())
+}
+
+/// Spans of the text between quotation marks or backticks.
+pub(super) fn quoted(text: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    for mark in ['"', '`', '\u{201c}'] {
+        let close = if mark == '\u{201c}' { '\u{201d}' } else { mark };
+        let mut rest = text;
+        while let Some((_, after)) = rest.split_once(mark) {
+            let Some((inside, tail)) = after.split_once(close) else { break };
+            if !inside.trim().is_empty() {
+                out.push(inside);
+            }
+            rest = tail;
+        }
+    }
+    out
+}

@@ -1,0 +1,82 @@
+//! What a wire gives back to the simulator's frame: an answer in frames, or a refusal.
+
+use serde_json::Value;
+
+use crate::catalog::Profile;
+use crate::exchange::SimRequest;
+use crate::log::LogEntry;
+use crate::seal::Digest;
+
+/// A request on its way through a wire.
+pub(crate) struct Visit<'a> {
+    /// The simulator's data.
+    pub(crate) profile: &'static Profile,
+    /// The request.
+    pub(crate) request: &'a SimRequest,
+    /// The path without the simulator's prefix and without query.
+    pub(crate) route: &'a str,
+    /// What is seen goes in here.
+    pub(crate) log: &'a mut LogEntry,
+}
+
+impl Visit<'_> {
+    /// Digest of the credential: the account boundary.
+    pub(crate) fn account(&self) -> u64 {
+        Digest::new("account").text(self.request.credential().unwrap_or_default()).finish()
+    }
+
+    /// The hash from which the ids of the answer are made: equal requests get equal ids.
+    pub(crate) fn seed(&self) -> Digest {
+        Digest::new("answer").text(self.profile.id).bytes(&self.request.body)
+    }
+
+    /// Digest of a model name, as payloads are bound to it.
+    pub(crate) fn model_digest(model: &str) -> u64 {
+        Digest::new("model").text(model).finish()
+    }
+}
+
+/// An accepted request's answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) content_type: &'static str,
+    /// Pieces of the body: events of a stream, or one whole body.
+    pub(crate) frames: Vec<String>,
+    /// The wire's own error event, for the fault that breaks a stream with one.
+    pub(crate) error_event: String,
+}
+
+impl Answer {
+    /// An answer that is one JSON body.
+    pub(crate) fn whole(body: &Value) -> Self {
+        Self {
+            content_type: "application/json",
+            frames: vec![body.to_string()],
+            error_event: String::new(),
+        }
+    }
+
+    /// A stream of server-sent events.
+    pub(crate) fn events(frames: Vec<String>, error_event: String) -> Self {
+        Self { content_type: "text/event-stream; charset=utf-8", frames, error_event }
+    }
+}
+
+/// A refused request.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    /// The sentence that matters, for the log.
+    pub(crate) text: String,
+    pub(crate) body: Value,
+}
+
+/// A `data:` event without a name.
+pub(crate) fn data(value: &Value) -> String {
+    format!("data: {value}\n\n")
+}
+
+/// A named event.
+pub(crate) fn event(name: &str, value: &Value) -> String {
+    format!("event: {name}\ndata: {value}\n\n")
+}

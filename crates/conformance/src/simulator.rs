@@ -1,0 +1,163 @@
+//! One simulator: the frame around its wire.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use crate::catalog::{Profile, Wire, profile};
+use crate::exchange::{SimChunk, SimRequest, SimResponse};
+use crate::fault::Fault;
+use crate::log::LogEntry;
+use crate::reply::{Answer, Refusal, Visit};
+use crate::responses::Store;
+use crate::{chat, messages, responses};
+
+/// A simulated provider. Clones share what the provider remembers (stored responses).
+#[derive(Debug, Clone)]
+pub struct Simulator {
+    profile: &'static Profile,
+    store: Arc<Store>,
+    fault: Option<Fault>,
+}
+
+impl Simulator {
+    /// The simulator of that id, with an empty memory.
+    pub fn find(id: &str) -> Option<Self> {
+        let profile = profile(id)?;
+        Some(Self { profile, store: Arc::default(), fault: None })
+    }
+
+    /// The same simulator with a fault in every answer; a request's own `x-sim-fault` wins.
+    #[must_use]
+    pub fn with_fault(mut self, fault: Option<Fault>) -> Self {
+        self.fault = fault;
+        self
+    }
+
+    /// The id, as in `/<id>` and `sim/<id>`.
+    pub fn id(&self) -> &'static str {
+        self.profile.id
+    }
+
+    /// The name of the model that it claims to serve.
+    pub fn model(&self) -> &'static str {
+        self.profile.model
+    }
+
+    /// The wire it speaks, by the name that the commands use.
+    pub fn wire(&self) -> &'static str {
+        self.profile.wire()
+    }
+
+    /// Answers a request. The path may begin with `/<id>`.
+    pub fn handle(&self, request: &SimRequest) -> SimResponse {
+        let mut log = LogEntry {
+            simulator: self.profile.id.to_owned(),
+            method: request.method.clone(),
+            path: without_key(&request.path),
+            ..LogEntry::default()
+        };
+        let fault = match self.fault_of(request) {
+            Ok(fault) => fault,
+            Err(refusal) => return refused(refusal, log, None),
+        };
+        if let Some(fault) = &fault {
+            log.fault = Some(fault.to_string());
+            if let Some(status) = fault.status {
+                let refusal = self.refusal(status, status_text(status));
+                return refused(refusal, log, fault.retry_after);
+            }
+        }
+        let outcome = self.answer(request, &mut log);
+        match outcome {
+            Ok(answer) => finished(&answer, log, &fault.unwrap_or_default()),
+            Err(refusal) => refused(refusal, log, None),
+        }
+    }
+
+    fn answer(&self, request: &SimRequest, log: &mut LogEntry) -> Result<Answer, Refusal> {
+        if request.credential().is_none() {
+            return Err(self.unauthorised());
+        }
+        let route = request.route();
+        let prefix = format!("/{}/", self.profile.id);
+        let route = if route.starts_with(&prefix) {
+            route.strip_prefix(&format!("/{}", self.profile.id)).unwrap_or(route)
+        } else {
+            route
+        };
+        let mut visit = Visit { profile: self.profile, request, route, log };
+        match &self.profile.wire {
+            Wire::Chat(dialect) => chat::answer(&mut visit, dialect),
+            Wire::Messages(dialect) => messages::answer(&mut visit, dialect),
+            Wire::Responses(dialect) => responses::answer(&mut visit, dialect, &self.store),
+        }
+    }
+
+    fn fault_of(&self, request: &SimRequest) -> Result<Option<Fault>, Refusal> {
+        let Some(spec) = request.header("x-sim-fault") else { return Ok(self.fault.clone()) };
+        spec.parse().map(Some).map_err(|error: crate::FaultError| {
+            let text = error.to_string();
+            Refusal {
+                status: 400,
+                body: json!({"error": {"message": text, "type": "invalid_fault"}}),
+                text,
+            }
+        })
+    }
+
+    fn unauthorised(&self) -> Refusal {
+        match &self.profile.wire {
+            Wire::Chat(dialect) => chat::unauthorised(dialect),
+            Wire::Messages(dialect) => messages::unauthorised(dialect),
+            Wire::Responses(dialect) => responses::unauthorised(dialect),
+        }
+    }
+
+    fn refusal(&self, status: u16, text: &str) -> Refusal {
+        match &self.profile.wire {
+            Wire::Chat(dialect) => chat::refusal(dialect, status, text),
+            Wire::Messages(dialect) => messages::refusal(dialect, status, text),
+            Wire::Responses(dialect) => responses::refusal(dialect, status, text),
+        }
+    }
+}
+
+fn status_text(status: u16) -> &'static str {
+    match status {
+        401 | 403 => "The credential was not accepted.",
+        404 => "Not found.",
+        429 => "Rate limit reached. Please try again later.",
+        503 | 529 => "The server is overloaded, please try again later.",
+        500.. => "The server had an error while processing your request.",
+        _ => "The request was not accepted.",
+    }
+}
+
+fn finished(answer: &Answer, mut log: LogEntry, fault: &Fault) -> SimResponse {
+    let (body, cut) = fault.body(answer);
+    log.status = 200;
+    let mut headers = vec![("content-type".to_owned(), answer.content_type.to_owned())];
+    if answer.content_type.starts_with("text/event-stream") {
+        headers.push(("cache-control".to_owned(), "no-cache".to_owned()));
+    }
+    SimResponse { status: 200, headers, body, cut, log }
+}
+
+fn refused(refusal: Refusal, mut log: LogEntry, retry_after: Option<u64>) -> SimResponse {
+    log.status = refusal.status;
+    log.refusal = Some(refusal.text);
+    let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+    if let Some(seconds) = retry_after {
+        headers.push(("retry-after".to_owned(), seconds.to_string()));
+    }
+    let bytes = refusal.body.to_string().into_bytes();
+    let body = vec![SimChunk { pause: std::time::Duration::ZERO, bytes }];
+    SimResponse { status: refusal.status, headers, body, cut: false, log }
+}
+
+fn without_key(path: &str) -> String {
+    let Some((route, query)) = path.split_once('?') else { return path.to_owned() };
+    let kept: Vec<&str> = query.split('&').filter(|pair| !pair.starts_with("key=")).collect();
+    if kept.is_empty() { route.to_owned() } else { format!("{route}?{}", kept.join("&")) }
+}

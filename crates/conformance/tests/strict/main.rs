@@ -1,0 +1,6 @@
+//! The simulators judged from outside: correct tiny clients pass, rule breakers get the provider's own refusal.
+
+#[cfg(test)]
+mod client;
+#[cfg(test)]
+mod loops;
