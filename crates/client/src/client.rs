@@ -26,8 +26,10 @@ use crate::tls::Tls;
 const STREAMS_PER_CONNECTION: usize = 64;
 /// How much of one answer may wait for a slow reader.
 const STREAM_WINDOW: u32 = 256 * 1024;
-/// Room for all slow readers of a connection, so that none holds up the others.
-const CONNECTION_WINDOW: u32 = 64 * STREAM_WINDOW;
+/// More than all slow readers of a connection can fill, so that none holds up the others. The engine
+/// takes half of it as its allowance for the bookkeeping of small unread frames, and breaks the whole
+/// connection beyond; a thought comes in very small frames, so the allowance must be generous.
+const CONNECTION_WINDOW: u32 = 1024 * STREAM_WINDOW;
 /// How much of an HTTP/1.1 answer is read ahead; also the largest head of an answer.
 const READ_BUFFER: usize = 256 * 1024;
 const MAX_HEADER_LIST: u32 = 64 * 1024;

@@ -103,9 +103,12 @@ fn explain(error: &io::Error) -> String {
 fn explain_certificate(reason: &CertificateError) -> String {
     use CertificateError as E;
     match reason {
-        E::UnknownIssuer => "its certificate is signed by an unknown authority; if you trust that \
+        // A wrong signature is how an authority that was made anew under its old name looks.
+        E::UnknownIssuer | E::BadSignature => {
+            "its certificate is signed by an unknown authority; if you trust that \
              authority, name its PEM file as `client.ca_file`"
-            .to_owned(),
+                .to_owned()
+        }
         E::Expired | E::ExpiredContext { .. } => {
             "its certificate has expired; check the clock, or ask who runs the server".to_owned()
         }
