@@ -40,6 +40,8 @@ pub(super) struct Tracker {
     pub(super) code: Code,
     /// Spaces since the line began.
     indent: u8,
+    /// The byte before this place; a line feed at the start.
+    pub(super) before: u8,
     /// No fence begins at or after this offset: one that never ends is none.
     pub(super) fence_limit: usize,
 }
@@ -51,23 +53,27 @@ pub(super) struct Run {
     pub(super) len: usize,
     /// Its offset in the message.
     pub(super) at: usize,
-    /// Whether nothing but white space or a marker stands right after it.
+    /// Whether white space or nothing stands right after it.
     pub(super) free: bool,
+    /// Whether what a tag begins with stands right after it.
+    pub(super) tagged: bool,
 }
 
 impl Tracker {
     pub(super) fn new() -> Self {
-        Self { code: Code::None, indent: 0, fence_limit: usize::MAX }
+        Self { code: Code::None, indent: 0, before: b'\n', fence_limit: usize::MAX }
     }
 
     /// Starts again at the beginning of a line; thoughts and the texts around them are documents of their own.
     pub(super) fn restart(&mut self) {
         self.code = Code::None;
         self.indent = 0;
+        self.before = b'\n';
     }
 
     /// Goes over bytes that hold no run and no line feed that matters.
     pub(super) fn pass(&mut self, bytes: &[u8]) {
+        self.before = bytes.last().copied().unwrap_or(self.before);
         let mut spaces = 0u8;
         for byte in bytes.iter().rev() {
             match byte {
@@ -75,18 +81,22 @@ impl Tracker {
                     self.indent = spaces;
                     return;
                 }
-                b' ' if spaces < 4 => spaces += 1,
+                b' ' if spaces < 3 => spaces += 1,
                 _ => {
                     self.indent = INLINE;
                     return;
                 }
             }
         }
-        self.indent = self.indent.saturating_add(spaces);
+        self.indent = match self.indent.saturating_add(spaces) {
+            few @ 0..=3 => few,
+            _ => INLINE,
+        };
     }
 
     pub(super) fn line_feed(&mut self) {
         self.indent = 0;
+        self.before = b'\n';
         match &mut self.code {
             Code::Span { .. } => self.code = Code::None,
             Code::Fence { first_line, .. } => *first_line = false,
@@ -98,9 +108,12 @@ impl Tracker {
     pub(super) fn run(&mut self, run: Run, fences: bool) {
         let line_start = self.indent <= 3;
         self.indent = INLINE;
+        self.before = run.mark;
+        let allowed = run.at < self.fence_limit;
         let span = |len: usize| Code::Span { run: len, after: run.at + run.len, sure: false };
         self.code = match self.code {
-            Code::None if fences && line_start && run.len >= 3 && run.at < self.fence_limit => {
+            // No language is called like a tag: that would be the end of the thought right behind code.
+            Code::None if fences && line_start && run.len >= 3 && !run.tagged && allowed => {
                 Code::Fence { mark: run.mark, run: run.len, first_line: true, at: run.at }
             }
             Code::None if run.mark == b'`' && run.len <= MAX_SPAN => span(run.len),
@@ -110,7 +123,7 @@ impl Tracker {
                 if run.len == len { Code::None } else { span(len) }
             }
             Code::Fence { mark, run: len, first_line: false, .. }
-                if mark == run.mark && line_start && run.len >= len && run.free =>
+                if mark == run.mark && line_start && run.len >= len && (run.free || run.tagged) =>
             {
                 Code::None
             }

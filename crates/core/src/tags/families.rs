@@ -89,6 +89,21 @@ pub(super) const CUSTOM: Family = Family {
     ..THINK
 };
 
+/// What is left of `harmony` when a server removed the special tokens.
+pub(super) const HARMONY_STRIPPED: Family = Family {
+    name: "harmony",
+    markers: &[
+        open("assistantanalysis"),
+        answer("assistantfinal"),
+        answer("assistantcommentary"),
+        raw("assistantcommentary to="),
+    ],
+    begins: Begins::Outside,
+    nested: Nested::Restart,
+    code: CodeRule::Counts,
+    ..THINK
+};
+
 /// Every family by name.
 pub(super) const FAMILIES: &[Family] = &[
     Family {
@@ -189,6 +204,7 @@ pub(super) const FAMILIES: &[Family] = &[
     Family {
         name: "harmony",
         markers: &[
+            first("analysis", Role::Stripped),
             until("<|channel|>analysis", Role::Open, "<|message|>"),
             until("<|start|>assistant<|channel|>analysis", Role::Open, "<|message|>"),
             until("<|channel|>final", Role::Answer, "<|message|>"),

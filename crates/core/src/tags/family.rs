@@ -1,6 +1,6 @@
 //! What can be said about a tag family: markers and rules, as data.
 
-use super::families::{CUSTOM, FAMILIES};
+use super::families::{CUSTOM, FAMILIES, HARMONY_STRIPPED};
 use std::fmt;
 
 /// How one group of models marks its thoughts inside the text.
@@ -58,6 +58,8 @@ pub(super) enum Role {
     Raw,
     /// Ends such a span and belongs to it.
     RawEnd,
+    /// Begins a thought in a message whose special tokens were removed; the family's plain words count from then on.
+    Stripped,
     /// Ends a thought by beginning something else, and stays in the text.
     Tool,
     /// Closes the wrapper around the answer; without one it is text.
@@ -174,6 +176,11 @@ impl TagSpec {
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.family.name
+    }
+
+    /// Harmony's channels without their special tokens.
+    pub(super) fn stripped() -> Self {
+        Self { family: &HARMONY_STRIPPED, custom: None }
     }
 
     /// The first marker with that role.

@@ -1,13 +1,13 @@
 //! Finds the markers: where the next one is, or from where on it takes more text to tell.
 
 use super::code::{Code, MAX_RUN, Run, Tracker};
-use super::family::{Begins, CodeRule, Role, TagSpec};
-use memchr::{memchr, memchr2, memchr3, memmem};
-use std::borrow::Cow;
+use super::family::{CodeRule, Role, TagSpec};
+use super::table::{Match, Needles, Table, Tables, between, longest, rest, starts_any};
+use memchr::memchr2;
 use std::sync::Arc;
 
-/// A header longer than this is none.
-const MAX_HEADER: usize = 256;
+/// After more white space than this nothing counts as the start of the message.
+const MAX_LEAD: usize = 64;
 
 /// Where in the message the scanner is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,40 +49,14 @@ pub(super) struct Lexer {
     probe: (usize, usize),
 }
 
-#[derive(Debug, PartialEq, Eq)]
-struct Tables {
-    start: Vec<Marker>,
-    text: Table,
-    thought: Table,
-    raw: Table,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-struct Table {
-    markers: Vec<Marker>,
-    /// The bytes that the markers begin with.
-    firsts: Needles,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Marker {
-    text: Cow<'static, str>,
-    until: &'static str,
-    role: Role,
-}
-
-enum Match {
-    No,
-    More,
-    Full { len: usize, role: Role },
-}
-
 /// Whether a marker in code counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum InCode {
     Counts,
     /// Not if it fills its code span.
     Quoted,
+    /// Not if it fills its code span, and not in a fence.
+    QuotedOrFenced,
     /// Not in any code.
     Never,
 }
@@ -107,6 +81,11 @@ impl Lexer {
             started,
             probe: (0, 0),
         }
+    }
+
+    /// Goes on with the markers of a family that is the same but for them.
+    pub(super) fn switch(&mut self, spec: &TagSpec) {
+        self.tables = Arc::new(Tables::new(spec, true));
     }
 
     /// Whether no marker can ever be found.
@@ -155,6 +134,15 @@ impl Lexer {
             match longest(&self.tables.start, hay, last) {
                 Match::No => {}
                 Match::More => more = true,
+                Match::Full { len, role: Role::Stripped } => match hay.get(len) {
+                    // With its marker gone, the thought's first word follows without a space.
+                    Some(byte) if byte.is_ascii_uppercase() => {
+                        self.started = true;
+                        return Match::Full { len, role: Role::Stripped };
+                    }
+                    None if !last => more = true,
+                    Some(_) | None => {}
+                },
                 full @ Match::Full { .. } => {
                     self.started = true;
                     return full;
@@ -224,10 +212,8 @@ impl Lexer {
                 needles.add(b'\n');
             }
             Code::Fence { mark, first_line, .. } => {
-                // Within a fence only end markers of a text that may be a thought count.
-                if self.rule == CodeRule::Strict || !scan.undecided {
-                    needles = Needles::NONE;
-                }
+                // Thoughts have no fences but where nothing counts within them.
+                needles = Needles::NONE;
                 needles.add(mark);
                 if first_line {
                     needles.add(b'\n');
@@ -245,23 +231,42 @@ impl Lexer {
         if next.is_none() && !scan.last && len < MAX_RUN {
             return None;
         }
-        let free = next
-            .is_none_or(|next| next.is_ascii_whitespace() || table.firsts.bytes().contains(&next));
-        let run = Run { mark, len, at: self.base + hit, free };
+        let free = next.is_none_or(|next| next.is_ascii_whitespace());
+        let tagged = !free && next.is_some_and(|next| table.firsts.bytes().contains(&next));
+        let run = Run { mark, len, at: self.base + hit, free, tagged };
         self.tracker.run(run, self.fences(scan.place));
         Some(hit + len)
     }
 
     fn verdict(&mut self, scan: &Scan<'_>, hit: usize, len: usize, role: Role) -> Verdict {
-        match (self.in_code(scan, role), self.tracker.code) {
-            (InCode::Counts, _) | (InCode::Never | InCode::Quoted, Code::None) => Verdict::Real,
-            (InCode::Quoted, Code::Span { run, after, .. }) if after == self.base + hit => {
-                fills_span(rest(scan.buf, hit + len), run, scan.last)
+        // A tag between quotation marks is spoken of, not used.
+        let quote = self.tracker.before;
+        if role == Role::Open
+            && scan.place == Place::Text
+            && self.rule != CodeRule::Counts
+            && (quote == b'"' || quote == b'\'')
+        {
+            match scan.buf.get(hit + len) {
+                Some(byte) if *byte == quote => return Verdict::Code,
+                None if !scan.last => return Verdict::Wait,
+                Some(_) | None => {}
             }
-            (InCode::Quoted, Code::Span { .. } | Code::Fence { .. }) => Verdict::Real,
-            (InCode::Never, Code::Fence { .. } | Code::Span { sure: true, .. }) => Verdict::Code,
+        }
+        match (self.in_code(scan, role), self.tracker.code) {
+            (InCode::Counts, _) | (_, Code::None) | (InCode::Quoted, Code::Fence { .. }) => {
+                Verdict::Real
+            }
+            (InCode::Never | InCode::QuotedOrFenced, Code::Fence { .. })
+            | (InCode::Never, Code::Span { sure: true, .. }) => Verdict::Code,
             (InCode::Never, Code::Span { run, after, sure: false }) => {
                 self.probe_span(scan, hit, len, run, after)
+            }
+            (InCode::Quoted | InCode::QuotedOrFenced, Code::Span { run, after, .. }) => {
+                if after == self.base + hit {
+                    fills_span(rest(scan.buf, hit + len), run, scan.last)
+                } else {
+                    Verdict::Real
+                }
             }
         }
     }
@@ -272,7 +277,7 @@ impl Lexer {
             (CodeRule::Strict, _) => InCode::Never,
             (CodeRule::Quoted, Place::Thought) => InCode::Quoted,
             (CodeRule::Quoted, Place::Text) if scan.undecided && role != Role::Open => {
-                InCode::Quoted
+                InCode::QuotedOrFenced
             }
             (CodeRule::Quoted, Place::Text) => InCode::Never,
         }
@@ -291,6 +296,7 @@ impl Lexer {
             (marker, far) if marker == self.base + hit => hit + far,
             _ => hit + len,
         };
+        self.probe = (0, 0);
         while let Some(found) = memchr2(b'`', b'\n', rest(scan.buf, at)) {
             at += found;
             let hay = rest(scan.buf, at);
@@ -326,124 +332,6 @@ struct Scan<'a> {
     last: bool,
 }
 
-impl Tables {
-    fn new(spec: &TagSpec, thoughts: bool) -> Self {
-        let family = spec.family;
-        let mut all: Vec<(Marker, bool)> = family
-            .markers
-            .iter()
-            .filter(|marker| thoughts || !takes_thoughts(marker.role))
-            .map(|marker| {
-                let text = Cow::Borrowed(marker.text);
-                (Marker { text, until: marker.until, role: marker.role }, marker.at_start)
-            })
-            .collect();
-        if let (Some((open, close)), true) = (&spec.custom, thoughts) {
-            for (text, role) in [(open, Role::Open), (close, Role::Close)] {
-                let text = Cow::Owned(text.clone());
-                all.push((Marker { text, until: "", role }, false));
-            }
-        }
-        let lone = family.lone_close != super::family::LoneClose::Text
-            || family.begins == Begins::Unknown
-            || family.markers.iter().any(|marker| marker.role == Role::Tool);
-        let unknown = family.begins == Begins::Unknown;
-        let pick = |wanted: &dyn Fn(Role) -> bool| {
-            Table::new(all.iter().filter(|(marker, start)| !start && wanted(marker.role)))
-        };
-        Self {
-            start: all
-                .iter()
-                .filter(|(_, start)| *start)
-                .map(|(marker, _)| marker.clone())
-                .collect(),
-            text: pick(&|role| match role {
-                Role::Open | Role::Answer | Role::Drop | Role::Raw | Role::Unwrap => true,
-                Role::Close | Role::CloseAnswer => lone,
-                Role::Tool => unknown,
-                Role::RawEnd => false,
-            }),
-            thought: pick(&|role| match role {
-                Role::Open | Role::Close | Role::CloseAnswer | Role::Answer | Role::Tool => true,
-                Role::Raw => true,
-                Role::Drop | Role::RawEnd | Role::Unwrap => false,
-            }),
-            raw: pick(&|role| match role {
-                Role::Open | Role::Close | Role::CloseAnswer | Role::Answer | Role::RawEnd => true,
-                Role::Drop | Role::Raw | Role::Tool | Role::Unwrap => false,
-            }),
-        }
-    }
-
-    /// Whether a marker begins with what code begins with.
-    fn clashes_with_code(&self) -> bool {
-        [&self.text, &self.thought]
-            .iter()
-            .any(|table| table.firsts.bytes().iter().any(|byte| *byte == b'`' || *byte == b'~'))
-    }
-}
-
-/// Whether a marker has to do with thoughts, not only with framing.
-fn takes_thoughts(role: Role) -> bool {
-    match role {
-        Role::Open | Role::Close | Role::CloseAnswer | Role::Tool => true,
-        Role::Answer | Role::Drop | Role::Raw | Role::RawEnd | Role::Unwrap => false,
-    }
-}
-
-impl Table {
-    fn new<'a>(markers: impl Iterator<Item = &'a (Marker, bool)>) -> Self {
-        let markers: Vec<Marker> = markers.map(|(marker, _)| marker.clone()).collect();
-        let mut firsts = Needles::NONE;
-        for marker in &markers {
-            if let Some(byte) = marker.text.as_bytes().first() {
-                firsts.add(*byte);
-            }
-        }
-        Self { markers, firsts }
-    }
-}
-
-/// The longest marker that `hay` begins with; `More` if a longer one may still come.
-fn longest(markers: &[Marker], hay: &[u8], last: bool) -> Match {
-    let mut best = Match::No;
-    let mut best_len = 0;
-    let mut waiting = 0;
-    for marker in markers {
-        let text = marker.text.as_bytes();
-        if !hay.starts_with(text) {
-            if hay.len() < text.len() && text.starts_with(hay) {
-                waiting = waiting.max(text.len());
-            }
-            continue;
-        }
-        let len = if marker.until.is_empty() {
-            text.len()
-        } else {
-            let header = between(hay, 0, hay.len().min(MAX_HEADER));
-            match memmem::find(rest(header, text.len()), marker.until.as_bytes()) {
-                Some(at) => text.len() + at + marker.until.len(),
-                None => {
-                    if hay.len() < MAX_HEADER {
-                        waiting = waiting.max(text.len());
-                    }
-                    continue;
-                }
-            }
-        };
-        // Of two markers the one that says more counts, whatever its header adds.
-        if text.len() > best_len {
-            best_len = text.len();
-            best = Match::Full { len, role: marker.role };
-        }
-    }
-    if waiting > best_len && !last && !hay.is_empty() { Match::More } else { best }
-}
-
-fn starts_any(markers: &[Marker], hay: &[u8]) -> bool {
-    markers.iter().any(|marker| hay.starts_with(marker.text.as_bytes()))
-}
-
 /// Whether the span of `run` backticks ends right at the start of `hay`.
 fn fills_span(hay: &[u8], run: usize, last: bool) -> Verdict {
     let ticks = hay.iter().take(MAX_RUN).take_while(|byte| **byte == b'`').count();
@@ -453,66 +341,18 @@ fn fills_span(hay: &[u8], run: usize, last: bool) -> Verdict {
     if ticks == run { Verdict::Code } else { Verdict::Real }
 }
 
-/// The length of the white space and byte order marks that `hay` begins with.
+/// The length of the white space and byte order marks that `hay` begins with, as far as anybody waits for them.
 fn blank_len(hay: &[u8]) -> usize {
     let mut at = 0;
     loop {
+        if at >= MAX_LEAD {
+            return at;
+        }
         let hay = rest(hay, at);
         at += match hay.first() {
             Some(byte) if byte.is_ascii_whitespace() => 1,
             Some(0xef) if hay.starts_with("\u{feff}".as_bytes()) => 3,
             _ => return at,
         };
-    }
-}
-
-fn rest(bytes: &[u8], from: usize) -> &[u8] {
-    bytes.get(from..).unwrap_or_default()
-}
-
-fn between(bytes: &[u8], from: usize, to: usize) -> &[u8] {
-    bytes.get(from..to).unwrap_or_default()
-}
-
-/// A few bytes to look for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Needles {
-    bytes: [u8; 8],
-    len: usize,
-}
-
-impl Needles {
-    const NONE: Self = Self { bytes: [0; 8], len: 0 };
-
-    fn bytes(&self) -> &[u8] {
-        between(&self.bytes, 0, self.len)
-    }
-
-    fn add(&mut self, byte: u8) {
-        if self.bytes().contains(&byte) {
-            return;
-        }
-        // No family's markers begin with more than four different bytes; three are added for code.
-        if let Some(slot) = self.bytes.get_mut(self.len) {
-            *slot = byte;
-            self.len += 1;
-        }
-    }
-
-    fn find(&self, hay: &[u8]) -> Option<usize> {
-        match self.bytes() {
-            [] => None,
-            [a] => memchr(*a, hay),
-            [a, b] => memchr2(*a, *b, hay),
-            [a, b, c] => memchr3(*a, *b, *c, hay),
-            [a, b, c, more @ ..] => {
-                let mut nearest = memchr3(*a, *b, *c, hay);
-                for byte in more {
-                    let hay = between(hay, 0, nearest.unwrap_or(hay.len()));
-                    nearest = memchr(*byte, hay).or(nearest);
-                }
-                nearest
-            }
-        }
     }
 }

@@ -33,6 +33,7 @@ mod parts;
 mod scanner;
 mod side;
 mod split;
+mod table;
 
 #[cfg(test)]
 mod tests;

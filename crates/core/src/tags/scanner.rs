@@ -1,7 +1,7 @@
 //! The engine: from markers to thoughts and visible text.
 
 use super::code::Code;
-use super::family::{Begins, LoneClose, Nested, Role, TagSpec, Unclosed};
+use super::family::{Begins, Blank, LoneClose, Nested, Role, TagSpec, Unclosed};
 use super::lexer::{Found, Lexer, Place};
 use super::side::{Out, Thought, Visible, is_space};
 
@@ -82,6 +82,8 @@ pub struct TagScanner {
     wrapped: bool,
     /// Nothing is searched for any more.
     idle: bool,
+    /// The message is read a second time.
+    reread: bool,
     /// Where in the message the current thought or text began.
     thought_at: usize,
 }
@@ -111,6 +113,7 @@ impl TagScanner {
             owed: false,
             wrapped: false,
             idle,
+            reread: false,
             thought_at: 0,
         };
         if begins == Begins::Inside && !idle {
@@ -180,6 +183,11 @@ impl TagScanner {
                 self.lexer.tracker.restart();
                 self.thought_at = self.lexer.base + next;
             }
+            if self.idle {
+                // Nothing is counted any more, so that equal texts leave equal states.
+                self.lexer.base = 0;
+                self.thought_at = 0;
+            }
         }
         self.rest(buf.get(at..).unwrap_or_default(), out);
         buf.len()
@@ -214,7 +222,15 @@ impl TagScanner {
 
     fn marker_in_text(&mut self, role: Role, text: &str, out: &mut Out<'_>) {
         match role {
-            Role::Open => {
+            Role::Open if self.reread => {
+                self.settle_as_text(out);
+                self.plain(text, out);
+                self.idle = true;
+            }
+            Role::Open | Role::Stripped => {
+                if role == Role::Stripped {
+                    self.lexer.switch(&TagSpec::stripped());
+                }
                 self.settle_as_text(out);
                 self.open(text);
             }
@@ -269,7 +285,7 @@ impl TagScanner {
                 self.place = Place::Raw { back: true };
                 self.plain(text, out);
             }
-            Role::Drop | Role::RawEnd | Role::Unwrap => self.plain(text, out),
+            Role::Drop | Role::RawEnd | Role::Stripped | Role::Unwrap => self.plain(text, out),
         }
     }
 
@@ -284,7 +300,9 @@ impl TagScanner {
                     self.open("");
                 }
             }
-            Role::Drop | Role::Raw | Role::Tool | Role::Unwrap => self.plain(text, out),
+            Role::Drop | Role::Raw | Role::Stripped | Role::Tool | Role::Unwrap => {
+                self.plain(text, out);
+            }
         }
     }
 
@@ -357,7 +375,11 @@ impl TagScanner {
         if !self.undecided {
             return false;
         }
-        if self.pending.chars().all(is_space) {
+        let blank = match self.spec.family.blank {
+            Blank::Kept => self.pending.is_empty(),
+            Blank::NoThought => self.pending.chars().all(is_space),
+        };
+        if blank {
             self.settle_as_text(out);
             return false;
         }
@@ -389,18 +411,22 @@ impl TagScanner {
         }
     }
 
-    /// A fence that opened inside the thought and never closed hid the end marker: it is none, so the thought is
-    /// read once more without it. In the visible text such a fence goes on to the end, as Markdown has it.
+    /// A fence that opened inside a thought and never closed hid the end marker: it is none, so the thought is read
+    /// once more without it. In visible text such a fence goes on to the end, as Markdown has it.
     fn reread_open_fence(&mut self, out: &mut Out<'_>) {
         let Code::Fence { at, .. } = self.lexer.tracker.code else { return };
-        if self.place != Place::Thought || self.idle {
-            return;
-        }
-        let kept = std::mem::take(&mut self.thought.kept);
+        let again = match self.place {
+            Place::Thought => std::mem::take(&mut self.thought.kept),
+            Place::Text if self.undecided => std::mem::take(&mut self.pending),
+            Place::Text | Place::Raw { .. } => return,
+        };
+        // In text that may be a thought only an end marker says that it was one.
+        self.reread = self.place == Place::Text;
         self.thought.depth = 1;
         self.lexer.tracker.restart();
         self.lexer.tracker.fence_limit = at;
         self.lexer.base = self.thought_at;
-        self.run(&kept, true, out);
+        self.run(&again, true, out);
+        self.reread = false;
     }
 }

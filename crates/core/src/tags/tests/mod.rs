@@ -1,5 +1,8 @@
 //! Tests of the scanner and of `split`.
 
+mod delimiter;
+mod families;
+mod markers;
 mod tables;
 
 use super::{End, Options, Part, Parts, TagScanner, TagSpec};
@@ -72,4 +75,25 @@ impl Random {
 
 pub(super) fn named(name: &str) -> TagSpec {
     TagSpec::named(name).unwrap_or_else(|| panic!("family `{name}`"))
+}
+
+/// A thought that has its end.
+pub(super) fn thought(thought: &str) -> Part {
+    Part::Thinking { thought: thought.to_owned(), partial: false }
+}
+
+/// A thought that a cut left without its end.
+pub(super) fn cut(thought: &str) -> Part {
+    Part::Thinking { thought: thought.to_owned(), partial: true }
+}
+
+pub(super) fn text(text: &str) -> Part {
+    Part::Text(text.to_owned())
+}
+
+/// What a family gives for a text that ends as it should, in every split.
+#[track_caller]
+pub(super) fn check(family: &str, input: &str, expected: &[Part]) {
+    let parts = feed_all_ways(&named(family), Options::default(), input, End::Clean);
+    assert_eq!(parts, expected, "{family}: {input:?}");
 }

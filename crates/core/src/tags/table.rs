@@ -1,0 +1,209 @@
+//! The markers that count in each place, ready to be searched for.
+
+use super::family::{Begins, LoneClose, Role, TagSpec};
+use memchr::{memchr, memchr2, memchr3, memmem};
+use std::borrow::Cow;
+
+/// A header longer than this is none.
+const MAX_HEADER: usize = 256;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Tables {
+    pub(super) start: Vec<Marker>,
+    pub(super) text: Table,
+    pub(super) thought: Table,
+    pub(super) raw: Table,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Table {
+    pub(super) markers: Vec<Marker>,
+    /// The bytes that the markers begin with.
+    pub(super) firsts: Needles,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Marker {
+    text: Cow<'static, str>,
+    until: &'static str,
+    role: Role,
+}
+
+pub(super) enum Match {
+    No,
+    More,
+    Full { len: usize, role: Role },
+}
+
+impl Tables {
+    pub(super) fn new(spec: &TagSpec, thoughts: bool) -> Self {
+        let family = spec.family;
+        let mut all: Vec<(Marker, bool)> = family
+            .markers
+            .iter()
+            .filter(|marker| thoughts || !takes_thoughts(marker.role))
+            .map(|marker| {
+                let text = Cow::Borrowed(marker.text);
+                (Marker { text, until: marker.until, role: marker.role }, marker.at_start)
+            })
+            .collect();
+        if let (Some((open, close)), true) = (&spec.custom, thoughts) {
+            for (text, role) in [(open, Role::Open), (close, Role::Close)] {
+                let text = Cow::Owned(text.clone());
+                all.push((Marker { text, until: "", role }, false));
+            }
+        }
+        let lone = family.lone_close != LoneClose::Text
+            || family.begins == Begins::Unknown
+            || family.markers.iter().any(|marker| marker.role == Role::Tool);
+        let unknown = family.begins == Begins::Unknown;
+        let pick = |wanted: &dyn Fn(&Marker) -> bool| {
+            Table::new(all.iter().filter(|(marker, start)| !start && wanted(marker)))
+        };
+        // A pair may be the same string twice.
+        let closes = |text: &str| {
+            all.iter().any(|(marker, _)| marker.role == Role::Close && marker.text == text)
+        };
+        Self {
+            start: all
+                .iter()
+                .filter(|(_, start)| *start)
+                .map(|(marker, _)| marker.clone())
+                .collect(),
+            text: pick(&|marker| match marker.role {
+                Role::Open | Role::Answer | Role::Drop | Role::Raw | Role::Unwrap => true,
+                Role::Close | Role::CloseAnswer => lone,
+                Role::Tool => unknown,
+                Role::RawEnd | Role::Stripped => false,
+            }),
+            thought: pick(&|marker| match marker.role {
+                Role::Open => !closes(&marker.text),
+                Role::Close | Role::CloseAnswer | Role::Answer | Role::Tool | Role::Raw => true,
+                Role::Drop | Role::RawEnd | Role::Stripped | Role::Unwrap => false,
+            }),
+            raw: pick(&|marker| match marker.role {
+                Role::Open | Role::Close | Role::CloseAnswer | Role::Answer | Role::RawEnd => true,
+                Role::Drop | Role::Raw | Role::Stripped | Role::Tool | Role::Unwrap => false,
+            }),
+        }
+    }
+
+    /// Whether a marker begins with what code begins with.
+    pub(super) fn clashes_with_code(&self) -> bool {
+        [&self.text, &self.thought]
+            .iter()
+            .any(|table| table.firsts.bytes().iter().any(|byte| *byte == b'`' || *byte == b'~'))
+    }
+}
+
+/// Whether a marker has to do with thoughts, not only with framing.
+fn takes_thoughts(role: Role) -> bool {
+    match role {
+        Role::Open | Role::Close | Role::CloseAnswer | Role::Stripped | Role::Tool => true,
+        Role::Answer | Role::Drop | Role::Raw | Role::RawEnd | Role::Unwrap => false,
+    }
+}
+
+impl Table {
+    fn new<'a>(markers: impl Iterator<Item = &'a (Marker, bool)>) -> Self {
+        let markers: Vec<Marker> = markers.map(|(marker, _)| marker.clone()).collect();
+        let mut firsts = Needles::NONE;
+        for marker in &markers {
+            if let Some(byte) = marker.text.as_bytes().first() {
+                firsts.add(*byte);
+            }
+        }
+        Self { markers, firsts }
+    }
+}
+
+/// The longest marker that `hay` begins with; `More` if a longer one may still come.
+pub(super) fn longest(markers: &[Marker], hay: &[u8], last: bool) -> Match {
+    let mut best = Match::No;
+    let mut best_len = 0;
+    let mut waiting = 0;
+    for marker in markers {
+        let text = marker.text.as_bytes();
+        if !hay.starts_with(text) {
+            if hay.len() < text.len() && text.starts_with(hay) {
+                waiting = waiting.max(text.len());
+            }
+            continue;
+        }
+        let len = if marker.until.is_empty() {
+            text.len()
+        } else {
+            let header = between(hay, 0, hay.len().min(MAX_HEADER));
+            match memmem::find(rest(header, text.len()), marker.until.as_bytes()) {
+                Some(at) => text.len() + at + marker.until.len(),
+                None => {
+                    if hay.len() < MAX_HEADER {
+                        waiting = waiting.max(text.len());
+                    }
+                    continue;
+                }
+            }
+        };
+        // Of two markers the one that says more counts, whatever its header adds.
+        if text.len() > best_len {
+            best_len = text.len();
+            best = Match::Full { len, role: marker.role };
+        }
+    }
+    if waiting > best_len && !last && !hay.is_empty() { Match::More } else { best }
+}
+
+pub(super) fn starts_any(markers: &[Marker], hay: &[u8]) -> bool {
+    markers.iter().any(|marker| hay.starts_with(marker.text.as_bytes()))
+}
+
+pub(super) fn rest(bytes: &[u8], from: usize) -> &[u8] {
+    bytes.get(from..).unwrap_or_default()
+}
+
+pub(super) fn between(bytes: &[u8], from: usize, to: usize) -> &[u8] {
+    bytes.get(from..to).unwrap_or_default()
+}
+
+/// A few bytes to look for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Needles {
+    bytes: [u8; 8],
+    len: usize,
+}
+
+impl Needles {
+    pub(super) const NONE: Self = Self { bytes: [0; 8], len: 0 };
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        between(&self.bytes, 0, self.len)
+    }
+
+    pub(super) fn add(&mut self, byte: u8) {
+        if self.bytes().contains(&byte) {
+            return;
+        }
+        // No family's markers begin with more than four different bytes; three are added for code.
+        if let Some(slot) = self.bytes.get_mut(self.len) {
+            *slot = byte;
+            self.len += 1;
+        }
+    }
+
+    pub(super) fn find(&self, hay: &[u8]) -> Option<usize> {
+        match self.bytes() {
+            [] => None,
+            [a] => memchr(*a, hay),
+            [a, b] => memchr2(*a, *b, hay),
+            [a, b, c] => memchr3(*a, *b, *c, hay),
+            [a, b, c, more @ ..] => {
+                let mut nearest = memchr3(*a, *b, *c, hay);
+                for byte in more {
+                    let hay = between(hay, 0, nearest.unwrap_or(hay.len()));
+                    nearest = memchr(*byte, hay).or(nearest);
+                }
+                nearest
+            }
+        }
+    }
+}
