@@ -123,7 +123,7 @@ impl Random {
 
     /// The body in random pieces, tiny ones and large ones in turn; empty ones too.
     fn partition<'b>(&mut self, mut body: &'b [u8]) -> Vec<&'b [u8]> {
-        let longest = [1, 3, 16, 200, 5000][self.below(5)];
+        let longest = [2, 16, 100, 1000, 8000][self.below(5)];
         let mut pieces = Vec::new();
         while !body.is_empty() {
             let length = self.below(longest + 1).min(body.len());
