@@ -88,3 +88,42 @@ fn named(event: &str, data: &str) -> Seen {
 fn unterminated(data: &str) -> Seen {
     Seen::Event(SeenEvent { data: data.to_owned(), unterminated: true, ..SeenEvent::default() })
 }
+
+#[test]
+fn the_media_type_names_the_framing() {
+    let cases = [
+        ("text/event-stream; charset=utf-8", Some(Framing::Sse)),
+        ("application/x-ndjson", Some(Framing::Ndjson)),
+        ("Application/JSONL;x=y", Some(Framing::Ndjson)),
+        ("application/vnd.amazon.eventstream", Some(Framing::EventStream)),
+        ("application/json", None),
+        ("", None),
+    ];
+    for (content_type, framing) in cases {
+        assert_eq!(Framing::from_content_type(content_type), framing, "{content_type}");
+    }
+}
+
+#[test]
+fn whole_events_are_borrowed_from_the_push() {
+    let mut sse = Vec::new();
+    let mut lines = Vec::new();
+    let mut messages = Vec::new();
+    for _ in 0..3 {
+        super::sse::encode_event(Some("name"), "some data", &mut sse);
+        super::ndjson::encode_line("\"some data\"", &mut lines);
+        super::event_stream::encode_event("name", "\"some data\"", &mut messages).unwrap();
+    }
+    let bodies = [(Framing::Sse, sse), (Framing::Ndjson, lines), (Framing::EventStream, messages)];
+    for (framing, body) in bodies {
+        let mut count = 0;
+        Framer::new(framing).push(&body, &mut |frame| {
+            let Frame::Event(event) = frame else { panic!("{frame:?}") };
+            let pushed = body.as_ptr_range();
+            assert!(pushed.contains(&event.data.as_ptr()), "{framing:?} copies data");
+            assert!(event.event.is_none_or(|name| pushed.contains(&name.as_ptr())));
+            count += 1;
+        });
+        assert_eq!(count, 3);
+    }
+}
