@@ -1,6 +1,7 @@
 //! The list of simulators: one row each.
 
 use crate::chat::{self, ChatDialect};
+use crate::gemini::{self, GeminiDialect};
 use crate::messages::{self, MessagesDialect};
 use crate::responses::{self, ResponsesDialect};
 
@@ -43,6 +44,7 @@ impl Profile {
     pub(crate) fn wire(&self) -> &'static str {
         match &self.wire {
             Wire::Chat(dialect) => dialect.wire_name(),
+            Wire::Gemini(_) => "generate-content",
             Wire::Messages(_) => "messages",
             Wire::Responses(_) => "responses",
         }
@@ -53,6 +55,7 @@ impl Profile {
 #[derive(Debug)]
 pub(crate) enum Wire {
     Chat(ChatDialect),
+    Gemini(GeminiDialect),
     Messages(MessagesDialect),
     Responses(ResponsesDialect),
 }
@@ -127,6 +130,18 @@ static PROFILES: &[Profile] = &[
         model: "claude-fable-5-1",
         rule: "a returned thought is valid only behind the unchanged system, tools, messages and thoughts it was made behind",
         wire: Wire::Messages(messages::BOUND),
+    },
+    Profile {
+        id: "gemini-3",
+        model: "gemini-3.1-pro",
+        rule: "in the running turn, the first functionCall of every step must carry its thoughtSignature",
+        wire: Wire::Gemini(gemini::STUDIO),
+    },
+    Profile {
+        id: "vertex-gemini-3",
+        model: "gemini-3.1-pro",
+        rule: "as gemini-3, with the paths and words of Vertex AI",
+        wire: Wire::Gemini(gemini::VERTEX),
     },
     Profile {
         id: "responses-stateless",

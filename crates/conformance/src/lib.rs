@@ -16,6 +16,7 @@ mod catalog;
 mod chat;
 mod exchange;
 mod fault;
+mod gemini;
 mod json;
 mod log;
 mod messages;

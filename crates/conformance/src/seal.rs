@@ -120,6 +120,8 @@ pub(crate) enum Look {
     Anthropic,
     /// URL-safe base64 that begins with `gAAAAA`, as OpenAI's encrypted content does.
     Fernet,
+    /// Standard base64 that begins with `Cp`, as Gemini's thought signatures do.
+    Gemini,
 }
 
 impl Look {
@@ -127,12 +129,13 @@ impl Look {
         match self {
             Self::Anthropic => &[0x12, 0xa4, 0x02],
             Self::Fernet => &[0x80, 0, 0, 0, 0],
+            Self::Gemini => &[0x0a, 0x9c, 0x01],
         }
     }
 
     fn alphabet(self) -> &'static [u8; 64] {
         match self {
-            Self::Anthropic => STANDARD,
+            Self::Anthropic | Self::Gemini => STANDARD,
             Self::Fernet => URL_SAFE,
         }
     }
@@ -266,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_payload_is_recognised_and_any_change_is_noticed() {
-        for look in [Look::Anthropic, Look::Fernet] {
+        for look in [Look::Anthropic, Look::Fernet, Look::Gemini] {
             let seal =
                 Seal { text: 7, place: 3, body: "a thought ü".to_owned(), ..Seal::default() };
             let payload = seal.encode("kimi-k2", look);
@@ -288,6 +291,7 @@ mod tests {
     fn payloads_look_like_the_providers() {
         assert!(Seal::default().encode("x", Look::Fernet).starts_with("gAAAAA"));
         assert!(Seal::default().encode("x", Look::Anthropic).starts_with("Eq"));
+        assert!(Seal::default().encode("x", Look::Gemini).starts_with("Cp"));
     }
 
     #[test]

@@ -6,7 +6,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -132,7 +133,7 @@ impl House {
         SimResponse {
             status: 404,
             headers: vec![("content-type".to_owned(), "application/json".to_owned())],
-            body: vec![SimChunk { pause: std::time::Duration::ZERO, bytes: body.into_bytes() }],
+            body: vec![SimChunk { pause: Duration::ZERO, bytes: body.into_bytes() }],
             cut: false,
             log,
         }
@@ -178,10 +179,13 @@ async fn respond(house: &House, request: Request<Incoming>) -> Response<Script> 
     builder.body(script).unwrap_or_else(|_| Response::new(Script::of(Vec::new(), true)))
 }
 
+const FLUSH: Duration = Duration::from_millis(10);
+
 /// A body that is sent piece by piece, with its pauses, and may break off.
 struct Script {
     chunks: std::vec::IntoIter<SimChunk>,
-    waiting: Option<(Pin<Box<tokio::time::Sleep>>, Bytes)>,
+    /// What comes after a pause.
+    waiting: Option<(Pin<Box<tokio::time::Sleep>>, io::Result<Bytes>)>,
     cut: bool,
 }
 
@@ -200,25 +204,26 @@ impl Body for Script {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let this = self.get_mut();
-        if this.waiting.is_none() {
-            match this.chunks.next() {
-                Some(chunk) if chunk.pause.is_zero() => {
-                    return Poll::Ready(Some(Ok(Frame::data(chunk.bytes.into()))));
-                }
-                Some(chunk) => {
-                    this.waiting =
-                        Some((Box::pin(tokio::time::sleep(chunk.pause)), chunk.bytes.into()));
-                }
+        loop {
+            if let Some((sleep, _)) = &mut this.waiting {
+                ready!(sleep.as_mut().poll(cx));
+            }
+            if let Some((_, next)) = this.waiting.take() {
+                return Poll::Ready(Some(next.map(Frame::data)));
+            }
+            let (pause, next) = match this.chunks.next() {
+                Some(chunk) => (chunk.pause, Ok(Bytes::from(chunk.bytes))),
                 None if this.cut => {
+                    // What was sent so far must reach the peer before the connection breaks.
                     this.cut = false;
-                    return Poll::Ready(Some(Err(io::Error::other("the scripted cut"))));
+                    (FLUSH, Err(io::Error::other("the scripted cut")))
                 }
                 None => return Poll::Ready(None),
+            };
+            if pause.is_zero() {
+                return Poll::Ready(Some(next.map(Frame::data)));
             }
+            this.waiting = Some((Box::pin(tokio::time::sleep(pause)), next));
         }
-        let Some((sleep, _)) = &mut this.waiting else { return Poll::Ready(None) };
-        std::task::ready!(sleep.as_mut().poll(cx));
-        let bytes = this.waiting.take().map(|(_, bytes)| bytes).unwrap_or_default();
-        Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 }

@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::log::LogEntry;
 use crate::reply::{Answer, Refusal, Visit};
 use crate::responses::Store;
-use crate::{chat, messages, responses};
+use crate::{chat, gemini, messages, responses};
 
 /// A simulated provider. Clones share what the provider remembers (stored responses).
 #[derive(Debug, Clone)]
@@ -89,6 +89,7 @@ impl Simulator {
         let mut visit = Visit { profile: self.profile, request, route, log };
         match &self.profile.wire {
             Wire::Chat(dialect) => chat::answer(&mut visit, dialect),
+            Wire::Gemini(dialect) => gemini::answer(&mut visit, dialect),
             Wire::Messages(dialect) => messages::answer(&mut visit, dialect),
             Wire::Responses(dialect) => responses::answer(&mut visit, dialect, &self.store),
         }
@@ -109,6 +110,7 @@ impl Simulator {
     fn unauthorised(&self) -> Refusal {
         match &self.profile.wire {
             Wire::Chat(dialect) => chat::unauthorised(dialect),
+            Wire::Gemini(dialect) => gemini::unauthorised(dialect),
             Wire::Messages(dialect) => messages::unauthorised(dialect),
             Wire::Responses(dialect) => responses::unauthorised(dialect),
         }
@@ -117,6 +119,7 @@ impl Simulator {
     fn refusal(&self, status: u16, text: &str) -> Refusal {
         match &self.profile.wire {
             Wire::Chat(dialect) => chat::refusal(dialect, status, text),
+            Wire::Gemini(dialect) => gemini::refusal(dialect, status, text),
             Wire::Messages(dialect) => messages::refusal(dialect, status, text),
             Wire::Responses(dialect) => responses::refusal(dialect, status, text),
         }

@@ -327,8 +327,7 @@ fn complete(
     let mine: Vec<&Thought> = thoughts.iter().filter(|thought| thought.message == latest).collect();
     for (index, thought) in mine.iter().enumerate() {
         let place = thought.seal.as_ref().map_or(0, |seal| seal.place);
-        let count = if thought.kind == "thinking" { 1 } else { 2 };
-        if place != super::place(index % count, count) || !mine.len().is_multiple_of(count) {
+        if place != super::place(index, mine.len()) {
             return Err(modified(dialect, thought));
         }
     }

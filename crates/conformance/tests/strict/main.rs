@@ -3,4 +3,10 @@
 #[cfg(test)]
 mod client;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
+mod logs;
+#[cfg(test)]
 mod loops;
+#[cfg(test)]
+mod refusals;

@@ -1,6 +1,7 @@
 //! Tiny clients that do everything right, one for each wire; the tests break their histories on purpose.
 
 mod chat;
+mod gemini;
 mod messages;
 mod responses;
 
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use thinkthrough_conformance::{SimRequest, SimResponse, Simulator, list};
 
 pub(crate) use chat::ChatClient;
+pub(crate) use gemini::GeminiClient;
 pub(crate) use messages::MessagesClient;
 pub(crate) use responses::ResponsesClient;
 
@@ -49,6 +51,7 @@ pub(crate) fn client(id: &str) -> Box<dyn Client> {
     let row = list().into_iter().find(|row| row.id == id).unwrap();
     match row.wire {
         "chat-completions" | "mistral-chat" => Box::new(ChatClient::new(id, row.model)),
+        "generate-content" => Box::new(GeminiClient::new(row.model)),
         "messages" => Box::new(MessagesClient::new(id, row.model)),
         "responses" => Box::new(ResponsesClient::new(id, row.model)),
         other => panic!("no client for {other}"),

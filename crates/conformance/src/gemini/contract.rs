@@ -1,0 +1,133 @@
+//! The rule about thought signatures.
+
+use serde_json::Value;
+
+use super::read::{Content, Request, field};
+use super::{GeminiDialect, House, call_digest, refusal, text_digest};
+use crate::json::Keyed;
+use crate::log::ThoughtState;
+use crate::mind::{Verdict, judge};
+use crate::reply::{Refusal, Visit};
+use crate::seal::{Look, Seal, decode64};
+
+/// Values that the documentation offers for calls that no Gemini model made.
+const DUMMIES: &[&str] =
+    &["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"];
+
+/// Applies the rule and notes every thought of the request.
+pub(super) fn enforce(
+    visit: &mut Visit<'_>,
+    dialect: &GeminiDialect,
+    request: &Request,
+) -> Result<(), Refusal> {
+    for (place, content) in request.contents.iter().enumerate().filter(|(_, content)| content.model)
+    {
+        let signed = signatures(visit, dialect, request, place)?;
+        thoughts(visit, content, place);
+        if !signed && !content.has("functionCall") && !content.text().is_empty() {
+            visit
+                .log
+                .loss(format!("no signature on the text at content {place}, allowed but worse"));
+        }
+    }
+    let start = request.contents.iter().rposition(Content::opens_turn).unwrap_or(0);
+    let mut opened = false;
+    for (place, content) in request.contents.iter().enumerate().skip(start + 1) {
+        if content.model && !opened {
+            first_call(dialect, content, place)?;
+        }
+        // Several contents of the model in a row are one step; only its first call is signed.
+        opened = content.model && (opened || content.has("functionCall"));
+    }
+    Ok(())
+}
+
+/// Every signature of a content is ours and where it belongs; whether there is any.
+fn signatures(
+    visit: &mut Visit<'_>,
+    dialect: &GeminiDialect,
+    request: &Request,
+    place: usize,
+) -> Result<bool, Refusal> {
+    let Some(content) = request.contents.get(place) else { return Ok(false) };
+    let mut any = false;
+    for part in &content.parts {
+        let Some(signature) = field(part, "thoughtSignature") else { continue };
+        any = true;
+        let signature = signature.as_str().unwrap_or_default();
+        if is_dummy(signature) {
+            visit.log.saw(place, "thoughtSignature", (false, true), ThoughtState::Foreign);
+            visit.log.loss(format!("dummy signature at content {place}, allowed but worse"));
+            continue;
+        }
+        let seal = Seal::decode(visit.profile.id, Look::Gemini, signature)
+            .filter(|seal| seal.model == Visit::model_digest(&request.model));
+        let state = seal.map_or(ThoughtState::Foreign, |seal| state(&seal, part, content));
+        visit.log.saw(place, "thoughtSignature", (false, true), state);
+        let moved = state == ThoughtState::Altered && field(part, "functionCall").is_some();
+        if state == ThoughtState::Foreign || moved {
+            return Err(refusal(dialect, 400, "Corrupted thought signature."));
+        }
+    }
+    Ok(any)
+}
+
+fn state(seal: &Seal, part: &Value, content: &Content) -> ThoughtState {
+    let call = field(part, "functionCall")
+        .map(|call| call_digest(call.at("name").as_str().unwrap_or_default()));
+    let text = content.text();
+    if call.unwrap_or_else(|| text_digest(&text)) != seal.text {
+        return ThoughtState::Altered;
+    }
+    match judge(&seal.body, &text, &content.calls()) {
+        Verdict::Own => ThoughtState::Own,
+        // The signature holds whatever became of the arguments; only the bearer counts for the provider.
+        Verdict::Altered | Verdict::Foreign if call.is_some() => ThoughtState::Own,
+        Verdict::Altered | Verdict::Foreign => ThoughtState::Altered,
+    }
+}
+
+fn is_dummy(signature: &str) -> bool {
+    let plain = decode64(signature).and_then(|bytes| String::from_utf8(bytes).ok());
+    DUMMIES.contains(&signature) || plain.is_some_and(|plain| DUMMIES.contains(&plain.as_str()))
+}
+
+/// Thought texts may come back; the model does not need them.
+fn thoughts(visit: &mut Visit<'_>, content: &Content, place: usize) {
+    let parts = content.parts.iter().filter(|part| *part.at("thought") == true);
+    let text: String = parts.filter_map(|part| part.at("text").as_str()).collect();
+    if text.is_empty() {
+        return;
+    }
+    let state = match judge(&text, &content.text(), &content.calls()) {
+        Verdict::Own => ThoughtState::Own,
+        Verdict::Altered => ThoughtState::Altered,
+        Verdict::Foreign => ThoughtState::Foreign,
+    };
+    visit.log.saw(place, "thought", (true, false), state);
+}
+
+/// The first call of a step carries its signature.
+fn first_call(dialect: &GeminiDialect, content: &Content, place: usize) -> Result<(), Refusal> {
+    let part = content.parts.iter().find(|part| field(part, "functionCall").is_some());
+    let Some(part) = part.filter(|part| field(part, "thoughtSignature").is_none()) else {
+        return Ok(());
+    };
+    let name =
+        field(part, "functionCall").and_then(|call| call.at("name").as_str()).unwrap_or_default();
+    let text = match dialect.house {
+        House::Studio => format!(
+            "Function call is missing a thought_signature in functionCall parts. This is required for tools to work \
+             correctly, and missing thought_signature may lead to degraded model performance. Additional data, function \
+             call `default_api:{name}` , position {}. Please refer to \
+             https://ai.google.dev/gemini-api/docs/thought-signatures for more details.",
+            place + 1
+        ),
+        House::Vertex => format!(
+            "Unable to submit request because function call `{name}` in the {}. content block is missing a \
+             `thought_signature`. Learn more: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thought-signatures",
+            place + 1
+        ),
+    };
+    Err(refusal(dialect, 400, &text))
+}

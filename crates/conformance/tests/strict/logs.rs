@@ -1,0 +1,183 @@
+//! What the simulators notice without refusing.
+
+use serde_json::{Value, json};
+use thinkthrough_conformance::{LogEntry, Simulator, ThoughtState, list};
+
+use crate::client::{client, run_tools, step};
+
+/// The log of the second request of a tool loop after a change of the history.
+fn second(id: &str, change: impl FnOnce(&mut Vec<Value>)) -> LogEntry {
+    let simulator = Simulator::find(id).unwrap();
+    let mut client = client(id);
+    client.user("What is in this folder?");
+    let turn = step(&simulator, &mut *client, false);
+    run_tools(&mut *client, &turn);
+    change(client.history());
+    let response = simulator.handle(&client.request(false));
+    assert_eq!(response.status, 200, "{id}: {}", response.text());
+    response.log
+}
+
+#[test]
+fn vllm_ignores_the_old_name_without_an_error() {
+    let log = second("vllm", |history| {
+        let thought = history[1]["reasoning"].take();
+        history[1]["reasoning_content"] = thought;
+    });
+    assert_eq!(log.thoughts[0].state, ThoughtState::Ignored);
+    assert_eq!(log.losses, ["thought missing at message 1, allowed but worse"]);
+    assert!(log.to_string().contains("`reasoning_content` of message 1 is ignored"));
+}
+
+#[test]
+fn thoughts_that_are_lost_are_noted_where_they_are_not_demanded() {
+    let strip = |history: &mut Vec<Value>| {
+        for item in history.iter_mut() {
+            for key in ["reasoning", "reasoning_content", "reasoning_details"] {
+                item.as_object_mut().unwrap().remove(key);
+            }
+            if let Some(chunks) = item["content"].as_array_mut() {
+                chunks.retain(|chunk| chunk["type"] != "thinking");
+            }
+            if item["content"].as_str().is_some_and(|text| text.starts_with("<think>")) {
+                item["content"] = json!("");
+            }
+        }
+        history.retain(|item| item["type"] != "reasoning");
+        for item in history.iter_mut().filter(|item| item["type"] == "function_call") {
+            item.as_object_mut().unwrap().remove("id");
+        }
+    };
+    for id in [
+        "groq",
+        "cerebras",
+        "mistral",
+        "minimax-tags",
+        "vllm",
+        "anthropic-omitted",
+        "anthropic-bound",
+        "xai",
+        "responses-stateless",
+    ] {
+        let log = second(id, strip);
+        assert!(log.thoughts.is_empty(), "{id}: {log}");
+        assert_eq!(log.losses.len(), 1, "{id}: {log}");
+        assert!(log.losses[0].starts_with("thought missing"), "{id}: {log}");
+    }
+}
+
+#[test]
+fn altered_and_foreign_thoughts_are_told_apart() {
+    let log = second("kimi-k2", |history| {
+        let text = history[1]["reasoning_content"].as_str().unwrap().replace("folder", "directory");
+        history[1]["reasoning_content"] = json!(text);
+    });
+    assert_eq!(log.thoughts[0].state, ThoughtState::Altered);
+    let log = second("kimi-k2", |history| history[1]["reasoning_content"] = json!("I wonder."));
+    assert_eq!(log.thoughts[0].state, ThoughtState::Foreign);
+    let log = second("kimi-k2", |history| history[1]["reasoning_content"] = json!(" "));
+    assert_eq!(log.losses, ["the thought at message 1 is blank, allowed but worse"]);
+}
+
+#[test]
+fn kimi_k2_notes_call_ids_that_are_not_its_own() {
+    let log = second("kimi-k2", |history| {
+        history[1]["tool_calls"][0]["id"] = json!("call_1");
+        history[2]["tool_call_id"] = json!("call_1");
+    });
+    assert_eq!(log.losses.len(), 1);
+    assert!(log.losses[0].contains("`call_1`"));
+}
+
+#[test]
+fn minimax_splits_on_request_and_takes_details_back() {
+    let simulator = Simulator::find("minimax-tags").unwrap();
+    let mut client = client("minimax-tags");
+    *client.extra() = json!({"reasoning_split": true});
+    client.user("What is in this folder?");
+    let turn = step(&simulator, &mut *client, false);
+    assert_eq!(turn.echo[0]["content"], "");
+    run_tools(&mut *client, &turn);
+    let log = simulator.handle(&client.request(false)).log;
+    assert_eq!(log.thoughts[0].field, "reasoning_details");
+    assert_eq!(log.thoughts[0].state, ThoughtState::Own);
+}
+
+#[test]
+fn redacted_thinking_comes_on_the_magic_word_and_goes_back() {
+    let word = "ANTHROPIC_MAGIC_STRING_TRIGGER_REDACTED_THINKING_46C9A13E193C177646C7398A98432ECCCE4C1253D5E2D82641AC0E52CC2876CB";
+    for id in ["anthropic-manual", "anthropic-omitted", "anthropic-bound"] {
+        for stream in [false, true] {
+            let simulator = Simulator::find(id).unwrap();
+            let mut client = client(id);
+            client.user(&format!("{word} What is in this folder?"));
+            let turn = step(&simulator, &mut *client, stream);
+            assert_eq!(turn.opaque.len(), 2);
+            assert!(turn.thought.is_empty());
+            run_tools(&mut *client, &turn);
+            let answer = simulator.handle(&client.request(stream));
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            assert_eq!(answer.log.opaque_thoughts(), 2);
+            client.history()[1]["content"].as_array_mut().unwrap().remove(0);
+            let answer = simulator.handle(&client.request(stream));
+            assert!(answer.text().contains("cannot be modified"), "{id}: {}", answer.text());
+        }
+    }
+}
+
+#[test]
+fn stored_responses_are_continued_fetched_and_deleted() {
+    let simulator = Simulator::find("responses-stateful").unwrap();
+    let mut client = client("responses-stateful");
+    client.user("What is in this folder?");
+    let response = simulator.handle(&client.request(false)).json();
+    let id = response["id"].as_str().unwrap().to_owned();
+    client.history().clear();
+    client.extra()["previous_response_id"] = json!(id);
+    let answer = simulator.handle(&client.request(false)).text();
+    assert!(answer.contains("No tool output found for function call"), "{answer}");
+    let turn = client.read(&simulator.handle(&get("POST", "/v1/responses", &first_body())), false);
+    run_tools(&mut *client, &turn);
+    let answer = simulator.handle(&client.request(false));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(client.read(&answer, false).text.contains("README.md"));
+    let path = format!("/v1/responses/{id}");
+    assert_eq!(simulator.handle(&get("GET", &path, "")).json()["id"], json!(id));
+    assert_eq!(simulator.handle(&get("DELETE", &path, "")).json()["deleted"], true);
+    assert_eq!(simulator.handle(&get("GET", &path, "")).status, 404);
+    let answer = simulator.handle(&client.request(false));
+    assert_eq!(answer.json()["error"]["code"], "previous_response_not_found");
+}
+
+fn first_body() -> String {
+    let mut client = client("responses-stateful");
+    client.user("What is in this folder?");
+    String::from_utf8(client.request(false).body).unwrap()
+}
+
+fn get(method: &str, path: &str, body: &str) -> thinkthrough_conformance::SimRequest {
+    thinkthrough_conformance::SimRequest {
+        method: method.into(),
+        path: path.into(),
+        headers: vec![("authorization".into(), "Bearer key".into())],
+        body: body.as_bytes().to_vec(),
+    }
+}
+
+#[test]
+fn every_simulator_refuses_an_empty_credential_and_names_its_model() {
+    for row in list() {
+        let simulator = Simulator::find(row.id).unwrap();
+        let path = if row.wire == "generate-content" { "/v1beta/models" } else { "/v1/models" };
+        let with = get("GET", &format!("/{}{path}", row.id), "")
+            .with_header("anthropic-version", "2023-06-01");
+        let answer = simulator.handle(&with);
+        assert_eq!(answer.status, 200, "{}", row.id);
+        assert!(answer.text().contains(row.model), "{}", row.id);
+        for credential in ["Bearer ", "Bearer", ""] {
+            let mut without = with.clone();
+            without.headers[0].1 = credential.into();
+            assert_eq!(simulator.handle(&without).status, 401, "{}", row.id);
+        }
+    }
+}
