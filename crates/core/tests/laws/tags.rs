@@ -9,11 +9,14 @@ use thinkthrough_core::tags::{End, Ending, Options, Part, Parts, Start, TagScann
 pub(crate) fn split_invariance(bytes: &[u8]) {
     let Some((&[family, options, seed, ..], rest)) = bytes.split_at_checked(4) else { return };
     let names: Vec<&str> = TagSpec::names().collect();
-    let spec = match usize::from(family) % (names.len() + 1) {
-        at if at < names.len() => TagSpec::named(names[at]).unwrap(),
-        _ => TagSpec::custom("<|", "|>").unwrap(),
+    let named =
+        names.get(usize::from(family) % (names.len() + 1)).copied().and_then(TagSpec::named);
+    let Some(spec) = named.or_else(|| TagSpec::custom("<|", "|>").ok()) else { return };
+    let start = match options % 3 {
+        0 => Start::Family,
+        1 => Start::Thought,
+        _ => Start::Text,
     };
-    let start = [Start::Family, Start::Thought, Start::Text][usize::from(options) % 3];
     let thinking_off = options & 0x30 == 0x30;
     let options = Options { start, thinking_off, every_block: options & 0x40 != 0 };
     let end = if seed & 1 == 0 { End::Clean } else { End::Cut };
@@ -23,14 +26,14 @@ pub(crate) fn split_invariance(bytes: &[u8]) {
     let chars: Vec<&str> = text.split_inclusive(|_| true).collect();
     assert_eq!(scan(&spec, options, chars.iter().copied(), end), whole, "one by one: {text:?}");
     let mut step = usize::from(seed) + 1;
-    let mut pieces = Vec::new();
-    let mut from = 0;
-    while from < text.len() {
+    let (mut pieces, mut rest) = (Vec::new(), chars.as_slice());
+    while !rest.is_empty() {
         step = step * 5 % 61 + 1;
-        let to = text.ceil_char_boundary(from + step % 23);
-        pieces.push(text.get(from..to).unwrap());
-        from = to;
+        let (piece, after) = rest.split_at_checked(step % 23).unwrap_or((rest, &[]));
+        pieces.push(piece.concat());
+        rest = after;
     }
+    let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
     let split = scan(&spec, options, pieces.iter().copied(), end);
     assert_eq!(split, whole, "{} {options:?} {pieces:?}", spec.name());
     nothing_is_invented(&spec, &text, &whole.0);
