@@ -1,7 +1,8 @@
 //! Finds the markers: where the next one is, or from where on it takes more text to tell.
 
 use super::code::{Code, MAX_RUN, Run, Tracker};
-use super::family::{CodeRule, Role, TagSpec};
+use super::family::{CodeRule, Role};
+use super::spec::TagSpec;
 use super::table::{Match, Needles, Table, Tables, between, longest, rest, starts_any};
 use memchr::memchr2;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Reasoning tags inside visible text: a streaming scanner, and `split` for whole texts.
 //!
-//! Many models write their thoughts into the text itself, between markers. A [`Family`] says as data how one group
-//! of models does it; [`TagScanner`] is the one engine that reads all of them, piece by piece; [`split()`] gives the
+//! Many models write their thoughts into the text itself, between markers. A family says as data how one group of
+//! models does it; [`TagScanner`] is the one engine that reads all of them, piece by piece; [`split()`] gives the
 //! two halves of a finished text.
 //!
 //! ```
@@ -30,15 +30,18 @@ mod families;
 mod family;
 mod lexer;
 mod parts;
+mod piece;
 mod scanner;
 mod side;
+mod spec;
 mod split;
 mod table;
 
 #[cfg(test)]
 mod tests;
 
-pub use family::{BadTag, Family, TagSpec};
 pub use parts::{Part, Parts};
-pub use scanner::{End, Ending, Options, Piece, Start, TagScanner};
+pub use piece::{End, Ending, Piece};
+pub use scanner::{Options, Start, TagScanner};
+pub use spec::{BadTag, TagSpec};
 pub use split::{Reasoning, Split, SplitOptions, Thought, split};

@@ -1,6 +1,6 @@
 //! Collects pieces into whole thoughts and texts.
 
-use super::scanner::Piece;
+use super::piece::Piece;
 
 /// A run of text of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]

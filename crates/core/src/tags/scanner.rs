@@ -1,43 +1,11 @@
 //! The engine: from markers to thoughts and visible text.
 
 use super::code::Code;
-use super::family::{Begins, Blank, LoneClose, Nested, Role, TagSpec, Unclosed};
+use super::family::{Begins, Blank, LoneClose, Nested, Role, Unclosed};
 use super::lexer::{Found, Lexer, Place};
+use super::piece::{End, Ending, Piece};
 use super::side::{Out, Thought, Visible, is_space};
-
-/// One thing that the scanner learned. Text borrows from the input.
-///
-/// Thoughts and texts come in the order of the message: a [`Piece::Text`] after a [`Piece::ThinkingEnd`] begins a new
-/// block of text. Where [`TagSpec::joined`] says so, all thoughts belong to one block and all texts to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
-    /// A thought begins; some text of it follows.
-    ThinkingStart,
-    /// More of the thought.
-    Thinking(&'a str),
-    /// The thought is complete. A thought that a cut stream left open has no end.
-    ThinkingEnd,
-    /// More visible text.
-    Text(&'a str),
-}
-
-/// How the message ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// As it should.
-    Clean,
-    /// The stream broke off, or the answer's length limit did.
-    Cut,
-}
-
-/// What the end of the message meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// No thought was open.
-    Settled,
-    /// A thought had no end marker; the family says what it was.
-    Unclosed,
-}
+use super::spec::TagSpec;
 
 /// Where the message begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! The two sides that text goes to: thoughts and what is visible, each with its rules for white space.
 
 use super::family::{Blank, Family, Seam, Unclosed};
-use super::scanner::Piece;
+use super::piece::Piece;
 
 /// Takes pieces.
 pub(super) type Out<'a> = dyn FnMut(Piece<'_>) + 'a;

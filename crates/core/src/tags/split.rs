@@ -1,8 +1,10 @@
 //! Splits a finished text into what is visible and what was thought.
 
-use super::family::{Role, TagSpec};
+use super::family::Role;
 use super::parts::{Part, Parts};
-use super::scanner::{End, Options, Start, TagScanner};
+use super::piece::End;
+use super::scanner::{Options, Start, TagScanner};
+use super::spec::TagSpec;
 use crate::json::Writer;
 
 /// How to split.

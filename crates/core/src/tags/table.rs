@@ -1,6 +1,7 @@
 //! The markers that count in each place, ready to be searched for.
 
-use super::family::{Begins, LoneClose, Role, TagSpec};
+use super::family::{Begins, LoneClose, Role};
+use super::spec::TagSpec;
 use memchr::{memchr, memchr2, memchr3, memmem};
 use std::borrow::Cow;
 
