@@ -190,7 +190,10 @@ macro_rules! wires {
     };
 }
 
-wires! {}
+wires! {
+    chat_completions: ChatCompletions,
+    mistral_chat: MistralChat,
+}
 
 /// The wire of this name.
 #[must_use]

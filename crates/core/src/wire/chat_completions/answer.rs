@@ -1,0 +1,197 @@
+//! Writes whole responses.
+
+use super::choice::SIBLINGS;
+use super::form::Form;
+use super::{details, parts, thoughts, usage, write_message};
+use crate::answer::Answer;
+use crate::content::{Block, Thinking};
+use crate::json::{Raw, Writer};
+
+/// The field of thoughts that came in none of this family's own.
+const USUAL: &str = "reasoning_content";
+
+pub(super) fn write(form: &'static Form, answer: &Answer) -> String {
+    let mut w = Writer::new();
+    w.object(|w| {
+        w.opt_str("id", answer.response_id.as_deref());
+        w.field_str("object", "chat.completion");
+        // There is no clock here; callers that want the time of creation have it from the transport.
+        w.field_u64("created", 0);
+        w.opt_str("model", answer.model.as_deref());
+        w.key("choices").array(|w| {
+            for (at, answer) in std::iter::once(answer).chain(&answer.choices).enumerate() {
+                w.object(|w| write_choice(w, form, answer, at));
+            }
+        });
+        if let Some(usage) = &answer.usage {
+            w.field_raw("usage", &usage::write(usage));
+        }
+        if let Some(problem) = answer.upstream_error() {
+            w.key("error").object(|w| super::problem::write(w, problem));
+        }
+    });
+    w.finish()
+}
+
+fn write_choice(w: &mut Writer, form: &'static Form, answer: &Answer, at: usize) {
+    w.field_u64("index", u64::try_from(at).unwrap_or(u64::MAX));
+    w.key("message").object(|w| write_body(w, form, answer));
+    w.str_or_null("finish_reason", answer.finish_reason.as_deref().map(reason));
+}
+
+fn write_body(w: &mut Writer, form: &'static Form, answer: &Answer) {
+    w.field_str("role", "assistant");
+    write_content(w, form, answer);
+    w.opt_str("refusal", answer.refusal.as_deref());
+    write_thoughts(w, form, answer);
+    for block in &answer.blocks {
+        match block {
+            Block::Other(other) if other.wire == form.id && is_beside(other) => w.field_raw(&other.kind, &other.raw),
+            Block::Text(text) => {
+                if let Some(annotations) = text.extra.get(form.id, "annotations") {
+                    w.field_raw("annotations", annotations);
+                }
+            }
+            Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {}
+        }
+    }
+    let calls: Vec<_> = answer.blocks.iter().filter_map(|block| match block {
+        Block::ToolCall(call) => Some(call),
+        _ => None,
+    }).collect();
+    if !calls.is_empty() {
+        w.key("tool_calls").array(|w| {
+            for call in calls {
+                w.object(|w| write_message::write_call(w, call, form.id));
+            }
+        });
+    }
+    if let Some(signature) = &answer.message_signature {
+        super::signature::write(w, &crate::json::Extra::default(), form.id, Some(signature));
+    }
+}
+
+/// Whether a block stood beside the content as a field of the message.
+pub(super) fn is_beside(other: &crate::content::Other) -> bool {
+    !parts::is_part(other) && other.kind != details::FIELD && other.kind != details::BLOCKS
+}
+
+fn write_content(w: &mut Writer, form: &'static Form, answer: &Answer) {
+    let as_part = |block: &Block| match block {
+        Block::Thinking(thinking) => place(form, thinking) == parts::THINKING,
+        Block::Other(other) => other.wire == form.id && parts::is_part(other),
+        Block::Media(_) | Block::Text(_) | Block::ToolCall(_) | Block::ToolResponse(_) => false,
+    };
+    if answer.blocks.iter().any(as_part) {
+        w.key("content").array(|w| {
+            for block in &answer.blocks {
+                match block {
+                    Block::Thinking(thinking) if as_part(block) => w.raw(&parts::write_thinking(thinking, form.id)),
+                    Block::Other(other) if as_part(block) => w.raw(&other.raw),
+                    Block::Text(text) => w.raw(&write_message::text_part(text, form.id)),
+                    Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {}
+                }
+            }
+        });
+        return;
+    }
+    let mut text = None::<String>;
+    for block in &answer.blocks {
+        match block {
+            Block::Thinking(thinking) if place(form, thinking) == thoughts::TAGS && !thinking.thought.is_empty() => {
+                let text = text.get_or_insert_default();
+                text.push_str("<think>");
+                text.push_str(&thinking.thought);
+                text.push_str("</think>");
+            }
+            Block::Text(block) => text.get_or_insert_default().push_str(&block.text),
+            Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {}
+        }
+    }
+    w.str_or_null("content", text.as_deref());
+}
+
+fn write_thoughts(w: &mut Writer, form: &'static Form, answer: &Answer) {
+    let mut fields: Vec<(&str, String)> = Vec::new();
+    let mut entries: [(&str, Vec<Raw>); 2] = [(details::FIELD, Vec::new()), (details::BLOCKS, Vec::new())];
+    let mut steps = Vec::new();
+    for block in &answer.blocks {
+        match block {
+            Block::Thinking(thinking) => match place(form, thinking) {
+                parts::THINKING | thoughts::TAGS => {}
+                STEPS => steps.push(step(thinking, form.id)),
+                field => match entries.iter_mut().find(|(name, _)| *name == field) {
+                    Some((_, list)) => list.push(thoughts::entry(thinking, form.id)),
+                    None => push(&mut fields, field, &thinking.thought),
+                },
+            },
+            Block::Other(other) if other.wire == form.id => {
+                if let Some((_, list)) = entries.iter_mut().find(|(name, _)| *name == other.kind) {
+                    list.push(other.raw.clone());
+                }
+            }
+            Block::Media(_) | Block::Other(_) | Block::Text(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {}
+        }
+    }
+    for (field, text) in fields {
+        w.field_str(field, &text);
+    }
+    let lists = entries.into_iter().chain([(STEPS, steps)]);
+    for (field, list) in lists.filter(|(_, list)| !list.is_empty()) {
+        w.key(field).array(|w| list.iter().for_each(|entry| w.raw(entry)));
+    }
+}
+
+/// The field with the steps of search models.
+pub(super) const STEPS: &str = "reasoning_steps";
+
+/// A step as it came.
+pub(super) fn step(thinking: &Thinking, wire: &str) -> Raw {
+    Raw::build(|w| {
+        w.object(|w| {
+            w.field_str("thought", &thinking.thought);
+            w.extra(&thinking.extra, wire);
+        });
+    })
+}
+
+/// Separate thoughts that go into one field are joined with a line feed.
+fn push<'a>(fields: &mut Vec<(&'a str, String)>, field: &'a str, thought: &str) {
+    if thought.is_empty() {
+        return;
+    }
+    match fields.iter_mut().find(|(name, _)| *name == field) {
+        Some((_, text)) => {
+            text.push('\n');
+            text.push_str(thought);
+        }
+        None => fields.push((field, thought.to_owned())),
+    }
+}
+
+/// The field that an answer's thought is told in: the one that it came in, where it is one of this family's.
+pub(super) fn place<'a>(form: &Form, thinking: &'a Thinking) -> &'a str {
+    place_of(form, &thinking.source_field)
+}
+
+pub(super) fn place_of<'a>(form: &Form, source_field: &'a str) -> &'a str {
+    let is_own = SIBLINGS.contains(&source_field)
+        || matches!(source_field, details::FIELD | details::BLOCKS | thoughts::TAGS | STEPS);
+    match (is_own, form.thinks_in_content) {
+        (true, _) => source_field,
+        (false, true) => parts::THINKING,
+        (false, false) => USUAL,
+    }
+}
+
+/// The finish reason in this family's words. A word of no other protocol stays as it is.
+pub(super) fn reason(word: &str) -> &str {
+    match word {
+        "end_turn" | "stop_sequence" | "STOP" | "completed" | "COMPLETE" | "STOP_SEQUENCE" | "pause_turn" => "stop",
+        "max_tokens" | "MAX_TOKENS" | "max_output_tokens" | "incomplete" => "length",
+        "tool_use" | "TOOL_CALL" | "requires_action" => "tool_calls",
+        "refusal" | "SAFETY" | "PROHIBITED_CONTENT" | "BLOCKLIST" | "SPII" | "RECITATION"
+        | "guardrail_intervened" | "content_filtered" => "content_filter",
+        other => other,
+    }
+}

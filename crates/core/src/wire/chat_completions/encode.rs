@@ -1,0 +1,346 @@
+//! The stream encoder: events become chunks, framing included.
+
+use super::answer::{self, STEPS};
+use super::form::Form;
+use super::{details, parts, problem, signature, thoughts, usage};
+use crate::content::{Block, Parameters, Text, Thinking, ToolCall};
+use crate::event::{Event, Fact};
+use crate::json::{Extra, Writer};
+use crate::problem::ProblemCode;
+use crate::usage::Usage;
+use crate::wire::Encode;
+
+/// A stream as far as it was written.
+#[derive(Debug)]
+pub(in crate::wire) struct Encoder {
+    form: &'static Form,
+    id: Option<String>,
+    model: Option<String>,
+    choices: Vec<Choice>,
+    usage: Option<Usage>,
+    /// The answer ended as it should; without that the stream must not look complete.
+    is_finished: bool,
+}
+
+/// One choice as far as it was written.
+#[derive(Debug, Default)]
+struct Choice {
+    has_role: bool,
+    n_calls: u64,
+    open: Vec<Open>,
+}
+
+/// A block that is being written.
+#[derive(Debug)]
+struct Open {
+    block: usize,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// The call's number, and whether arguments were written.
+    Call { number: u64, has_arguments: bool },
+    /// A thought that goes out whole, for its type is known only in the end.
+    Entry { field: &'static str, text: String },
+    /// A thought in a field of its own.
+    Field(String),
+    /// A thought in parts of the content.
+    Part,
+    /// A thought in tags inside the text.
+    Tags,
+}
+
+impl Encoder {
+    pub(in crate::wire) fn new(form: &'static Form) -> Self {
+        Encoder { form, id: None, model: None, choices: Vec::new(), usage: None, is_finished: false }
+    }
+
+    fn choice(&mut self, at: usize) -> &mut Choice {
+        while self.choices.len() <= at {
+            self.choices.push(Choice::default());
+        }
+        #[expect(clippy::indexing_slicing, reason = "the loop made it")]
+        &mut self.choices[at]
+    }
+
+    /// Writes a chunk with what `body` writes into its object.
+    fn chunk(&mut self, out: &mut Vec<u8>, body: impl FnOnce(&mut Writer)) {
+        let mut w = Writer::new();
+        w.object(|w| {
+            w.opt_str("id", self.id.as_deref());
+            w.field_str("object", "chat.completion.chunk");
+            w.field_u64("created", 0);
+            w.opt_str("model", self.model.as_deref());
+            body(w);
+        });
+        frame(&w.finish(), out);
+    }
+
+    /// Writes a chunk with one delta.
+    fn delta(&mut self, at: usize, out: &mut Vec<u8>, body: impl FnOnce(&mut Writer)) {
+        let has_role = std::mem::replace(&mut self.choice(at).has_role, true);
+        self.chunk(out, |w| {
+            choices(w, at, |w| {
+                w.key("delta").object(|w| {
+                    if !has_role {
+                        w.field_str("role", "assistant");
+                    }
+                    body(w);
+                });
+                w.key("finish_reason").null();
+            });
+        });
+    }
+
+    fn take(&mut self, at: usize, event: Event<'_>, out: &mut Vec<u8>) {
+        match event {
+            Event::ThinkingStart { block, source_field } => self.start_thought(at, block, source_field, out),
+            Event::ThinkingDelta { block, delta } => self.think(at, block, delta, out),
+            Event::ThinkingEnd { block, thinking, thought } => self.end_thought(at, block, (thinking, thought), out),
+            Event::TextDelta { delta, .. } => self.delta(at, out, |w| w.field_str("content", delta)),
+            Event::TextEnd { text, .. } => self.end_text(at, text, out),
+            Event::ToolCallStart { block, id, name } => self.start_call(at, block, (id, name), out),
+            Event::ToolCallDelta { block, delta } => self.call_delta(at, block, delta, out),
+            Event::ToolCallEnd { block, call } => self.end_call(at, block, call, out),
+            Event::Whole { block, value } => self.whole(at, block, value, out),
+            Event::Usage(usage) => self.usage = Some(usage.clone()),
+            Event::Finish { finish_reason, model } => self.finish(at, finish_reason, model, out),
+            Event::Fact(fact) => self.fact(at, fact, out),
+            Event::Problem(found) if found.code == ProblemCode::UpstreamError => {
+                self.chunk(out, |w| w.key("error").object(|w| problem::write(w, found)));
+            }
+            Event::Choice { index, event } => self.take(index, *event, out),
+            Event::Problem(_) | Event::TextStart { .. } => {}
+        }
+    }
+
+    fn start_thought(&mut self, at: usize, block: usize, source_field: &str, out: &mut Vec<u8>) {
+        let kind = match answer::place_of(self.form, source_field) {
+            details::FIELD => Kind::Entry { field: details::FIELD, text: String::new() },
+            details::BLOCKS => Kind::Entry { field: details::BLOCKS, text: String::new() },
+            STEPS => Kind::Entry { field: STEPS, text: String::new() },
+            parts::THINKING => Kind::Part,
+            thoughts::TAGS => Kind::Tags,
+            field => Kind::Field(field.to_owned()),
+        };
+        if matches!(kind, Kind::Tags) {
+            self.delta(at, out, |w| w.field_str("content", "<think>"));
+        }
+        let choice = self.choice(at);
+        choice.open.retain(|open| open.block != block);
+        choice.open.push(Open { block, kind });
+    }
+
+    fn think(&mut self, at: usize, block: usize, delta: &str, out: &mut Vec<u8>) {
+        let Some(open) = self.choice(at).open.iter_mut().find(|open| open.block == block) else { return };
+        match &mut open.kind {
+            Kind::Call { .. } => {}
+            Kind::Entry { text, .. } => text.push_str(delta),
+            Kind::Field(field) => {
+                let field = field.clone();
+                self.delta(at, out, |w| w.field_str(&field, delta));
+            }
+            Kind::Part => {
+                let thinking = Thinking::new(delta, parts::THINKING);
+                let part = parts::write_thinking(&thinking, self.form.id);
+                self.delta(at, out, |w| w.key("content").array(|w| w.raw(&part)));
+            }
+            Kind::Tags => self.delta(at, out, |w| w.field_str("content", delta)),
+        }
+    }
+
+    fn end_thought(&mut self, at: usize, block: usize, end: (&Thinking, Option<&str>), out: &mut Vec<u8>) {
+        let (thinking, thought) = end;
+        let choice = self.choice(at);
+        let position = choice.open.iter().position(|open| open.block == block);
+        let Some(open) = position.map(|position| choice.open.remove(position)) else {
+            return self.late_payload(at, thinking, out);
+        };
+        match open.kind {
+            Kind::Call { .. } | Kind::Field(_) => {}
+            Kind::Entry { field, text } => {
+                let whole = Thinking { thought: thought.map_or(text, str::to_owned), ..thinking.clone() };
+                let entry = if field == STEPS {
+                    answer::step(&whole, self.form.id)
+                } else {
+                    thoughts::entry(&whole, self.form.id)
+                };
+                self.delta(at, out, |w| w.key(field).array(|w| w.raw(&entry)));
+            }
+            Kind::Part => {
+                let rest = Thinking { thought: String::new(), ..thinking.clone() };
+                if rest.signature.is_some() || !rest.extra.of(self.form.id).is_empty() {
+                    let part = parts::write_thinking(&rest, self.form.id);
+                    self.delta(at, out, |w| w.key("content").array(|w| w.raw(&part)));
+                }
+            }
+            Kind::Tags => self.delta(at, out, |w| w.field_str("content", "</think>")),
+        }
+    }
+
+    /// A payload that came after its thought had ended is told by an entry without text.
+    fn late_payload(&mut self, at: usize, thinking: &Thinking, out: &mut Vec<u8>) {
+        if matches!(answer::place(self.form, thinking), details::FIELD | details::BLOCKS) && thinking.has_payload() {
+            let rest = Thinking { thought: String::new(), ..thinking.clone() };
+            let field = if thinking.source_field == details::BLOCKS { details::BLOCKS } else { details::FIELD };
+            let entry = thoughts::entry(&rest, self.form.id);
+            self.delta(at, out, |w| w.key(field).array(|w| w.raw(&entry)));
+        }
+    }
+
+    fn end_text(&mut self, at: usize, text: &Text, out: &mut Vec<u8>) {
+        if let Some(annotations) = text.extra.get(self.form.id, "annotations") {
+            self.delta(at, out, |w| w.field_raw("annotations", annotations));
+        }
+    }
+
+    fn start_call(&mut self, at: usize, block: usize, call: (Option<&str>, &str), out: &mut Vec<u8>) {
+        let (id, name) = call;
+        let choice = self.choice(at);
+        let number = choice.n_calls;
+        choice.n_calls += 1;
+        choice.open.push(Open { block, kind: Kind::Call { number, has_arguments: false } });
+        self.delta(at, out, |w| {
+            calls(w, number, |w| {
+                w.opt_str("id", id);
+                w.field_str("type", "function");
+                w.key("function").object(|w| {
+                    w.field_str("name", name);
+                    w.field_str("arguments", "");
+                });
+            });
+        });
+    }
+
+    fn call_delta(&mut self, at: usize, block: usize, delta: &str, out: &mut Vec<u8>) {
+        let open = self.choice(at).open.iter_mut().find(|open| open.block == block);
+        let Some(Open { kind: Kind::Call { number, has_arguments }, .. }) = open else { return };
+        *has_arguments = true;
+        let number = *number;
+        self.delta(at, out, |w| {
+            calls(w, number, |w| w.key("function").object(|w| w.field_str("arguments", delta)));
+        });
+    }
+
+    fn end_call(&mut self, at: usize, block: usize, call: &ToolCall, out: &mut Vec<u8>) {
+        let find = |open: &&mut Open| open.block == block;
+        let known = match self.choice(at).open.iter_mut().find(find).map(|open| &open.kind) {
+            Some(Kind::Call { number, has_arguments }) => Some((*number, *has_arguments)),
+            Some(Kind::Entry { .. } | Kind::Field(_) | Kind::Part | Kind::Tags) | None => None,
+        };
+        let Some((number, has_arguments)) = known else { return };
+        if !has_arguments && call.parameters != Parameters::default() {
+            self.call_delta(at, block, call.parameters.as_text(), out);
+        }
+        let mut extra = call.extra.clone();
+        extra.fields.retain(|(key, _)| !matches!(key.as_str(), "function" | "type" | "function_call"));
+        if call.signature.is_some() || !extra.of(self.form.id).is_empty() {
+            let form = self.form;
+            self.delta(at, out, |w| {
+                calls(w, number, |w| signature::write(w, &extra, form.id, call.signature.as_deref()));
+            });
+        }
+    }
+
+    fn whole(&mut self, at: usize, block: usize, value: &Block, out: &mut Vec<u8>) {
+        match value {
+            Block::Text(text) => {
+                self.take(at, Event::TextDelta { block, delta: &text.text }, out);
+                self.end_text(at, text, out);
+            }
+            Block::Thinking(thinking) => {
+                self.start_thought(at, block, &thinking.source_field, out);
+                self.think(at, block, &thinking.thought, out);
+                self.end_thought(at, block, (thinking, None), out);
+            }
+            Block::ToolCall(call) => {
+                self.start_call(at, block, (call.id.as_deref(), &call.name), out);
+                self.end_call(at, block, call, out);
+            }
+            Block::Other(other) if other.wire == self.form.id => {
+                let raw = &other.raw;
+                if parts::is_part(other) {
+                    self.delta(at, out, |w| w.key("content").array(|w| w.raw(raw)));
+                } else if answer::is_beside(other) {
+                    self.delta(at, out, |w| w.field_raw(&other.kind, raw));
+                } else {
+                    self.delta(at, out, |w| w.key(&other.kind).array(|w| w.raw(raw)));
+                }
+            }
+            Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => {}
+        }
+    }
+
+    fn finish(&mut self, at: usize, reason: Option<&str>, model: Option<&str>, out: &mut Vec<u8>) {
+        self.is_finished = true;
+        if let Some(model) = model.filter(|_| self.model.is_none()) {
+            self.model = Some(model.to_owned());
+        }
+        let Some(reason) = reason.map(answer::reason) else { return };
+        self.chunk(out, |w| {
+            choices(w, at, |w| {
+                w.key("delta").object(|_| {});
+                w.field_str("finish_reason", reason);
+            });
+        });
+    }
+
+    fn fact(&mut self, at: usize, fact: Fact<'_>, out: &mut Vec<u8>) {
+        match fact {
+            Fact::MessageSignature(text) => {
+                self.delta(at, out, |w| signature::write(w, &Extra::default(), "", Some(text)));
+            }
+            Fact::Model(text) => self.model = Some(text.to_owned()),
+            Fact::Refusal(text) => self.delta(at, out, |w| w.field_str("refusal", text)),
+            Fact::ResponseId(text) => self.id = Some(text.to_owned()),
+            Fact::ToolPlan(text) => self.delta(at, out, |w| w.field_str("content", text)),
+            Fact::StopSequence(_) => {}
+        }
+    }
+}
+
+impl Encode for Encoder {
+    fn event(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
+        self.take(0, event, out);
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        if let Some(raw) = self.usage.as_ref().map(usage::write) {
+            self.chunk(out, |w| {
+                w.key("choices").array(|_| {});
+                w.field_raw("usage", &raw);
+            });
+        } else if self.choices.is_empty() && self.id.is_some() {
+            // An answer without any content still says who answered.
+            self.chunk(out, |w| w.key("choices").array(|_| {}));
+        }
+        if self.is_finished {
+            frame("[DONE]", out);
+        }
+    }
+}
+
+fn choices(w: &mut Writer, at: usize, body: impl FnOnce(&mut Writer)) {
+    w.key("choices").array(|w| {
+        w.object(|w| {
+            w.field_u64("index", u64::try_from(at).unwrap_or(u64::MAX));
+            body(w);
+        });
+    });
+}
+
+fn calls(w: &mut Writer, number: u64, body: impl FnOnce(&mut Writer)) {
+    w.key("tool_calls").array(|w| {
+        w.object(|w| {
+            w.field_u64("index", number);
+            body(w);
+        });
+    });
+}
+
+fn frame(data: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"data: ");
+    out.extend_from_slice(data.as_bytes());
+    out.extend_from_slice(b"\n\n");
+}

@@ -1,0 +1,54 @@
+//! What differs between the wires that are spoken like Chat Completions.
+
+/// A wire of this family, as data.
+#[derive(Debug)]
+pub(in crate::wire) struct Form {
+    /// The wire's public name.
+    pub(in crate::wire) id: &'static str,
+    /// The path of the API.
+    pub(in crate::wire) path: &'static str,
+    /// Thoughts stand in the content as parts of their own, before the text.
+    pub(in crate::wire) thinks_in_content: bool,
+    /// The word for "some tool must be called".
+    pub(in crate::wire) required_tool: &'static str,
+    /// Errors stand at the top of the body instead of under `error`.
+    pub(in crate::wire) flat_errors: bool,
+}
+
+/// How the content of a message was written where blocks cannot tell; kept under this name beside the message's
+/// unknown fields: `null`, a list (`[]`), or not at all (`{}`, which no content can be).
+pub(super) const CONTENT: &str = "content";
+/// The mark of content that was a list.
+pub(super) const LIST: &str = "[]";
+/// The mark of content that was absent.
+pub(super) const ABSENT: &str = "{}";
+/// The mark of a field that repeated the thoughts beside it.
+pub(super) const REPEATS: &str = "true";
+
+/// Request fields that steer reasoning, in all dialects; they go back as they came.
+pub(super) const REASONING: [&str; 24] = [
+    "reasoning_effort",
+    "reasoning",
+    "thinking",
+    "enable_thinking",
+    "thinking_budget",
+    "include_reasoning",
+    "reasoning_format",
+    "reasoning_split",
+    "separate_reasoning",
+    "stream_reasoning",
+    "chat_template_kwargs",
+    "chat_template_args",
+    "prompt_mode",
+    "reasoning_history",
+    "reasoning_budget",
+    "reasoning_in_content",
+    "clear_thinking",
+    "preserve_thinking",
+    "disable_reasoning",
+    "thinking_token_budget",
+    "thinking_budget_tokens",
+    "reasoning_summary",
+    "force_nonempty_content",
+    "extra_body",
+];

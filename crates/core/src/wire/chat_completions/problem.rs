@@ -1,0 +1,48 @@
+//! Errors that providers put into chat bodies, also into those with status 200.
+
+use crate::json::{Kind, Val, Writer};
+use crate::problem::{Problem, ProblemCode};
+
+/// The error in a body or chunk, in any of its forms.
+pub(super) fn find(body: Val<'_>) -> Option<Problem> {
+    if let Some(error) = body.some("error") {
+        return Some(of(error));
+    }
+    if let Some(status) = body.some("base_resp") {
+        let code = status.get("status_code").filter(|code| code.raw() != "0")?;
+        let message = status.text("status_msg").unwrap_or_default();
+        return Some(upstream(&message, code.raw()));
+    }
+    let is_error = body.text("object").as_deref() == Some("error") || body.text("type").as_deref() == Some("error");
+    if is_error {
+        return Some(of(body));
+    }
+    body.some("detail").filter(|_| body.get("choices").is_none()).map(of)
+}
+
+/// The problem that an error value stands for.
+pub(super) fn of(error: Val<'_>) -> Problem {
+    match error.kind() {
+        Kind::String => upstream(&error.as_str().unwrap_or_default(), ""),
+        Kind::Array | Kind::Bool | Kind::Null | Kind::Number => upstream(error.raw(), ""),
+        Kind::Object => {
+            let message = ["message", "msg", "detail"].iter().find_map(|key| error.text(key));
+            let code = ["code", "type"].iter().find_map(|key| error.some(key));
+            let code = code.map(|code| code.as_str().unwrap_or_else(|| code.raw().into()));
+            upstream(message.as_deref().unwrap_or(error.raw()), code.as_deref().unwrap_or_default())
+        }
+    }
+}
+
+fn upstream(message: &str, code: &str) -> Problem {
+    let problem = Problem::new(ProblemCode::UpstreamError, message);
+    if code.is_empty() { problem } else { problem.at(code) }
+}
+
+/// Writes the members of an error object.
+pub(super) fn write(w: &mut Writer, problem: &Problem) {
+    w.field_str("message", &problem.message);
+    w.field_str("type", "upstream_error");
+    w.key("param").null();
+    w.str_or_null("code", problem.at.as_deref());
+}

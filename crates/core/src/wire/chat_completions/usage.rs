@@ -1,0 +1,78 @@
+//! Token counts, wherever a chat body has them.
+
+use crate::json::{Kind, Raw, Val};
+use crate::usage::Usage;
+
+/// The usage object of a body or chunk: beside the choices, in a choice, or in the wrapper that some servers use.
+pub(super) fn find(body: Val<'_>) -> Option<Val<'_>> {
+    let beside = body.some("usage").filter(|usage| says_something(*usage));
+    beside.or_else(|| {
+        let wrapped = body.some("x_groq").and_then(|wrapper| wrapper.some("usage"));
+        let in_choice =
+            || body.some("choices")?.items().find_map(|choice| choice.some("usage"));
+        wrapped.or_else(in_choice).filter(|usage| says_something(*usage))
+    })
+}
+
+/// An empty object is no report.
+fn says_something(usage: Val<'_>) -> bool {
+    usage.is_object() && usage.entries().any(|(_, value)| !value.is_null())
+}
+
+/// Reads a usage object. Every number is the provider's own; nothing is added up.
+pub(super) fn read(usage: Val<'_>) -> Usage {
+    let first = |paths: &[&[&str]]| paths.iter().find_map(|path| usage.path(path)?.as_u64());
+    // Some servers fill the fields of other protocols with zeros; there a zero is no report.
+    let alias = |names: &[&str]| names.iter().find_map(|name| usage.u64(name).filter(|count| *count > 0));
+    let read = first(&[&["prompt_tokens_details", "cached_tokens"], &["prompt_cache_hit_tokens"]]);
+    let written = first(&[&["prompt_tokens_details", "cache_write_tokens"]]);
+    Usage {
+        input_tokens: first(&[&["prompt_tokens"]]).or_else(|| alias(&["input_tokens"])),
+        output_tokens: first(&[&["completion_tokens"]]).or_else(|| alias(&["output_tokens"])),
+        reasoning_tokens: first(&[
+            &["completion_tokens_details", "reasoning_tokens"],
+            &["output_tokens_details", "reasoning_tokens"],
+            &["reasoning_tokens"],
+        ]),
+        cache_read_tokens: read.or_else(|| alias(&["cached_tokens", "cache_read_input_tokens"])),
+        cache_write_tokens: written.or_else(|| alias(&["cache_creation_input_tokens"])),
+        total_tokens: first(&[&["total_tokens"]]),
+        raw: Some(Raw::from(usage)),
+    }
+}
+
+/// The usage object that this wire writes: the one that was read where it has this wire's shape, else the counts.
+pub(super) fn write(usage: &Usage) -> Raw {
+    if let Some(raw) = &usage.raw {
+        let doc = raw.doc();
+        if doc.root().get("prompt_tokens").is_some_and(|count| count.kind() == Kind::Number) {
+            return raw.clone();
+        }
+    }
+    Raw::build(|w| {
+        w.object(|w| {
+            let mut count = |key: &str, value: Option<u64>| {
+                if let Some(value) = value {
+                    w.field_u64(key, value);
+                }
+            };
+            count("prompt_tokens", usage.input_tokens);
+            count("completion_tokens", usage.output_tokens);
+            count("total_tokens", usage.total_tokens);
+            if usage.cache_read_tokens.is_some() || usage.cache_write_tokens.is_some() {
+                w.key("prompt_tokens_details").object(|w| {
+                    if let Some(read) = usage.cache_read_tokens {
+                        w.field_u64("cached_tokens", read);
+                    }
+                    if let Some(written) = usage.cache_write_tokens {
+                        w.field_u64("cache_write_tokens", written);
+                    }
+                });
+            }
+            if let Some(reasoning) = usage.reasoning_tokens {
+                w.key("completion_tokens_details")
+                    .object(|w| w.field_u64("reasoning_tokens", reasoning));
+            }
+        });
+    })
+}

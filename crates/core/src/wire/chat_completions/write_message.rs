@@ -1,0 +1,259 @@
+//! Writes one message of a request.
+
+use super::form::{ABSENT, CONTENT, LIST, REPEATS};
+use super::thoughts::{self, Places};
+use super::write::Target;
+use super::{details, media, parts, signature};
+use crate::content::{Block, Content, Parameters, Speaker, Text, ToolCall, ToolResponse};
+use crate::json::{Extra, Kind, Raw, Writer};
+
+/// Message fields that only say something about an answer.
+const ABOUT_ANSWERS: [&str; 1] = ["annotations"];
+
+pub(super) fn write(w: &mut Writer, content: &Content, target: &mut Target<'_>) {
+    let mut has_results = false;
+    for block in &content.blocks {
+        if let Block::ToolResponse(response) = block {
+            has_results = true;
+            write_result(w, response, content, target);
+        }
+    }
+    let is_left = content.blocks.iter().any(|block| !matches!(block, Block::ToolResponse(_)));
+    if !has_results || is_left {
+        w.object(|w| write_fields(w, content, has_results, target));
+    }
+}
+
+/// What a tool gave is a message of its own.
+fn write_result(w: &mut Writer, response: &ToolResponse, content: &Content, target: &mut Target<'_>) {
+    let form = target.form;
+    w.object(|w| {
+        let role = content.extra.get(form.id, "role");
+        w.field_raw("role", role.unwrap_or(&Raw::string("tool")));
+        w.opt_str("tool_call_id", response.call_id.as_deref());
+        if !target.refuses("name") {
+            w.opt_str("name", response.name.as_deref());
+        }
+        match response.extra.get(form.id, CONTENT).map(Raw::as_str) {
+            Some(ABSENT) => {}
+            Some(_) => w.field_raw(CONTENT, &response.result),
+            None => w.field_raw(CONTENT, &result_text(&response.result)),
+        }
+        if response.is_error {
+            target.lose("isError");
+        }
+        if content.speaker == Speaker::Tool {
+            write_unknown(w, &content.extra, &[], target);
+        }
+    });
+}
+
+/// A result as this wire takes it: a string, or a list of texts.
+fn result_text(result: &Raw) -> Raw {
+    let doc = result.doc();
+    let root = doc.root();
+    let is_text = |part: crate::json::Val<'_>| part.text("type").as_deref() == Some("text");
+    let fits = root.kind() == Kind::String
+        || (root.items().next().is_some() && root.items().all(is_text));
+    if fits { result.clone() } else { Raw::string(result.as_str()) }
+}
+
+fn write_fields(w: &mut Writer, content: &Content, has_results: bool, target: &mut Target<'_>) {
+    let form = target.form;
+    let role = match content.speaker {
+        Speaker::Ai => "assistant",
+        Speaker::Human | Speaker::Tool => "user",
+        Speaker::System => "system",
+    };
+    match content.extra.get(form.id, "role").filter(|_| !has_results) {
+        Some(role) => w.field_raw("role", role),
+        None => w.field_str("role", role),
+    }
+    let places = thoughts::place(content, target);
+    write_content(w, content, &places, target);
+    let mut written = vec!["role", CONTENT];
+    for (field, text) in &places.fields {
+        if !target.refuses(field) {
+            w.field_str(field, text);
+            written.push(field);
+        }
+    }
+    if !places.details.is_empty() {
+        w.key(details::FIELD).array(|w| places.details.iter().for_each(|entry| w.raw(entry)));
+        written.push(details::FIELD);
+    }
+    if !places.anthropic.is_empty() {
+        w.key(details::BLOCKS).array(|w| places.anthropic.iter().for_each(|entry| w.raw(entry)));
+        written.push(details::BLOCKS);
+    }
+    write_calls(w, content, target);
+    write_beside(w, content, target);
+    if !has_results {
+        write_repeats(w, content, &places, &mut written, target);
+        write_unknown(w, &content.extra, &written, target);
+    }
+}
+
+/// Fields that repeated the thoughts of the same message, and do so again.
+fn write_repeats<'a>(
+    w: &mut Writer,
+    content: &'a Content,
+    places: &Places,
+    written: &mut Vec<&'a str>,
+    target: &Target<'_>,
+) {
+    for (field, mark) in content.extra.of(target.form.id) {
+        if mark.as_str() != REPEATS || !super::choice::SIBLINGS.contains(&field.as_str()) {
+            continue;
+        }
+        let is_free = !written.contains(&field.as_str()) && target.dialect.field.is_none();
+        if is_free && !places.repeated.is_empty() && !target.refuses(field) {
+            w.field_str(field, &places.repeated);
+        }
+        written.push(field);
+    }
+}
+
+fn write_unknown(w: &mut Writer, extra: &Extra, written: &[&str], target: &Target<'_>) {
+    for (key, value) in extra.of(target.form.id) {
+        let key = key.as_str();
+        if !matches!(key, "role" | CONTENT) && !written.contains(&key) && !target.refuses(key) {
+            w.field_raw(key, value);
+        }
+    }
+}
+
+/// The content: a string where it can be one, since not every server takes a list.
+fn write_content(w: &mut Writer, content: &Content, places: &Places, target: &mut Target<'_>) {
+    let form = target.form;
+    let kept = content.extra.get(form.id, CONTENT).map(Raw::as_str);
+    let mut list: Vec<Raw> = places.parts.clone();
+    let mut needs_list = kept == Some(LIST) || !list.is_empty();
+    let mut said: Option<String> = None;
+    for block in &content.blocks {
+        match block {
+            Block::Text(text) => {
+                needs_list |= text.extra.of(form.id).iter().any(|(key, _)| !ABOUT_ANSWERS.contains(&key.as_str()));
+                said.get_or_insert_default().push_str(&text.text);
+                list.push(text_part(text, form.id));
+            }
+            Block::Media(media) => {
+                let mut part = Writer::new();
+                if media::write(&mut part, media, form) {
+                    needs_list = true;
+                    list.extend(Raw::parse(&part.finish()));
+                } else {
+                    target.lose("media");
+                }
+            }
+            Block::Other(other) if other.wire == form.id => {
+                if parts::is_part(other) {
+                    needs_list = true;
+                    list.push(other.raw.clone());
+                }
+            }
+            Block::Other(other) => target.lose(&other.kind),
+            Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {}
+        }
+    }
+    if needs_list {
+        if !places.tags.is_empty() {
+            list.insert(0, text_part(&Text::new(&places.tags), form.id));
+        }
+        return w.key(CONTENT).array(|w| list.iter().for_each(|part| w.raw(part)));
+    }
+    let has_calls = content.tool_calls().next().is_some();
+    match (said, kept) {
+        (Some(said), _) => w.field_str(CONTENT, &(places.tags.clone() + &said)),
+        (None, _) if !places.tags.is_empty() => w.field_str(CONTENT, &places.tags),
+        (None, Some(ABSENT)) => {}
+        (None, Some(_)) => w.key(CONTENT).null(),
+        (None, None) if has_calls => w.key(CONTENT).null(),
+        (None, None) => w.field_str(CONTENT, ""),
+    }
+}
+
+pub(super) fn text_part(text: &Text, wire: &str) -> Raw {
+    Raw::build(|w| {
+        w.object(|w| {
+            w.field_str("type", "text");
+            w.field_str("text", &text.text);
+            for (key, value) in text.extra.of(wire).iter().filter(|(key, _)| !ABOUT_ANSWERS.contains(&key.as_str())) {
+                w.field_raw(key, value);
+            }
+        });
+    })
+}
+
+/// Blocks of this wire that stand beside the content.
+fn write_beside(w: &mut Writer, content: &Content, target: &Target<'_>) {
+    for block in &content.blocks {
+        let Block::Other(other) = block else { continue };
+        let is_ours = other.wire == target.form.id && !parts::is_part(other);
+        if !is_ours || other.kind == details::FIELD || other.kind == details::BLOCKS || target.refuses(&other.kind) {
+            continue;
+        }
+        let id = other.raw.doc().root().string("id").filter(|_| other.kind == "audio");
+        match id {
+            // A sound of an earlier answer is sent back by its id.
+            Some(id) => w.key("audio").object(|w| w.field_str("id", &id)),
+            None => w.field_raw(&other.kind, &other.raw),
+        }
+    }
+}
+
+fn write_calls(w: &mut Writer, content: &Content, target: &mut Target<'_>) {
+    let wire = target.form.id;
+    let is_old = |call: &ToolCall| call.extra.get(wire, "function_call").is_some();
+    if let Some(old) = content.tool_calls().find(|call| is_old(call)) {
+        w.key("function_call").object(|w| write_function(w, old, "arguments", wire));
+    }
+    if !content.tool_calls().any(|call| !is_old(call)) {
+        return;
+    }
+    w.key("tool_calls").array(|w| {
+        for call in content.tool_calls().filter(|call| !is_old(call)) {
+            w.object(|w| write_call(w, call, wire));
+        }
+    });
+}
+
+/// Writes the members of a call.
+pub(super) fn write_call(w: &mut Writer, call: &ToolCall, wire: &str) {
+    let is_free = matches!(call.parameters, Parameters::Free(_));
+    let kind = if is_free { "custom" } else { "function" };
+    w.opt_str("id", call.id.as_deref());
+    let kept = call.extra.get(wire, "type").map(Raw::as_str);
+    match kept {
+        Some(ABSENT) => {}
+        Some(other) => w.key("type").raw_str(other),
+        None => w.field_str("type", kind),
+    }
+    w.key(kind).object(|w| write_function(w, call, if is_free { "input" } else { "arguments" }, wire));
+    let mut extra = call.extra.clone();
+    extra.fields.retain(|(key, _)| !matches!(key.as_str(), "function" | "type"));
+    signature::write(w, &extra, wire, call.signature.as_deref());
+}
+
+/// Writes name and arguments, these as they stood if they still mean the same.
+fn write_function(w: &mut Writer, call: &ToolCall, key: &str, wire: &str) {
+    w.field_str("name", &call.name);
+    let kept = call.extra.get(wire, "function");
+    let doc = kept.map(Raw::doc);
+    let stood = doc.as_ref().and_then(|doc| doc.root().get(key));
+    let meaning = stood.map(|stood| {
+        let text = stood.as_str().unwrap_or_else(|| stood.raw().into());
+        Parameters::from_text(if matches!(text.as_ref(), "null" | ABSENT) { "" } else { &text })
+    });
+    match stood {
+        Some(stood) if meaning.as_ref() == Some(&call.parameters) => {
+            if stood.raw() != ABSENT {
+                w.key(key).raw_str(stood.raw());
+            }
+        }
+        _ => w.field_str(key, call.parameters.as_text()),
+    }
+    for (name, value) in doc.iter().flat_map(|doc| doc.root().entries()).filter(|(name, _)| name != key) {
+        w.key(&name).raw_str(value.raw());
+    }
+}

@@ -1,0 +1,24 @@
+//! The wire `mistral-chat`: Chat Completions with thoughts as parts of the content.
+//!
+//! `content` is a string, or a list in which parts `{"type":"thinking","thinking":[...]}` stand before the text.
+//! Thoughts go back the same way; a sibling string would be refused.
+
+use super::chat_completions::{Form, Speaks};
+
+/// The wire `mistral-chat`.
+#[derive(Clone, Copy, Debug)]
+pub struct MistralChat;
+
+static FORM: Form = Form {
+    id: "mistral-chat",
+    path: "/v1/chat/completions",
+    thinks_in_content: true,
+    required_tool: "any",
+    flat_errors: true,
+};
+
+impl Speaks for MistralChat {
+    fn form(&self) -> &'static Form {
+        &FORM
+    }
+}
