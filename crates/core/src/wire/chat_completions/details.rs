@@ -123,17 +123,6 @@ impl Details {
         self.seal(out);
     }
 
-    pub(super) fn is_open(&self) -> bool {
-        self.entries.iter().any(|detail| !detail.is_sealed)
-    }
-
-    /// The entry that takes this text next, if its pieces are increments.
-    pub(super) fn target(&self, entry: Val<'_>) -> Option<usize> {
-        let piece = read(entry, &DETAILS, "")?;
-        let detail = self.entries.get(self.find(&piece)?)?;
-        (!detail.is_sealed && detail.growth == Growth::Increments).then_some(detail.block)
-    }
-
     /// The entry that a piece goes on with: same type, index and id, where a missing id fits any.
     fn find(&self, piece: &Piece<'_>) -> Option<usize> {
         let fits = |detail: &Detail| {
@@ -141,13 +130,13 @@ impl Details {
             own.detail_type == new.detail_type
                 && own.index == new.index
                 && (own.id == new.id || own.id.is_none() || new.id.is_none())
-                && !(detail.is_sealed && !piece.text.is_empty())
+                && (!detail.is_sealed || piece.text.is_empty())
                 // A second payload of a kind is another thought, unless it is the same one again.
                 && fits_payload(own.encrypted_content.as_ref(), new.encrypted_content.as_ref())
                 && fits_payload(own.redacted_data.as_ref(), new.redacted_data.as_ref())
                 && fits_payload(own.signature.as_ref(), new.signature.as_ref())
                 // A signature ends the text that it signs.
-                && !(own.signature.is_some() && new.signature.is_none() && !piece.text.is_empty())
+                && (own.signature.is_none() || new.signature.is_some() || piece.text.is_empty())
         };
         self.entries.iter().rposition(fits)
     }

@@ -32,7 +32,7 @@ pub(super) fn read(form: &'static Form, kind: &str, part: Val<'_>) -> Option<Med
             "file" => &["file_data"],
             _ => &["url"],
         };
-        keep_inner(&mut extra, form, kind, Extra::collect(form.id, inner, known));
+        keep_inner(&mut extra, form, kind, &Extra::collect(form.id, inner, known));
         if kind == "video_url" && extra.get(form.id, kind).is_none() {
             extra.insert(form.id, kind, Raw::build(|w| w.object(|_| {})));
         }

@@ -202,7 +202,7 @@ fn read_inner(form: &'static Form, inner: Val<'_>, key: &str, mut extra: Extra) 
     if !is_same {
         rest.insert(form.id, key, arguments.map_or_else(|| mark(ABSENT), Raw::from));
     }
-    keep_inner(&mut extra, form, "function", rest);
+    keep_inner(&mut extra, form, "function", &rest);
     ToolCall { id: None, name: inner.string("name").unwrap_or_default(), parameters, signature: None, extra }
 }
 

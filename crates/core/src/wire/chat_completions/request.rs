@@ -113,14 +113,14 @@ fn read_tool(form: &'static Form, tool: Val<'_>) -> Tool {
     let description = function.string("description");
     let parameters = function.some("parameters").map(Raw::from);
     let said = ["name", if description.is_some() { "description" } else { "" }, if parameters.is_some() { "parameters" } else { "" }];
-    keep_inner(&mut extra, form, "function", Extra::collect(form.id, function, &said));
+    keep_inner(&mut extra, form, "function", &Extra::collect(form.id, function, &said));
     Tool::Function { name, description, parameters, extra }
 }
 
 /// Keeps the unknown fields of an inner object under its name.
-pub(super) fn keep_inner(extra: &mut Extra, form: &'static Form, key: &str, inner: Extra) {
+pub(super) fn keep_inner(extra: &mut Extra, form: &'static Form, key: &str, inner: &Extra) {
     if !inner.is_empty() {
-        let raw = Raw::build(|w| w.object(|w| w.extra(&inner, form.id)));
+        let raw = Raw::build(|w| w.object(|w| w.extra(inner, form.id)));
         extra.insert(form.id, key, raw);
     }
 }

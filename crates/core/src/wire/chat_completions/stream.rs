@@ -50,7 +50,7 @@ impl Decoder {
     pub(in crate::wire) fn body(&mut self, body: Val<'_>, sink: &mut dyn Sink) {
         self.take(body, Mode::Message, sink);
         if !self.has_failed && body.some("choices").is_none_or(|list| list.items().next().is_none()) {
-            self.fail(Problem::new(ProblemCode::UpstreamError, "the response has no `choices`"), sink);
+            self.fail(&Problem::new(ProblemCode::UpstreamError, "the response has no `choices`"), sink);
         }
         self.is_done = true;
         self.finish(sink);
@@ -69,13 +69,13 @@ impl Decoder {
         }
         let errors = list.iter().flat_map(|list| list.items()).filter_map(|choice| choice.some("error"));
         if let Some(problem) = problem::find(body).or_else(|| errors.last().map(problem::of)) {
-            self.fail(problem, sink);
+            self.fail(&problem, sink);
         }
     }
 
-    fn fail(&mut self, problem: Problem, sink: &mut dyn Sink) {
+    fn fail(&mut self, problem: &Problem, sink: &mut dyn Sink) {
         self.has_failed = true;
-        sink.event(Event::Problem(&problem));
+        sink.event(Event::Problem(problem));
     }
 
     /// Id and model; the first that says something counts.
@@ -161,7 +161,7 @@ impl Decode for Decoder {
             }
             Err(_) if data.trim().is_empty() => {}
             Err(_) if name == Some("error") => {
-                self.fail(Problem::new(ProblemCode::UpstreamError, data), sink);
+                self.fail(&Problem::new(ProblemCode::UpstreamError, data), sink);
             }
             Err(error) => {
                 let problem = Problem::new(ProblemCode::Malformed, "a message of the stream was skipped");
