@@ -96,6 +96,12 @@ static PROFILES: &[Profile] = &[
         wire: Wire::Chat(chat::DEEPSEEK_V32),
     },
     Profile {
+        id: "deepseek-v4-everywhere",
+        model: "deepseek-v4-pro",
+        rule: "the strictest reading of deepseek-v4: every assistant message must carry reasoning_content with words in it",
+        wire: Wire::Chat(chat::DEEPSEEK_EVERYWHERE),
+    },
+    Profile {
         id: "deepseek-v4-messages",
         model: "deepseek-v4-pro",
         rule: "every assistant message of a turn that used tools must carry its thinking block, in all later turns too",
@@ -196,5 +202,29 @@ static PROFILES: &[Profile] = &[
         model: "grok-4.5",
         rule: "encrypted reasoning items come back unchanged and with a summary",
         wire: Wire::Responses(responses::XAI),
+    },
+    Profile {
+        id: "xai-chat",
+        model: "grok-3-mini",
+        rule: "nothing has to come back; completion_tokens leave the thought out",
+        wire: Wire::Chat(chat::XAI_CHAT),
+    },
+    Profile {
+        id: "openrouter",
+        model: "anthropic/claude-sonnet-4.5",
+        rule: "the signed reasoning_details of the running tool loop must come back unchanged",
+        wire: Wire::Chat(chat::OPENROUTER),
+    },
+    Profile {
+        id: "zai",
+        model: "glm-5.2",
+        rule: "reasoning_content of the tool loop is missed without an error, with clear_thinking=false that of all turns",
+        wire: Wire::Chat(chat::ZAI),
+    },
+    Profile {
+        id: "qwen",
+        model: "qwen3.7-plus",
+        rule: "reasoning_content of the tool loop is missed without an error, with preserve_thinking that of all turns",
+        wire: Wire::Chat(chat::QWEN),
     },
 ];

@@ -91,11 +91,11 @@ pub fn serve(listener: TcpListener, options: SimOptions) -> io::Result<Running> 
     let house = Arc::new(House { simulators, log: options.log });
     let task = tokio::spawn(async move {
         loop {
-            // A failed accept is the peer's trouble (it went away); the listener itself stays.
+            // A failed accept is a peer that went away or a lack of descriptors that passes; the listener stays.
             if let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(connection(stream, Arc::clone(&house)));
             } else {
-                tokio::task::yield_now().await;
+                tokio::time::sleep(MOMENT).await;
             }
         }
     });
@@ -179,7 +179,8 @@ async fn respond(house: &House, request: Request<Incoming>) -> Response<Script> 
     builder.body(script).unwrap_or_else(|_| Response::new(Script::of(Vec::new(), true)))
 }
 
-const FLUSH: Duration = Duration::from_millis(10);
+/// Long enough for the runtime to do other work, too short to notice.
+const MOMENT: Duration = Duration::from_millis(10);
 
 /// A body that is sent piece by piece, with its pauses, and may break off.
 struct Script {
@@ -216,7 +217,7 @@ impl Body for Script {
                 None if this.cut => {
                     // What was sent so far must reach the peer before the connection breaks.
                     this.cut = false;
-                    (FLUSH, Err(io::Error::other("the scripted cut")))
+                    (MOMENT, Err(io::Error::other("the scripted cut")))
                 }
                 None => return Poll::Ready(None),
             };

@@ -1,10 +1,11 @@
 //! The rule about thoughts in the history: what is demanded, what is refused, what is silently lost.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::fields::refused_names;
 use super::read::{Message, Request, Role, untagged};
-use super::refuse::{extra_forbidden, param_incorrect};
-use super::{Carrier, ChatDialect, Contract, House, refusal};
+use super::refuse::param_incorrect;
+use super::{Carrier, ChatDialect, Contract, House, details, refusal};
 use crate::json::Keyed;
 use crate::log::ThoughtState;
 use crate::mind::{Call, Verdict, judge};
@@ -29,17 +30,23 @@ pub(super) fn enforce(
         Contract::ToolCalls { exact } => tool_calls(visit, dialect, request, &found, exact),
         Contract::Preserved => {
             tool_calls(visit, dialect, request, &found, false)?;
-            lost(visit, request, &found);
+            lost(visit, dialect, request, &found);
             Ok(())
         }
         Contract::ToolTurns { indexed } => tool_turns(dialect, request, indexed),
+        Contract::Everywhere => everywhere(dialect, request),
+        Contract::SignedDetails => {
+            details::enforce(visit, dialect, request)?;
+            lost(visit, dialect, request, &found);
+            Ok(())
+        }
         Contract::Forbidden | Contract::WrongNameRefused | Contract::ExtraForbidden => {
             refused_names(dialect, request)?;
-            lost(visit, request, &found);
+            lost(visit, dialect, request, &found);
             Ok(())
         }
         Contract::Optional => {
-            lost(visit, request, &found);
+            lost(visit, dialect, request, &found);
             Ok(())
         }
     }
@@ -58,6 +65,7 @@ fn look(visit: &mut Visit<'_>, dialect: &ChatDialect, place: usize, message: &Me
     }
     let calls: Vec<Call> = message.calls.iter().map(|(_, call)| call.clone()).collect();
     let mut found = Found::Nothing;
+    let signed = details::is_signed(&message.raw);
     for (field, thought) in thoughts(&message.raw) {
         let text = !thought.trim().is_empty();
         if !text {
@@ -75,7 +83,7 @@ fn look(visit: &mut Visit<'_>, dialect: &ChatDialect, place: usize, message: &Me
         if state != ThoughtState::Ignored {
             found = Found::Thought(state);
         }
-        visit.log.saw(place, field, (true, false), state);
+        visit.log.saw(place, field, (true, signed && field == "reasoning_details"), state);
     }
     counted_ids(visit, dialect, place, message);
     found
@@ -200,128 +208,41 @@ fn tool_turns(dialect: &ChatDialect, request: &Request, indexed: bool) -> Result
     Ok(())
 }
 
+/// The strictest reading of the same rule: every assistant message, with or without tools, and never blank.
+fn everywhere(dialect: &ChatDialect, request: &Request) -> Result<(), Refusal> {
+    let blank = |message: &Message| {
+        message.raw.at("reasoning_content").as_str().is_none_or(|text| text.trim().is_empty())
+    };
+    let mut answers =
+        request.messages.iter().enumerate().filter(|(_, message)| message.role == Role::Assistant);
+    match answers.find(|(_, message)| blank(message)) {
+        Some((place, _)) => Err(not_passed_back(dialect, place, false)),
+        None => Ok(()),
+    }
+}
+
 fn not_passed_back(dialect: &ChatDialect, place: usize, indexed: bool) -> Refusal {
     let sentence = "The `reasoning_content` in the thinking mode must be passed back to the API.";
-    match dialect.house {
-        House::MiMo => param_incorrect(sentence),
-        _ if indexed => {
-            let text = format!(
-                "Missing `reasoning_content` field in the assistant message at message index {place}. For more \
-                 information, please refer to https://api-docs.deepseek.com/guides/thinking_mode#tool-calls"
-            );
-            refusal(dialect, 400, &text)
-        }
-        House::Kimi
-        | House::DeepSeek
-        | House::Groq
-        | House::Cerebras
-        | House::Mistral
-        | House::MiniMax
-        | House::Vllm => refusal(dialect, 400, sentence),
+    if dialect.house == House::MiMo {
+        return param_incorrect(sentence);
     }
-}
-
-/// Fields that the provider's validator refuses whatever the state of thinking.
-fn refused_names(dialect: &ChatDialect, request: &Request) -> Result<(), Refusal> {
-    for (place, message) in request.messages.iter().enumerate() {
-        let raw = &message.raw;
-        match dialect.contract {
-            Contract::Forbidden if !raw.at("reasoning_content").is_null() => {
-                let text = format!(
-                    "`reasoning_content` is not allowed in the input messages (messages[{place}])"
-                );
-                return Err(refusal(dialect, 400, &text));
-            }
-            Contract::WrongNameRefused => {
-                let wrong =
-                    ["reasoning_content", "reasoning_details", "thinking", "thinking_blocks"];
-                if let Some(name) = wrong.iter().find(|name| raw.get(**name).is_some()) {
-                    return Err(refusal(dialect, 400, &unsupported(dialect, place, name)));
-                }
-            }
-            Contract::ExtraForbidden => extra(place, raw)?,
-            Contract::Forbidden
-            | Contract::ToolCalls { .. }
-            | Contract::Preserved
-            | Contract::ToolTurns { .. }
-            | Contract::Optional => {}
-        }
+    if !indexed {
+        return refusal(dialect, 400, sentence);
     }
-    if dialect.contract == Contract::ExtraForbidden { extra_top(&request.body) } else { Ok(()) }
-}
-
-fn unsupported(dialect: &ChatDialect, place: usize, name: &str) -> String {
-    match dialect.house {
-        House::Cerebras => {
-            format!("messages.{place}.assistant.{name}: property '{name}' is unsupported")
-        }
-        House::Groq
-        | House::Kimi
-        | House::DeepSeek
-        | House::MiMo
-        | House::Mistral
-        | House::MiniMax
-        | House::Vllm => format!(
-            "'messages.{place}' : for 'role:assistant' the following must be satisfied[('messages.{place}' : \
-             property '{name}' is unsupported)]"
-        ),
-    }
-}
-
-fn extra(place: usize, raw: &Value) -> Result<(), Refusal> {
-    let role = raw.at("role").as_str().unwrap_or_default();
-    let known: &[&str] = match role {
-        "assistant" => &["role", "content", "tool_calls", "prefix"],
-        "tool" => &["role", "content", "tool_call_id", "name"],
-        _ => &["role", "content"],
-    };
-    for (key, input) in raw.as_object().into_iter().flatten() {
-        if !known.contains(&key.as_str()) {
-            return Err(extra_forbidden(&json!(["body", "messages", place, role, key]), input));
-        }
-    }
-    Ok(())
-}
-
-fn extra_top(body: &Value) -> Result<(), Refusal> {
-    const KNOWN: &[&str] = &[
-        "model",
-        "messages",
-        "stream",
-        "tools",
-        "tool_choice",
-        "parallel_tool_calls",
-        "max_tokens",
-        "temperature",
-        "top_p",
-        "stop",
-        "random_seed",
-        "response_format",
-        "presence_penalty",
-        "frequency_penalty",
-        "n",
-        "prediction",
-        "prompt_mode",
-        "reasoning_effort",
-        "safe_prompt",
-        "metadata",
-        "guardrails",
-        "prompt_cache_key",
-    ];
-    for (key, input) in body.as_object().into_iter().flatten() {
-        if !KNOWN.contains(&key.as_str()) {
-            return Err(extra_forbidden(&json!(["body", key]), input));
-        }
-    }
-    Ok(())
+    let text = format!(
+        "Missing `reasoning_content` field in the assistant message at message index {place}. For more information, \
+         please refer to https://api-docs.deepseek.com/guides/thinking_mode#tool-calls"
+    );
+    refusal(dialect, 400, &text)
 }
 
 /// Notes what a model without a hard rule has to do without.
-fn lost(visit: &mut Visit<'_>, request: &Request, found: &[Found]) {
+fn lost(visit: &mut Visit<'_>, dialect: &ChatDialect, request: &Request, found: &[Found]) {
+    let whole = dialect.reads_whole_history(&request.body);
     let loop_start =
         request.messages.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
     for (place, (message, found)) in request.messages.iter().zip(found).enumerate() {
-        let counts = place > loop_start || matches!(visit.profile.id, "kimi-k3" | "minimax-tags");
+        let counts = place > loop_start || whole;
         if message.role == Role::Assistant && counts && *found == Found::Nothing {
             visit.log.loss(format!("thought missing at message {place}, allowed but worse"));
         }

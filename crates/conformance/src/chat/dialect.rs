@@ -1,5 +1,9 @@
 //! How the providers of the family differ, as data.
 
+use serde_json::Value;
+
+use crate::json::Keyed;
+
 /// One provider's way of speaking Chat Completions.
 #[derive(Debug)]
 pub(crate) struct ChatDialect {
@@ -28,6 +32,10 @@ pub(crate) enum House {
     Mistral,
     MiniMax,
     Vllm,
+    OpenRouter,
+    Zai,
+    Qwen,
+    Xai,
 }
 
 /// Where a thought stands in an answer and in the history.
@@ -41,6 +49,8 @@ pub(crate) enum Carrier {
     ThinkTags,
     /// A `thinking` chunk in the array `content`.
     Chunks,
+    /// `reasoning_details` with signatures, and the same text in `reasoning`.
+    Details,
 }
 
 impl Carrier {
@@ -50,6 +60,7 @@ impl Carrier {
             Self::Reasoning => "reasoning",
             Self::ThinkTags => "think_tags",
             Self::Chunks => "thinking",
+            Self::Details => "reasoning_details",
         }
     }
 }
@@ -63,6 +74,10 @@ pub(crate) enum Contract {
     Preserved,
     /// Every assistant message of a turn in which tools were called must have the field, for good.
     ToolTurns { indexed: bool },
+    /// Every assistant message must have the field, with words in it.
+    Everywhere,
+    /// The signed details of the running tool loop must come back unchanged.
+    SignedDetails,
     /// The field in the input is an error.
     Forbidden,
     /// A message with a field of the wrong name is an error; the right name is optional.
@@ -95,6 +110,8 @@ pub(crate) enum UsageAt {
     FinishTwice,
     /// On a chunk without choices, when `stream_options.include_usage` asks for it.
     Separate,
+    /// On one more chunk after the finish reason, with a choice that says nothing.
+    AfterFinish,
 }
 
 /// How thinking is switched off.
@@ -108,6 +125,10 @@ pub(crate) enum Switch {
     ThinkingType,
     /// `reasoning_effort = "none"`.
     EffortNone,
+    /// `enable_thinking = false`.
+    EnableThinking,
+    /// `reasoning.effort = "none"` or `reasoning.enabled = false`.
+    Reasoning,
     /// `reasoning_effort = "none"` or `chat_template_kwargs.enable_thinking = false`.
     Template,
 }
@@ -115,23 +136,28 @@ pub(crate) enum Switch {
 impl ChatDialect {
     /// The wire by its public name.
     pub(crate) fn wire_name(&self) -> &'static str {
-        match self.house {
-            House::Mistral => "mistral-chat",
-            House::Kimi
-            | House::DeepSeek
-            | House::MiMo
-            | House::Groq
-            | House::Cerebras
-            | House::MiniMax
-            | House::Vllm => "chat-completions",
-        }
+        if self.house == House::Mistral { "mistral-chat" } else { "chat-completions" }
     }
 
     /// The usage object tells the reasoning tokens.
     pub(crate) fn counts_reasoning(&self) -> bool {
+        !matches!(self.house, House::Mistral | House::MiniMax | House::Vllm)
+    }
+
+    /// The thoughts of earlier turns are put before the model too, so that their loss makes it worse.
+    pub(crate) fn reads_whole_history(&self, body: &Value) -> bool {
         match self.house {
-            House::Kimi | House::DeepSeek | House::MiMo | House::Groq | House::Cerebras => true,
-            House::Mistral | House::MiniMax | House::Vllm => false,
+            House::Kimi => self.contract == Contract::Preserved,
+            House::MiniMax | House::OpenRouter => true,
+            House::Zai => *body.at("thinking").at("clear_thinking") == false,
+            House::Qwen => *body.at("preserve_thinking") == true,
+            House::DeepSeek
+            | House::MiMo
+            | House::Groq
+            | House::Cerebras
+            | House::Mistral
+            | House::Vllm
+            | House::Xai => false,
         }
     }
 
@@ -249,4 +275,49 @@ pub(crate) const VLLM: ChatDialect = ChatDialect {
     ids: Ids::Prefixed { prefix: "chatcmpl-tool-", length: 16 },
     usage: UsageAt::Separate,
     switch: Switch::Template,
+};
+
+pub(crate) const DEEPSEEK_EVERYWHERE: ChatDialect = ChatDialect {
+    house: House::DeepSeek,
+    carrier: Carrier::ReasoningContent,
+    contract: Contract::Everywhere,
+    ids: Ids::Prefixed { prefix: "call_00_", length: 20 },
+    usage: UsageAt::Finish,
+    switch: Switch::ThinkingType,
+};
+
+pub(crate) const OPENROUTER: ChatDialect = ChatDialect {
+    house: House::OpenRouter,
+    carrier: Carrier::Details,
+    contract: Contract::SignedDetails,
+    ids: Ids::Prefixed { prefix: "toolu_", length: 24 },
+    usage: UsageAt::AfterFinish,
+    switch: Switch::Reasoning,
+};
+
+pub(crate) const ZAI: ChatDialect = ChatDialect {
+    house: House::Zai,
+    carrier: Carrier::ReasoningContent,
+    contract: Contract::Optional,
+    ids: Ids::Prefixed { prefix: "call_", length: 16 },
+    usage: UsageAt::Finish,
+    switch: Switch::ThinkingType,
+};
+
+pub(crate) const QWEN: ChatDialect = ChatDialect {
+    house: House::Qwen,
+    carrier: Carrier::ReasoningContent,
+    contract: Contract::Optional,
+    ids: CALL_24,
+    usage: UsageAt::Separate,
+    switch: Switch::EnableThinking,
+};
+
+pub(crate) const XAI_CHAT: ChatDialect = ChatDialect {
+    house: House::Xai,
+    carrier: Carrier::ReasoningContent,
+    contract: Contract::Optional,
+    ids: Ids::Prefixed { prefix: "call_", length: 8 },
+    usage: UsageAt::Separate,
+    switch: Switch::EffortNone,
 };

@@ -1,7 +1,9 @@
 //! Chat Completions and its relatives: one validator and one renderer, and per provider a [`ChatDialect`].
 
 mod contract;
+mod details;
 mod dialect;
+mod fields;
 mod read;
 mod refuse;
 mod stream;
@@ -58,6 +60,7 @@ fn complete(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Answer, Refu
         split: request.body.at("reasoning_split") == true,
         with_usage: request.body.at("stream_options").at("include_usage") == true,
         hidden: hidden(dialect, &request.body),
+        signature: details::signature(visit, &request.model, &plan),
         plan,
     };
     Ok(if request.stream { stream::render(&reply) } else { whole::render(&reply) })
@@ -78,6 +81,8 @@ struct Reply<'a> {
     with_usage: bool,
     /// The thought is billed but not shown.
     hidden: bool,
+    /// OpenRouter's signature of the thought.
+    signature: String,
 }
 
 impl Reply<'_> {
@@ -108,6 +113,7 @@ fn hidden(dialect: &ChatDialect, body: &Value) -> bool {
         Carrier::Reasoning => {
             body.at("reasoning_format") == "hidden" || body.at("include_reasoning") == false
         }
+        Carrier::Details => *body.at("reasoning").at("exclude") == true,
         Carrier::ReasoningContent | Carrier::ThinkTags | Carrier::Chunks => false,
     }
 }
@@ -146,18 +152,14 @@ fn usage(dialect: &ChatDialect, request: &read::Request, plan: &Plan) -> Value {
     if dialect.counts_reasoning() {
         usage.set("completion_tokens_details", json!({"reasoning_tokens": thought}));
     }
-    match dialect.house {
-        House::Kimi => usage.set("cached_tokens", json!(0)),
-        House::DeepSeek => {
-            usage.set("prompt_cache_hit_tokens", json!(0));
-            usage.set("prompt_cache_miss_tokens", json!(prompt));
-        }
-        House::MiMo
-        | House::Groq
-        | House::Cerebras
-        | House::Mistral
-        | House::MiniMax
-        | House::Vllm => {}
+    if dialect.house == House::Kimi {
+        usage.set("cached_tokens", json!(0));
+    } else if dialect.house == House::DeepSeek {
+        usage.set("prompt_cache_hit_tokens", json!(0));
+        usage.set("prompt_cache_miss_tokens", json!(prompt));
+    } else if dialect.house == House::Xai {
+        // xAI counts the visible tokens alone here, and the thought only in the total.
+        usage.set("completion_tokens", json!(visible));
     }
     usage
 }

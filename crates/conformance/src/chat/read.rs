@@ -207,16 +207,16 @@ fn pairs(messages: &[Message], dialect: &ChatDialect) -> Result<(), Refusal> {
 }
 
 fn orphan(message: &Message, dialect: &ChatDialect) -> Refusal {
-    let text = match dialect.house {
-        House::Kimi => format!("tool_call_id {} is not found", message.call_id),
-        House::Mistral => format!("Unexpected tool call id {} in tool results", message.call_id),
-        House::MiniMax => {
-            format!("invalid params, tool result's tool id({}) not found (2013)", message.call_id)
-        }
-        House::DeepSeek | House::MiMo | House::Groq | House::Cerebras | House::Vllm => {
-            "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'"
-                .to_owned()
-        }
+    let id = &message.call_id;
+    let text = if dialect.house == House::Kimi {
+        format!("tool_call_id {id} is not found")
+    } else if dialect.house == House::Mistral {
+        format!("Unexpected tool call id {id} in tool results")
+    } else if dialect.house == House::MiniMax {
+        format!("invalid params, tool result's tool id({id}) not found (2013)")
+    } else {
+        "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'"
+            .to_owned()
     };
     refusal(dialect, 400, &text)
 }
@@ -224,19 +224,12 @@ fn orphan(message: &Message, dialect: &ChatDialect) -> Refusal {
 fn unanswered(open: &[&str], dialect: &ChatDialect) -> Refusal {
     let ids = open.join(", ");
     let rule = "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.";
-    let text = match dialect.house {
-        House::Mistral => "Not the same number of function calls and responses".to_owned(),
-        House::DeepSeek => {
-            format!("{rule} (insufficient tool messages following tool_calls message)")
-        }
-        House::Kimi
-        | House::MiMo
-        | House::Groq
-        | House::Cerebras
-        | House::MiniMax
-        | House::Vllm => {
-            format!("{rule} The following tool_call_ids did not have response messages: {ids}")
-        }
+    let text = if dialect.house == House::Mistral {
+        "Not the same number of function calls and responses".to_owned()
+    } else if dialect.house == House::DeepSeek {
+        format!("{rule} (insufficient tool messages following tool_calls message)")
+    } else {
+        format!("{rule} The following tool_call_ids did not have response messages: {ids}")
     };
     refusal(dialect, 400, &text)
 }
@@ -247,20 +240,11 @@ fn last(messages: &[Message], dialect: &ChatDialect) -> Result<(), Refusal> {
             && message.raw.at("prefix") != true
             && message.raw.at("partial") != true
     });
-    match dialect.house {
-        House::Mistral if ends_with_answer => {
-            let text = "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant";
-            Err(refusal(dialect, 400, text))
-        }
-        House::Mistral
-        | House::Kimi
-        | House::DeepSeek
-        | House::MiMo
-        | House::Groq
-        | House::Cerebras
-        | House::MiniMax
-        | House::Vllm => Ok(()),
+    if dialect.house != House::Mistral || !ends_with_answer {
+        return Ok(());
     }
+    let text = "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant";
+    Err(refusal(dialect, 400, text))
 }
 
 fn scene(
@@ -349,17 +333,26 @@ fn choice(body: &Value, thinking: bool, dialect: &ChatDialect) -> Result<Choice,
             .map_or(Choice::Auto, |name| Choice::Named(name.to_owned())),
     };
     let forced = matches!(choice, Choice::Any | Choice::Named(_));
-    let text = match (dialect.house, &choice) {
-        (House::Kimi, Choice::Any) => {
+    if !forced || !thinking {
+        return Ok(choice);
+    }
+    let text = match dialect.house {
+        House::Kimi if choice == Choice::Any => {
             "tool_choice 'required' is incompatible with thinking enabled"
         }
-        (House::Kimi, _) => "tool_choice 'specified' is incompatible with thinking enabled",
-        (House::DeepSeek | House::MiMo, _) => "deepseek-reasoner does not support this tool_choice",
-        (House::Groq | House::Cerebras | House::Mistral | House::MiniMax | House::Vllm, _) => {
-            return Ok(choice);
-        }
+        House::Kimi => "tool_choice 'specified' is incompatible with thinking enabled",
+        House::DeepSeek | House::MiMo => "deepseek-reasoner does not support this tool_choice",
+        House::Groq
+        | House::Cerebras
+        | House::Mistral
+        | House::MiniMax
+        | House::Vllm
+        | House::OpenRouter
+        | House::Zai
+        | House::Qwen
+        | House::Xai => return Ok(choice),
     };
-    if forced && thinking { Err(refusal(dialect, 400, text)) } else { Ok(choice) }
+    Err(refusal(dialect, 400, text))
 }
 
 fn thinking(body: &Value, dialect: &ChatDialect) -> Result<bool, Refusal> {
@@ -373,10 +366,23 @@ fn thinking(body: &Value, dialect: &ChatDialect) -> Result<bool, Refusal> {
             {
                 return Err(refusal(dialect, 400, "invalid thinking"));
             }
+            let heat = body.at("temperature");
+            if keep && heat.as_f64().is_some_and(|heat| (heat - 1.0).abs() > f64::EPSILON) {
+                return Err(refusal(
+                    dialect,
+                    400,
+                    "invalid temperature: only 1 is allowed for this model",
+                ));
+            }
             Ok(true)
         }
         Switch::AlwaysOnQuietly => Ok(true),
         Switch::ThinkingType => Ok(!off && body.at("reasoning_effort") != "none"),
+        Switch::EnableThinking => Ok(*body.at("enable_thinking") != false),
+        Switch::Reasoning => {
+            let reasoning = body.at("reasoning");
+            Ok(reasoning.at("effort") != "none" && *reasoning.at("enabled") != false)
+        }
         Switch::EffortNone => Ok(body.at("reasoning_effort") != "none"),
         Switch::Template => {
             let kwargs = body.at("chat_template_kwargs");

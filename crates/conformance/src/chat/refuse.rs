@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ChatDialect, House};
+use crate::json::Keyed;
 use crate::reply::Refusal;
 
 /// A refusal in the provider's body.
@@ -35,6 +36,15 @@ pub(crate) fn refusal(dialect: &ChatDialect, status: u16, text: &str) -> Refusal
         House::Vllm => {
             json!({"error": {"message": text, "type": "BadRequestError", "param": null, "code": status}})
         }
+        House::OpenRouter => {
+            json!({"error": {"message": text, "code": status}, "user_id": "user_simulated"})
+        }
+        House::Zai => json!({"error": {"code": "1210", "message": text}}),
+        House::Qwen => {
+            let error = json!({"message": text, "type": kind, "param": null, "code": "invalid_parameter_error"});
+            json!({"error": error})
+        }
+        House::Xai => json!({"code": "Client specified an invalid argument", "error": text}),
     };
     Refusal { status, text: text.to_owned(), body }
 }
@@ -79,24 +89,40 @@ pub(crate) fn unauthorised(dialect: &ChatDialect) -> Refusal {
             )
         }
         House::Vllm => ("Unauthorized", json!({"error": "Unauthorized"})),
+        House::OpenRouter => {
+            let text = "No auth credentials found";
+            (text, json!({"error": {"message": text, "code": 401}}))
+        }
+        House::Zai => {
+            let text = "Authentication parameter not received in Header, unable to authenticate";
+            (text, json!({"error": {"code": "1001", "message": text}}))
+        }
+        House::Qwen => {
+            let text = "You didn't provide an API key. You need to provide your API key in an Authorization header \
+                        using Bearer auth (i.e. Authorization: Bearer YOUR_KEY).";
+            (
+                text,
+                json!({"error": {"message": text, "type": "invalid_request_error", "param": null, "code": null}}),
+            )
+        }
+        House::Xai => {
+            let text =
+                "Incorrect API key provided. You can obtain an API key from https://console.x.ai.";
+            (text, json!({"code": "invalid-argument", "error": text}))
+        }
     };
     Refusal { status: 401, text: text.to_owned(), body }
 }
 
-/// Mistral's refusal of a field that the schema does not know.
-pub(super) fn extra_forbidden(location: &Value, input: &Value) -> Refusal {
+/// Mistral's refusal of fields that the schema does not know.
+pub(super) fn extra_forbidden(details: &[Value]) -> Refusal {
+    let places: Vec<String> = details.iter().map(|detail| detail.at("loc").to_string()).collect();
+    let text = format!("extra_forbidden: Extra inputs are not permitted at {}", places.join(", "));
     let body = json!({
-        "object": "error",
-        "message": {"detail": [{
-            "type": "extra_forbidden", "loc": location, "msg": "Extra inputs are not permitted", "input": input,
-        }]},
-        "type": "invalid_request_error", "param": null, "code": null, "raw_status_code": 422,
+        "object": "error", "message": {"detail": details}, "type": "invalid_request_error", "param": null, "code": null,
+        "raw_status_code": 422,
     });
-    Refusal {
-        status: 422,
-        text: format!("extra_forbidden: Extra inputs are not permitted at {location}"),
-        body,
-    }
+    Refusal { status: 422, text, body }
 }
 
 /// MiMo's refusal, which hides the sentence in `param`.
@@ -104,4 +130,15 @@ pub(super) fn param_incorrect(sentence: &str) -> Refusal {
     let text = "Param Incorrect";
     let body = json!({"error": {"code": "400", "message": text, "param": sentence, "type": ""}});
     Refusal { status: 400, text: format!("{text}: {sentence}"), body }
+}
+
+/// OpenRouter's envelope around the refusal of the provider behind it.
+pub(super) fn provider_returned(text: &str) -> Refusal {
+    let raw = json!({"type": "error", "error": {"type": "invalid_request_error", "message": text}})
+        .to_string();
+    let metadata = json!({"raw": raw, "provider_name": "Anthropic", "is_byok": false});
+    let body = json!({
+        "error": {"message": "Provider returned error", "code": 400, "metadata": metadata}, "user_id": "user_simulated",
+    });
+    Refusal { status: 400, text: format!("Provider returned error: {text}"), body }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::whole::{detail, thinking_chunk};
-use super::{CREATED, Carrier, House, Reply, UsageAt};
+use super::{CREATED, Carrier, House, Reply, UsageAt, details};
 use crate::json::Keyed;
 use crate::pieces::pieces;
 use crate::reply::{Answer, data, event};
@@ -12,6 +12,8 @@ pub(super) fn render(reply: &Reply<'_>) -> Answer {
     let mut frames = Vec::new();
     if reply.dialect.keeps_alive() {
         frames.push(": keep-alive\n\n".to_owned());
+    } else if reply.dialect.house == House::OpenRouter {
+        frames.push(": OPENROUTER PROCESSING\n\n".to_owned());
     }
     frames.push(data(&chunk(reply, &opening(reply))));
     for delta in thought(reply).into_iter().chain(text(reply)).chain(calls(reply)) {
@@ -33,18 +35,10 @@ fn chunk(reply: &Reply<'_>, delta: &Value) -> Value {
 }
 
 fn opening(reply: &Reply<'_>) -> Value {
-    match reply.dialect.house {
-        House::DeepSeek | House::MiMo => {
-            json!({"role": "assistant", "content": null, "reasoning_content": ""})
-        }
-        House::Kimi
-        | House::Groq
-        | House::Cerebras
-        | House::Mistral
-        | House::MiniMax
-        | House::Vllm => {
-            json!({"role": "assistant", "content": ""})
-        }
+    if matches!(reply.dialect.house, House::DeepSeek | House::MiMo | House::Qwen) {
+        json!({"role": "assistant", "content": null, "reasoning_content": ""})
+    } else {
+        json!({"role": "assistant", "content": ""})
     }
 }
 
@@ -66,21 +60,22 @@ fn thought(reply: &Reply<'_>) -> Vec<Value> {
             pieces(&tagged).into_iter().map(|part| json!({"content": part})).collect()
         }
         Carrier::Chunks => parts.map(|part| json!({"content": [thinking_chunk(part)]})).collect(),
+        Carrier::Details => details::deltas(reply, thought),
     }
 }
 
 fn text(reply: &Reply<'_>) -> Vec<Value> {
     let mut deltas: Vec<Value> = pieces(&reply.plan.text)
         .into_iter()
-        .map(|part| match reply.dialect.house {
-            House::DeepSeek => json!({"content": part, "reasoning_content": null}),
-            House::Kimi
-            | House::MiMo
-            | House::Groq
-            | House::Cerebras
-            | House::Mistral
-            | House::MiniMax
-            | House::Vllm => json!({"content": part}),
+        .map(|part| {
+            let mut delta = json!({"content": part});
+            if matches!(reply.dialect.house, House::DeepSeek | House::Qwen) {
+                delta.set("reasoning_content", Value::Null);
+            } else if reply.dialect.carrier == Carrier::Details {
+                delta.set("reasoning", Value::Null);
+                delta.set("reasoning_details", json!([]));
+            }
+            delta
         })
         .collect();
     if reply.dialect.carrier == Carrier::Chunks && !reply.plan.thought.is_empty() {
@@ -93,11 +88,24 @@ fn text(reply: &Reply<'_>) -> Vec<Value> {
     deltas
 }
 
+/// Mistral sends all calls at once, without index and type, on the chunk that ends the answer.
+fn mistral_calls(reply: &Reply<'_>) -> Value {
+    let mut list: Vec<Value> = Vec::new();
+    for place in 0..reply.plan.calls.len() {
+        let call = reply.call(place, &reply.arguments(place));
+        list.push(json!({"id": call.at("id"), "function": call.at("function")}));
+    }
+    json!({"content": null, "tool_calls": list})
+}
+
 fn calls(reply: &Reply<'_>) -> Vec<Value> {
     let mut out = Vec::new();
+    if reply.dialect.house == House::Mistral {
+        return out;
+    }
     for place in 0..reply.plan.calls.len() {
         let arguments = reply.arguments(place);
-        let at_once = matches!(reply.dialect.house, House::Groq | House::Mistral | House::Cerebras);
+        let at_once = matches!(reply.dialect.house, House::Groq | House::Cerebras | House::Xai);
         let mut head = reply.call(place, if at_once { &arguments } else { "" });
         head.set("index", json!(place));
         out.push(json!({"tool_calls": [head]}));
@@ -113,16 +121,15 @@ fn calls(reply: &Reply<'_>) -> Vec<Value> {
 }
 
 fn closing(reply: &Reply<'_>) -> Vec<String> {
-    let delta = match reply.dialect.house {
-        House::DeepSeek => json!({"content": "", "reasoning_content": null}),
-        House::Mistral => json!({"content": ""}),
-        House::Kimi
-        | House::MiMo
-        | House::Groq
-        | House::Cerebras
-        | House::MiniMax
-        | House::Vllm => json!({}),
-    };
+    let mut delta = json!({});
+    if reply.dialect.house == House::DeepSeek {
+        delta = json!({"content": "", "reasoning_content": null});
+    } else if matches!(reply.dialect.house, House::Mistral | House::Zai | House::OpenRouter) {
+        delta = json!({"content": ""});
+    }
+    if reply.dialect.house == House::Mistral && !reply.plan.calls.is_empty() {
+        delta = mistral_calls(reply);
+    }
     let mut last = chunk(reply, &delta);
     if let Some(choice) = last.pointer_mut("/choices/0") {
         choice.set("finish_reason", json!(reply.finish_reason()));
@@ -133,9 +140,15 @@ fn closing(reply: &Reply<'_>) -> Vec<String> {
             last.set("usage", reply.usage.clone());
             last.set("x_groq", json!({"id": reply.id, "usage": reply.usage}));
         }
-        UsageAt::Separate => {}
+        UsageAt::Separate | UsageAt::AfterFinish => {}
     }
     let mut frames = vec![data(&last)];
+    if reply.dialect.usage == UsageAt::AfterFinish {
+        // One more chunk with a choice that says nothing new.
+        let mut tail = chunk(reply, &json!({"role": "assistant", "content": ""}));
+        tail.set("usage", reply.usage.clone());
+        frames.push(data(&tail));
+    }
     if reply.dialect.usage == UsageAt::Separate && reply.with_usage {
         let mut tail = chunk(reply, &Value::Null);
         tail.set("choices", json!([]));
@@ -161,7 +174,18 @@ fn error_event(reply: &Reply<'_>) -> String {
         House::MiniMax => data(
             &json!({"type": "error", "error": {"type": "server_error", "message": text, "http_code": "500"}}),
         ),
-        House::Kimi | House::DeepSeek | House::MiMo | House::Cerebras => data(
+        House::OpenRouter => data(&json!({
+            "id": reply.id, "object": "chat.completion.chunk", "created": CREATED, "model": reply.model,
+            "error": {"code": 502, "message": "Provider returned error"},
+            "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}],
+        })),
+        House::Kimi
+        | House::DeepSeek
+        | House::MiMo
+        | House::Cerebras
+        | House::Zai
+        | House::Qwen
+        | House::Xai => data(
             &json!({"error": {"message": text, "type": "server_error", "param": null, "code": "internal_error"}}),
         ),
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CREATED, Carrier, House, Reply};
+use super::{CREATED, Carrier, House, Reply, details};
 use crate::json::Keyed;
 use crate::reply::Answer;
 
@@ -19,15 +19,10 @@ pub(super) fn render(reply: &Reply<'_>) -> Answer {
         }],
         "usage": reply.usage,
     });
-    match reply.dialect.house {
-        House::MiniMax => body.set("base_resp", json!({"status_code": 0, "status_msg": ""})),
-        House::Groq => body.set("x_groq", json!({"id": reply.id})),
-        House::Kimi
-        | House::DeepSeek
-        | House::MiMo
-        | House::Cerebras
-        | House::Mistral
-        | House::Vllm => {}
+    if reply.dialect.house == House::MiniMax {
+        body.set("base_resp", json!({"status_code": 0, "status_msg": ""}));
+    } else if reply.dialect.house == House::Groq {
+        body.set("x_groq", json!({"id": reply.id}));
     }
     let mut answer = Answer::whole(&body);
     if reply.dialect.keeps_alive() {
@@ -56,6 +51,11 @@ fn message(reply: &Reply<'_>) -> Value {
                     "content",
                     json!(format!("<think>\n{thought}\n</think>\n\n{}", plan.text)),
                 );
+            }
+            Carrier::Details => {
+                message.set("reasoning", json!(thought));
+                message
+                    .set("reasoning_details", json!([details::entry(thought, &reply.signature)]));
             }
             Carrier::Chunks => {
                 let mut chunks = vec![thinking_chunk(thought)];

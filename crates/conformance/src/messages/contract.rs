@@ -169,7 +169,6 @@ fn signatures(
     let model = Visit::model_digest(&request.model);
     let mut previous = 0;
     let mut dropped = Vec::new();
-    let mut broken = false;
     for thought in thoughts {
         let Some(seal) = &thought.seal else { return Err(invalid(dialect, thought)) };
         if !thought.intact() {
@@ -182,7 +181,7 @@ fn signatures(
         let reason = if seal.model != model {
             Some(Mismatch::Model)
         } else if dialect.generation == Generation::Bound {
-            bound(visit, request, thought, seal, if broken { None } else { Some(previous) })
+            bound(visit, request, thought, seal, previous)
         } else {
             None
         };
@@ -193,10 +192,7 @@ fn signatures(
                 dropped.push((thought, Mismatch::Model));
             }
             Some(Mismatch::Model) => return Err(invalid(dialect, thought)),
-            Some(mismatch) if request.thinking.drop_block => {
-                broken = true;
-                dropped.push((thought, mismatch));
-            }
+            Some(mismatch) if request.thinking.drop_block => dropped.push((thought, mismatch)),
             Some(mismatch) => return Err(unbound(dialect, thought, mismatch)),
         }
     }
@@ -255,14 +251,14 @@ impl Mismatch {
     }
 }
 
-/// `previous`: payload of the thought before this one, 0 without one; `None` when that one was invalid, which makes
-/// all later ones invalid too. Leaving out a leading run of thoughts is allowed.
+/// `previous` is the payload of the last thought that counts before this one, 0 without one: leaving out a leading
+/// run of thoughts is allowed, a gap behind a thought that stayed is not.
 fn bound(
     visit: &Visit<'_>,
     request: &Request,
     thought: &Thought,
     seal: &Seal,
-    previous: Option<u64>,
+    previous: u64,
 ) -> Option<Mismatch> {
     let prefix = binding::prefix(&request.body, Some((thought.message, thought.block)));
     if seal.account != visit.account() {
@@ -277,11 +273,8 @@ fn bound(
     if seal.messages != prefix.messages {
         return Some(Mismatch::Messages);
     }
-    match previous {
-        Some(0) => None,
-        Some(previous) if previous == seal.previous => None,
-        Some(_) | None => Some(Mismatch::Predecessor),
-    }
+    let follows = previous == 0 || previous == seal.previous;
+    (!follows).then_some(Mismatch::Predecessor)
 }
 
 fn invalid(dialect: &MessagesDialect, thought: &Thought) -> Refusal {

@@ -181,3 +181,77 @@ fn every_simulator_refuses_an_empty_credential_and_names_its_model() {
         }
     }
 }
+
+#[test]
+fn openrouter_wants_its_signed_details_back() {
+    let broken = |change: fn(&mut Value)| {
+        let simulator = Simulator::find("openrouter").unwrap();
+        let mut client = client("openrouter");
+        client.user("What is in this folder?");
+        let turn = step(&simulator, &mut *client, true);
+        run_tools(&mut *client, &turn);
+        change(&mut client.history()[1]);
+        let answer = simulator.handle(&client.request(false));
+        assert_eq!(answer.status, 400);
+        assert_eq!(answer.json()["error"]["message"], "Provider returned error");
+        answer.json()["error"]["metadata"]["raw"].as_str().unwrap().to_owned()
+    };
+    let missing = broken(|message| {
+        message.as_object_mut().unwrap().remove("reasoning_details");
+    });
+    assert!(missing.contains("Expected `thinking` or `redacted_thinking`, but found `tool_use`"));
+    let edited =
+        broken(|message| message["reasoning_details"][0]["text"] = json!("Something else."));
+    assert!(edited.contains("messages.1.content.0: Invalid `signature` in `thinking` block"));
+    let unsigned = broken(|message| {
+        message["reasoning_details"][0].as_object_mut().unwrap().remove("signature");
+    });
+    assert!(unsigned.contains("Invalid `signature`"));
+}
+
+#[test]
+fn deepseek_in_its_strictest_reading_wants_words_everywhere() {
+    let simulator = Simulator::find("deepseek-v4-everywhere").unwrap();
+    let mut client = client("deepseek-v4-everywhere");
+    client.user("Hello there!");
+    step(&simulator, &mut *client, false);
+    client.user("And now?");
+    assert_eq!(simulator.handle(&client.request(false)).status, 200);
+    for blank in [json!(""), json!(" "), Value::Null] {
+        client.history()[1]["reasoning_content"] = blank;
+        assert_eq!(simulator.handle(&client.request(false)).status, 400);
+    }
+}
+
+#[test]
+fn flags_that_preserve_thoughts_make_the_loss_of_older_ones_count() {
+    for (id, flag) in [
+        ("zai", json!({"thinking": {"type": "enabled", "clear_thinking": false}})),
+        ("qwen", json!({"preserve_thinking": true})),
+    ] {
+        let simulator = Simulator::find(id).unwrap();
+        let mut client = client(id);
+        client.user("Hello there!");
+        step(&simulator, &mut *client, false);
+        client.user("And now?");
+        client.history()[1].as_object_mut().unwrap().remove("reasoning_content");
+        assert!(simulator.handle(&client.request(false)).log.losses.is_empty(), "{id}");
+        *client.extra() = flag;
+        assert_eq!(simulator.handle(&client.request(false)).log.losses.len(), 1, "{id}");
+    }
+}
+
+#[test]
+fn xai_leaves_the_thought_out_of_the_completion_tokens_in_chat() {
+    let simulator = Simulator::find("xai-chat").unwrap();
+    let mut client = client("xai-chat");
+    client.user("Hello there!");
+    let usage = step(&simulator, &mut *client, true).usage;
+    let number = |key: &str| usage[key].as_u64().unwrap();
+    let thought = usage["completion_tokens_details"]["reasoning_tokens"].as_u64().unwrap();
+    assert!(thought > 0);
+    assert_eq!(
+        number("total_tokens"),
+        number("prompt_tokens") + number("completion_tokens") + thought
+    );
+}

@@ -449,11 +449,18 @@ fn row_22_compaction_blob() {
 
 #[test]
 fn row_23_unsupported_property() {
-    for id in ["groq", "cerebras"] {
+    for (id, text) in [
+        ("groq", "property 'reasoning_content' is unsupported"),
+        ("cerebras", "messages.1.assistant.reasoning_content' is unsupported"),
+    ] {
         let change =
             |history: &mut Vec<Value>| history[1]["reasoning_content"] = json!("I thought.");
-        broken(halfway(id), change, 400, "property 'reasoning_content' is unsupported");
-        broken(next_turn(id), change, 400, "property 'reasoning_content' is unsupported");
+        broken(halfway(id), change, 400, text);
+        broken(next_turn(id), change, 400, text);
+        let (simulator, mut client) = halfway(id);
+        *client.extra() = json!({"enable_thinking": true});
+        let answer = simulator.handle(&client.request(false));
+        assert!(answer.text().contains("property 'enable_thinking' is unsupported"));
     }
 }
 

@@ -17,7 +17,7 @@ impl ChatClient {
     pub(crate) fn new(id: &str, model: &str) -> Self {
         let field = match id {
             "groq" | "cerebras" | "vllm" => Some("reasoning"),
-            "deepseek-r1" | "mistral" | "minimax-tags" => None,
+            "deepseek-r1" | "mistral" | "minimax-tags" | "openrouter" => None,
             _ => Some("reasoning_content"),
         };
         Self { id: id.into(), model: model.into(), messages: Vec::new(), extra: json!({}), field }
@@ -135,7 +135,8 @@ fn streamed(body: &str) -> (Value, String, Value) {
             _ => {}
         }
         for call in delta["tool_calls"].as_array().into_iter().flatten() {
-            let index = usize::try_from(call["index"].as_u64().unwrap()).unwrap();
+            let index =
+                call["index"].as_u64().map_or(calls.len(), |index| usize::try_from(index).unwrap());
             if index == calls.len() {
                 calls.push(call.clone());
                 calls[index].as_object_mut().unwrap().remove("index");
@@ -143,6 +144,19 @@ fn streamed(body: &str) -> (Value, String, Value) {
                 let so_far = calls[index]["function"]["arguments"].as_str().unwrap().to_owned();
                 let part = call["function"]["arguments"].as_str().unwrap();
                 calls[index]["function"]["arguments"] = json!(so_far + part);
+            }
+        }
+        for detail in delta["reasoning_details"].as_array().into_iter().flatten() {
+            match message["reasoning_details"].get_mut(0) {
+                None => message["reasoning_details"] = json!([detail]),
+                Some(entry) => {
+                    let part = detail["text"].as_str().unwrap_or_default();
+                    let joined = format!("{}{part}", entry["text"].as_str().unwrap());
+                    entry["text"] = json!(joined);
+                    if detail["signature"].is_string() {
+                        entry["signature"] = detail["signature"].clone();
+                    }
+                }
             }
         }
         if let Some(word) = event["choices"][0]["finish_reason"].as_str() {
