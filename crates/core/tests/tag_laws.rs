@@ -6,7 +6,7 @@ mod tags;
 use proptest::prelude::*;
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20_000))]
+    #![proptest_config(ProptestConfig::with_cases(5_000))]
 
     #[test]
     fn any_split_gives_the_same_parts(bytes in prop::collection::vec(any::<u8>(), 4..80)) {

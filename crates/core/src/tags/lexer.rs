@@ -39,12 +39,18 @@ pub(super) enum Found {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Lexer {
     tables: Arc<Tables>,
+    /// Markers that count only at the start were looked for.
+    started: bool,
+    pub(super) cursor: Cursor,
+}
+
+/// Where the search is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cursor {
     rule: CodeRule,
     pub(super) tracker: Tracker,
     /// How much of the message was consumed before the current buffer.
     pub(super) base: usize,
-    /// Markers that count only at the start were looked for.
-    started: bool,
     /// How far beyond a held marker a partner of its code span was looked for already: the marker's offset in the
     /// message, and how far.
     probe: (usize, usize),
@@ -74,14 +80,8 @@ impl Lexer {
         let tables = Tables::new(spec, thoughts);
         let rule = if tables.clashes_with_code() { CodeRule::Counts } else { spec.family.code };
         let started = tables.start.is_empty();
-        Self {
-            tables: Arc::new(tables),
-            rule,
-            tracker: Tracker::new(),
-            base: 0,
-            started,
-            probe: (0, 0),
-        }
+        let cursor = Cursor { rule, tracker: Tracker::new(), base: 0, probe: (0, 0) };
+        Self { tables: Arc::new(tables), started, cursor }
     }
 
     /// Goes on with the markers of a family that is the same but for them.
@@ -119,13 +119,12 @@ impl Lexer {
                 Match::No => {}
             }
         }
-        let tables = Arc::clone(&self.tables);
         let table = match place {
-            Place::Text => &tables.text,
-            Place::Thought => &tables.thought,
-            Place::Raw { .. } => &tables.raw,
+            Place::Text => &self.tables.text,
+            Place::Thought => &self.tables.thought,
+            Place::Raw { .. } => &self.tables.raw,
         };
-        self.search(table, &Scan { buf, place, undecided, last }, from)
+        self.cursor.search(table, &Scan { buf, place, undecided, last }, from)
     }
 
     fn at_start(&mut self, buf: &[u8], from: usize, last: bool) -> Match {
@@ -157,36 +156,47 @@ impl Lexer {
         self.started = true;
         Match::No
     }
+}
 
+impl Cursor {
     fn search(&mut self, table: &Table, scan: &Scan<'_>, from: usize) -> Found {
         let track = self.rule != CodeRule::Counts && !matches!(scan.place, Place::Raw { .. });
-        let mut at = from;
+        let mut needles = self.needles(table, scan, track);
+        // What lies before `passed` went past the tracker.
+        let (mut at, mut passed) = (from, from);
         loop {
-            let needles = self.needles(table, scan, track);
             let Some(hit) = needles.find(rest(scan.buf, at)).map(|hit| at + hit) else {
-                self.tracker.pass(rest(scan.buf, at));
+                self.tracker.pass(rest(scan.buf, passed));
                 return Found::Plain;
             };
-            self.tracker.pass(between(scan.buf, at, hit));
-            let byte = scan.buf.get(hit).copied().unwrap_or_default();
-            if track && (byte == b'`' || byte == b'~') {
-                let Some(next) = self.run(table, scan, hit, byte) else { return Found::Hold(hit) };
-                at = next;
+            at = hit + 1;
+            let hay = rest(scan.buf, hit);
+            let byte = hay.first().copied().unwrap_or_default();
+            let is_code = track && matches!(byte, b'`' | b'~' | b'\n');
+            if !is_code && !table.may_begin(hay) {
                 continue;
             }
-            at = match longest(&table.markers, rest(scan.buf, hit), scan.last) {
+            self.tracker.pass(between(scan.buf, passed, hit));
+            passed = hit;
+            if is_code && byte != b'\n' {
+                let Some(next) = self.run(table, scan, hit, byte) else { return Found::Hold(hit) };
+                (at, passed) = (next, next);
+                needles = self.needles(table, scan, track);
+                continue;
+            }
+            match longest(&table.markers, hay, scan.last) {
                 Match::More => return Found::Hold(hit),
                 Match::Full { len, role } => match self.verdict(scan, hit, len, role) {
                     Verdict::Real => return Found::Marker { at: hit, len, role },
                     Verdict::Wait => return Found::Hold(hit),
-                    Verdict::Code => hit + 1,
+                    Verdict::Code => {}
                 },
-                Match::No => hit + 1,
-            };
-            if byte == b'\n' {
+                Match::No => {}
+            }
+            if is_code {
                 self.tracker.line_feed();
-            } else {
-                self.tracker.pass(between(scan.buf, hit, at));
+                passed = at;
+                needles = self.needles(table, scan, track);
             }
         }
     }

@@ -139,21 +139,21 @@ impl TagScanner {
             self.plain(buf.get(at..plain).unwrap_or_default(), out);
             at = next;
             let Found::Marker { role, at: begin, .. } = found else {
-                self.lexer.base += at;
+                self.lexer.cursor.base += at;
                 return at;
             };
             let marker = buf.get(begin..next).unwrap_or_default();
             let place = self.place;
             self.marker(role, marker, out);
             if self.place == place {
-                self.lexer.tracker.pass(marker.as_bytes());
+                self.lexer.cursor.tracker.pass(marker.as_bytes());
             } else {
-                self.lexer.tracker.restart();
-                self.thought_at = self.lexer.base + next;
+                self.lexer.cursor.tracker.restart();
+                self.thought_at = self.lexer.cursor.base + next;
             }
             if self.idle {
                 // Nothing is counted any more, so that equal texts leave equal states.
-                self.lexer.base = 0;
+                self.lexer.cursor.base = 0;
                 self.thought_at = 0;
             }
         }
@@ -382,7 +382,7 @@ impl TagScanner {
     /// A fence that opened inside a thought and never closed hid the end marker: it is none, so the thought is read
     /// once more without it. In visible text such a fence goes on to the end, as Markdown has it.
     fn reread_open_fence(&mut self, out: &mut Out<'_>) {
-        let Code::Fence { at, .. } = self.lexer.tracker.code else { return };
+        let Code::Fence { at, .. } = self.lexer.cursor.tracker.code else { return };
         let again = match self.place {
             Place::Thought => std::mem::take(&mut self.thought.kept),
             Place::Text if self.undecided => std::mem::take(&mut self.pending),
@@ -391,9 +391,9 @@ impl TagScanner {
         // In text that may be a thought only an end marker says that it was one.
         self.reread = self.place == Place::Text;
         self.thought.depth = 1;
-        self.lexer.tracker.restart();
-        self.lexer.tracker.fence_limit = at;
-        self.lexer.base = self.thought_at;
+        self.lexer.cursor.tracker.restart();
+        self.lexer.cursor.tracker.fence_limit = at;
+        self.lexer.cursor.base = self.thought_at;
         self.run(&again, true, out);
         self.reread = false;
     }

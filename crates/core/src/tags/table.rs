@@ -21,6 +21,8 @@ pub(super) struct Table {
     pub(super) markers: Vec<Marker>,
     /// The bytes that the markers begin with.
     pub(super) firsts: Needles,
+    /// The bytes that come second, as bits.
+    seconds: [u64; 4],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,12 +111,29 @@ impl Table {
     fn new<'a>(markers: impl Iterator<Item = &'a (Marker, bool)>) -> Self {
         let markers: Vec<Marker> = markers.map(|(marker, _)| marker.clone()).collect();
         let mut firsts = Needles::NONE;
+        let mut seconds = [0; 4];
         for marker in &markers {
-            if let Some(byte) = marker.text.as_bytes().first() {
-                firsts.add(*byte);
+            let mut bytes = marker.text.bytes();
+            if let Some(byte) = bytes.next() {
+                firsts.add(byte);
+            }
+            match bytes.next() {
+                Some(byte) => {
+                    if let Some(word) = seconds.get_mut(usize::from(byte >> 6)) {
+                        *word |= 1 << (byte & 63);
+                    }
+                }
+                // Anything may follow a marker of one byte.
+                None => seconds = [u64::MAX; 4],
             }
         }
-        Self { markers, firsts }
+        Self { markers, firsts, seconds }
+    }
+
+    /// Whether a marker can begin like `hay`, as far as its second byte tells.
+    pub(super) fn may_begin(&self, hay: &[u8]) -> bool {
+        let Some(byte) = hay.get(1) else { return true };
+        self.seconds.get(usize::from(byte >> 6)).is_some_and(|word| word >> (byte & 63) & 1 == 1)
     }
 }
 
