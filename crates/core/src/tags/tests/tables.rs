@@ -25,10 +25,13 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+fn corpus() -> PathBuf {
+    std::env::var_os("THINKTHROUGH_CORPUS")
+        .map_or_else(|| root().join("../shared/corpus"), PathBuf::from)
+}
+
 fn cases() -> Option<Vec<Case>> {
-    let corpus = std::env::var_os("THINKTHROUGH_CORPUS")
-        .map_or_else(|| root().join("../shared/corpus"), PathBuf::from);
-    let tables = corpus.join("tag-tables");
+    let tables = corpus().join("tag-tables");
     let mut dirs: Vec<PathBuf> =
         std::fs::read_dir(&tables).ok()?.map(|entry| entry.unwrap().path()).collect();
     dirs.sort();
@@ -189,4 +192,32 @@ fn thinking_off_takes_nothing_for_a_thought() {
             assert_eq!(parts, [Part::Text(text.to_owned())], "{family}");
         }
     }
+}
+
+#[test]
+fn recorded_answers_with_tags_are_split_as_recorded() {
+    let Ok(manifest) = std::fs::read_to_string(corpus().join("manifest.json")) else {
+        println!("the conformance corpus is absent; recorded answers with tags were not read");
+        return;
+    };
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let list = manifest.get("cases").unwrap_or(&manifest).as_array().unwrap();
+    let mut seen = 0;
+    for entry in list {
+        let dir = entry["dir"].as_str().unwrap();
+        let expected = std::fs::read_to_string(corpus().join(dir).join("expected.json")).unwrap();
+        let expected: Value = serde_json::from_str(&expected).unwrap();
+        let (Some(tagged), Some(input)) = (expected.get("tagged"), expected["text"].as_str())
+        else {
+            continue;
+        };
+        seen += 1;
+        let halves = split(input, &SplitOptions::new(named("think")));
+        let Reasoning::One(thought) = halves.reasoning else { panic!("not staged") };
+        let thought = thought.map(|thought| thought.text).unwrap_or_default();
+        assert_eq!(thought, tagged["thinking"].as_str().unwrap(), "{dir}");
+        assert_eq!(halves.visible, tagged["text"].as_str().unwrap(), "{dir}");
+    }
+    assert!(seen > 0, "the corpus has answers with tags");
+    println!("recorded answers with tags: {seen} right");
 }
