@@ -1,6 +1,7 @@
 //! What one response of a provider says.
 
 use crate::content::{Block, Content, Origin, Speaker};
+use crate::json::Extra;
 use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 
@@ -27,6 +28,8 @@ pub struct Answer {
     pub message_signature: Option<String>,
     /// The further choices where more than one was asked for; this answer is the first.
     pub choices: Vec<Answer>,
+    /// Fields of the response that have no name here.
+    pub extra: Extra,
     /// Findings on the way.
     pub problems: Vec<Problem>,
 }

@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::content::{Block, Parameters, Text, Thinking, ToolCall};
-use crate::json::Extra;
+use crate::json::{Extra, Raw};
 use crate::problem::Problem;
 use crate::usage::Usage;
 
@@ -113,6 +113,15 @@ pub enum Event<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fact<'a> {
+    /// A field of the response that has no name here.
+    Field {
+        /// The wire whose field it is.
+        wire: &'static str,
+        /// The field's name.
+        key: &'a str,
+        /// Its value.
+        value: &'a Raw,
+    },
     /// An opaque payload on the message.
     MessageSignature(&'a str),
     /// The model that answers; said as soon as it is known.
@@ -208,6 +217,7 @@ impl Fold {
     fn fact(&mut self, fact: Fact<'_>) {
         let answer = &mut self.answer;
         match fact {
+            Fact::Field { wire, key, value } => answer.extra.insert(wire, key, value.clone()),
             Fact::MessageSignature(text) => answer.message_signature = Some(text.to_owned()),
             Fact::Model(text) => answer.model = Some(text.to_owned()),
             Fact::Refusal(text) => answer.refusal.get_or_insert_default().push_str(text),

@@ -20,3 +20,36 @@ pub struct Usage {
     /// The usage object as it stood on the wire, merged over the events of a stream where the wire splits it.
     pub raw: Option<Raw>,
 }
+
+impl Usage {
+    /// Request tokens that no cache gave or took. Most providers count cached tokens into the request's; where
+    /// the total shows that this one does not, its number stands.
+    #[must_use]
+    pub fn uncached_input_tokens(&self) -> Option<u64> {
+        let input = self.input_tokens?;
+        let cached = self.cached();
+        let is_apart = cached > input || self.total_tokens == Some(self.sum(cached));
+        Some(if is_apart { input } else { input - cached })
+    }
+
+    /// Tokens of the answer, reasoning included. Where the total shows that the provider counts reasoning
+    /// apart, it is added.
+    #[must_use]
+    pub fn output_tokens_with_reasoning(&self) -> Option<u64> {
+        let output = self.output_tokens?;
+        let reasoning = self.reasoning_tokens.unwrap_or_default();
+        let is_apart = self.total_tokens == Some(self.sum(reasoning));
+        Some(if is_apart { output.saturating_add(reasoning) } else { output })
+    }
+
+    fn cached(&self) -> u64 {
+        let [read, write] = [self.cache_read_tokens, self.cache_write_tokens];
+        read.unwrap_or_default().saturating_add(write.unwrap_or_default())
+    }
+
+    /// Request, answer and `more`.
+    fn sum(&self, more: u64) -> u64 {
+        let [input, output] = [self.input_tokens, self.output_tokens];
+        input.unwrap_or_default().saturating_add(output.unwrap_or_default()).saturating_add(more)
+    }
+}

@@ -46,6 +46,29 @@ impl Raw {
         &self.0
     }
 
+    /// This object with `members` in place of those of the same name, or at its end.
+    /// What is no object becomes one of `members` alone.
+    #[must_use]
+    pub fn with(&self, members: &[(String, Raw)]) -> Raw {
+        let doc = self.doc();
+        let replaced = |key: &str| members.iter().rfind(|(name, _)| name == key);
+        Raw::build(|w| {
+            w.object(|w| {
+                for (key, old) in doc.root().entries() {
+                    match replaced(&key) {
+                        Some((_, new)) => w.field_raw(&key, new),
+                        None => w.key(&key).raw_str(old.raw()),
+                    }
+                }
+                for (key, new) in members {
+                    if doc.root().get(key).is_none() {
+                        w.field_raw(key, new);
+                    }
+                }
+            });
+        })
+    }
+
     /// Looks inside.
     #[must_use]
     pub fn doc(&self) -> Doc<'_> {

@@ -12,6 +12,10 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 
+mod ending;
+mod open;
+mod serial;
+
 /// How a response stream is cut into messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
@@ -192,6 +196,7 @@ macro_rules! wires {
 
 wires! {
     chat_completions: ChatCompletions,
+    messages: Messages,
     mistral_chat: MistralChat,
 }
 

@@ -295,7 +295,7 @@ impl Encoder {
             Fact::Refusal(text) => self.delta(at, out, |w| w.field_str("refusal", text)),
             Fact::ResponseId(text) => self.id = Some(text.to_owned()),
             Fact::ToolPlan(text) => self.delta(at, out, |w| w.field_str("content", text)),
-            Fact::StopSequence(_) => {}
+            Fact::Field { .. } | Fact::StopSequence(_) => {}
         }
     }
 }

@@ -1,0 +1,62 @@
+//! Why an answer ended, in neutral words.
+//!
+//! An answer keeps its provider's own word. A wire that hands it to its callers uses the wire's own word for the
+//! same thing where it knows the provider's, and the provider's where it does not.
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The model had said all it wanted.
+    Complete,
+    /// The model's context is full.
+    ContextFull,
+    /// The cap on generated tokens was reached.
+    Length,
+    /// The turn pauses and goes on when it is sent back.
+    Pause,
+    /// The model or a filter refused.
+    Refused,
+    /// A stop sequence came.
+    StopSequence,
+    /// The model asks for tools.
+    ToolUse,
+}
+
+impl Ending {
+    /// What a provider's word means, if it is known. Case is of no account.
+    pub(crate) fn of(word: &str) -> Option<Self> {
+        Some(match word.to_ascii_lowercase().as_str() {
+            "complete" | "completed" | "end_turn" | "eos" | "stop" => Ending::Complete,
+            "model_context_window_exceeded" => Ending::ContextFull,
+            "incomplete" | "length" | "max_output_tokens" | "max_tokens" => Ending::Length,
+            "pause_turn" => Ending::Pause,
+            "blocklist"
+            | "content_filter"
+            | "content_filtered"
+            | "error_toxic"
+            | "guardrail_intervened"
+            | "image_safety"
+            | "prohibited_content"
+            | "recitation"
+            | "refusal"
+            | "safety"
+            | "spii" => Ending::Refused,
+            "stop_sequence" => Ending::StopSequence,
+            "function_call" | "requires_action" | "tool_call" | "tool_calls" | "tool_use" => {
+                Ending::ToolUse
+            }
+            _ => return None,
+        })
+    }
+
+    /// What a finish reason means; where it only says that the answer is complete, or nothing, tool calls in
+    /// the answer say more.
+    pub(crate) fn of_answer(word: Option<&str>, has_calls: bool) -> Option<Self> {
+        match word.map(Ending::of) {
+            Some(None) => None,
+            None | Some(Some(Ending::Complete)) if has_calls => Some(Ending::ToolUse),
+            None => Some(Ending::Complete),
+            Some(known) => known,
+        }
+    }
+}

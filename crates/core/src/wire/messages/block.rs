@@ -1,0 +1,116 @@
+//! Blocks as this wire writes them, in requests and in answers alike.
+
+use super::ID;
+use super::response::usage_of;
+use crate::content::{Parameters, Text, Thinking, ToolCall};
+use crate::json::{Extra, Raw, Writer};
+use crate::usage::Usage;
+
+/// Writes visible text.
+pub(super) fn text(w: &mut Writer, text: &Text) {
+    w.object(|w| {
+        w.field_str("type", "text");
+        w.field_str("text", &text.text);
+        extra(w, text.extra.of(ID));
+    });
+}
+
+/// Writes a thought. The API demands the `signature` of a `thinking` block, so a thought without one gets an
+/// empty one: servers that speak this wire without signing take it, and the API itself refuses either. Only a
+/// block that came on this wire without that member goes back without it.
+pub(super) fn thinking(w: &mut Writer, thinking: &Thinking) {
+    if let Some(data) = &thinking.redacted_data {
+        return w.object(|w| {
+            w.field_str("type", "redacted_thinking");
+            w.field_str("data", data);
+            extra(w, thinking.extra.of(ID));
+        });
+    }
+    w.object(|w| {
+        w.field_str("type", "thinking");
+        w.field_str("thinking", &thinking.thought);
+        match &thinking.signature {
+            Some(signature) => w.field_str("signature", signature),
+            None if is_verbatim(&thinking.extra) => {}
+            None => w.field_str("signature", ""),
+        }
+        extra(w, thinking.extra.of(ID));
+    });
+}
+
+/// Writes a tool call with these arguments.
+pub(super) fn tool_use(w: &mut Writer, call: &ToolCall, input: &Raw) {
+    w.object(|w| {
+        w.field_str("type", "tool_use");
+        w.field_str("id", call.id.as_deref().unwrap_or_default());
+        w.field_str("name", &call.name);
+        w.field_raw("input", input);
+        extra(w, call.extra.of(ID));
+    });
+}
+
+/// The arguments as the object that this wire wants; text that is no JSON stands in its member `input`.
+pub(super) fn input_object(parameters: &Parameters) -> Raw {
+    match parameters {
+        Parameters::Json(raw) => raw.clone(),
+        Parameters::Free(text) | Parameters::Invalid(text) => {
+            Raw::build(|w| w.object(|w| w.field_str("input", text)))
+        }
+    }
+}
+
+/// Writes members that came on this wire, but not the mark of [`verbatim`].
+pub(super) fn extra(w: &mut Writer, fields: &[(String, Raw)]) {
+    for (key, value) in fields.iter().filter(|(key, _)| key != MARK) {
+        w.field_raw(key, value);
+    }
+}
+
+/// A block's `type` is no unknown member, so as one it can only be our mark: this stood on this wire just so,
+/// and nothing is added to it or left out.
+const MARK: &str = "type";
+
+/// The `type` in the mark of an empty text that is no block but all of a message's content.
+pub(super) const STRING: &str = "";
+
+/// Whether a text has nothing but its text, so that it can be a content without being a block.
+pub(super) fn is_bare(text: &Text) -> bool {
+    let mark = |(key, raw): &(String, Raw)| key == MARK && raw.as_str() == "\"\"";
+    text.extra.of(ID).iter().all(mark)
+}
+
+/// Marks a block as one that stood on this wire just so.
+pub(super) fn mark_verbatim(extra: &mut Extra, kind: &str) {
+    extra.insert(ID, MARK, Raw::string(kind));
+}
+
+/// Whether a block stood on this wire just so.
+pub(super) fn is_verbatim(extra: &Extra) -> bool {
+    extra.get(ID, MARK).is_some()
+}
+
+/// Writes token counts: as they came where they came on this wire, else in its words. The wire cannot say that
+/// a count is unknown, so the two that it demands are 0 then.
+pub(super) fn usage(w: &mut Writer, usage: Option<&Usage>) {
+    let nothing = Usage::default();
+    let usage = usage.unwrap_or(&nothing);
+    if let Some(raw) = usage.raw.as_ref().filter(|raw| usage_of(raw) == *usage)
+        && usage.input_tokens.is_some()
+        && usage.output_tokens.is_some()
+    {
+        return w.raw(raw);
+    }
+    w.object(|w| {
+        w.field_u64("input_tokens", usage.uncached_input_tokens().unwrap_or_default());
+        if let Some(tokens) = usage.cache_write_tokens {
+            w.field_u64("cache_creation_input_tokens", tokens);
+        }
+        if let Some(tokens) = usage.cache_read_tokens {
+            w.field_u64("cache_read_input_tokens", tokens);
+        }
+        w.field_u64("output_tokens", usage.output_tokens_with_reasoning().unwrap_or_default());
+        if let Some(tokens) = usage.reasoning_tokens {
+            w.key("output_tokens_details").object(|w| w.field_u64("thinking_tokens", tokens));
+        }
+    });
+}

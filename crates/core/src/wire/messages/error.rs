@@ -1,0 +1,60 @@
+//! Errors in this wire's form.
+
+use crate::json::Writer;
+use crate::wire::ErrorBody;
+
+/// The words that this wire has for errors.
+const ERROR_TYPES: &[&str] = &[
+    "api_error",
+    "authentication_error",
+    "billing_error",
+    "invalid_request_error",
+    "not_found_error",
+    "overloaded_error",
+    "permission_error",
+    "rate_limit_error",
+    "request_too_large",
+    "timeout_error",
+];
+
+/// Writes an error body. Clients branch on `type`, so it is one of the wire's words; another code stands beside it.
+pub(super) fn write(error: &ErrorBody) -> String {
+    let own = ERROR_TYPES.contains(&error.code.as_str());
+    let kind = if own { error.code.as_str() } else { type_of(error.status) };
+    let mut w = Writer::new();
+    w.object(|w| {
+        w.field_str("type", "error");
+        w.key("error").object(|w| {
+            w.field_str("type", kind);
+            w.field_str("message", &error.message);
+            w.opt_str("code", Some(error.code.as_str()).filter(|code| !own && !code.is_empty()));
+        });
+    });
+    w.finish()
+}
+
+/// The wire's word for errors of an HTTP status.
+fn type_of(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        402 => "billing_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        408 | 504 => "timeout_error",
+        413 => "request_too_large",
+        429 => "rate_limit_error",
+        503 | 529 => "overloaded_error",
+        400..=499 => "invalid_request_error",
+        _ => "api_error",
+    }
+}
+
+/// Writes the member `error` of a stream's error event. The finding's message may begin with the wire's word.
+pub(super) fn write_member(w: &mut Writer, message: &str) {
+    let own = message.split_once(": ").filter(|(kind, _)| ERROR_TYPES.contains(kind));
+    let (kind, message) = own.unwrap_or(("api_error", message));
+    w.key("error").object(|w| {
+        w.field_str("type", kind);
+        w.field_str("message", message);
+    });
+}
