@@ -64,13 +64,13 @@ async fn many_long_answers_never_wait_for_each_other() {
     let client = client();
     let request = Request::post(&format!("http://{address}/"), "{}").unwrap();
     let mut answers = Vec::new();
-    for _ in 0..200 {
+    for _ in 0..256 {
         let mut answer = soon("the head", client.send(&request)).await.unwrap();
         let first = soon("the first bytes", answer.body.next()).await.unwrap().unwrap();
         assert_eq!(first, "thinking");
         answers.push(answer);
     }
-    assert_eq!(open.load(Ordering::SeqCst), 200);
+    assert_eq!(open.load(Ordering::SeqCst), 256);
     assert_eq!(connections.load(Ordering::SeqCst), 4);
     while let Ok(tap) = taps.try_recv() {
         drop(tap);

@@ -114,7 +114,10 @@ async fn u_003_a_stall_is_an_error_after_what_came_and_the_server_is_left() {
         let gone = gone.lock().unwrap().take().unwrap();
         async move {
             peer.request().await;
-            peer.write("HTTP/1.1 200 OK\r\n\r\ndata: half\n\n").await;
+            peer.write("HTTP/1.1 200 OK\r\n\r\n").await;
+            // The client begins to wait under the longer limit of the first byte.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            peer.write("data: half\n\n").await;
             peer.gone().await;
             gone.send(()).unwrap();
         }
@@ -124,8 +127,10 @@ async fn u_003_a_stall_is_an_error_after_what_came_and_the_server_is_left() {
     let request = Request::post(&format!("http://{address}/"), "{}").unwrap();
     let mut answer = client.send(&request).await.unwrap();
     assert_eq!(answer.body.next().await.unwrap().unwrap(), "data: half\n\n");
+    let started = Instant::now();
     let error = soon("the error", answer.body.next()).await.unwrap().unwrap_err();
     assert_eq!(phase(&error), Phase::Idle);
+    assert!(started.elapsed() < QUICK.first_byte / 2, "{:?}", started.elapsed());
     // The server is left although the body is still held.
     soon("the server being left", left).await.unwrap();
     assert!(answer.body.next().await.is_none());

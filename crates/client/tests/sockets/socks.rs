@@ -78,9 +78,10 @@ async fn a_login_is_sent_when_the_url_has_one_and_plain_requests_are_tunnelled_t
 async fn refusals_are_named() {
     let nowhere: SocketAddr = "127.0.0.1:9".parse().unwrap();
     type Bytes = &'static [u8];
-    let cases: [(Option<Bytes>, Bytes, &str, bool); 4] = [
+    let cases: [(Option<Bytes>, Bytes, &str, bool); 5] = [
         (Some(b"\x01\x03bob\x02no"), GRANTED, "refuses the user name and password", false),
         (None, &[5, 2, 0, 1], "does not allow `api.test`", false),
+        (None, &[5, 4, 0, 1], "cannot reach `api.test`", true),
         (None, &[5, 5, 0, 1], "was refused by `api.test`", true),
         (None, &[9, 9, 9, 9], "does not speak SOCKS 5", false),
     ];
