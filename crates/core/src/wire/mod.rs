@@ -198,6 +198,7 @@ wires! {
     chat_completions: ChatCompletions,
     messages: Messages,
     mistral_chat: MistralChat,
+    responses: Responses,
 }
 
 /// The wire of this name.

@@ -1,0 +1,173 @@
+//! One complete item as blocks.
+
+use super::{ID, message};
+use crate::content::{Block, Other, Parameters, Thinking, ToolCall};
+use crate::json::{Extra, Raw, Val};
+
+/// What an item is, as far as it has a form here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ItemKind {
+    /// `message`.
+    Message,
+    /// `reasoning`.
+    Reasoning,
+    /// `function_call`.
+    Function,
+    /// `custom_tool_call`.
+    Custom,
+    /// Anything else.
+    Other,
+}
+
+impl ItemKind {
+    /// The kind of an item with this `type`.
+    pub(super) fn of(name: &str) -> Self {
+        match name {
+            "message" => ItemKind::Message,
+            "reasoning" => ItemKind::Reasoning,
+            "function_call" => ItemKind::Function,
+            "custom_tool_call" => ItemKind::Custom,
+            _ => ItemKind::Other,
+        }
+    }
+
+    /// The kind of this item; one without a type is a message if it has a role.
+    pub(super) fn of_item(item: Val<'_>) -> Self {
+        match item.text("type") {
+            Some(name) => ItemKind::of(&name),
+            None if item.get("role").is_some() => ItemKind::Message,
+            None => ItemKind::Other,
+        }
+    }
+}
+
+/// The blocks that a complete item of the model stands for.
+pub(super) fn blocks(item: Val<'_>) -> Vec<Block> {
+    match ItemKind::of_item(item) {
+        ItemKind::Message => message::blocks(item),
+        ItemKind::Reasoning => thinking(item).map(Block::Thinking).into_iter().collect(),
+        ItemKind::Function => vec![Block::ToolCall(function(item))],
+        ItemKind::Custom => vec![Block::ToolCall(custom(item))],
+        ItemKind::Other => vec![Block::Other(other(item))],
+    }
+}
+
+/// An item with no form of its own, under the wire's name for it.
+pub(super) fn other(item: Val<'_>) -> Other {
+    let kind = item.string("type").unwrap_or_else(|| "item".to_owned());
+    Other { wire: ID, kind, raw: Raw::from(item) }
+}
+
+/// A reasoning item. One with neither text, id nor payload is none.
+pub(super) fn thinking(item: Val<'_>) -> Option<Thinking> {
+    let summary = texts(item.get("summary"), "summary_text");
+    let content = texts(item.get("content"), "reasoning_text");
+    let encrypted_content = item.string("encrypted_content");
+    let id = item.string("id");
+    let mut known = vec!["type"];
+    for (key, taken) in [
+        ("summary", summary.as_ref().is_some_and(|parts| parts.plain)),
+        ("content", content.as_ref().is_some_and(|parts| parts.plain)),
+        ("encrypted_content", encrypted_content.is_some()),
+        ("id", id.is_some()),
+    ] {
+        if taken {
+            known.push(key);
+        }
+    }
+    let summary = summary.map(|parts| parts.texts);
+    let content = content.map(|parts| parts.texts);
+    let thinking = Thinking {
+        thought: thought(summary.as_deref(), content.as_deref()),
+        source_field: source_field(content.as_deref()).to_owned(),
+        encrypted_content,
+        id,
+        summary,
+        content,
+        partial: item.text("status").is_some_and(|status| status == "incomplete"),
+        extra: Extra::collect(ID, item, &known),
+        ..Thinking::default()
+    };
+    (!thinking.is_nothing()).then_some(thinking)
+}
+
+/// The readable text: the content parts joined with nothing, else the summary parts joined with a blank line.
+pub(super) fn thought(summary: Option<&[String]>, content: Option<&[String]>) -> String {
+    match content {
+        Some(parts) if parts.iter().any(|part| !part.is_empty()) => parts.concat(),
+        _ => summary.map(|parts| parts.join("\n\n")).unwrap_or_default(),
+    }
+}
+
+fn source_field(content: Option<&[String]>) -> &'static str {
+    let has_content = content.is_some_and(|parts| parts.iter().any(|part| !part.is_empty()));
+    if has_content { "content" } else { "summary" }
+}
+
+/// The texts of a list of parts.
+struct Parts {
+    texts: Vec<String>,
+    /// The parts have nothing but their text and the usual type, so that the texts alone rebuild them.
+    plain: bool,
+}
+
+fn texts(list: Option<Val<'_>>, kind: &str) -> Option<Parts> {
+    let list = list.filter(|list| list.is_array())?;
+    let texts = list.items().map(|part| part.string("text").unwrap_or_default()).collect();
+    let plain = list.items().all(|part| {
+        part.text("type").is_some_and(|name| name == kind)
+            && part.text("text").is_some()
+            && part.entries().count() == 2
+    });
+    Some(Parts { texts, plain })
+}
+
+/// A `function_call` item. The arguments' text is kept beside their value where the value alone would lose it.
+pub(super) fn function(item: Val<'_>) -> ToolCall {
+    let (parameters, is_exact) = match item.get("arguments") {
+        Some(arguments) => match arguments.as_str() {
+            Some(text) => {
+                let parameters = Parameters::from_text(&text);
+                let is_exact = parameters.as_text() == text;
+                (parameters, is_exact)
+            }
+            // Some relatives send the arguments as an object.
+            None if arguments.is_null() => (Parameters::default(), false),
+            None => (Parameters::Json(Raw::from(arguments)), false),
+        },
+        None => (Parameters::default(), true),
+    };
+    let mut known = vec!["type"];
+    if is_exact {
+        known.push("arguments");
+    }
+    call(item, parameters, known)
+}
+
+/// A `custom_tool_call` item, whose input is any text.
+pub(super) fn custom(item: Val<'_>) -> ToolCall {
+    let input = item.string("input");
+    let mut known = vec!["type"];
+    if input.is_some() {
+        known.push("input");
+    }
+    call(item, Parameters::Free(input.unwrap_or_default()), known)
+}
+
+fn call(item: Val<'_>, parameters: Parameters, mut known: Vec<&str>) -> ToolCall {
+    let id = item.string("call_id");
+    let name = item.string("name");
+    if id.is_some() {
+        known.push("call_id");
+    }
+    if name.is_some() {
+        known.push("name");
+    }
+    ToolCall {
+        id,
+        name: name.unwrap_or_default(),
+        parameters,
+        signature: None,
+        extra: Extra::collect(ID, item, &known),
+    }
+}

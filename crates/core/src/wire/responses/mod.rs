@@ -1,0 +1,114 @@
+//! The OpenAI Responses API and its relatives.
+//!
+//! An answer is a list of output items: `reasoning`, `message`, `function_call` and many kinds of server-side
+//! items. Their order is sacred. Ids, status and phase of items go into the blocks' extra fields, so that an
+//! item goes back out as it came in.
+//!
+//! Some facts about how an item stood on the wire have no field of their own there. They are kept as extra
+//! fields whose names begin with a tilde; these are never written to the wire.
+
+mod encode;
+mod item;
+mod message;
+mod request;
+mod response;
+mod slot;
+mod stream;
+mod terminal;
+mod write;
+mod write_item;
+
+#[cfg(test)]
+mod tests;
+
+use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
+use crate::answer::Answer;
+use crate::event::Sink;
+use crate::json::{Val, Writer};
+use crate::request::Request;
+
+/// The OpenAI Responses wire.
+#[derive(Clone, Copy, Debug)]
+pub struct Responses;
+
+/// The public name, which also marks the extra fields of this wire.
+const ID: &str = "responses";
+
+/// Extra field: the content of the model's message was a bare string, not a list of parts.
+const BARE: &str = "~bare";
+/// Extra field: the content of the message was a list although a bare string could say it.
+const LIST: &str = "~list";
+/// Extra field: the request's input was a bare string.
+const BARE_INPUT: &str = "~bare_input";
+/// Extra field: this system message stood in `instructions`.
+const INSTRUCTIONS: &str = "~instructions";
+/// Extra field: this part continues the message of the part before it.
+const MORE: &str = "~more";
+/// Extra field: fields of the part that would be taken for fields of its message.
+const PART: &str = "~part";
+/// Member of a part that has no form of its own: the fields of its message, or `null` when it continues one.
+const MESSAGE: &str = "~message";
+/// Extra field: the tool did not say whether it is strict, which counts as strict on this wire.
+const NOT_SAID: &str = "~not_said";
+
+impl Wire for Responses {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Sse
+    }
+
+    fn path(&self, _model: &str, _stream: bool) -> String {
+        "/responses".to_owned()
+    }
+
+    fn read_request(&self, body: Val<'_>) -> Result<Request, RequestError> {
+        request::read(body)
+    }
+
+    fn write_request(&self, request: &Request, dialect: &Dialect) -> Written {
+        write::request(request, dialect)
+    }
+
+    fn read_response(&self, body: Val<'_>, _dialect: &Dialect, sink: &mut dyn Sink) {
+        response::read(body, sink);
+    }
+
+    fn decoder(&self, _dialect: &Dialect) -> Box<dyn Decode> {
+        Box::new(stream::Decoder::default())
+    }
+
+    fn write_response(&self, answer: &Answer) -> String {
+        response::write(answer)
+    }
+
+    fn encoder(&self) -> Box<dyn Encode> {
+        Box::new(encode::Encoder::default())
+    }
+
+    fn write_error(&self, error: &ErrorBody) -> String {
+        let mut w = Writer::new();
+        w.object(|w| {
+            w.key("error").object(|w| {
+                w.field_str("message", &error.message);
+                w.field_str("type", error_type(error.status));
+                w.key("param").null();
+                w.field_str("code", &error.code);
+            });
+        });
+        w.finish()
+    }
+}
+
+/// The `type` of an error body, which follows from the status alone.
+fn error_type(status: u16) -> &'static str {
+    match status {
+        401 => "authentication_error",
+        403 => "permission_error",
+        429 => "rate_limit_error",
+        500.. => "server_error",
+        _ => "invalid_request_error",
+    }
+}

@@ -1,0 +1,189 @@
+//! Whole responses.
+
+use super::stream::Decoder;
+use super::write_item::{Items, Place};
+use super::{ID, terminal};
+use crate::answer::Answer;
+use crate::content::{Block, Other};
+use crate::event::{Event, Fact, Sink};
+use crate::json::{Raw, Val, Writer};
+use crate::problem::{Problem, ProblemCode};
+use crate::usage::Usage;
+
+/// Reads a whole response as the events that a stream would give.
+pub(super) fn read(body: Val<'_>, sink: &mut dyn Sink) {
+    // Some gateways wrap the response as the terminal event does.
+    let response = body.get("response").filter(|inner| inner.is_object()).unwrap_or(body);
+    if let Some(model) = response.text("model") {
+        sink.event(Event::Fact(Fact::Model(&model)));
+    }
+    if let Some(id) = response.text("id") {
+        sink.event(Event::Fact(Fact::ResponseId(&id)));
+    }
+    let mut decoder = Decoder::default();
+    terminal::take_output(&mut decoder, response, sink);
+    terminal::usage(response, sink);
+    match response.some("error") {
+        Some(_) => sink.event(Event::Problem(&terminal::error_of(response))),
+        None => terminal::finish(response, sink),
+    }
+}
+
+/// Writes a whole response.
+pub(super) fn write(answer: &Answer) -> String {
+    let id = answer.response_id.as_deref().unwrap_or(NO_ID);
+    let mut items = Items::new(Place::Answer(id));
+    let mut output = Writer::new();
+    output.array(|w| {
+        items.answer(w, &answer.blocks);
+        if let Some(refusal) = lone_refusal(answer) {
+            items.output_message(w, &[refusal]);
+        }
+    });
+    let mut w = Writer::new();
+    let state = State {
+        id,
+        model: answer.model.as_deref(),
+        ending: match answer.upstream_error().or_else(|| broken(answer)) {
+            Some(problem) => Ended::Failed(problem),
+            None => Ended::of(answer.finish_reason.as_deref()),
+        },
+        usage: answer.usage.as_ref(),
+    };
+    object(&mut w, &state, &output.finish());
+    w.finish()
+}
+
+/// The refusal that stands beside the content, as other wires have it, and not in it.
+fn lone_refusal(answer: &Answer) -> Option<Block> {
+    let text = answer.refusal.as_deref()?;
+    let is_there = |block: &Block| matches!(block, Block::Other(other) if other.kind == "refusal");
+    (!answer.blocks.iter().any(is_there)).then(|| refusal_block(text))
+}
+
+/// A refusal as a part of a message.
+pub(super) fn refusal_block(text: &str) -> Block {
+    let raw = Raw::build(|w| {
+        w.object(|w| {
+            w.field_str("type", "refusal");
+            w.field_str("refusal", text);
+        });
+    });
+    Block::Other(Other { wire: ID, kind: "refusal".to_owned(), raw })
+}
+
+fn broken(answer: &Answer) -> Option<&Problem> {
+    answer.problems.iter().find(|problem| problem.code == ProblemCode::Truncated)
+}
+
+/// The id of a response that has none.
+pub(super) const NO_ID: &str = "resp_0";
+
+/// How a response stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ended<'a> {
+    /// It came to an end, with this status and, if it is incomplete, this reason.
+    Status(&'a str, Option<&'a str>),
+    /// It failed.
+    Failed(&'a Problem),
+}
+
+impl<'a> Ended<'a> {
+    /// What a finish reason of any wire is here.
+    pub(super) fn of(finish_reason: Option<&'a str>) -> Self {
+        let Some(word) = finish_reason else { return Ended::Status("completed", None) };
+        match word {
+            "cancelled" | "completed" | "in_progress" | "incomplete" | "queued" => {
+                Ended::Status(word, None)
+            }
+            "content_filter" | "max_output_tokens" => Ended::Status("incomplete", Some(word)),
+            _ => match word.to_ascii_lowercase().as_str() {
+                "length" | "max_tokens" | "model_context_window_exceeded" => {
+                    Ended::Status("incomplete", Some("max_output_tokens"))
+                }
+                "blocklist" | "content_filtered" | "guardrail_intervened" | "image_safety"
+                | "prohibited_content" | "recitation" | "refusal" | "safety" | "spii" => {
+                    Ended::Status("incomplete", Some("content_filter"))
+                }
+                _ => Ended::Status("completed", None),
+            },
+        }
+    }
+
+    /// The status word.
+    pub(super) fn status(self) -> &'a str {
+        match self {
+            Ended::Status(status, _) => status,
+            Ended::Failed(_) => "failed",
+        }
+    }
+}
+
+/// What a response object says beside its output.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State<'a> {
+    pub(super) id: &'a str,
+    pub(super) model: Option<&'a str>,
+    pub(super) ending: Ended<'a>,
+    pub(super) usage: Option<&'a Usage>,
+}
+
+/// Writes the response object with this output. Clients demand some fields that no answer has; they say the
+/// API's defaults.
+pub(super) fn object(w: &mut Writer, state: &State<'_>, output: &str) {
+    w.object(|w| {
+        w.field_str("id", state.id);
+        w.field_str("object", "response");
+        w.field_u64("created_at", 0);
+        w.field_str("status", state.ending.status());
+        match state.ending {
+            Ended::Failed(problem) => w.key("error").object(|w| {
+                w.field_str("code", problem.at.as_deref().unwrap_or("server_error"));
+                w.field_str("message", &problem.message);
+            }),
+            Ended::Status(..) => w.key("error").null(),
+        }
+        match state.ending {
+            Ended::Status(_, Some(reason)) => {
+                w.key("incomplete_details").object(|w| w.field_str("reason", reason));
+            }
+            Ended::Status(_, None) | Ended::Failed(_) => w.key("incomplete_details").null(),
+        }
+        w.opt_str("model", state.model);
+        w.key("output").raw_str(output);
+        w.field_bool("parallel_tool_calls", true);
+        w.field_str("tool_choice", "auto");
+        w.key("tools").array(|_| {});
+        match state.usage {
+            Some(counts) => usage(w.key("usage"), counts),
+            None => w.key("usage").null(),
+        }
+    });
+}
+
+/// Writes token counts: the object that came if it is of this wire's form, else one with what is known.
+fn usage(w: &mut Writer, usage: &Usage) {
+    if let Some(raw) = &usage.raw
+        && terminal::counts(raw.doc().root()) == *usage
+    {
+        return w.raw(raw);
+    }
+    let total = usage.total_tokens.or_else(|| usage.input_tokens?.checked_add(usage.output_tokens?));
+    let opt = |w: &mut Writer, key, count: Option<u64>| {
+        if let Some(count) = count {
+            w.field_u64(key, count);
+        }
+    };
+    w.object(|w| {
+        opt(w, "input_tokens", usage.input_tokens);
+        w.key("input_tokens_details").object(|w| {
+            opt(w, "cached_tokens", usage.cache_read_tokens);
+            opt(w, "cache_write_tokens", usage.cache_write_tokens);
+        });
+        opt(w, "output_tokens", usage.output_tokens);
+        w.key("output_tokens_details").object(|w| {
+            opt(w, "reasoning_tokens", usage.reasoning_tokens);
+        });
+        opt(w, "total_tokens", total);
+    });
+}

@@ -1,0 +1,119 @@
+//! What the response object itself says: at the end of a stream, and as a whole body.
+
+use super::item::ItemKind;
+use super::slot::Slot;
+use super::stream::Decoder;
+use crate::event::{Event, Sink};
+use crate::json::{Raw, Val};
+use crate::problem::{Problem, ProblemCode};
+use crate::usage::Usage;
+
+/// Compares the final output with the items that came. It may be empty, have fewer items or other ids; items
+/// that are new are added and items that had no last word get one.
+pub(super) fn take_output(decoder: &mut Decoder, response: Val<'_>, sink: &mut dyn Sink) {
+    let Some(output) = response.get("output") else { return };
+    let items: Vec<Val<'_>> = output.items().collect();
+    let mut taken = vec![false; decoder.slots().len()];
+    let by_id: Vec<Option<usize>> =
+        items.iter().map(|item| pick(decoder.slots(), &mut taken, |slot| same_id(slot, *item))).collect();
+    for (item, known) in items.into_iter().zip(by_id) {
+        let known =
+            known.or_else(|| pick(decoder.slots(), &mut taken, |slot| same_place(slot, item)));
+        let at = known.unwrap_or_else(|| {
+            decoder.add(Slot::new(None, item.string("id"), ItemKind::of_item(item)))
+        });
+        if decoder.slots().get(at).is_some_and(|slot| !slot.done) {
+            decoder.finish(at, item, sink);
+        }
+    }
+}
+
+/// The first slot that fits and was not taken yet.
+fn pick(slots: &[Slot], taken: &mut [bool], fits: impl Fn(&Slot) -> bool) -> Option<usize> {
+    let at = slots.iter().zip(taken.iter()).position(|(slot, taken)| !taken && fits(slot))?;
+    if let Some(taken) = taken.get_mut(at) {
+        *taken = true;
+    }
+    Some(at)
+}
+
+fn same_id(slot: &Slot, item: Val<'_>) -> bool {
+    slot.id.is_some() && slot.id.as_deref() == item.text("id").as_deref()
+}
+
+/// Whether an item under another id is this one: some relatives give an item a new id in every event. The ids
+/// of calls are not subject to that.
+fn same_place(slot: &Slot, item: Val<'_>) -> bool {
+    let is_call = matches!(slot.kind, ItemKind::Function | ItemKind::Custom);
+    slot.kind == ItemKind::of_item(item)
+        && (!is_call || slot.call_id().is_none() || slot.call_id() == item.string("call_id"))
+}
+
+/// The token counts of a response, if it has any.
+pub(super) fn usage(response: Val<'_>, sink: &mut dyn Sink) {
+    if let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) {
+        sink.event(Event::Usage(&counts(usage)));
+    }
+}
+
+/// The token counts that a usage object says; some relatives use the names of Chat Completions.
+pub(super) fn counts(usage: Val<'_>) -> Usage {
+    let first = |keys: [&str; 2]| keys.iter().find_map(|key| usage.u64(key));
+    let detail = |objects: [&str; 2], key| {
+        objects.iter().find_map(|object| usage.path(&[object, key])?.as_u64())
+    };
+    let input_details = ["input_tokens_details", "prompt_tokens_details"];
+    let output_details = ["output_tokens_details", "completion_tokens_details"];
+    Usage {
+        input_tokens: first(["input_tokens", "prompt_tokens"]),
+        output_tokens: first(["output_tokens", "completion_tokens"]),
+        reasoning_tokens: detail(output_details, "reasoning_tokens"),
+        cache_read_tokens: detail(input_details, "cached_tokens"),
+        cache_write_tokens: detail(input_details, "cache_write_tokens"),
+        total_tokens: usage.u64("total_tokens"),
+        raw: Some(Raw::from(usage)),
+    }
+}
+
+/// Why the response ended: the reason of an incomplete one, else its status.
+pub(super) fn finish(response: Val<'_>, sink: &mut dyn Sink) {
+    let status = response.text("status");
+    let model = response.text("model");
+    let reason = response.path(&["incomplete_details", "reason"]).and_then(Val::as_str);
+    match status.as_deref() {
+        Some("failed") => sink.event(Event::Problem(&error_of(response))),
+        Some(status @ ("cancelled" | "in_progress" | "queued")) => {
+            let message = format!("the response ended with the status `{status}`");
+            sink.event(Event::Problem(&Problem::new(ProblemCode::Truncated, message)));
+        }
+        _ => {}
+    }
+    if status.as_deref() != Some("failed") {
+        let finish_reason = reason.as_deref().or(status.as_deref());
+        sink.event(Event::Finish { finish_reason, model: model.as_deref() });
+    }
+}
+
+/// Whether this is an error body: `error` in any shape, or the `detail` of some backends.
+pub(super) fn is_error(body: Val<'_>) -> bool {
+    body.some("error").is_some() || body.text("detail").is_some()
+}
+
+/// The provider's error: `{"error":{"code","message"}}`, `{"code","message"}`, `{"error":"text"}`, `{"detail"}`.
+pub(super) fn error_of(body: Val<'_>) -> Problem {
+    let error = body.some("error").unwrap_or(body);
+    let message = error
+        .as_str()
+        .or_else(|| error.text("message"))
+        .or_else(|| body.text("message"))
+        .or_else(|| body.text("detail"));
+    let code = [error, body].into_iter().find_map(|place| {
+        ["code", "type"].iter().find_map(|key| place.text(key)).filter(|code| code != "error")
+    });
+    let message = message.unwrap_or("the provider reported an error without a message".into());
+    let problem = Problem::new(ProblemCode::UpstreamError, message);
+    match code {
+        Some(code) => problem.at(code),
+        None => problem,
+    }
+}

@@ -1,0 +1,357 @@
+//! What recorded traffic does not show; recorded traffic itself is read in `tests/`.
+
+use super::Responses;
+use crate::answer::Answer;
+use crate::content::{Block, Content, Parameters, Speaker, Thinking, ToolCall};
+use crate::event::{Event, Fold, Sink};
+use crate::frame::{Frame, sse::SseDecoder};
+use crate::json::{Doc, Extra, Raw};
+use crate::problem::ProblemCode;
+use crate::request::{Request, Tool};
+use crate::wire::{Dialect, Wire};
+use serde_json::{Value, json};
+
+/// Decodes a stream of these events.
+fn decode(events: &[Value]) -> Answer {
+    let mut fold = Fold::new();
+    decode_into(events, &mut fold);
+    fold.finish()
+}
+
+fn decode_into(events: &[Value], sink: &mut dyn Sink) {
+    let mut decoder = Responses.decoder(&Dialect::default());
+    for event in events {
+        decoder.message(None, &event.to_string(), sink);
+    }
+    decoder.end(sink);
+}
+
+fn encoded(events: &[Value]) -> Vec<(String, Value)> {
+    let mut encoder = Responses.encoder();
+    let mut bytes = Vec::new();
+    decode_into(events, &mut |event: Event<'_>| encoder.event(event, &mut bytes));
+    encoder.end(&mut bytes);
+    let mut out = Vec::new();
+    let mut take = |frame: Frame<'_>| {
+        if let Frame::Event(event) = frame {
+            let data = serde_json::from_str(event.data).unwrap();
+            out.push((event.event.unwrap().to_owned(), data));
+        }
+    };
+    let mut framer = SseDecoder::default();
+    framer.push(&bytes, &mut take);
+    framer.end(&mut take);
+    out
+}
+
+fn thinking(answer: &Answer) -> &Thinking {
+    match &answer.blocks[0] {
+        Block::Thinking(thinking) => thinking,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn added(index: u64, item: &Value) -> Value {
+    json!({"type": "response.output_item.added", "output_index": index, "item": item})
+}
+
+fn done(index: u64, item: &Value) -> Value {
+    json!({"type": "response.output_item.done", "output_index": index, "item": item})
+}
+
+fn summary_delta(part: u64, delta: &str) -> Value {
+    json!({"type": "response.reasoning_summary_text.delta", "output_index": 0,
+        "summary_index": part, "delta": delta})
+}
+
+fn completed(output: &Value) -> Value {
+    json!({"type": "response.completed", "response": {"id": "resp_1", "model": "m",
+        "status": "completed", "output": output}})
+}
+
+#[test]
+fn a_payload_that_only_began_is_not_kept() {
+    let begun = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "par"});
+    let answer = decode(&[added(0, &begun), summary_delta(0, "so")]);
+    let thought = thinking(&answer);
+    assert_eq!(thought.encrypted_content, None);
+    assert_eq!((thought.thought.as_str(), thought.id.as_deref()), ("so", Some("rs_1")));
+    assert!(thought.partial);
+    assert!(!answer.is_complete());
+    assert_eq!(answer.problems[0].code, ProblemCode::Truncated);
+}
+
+#[test]
+fn the_last_word_of_an_item_wins_over_deltas_and_over_the_end() {
+    let item = |text: &str, blob: &str| {
+        json!({"type": "reasoning", "id": "rs_1", "encrypted_content": blob,
+            "summary": [{"type": "summary_text", "text": text}, {"type": "summary_text", "text": "b"}]})
+    };
+    let answer = decode(&[
+        added(0, &item("", "x")),
+        summary_delta(0, "A"),
+        summary_delta(1, "b"),
+        done(0, &item("a", "y")),
+        completed(&json!([item("a", "z")])),
+    ]);
+    assert_eq!(answer.blocks.len(), 1);
+    let thought = thinking(&answer);
+    assert_eq!(thought.thought, "a\n\nb");
+    assert_eq!(thought.summary.as_deref(), Some(&["a".to_owned(), "b".to_owned()][..]));
+    assert_eq!(thought.encrypted_content.as_deref(), Some("y"));
+    assert_eq!(answer.finish_reason.as_deref(), Some("completed"));
+}
+
+#[test]
+fn an_item_without_deltas_and_one_that_only_the_end_has_are_kept() {
+    let call = json!({"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"});
+    let blob = json!({"type": "reasoning", "id": "", "summary": [], "encrypted_content": "e"});
+    let answer = decode(&[done(0, &blob), completed(&json!([blob, call]))]);
+    assert_eq!(answer.blocks.len(), 2);
+    assert!(matches!(answer.blocks[1], Block::ToolCall(_)));
+}
+
+#[test]
+fn items_without_form_keep_their_place_while_they_are_open() {
+    let search = |status: &str| json!({"type": "web_search_call", "id": "ws", "status": status});
+    let message = json!({"type": "message", "id": "m", "role": "assistant",
+        "content": [{"type": "output_text", "text": "hi"}]});
+    let answer = decode(&[
+        added(0, &search("in_progress")),
+        added(1, &json!({"type": "message", "id": "m", "role": "assistant", "content": []})),
+        json!({"type": "response.output_text.delta", "output_index": 1, "content_index": 0, "delta": "hi"}),
+        done(1, &message),
+        completed(&json!([search("completed"), message])),
+    ]);
+    let Block::Other(other) = &answer.blocks[0] else { panic!("{answer:?}") };
+    assert_eq!(other.raw.doc().root().text("status").as_deref(), Some("completed"));
+    assert_eq!(answer.text(), "hi");
+    assert!(answer.is_complete());
+}
+
+#[test]
+fn an_incomplete_response_says_why() {
+    let end = json!({"type": "response.incomplete", "response": {"status": "incomplete",
+        "incomplete_details": {"reason": "max_output_tokens"}, "output": []}});
+    let answer = decode(&[end]);
+    assert_eq!(answer.finish_reason.as_deref(), Some("max_output_tokens"));
+    let body = Responses.write_response(&answer);
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(body["status"], "incomplete");
+    assert_eq!(body["incomplete_details"]["reason"], "max_output_tokens");
+}
+
+#[test]
+fn errors_come_once_and_never_look_complete() {
+    let answer = decode(&[
+        json!({"type": "error", "code": "server_error", "message": "no"}),
+        json!({"type": "response.failed", "response": {"status": "failed",
+            "error": {"code": "server_error", "message": "no"}}}),
+    ]);
+    assert_eq!(answer.problems.len(), 1);
+    assert_eq!(answer.upstream_error().unwrap().message, "no");
+    assert_eq!(answer.finish_reason, None);
+}
+
+#[test]
+fn a_call_that_was_cut_has_broken_arguments() {
+    let call = json!({"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": ""});
+    let delta = json!({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": "{}"});
+    let answer = decode(&[added(0, &call), delta]);
+    let Block::ToolCall(call) = &answer.blocks[0] else { panic!("{answer:?}") };
+    assert_eq!(call.parameters, Parameters::Invalid("{}".to_owned()));
+}
+
+#[test]
+fn encoded_events_have_the_shape_that_clients_expect() {
+    let reasoning = json!({"type": "reasoning", "id": "rs_1",
+        "summary": [{"type": "summary_text", "text": "think"}]});
+    let message = json!({"type": "message", "id": "m", "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": "hi", "annotations": []}]});
+    let events = encoded(&[
+        added(0, &json!({"type": "reasoning", "id": "rs_1", "summary": []})),
+        summary_delta(0, "think"),
+        done(0, &reasoning),
+        added(1, &json!({"type": "message", "id": "m", "role": "assistant", "content": []})),
+        json!({"type": "response.output_text.delta", "output_index": 1, "content_index": 0, "delta": "hi"}),
+        done(1, &message),
+        completed(&json!([reasoning, message])),
+    ]);
+    let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "response.created",
+            "response.in_progress",
+            "response.output_item.added",
+            "response.reasoning_summary_part.added",
+            "response.reasoning_summary_text.delta",
+            "response.reasoning_summary_text.done",
+            "response.reasoning_summary_part.done",
+            "response.output_item.done",
+            "response.output_item.added",
+            "response.content_part.added",
+            "response.output_text.delta",
+            "response.output_text.done",
+            "response.content_part.done",
+            "response.output_item.done",
+            "response.completed",
+        ]
+    );
+    for (at, (name, data)) in events.iter().enumerate() {
+        assert_eq!(data["sequence_number"], at);
+        assert_eq!(data["type"], name.as_str());
+    }
+    assert_eq!(events.last().unwrap().1["response"]["output"], json!([reasoning, message]));
+}
+
+#[test]
+fn a_stream_that_was_cut_is_encoded_without_a_good_end() {
+    let events = encoded(&[summary_delta(0, "so")]);
+    assert_eq!(events.last().unwrap().0, "response.failed");
+    assert!(!events.iter().any(|(name, _)| name == "response.completed"));
+}
+
+fn rewritten(body: &Value) -> Value {
+    let text = body.to_string();
+    let doc = Doc::parse_str(&text).unwrap();
+    let request = Responses.read_request(doc.root()).unwrap();
+    let written = Responses.write_request(&request, &Dialect::default());
+    assert!(written.untranslated.is_empty(), "{:?}", written.untranslated);
+    serde_json::from_str(&written.body).unwrap()
+}
+
+#[test]
+fn every_field_of_a_request_goes_back_out() {
+    let body = json!({
+        "model": "m",
+        "instructions": "be kind",
+        "input": [
+            {"type": "message", "role": "developer", "content": "dev"},
+            {"role": "user", "content": [
+                {"type": "input_text", "text": "see", "prompt_cache_breakpoint": {}},
+                {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "low"},
+                {"type": "input_image", "image_url": "https://e/x.png"},
+                {"type": "input_file", "file_data": "data:application/pdf;base64,BBBB", "filename": "a"},
+                {"type": "input_file", "file_id": "f"},
+                {"type": "novel", "x": 1}]},
+            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e", "content": null},
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "a", "odd": 1}], "id": "rs_2"},
+            {"type": "message", "role": "assistant", "id": "msg", "status": "completed", "phase": "commentary",
+                "content": [
+                    {"type": "output_text", "text": "x", "annotations": [], "odd": [1]},
+                    {"type": "refusal", "refusal": "no"},
+                    {"type": "output_text", "text": "y", "annotations": [{"a": 1}]}]},
+            {"role": "assistant", "content": "bare"},
+            {"type": "message", "role": "assistant", "id": "m2", "content": [{"type": "refusal", "refusal": "n"}]},
+            {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": " {\"a\": 1} ", "namespace": "n"},
+            {"type": "custom_tool_call", "call_id": "d", "name": "g", "input": "free"},
+            {"type": "web_search_call", "id": "ws", "status": "completed", "action": {}},
+            {"type": "function_call_output", "call_id": "c", "output": "r", "status": "completed"},
+            {"type": "custom_tool_call_output", "call_id": "d", "output": [{"type": "input_text", "text": "t"}]},
+            {"type": "computer_call_output", "call_id": "e", "output": {"type": "computer_screenshot"}},
+            {"type": "compaction", "id": "cmp", "encrypted_content": "z"},
+            {"type": "item_reference", "id": "i"}],
+        "tools": [
+            {"type": "function", "name": "f", "description": "d", "parameters": {"type": "object"}},
+            {"type": "function", "name": "g", "parameters": null, "strict": true},
+            {"type": "custom", "name": "h", "format": {"type": "text"}},
+            {"type": "web_search"}],
+        "tool_choice": {"type": "custom", "name": "h"},
+        "parallel_tool_calls": false,
+        "max_output_tokens": 12,
+        "temperature": 0.10,
+        "top_p": null,
+        "stream": false,
+        "store": false,
+        "include": ["reasoning.encrypted_content"],
+        "previous_response_id": null,
+        "reasoning": {"effort": "high", "summary": "auto", "context": "all_turns", "mode": "pro"},
+        "text": {"format": {"type": "json_schema", "name": "n", "schema": {}, "description": "k"}, "verbosity": "low"},
+    });
+    assert_eq!(rewritten(&body), body);
+    let bare = json!({"model": "m", "input": "hi", "text": {"format": {"type": "text"}}, "stream": true});
+    assert_eq!(rewritten(&bare), bare);
+}
+
+#[test]
+fn consecutive_items_of_the_model_are_one_message() {
+    let body = json!({"model": "m", "input": [
+        {"role": "user", "content": "q"},
+        {"type": "reasoning", "id": "rs", "summary": []},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "r"}]});
+    let text = body.to_string();
+    let request = Responses.read_request(Doc::parse_str(&text).unwrap().root()).unwrap();
+    let speakers: Vec<Speaker> = request.contents.iter().map(|content| content.speaker).collect();
+    assert_eq!(speakers, [Speaker::Human, Speaker::Ai, Speaker::Tool]);
+}
+
+#[test]
+fn what_came_on_another_wire_is_written_in_this_wires_words() {
+    let call = ToolCall {
+        id: Some("c".to_owned()),
+        name: "f".to_owned(),
+        parameters: Parameters::default(),
+        signature: None,
+        extra: Extra::default(),
+    };
+    let answer = vec![
+        Block::Thinking(Thinking::new("hm", "reasoning_content")),
+        Block::text("ok"),
+        Block::ToolCall(call),
+    ];
+    let request = Request {
+        model: "m".to_owned(),
+        contents: vec![
+            Content::text(Speaker::System, "sys"),
+            Content::text(Speaker::Human, "q"),
+            Content::new(Speaker::Ai, answer),
+        ],
+        tools: vec![Tool::Function {
+            name: "f".to_owned(),
+            description: None,
+            parameters: Some(Raw::parse("{}").unwrap()),
+            extra: Extra::default(),
+        }],
+        stop: vec!["x".to_owned()],
+        ..Request::default()
+    };
+    let mut request = request;
+    request.reasoning.enabled = Some(true);
+    let written = Responses.write_request(&request, &Dialect::default());
+    let body: Value = serde_json::from_str(&written.body).unwrap();
+    assert_eq!(
+        body,
+        json!({
+            "model": "m",
+            "instructions": "sys",
+            "input": [
+                {"role": "user", "content": "q"},
+                {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]},
+                {"role": "assistant", "content": [{"type": "output_text", "text": "ok"}]},
+                {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}],
+            "tools": [{"type": "function", "name": "f", "parameters": {}, "strict": false}],
+            "include": ["reasoning.encrypted_content"],
+        })
+    );
+    assert_eq!(written.untranslated, ["stop"]);
+}
+
+#[test]
+fn a_changed_effort_replaces_only_the_effort() {
+    let text = r#"{"model":"m","input":"q","reasoning":{"effort":"high","summary":"detailed","mode":"pro"}}"#;
+    let mut request = Responses.read_request(Doc::parse_str(text).unwrap().root()).unwrap();
+    request.reasoning.effort = Some(crate::settings::Effort::Low);
+    let written = Responses.write_request(&request, &Dialect::default());
+    let body: Value = serde_json::from_str(&written.body).unwrap();
+    assert_eq!(body["reasoning"], json!({"effort": "low", "summary": "detailed", "mode": "pro"}));
+}
+
+#[test]
+fn a_request_that_is_none_is_refused_with_its_place() {
+    for (body, at) in [("[]", "body"), (r#"{"input":1}"#, "input"), (r#"{"input":["x"]}"#, "input[0]")] {
+        let error = Responses.read_request(Doc::parse_str(body).unwrap().root()).unwrap_err();
+        assert_eq!(error.at, at);
+    }
+}
