@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body::Body;
+use http_body_util::BodyExt;
+use http_body_util::combinators::UnsyncBoxBody;
 use hyper::body::Incoming;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
@@ -35,6 +37,7 @@ pub struct BodyStream {
 }
 
 enum Source {
+    Body(UnsyncBoxBody<Bytes, String>),
     Channel(mpsc::Receiver<Result<Bytes, String>>),
     Done,
     Http { incoming: Incoming, _slot: Slot },
@@ -51,6 +54,15 @@ impl BodyStream {
     pub fn channel() -> (BodySender, Self) {
         let (sender, receiver) = mpsc::channel(CHANNEL_CHUNKS);
         (BodySender(sender), Self::new(Source::Channel(receiver)))
+    }
+
+    /// Any body that already knows how to be polled; an error of it counts as a lost connection.
+    pub fn from_body<B>(body: B) -> Self
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: fmt::Display,
+    {
+        Self::new(Source::Body(body.map_err(|error| error.to_string()).boxed_unsync()))
     }
 
     pub(crate) fn http(incoming: Incoming, slot: Slot, inflate: Option<Inflate>) -> Self {
@@ -165,9 +177,14 @@ impl BodyStream {
             Source::Whole(bytes) => Some(Ok(std::mem::take(bytes))),
             Source::Channel(receiver) => ready!(receiver.poll_recv(cx))
                 .map(|piece| piece.map_err(|detail| self.closed(detail))),
+            // Trailers carry nothing that an API defines, but they are a sign of life.
+            Source::Body(body) => ready!(Pin::new(body).poll_frame(cx)).map(|frame| {
+                frame
+                    .map(|frame| frame.into_data().unwrap_or_default())
+                    .map_err(|detail| self.closed(detail))
+            }),
             Source::Http { incoming, .. } => {
                 ready!(Pin::new(incoming).poll_frame(cx)).map(|frame| match frame {
-                    // Trailers carry nothing that an API defines, but they are a sign of life.
                     Ok(frame) => Ok(frame.into_data().unwrap_or_default()),
                     Err(error) if error.is_parse() => Err(ClientError::Protocol {
                         target: self.target.to_string(),

@@ -10,7 +10,7 @@ use thinkthrough_client::{
     Response, RetryPolicy, Secret, Timeouts, Transport,
 };
 
-use crate::server::soon;
+use crate::server::{flow, soon};
 use crate::{QUICK, config, drain};
 
 /// Answers by path, and keeps the writing ends of its bodies.
@@ -33,6 +33,13 @@ impl InProcess for Simulator {
                 "/whole" => (StatusCode::OK, BodyStream::whole("all at once")),
                 "/busy" if visits < 3 => (StatusCode::SERVICE_UNAVAILABLE, BodyStream::whole("")),
                 "/busy" => (StatusCode::OK, BodyStream::whole("free")),
+                "/body" => {
+                    let (tap, flow) = flow();
+                    tap.write("one ");
+                    tap.write("by one");
+                    tap.break_off();
+                    (StatusCode::OK, BodyStream::from_body(flow))
+                }
                 "/silent" => std::future::pending().await,
                 _ => {
                     let (writer, body) = BodyStream::channel();
@@ -86,6 +93,15 @@ async fn a_cut_is_an_error_after_what_came() {
     let error = error.unwrap();
     assert!(matches!(error, ClientError::Closed { received: Some(4), .. }), "{error:?}");
     assert!(error.to_string().contains("cut at byte 4"), "{error}");
+}
+
+#[tokio::test]
+async fn a_body_of_its_own_kind_is_read_to_its_break() {
+    let (_simulator, transport) = simulated();
+    let (body, error) = drain(transport.send(&request("/body")).await.unwrap()).await;
+    assert_eq!(body, b"one by one");
+    let error = error.unwrap();
+    assert!(matches!(error, ClientError::Closed { received: Some(10), .. }), "{error:?}");
 }
 
 #[tokio::test]
