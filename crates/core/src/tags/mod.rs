@@ -2,7 +2,7 @@
 //!
 //! Many models write their thoughts into the text itself, between markers. A family says as data how one group of
 //! models does it; [`TagScanner`] is the one engine that reads all of them, piece by piece; [`split()`] gives the
-//! two halves of a finished text.
+//! two halves of a finished text; and [`TagFilter`] stands between a decoder and whoever takes its events.
 //!
 //! ```
 //! use thinkthrough_core::tags::{End, Options, Piece, TagScanner, TagSpec};
@@ -28,6 +28,7 @@
 mod code;
 mod families;
 mod family;
+mod filter;
 mod lexer;
 mod parts;
 mod piece;
@@ -40,6 +41,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use filter::TagFilter;
 pub use parts::{Part, Parts};
 pub use piece::{End, Ending, Piece};
 pub use scanner::{Options, Start, TagScanner};

@@ -2,6 +2,7 @@
 
 mod delimiter;
 mod families;
+mod filter;
 mod markers;
 mod tables;
 
@@ -58,7 +59,7 @@ impl Random {
         usize::try_from(self.0 % (limit.max(1) as u64)).unwrap()
     }
 
-    fn pieces<'a>(&mut self, text: &'a str, cuts: &[usize]) -> Vec<&'a str> {
+    pub(super) fn pieces<'a>(&mut self, text: &'a str, cuts: &[usize]) -> Vec<&'a str> {
         let often = 1 + self.below(8);
         let mut pieces = Vec::new();
         let mut from = 0;
