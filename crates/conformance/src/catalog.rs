@@ -44,8 +44,11 @@ impl Profile {
     pub(crate) fn wire(&self) -> &'static str {
         match &self.wire {
             Wire::Chat(dialect) => dialect.wire_name(),
+            Wire::Bedrock => "converse",
+            Wire::Cohere => "cohere-chat",
             Wire::Gemini(_) => "generate-content",
             Wire::Messages(_) => "messages",
+            Wire::Ollama => "ollama-chat",
             Wire::Responses(_) => "responses",
         }
     }
@@ -54,9 +57,12 @@ impl Profile {
 /// How a simulator is spoken to.
 #[derive(Debug)]
 pub(crate) enum Wire {
+    Bedrock,
     Chat(ChatDialect),
+    Cohere,
     Gemini(GeminiDialect),
     Messages(MessagesDialect),
+    Ollama,
     Responses(ResponsesDialect),
 }
 
@@ -226,5 +232,23 @@ static PROFILES: &[Profile] = &[
         model: "qwen3.7-plus",
         rule: "reasoning_content of the tool loop is missed without an error, with preserve_thinking that of all turns",
         wire: Wire::Chat(chat::QWEN),
+    },
+    Profile {
+        id: "bedrock",
+        model: "anthropic.claude-sonnet-4-5-20250929-v1:0",
+        rule: "as anthropic-manual, in the shapes of Converse",
+        wire: Wire::Bedrock,
+    },
+    Profile {
+        id: "cohere",
+        model: "command-a-reasoning-08-2025",
+        rule: "thinking content of the tool loop may come back and is missed without an error",
+        wire: Wire::Cohere,
+    },
+    Profile {
+        id: "ollama",
+        model: "qwen3:8b",
+        rule: "thinking of the tool loop may come back and is missed without an error",
+        wire: Wire::Ollama,
     },
 ];

@@ -91,14 +91,14 @@ impl fmt::Display for Fault {
 impl Fault {
     /// The body of an answer with the faults in it, and whether the connection breaks after it.
     pub(crate) fn body(&self, answer: &Answer) -> (Vec<SimChunk>, bool) {
-        let mut frames: Vec<String> = answer.frames.clone();
+        let mut frames = answer.frames.clone();
         if let Some(at) = self.error_at.filter(|_| !answer.error_event.is_empty()) {
             frames.truncate(at);
             frames.push(answer.error_event.clone());
         }
         let mut chunks: Vec<SimChunk> = frames
             .into_iter()
-            .map(|frame| SimChunk { pause: Duration::ZERO, bytes: frame.into_bytes() })
+            .map(|frame| SimChunk { pause: Duration::ZERO, bytes: frame })
             .collect();
         let cut = self.cut.is_some_and(|limit| shorten(&mut chunks, limit));
         if let (Some(first), Some(pause)) = (chunks.first_mut(), self.stall) {

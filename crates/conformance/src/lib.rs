@@ -12,8 +12,10 @@
 //!
 //! Nothing here uses the code that it judges: all readers, validators and writers of wire formats are its own.
 
+mod bedrock;
 mod catalog;
 mod chat;
+mod cohere;
 mod exchange;
 mod fault;
 mod gemini;
@@ -21,6 +23,7 @@ mod json;
 mod log;
 mod messages;
 mod mind;
+mod ollama;
 mod pieces;
 mod reply;
 mod responses;

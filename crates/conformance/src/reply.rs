@@ -41,9 +41,9 @@ impl Visit<'_> {
 pub(crate) struct Answer {
     pub(crate) content_type: &'static str,
     /// Pieces of the body: events of a stream, or one whole body.
-    pub(crate) frames: Vec<String>,
+    pub(crate) frames: Vec<Vec<u8>>,
     /// The wire's own error event, for the fault that breaks a stream with one.
-    pub(crate) error_event: String,
+    pub(crate) error_event: Vec<u8>,
 }
 
 impl Answer {
@@ -51,14 +51,24 @@ impl Answer {
     pub(crate) fn whole(body: &Value) -> Self {
         Self {
             content_type: "application/json",
-            frames: vec![body.to_string()],
-            error_event: String::new(),
+            frames: vec![body.to_string().into_bytes()],
+            error_event: Vec::new(),
         }
     }
 
     /// A stream of server-sent events.
     pub(crate) fn events(frames: Vec<String>, error_event: String) -> Self {
-        Self { content_type: "text/event-stream; charset=utf-8", frames, error_event }
+        Self::stream("text/event-stream; charset=utf-8", frames, error_event)
+    }
+
+    /// A stream of text pieces of another content type.
+    pub(crate) fn stream(
+        content_type: &'static str,
+        frames: Vec<String>,
+        error_event: String,
+    ) -> Self {
+        let frames = frames.into_iter().map(String::into_bytes).collect();
+        Self { content_type, frames, error_event: error_event.into_bytes() }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::log::LogEntry;
 use crate::reply::{Answer, Refusal, Visit};
 use crate::responses::Store;
-use crate::{chat, gemini, messages, responses};
+use crate::{bedrock, chat, cohere, gemini, messages, ollama, responses};
 
 /// A simulated provider. Clones share what the provider remembers (stored responses).
 #[derive(Debug, Clone)]
@@ -88,9 +88,12 @@ impl Simulator {
         };
         let mut visit = Visit { profile: self.profile, request, route, log };
         match &self.profile.wire {
+            Wire::Bedrock => bedrock::answer(&mut visit),
             Wire::Chat(dialect) => chat::answer(&mut visit, dialect),
+            Wire::Cohere => cohere::answer(&mut visit),
             Wire::Gemini(dialect) => gemini::answer(&mut visit, dialect),
             Wire::Messages(dialect) => messages::answer(&mut visit, dialect),
+            Wire::Ollama => ollama::answer(&mut visit),
             Wire::Responses(dialect) => responses::answer(&mut visit, dialect, &self.store),
         }
     }
@@ -109,18 +112,24 @@ impl Simulator {
 
     fn unauthorised(&self) -> Refusal {
         match &self.profile.wire {
+            Wire::Bedrock => bedrock::unauthorised(),
             Wire::Chat(dialect) => chat::unauthorised(dialect),
+            Wire::Cohere => cohere::unauthorised(),
             Wire::Gemini(dialect) => gemini::unauthorised(dialect),
             Wire::Messages(dialect) => messages::unauthorised(dialect),
+            Wire::Ollama => ollama::unauthorised(),
             Wire::Responses(dialect) => responses::unauthorised(dialect),
         }
     }
 
     fn refusal(&self, status: u16, text: &str) -> Refusal {
         match &self.profile.wire {
+            Wire::Bedrock => bedrock::refusal(status, text),
             Wire::Chat(dialect) => chat::refusal(dialect, status, text),
+            Wire::Cohere => cohere::refusal(status, text),
             Wire::Gemini(dialect) => gemini::refusal(dialect, status, text),
             Wire::Messages(dialect) => messages::refusal(dialect, status, text),
+            Wire::Ollama => ollama::refusal(status, text),
             Wire::Responses(dialect) => responses::refusal(dialect, status, text),
         }
     }

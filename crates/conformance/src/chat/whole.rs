@@ -28,7 +28,7 @@ pub(super) fn render(reply: &Reply<'_>) -> Answer {
     if reply.dialect.keeps_alive() {
         // While a request waits, DeepSeek sends empty lines before the body.
         if let Some(frame) = answer.frames.first_mut() {
-            frame.insert_str(0, "\n\n");
+            frame.splice(0..0, *b"\n\n");
         }
     }
     answer

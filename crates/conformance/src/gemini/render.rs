@@ -88,5 +88,5 @@ pub(super) fn stream(reply: &Reply, events: bool) -> Answer {
         let close = if place + 1 == count { "]" } else { "" };
         frames.push(format!("{open}{body}{close}"));
     }
-    Answer { content_type: "application/json", frames, error_event: format!(",\r\n{error}]") }
+    Answer::stream("application/json", frames, format!(",\r\n{error}]"))
 }

@@ -134,34 +134,42 @@ fn input_tokens(request: &Request) -> u64 {
 }
 
 fn complete(visit: &mut Visit<'_>, dialect: &MessagesDialect) -> Result<Answer, Refusal> {
+    let reply = reply(visit, dialect)?;
+    Ok(if visit.log.stream { render::stream(&reply) } else { render::whole(&reply) })
+}
+
+/// Judges a request and answers it, before anything is rendered.
+pub(crate) fn reply(visit: &mut Visit<'_>, dialect: &MessagesDialect) -> Result<Reply, Refusal> {
     let request = read::request(visit, dialect, true)?;
     let accepted = contract::enforce(visit, dialect, &request)?;
     let plan = mind::think(&request.scene);
-    let seed = visit.seed();
-    let reply = Reply {
-        id: format!("msg_{}", seed.text("id").word(ALNUM, 24)),
+    let stop_reason = if plan.truncated {
+        "max_tokens"
+    } else if plan.calls.is_empty() {
+        "end_turn"
+    } else {
+        "tool_use"
+    };
+    Ok(Reply {
+        id: format!("msg_{}", visit.seed().text("id").word(ALNUM, 24)),
         blocks: blocks(visit, dialect, &request, &plan, accepted.last_payload),
         transformations: accepted.transformations,
         usage: usage(dialect, &request, &plan),
-        stop_reason: if plan.truncated {
-            "max_tokens"
-        } else if plan.calls.is_empty() {
-            "end_turn"
-        } else {
-            "tool_use"
-        },
+        stop_reason,
         model: request.model,
-    };
-    Ok(if request.stream { render::stream(&reply) } else { render::whole(&reply) })
+    })
 }
 
-/// Everything that both renderers need.
-struct Reply {
+/// Everything that a renderer needs.
+pub(crate) struct Reply {
     id: String,
     model: String,
-    blocks: Vec<Value>,
-    stop_reason: &'static str,
-    usage: Value,
+    /// The content blocks of the answer.
+    pub(crate) blocks: Vec<Value>,
+    /// Why it ends.
+    pub(crate) stop_reason: &'static str,
+    /// The usage object.
+    pub(crate) usage: Value,
     /// What was done to the request's thoughts, where the beta header asks to be told.
     transformations: Option<Vec<Value>>,
 }

@@ -12,7 +12,6 @@ use crate::reply::{Refusal, Visit};
 pub(super) struct Request {
     pub(super) body: Value,
     pub(super) model: String,
-    pub(super) stream: bool,
     pub(super) thinking: Thinking,
     pub(super) messages: Vec<Message>,
     pub(super) scene: Scene,
@@ -96,9 +95,8 @@ pub(super) fn request(
         modern(dialect, &body, &messages)?;
     }
     let scene = scene(visit, dialect, &body, &messages, thinking)?;
-    let stream = body.at("stream") == true;
-    visit.log.stream = stream;
-    Ok(Request { body, model, stream, thinking, messages, scene })
+    visit.log.stream = *body.at("stream") == true;
+    Ok(Request { body, model, thinking, messages, scene })
 }
 
 fn top_level(visit: &Visit<'_>, dialect: &MessagesDialect, body: &Value) -> Result<(), Refusal> {

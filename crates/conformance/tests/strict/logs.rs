@@ -33,7 +33,7 @@ fn vllm_ignores_the_old_name_without_an_error() {
 fn thoughts_that_are_lost_are_noted_where_they_are_not_demanded() {
     let strip = |history: &mut Vec<Value>| {
         for item in history.iter_mut() {
-            for key in ["reasoning", "reasoning_content", "reasoning_details"] {
+            for key in ["reasoning", "reasoning_content", "reasoning_details", "thinking"] {
                 item.as_object_mut().unwrap().remove(key);
             }
             if let Some(chunks) = item["content"].as_array_mut() {
@@ -58,6 +58,8 @@ fn thoughts_that_are_lost_are_noted_where_they_are_not_demanded() {
         "anthropic-bound",
         "xai",
         "responses-stateless",
+        "cohere",
+        "ollama",
     ] {
         let log = second(id, strip);
         assert!(log.thoughts.is_empty(), "{id}: {log}");

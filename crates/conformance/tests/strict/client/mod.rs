@@ -1,16 +1,22 @@
 //! Tiny clients that do everything right, one for each wire; the tests break their histories on purpose.
 
+mod bedrock;
 mod chat;
+mod cohere;
 mod gemini;
 mod messages;
+mod ollama;
 mod responses;
 
 use serde_json::{Value, json};
 use thinkthrough_conformance::{SimRequest, SimResponse, Simulator, list};
 
+pub(crate) use bedrock::BedrockClient;
 pub(crate) use chat::ChatClient;
+pub(crate) use cohere::CohereClient;
 pub(crate) use gemini::GeminiClient;
 pub(crate) use messages::MessagesClient;
+pub(crate) use ollama::OllamaClient;
 pub(crate) use responses::ResponsesClient;
 
 /// One call of an answer.
@@ -51,6 +57,9 @@ pub(crate) fn client(id: &str) -> Box<dyn Client> {
     let row = list().into_iter().find(|row| row.id == id).unwrap();
     match row.wire {
         "chat-completions" | "mistral-chat" => Box::new(ChatClient::new(id, row.model)),
+        "cohere-chat" => Box::new(CohereClient::new(row.model)),
+        "converse" => Box::new(BedrockClient::new(row.model)),
+        "ollama-chat" => Box::new(OllamaClient::new(row.model)),
         "generate-content" => Box::new(GeminiClient::new(row.model)),
         "messages" => Box::new(MessagesClient::new(id, row.model)),
         "responses" => Box::new(ResponsesClient::new(id, row.model)),
