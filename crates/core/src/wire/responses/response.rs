@@ -6,7 +6,7 @@ use super::{ID, terminal};
 use crate::answer::Answer;
 use crate::content::{Block, Other};
 use crate::event::{Event, Fact, Sink};
-use crate::json::{Raw, Val, Writer};
+use crate::json::{Extra, Raw, Val, Writer};
 use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 
@@ -23,6 +23,7 @@ pub(super) fn read(body: Val<'_>, sink: &mut dyn Sink) {
     let mut decoder = Decoder::default();
     terminal::take_output(&mut decoder, response, sink);
     terminal::usage(response, sink);
+    terminal::fields(response, sink);
     match response.some("error") {
         Some(_) => sink.event(Event::Problem(&terminal::error_of(response))),
         None => terminal::finish(response, sink),
@@ -49,6 +50,7 @@ pub(super) fn write(answer: &Answer) -> String {
             None => Ended::of(answer.finish_reason.as_deref()),
         },
         usage: answer.usage.as_ref(),
+        extra: &answer.extra,
     };
     object(&mut w, &state, &output.finish());
     w.finish()
@@ -126,6 +128,8 @@ pub(super) struct State<'a> {
     pub(super) model: Option<&'a str>,
     pub(super) ending: Ended<'a>,
     pub(super) usage: Option<&'a Usage>,
+    /// The fields that have no name here.
+    pub(super) extra: &'a Extra,
 }
 
 /// Writes the response object with this output. Clients demand some fields that no answer has; they say the
@@ -134,7 +138,6 @@ pub(super) fn object(w: &mut Writer, state: &State<'_>, output: &str) {
     w.object(|w| {
         w.field_str("id", state.id);
         w.field_str("object", "response");
-        w.field_u64("created_at", 0);
         w.field_str("status", state.ending.status());
         match state.ending {
             Ended::Failed(problem) => w.key("error").object(|w| {
@@ -151,9 +154,12 @@ pub(super) fn object(w: &mut Writer, state: &State<'_>, output: &str) {
         }
         w.opt_str("model", state.model);
         w.key("output").raw_str(output);
-        w.field_bool("parallel_tool_calls", true);
-        w.field_str("tool_choice", "auto");
-        w.key("tools").array(|_| {});
+        for (key, value) in terminal::DEFAULTS {
+            if state.extra.get(ID, key).is_none() {
+                w.key(key).raw_str(value);
+            }
+        }
+        w.extra(state.extra, ID);
         match state.usage {
             Some(counts) => usage(w.key("usage"), counts),
             None => w.key("usage").null(),

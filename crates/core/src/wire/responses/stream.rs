@@ -253,6 +253,7 @@ impl Decoder {
         self.facts(response, sink);
         terminal::take_output(self, response, sink);
         terminal::usage(response, sink);
+        terminal::fields(response, sink);
         self.ended = true;
         match response.some("error") {
             Some(_) => self.error(terminal::error_of(response), sink),

@@ -3,7 +3,8 @@
 use super::item::ItemKind;
 use super::slot::Slot;
 use super::stream::Decoder;
-use crate::event::{Event, Sink};
+use super::ID;
+use crate::event::{Event, Fact, Sink};
 use crate::json::{Raw, Val};
 use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
@@ -72,6 +73,25 @@ pub(super) fn counts(usage: Val<'_>) -> Usage {
         cache_write_tokens: detail(input_details, "cache_write_tokens"),
         total_tokens: usage.u64("total_tokens"),
         raw: Some(Raw::from(usage)),
+    }
+}
+
+/// Fields that clients demand of every response, with what they say when an answer does not say them.
+pub(super) const DEFAULTS: [(&str, &str); 4] =
+    [("created_at", "0"), ("parallel_tool_calls", "true"), ("tool_choice", "\"auto\""), ("tools", "[]")];
+
+/// The fields of a response that have a name here.
+const NAMED: [&str; 8] =
+    ["error", "id", "incomplete_details", "model", "object", "output", "status", "usage"];
+
+/// The fields of a response that have no name here.
+pub(super) fn fields(response: Val<'_>, sink: &mut dyn Sink) {
+    for (key, value) in response.entries() {
+        let is_default = DEFAULTS.iter().any(|(name, is)| key == *name && value.raw() == *is);
+        if !is_default && !NAMED.contains(&&*key) && key != "type" {
+            let value = &Raw::from(value);
+            sink.event(Event::Fact(Fact::Field { wire: ID, key: &key, value }));
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use super::write_item::{continues, is_part};
 use super::ID;
 use crate::content::{Block, Text, Thinking, ToolCall};
 use crate::event::{Event, Fact};
+use crate::json::Extra;
 use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 use crate::wire::Encode;
@@ -22,6 +23,7 @@ pub(super) struct Encoder {
     /// The message whose last word waits, because the next part may continue it.
     held: Option<Held>,
     usage: Option<Usage>,
+    extra: Extra,
     finish: Option<Option<String>>,
     error: Option<Problem>,
     refusal: String,
@@ -139,10 +141,16 @@ impl Encode for Encoder {
 impl Encoder {
     fn fact(&mut self, fact: Fact<'_>) {
         match fact {
+            Fact::Field { wire, key, value } if wire == ID => {
+                self.extra.insert(ID, key, value.clone());
+            }
             Fact::Model(model) => self.model = Some(model.to_owned()),
             Fact::ResponseId(id) => self.id = Some(id.to_owned()),
             Fact::Refusal(text) => self.refusal.push_str(text),
-            Fact::MessageSignature(_) | Fact::StopSequence(_) | Fact::ToolPlan(_) => {}
+            Fact::Field { .. }
+            | Fact::MessageSignature(_)
+            | Fact::StopSequence(_)
+            | Fact::ToolPlan(_) => {}
         }
     }
 

@@ -34,12 +34,14 @@ impl Encoder {
         output.array(|w| self.items.iter().filter_map(|i| i.done.as_ref()).for_each(|i| w.raw_str(i)));
         let output = output.finish();
         let (id, model, usage) = (self.id.clone(), self.model.clone(), self.usage.take());
+        let extra = self.extra.clone();
         self.say(name, out, |w| {
             let state = State {
                 id: id.as_deref().unwrap_or(NO_ID),
                 model: model.as_deref(),
                 ending,
                 usage: usage.as_ref(),
+                extra: &extra,
             };
             object(w.key("response"), &state, &output);
         });
