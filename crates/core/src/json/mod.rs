@@ -15,7 +15,7 @@ mod string;
 mod value;
 mod write;
 
-pub use parse::{Doc, JsonError, JsonErrorKind, MAX_DEPTH};
+pub use parse::{Doc, JsonError, JsonErrorKind, MAX_DEPTH, Scratch};
 pub use raw::{Extra, Raw};
 pub use string::{unescape, write_escaped};
 pub use value::{Entries, Items, Kind, Val};

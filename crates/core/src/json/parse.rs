@@ -85,16 +85,30 @@ impl<'a> Doc<'a> {
     /// # Errors
     /// As [`Doc::parse`].
     pub fn parse_str(text: &'a str) -> Result<Self, JsonError> {
+        Self::parse_with(text, &mut Scratch::default())
+    }
+
+    /// As [`Doc::parse_str`], in memory that was used before; [`Scratch::reuse`] takes it back.
+    ///
+    /// # Errors
+    /// As [`Doc::parse`].
+    pub fn parse_with(text: &'a str, scratch: &mut Scratch) -> Result<Self, JsonError> {
         if u32::try_from(text.len()).is_err() {
             return Err(JsonError { at: 0, kind: JsonErrorKind::TooLong });
         }
-        let mut parser = Parser {
-            bytes: text.as_bytes(),
-            at: if text.starts_with('\u{feff}') { 3 } else { 0 },
-            nodes: Vec::with_capacity(text.len() / 12 + 4),
-        };
-        parser.document()?;
-        Ok(Doc { text, nodes: parser.nodes })
+        let mut nodes = std::mem::take(&mut scratch.nodes);
+        nodes.clear();
+        nodes.reserve(text.len() / 12 + 4);
+        let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
+        let mut parser = Parser { bytes: text.as_bytes(), at, nodes };
+        scratch.open.clear();
+        match parser.document(&mut scratch.open) {
+            Ok(()) => Ok(Doc { text, nodes: parser.nodes }),
+            Err(error) => {
+                scratch.nodes = parser.nodes;
+                Err(error)
+            }
+        }
     }
 
     /// The outermost value.
@@ -103,6 +117,28 @@ impl<'a> Doc<'a> {
         Val::new(self.text, &self.nodes)
     }
 }
+
+/// Memory for parsing one text after the other. It holds nothing that counts: all scratches are equal.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    nodes: Vec<Node>,
+    open: Vec<u32>,
+}
+
+impl Scratch {
+    /// Takes back the memory of a text that is not needed any more.
+    pub fn reuse(&mut self, doc: Doc<'_>) {
+        self.nodes = doc.nodes;
+    }
+}
+
+impl PartialEq for Scratch {
+    fn eq(&self, _other: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Scratch {}
 
 struct Parser<'a> {
     bytes: &'a [u8],
@@ -121,8 +157,7 @@ enum Expect {
 }
 
 impl Parser<'_> {
-    fn document(&mut self) -> Result<(), JsonError> {
-        let mut open: Vec<u32> = Vec::new();
+    fn document(&mut self, open: &mut Vec<u32>) -> Result<(), JsonError> {
         let mut expect = Expect::Value;
         loop {
             self.space();
@@ -130,17 +165,13 @@ impl Parser<'_> {
                 return Err(self.fail(JsonErrorKind::Incomplete));
             };
             expect = match (expect, byte) {
-                (Expect::Value | Expect::ValueOrEnd, b'[') => self.open(&mut open, Kind::Array)?,
-                (Expect::Value | Expect::ValueOrEnd, b'{') => self.open(&mut open, Kind::Object)?,
-                (Expect::ValueOrEnd | Expect::CommaOrEnd, b']') => {
-                    self.close(&mut open, Kind::Array)?
-                }
-                (Expect::KeyOrEnd | Expect::CommaOrEnd, b'}') => {
-                    self.close(&mut open, Kind::Object)?
-                }
+                (Expect::Value | Expect::ValueOrEnd, b'[') => self.open(open, Kind::Array)?,
+                (Expect::Value | Expect::ValueOrEnd, b'{') => self.open(open, Kind::Object)?,
+                (Expect::ValueOrEnd | Expect::CommaOrEnd, b']') => self.close(open, Kind::Array)?,
+                (Expect::KeyOrEnd | Expect::CommaOrEnd, b'}') => self.close(open, Kind::Object)?,
                 (Expect::CommaOrEnd, b',') => {
                     self.at += 1;
-                    match self.innermost(&open) {
+                    match self.innermost(open) {
                         Some(Kind::Object) => Expect::Key,
                         _ => Expect::Value,
                     }

@@ -63,12 +63,12 @@ struct Names {
 const NAMED: [&str; 9] =
     ["type", "text", "summary", "thinking", "data", "signature", "id", "format", "index"];
 
-const DETAILS: Names = Names { field: FIELD, text: ["text", "summary", "thinking"] };
-const ANTHROPIC: Names = Names { field: BLOCKS, text: ["thinking", "text", "summary"] };
+const DETAIL_NAMES: Names = Names { field: FIELD, text: ["text", "summary", "thinking"] };
+const BLOCK_NAMES: Names = Names { field: BLOCKS, text: ["thinking", "text", "summary"] };
 
 /// Whether any entry has readable text.
 pub(super) fn have_text(entries: Val<'_>) -> bool {
-    let names = DETAILS.text;
+    let names = DETAIL_NAMES.text;
     entries.items().any(|entry| {
         names.iter().any(|name| entry.get(name).is_some_and(|text| !matches!(text.raw(), "\"\"" | "null")))
     })
@@ -76,7 +76,7 @@ pub(super) fn have_text(entries: Val<'_>) -> bool {
 
 /// Reads an entry that is a thought of its own; `None` when it is no thought that we know.
 pub(super) fn read_entry(field: &'static str, entry: Val<'_>, wire: &'static str) -> Option<Thinking> {
-    let names = if field == BLOCKS { &ANTHROPIC } else { &DETAILS };
+    let names = if field == BLOCKS { &BLOCK_NAMES } else { &DETAIL_NAMES };
     let Piece { text, head } = read(entry, names, wire)?;
     Some(Thinking { thought: text.into_owned(), ..head })
 }
@@ -90,7 +90,7 @@ impl Details {
         next: &mut usize,
         out: &mut Out<'_>,
     ) {
-        let names = if field == BLOCKS { &ANTHROPIC } else { &DETAILS };
+        let names = if field == BLOCKS { &BLOCK_NAMES } else { &DETAIL_NAMES };
         for entry in entries.items() {
             let Some(piece) = read(entry, names, out.wire) else {
                 let raw = Raw::from(entry);

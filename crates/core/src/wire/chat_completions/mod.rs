@@ -34,6 +34,15 @@ use crate::wire::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wir
 #[derive(Clone, Copy, Debug)]
 pub struct ChatCompletions;
 
+impl ChatCompletions {
+    /// A decoder that reads every message in full, to compare with the usual one, which knows a message again
+    /// that differs from the one before in its text only.
+    #[must_use]
+    pub fn plain_decoder(&self, dialect: &Dialect) -> Box<dyn Decode> {
+        Box::new(stream::Decoder::new(FORM.id, dialect))
+    }
+}
+
 static FORM: Form = Form {
     id: "chat-completions",
     path: "/chat/completions",

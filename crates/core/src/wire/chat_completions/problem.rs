@@ -3,21 +3,10 @@
 use crate::json::{Kind, Val, Writer};
 use crate::problem::{Problem, ProblemCode};
 
-/// The error in a body or chunk, in any of its forms.
-pub(super) fn find(body: Val<'_>) -> Option<Problem> {
-    if let Some(error) = body.some("error") {
-        return Some(of(error));
-    }
-    if let Some(status) = body.some("base_resp") {
-        let code = status.get("status_code").filter(|code| code.raw() != "0")?;
-        let message = status.text("status_msg").unwrap_or_default();
-        return Some(upstream(&message, code.raw()));
-    }
-    let is_error = body.text("object").as_deref() == Some("error") || body.text("type").as_deref() == Some("error");
-    if is_error {
-        return Some(of(body));
-    }
-    body.some("detail").filter(|_| body.get("choices").is_none()).map(of)
+/// The problem in a status object that stands beside an otherwise fine body, if it says one.
+pub(super) fn of_status(status: Val<'_>) -> Option<Problem> {
+    let code = status.get("status_code").filter(|code| code.raw() != "0")?;
+    Some(upstream(&status.text("status_msg").unwrap_or_default(), code.raw()))
 }
 
 /// The problem that an error value stands for.

@@ -3,7 +3,7 @@
 use super::choice::{Choice, Fields, How, Mode, Out};
 use super::{problem, usage};
 use crate::event::{Event, Fact, Sink};
-use crate::json::{Doc, Raw, Val};
+use crate::json::{Doc, Raw, Scratch, Val};
 use crate::problem::{Problem, ProblemCode};
 use crate::wire::{Decode, Dialect};
 use std::borrow::Cow;
@@ -28,6 +28,84 @@ pub(in crate::wire) struct Decoder {
     /// The end was said.
     is_over: bool,
     is_done: bool,
+    scratch: Scratch,
+}
+
+/// The members of a body or chunk that matter, found in one pass.
+#[derive(Clone, Copy, Debug, Default)]
+struct Body<'d> {
+    id: Option<Val<'d>>,
+    model: Option<Val<'d>>,
+    choices: Option<Val<'d>>,
+    usage: Option<Val<'d>>,
+    wrapper: Option<Val<'d>>,
+    status: Option<Val<'d>>,
+    error: Option<Val<'d>>,
+    /// The body itself, where it says that it is an error.
+    is_error: Option<Val<'d>>,
+    detail: Option<Val<'d>>,
+}
+
+impl<'d> Body<'d> {
+    fn read(whole: Val<'d>) -> Self {
+        let mut body = Body::default();
+        for (key, value) in whole.entries().filter(|(_, value)| !value.is_null()) {
+            match key.as_ref() {
+                "id" => body.id = Some(value),
+                "model" => body.model = Some(value),
+                "choices" => body.choices = Some(value),
+                "usage" => body.usage = Some(value),
+                "x_groq" => body.wrapper = Some(value),
+                "base_resp" => body.status = Some(value),
+                "error" => body.error = Some(value),
+                "detail" => body.detail = Some(value),
+                "object" | "type" if value.raw() == "\"error\"" => body.is_error = Some(whole),
+                _ => {}
+            }
+        }
+        body
+    }
+
+    fn usage(&self) -> Option<Val<'d>> {
+        let wrapped = || self.wrapper.and_then(|wrapper| wrapper.some("usage"));
+        let beside = self.usage.filter(|usage| usage::says_something(*usage));
+        beside.or_else(|| wrapped().filter(|usage| usage::says_something(*usage)))
+    }
+
+    fn error(&self) -> Option<Problem> {
+        let detail = self.detail.filter(|_| self.choices.is_none());
+        let status = || self.status.and_then(problem::of_status);
+        self.error.or(self.is_error).or(detail).map(problem::of).or_else(status)
+    }
+}
+
+/// The members of an entry of `choices` that matter.
+#[derive(Clone, Copy, Debug, Default)]
+struct Entry<'d> {
+    index: Option<u64>,
+    delta: Option<Val<'d>>,
+    message: Option<Val<'d>>,
+    finish_reason: Option<Val<'d>>,
+    usage: Option<Val<'d>>,
+    error: Option<Val<'d>>,
+}
+
+impl<'d> Entry<'d> {
+    fn read(choice: Val<'d>) -> Self {
+        let mut entry = Entry::default();
+        for (key, value) in choice.entries().filter(|(_, value)| !value.is_null()) {
+            match key.as_ref() {
+                "index" => entry.index = value.as_u64(),
+                "delta" => entry.delta = Some(value),
+                "message" => entry.message = Some(value),
+                "finish_reason" => entry.finish_reason = Some(value),
+                "usage" => entry.usage = Some(value),
+                "error" => entry.error = Some(value),
+                _ => {}
+            }
+        }
+        entry
+    }
 }
 
 impl Decoder {
@@ -43,6 +121,7 @@ impl Decoder {
             has_failed: false,
             is_over: false,
             is_done: false,
+            scratch: Scratch::default(),
         }
     }
 
@@ -57,18 +136,21 @@ impl Decoder {
     }
 
     fn take(&mut self, body: Val<'_>, mode: Mode, sink: &mut dyn Sink) {
-        self.facts(body, sink);
-        let list = body.some("choices");
-        for (nth, choice) in list.iter().flat_map(|list| list.items()).enumerate() {
-            let at = choice.u64("index").and_then(|index| usize::try_from(index).ok());
-            let at = at.unwrap_or(nth).min(MAX_CHOICES - 1);
-            self.choice(choice, at, mode, sink);
+        let body = Body::read(body);
+        self.facts(&body, sink);
+        let mut error = body.error();
+        let mut usage = body.usage();
+        for (nth, choice) in body.choices.iter().flat_map(|list| list.items()).enumerate() {
+            let entry = Entry::read(choice);
+            let at = entry.index.and_then(|index| usize::try_from(index).ok());
+            self.choice(&entry, at.unwrap_or(nth).min(MAX_CHOICES - 1), mode, sink);
+            usage = usage.or(entry.usage.filter(|usage| usage::says_something(*usage)));
+            error = error.or_else(|| entry.error.map(problem::of));
         }
-        if let Some(usage) = usage::find(body) {
+        if let Some(usage) = usage {
             self.usage = Some(Raw::from(usage));
         }
-        let errors = list.iter().flat_map(|list| list.items()).filter_map(|choice| choice.some("error"));
-        if let Some(problem) = problem::find(body).or_else(|| errors.last().map(problem::of)) {
+        if let Some(problem) = error {
             self.fail(&problem, sink);
         }
     }
@@ -79,38 +161,39 @@ impl Decoder {
     }
 
     /// Id and model; the first that says something counts.
-    fn facts(&mut self, body: Val<'_>, sink: &mut dyn Sink) {
+    fn facts(&mut self, body: &Body<'_>, sink: &mut dyn Sink) {
         let is_news = |own: &Option<String>, new: &str| match own {
             None => true,
             Some(own) => own.is_empty() && !new.is_empty(),
         };
-        if let Some(id) = body.text("id").filter(|id| is_news(&self.id, id)) {
+        if let Some(id) = body.id.and_then(Val::as_str).filter(|id| is_news(&self.id, id)) {
             sink.event(Event::Fact(Fact::ResponseId(&id)));
             self.id = Some(id.into_owned());
         }
-        if let Some(model) = body.text("model").filter(|model| is_news(&self.model, model)) {
+        if let Some(model) = body.model.and_then(Val::as_str).filter(|model| is_news(&self.model, model)) {
             sink.event(Event::Fact(Fact::Model(&model)));
             self.model = Some(model.into_owned());
         }
     }
 
-    fn choice(&mut self, object: Val<'_>, at: usize, mode: Mode, sink: &mut dyn Sink) {
+    fn choice(&mut self, entry: &Entry<'_>, at: usize, mode: Mode, sink: &mut dyn Sink) {
         while self.choices.len() <= at {
             self.choices.push(Choice::default());
         }
         let Some(choice) = self.choices.get_mut(at) else { return };
         let custom = self.custom.as_deref();
         let mut out = Out { wire: self.wire, choice: at, sink };
-        let delta = object.some("delta").map(|delta| (delta, Fields::read(delta, custom)));
+        let delta = entry.delta.map(|delta| (delta, Fields::read(delta, custom)));
         let delta = delta.filter(|(_, fields)| mode == Mode::Delta && !fields.is_empty());
         if let Some((delta, fields)) = delta {
             choice.take(delta, &fields, How { mode: Mode::Delta, custom }, &mut out);
-        } else if let Some(message) = object.some("message").or_else(|| object.some("delta")) {
+        } else if let Some(message) = entry.message.or(entry.delta) {
             let mode = if mode == Mode::Delta { Mode::Resent } else { mode };
             choice.take(message, &Fields::read(message, custom), How { mode, custom }, &mut out);
         }
-        if let Some(reason) = object.text("finish_reason") {
-            let is_news = choice.finish.as_deref().is_none_or(|own| own != reason && !reason.is_empty());
+        if let Some(reason) = entry.finish_reason.and_then(Val::as_str) {
+            let is_news =
+                choice.finish.as_deref().is_none_or(|own| own != reason && !reason.is_empty());
             if is_news {
                 choice.finish = Some(reason.into_owned());
             }
@@ -153,8 +236,11 @@ impl Decode for Decoder {
         if self.is_over {
             return;
         }
-        match Doc::parse_str(data) {
-            Ok(doc) => self.take(doc.root(), Mode::Delta, sink),
+        match Doc::parse_with(data, &mut self.scratch) {
+            Ok(doc) => {
+                self.take(doc.root(), Mode::Delta, sink);
+                self.scratch.reuse(doc);
+            }
             Err(_) if data.trim() == DONE => {
                 self.is_done = true;
                 self.finish(sink);

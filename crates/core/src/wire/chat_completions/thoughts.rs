@@ -20,7 +20,7 @@ pub(super) struct Places {
     /// Entries of `reasoning_details`.
     pub(super) details: Vec<Raw>,
     /// Entries of `thinking_blocks`.
-    pub(super) anthropic: Vec<Raw>,
+    pub(super) blocks: Vec<Raw>,
     /// Parts of the content.
     pub(super) parts: Vec<Raw>,
     /// Text in tags, before the visible text.
@@ -49,7 +49,7 @@ pub(super) fn place(content: &Content, target: &mut Target<'_>) -> Places {
                 places.details.push(other.raw.clone());
             }
             Block::Other(other) if other.wire == target.form.id && other.kind == details::BLOCKS => {
-                places.anthropic.push(other.raw.clone());
+                places.blocks.push(other.raw.clone());
             }
             Block::Media(_) | Block::Other(_) | Block::Text(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {}
         }
@@ -78,7 +78,7 @@ fn one(places: &mut Places, thinking: &Thinking, target: &mut Target<'_>) {
     }
     match field.as_str() {
         details::FIELD => places.details.push(entry(thinking, target.form.id)),
-        details::BLOCKS => places.anthropic.push(entry(thinking, target.form.id)),
+        details::BLOCKS => places.blocks.push(entry(thinking, target.form.id)),
         parts::THINKING => places.parts.push(parts::write_thinking(thinking, target.form.id)),
         TAGS => {
             if !thinking.thought.is_empty() {
@@ -136,8 +136,8 @@ fn field_of<'a>(thinking: &'a Thinking, target: &Target<'_>) -> Cow<'a, str> {
 /// An entry of structured reasoning, as it came.
 pub(super) fn entry(thinking: &Thinking, wire: &str) -> Raw {
     let is_summary = thinking.detail_type.as_deref() == Some("reasoning.summary");
-    let is_anthropic = thinking.source_field == details::BLOCKS;
-    let text = match (is_summary, is_anthropic) {
+    let is_block = thinking.source_field == details::BLOCKS;
+    let text = match (is_summary, is_block) {
         (true, _) => "summary",
         (false, true) => "thinking",
         (false, false) => "text",

@@ -3,19 +3,8 @@
 use crate::json::{Kind, Raw, Val};
 use crate::usage::Usage;
 
-/// The usage object of a body or chunk: beside the choices, in a choice, or in the wrapper that some servers use.
-pub(super) fn find(body: Val<'_>) -> Option<Val<'_>> {
-    let beside = body.some("usage").filter(|usage| says_something(*usage));
-    beside.or_else(|| {
-        let wrapped = body.some("x_groq").and_then(|wrapper| wrapper.some("usage"));
-        let in_choice =
-            || body.some("choices")?.items().find_map(|choice| choice.some("usage"));
-        wrapped.or_else(in_choice).filter(|usage| says_something(*usage))
-    })
-}
-
 /// An empty object is no report.
-fn says_something(usage: Val<'_>) -> bool {
+pub(super) fn says_something(usage: Val<'_>) -> bool {
     usage.is_object() && usage.entries().any(|(_, value)| !value.is_null())
 }
 

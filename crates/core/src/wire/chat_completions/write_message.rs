@@ -82,8 +82,8 @@ fn write_fields(w: &mut Writer, content: &Content, has_results: bool, target: &m
         w.key(details::FIELD).array(|w| places.details.iter().for_each(|entry| w.raw(entry)));
         written.push(details::FIELD);
     }
-    if !places.anthropic.is_empty() {
-        w.key(details::BLOCKS).array(|w| places.anthropic.iter().for_each(|entry| w.raw(entry)));
+    if !places.blocks.is_empty() {
+        w.key(details::BLOCKS).array(|w| places.blocks.iter().for_each(|entry| w.raw(entry)));
         written.push(details::BLOCKS);
     }
     write_calls(w, content, target);
