@@ -34,20 +34,17 @@ fn word(at: usize) -> &'static str {
     WORDS[at * 7 % WORDS.len()]
 }
 
-/// A stream of reasoning as most servers send it: 280 bytes a message, of which a word is new.
+/// A stream of reasoning as most servers send it: some 280 bytes a message, of which a word is new.
 fn reasoning(escape: bool) -> Vec<String> {
     let message = |at: usize| {
         let word = if escape && at.is_multiple_of(10) { "\\n\\n" } else { word(at) };
-        let mut text = format!(
+        format!(
             "{{\"id\":\"8f2b6c1e-93d7-4a4e-b5de-0c9a7f21d3b4\",\"object\":\"chat.completion.chunk\",\
-             \"created\":1763683200,\"model\":\"some-reasoner\",\"system_fingerprint\":\"fp_ffc7281d48_prod\",\
+             \"created\":1763683200,\"model\":\"some-reasoner\",\
+             \"system_fingerprint\":\"fp_ffc7281d48_prod0820_fp8_kvcache\",\
              \"choices\":[{{\"index\":0,\"delta\":{{\"content\":null,\"reasoning_content\":\"{word}\"}},\
              \"logprobs\":null,\"finish_reason\":null}}]}}"
-        );
-        while text.len() < 280 {
-            text.insert_str(7, "0");
-        }
-        text
+        )
     };
     (0..N).map(message).collect()
 }

@@ -17,6 +17,7 @@ mod write;
 
 pub use parse::{Doc, JsonError, JsonErrorKind, MAX_DEPTH, Scratch};
 pub use raw::{Extra, Raw};
+pub(crate) use string::unescape_into;
 pub use string::{unescape, write_escaped};
 pub use value::{Entries, Items, Kind, Val};
 pub use write::Writer;

@@ -123,6 +123,28 @@ impl Details {
         self.seal(out);
     }
 
+    pub(super) fn is_open(&self) -> bool {
+        self.entries.iter().any(|detail| !detail.is_sealed)
+    }
+
+    /// The text of the only one of `entries`, and the block that it goes on with, if its pieces are increments.
+    pub(super) fn target<'d>(&self, entries: Val<'d>) -> Option<(Val<'d>, usize)> {
+        let mut list = entries.items();
+        let entry = list.next().filter(|entry| entry.is_object())?;
+        if list.next().is_some() {
+            return None;
+        }
+        let piece = read(entry, &DETAIL_NAMES, "")?;
+        let mut texts = entry.entries().filter(|(key, _)| DETAIL_NAMES.text.contains(&key.as_ref()));
+        let (_, text) = texts.next()?;
+        let detail = self.entries.get(self.find(&piece)?)?;
+        let is_plain = texts.next().is_none()
+            && text.as_str().is_some_and(|text| !text.is_empty())
+            && !detail.is_sealed
+            && detail.growth == Growth::Increments;
+        is_plain.then_some((text, detail.block))
+    }
+
     /// The entry that a piece goes on with: same type, index and id, where a missing id fits any.
     fn find(&self, piece: &Piece<'_>) -> Option<usize> {
         let fits = |detail: &Detail| {

@@ -15,8 +15,10 @@ mod message;
 mod parts;
 mod problem;
 mod request;
+mod shape;
 mod signature;
 mod stream;
+mod template;
 mod thoughts;
 mod usage;
 mod write;
@@ -39,7 +41,7 @@ impl ChatCompletions {
     /// that differs from the one before in its text only.
     #[must_use]
     pub fn plain_decoder(&self, dialect: &Dialect) -> Box<dyn Decode> {
-        Box::new(stream::Decoder::new(FORM.id, dialect))
+        Box::new(stream::Decoder::plain(FORM.id, dialect))
     }
 }
 

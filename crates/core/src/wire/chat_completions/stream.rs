@@ -1,9 +1,10 @@
 //! The stream decoder.
 
 use super::choice::{Choice, Fields, How, Mode, Out};
-use super::{problem, usage};
+use super::template::{Found, Template};
+use super::{problem, shape, usage};
 use crate::event::{Event, Fact, Sink};
-use crate::json::{Doc, Raw, Scratch, Val};
+use crate::json::{Doc, Raw, Scratch, Val, unescape_into};
 use crate::problem::{Problem, ProblemCode};
 use crate::wire::{Decode, Dialect};
 use std::borrow::Cow;
@@ -29,6 +30,11 @@ pub(in crate::wire) struct Decoder {
     is_over: bool,
     is_done: bool,
     scratch: Scratch,
+    /// Every message is read in full.
+    is_plain: bool,
+    template: Template,
+    /// Memory for a text without its escapes.
+    text: String,
 }
 
 /// The members of a body or chunk that matter, found in one pass.
@@ -122,7 +128,15 @@ impl Decoder {
             is_over: false,
             is_done: false,
             scratch: Scratch::default(),
+            is_plain: false,
+            template: Template::default(),
+            text: String::new(),
         }
+    }
+
+    /// A decoder that reads every message in full.
+    pub(in crate::wire) fn plain(wire: &'static str, dialect: &Dialect) -> Self {
+        Decoder { is_plain: true, ..Decoder::new(wire, dialect) }
     }
 
     /// Takes a whole body.
@@ -205,6 +219,33 @@ impl Decoder {
         self.choices.iter().all(|choice| choice.finish.as_deref().is_some_and(|reason| !reason.is_empty()))
     }
 
+    /// Makes a template of a message that was read in full.
+    fn learn(&mut self, doc: &Doc<'_>, data: &str) {
+        let custom = self.custom.as_deref();
+        let Some(choice) = self.choices.first() else { return };
+        if let Some((shape, target)) = shape::of(doc.root(), choice, custom, data) {
+            self.template.learn(data, &shape, target);
+        }
+    }
+
+    /// Says the text of a message that is known again.
+    fn short(&mut self, found: Found<'_>, sink: &mut dyn Sink) {
+        let delta = if found.is_escaped {
+            self.text.clear();
+            unescape_into(found.text, &mut self.text);
+            self.text.as_str()
+        } else {
+            found.text
+        };
+        let block = found.target.block;
+        sink.event(if found.target.is_thought {
+            Event::ThinkingDelta { block, delta }
+        } else {
+            Event::TextDelta { block, delta }
+        });
+        self.text.clear();
+    }
+
     fn finish(&mut self, sink: &mut dyn Sink) {
         if std::mem::replace(&mut self.is_over, true) {
             return;
@@ -236,9 +277,15 @@ impl Decode for Decoder {
         if self.is_over {
             return;
         }
+        if let Some(found) = self.template.fit(data) {
+            return self.short(found, sink);
+        }
         match Doc::parse_with(data, &mut self.scratch) {
             Ok(doc) => {
                 self.take(doc.root(), Mode::Delta, sink);
+                if !self.is_plain && self.template.is_wanted() {
+                    self.learn(&doc, data);
+                }
                 self.scratch.reuse(doc);
             }
             Err(_) if data.trim() == DONE => {
