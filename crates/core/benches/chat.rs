@@ -3,6 +3,14 @@
 //! The messages come unframed: what framing costs stands in the bench `frame`. Every reader passes each piece of
 //! text to the same sink. Run with `cargo bench -p thinkthrough-core --bench chat`.
 
+#![allow(
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a bench may fail where it stands, and shows nothing to the outside"
+)]
+
 use std::borrow::Cow;
 use std::hint::black_box;
 

@@ -5,9 +5,11 @@ use serde_json::{Value, json};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Parameters};
 use thinkthrough_core::event::{Event, Sink};
+use thinkthrough_core::frame::{Frame, Framer, Framing};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::problem::ProblemCode;
-use thinkthrough_core::wire::{Dialect, Encode};
+use thinkthrough_core::wire::chat_completions::ChatCompletions;
+use thinkthrough_core::wire::{Dialect, Encode, Wire};
 
 /// The answer in the form of the recorded expectations.
 fn shown(answer: &Answer) -> Value {
@@ -144,10 +146,9 @@ fn answers_survive_being_written_again() {
             let mut encoder = case.wire.encoder();
             let mut decoder = case.wire.decoder(&Dialect::default());
             let mut into = Into(&mut *encoder, Vec::new());
-            let mut framer =
-                thinkthrough_core::frame::Framer::new(thinkthrough_core::frame::Framing::Sse);
-            let mut take = |frame: thinkthrough_core::frame::Frame<'_>| {
-                if let thinkthrough_core::frame::Frame::Event(event) = frame {
+            let mut framer = Framer::new(Framing::Sse);
+            let mut take = |frame: Frame<'_>| {
+                if let Frame::Event(event) = frame {
                     decoder.message(event.event, event.data, &mut into);
                 }
             };
@@ -213,5 +214,27 @@ fn a_cut_stream_keeps_what_came_and_never_looks_complete() {
             };
             assert!(thoughts(&full).starts_with(&thoughts(&answer)), "{}", case.id);
         }
+    }
+}
+
+#[test]
+fn recorded_streams_say_the_same_the_short_way_and_the_long_way() {
+    for case in cases().iter().filter(|case| case.is_stream && case.status < 400) {
+        let dialect = Dialect::default();
+        let mut logs = [ChatCompletions.decoder(&dialect), ChatCompletions.plain_decoder(&dialect)]
+            .map(|mut decoder| {
+                let mut log = Vec::new();
+                let mut sink = |event: Event<'_>| log.push(format!("{event:?}"));
+                let mut framer = Framer::new(Framing::Sse);
+                framer.push(&case.body, &mut |frame| {
+                    if let Frame::Event(event) = frame {
+                        decoder.message(event.event, event.data, &mut sink);
+                    }
+                });
+                decoder.end(&mut sink);
+                log
+            });
+        let long = std::mem::take(&mut logs[1]);
+        assert_eq!(logs[0], long, "{}", case.id);
     }
 }

@@ -8,4 +8,5 @@
 )]
 
 mod corpus;
+mod laws;
 mod reading;

@@ -46,19 +46,29 @@ fn write_body(w: &mut Writer, form: &'static Form, answer: &Answer) {
     write_thoughts(w, form, answer);
     for block in &answer.blocks {
         match block {
-            Block::Other(other) if other.wire == form.id && is_beside(other) => w.field_raw(&other.kind, &other.raw),
+            Block::Other(other) if other.wire == form.id && is_beside(other) => {
+                w.field_raw(&other.kind, &other.raw);
+            }
             Block::Text(text) => {
                 if let Some(annotations) = text.extra.get(form.id, "annotations") {
                     w.field_raw("annotations", annotations);
                 }
             }
-            Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {}
+            Block::Media(_)
+            | Block::Other(_)
+            | Block::Thinking(_)
+            | Block::ToolCall(_)
+            | Block::ToolResponse(_) => {}
         }
     }
-    let calls: Vec<_> = answer.blocks.iter().filter_map(|block| match block {
-        Block::ToolCall(call) => Some(call),
-        _ => None,
-    }).collect();
+    let calls: Vec<_> = answer
+        .blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::ToolCall(call) => Some(call),
+            _ => None,
+        })
+        .collect();
     if !calls.is_empty() {
         w.key("tool_calls").array(|w| {
             for call in calls {
@@ -86,10 +96,16 @@ fn write_content(w: &mut Writer, form: &'static Form, answer: &Answer) {
         w.key("content").array(|w| {
             for block in &answer.blocks {
                 match block {
-                    Block::Thinking(thinking) if as_part(block) => w.raw(&parts::write_thinking(thinking, form.id)),
+                    Block::Thinking(thinking) if as_part(block) => {
+                        w.raw(&parts::write_thinking(thinking, form.id));
+                    }
                     Block::Other(other) if as_part(block) => w.raw(&other.raw),
                     Block::Text(text) => w.raw(&write_message::text_part(text, form.id)),
-                    Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {}
+                    Block::Media(_)
+                    | Block::Other(_)
+                    | Block::Thinking(_)
+                    | Block::ToolCall(_)
+                    | Block::ToolResponse(_) => {}
                 }
             }
         });
@@ -98,14 +114,20 @@ fn write_content(w: &mut Writer, form: &'static Form, answer: &Answer) {
     let mut text = None::<String>;
     for block in &answer.blocks {
         match block {
-            Block::Thinking(thinking) if place(form, thinking) == thoughts::TAGS && !thinking.thought.is_empty() => {
+            Block::Thinking(thinking)
+                if place(form, thinking) == thoughts::TAGS && !thinking.thought.is_empty() =>
+            {
                 let text = text.get_or_insert_default();
                 text.push_str("<think>");
                 text.push_str(&thinking.thought);
                 text.push_str("</think>");
             }
             Block::Text(block) => text.get_or_insert_default().push_str(&block.text),
-            Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {}
+            Block::Media(_)
+            | Block::Other(_)
+            | Block::Thinking(_)
+            | Block::ToolCall(_)
+            | Block::ToolResponse(_) => {}
         }
     }
     w.str_or_null("content", text.as_deref());
@@ -113,7 +135,8 @@ fn write_content(w: &mut Writer, form: &'static Form, answer: &Answer) {
 
 fn write_thoughts(w: &mut Writer, form: &'static Form, answer: &Answer) {
     let mut fields: Vec<(&str, String)> = Vec::new();
-    let mut entries: [(&str, Vec<Raw>); 2] = [(details::FIELD, Vec::new()), (details::BLOCKS, Vec::new())];
+    let mut entries: [(&str, Vec<Raw>); 2] =
+        [(details::FIELD, Vec::new()), (details::BLOCKS, Vec::new())];
     let mut steps = Vec::new();
     for block in &answer.blocks {
         match block {
@@ -130,7 +153,11 @@ fn write_thoughts(w: &mut Writer, form: &'static Form, answer: &Answer) {
                     list.push(other.raw.clone());
                 }
             }
-            Block::Media(_) | Block::Other(_) | Block::Text(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {}
+            Block::Media(_)
+            | Block::Other(_)
+            | Block::Text(_)
+            | Block::ToolCall(_)
+            | Block::ToolResponse(_) => {}
         }
     }
     for (field, text) in fields {
@@ -187,11 +214,18 @@ pub(super) fn place_of<'a>(form: &Form, source_field: &'a str) -> &'a str {
 /// The finish reason in this family's words. A word of no other protocol stays as it is.
 pub(super) fn reason(word: &str) -> &str {
     match word {
-        "end_turn" | "stop_sequence" | "STOP" | "completed" | "COMPLETE" | "STOP_SEQUENCE" | "pause_turn" => "stop",
+        "end_turn" | "stop_sequence" | "STOP" | "completed" | "COMPLETE" | "STOP_SEQUENCE"
+        | "pause_turn" => "stop",
         "max_tokens" | "MAX_TOKENS" | "max_output_tokens" | "incomplete" => "length",
         "tool_use" | "TOOL_CALL" | "requires_action" => "tool_calls",
-        "refusal" | "SAFETY" | "PROHIBITED_CONTENT" | "BLOCKLIST" | "SPII" | "RECITATION"
-        | "guardrail_intervened" | "content_filtered" => "content_filter",
+        "refusal"
+        | "SAFETY"
+        | "PROHIBITED_CONTENT"
+        | "BLOCKLIST"
+        | "SPII"
+        | "RECITATION"
+        | "guardrail_intervened"
+        | "content_filtered" => "content_filter",
         other => other,
     }
 }

@@ -46,12 +46,14 @@ struct Piece<'d> {
 
 impl<'d> Piece<'d> {
     fn read(object: Val<'d>) -> Self {
-        let said = |inner: &Val<'d>| inner.entries().any(|(_, value)| value.as_str() != Some("".into()));
+        let said =
+            |inner: &Val<'d>| inner.entries().any(|(_, value)| value.as_str() != Some("".into()));
         let function = object.some("function").filter(|function| function.is_object());
         let custom = object.some("custom").filter(said);
         let is_free = custom.is_some() && !function.as_ref().is_some_and(said);
         let inner = if is_free { custom } else { function };
-        let arguments = inner.and_then(|inner| inner.get(if is_free { "input" } else { "arguments" }));
+        let arguments =
+            inner.and_then(|inner| inner.get(if is_free { "input" } else { "arguments" }));
         Piece {
             object,
             index: object.u64("index"),
@@ -65,7 +67,13 @@ impl<'d> Piece<'d> {
 
 impl Calls {
     /// Takes the `tool_calls` of a delta, or of a whole message, where each entry is a call of its own.
-    pub(super) fn take(&mut self, calls: Val<'_>, is_message: bool, next: &mut usize, out: &mut Out<'_>) {
+    pub(super) fn take(
+        &mut self,
+        calls: Val<'_>,
+        is_message: bool,
+        next: &mut usize,
+        out: &mut Out<'_>,
+    ) {
         for (nth, object) in calls.items().filter(|call| call.is_object()).enumerate() {
             let piece = Piece::read(object);
             let known = if is_message { None } else { self.find(&piece, nth > 0) };
@@ -125,14 +133,16 @@ impl Calls {
             },
         };
         let call = self.calls.get(at)?;
-        let other_id = id.is_some() && call.id.as_deref().is_some_and(|own| !own.is_empty() && !same_id(call));
+        let other_id =
+            id.is_some() && call.id.as_deref().is_some_and(|own| !own.is_empty() && !same_id(call));
         let name = piece.name.as_deref().filter(|name| !name.is_empty());
         let other_name = name.is_some_and(|name| name != call.name);
-        let more = piece.arguments.is_some_and(|arguments| arguments.as_str().is_none_or(|text| !text.trim().is_empty()));
+        let more = piece
+            .arguments
+            .is_some_and(|arguments| arguments.as_str().is_none_or(|text| !text.trim().is_empty()));
         let is_new = !same_id(call) && name.is_some() && {
             let whole = call.is_whole();
-            (other_id && (whole || (call.arguments.is_empty() && other_name)))
-                || (whole && more)
+            (other_id && (whole || (call.arguments.is_empty() && other_name))) || (whole && more)
         };
         (!is_new).then_some(at)
     }
@@ -143,7 +153,12 @@ impl Calls {
             call.start(true, out);
             call.end(false, out);
         }
-        self.calls.push(Call { block: *next, index: piece.index, is_free: piece.is_free, ..Call::default() });
+        self.calls.push(Call {
+            block: *next,
+            index: piece.index,
+            is_free: piece.is_free,
+            ..Call::default()
+        });
         *next += 1;
         self.calls.len() - 1
     }
@@ -200,7 +215,11 @@ impl Call {
             return;
         }
         self.is_started = true;
-        out.event(Event::ToolCallStart { block: self.block, id: self.id.as_deref(), name: &self.name });
+        out.event(Event::ToolCallStart {
+            block: self.block,
+            id: self.id.as_deref(),
+            name: &self.name,
+        });
         self.say(out);
     }
 

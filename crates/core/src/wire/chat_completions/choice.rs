@@ -135,7 +135,9 @@ impl<'d> Fields<'d> {
                 "annotations" => fields.annotations = Some(value),
                 "audio" => fields.audio = Some(value),
                 "images" => fields.images = Some(value),
-                "extra_content" | "thought_signature" | "thoughtSignature"
+                "extra_content"
+                | "thought_signature"
+                | "thoughtSignature"
                 | "provider_specific_fields" => fields.is_signed = true,
                 other if custom == Some(other) => fields.custom = Some(value),
                 _ => {}
@@ -146,15 +148,16 @@ impl<'d> Fields<'d> {
 
     /// The structured entries, of the two forms the one that has any.
     fn structured(&self) -> Option<(&'static str, Val<'d>)> {
-        [(details::FIELD, self.details), (details::BLOCKS, self.blocks)]
-            .into_iter()
-            .find_map(|(field, entries)| Some((field, entries.filter(|list| list.items().next().is_some())?)))
+        [(details::FIELD, self.details), (details::BLOCKS, self.blocks)].into_iter().find_map(
+            |(field, entries)| Some((field, entries.filter(|list| list.items().next().is_some())?)),
+        )
     }
 
     /// Whether there is readable reasoning.
     fn think(&self) -> bool {
         let says = |value: &Option<Val<'_>>| value.is_some_and(|value| value.raw().len() > 2);
-        let is_thought = |part: Val<'_>| part.text("type").is_some_and(|kind| parts::is_thinking(&kind));
+        let is_thought =
+            |part: Val<'_>| part.text("type").is_some_and(|kind| parts::is_thinking(&kind));
         self.siblings.iter().chain([&self.custom, &self.steps]).any(says)
             || self.structured().is_some_and(|(_, entries)| details::have_text(entries))
             || self.content.is_some_and(|content| content.items().any(is_thought))
@@ -162,18 +165,28 @@ impl<'d> Fields<'d> {
 
     /// Whether anything is said at all.
     pub(super) fn is_empty(&self) -> bool {
-        let says = |value: &Option<Val<'_>>| value.is_some_and(|value| !matches!(value.raw(), "\"\"" | "[]" | "{}"));
+        let says = |value: &Option<Val<'_>>| {
+            value.is_some_and(|value| !matches!(value.raw(), "\"\"" | "[]" | "{}"))
+        };
         !self.siblings.iter().any(says)
             && ![self.content, self.custom, self.details, self.blocks, self.steps, self.tool_calls]
                 .iter()
                 .any(says)
-            && ![self.function_call, self.refusal, self.annotations, self.audio, self.images].iter().any(says)
+            && ![self.function_call, self.refusal, self.annotations, self.audio, self.images]
+                .iter()
+                .any(says)
     }
 }
 
 impl Choice {
     /// Takes a delta or a message.
-    pub(super) fn take(&mut self, message: Val<'_>, fields: &Fields<'_>, how: How<'_>, out: &mut Out<'_>) {
+    pub(super) fn take(
+        &mut self,
+        message: Val<'_>,
+        fields: &Fields<'_>,
+        how: How<'_>,
+        out: &mut Out<'_>,
+    ) {
         let speaks = fields.content.is_some_and(has_text);
         let thinks = fields.think();
         if thinks && !speaks {
@@ -190,7 +203,8 @@ impl Choice {
             self.take_content(content, how.mode, out);
             self.has_text |= speaks && (!is_resent || content.is_array());
         }
-        if let Some(refusal) = fields.refusal.and_then(Val::as_str).filter(|text| !text.is_empty()) {
+        if let Some(refusal) = fields.refusal.and_then(Val::as_str).filter(|text| !text.is_empty())
+        {
             out.event(Event::Fact(Fact::Refusal(&refusal)));
         }
         self.take_calls(fields, how.mode, out);
@@ -240,7 +254,11 @@ impl Choice {
                 Some(name) => Cow::Borrowed(name),
                 None => Cow::Owned(how.custom.unwrap_or_default().to_owned()),
             };
-            let new = if how.mode == Mode::Resent { rest_of(&mut self.whole.thought, &text) } else { &text };
+            let new = if how.mode == Mode::Resent {
+                rest_of(&mut self.whole.thought, &text)
+            } else {
+                &text
+            };
             self.think(field, new, out);
             if let Some(slot) = said.get_mut(at) {
                 *slot = Some(text);
@@ -290,7 +308,8 @@ impl Choice {
 
     fn take_content(&mut self, content: Val<'_>, mode: Mode, out: &mut Out<'_>) {
         if let Some(text) = content.as_str() {
-            let new = if mode == Mode::Resent { rest_of(&mut self.whole.text, &text) } else { &text };
+            let new =
+                if mode == Mode::Resent { rest_of(&mut self.whole.text, &text) } else { &text };
             self.say(new, out);
             return;
         }
@@ -328,7 +347,9 @@ impl Choice {
             return;
         }
         let calls = fields.tool_calls.filter(|calls| calls.items().next().is_some());
-        let named = |call: &Val<'_>| !call.entries().all(|(_, value)| matches!(value.raw(), "\"\"" | "null"));
+        let named = |call: &Val<'_>| {
+            !call.entries().all(|(_, value)| matches!(value.raw(), "\"\"" | "null"))
+        };
         let old = fields.function_call.filter(named).filter(|_| calls.is_none());
         if calls.is_none() && old.is_none() {
             return;
@@ -354,7 +375,9 @@ impl Choice {
         if let Some(images) = fields.images.filter(some) {
             self.whole_block("images", Raw::from(images), out);
         }
-        let is_said = |sound: &Val<'_>| sound.entries().any(|(_, value)| !matches!(value.raw(), "\"\"" | "null" | "0"));
+        let is_said = |sound: &Val<'_>| {
+            sound.entries().any(|(_, value)| !matches!(value.raw(), "\"\"" | "null" | "0"))
+        };
         if let Some(audio) = fields.audio.filter(is_said) {
             self.audio = Some(joined(self.audio.as_ref(), audio));
         }
@@ -382,7 +405,11 @@ impl Choice {
                 extra: thought.extra,
                 ..Thinking::default()
             };
-            out.event(Event::ThinkingEnd { block: thought.block, thinking: &thinking, thought: None });
+            out.event(Event::ThinkingEnd {
+                block: thought.block,
+                thinking: &thinking,
+                thought: None,
+            });
         }
     }
 
@@ -409,7 +436,9 @@ impl Choice {
 fn has_text(content: Val<'_>) -> bool {
     match content.as_str() {
         Some(text) => !text.is_empty(),
-        None => content.items().any(|part| !part.text("type").is_some_and(|kind| parts::is_thinking(&kind))),
+        None => content
+            .items()
+            .any(|part| !part.text("type").is_some_and(|kind| parts::is_thinking(&kind))),
     }
 }
 
@@ -437,7 +466,9 @@ fn joined(sound: Option<&Raw>, more: Val<'_>) -> Raw {
         w.object(|w| {
             for (key, old) in doc.root().entries() {
                 match (key.as_ref(), old.as_str(), more.text(&key)) {
-                    ("data" | "transcript", Some(old), Some(new)) => w.field_str(&key, &(old + new)),
+                    ("data" | "transcript", Some(old), Some(new)) => {
+                        w.field_str(&key, &(old + new));
+                    }
                     _ => w.key(&key).raw_str(more.some(&key).unwrap_or(old).raw()),
                 }
             }

@@ -70,12 +70,18 @@ const BLOCK_NAMES: Names = Names { field: BLOCKS, text: ["thinking", "text", "su
 pub(super) fn have_text(entries: Val<'_>) -> bool {
     let names = DETAIL_NAMES.text;
     entries.items().any(|entry| {
-        names.iter().any(|name| entry.get(name).is_some_and(|text| !matches!(text.raw(), "\"\"" | "null")))
+        names
+            .iter()
+            .any(|name| entry.get(name).is_some_and(|text| !matches!(text.raw(), "\"\"" | "null")))
     })
 }
 
 /// Reads an entry that is a thought of its own; `None` when it is no thought that we know.
-pub(super) fn read_entry(field: &'static str, entry: Val<'_>, wire: &'static str) -> Option<Thinking> {
+pub(super) fn read_entry(
+    field: &'static str,
+    entry: Val<'_>,
+    wire: &'static str,
+) -> Option<Thinking> {
     let names = if field == BLOCKS { &BLOCK_NAMES } else { &DETAIL_NAMES };
     let Piece { text, head } = read(entry, names, wire)?;
     Some(Thinking { thought: text.into_owned(), ..head })
@@ -135,7 +141,8 @@ impl Details {
             return None;
         }
         let piece = read(entry, &DETAIL_NAMES, "")?;
-        let mut texts = entry.entries().filter(|(key, _)| DETAIL_NAMES.text.contains(&key.as_ref()));
+        let mut texts =
+            entry.entries().filter(|(key, _)| DETAIL_NAMES.text.contains(&key.as_ref()));
         let (_, text) = texts.next()?;
         let detail = self.entries.get(self.find(&piece)?)?;
         let is_plain = texts.next().is_none()
@@ -189,7 +196,11 @@ fn read<'d>(entry: Val<'d>, names: &Names, wire: &'static str) -> Option<Piece<'
     let known = |kind: &str| {
         matches!(
             kind,
-            "reasoning.text" | "reasoning.summary" | "reasoning.encrypted" | "thinking" | "redacted_thinking"
+            "reasoning.text"
+                | "reasoning.summary"
+                | "reasoning.encrypted"
+                | "thinking"
+                | "redacted_thinking"
         )
     };
     let [text, ..] = names.text.map(|name| (name, entry.text(name)));
@@ -213,7 +224,11 @@ fn read<'d>(entry: Val<'d>, names: &Names, wire: &'static str) -> Option<Piece<'
         index: entry.u64("index"),
         ..Thinking::default()
     };
-    if is_redacted { head.redacted_data = data } else { head.encrypted_content = data }
+    if is_redacted {
+        head.redacted_data = data;
+    } else {
+        head.encrypted_content = data;
+    }
     let spoken = [
         ("type", detail_type.is_some()),
         (text.0, text.1.as_deref().is_some_and(|text| !text.is_empty())),
@@ -223,7 +238,8 @@ fn read<'d>(entry: Val<'d>, names: &Names, wire: &'static str) -> Option<Piece<'
         ("format", head.format.is_some()),
         ("index", head.index.is_some()),
     ];
-    head.extra = Extra::collect(wire, entry, &spoken.map(|(name, is_said)| if is_said { name } else { "" }));
+    head.extra =
+        Extra::collect(wire, entry, &spoken.map(|(name, is_said)| if is_said { name } else { "" }));
     head.detail_type = detail_type.map(std::borrow::Cow::into_owned);
     Some(Piece { text: text.1.unwrap_or_default(), head })
 }
@@ -246,7 +262,9 @@ impl Detail {
         for (key, value) in new.extra.fields.into_iter().filter(|(key, _)| unknown(key)) {
             head.extra.insert(out.wire, &key, value);
         }
-        if self.is_sealed && before != (self.head.signature.is_some(), self.head.encrypted_content.is_some()) {
+        if self.is_sealed
+            && before != (self.head.signature.is_some(), self.head.encrypted_content.is_some())
+        {
             // A payload that comes after the visible content has begun is told by a second end.
             self.end(out);
         }
@@ -265,13 +283,15 @@ impl Growth {
     fn take(&mut self, text: &str, block: usize, out: &mut Out<'_>) {
         let (now, delta) = match std::mem::take(self) {
             Growth::None => (Growth::One(text.to_owned()), text),
-            Growth::One(said) => match text.strip_prefix(said.as_str()).filter(|rest| !rest.is_empty()) {
-                Some(rest) => {
-                    let sum = said + text;
-                    (Growth::Cumulative { said: text.to_owned(), sum, seen: 1 }, rest)
+            Growth::One(said) => {
+                match text.strip_prefix(said.as_str()).filter(|rest| !rest.is_empty()) {
+                    Some(rest) => {
+                        let sum = said + text;
+                        (Growth::Cumulative { said: text.to_owned(), sum, seen: 1 }, rest)
+                    }
+                    None => (Growth::Increments, text),
                 }
-                None => (Growth::Increments, text),
-            },
+            }
             Growth::Cumulative { said, sum, seen } => match text.strip_prefix(said.as_str()) {
                 Some(rest) => {
                     let seen = seen.saturating_add(1);

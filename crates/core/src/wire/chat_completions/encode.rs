@@ -20,6 +20,8 @@ pub(in crate::wire) struct Encoder {
     usage: Option<Usage>,
     /// The answer ended as it should; without that the stream must not look complete.
     is_finished: bool,
+    /// Something is missing, whatever may be said after it.
+    is_broken: bool,
 }
 
 /// One choice as far as it was written.
@@ -53,7 +55,15 @@ enum Kind {
 
 impl Encoder {
     pub(in crate::wire) fn new(form: &'static Form) -> Self {
-        Encoder { form, id: None, model: None, choices: Vec::new(), usage: None, is_finished: false }
+        Encoder {
+            form,
+            id: None,
+            model: None,
+            choices: Vec::new(),
+            usage: None,
+            is_finished: false,
+            is_broken: false,
+        }
     }
 
     fn choice(&mut self, at: usize) -> &mut Choice {
@@ -95,10 +105,16 @@ impl Encoder {
 
     fn take(&mut self, at: usize, event: Event<'_>, out: &mut Vec<u8>) {
         match event {
-            Event::ThinkingStart { block, source_field } => self.start_thought(at, block, source_field, out),
+            Event::ThinkingStart { block, source_field } => {
+                self.start_thought(at, block, source_field, out);
+            }
             Event::ThinkingDelta { block, delta } => self.think(at, block, delta, out),
-            Event::ThinkingEnd { block, thinking, thought } => self.end_thought(at, block, (thinking, thought), out),
-            Event::TextDelta { delta, .. } => self.delta(at, out, |w| w.field_str("content", delta)),
+            Event::ThinkingEnd { block, thinking, thought } => {
+                self.end_thought(at, block, (thinking, thought), out);
+            }
+            Event::TextDelta { delta, .. } => {
+                self.delta(at, out, |w| w.field_str("content", delta));
+            }
             Event::TextEnd { text, .. } => self.end_text(at, text, out),
             Event::ToolCallStart { block, id, name } => self.start_call(at, block, (id, name), out),
             Event::ToolCallDelta { block, delta } => self.call_delta(at, block, delta, out),
@@ -108,10 +124,15 @@ impl Encoder {
             Event::Finish { finish_reason, model } => self.finish(at, finish_reason, model, out),
             Event::Fact(fact) => self.fact(at, fact, out),
             Event::Problem(found) if found.code == ProblemCode::UpstreamError => {
+                self.is_broken = true;
                 self.chunk(out, |w| w.key("error").object(|w| problem::write(w, found)));
             }
             Event::Choice { index, event } => self.take(index, *event, out),
-            Event::Problem(_) | Event::TextStart { .. } => {}
+            Event::Problem(found) => {
+                self.is_broken |=
+                    matches!(found.code, ProblemCode::Truncated | ProblemCode::CapReached);
+            }
+            Event::TextStart { .. } => {}
         }
     }
 
@@ -133,7 +154,9 @@ impl Encoder {
     }
 
     fn think(&mut self, at: usize, block: usize, delta: &str, out: &mut Vec<u8>) {
-        let Some(open) = self.choice(at).open.iter_mut().find(|open| open.block == block) else { return };
+        let Some(open) = self.choice(at).open.iter_mut().find(|open| open.block == block) else {
+            return;
+        };
         match &mut open.kind {
             Kind::Call { .. } => {}
             Kind::Entry { text, .. } => text.push_str(delta),
@@ -150,7 +173,13 @@ impl Encoder {
         }
     }
 
-    fn end_thought(&mut self, at: usize, block: usize, end: (&Thinking, Option<&str>), out: &mut Vec<u8>) {
+    fn end_thought(
+        &mut self,
+        at: usize,
+        block: usize,
+        end: (&Thinking, Option<&str>),
+        out: &mut Vec<u8>,
+    ) {
         let (thinking, thought) = end;
         let choice = self.choice(at);
         let position = choice.open.iter().position(|open| open.block == block);
@@ -160,7 +189,8 @@ impl Encoder {
         match open.kind {
             Kind::Call { .. } | Kind::Field(_) => {}
             Kind::Entry { field, text } => {
-                let whole = Thinking { thought: thought.map_or(text, str::to_owned), ..thinking.clone() };
+                let whole =
+                    Thinking { thought: thought.map_or(text, str::to_owned), ..thinking.clone() };
                 let entry = if field == STEPS {
                     answer::step(&whole, self.form.id)
                 } else {
@@ -181,9 +211,15 @@ impl Encoder {
 
     /// A payload that came after its thought had ended is told by an entry without text.
     fn late_payload(&mut self, at: usize, thinking: &Thinking, out: &mut Vec<u8>) {
-        if matches!(answer::place(self.form, thinking), details::FIELD | details::BLOCKS) && thinking.has_payload() {
+        if matches!(answer::place(self.form, thinking), details::FIELD | details::BLOCKS)
+            && thinking.has_payload()
+        {
             let rest = Thinking { thought: String::new(), ..thinking.clone() };
-            let field = if thinking.source_field == details::BLOCKS { details::BLOCKS } else { details::FIELD };
+            let field = if thinking.source_field == details::BLOCKS {
+                details::BLOCKS
+            } else {
+                details::FIELD
+            };
             let entry = thoughts::entry(&rest, self.form.id);
             self.delta(at, out, |w| w.key(field).array(|w| w.raw(&entry)));
         }
@@ -195,7 +231,13 @@ impl Encoder {
         }
     }
 
-    fn start_call(&mut self, at: usize, block: usize, call: (Option<&str>, &str), out: &mut Vec<u8>) {
+    fn start_call(
+        &mut self,
+        at: usize,
+        block: usize,
+        call: (Option<&str>, &str),
+        out: &mut Vec<u8>,
+    ) {
         let (id, name) = call;
         let choice = self.choice(at);
         let number = choice.n_calls;
@@ -234,11 +276,15 @@ impl Encoder {
             self.call_delta(at, block, call.parameters.as_text(), out);
         }
         let mut extra = call.extra.clone();
-        extra.fields.retain(|(key, _)| !matches!(key.as_str(), "function" | "type" | "function_call"));
+        extra
+            .fields
+            .retain(|(key, _)| !matches!(key.as_str(), "function" | "type" | "function_call"));
         if call.signature.is_some() || !extra.of(self.form.id).is_empty() {
             let form = self.form;
             self.delta(at, out, |w| {
-                calls(w, number, |w| signature::write(w, &extra, form.id, call.signature.as_deref()));
+                calls(w, number, |w| {
+                    signature::write(w, &extra, form.id, call.signature.as_deref());
+                });
             });
         }
     }
@@ -273,6 +319,9 @@ impl Encoder {
     }
 
     fn finish(&mut self, at: usize, reason: Option<&str>, model: Option<&str>, out: &mut Vec<u8>) {
+        if self.is_broken {
+            return;
+        }
         self.is_finished = true;
         if let Some(model) = model.filter(|_| self.model.is_none()) {
             self.model = Some(model.to_owned());
@@ -315,7 +364,7 @@ impl Encode for Encoder {
             // An answer without any content still says who answered.
             self.chunk(out, |w| w.key("choices").array(|_| {}));
         }
-        if self.is_finished {
+        if self.is_finished && !self.is_broken {
             frame("[DONE]", out);
         }
     }

@@ -7,11 +7,17 @@ use super::media;
 use super::parts;
 use super::request::keep_inner;
 use super::signature;
-use crate::content::{Block, Content, Other, Parameters, Speaker, Text, Thinking, ToolCall, ToolResponse};
+use crate::content::{
+    Block, Content, Other, Parameters, Speaker, Text, Thinking, ToolCall, ToolResponse,
+};
 use crate::json::{Extra, Raw, Val};
 use crate::wire::RequestError;
 
-pub(super) fn read(form: &'static Form, message: Val<'_>, at: &str) -> Result<Content, RequestError> {
+pub(super) fn read(
+    form: &'static Form,
+    message: Val<'_>,
+    at: &str,
+) -> Result<Content, RequestError> {
     let Some(role) = message.text("role") else {
         return Err(RequestError::new(format!("{at}.role"), "a message must say its role"));
     };
@@ -64,7 +70,12 @@ fn check(content: Option<Val<'_>>, at: &str) -> Result<(), RequestError> {
     }
 }
 
-fn read_tool(form: &'static Form, content: &mut Content, message: Val<'_>, result: Option<Val<'_>>) {
+fn read_tool(
+    form: &'static Form,
+    content: &mut Content,
+    message: Val<'_>,
+    result: Option<Val<'_>>,
+) {
     let mut response = ToolResponse {
         call_id: message.string("tool_call_id"),
         name: message.string("name"),
@@ -89,7 +100,10 @@ fn read_tool(form: &'static Form, content: &mut Content, message: Val<'_>, resul
 fn read_thoughts(form: &'static Form, content: &mut Content, message: Val<'_>) {
     let mut said: Option<String> = None;
     for field in [details::FIELD, details::BLOCKS] {
-        let Some(entries) = message.some(field).filter(|entries| entries.items().next().is_some()) else { continue };
+        let Some(entries) = message.some(field).filter(|entries| entries.items().next().is_some())
+        else {
+            continue;
+        };
         for entry in entries.items() {
             let block = match details::read_entry(field, entry, form.id) {
                 Some(thinking) => Block::Thinking(thinking),
@@ -130,15 +144,18 @@ fn read_content(form: &'static Form, content: &mut Content, said: Option<Val<'_>
 fn read_part(form: &'static Form, part: Val<'_>) -> Block {
     let kind = part.text("type");
     match kind.as_deref() {
-        Some("text") if part.get("text").is_some_and(|text| text.as_str().is_some()) => Block::Text(Text {
-            text: part.string("text").unwrap_or_default(),
-            signature: None,
-            extra: Extra::collect(form.id, part, &["type", "text"]),
-        }),
-        Some(kind) if parts::is_thinking(kind) => {
-            parts::read_thinking(part, form.id).map_or_else(|| other(form, kind, part), Block::Thinking)
+        Some("text") if part.get("text").is_some_and(|text| text.as_str().is_some()) => {
+            Block::Text(Text {
+                text: part.string("text").unwrap_or_default(),
+                signature: None,
+                extra: Extra::collect(form.id, part, &["type", "text"]),
+            })
         }
-        Some(kind) => media::read(form, kind, part).map_or_else(|| other(form, kind, part), Block::Media),
+        Some(kind) if parts::is_thinking(kind) => parts::read_thinking(part, form.id)
+            .map_or_else(|| other(form, kind, part), Block::Thinking),
+        Some(kind) => {
+            media::read(form, kind, part).map_or_else(|| other(form, kind, part), Block::Media)
+        }
         None => other(form, CONTENT, part),
     }
 }
@@ -183,7 +200,13 @@ fn read_call(form: &'static Form, call: Val<'_>) -> ToolCall {
     let inner = call.get(if is_free { "custom" } else { "function" });
     let mut read = match inner.filter(|inner| inner.is_object()) {
         Some(inner) => read_inner(form, inner, if is_free { "input" } else { "arguments" }, extra),
-        None => ToolCall { id: None, name: String::new(), parameters: Parameters::default(), signature: None, extra },
+        None => ToolCall {
+            id: None,
+            name: String::new(),
+            parameters: Parameters::default(),
+            signature: None,
+            extra,
+        },
     };
     if is_free {
         let text = inner.and_then(|inner| inner.string("input")).unwrap_or_default();
@@ -195,15 +218,23 @@ fn read_call(form: &'static Form, call: Val<'_>) -> ToolCall {
 /// Reads name and arguments. Where writing the arguments would not give what stood there, that is kept beside them.
 fn read_inner(form: &'static Form, inner: Val<'_>, key: &str, mut extra: Extra) -> ToolCall {
     let arguments = inner.get(key);
-    let text = arguments.map(|arguments| arguments.as_str().unwrap_or_else(|| arguments.raw().into()));
-    let parameters = Parameters::from_text(text.as_deref().filter(|text| *text != "null").unwrap_or_default());
+    let text =
+        arguments.map(|arguments| arguments.as_str().unwrap_or_else(|| arguments.raw().into()));
+    let parameters =
+        Parameters::from_text(text.as_deref().filter(|text| *text != "null").unwrap_or_default());
     let mut rest = Extra::collect(form.id, inner, &["name", key]);
     let is_same = arguments.and_then(Val::as_str).is_some_and(|text| text == parameters.as_text());
     if !is_same {
         rest.insert(form.id, key, arguments.map_or_else(|| mark(ABSENT), Raw::from));
     }
     keep_inner(&mut extra, form, "function", &rest);
-    ToolCall { id: None, name: inner.string("name").unwrap_or_default(), parameters, signature: None, extra }
+    ToolCall {
+        id: None,
+        name: inner.string("name").unwrap_or_default(),
+        parameters,
+        signature: None,
+        extra,
+    }
 }
 
 /// One of the marks of [`super::form`]; all of them are JSON.

@@ -137,5 +137,6 @@ fn write_error(form: &Form, error: &ErrorBody) -> String {
 /// Whether a field for thoughts is none of those that are always read.
 fn is_custom(field: &str) -> bool {
     !choice::SIBLINGS.contains(&field)
-        && ![details::FIELD, details::BLOCKS, parts::THINKING, "content", thoughts::TAGS].contains(&field)
+        && ![details::FIELD, details::BLOCKS, parts::THINKING, "content", thoughts::TAGS]
+            .contains(&field)
 }

@@ -21,7 +21,9 @@ pub(super) fn take(choice: &mut Choice, part: Val<'_>, mode: Mode, out: &mut Out
     }
     match part.text("type").as_deref() {
         Some(kind) if is_thinking(kind) => take_thinking(choice, part, mode, out),
-        Some("text" | "output_text") if part.get("text").is_some_and(|text| text.as_str().is_some()) => {
+        Some("text" | "output_text")
+            if part.get("text").is_some_and(|text| text.as_str().is_some()) =>
+        {
             let text = part.text("text").unwrap_or_default();
             take_text(choice, &text, Some(part), mode, out);
         }
@@ -36,7 +38,13 @@ pub(super) fn take(choice: &mut Choice, part: Val<'_>, mode: Mode, out: &mut Out
     }
 }
 
-fn take_text(choice: &mut Choice, text: &str, part: Option<Val<'_>>, mode: Mode, out: &mut Out<'_>) {
+fn take_text(
+    choice: &mut Choice,
+    text: &str,
+    part: Option<Val<'_>>,
+    mode: Mode,
+    out: &mut Out<'_>,
+) {
     if part.is_some() && !text.is_empty() {
         // In a list the order is said; a text ends the thought before it.
         choice.end_thoughts(out);
@@ -112,7 +120,8 @@ pub(super) fn text_of(inner: Val<'_>) -> Cow<'_, str> {
     if let Some(text) = inner.as_str() {
         return text;
     }
-    let mut pieces = inner.items().filter_map(|piece| piece.as_str().or_else(|| piece.text("text")));
+    let mut pieces =
+        inner.items().filter_map(|piece| piece.as_str().or_else(|| piece.text("text")));
     let first = pieces.next().unwrap_or_default();
     pieces.fold(first, |text, piece| text + piece)
 }
@@ -149,7 +158,9 @@ pub(super) fn write_thinking(thinking: &Thinking, wire: &str) -> Raw {
                 });
             }
             w.opt_str("signature", thinking.signature.as_deref());
-            for (name, value) in thinking.extra.of(wire).iter().filter(|(name, _)| name != key && name != "type") {
+            for (name, value) in
+                thinking.extra.of(wire).iter().filter(|(name, _)| name != key && name != "type")
+            {
                 w.field_raw(name, value);
             }
         });

@@ -8,7 +8,8 @@ use crate::settings::Effort;
 use crate::wire::RequestError;
 
 /// Fields that are read below; of those whose value could not be taken, the value is kept as it is.
-const KNOWN: [&str; 7] = ["model", "messages", "tools", "parallel_tool_calls", "stream", "temperature", "top_p"];
+const KNOWN: [&str; 7] =
+    ["model", "messages", "tools", "parallel_tool_calls", "stream", "temperature", "top_p"];
 /// The cap on generated tokens under its names; the first that is there counts.
 pub(super) const CAPS: [&str; 2] = ["max_tokens", "max_completion_tokens"];
 
@@ -26,10 +27,10 @@ pub(super) fn read(form: &'static Form, body: Val<'_>) -> Result<Request, Reques
     for (at, message) in messages.items().enumerate() {
         request.contents.push(message::read(form, message, &format!("messages[{at}]"))?);
     }
-    let unread: Vec<&str> = KNOWN.into_iter().filter(|key| !take(form, &mut request, key, body)).collect();
-    let known = |key: &str| {
-        (KNOWN.contains(&key) && !unread.contains(&key)) || REASONING.contains(&key)
-    };
+    let unread: Vec<&str> =
+        KNOWN.into_iter().filter(|key| !take(form, &mut request, key, body)).collect();
+    let known =
+        |key: &str| (KNOWN.contains(&key) && !unread.contains(&key)) || REASONING.contains(&key);
     for (key, value) in body.entries().filter(|(key, _)| !known(key)) {
         request.extra.insert(form.id, &key, Raw::from(value));
     }
@@ -49,12 +50,16 @@ fn take(form: &'static Form, request: &mut Request, key: &str, body: Val<'_>) ->
         }
         "parallel_tool_calls" => request.parallel_tool_calls = value.as_bool(),
         "stream" => request.stream = value.as_bool().unwrap_or_default(),
-        "temperature" if value.kind() == Kind::Number => request.temperature = Some(Raw::from(value)),
+        "temperature" if value.kind() == Kind::Number => {
+            request.temperature = Some(Raw::from(value));
+        }
         "top_p" if value.kind() == Kind::Number => request.top_p = Some(Raw::from(value)),
         _ => return false,
     }
     // `stream: false` is said by leaving it out, so it is kept as it is.
-    value.as_bool() == Some(true) || (value.as_bool() == Some(false) && key != "stream") || value.kind() == Kind::Number
+    value.as_bool() == Some(true)
+        || (value.as_bool() == Some(false) && key != "stream")
+        || value.kind() == Kind::Number
 }
 
 /// Fields with several spellings. The value as it stood stays beside what it means, and is written again as long
@@ -75,7 +80,9 @@ fn spelled(form: &'static Form, request: &mut Request, body: Val<'_>) {
 
 pub(super) fn read_stop(stop: Val<'_>) -> Vec<String> {
     let one = stop.as_str().map(std::borrow::Cow::into_owned);
-    one.into_iter().chain(stop.items().filter_map(|stop| Some(stop.as_str()?.into_owned()))).collect()
+    one.into_iter()
+        .chain(stop.items().filter_map(|stop| Some(stop.as_str()?.into_owned())))
+        .collect()
 }
 
 pub(super) fn read_choice(form: &'static Form, choice: Val<'_>) -> ToolChoice {
@@ -105,14 +112,21 @@ pub(super) fn read_format(form: &'static Form, format: Val<'_>) -> AnswerFormat 
 }
 
 fn read_tool(form: &'static Form, tool: Val<'_>) -> Tool {
-    let function = tool.some("function").filter(|_| tool.text("type").as_deref() == Some("function"));
-    let Some((function, name)) = function.and_then(|function| Some((function, function.string("name")?))) else {
+    let function =
+        tool.some("function").filter(|_| tool.text("type").as_deref() == Some("function"));
+    let Some((function, name)) =
+        function.and_then(|function| Some((function, function.string("name")?)))
+    else {
         return Tool::Other { wire: form.id, raw: Raw::from(tool) };
     };
     let mut extra = Extra::collect(form.id, tool, &["type", "function"]);
     let description = function.string("description");
     let parameters = function.some("parameters").map(Raw::from);
-    let said = ["name", if description.is_some() { "description" } else { "" }, if parameters.is_some() { "parameters" } else { "" }];
+    let said = [
+        "name",
+        if description.is_some() { "description" } else { "" },
+        if parameters.is_some() { "parameters" } else { "" },
+    ];
     keep_inner(&mut extra, form, "function", &Extra::collect(form.id, function, &said));
     Tool::Function { name, description, parameters, extra }
 }
@@ -164,7 +178,8 @@ fn read_flags(ask: &mut ReasoningAsk, place: Val<'_>) {
     let flag = |keys: &[&str]| keys.iter().find_map(|key| place.bool(key));
     ask.enabled = ask.enabled.or_else(|| flag(&["enable_thinking", "thinking"]));
     ask.enabled = ask.enabled.or_else(|| place.bool("disable_reasoning").map(|off| !off));
-    let caps = ["thinking_budget", "thinking_token_budget", "thinking_budget_tokens", "reasoning_budget"];
+    let caps =
+        ["thinking_budget", "thinking_token_budget", "thinking_budget_tokens", "reasoning_budget"];
     ask.max_tokens = ask.max_tokens.or_else(|| caps.iter().find_map(|key| place.u64(key)));
     ask.show = ask.show.or_else(|| flag(&["include_reasoning", "include_thoughts"]));
     ask.show = ask.show.or_else(|| Some(place.text("reasoning_format")? != "hidden"));
@@ -178,6 +193,7 @@ fn read_object(ask: &mut ReasoningAsk, object: Val<'_>) {
     });
     ask.enabled = ask.enabled.or_else(|| object.bool("enabled"));
     ask.effort = ask.effort.or_else(|| Effort::parse(&object.text("effort")?));
-    ask.max_tokens = ask.max_tokens.or_else(|| object.u64("max_tokens").or_else(|| object.u64("budget_tokens")));
+    ask.max_tokens =
+        ask.max_tokens.or_else(|| object.u64("max_tokens").or_else(|| object.u64("budget_tokens")));
     ask.show = ask.show.or_else(|| object.bool("exclude").map(|hidden| !hidden));
 }

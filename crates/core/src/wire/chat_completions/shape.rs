@@ -27,7 +27,12 @@ const EMPTY: [&str; 12] = [
 /// The shape of a chunk that only added text, and the block that it was added to.
 ///
 /// `choice` is the first choice after the chunk was read. `None` whenever there is a doubt.
-pub(super) fn of(body: Val<'_>, choice: &Choice, custom: Option<&str>, message: &str) -> Option<(Shape, Target)> {
+pub(super) fn of(
+    body: Val<'_>,
+    choice: &Choice,
+    custom: Option<&str>,
+    message: &str,
+) -> Option<(Shape, Target)> {
     let mut shape = Shape::default();
     let mut choices = None;
     for (key, value) in body.entries() {
@@ -81,7 +86,8 @@ fn of_delta(
     let mut n_known = 0_u32;
     for (key, value) in delta.entries() {
         let key = key.as_ref();
-        let sibling = SIBLINGS.iter().position(|name| *name == key).or((custom == Some(key)).then_some(3));
+        let sibling =
+            SIBLINGS.iter().position(|name| *name == key).or((custom == Some(key)).then_some(3));
         let slot = match sibling {
             Some(at) => texts.siblings.get_mut(at)?,
             None if key == "content" => &mut texts.content,
@@ -117,7 +123,8 @@ fn target(
     message: &str,
     shape: &mut Shape,
 ) -> Option<Target> {
-    let mut siblings = texts.siblings.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?)));
+    let mut siblings =
+        texts.siblings.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?)));
     if let Some(entries) = texts.entry {
         if texts.content.is_some() || choice.text.is_some() {
             return None;
@@ -149,7 +156,12 @@ fn open_thought(choice: &Choice, field: &str) -> Option<usize> {
 }
 
 /// Content: a string, or a list of one part with nothing but text in it.
-fn of_content(content: Val<'_>, choice: &Choice, message: &str, shape: &mut Shape) -> Option<Target> {
+fn of_content(
+    content: Val<'_>,
+    choice: &Choice,
+    message: &str,
+    shape: &mut Shape,
+) -> Option<Target> {
     let open_text = || {
         let is_alone = choice.thoughts.is_empty() && !choice.details.is_open();
         let block = choice.text.as_ref().filter(|_| is_alone)?.block;

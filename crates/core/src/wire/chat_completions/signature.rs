@@ -76,7 +76,9 @@ pub(super) fn write(w: &mut Writer, extra: &Extra, wire: &str, signature: Option
             w.field_raw(key, value);
         }
     }
-    if alias.is_none() && let Some(signature) = left {
+    if alias.is_none()
+        && let Some(signature) = left
+    {
         w.key(WRAPPER).object(|w| w.key(VENDOR).object(|w| w.field_str(FIELD, signature)));
     }
 }

@@ -142,8 +142,12 @@ impl Decoder {
     /// Takes a whole body.
     pub(in crate::wire) fn body(&mut self, body: Val<'_>, sink: &mut dyn Sink) {
         self.take(body, Mode::Message, sink);
-        if !self.has_failed && body.some("choices").is_none_or(|list| list.items().next().is_none()) {
-            self.fail(&Problem::new(ProblemCode::UpstreamError, "the response has no `choices`"), sink);
+        if !self.has_failed && body.some("choices").is_none_or(|list| list.items().next().is_none())
+        {
+            self.fail(
+                &Problem::new(ProblemCode::UpstreamError, "the response has no `choices`"),
+                sink,
+            );
         }
         self.is_done = true;
         self.finish(sink);
@@ -184,7 +188,9 @@ impl Decoder {
             sink.event(Event::Fact(Fact::ResponseId(&id)));
             self.id = Some(id.into_owned());
         }
-        if let Some(model) = body.model.and_then(Val::as_str).filter(|model| is_news(&self.model, model)) {
+        if let Some(model) =
+            body.model.and_then(Val::as_str).filter(|model| is_news(&self.model, model))
+        {
             sink.event(Event::Fact(Fact::Model(&model)));
             self.model = Some(model.into_owned());
         }
@@ -216,7 +222,9 @@ impl Decoder {
 
     /// Whether a choice ended with a reason, for streams without the usual last message.
     fn has_reasons(&self) -> bool {
-        self.choices.iter().all(|choice| choice.finish.as_deref().is_some_and(|reason| !reason.is_empty()))
+        self.choices
+            .iter()
+            .all(|choice| choice.finish.as_deref().is_some_and(|reason| !reason.is_empty()))
     }
 
     /// Makes a template of a message that was read in full.
@@ -297,7 +305,8 @@ impl Decode for Decoder {
                 self.fail(&Problem::new(ProblemCode::UpstreamError, data), sink);
             }
             Err(error) => {
-                let problem = Problem::new(ProblemCode::Malformed, "a message of the stream was skipped");
+                let problem =
+                    Problem::new(ProblemCode::Malformed, "a message of the stream was skipped");
                 sink.event(Event::Problem(&problem.at(error.to_string())));
             }
         }

@@ -76,7 +76,10 @@ impl Shape {
     pub(super) fn text(&mut self, value: Val<'_>, message: &str) -> bool {
         let span = value.span();
         let inner = span.start + 1..span.end.saturating_sub(1);
-        let is_same = self.texts.first().is_none_or(|first| message.get(first.clone()) == message.get(inner.clone()));
+        let is_same = self
+            .texts
+            .first()
+            .is_none_or(|first| message.get(first.clone()) == message.get(inner.clone()));
         self.texts.push(inner);
         is_same
     }
@@ -126,13 +129,16 @@ impl Template {
             self.holes.push(Hole { at: at.clone(), filling });
         }
         for (at, _) in self.idle.iter().filter(|(_, changes)| *changes) {
-            let is_string = at.start.checked_sub(1).and_then(|quote| message.as_bytes().get(quote)) == Some(&b'"');
+            let is_string = at.start.checked_sub(1).and_then(|quote| message.as_bytes().get(quote))
+                == Some(&b'"');
             let filling = if is_string { Filling::String } else { Filling::Number };
             self.holes.push(Hole { at: at.clone(), filling });
         }
         self.holes.sort_by_key(|hole| hole.at.start);
         // The text must come before its repetitions.
-        if let Some(first) = self.holes.iter().position(|hole| matches!(hole.filling, Filling::Same | Filling::Text)) {
+        if let Some(first) =
+            self.holes.iter().position(|hole| matches!(hole.filling, Filling::Same | Filling::Text))
+        {
             for (at, hole) in self.holes.iter_mut().enumerate() {
                 if matches!(hole.filling, Filling::Same | Filling::Text) {
                     hole.filling = if at == first { Filling::Text } else { Filling::Same };

@@ -38,7 +38,10 @@ pub(super) fn place(content: &Content, target: &mut Target<'_>) -> Places {
             Block::Thinking(thinking) => {
                 // One thought under two names is written once where both would go into one field.
                 let repeats = target.dialect.field.is_some()
-                    && last.is_some_and(|last| last.source_field != thinking.source_field && last.thought == thinking.thought);
+                    && last.is_some_and(|last| {
+                        last.source_field != thinking.source_field
+                            && last.thought == thinking.thought
+                    });
                 if !repeats {
                     is_empty |= thinking.is_nothing();
                     one(&mut places, thinking, target);
@@ -48,13 +51,22 @@ pub(super) fn place(content: &Content, target: &mut Target<'_>) -> Places {
             Block::Other(other) if other.wire == target.form.id && other.kind == details::FIELD => {
                 places.details.push(other.raw.clone());
             }
-            Block::Other(other) if other.wire == target.form.id && other.kind == details::BLOCKS => {
+            Block::Other(other)
+                if other.wire == target.form.id && other.kind == details::BLOCKS =>
+            {
                 places.blocks.push(other.raw.clone());
             }
-            Block::Media(_) | Block::Other(_) | Block::Text(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {}
+            Block::Media(_)
+            | Block::Other(_)
+            | Block::Text(_)
+            | Block::ToolCall(_)
+            | Block::ToolResponse(_) => {}
         }
     }
-    if is_empty && content.speaker == Speaker::Ai && let Some(empty) = target.dialect.empty.as_deref() {
+    if is_empty
+        && content.speaker == Speaker::Ai
+        && let Some(empty) = target.dialect.empty.as_deref()
+    {
         let field = target.dialect.field.as_deref().unwrap_or(USUAL);
         let is_string = !matches!(field, details::FIELD | details::BLOCKS | parts::THINKING | TAGS);
         if is_string && !places.fields.iter().any(|(name, _)| *name == field) {
@@ -129,7 +141,8 @@ fn field_of<'a>(thinking: &'a Thinking, target: &Target<'_>) -> Cow<'a, str> {
         return Cow::Owned(field.clone().into_owned());
     }
     let is_part = came_in == parts::THINKING && thinking.extra.wire == Some(form.id);
-    let is_own = SIBLINGS.contains(&came_in) || matches!(came_in, details::FIELD | details::BLOCKS | TAGS);
+    let is_own =
+        SIBLINGS.contains(&came_in) || matches!(came_in, details::FIELD | details::BLOCKS | TAGS);
     Cow::Borrowed(if is_own || is_part { came_in } else { USUAL })
 }
 
@@ -142,7 +155,10 @@ pub(super) fn entry(thinking: &Thinking, wire: &str) -> Raw {
         (false, true) => "thinking",
         (false, false) => "text",
     };
-    let kind = thinking.detail_type.as_deref().map_or_else(|| Cow::Borrowed(kind_of(thinking)), Cow::Borrowed);
+    let kind = thinking
+        .detail_type
+        .as_deref()
+        .map_or_else(|| Cow::Borrowed(kind_of(thinking)), Cow::Borrowed);
     Raw::build(|w| {
         w.object(|w| {
             w.field_str("type", &kind);

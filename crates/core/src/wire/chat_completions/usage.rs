@@ -12,7 +12,8 @@ pub(super) fn says_something(usage: Val<'_>) -> bool {
 pub(super) fn read(usage: Val<'_>) -> Usage {
     let first = |paths: &[&[&str]]| paths.iter().find_map(|path| usage.path(path)?.as_u64());
     // Some servers fill the fields of other protocols with zeros; there a zero is no report.
-    let alias = |names: &[&str]| names.iter().find_map(|name| usage.u64(name).filter(|count| *count > 0));
+    let alias =
+        |names: &[&str]| names.iter().find_map(|name| usage.u64(name).filter(|count| *count > 0));
     let read = first(&[&["prompt_tokens_details", "cached_tokens"], &["prompt_cache_hit_tokens"]]);
     let written = first(&[&["prompt_tokens_details", "cache_write_tokens"]]);
     Usage {

@@ -71,7 +71,9 @@ fn write_tools(w: &mut Writer, tools: &[Tool], target: &mut Target<'_>) {
                         }
                         media::rest(w, extra.get(form.id, "function"));
                     });
-                    for (key, value) in extra.of(form.id).iter().filter(|(key, _)| key != "function") {
+                    for (key, value) in
+                        extra.of(form.id).iter().filter(|(key, _)| key != "function")
+                    {
                         w.field_raw(key, value);
                     }
                 });
@@ -90,9 +92,13 @@ fn settings(request: &Request, target: &mut Target<'_>) -> Vec<(String, Raw)> {
     let form = target.form;
     let kept = |key: &str| request.extra.get(form.id, key);
     let mut list: Vec<(String, Raw)> = Vec::new();
-    let mut put = |key: &str, value: Option<Raw>| list.extend(value.map(|value| (key.to_owned(), value)));
+    let mut put =
+        |key: &str, value: Option<Raw>| list.extend(value.map(|value| (key.to_owned(), value)));
     put("tool_choice", tool_choice(request, target));
-    put("parallel_tool_calls", request.parallel_tool_calls.map(|flag| Raw::build(|w| w.bool(flag))));
+    put(
+        "parallel_tool_calls",
+        request.parallel_tool_calls.map(|flag| Raw::build(|w| w.bool(flag))),
+    );
     put("stream", request.stream.then(|| Raw::build(|w| w.bool(true))));
     if request.stream && target.dialect.asks_for_usage {
         put("stream_options", Some(usage_wanted(kept("stream_options"))));
@@ -104,7 +110,9 @@ fn settings(request: &Request, target: &mut Target<'_>) -> Vec<(String, Raw)> {
     put("stop", spelled(kept("stop"), stop, read, |stop| texts(stop)));
     put("response_format", response_format(request, target));
     let renamed = target.dialect.max_tokens_field;
-    let cap = renamed.or_else(|| CAPS.into_iter().find(|cap| kept(cap).is_some())).unwrap_or("max_tokens");
+    let cap = renamed
+        .or_else(|| CAPS.into_iter().find(|cap| kept(cap).is_some()))
+        .unwrap_or("max_tokens");
     let read = |cap: Val<'_>| cap.as_u64();
     let number = |cap: &u64| Raw::build(|w| w.u64(*cap));
     put(cap, spelled(kept(cap), request.max_tokens.as_ref(), read, number));
@@ -140,7 +148,9 @@ fn usage_wanted(kept: Option<&Raw>) -> Raw {
         w.object(|w| {
             w.field_bool("include_usage", true);
             if let Some(kept) = kept {
-                for (key, value) in kept.doc().root().entries().filter(|(key, _)| key != "include_usage") {
+                for (key, value) in
+                    kept.doc().root().entries().filter(|(key, _)| key != "include_usage")
+                {
                     w.key(&key).raw_str(value.raw());
                 }
             }

@@ -25,7 +25,12 @@ pub(super) fn write(w: &mut Writer, content: &Content, target: &mut Target<'_>) 
 }
 
 /// What a tool gave is a message of its own.
-fn write_result(w: &mut Writer, response: &ToolResponse, content: &Content, target: &mut Target<'_>) {
+fn write_result(
+    w: &mut Writer,
+    response: &ToolResponse,
+    content: &Content,
+    target: &mut Target<'_>,
+) {
     let form = target.form;
     w.object(|w| {
         let role = content.extra.get(form.id, "role");
@@ -53,8 +58,8 @@ fn result_text(result: &Raw) -> Raw {
     let doc = result.doc();
     let root = doc.root();
     let is_text = |part: crate::json::Val<'_>| part.text("type").as_deref() == Some("text");
-    let fits = root.kind() == Kind::String
-        || (root.items().next().is_some() && root.items().all(is_text));
+    let fits =
+        root.kind() == Kind::String || (root.items().next().is_some() && root.items().all(is_text));
     if fits { result.clone() } else { Raw::string(result.as_str()) }
 }
 
@@ -133,7 +138,11 @@ fn write_content(w: &mut Writer, content: &Content, places: &Places, target: &mu
     for block in &content.blocks {
         match block {
             Block::Text(text) => {
-                needs_list |= text.extra.of(form.id).iter().any(|(key, _)| !ABOUT_ANSWERS.contains(&key.as_str()));
+                needs_list |= text
+                    .extra
+                    .of(form.id)
+                    .iter()
+                    .any(|(key, _)| !ABOUT_ANSWERS.contains(&key.as_str()));
                 said.get_or_insert_default().push_str(&text.text);
                 list.push(text_part(text, form.id));
             }
@@ -178,7 +187,9 @@ pub(super) fn text_part(text: &Text, wire: &str) -> Raw {
         w.object(|w| {
             w.field_str("type", "text");
             w.field_str("text", &text.text);
-            for (key, value) in text.extra.of(wire).iter().filter(|(key, _)| !ABOUT_ANSWERS.contains(&key.as_str())) {
+            for (key, value) in
+                text.extra.of(wire).iter().filter(|(key, _)| !ABOUT_ANSWERS.contains(&key.as_str()))
+            {
                 w.field_raw(key, value);
             }
         });
@@ -190,7 +201,11 @@ fn write_beside(w: &mut Writer, content: &Content, target: &Target<'_>) {
     for block in &content.blocks {
         let Block::Other(other) = block else { continue };
         let is_ours = other.wire == target.form.id && !parts::is_part(other);
-        if !is_ours || other.kind == details::FIELD || other.kind == details::BLOCKS || target.refuses(&other.kind) {
+        if !is_ours
+            || other.kind == details::FIELD
+            || other.kind == details::BLOCKS
+            || target.refuses(&other.kind)
+        {
             continue;
         }
         let id = other.raw.doc().root().string("id").filter(|_| other.kind == "audio");
@@ -229,7 +244,8 @@ pub(super) fn write_call(w: &mut Writer, call: &ToolCall, wire: &str) {
         Some(other) => w.key("type").raw_str(other),
         None => w.field_str("type", kind),
     }
-    w.key(kind).object(|w| write_function(w, call, if is_free { "input" } else { "arguments" }, wire));
+    w.key(kind)
+        .object(|w| write_function(w, call, if is_free { "input" } else { "arguments" }, wire));
     let mut extra = call.extra.clone();
     extra.fields.retain(|(key, _)| !matches!(key.as_str(), "function" | "type"));
     signature::write(w, &extra, wire, call.signature.as_deref());
@@ -253,7 +269,9 @@ fn write_function(w: &mut Writer, call: &ToolCall, key: &str, wire: &str) {
         }
         _ => w.field_str(key, call.parameters.as_text()),
     }
-    for (name, value) in doc.iter().flat_map(|doc| doc.root().entries()).filter(|(name, _)| name != key) {
+    for (name, value) in
+        doc.iter().flat_map(|doc| doc.root().entries()).filter(|(name, _)| name != key)
+    {
         w.key(&name).raw_str(value.raw());
     }
 }
