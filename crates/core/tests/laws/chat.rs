@@ -199,9 +199,8 @@ pub(crate) fn blocks_are_numbered_as_they_appear(bytes: &[u8]) {
             | Event::TextStart { block }
             | Event::ToolCallStart { block, .. }
             | Event::Whole { block, .. } => {
-                // A call without a name starts late, when others have started already.
-                assert!(block <= *next, "{event:?} after {next} blocks");
-                *next = (block + 1).max(*next);
+                assert_eq!(block, *next, "{event:?} after {next} blocks");
+                *next += 1;
             }
             Event::ThinkingDelta { block, .. }
             | Event::TextDelta { block, .. }

@@ -12,6 +12,7 @@ const KNOWN: [&str; 5] = ["index", "id", "type", "function", "custom"];
 /// One call as far as it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Call {
+    /// Its number, given when it starts: that is when its name is known.
     block: usize,
     index: Option<u64>,
     id: Option<String>,
@@ -79,7 +80,7 @@ impl Calls {
             let known = if is_message { None } else { self.find(&piece, nth > 0) };
             let at = known.unwrap_or_else(|| self.begin(&piece, next, out));
             if let Some(call) = self.calls.get_mut(at) {
-                call.take(&piece, out);
+                call.take(&piece, next, out);
             }
         }
     }
@@ -99,7 +100,7 @@ impl Calls {
         }
         if let Some(open) = self.calls.last_mut() {
             open.extra.insert(out.wire, "function_call", Raw::null());
-            open.take(&piece, out);
+            open.take(&piece, next, out);
         }
     }
 
@@ -108,9 +109,9 @@ impl Calls {
     }
 
     /// Ends all calls. Those of a stream that was cut count as invalid: nobody knows what was missing.
-    pub(super) fn end(&mut self, is_cut: bool, out: &mut Out<'_>) {
+    pub(super) fn end(&mut self, is_cut: bool, next: &mut usize, out: &mut Out<'_>) {
         for call in self.calls.iter_mut().filter(|call| !call.is_ended) {
-            call.start(true, out);
+            call.start(true, next, out);
             call.end(is_cut, out);
         }
     }
@@ -150,16 +151,10 @@ impl Calls {
     fn begin(&mut self, piece: &Piece<'_>, next: &mut usize, out: &mut Out<'_>) -> usize {
         // Calls come one after the other as a rule; one that is whole can be handed on at once.
         for call in self.calls.iter_mut().filter(|call| !call.is_ended && call.is_whole()) {
-            call.start(true, out);
+            call.start(true, next, out);
             call.end(false, out);
         }
-        self.calls.push(Call {
-            block: *next,
-            index: piece.index,
-            is_free: piece.is_free,
-            ..Call::default()
-        });
-        *next += 1;
+        self.calls.push(Call { index: piece.index, is_free: piece.is_free, ..Call::default() });
         self.calls.len() - 1
     }
 }
@@ -172,7 +167,7 @@ impl Call {
             && matches!(Parameters::from_text(&self.arguments), Parameters::Json(_))
     }
 
-    fn take(&mut self, piece: &Piece<'_>, out: &mut Out<'_>) {
+    fn take(&mut self, piece: &Piece<'_>, next: &mut usize, out: &mut Out<'_>) {
         self.is_ended = false;
         if let Some(id) = piece.id.as_deref()
             && self.id.as_deref().is_none_or(str::is_empty)
@@ -197,7 +192,7 @@ impl Call {
                 self.extra.insert(out.wire, &key, value);
             }
         }
-        self.start(false, out);
+        self.start(false, next, out);
         self.say(out);
     }
 
@@ -210,11 +205,13 @@ impl Call {
         }
     }
 
-    fn start(&mut self, is_last: bool, out: &mut Out<'_>) {
+    fn start(&mut self, is_last: bool, next: &mut usize, out: &mut Out<'_>) {
         if self.is_started || (self.name.is_empty() && !is_last) {
             return;
         }
         self.is_started = true;
+        self.block = *next;
+        *next += 1;
         out.event(Event::ToolCallStart {
             block: self.block,
             id: self.id.as_deref(),

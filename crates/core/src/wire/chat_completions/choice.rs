@@ -428,7 +428,7 @@ impl Choice {
         self.close_thoughts(is_cut, out);
         self.details.end(is_cut, out);
         self.end_text(out);
-        self.calls.end(is_cut, out);
+        self.calls.end(is_cut, &mut self.next, out);
     }
 }
 
