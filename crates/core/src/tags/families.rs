@@ -21,6 +21,10 @@ const fn tool(text: &'static str) -> Marker {
     marker(text, Role::Tool)
 }
 
+const fn call_end(text: &'static str) -> Marker {
+    marker(text, Role::CallEnd)
+}
+
 const fn answer(text: &'static str) -> Marker {
     marker(text, Role::Answer)
 }
@@ -67,7 +71,8 @@ const THINK: Family = Family {
 };
 
 /// A `<think>` model that may begin a tool call without ending its thought.
-const THINK_OR_CALL: &[Marker] = &[open("<think>"), close("</think>"), tool("<tool_call>")];
+const THINK_OR_CALL: &[Marker] =
+    &[open("<think>"), close("</think>"), tool("<tool_call>"), call_end("</tool_call>")];
 
 /// Models whose template opens the thought.
 const INSIDE: Family = Family {
@@ -155,7 +160,8 @@ pub(super) const FAMILIES: &[Family] = &[
             answer("<|START_TEXT|>"),
             framing("<|END_RESPONSE|>"),
             framing("<|END_TEXT|>"),
-            tool("<|START_ACTION|>"),
+            marker("<|START_ACTION|>", Role::ToolTells),
+            call_end("<|END_ACTION|>"),
         ],
         lone_close: LoneClose::Drop,
         trim: true,
@@ -178,6 +184,7 @@ pub(super) const FAMILIES: &[Family] = &[
             marker("\n</response>", Role::Unwrap),
             marker("</response>", Role::Unwrap),
             tool("<tool_call>"),
+            call_end("</tool_call>"),
         ],
         ..INSIDE
     },
@@ -246,6 +253,7 @@ pub(super) const FAMILIES: &[Family] = &[
             marker("\n</answer>", Role::Unwrap),
             marker("</answer>", Role::Unwrap),
             tool("<tool_calls>"),
+            call_end("</tool_calls>"),
         ],
         begins: Begins::Outside,
         ..THINK
@@ -260,7 +268,8 @@ pub(super) const FAMILIES: &[Family] = &[
             close("</ifm|think>"),
             close("</ifm|think_fast>"),
             close("</ifm|think_faster>"),
-            tool("<ifm|tool_calls>"),
+            marker("<ifm|tool_calls>", Role::ToolTells),
+            call_end("</ifm|tool_calls>"),
         ],
         blank: Blank::Kept,
         ..THINK
@@ -323,7 +332,12 @@ pub(super) const FAMILIES: &[Family] = &[
     },
     Family {
         name: "kimi_k2",
-        markers: &[open("<think>"), close("</think>"), tool("<|tool_calls_section_begin|>")],
+        markers: &[
+            open("<think>"),
+            close("</think>"),
+            tool("<|tool_calls_section_begin|>"),
+            call_end("<|tool_calls_section_end|>"),
+        ],
         ..INSIDE
     },
     Family {
@@ -336,13 +350,19 @@ pub(super) const FAMILIES: &[Family] = &[
             framing("<|close|>message<|sep|>"),
             framing("<|end_of_msg|>"),
             tool("<|open|>tools<|sep|>"),
+            call_end("<|close|>tools<|sep|>"),
         ],
         lone_close: LoneClose::Drop,
         ..INSIDE
     },
     Family {
         name: "minimax_m2",
-        markers: &[open("<think>"), close("</think>"), tool("<minimax:tool_call>")],
+        markers: &[
+            open("<think>"),
+            close("</think>"),
+            tool("<minimax:tool_call>"),
+            call_end("</minimax:tool_call>"),
+        ],
         ..INSIDE
     },
     Family {
@@ -383,7 +403,12 @@ pub(super) const FAMILIES: &[Family] = &[
     Family { name: "qwen3", markers: THINK_OR_CALL, ..INSIDE },
     Family {
         name: "seed_oss",
-        markers: &[open("<seed:think>"), close("</seed:think>"), tool("<seed:tool_call>")],
+        markers: &[
+            open("<seed:think>"),
+            close("</seed:think>"),
+            tool("<seed:tool_call>"),
+            call_end("</seed:tool_call>"),
+        ],
         ..INSIDE
     },
     Family { name: "step3p5", markers: THINK_OR_CALL, ..INSIDE },

@@ -43,6 +43,8 @@ pub(super) struct Marker {
 pub(super) enum Role {
     /// Ends a thought that is open; is framing and goes.
     Answer,
+    /// Ends a tool call and belongs to it.
+    CallEnd,
     /// Ends a thought.
     Close,
     /// Ends a thought and opens the wrapper around the answer.
@@ -57,8 +59,10 @@ pub(super) enum Role {
     RawEnd,
     /// Begins a thought in a message whose special tokens were removed; the family's plain words count from then on.
     Stripped,
-    /// Ends a thought by beginning something else, and stays in the text.
+    /// Begins a tool call, which stays in the text as it is and ends a thought.
     Tool,
+    /// The same; and where a message may have begun inside a thought, it did.
+    ToolTells,
     /// Closes the wrapper around the answer; without one it is text.
     Unwrap,
 }

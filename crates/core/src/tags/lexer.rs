@@ -15,6 +15,8 @@ const MAX_LEAD: usize = 64;
 pub(super) enum Place {
     Text,
     Thought,
+    /// In a tool call, whose arguments may say anything.
+    Call,
     /// In a span that stays as it is; `back` tells whether it interrupted a thought.
     Raw {
         back: bool,
@@ -122,6 +124,7 @@ impl Lexer {
         let table = match place {
             Place::Text => &self.tables.text,
             Place::Thought => &self.tables.thought,
+            Place::Call => &self.tables.call,
             Place::Raw { .. } => &self.tables.raw,
         };
         self.cursor.search(table, &Scan { buf, place, undecided, last }, from)
@@ -160,7 +163,7 @@ impl Lexer {
 
 impl Cursor {
     fn search(&mut self, table: &Table, scan: &Scan<'_>, from: usize) -> Found {
-        let track = self.rule != CodeRule::Counts && !matches!(scan.place, Place::Raw { .. });
+        let track = self.rule != CodeRule::Counts && !is_verbatim(scan.place);
         let mut needles = self.needles(table, scan, track);
         // What lies before `passed` went past the tracker.
         let (mut at, mut passed) = (from, from);
@@ -250,11 +253,13 @@ impl Cursor {
     }
 
     fn verdict(&mut self, scan: &Scan<'_>, hit: usize, len: usize, role: Role) -> Verdict {
-        // A tag between quotation marks is spoken of, not used.
+        // A tag between quotation marks is spoken of, not used. Inside a thought this says nothing: the thought may
+        // end with a quotation and the answer begin with one.
         let quote = self.tracker.before;
-        if role == Role::Open
+        let speaks = role == Role::Open || scan.undecided;
+        if self.rule == CodeRule::Quoted
             && scan.place == Place::Text
-            && self.rule != CodeRule::Counts
+            && speaks
             && (quote == b'"' || quote == b'\'')
         {
             match scan.buf.get(hit + len) {
@@ -284,7 +289,7 @@ impl Cursor {
 
     fn in_code(&self, scan: &Scan<'_>, role: Role) -> InCode {
         match (self.rule, scan.place) {
-            (CodeRule::Counts, _) | (_, Place::Raw { .. }) => InCode::Counts,
+            (CodeRule::Counts, _) | (_, Place::Call | Place::Raw { .. }) => InCode::Counts,
             (CodeRule::Strict, _) => InCode::Never,
             (CodeRule::Quoted, Place::Thought) => InCode::Quoted,
             (CodeRule::Quoted, Place::Text) if scan.undecided && role != Role::Open => {
@@ -341,6 +346,14 @@ struct Scan<'a> {
     place: Place,
     undecided: bool,
     last: bool,
+}
+
+/// Whether the text there is no prose of the model's.
+fn is_verbatim(place: Place) -> bool {
+    match place {
+        Place::Call | Place::Raw { .. } => true,
+        Place::Text | Place::Thought => false,
+    }
 }
 
 /// Whether the span of `run` backticks ends right at the start of `hay`.

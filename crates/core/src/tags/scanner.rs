@@ -184,6 +184,7 @@ impl TagScanner {
         match self.place {
             Place::Text => self.marker_in_text(role, text, out),
             Place::Thought => self.marker_in_thought(role, text, out),
+            Place::Call => self.marker_in_call(role, text, out),
             Place::Raw { back } => self.marker_in_raw(back, role, text, out),
         }
     }
@@ -208,9 +209,13 @@ impl TagScanner {
                 }
                 self.wrapped |= role == Role::CloseAnswer;
             }
-            Role::Tool => {
-                self.owed |= self.settle_as_thought(out);
+            Role::Tool | Role::ToolTells => {
+                if role == Role::ToolTells {
+                    self.owed |= self.settle_as_thought(out);
+                }
+                self.settle_as_text(out);
                 self.plain(text, out);
+                self.place = Place::Call;
             }
             Role::Answer => {
                 self.settle_as_thought(out);
@@ -223,7 +228,7 @@ impl TagScanner {
                 self.plain(text, out);
                 self.place = Place::Raw { back: false };
             }
-            Role::RawEnd | Role::Unwrap => self.plain(text, out),
+            Role::CallEnd | Role::RawEnd | Role::Unwrap => self.plain(text, out),
         }
     }
 
@@ -239,10 +244,11 @@ impl TagScanner {
                     self.wrapped |= role == Role::CloseAnswer;
                 }
             }
-            Role::Tool => {
+            Role::Tool | Role::ToolTells => {
                 self.close(out);
                 self.owed = true;
                 self.plain(text, out);
+                self.place = Place::Call;
             }
             Role::Answer => {
                 self.close(out);
@@ -253,7 +259,24 @@ impl TagScanner {
                 self.place = Place::Raw { back: true };
                 self.plain(text, out);
             }
-            Role::Drop | Role::RawEnd | Role::Stripped | Role::Unwrap => self.plain(text, out),
+            Role::CallEnd | Role::Drop | Role::RawEnd | Role::Stripped | Role::Unwrap => {
+                self.plain(text, out);
+            }
+        }
+    }
+
+    /// The end marker of a thought that a tool call ended may come late, where the thought only spoke of the call.
+    fn marker_in_call(&mut self, role: Role, text: &str, out: &mut Out<'_>) {
+        match role {
+            Role::CallEnd => {
+                self.plain(text, out);
+                self.place = Place::Text;
+            }
+            Role::Close | Role::CloseAnswer if self.owed => {
+                self.owed = false;
+                self.place = Place::Text;
+            }
+            _ => self.plain(text, out),
         }
     }
 
@@ -268,9 +291,8 @@ impl TagScanner {
                     self.open("");
                 }
             }
-            Role::Drop | Role::Raw | Role::Stripped | Role::Tool | Role::Unwrap => {
-                self.plain(text, out);
-            }
+            Role::CallEnd | Role::Drop | Role::Raw | Role::Stripped => self.plain(text, out),
+            Role::Tool | Role::ToolTells | Role::Unwrap => self.plain(text, out),
         }
     }
 
@@ -386,7 +408,7 @@ impl TagScanner {
         let again = match self.place {
             Place::Thought => std::mem::take(&mut self.thought.kept),
             Place::Text if self.undecided => std::mem::take(&mut self.pending),
-            Place::Text | Place::Raw { .. } => return,
+            Place::Text | Place::Call | Place::Raw { .. } => return,
         };
         // In text that may be a thought only an end marker says that it was one.
         self.reread = self.place == Place::Text;

@@ -13,6 +13,7 @@ pub(super) struct Tables {
     pub(super) start: Vec<Marker>,
     pub(super) text: Table,
     pub(super) thought: Table,
+    pub(super) call: Table,
     pub(super) raw: Table,
 }
 
@@ -59,7 +60,6 @@ impl Tables {
         let lone = family.lone_close != LoneClose::Text
             || family.begins == Begins::Unknown
             || family.markers.iter().any(|marker| marker.role == Role::Tool);
-        let unknown = family.begins == Begins::Unknown;
         let pick = |wanted: &dyn Fn(&Marker) -> bool| {
             Table::new(all.iter().filter(|(marker, start)| !start && wanted(marker)))
         };
@@ -76,17 +76,25 @@ impl Tables {
             text: pick(&|marker| match marker.role {
                 Role::Open | Role::Answer | Role::Drop | Role::Raw | Role::Unwrap => true,
                 Role::Close | Role::CloseAnswer => lone,
-                Role::Tool => unknown,
-                Role::RawEnd | Role::Stripped => false,
+                Role::Tool | Role::ToolTells => true,
+                Role::CallEnd | Role::RawEnd | Role::Stripped => false,
             }),
             thought: pick(&|marker| match marker.role {
                 Role::Open => !closes(&marker.text),
-                Role::Close | Role::CloseAnswer | Role::Answer | Role::Tool | Role::Raw => true,
-                Role::Drop | Role::RawEnd | Role::Stripped | Role::Unwrap => false,
+                Role::Close | Role::CloseAnswer | Role::Answer | Role::Raw => true,
+                Role::Tool | Role::ToolTells => true,
+                Role::CallEnd | Role::Drop | Role::RawEnd => false,
+                Role::Stripped | Role::Unwrap => false,
             }),
             raw: pick(&|marker| match marker.role {
                 Role::Open | Role::Close | Role::CloseAnswer | Role::Answer | Role::RawEnd => true,
-                Role::Drop | Role::Raw | Role::Stripped | Role::Tool | Role::Unwrap => false,
+                Role::CallEnd | Role::Drop | Role::Raw | Role::Stripped => false,
+                Role::Tool | Role::ToolTells | Role::Unwrap => false,
+            }),
+            call: pick(&|marker| match marker.role {
+                Role::CallEnd | Role::Close | Role::CloseAnswer => true,
+                Role::Answer | Role::Drop | Role::Open | Role::Raw | Role::RawEnd => false,
+                Role::Stripped | Role::Tool | Role::ToolTells | Role::Unwrap => false,
             }),
         }
     }
@@ -102,7 +110,8 @@ impl Tables {
 /// Whether a marker has to do with thoughts, not only with framing.
 fn takes_thoughts(role: Role) -> bool {
     match role {
-        Role::Open | Role::Close | Role::CloseAnswer | Role::Stripped | Role::Tool => true,
+        Role::Open | Role::Close | Role::CloseAnswer | Role::Stripped => true,
+        Role::CallEnd | Role::Tool | Role::ToolTells => true,
         Role::Answer | Role::Drop | Role::Raw | Role::RawEnd | Role::Unwrap => false,
     }
 }

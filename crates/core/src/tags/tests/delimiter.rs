@@ -232,6 +232,14 @@ fn a_fence_that_never_closes_inside_the_block_does_not_swallow_the_answer() {
 }
 
 #[test]
+fn quotation_marks_are_no_code() {
+    json(
+        "\"<REASONING>\"a</REASONING>b",
+        r#"{"visible":"\"\nb","reasoning":{"text":"\"a","tokensEst":1}}"#,
+    );
+}
+
+#[test]
 fn redacted_spans_never_come_out() {
     json(
         "<REASONING>key <REDACTED>s3cr3t</REDACTED> ok</REASONING>for <REDACTED>a\nb</REDACTED>.",

@@ -7,7 +7,7 @@ use crate::tags::{End, Ending, Options, Parts, Piece, Start, TagScanner, TagSpec
 fn a_tag_that_is_only_spoken_of_is_text() {
     for input in [
         "Models write `<think>` first.",
-        "Models write \"<think>\" first, or '<think>'.",
+        "Models write \"<think>\" first, or '<think>', and \"</think>\" last.",
         "```\n<think>a</think>\n```\nis how.",
         "Use `` `<think>` `` and\n~~~\n<think>\n~~~\n",
         "&lt;think&gt;a&lt;/think&gt;",
@@ -16,11 +16,22 @@ fn a_tag_that_is_only_spoken_of_is_text() {
         check("think", input, &[text(input)]);
         check("inline-split", input, &[text(input)]);
     }
+    // Inside a thought quotation marks say nothing.
+    check("qwen3", "\"a\"</think>\"b\"", &[thought("\"a\""), text("\"b\"")]);
     check(
         "think",
         "<think>I end with `</think>` now</think>Done: `</think>`.",
         &[thought("I end with `</think>` now"), text("Done: `</think>`.")],
     );
+}
+
+#[test]
+fn a_tag_in_the_arguments_of_a_tool_call_is_text() {
+    let call = "<tool_call>\n{\"arguments\": {\"text\": \"a <think>b</think> c\"}}\n</tool_call>";
+    check("qwen3", &format!("x</think>{call}"), &[thought("x"), text(call)]);
+    check("hy_v3", &format!("{call}<think>x</think>y"), &[text(call), thought("x"), text("y")]);
+    let call = "<|start|>assistant to=get<|message|>{\"a\": \"<|channel>\"}<|eom|>";
+    check("muse", call, &[text(call)]);
 }
 
 #[test]
