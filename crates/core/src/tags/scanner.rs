@@ -276,7 +276,9 @@ impl TagScanner {
                 self.owed = false;
                 self.place = Place::Text;
             }
-            _ => self.plain(text, out),
+            Role::Answer | Role::Close | Role::CloseAnswer | Role::Drop => self.plain(text, out),
+            Role::Open | Role::Raw | Role::RawEnd | Role::Stripped => self.plain(text, out),
+            Role::Tool | Role::ToolTells | Role::Unwrap => self.plain(text, out),
         }
     }
 

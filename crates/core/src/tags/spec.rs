@@ -46,13 +46,12 @@ impl TagSpec {
         Self { family: &HARMONY_STRIPPED, custom: None }
     }
 
-    /// The first marker with that role.
+    /// The first marker that opens a thought, or closes one.
     pub(super) fn first(&self, role: Role) -> Option<&str> {
-        match (&self.custom, role) {
-            (Some((open, _)), Role::Open) => Some(open),
-            (Some((_, close)), Role::Close) => Some(close),
-            _ => self.family.markers.iter().find(|marker| marker.role == role).map(|m| m.text),
+        if let Some((open, close)) = &self.custom {
+            return Some(if role == Role::Open { open } else { close });
         }
+        self.family.markers.iter().find(|marker| marker.role == role).map(|marker| marker.text)
     }
 
     /// Whether all thoughts are one block and all visible text is another.
