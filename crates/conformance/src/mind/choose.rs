@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::trade::{Trade, asks_about_place};
 use super::words::{bare, clauses, is_file, keys};
 use super::{Call, Choice, Scene, Tool, Turn, fill};
 use crate::json::Keyed;
@@ -44,30 +45,37 @@ fn wanted(scene: &Scene, question: &str) -> Vec<Call> {
         last = Some(tool);
     }
     calls.truncate(2);
-    if calls.len() == 1 && question.to_lowercase().contains("parallel") {
-        calls.extend(second(&offered, last, question));
+    if let ([only], true) = (calls.as_slice(), question.to_lowercase().contains("parallel")) {
+        calls.extend(second(&offered, last, only, question));
     }
     calls
 }
 
-/// A second call for a request that wants two at once but names one thing.
-fn second(offered: &[&Tool], first: Option<&Tool>, question: &str) -> Option<Call> {
+/// A second call for a request that wants two at once but names one thing: another tool that needs nothing, or the
+/// same one with the next best values.
+fn second(offered: &[&Tool], first: Option<&Tool>, call: &Call, question: &str) -> Option<Call> {
     let first = first?;
     let other =
-        offered.iter().find(|tool| tool.name != first.name && !fill::needs_file(tool, question));
+        offered.iter().find(|tool| tool.name != first.name && fill::is_ready(tool, question));
     let (tool, nth) = other.map_or((first, 1), |tool| (*tool, 0));
-    Some(Call {
-        name: tool.name.clone(),
-        arguments: fill::arguments(tool, question, question, nth),
-    })
+    let mut arguments = fill::arguments(tool, question, question, nth);
+    if tool.name == call.name && arguments == call.arguments {
+        fill::vary(&mut arguments, &tool.schema);
+    }
+    Some(Call { name: tool.name.clone(), arguments })
 }
 
 /// A call that the request demands although its words fit no tool.
 fn forced(scene: &Scene, question: &str) -> Option<Call> {
+    let any = || {
+        let ready = scene.tools.iter().find(|tool| fill::is_ready(tool, question));
+        ready.or_else(|| scene.tools.first())
+    };
+    let asked = bare(&question.to_lowercase()).any(|word| matches!(word, "tool" | "tools"));
     let tool = match &scene.choice {
         Choice::Named(name) => scene.tools.iter().find(|tool| tool.name == *name)?,
-        Choice::Any => scene.tools.first()?,
-        Choice::Auto if question.to_lowercase().contains("tool") => scene.tools.first()?,
+        Choice::Any => any()?,
+        Choice::Auto if asked => any()?,
         Choice::Auto | Choice::None => return None,
     };
     Some(Call { name: tool.name.clone(), arguments: fill::arguments(tool, question, question, 0) })
@@ -102,19 +110,26 @@ fn score(tool: &Tool, words: &[String], clause: &str) -> usize {
         points += if description.contains(word) { 2 } else { 0 };
         points += usize::from(parameters.contains(word));
     }
-    if clause.contains(tool.name.as_str()) {
+    if bare(clause).any(|word| word == tool.name) {
         points += 10;
     }
-    if is_reader(tool) && bare(clause).any(is_file) {
-        points += 6;
-    }
     points
+        + match Trade::of(tool) {
+            Trade::Reader if bare(clause).any(is_file) => 6,
+            Trade::Lister if asks_about_place(clause) && !bare(clause).any(is_file) => 4,
+            Trade::Shell if asks_about_place(clause) => 3,
+            Trade::Lister | Trade::Reader | Trade::Shell | Trade::Other => 0,
+        }
 }
 
 /// After a listing, one file is read when the user asked what is in the files.
 fn follow_up(scene: &Scene, turn: &Turn<'_>) -> Option<Call> {
-    let listed = turn.calls.last().filter(|call| keys(&call.name).contains(&"dir".to_owned()))?;
-    let reader = scene.tools.iter().find(|tool| is_reader(tool))?;
+    let named = |name: &str, trade| {
+        let tool = scene.tools.iter().find(|tool| tool.name == name);
+        tool.is_some_and(|tool| Trade::of(tool) == trade)
+    };
+    let listed = turn.calls.last().filter(|call| named(&call.name, Trade::Lister))?;
+    let reader = scene.tools.iter().find(|tool| Trade::of(tool) == Trade::Reader)?;
     let read_before = turn.calls.iter().any(|call| call.name == reader.name);
     if read_before || !wants_content(turn.question) {
         return None;
@@ -133,11 +148,6 @@ fn follow_up(scene: &Scene, turn: &Turn<'_>) -> Option<Call> {
     Some(Call { name: reader.name.clone(), arguments: fill::arguments(reader, &path, &path, 0) })
 }
 
-fn is_reader(tool: &Tool) -> bool {
-    let name = keys(&tool.name);
-    name.contains(&"read".to_owned()) && !name.contains(&"dir".to_owned())
-}
-
 fn wants_content(question: &str) -> bool {
     let lower = question.to_lowercase();
     let spoken = ["say", "says", "about", "explain", "inside", "text"];
@@ -152,8 +162,14 @@ fn file_in(listing: &str, question: &str) -> Option<String> {
         Ok(value) => strings(&value),
         Err(_) => bare(listing).map(str::to_owned).collect(),
     };
-    let files: Vec<String> = names.into_iter().filter(|name| is_file(name)).collect();
-    let named = files.iter().find(|name| bare(question).any(|word| word.ends_with(name.as_str())));
+    let plain = ["README", "LICENSE", "LICENCE", "Makefile", "Dockerfile", "justfile"];
+    let readable = |name: &String| is_file(name) || plain.contains(&name.as_str());
+    let files: Vec<String> = names.into_iter().filter(readable).collect();
+    let named = files.iter().find(|name| {
+        let lower = name.to_lowercase();
+        let stem = lower.split('.').next().unwrap_or_default();
+        bare(&question.to_lowercase()).any(|word| word.ends_with(&lower) || word == stem)
+    });
     let readme = || files.iter().find(|name| name.to_lowercase().contains("readme"));
     let text = || files.iter().find(|name| name.ends_with(".md") || name.ends_with(".txt"));
     named.or_else(readme).or_else(text).or_else(|| files.first()).cloned()

@@ -3,18 +3,22 @@
 use serde_json::{Map, Value, json};
 
 use super::Tool;
-use super::words::{bare, is_file, keys, quoted};
+use super::trade::Trade;
+use super::words::{bare, is_file, quoted, shortened, telling};
 use crate::json::Keyed;
 
 /// The arguments of a call: every required property, and optional ones for which the clause has a value.
 /// `nth` picks the second-best values, for a second call of the same tool.
 pub(super) fn arguments(tool: &Tool, clause: &str, question: &str, nth: usize) -> Value {
-    object(&tool.schema, &Words { clause, question, nth }, 0)
+    object(&tool.schema, &Words { clause, question, nth, trade: Trade::of(tool) }, 0)
 }
 
 /// The clause has a value for a required argument of the tool, beyond what any clause would give.
 pub(super) fn has_value(tool: &Tool, clause: &str) -> bool {
-    let words = Words { clause, question: "", nth: 0 };
+    if spans_clauses(tool) {
+        return false;
+    }
+    let words = Words { clause, question: "", nth: 0, trade: Trade::of(tool) };
     required(&tool.schema).any(|(name, schema)| {
         schema.at("type") == "string" && !words.candidates(name).is_empty()
             || matches!(schema.at("type").as_str(), Some("integer" | "number"))
@@ -22,12 +26,42 @@ pub(super) fn has_value(tool: &Tool, clause: &str) -> bool {
     })
 }
 
+/// The tool takes several numbers, which a list such as "2 and 40" must not tear apart.
+pub(super) fn spans_clauses(tool: &Tool) -> bool {
+    let number = |(_, schema): &(&String, &Value)| {
+        matches!(schema.at("type").as_str(), Some("integer" | "number"))
+    };
+    required(&tool.schema).filter(number).count() > 1
+}
+
 /// The tool reads a file and the request names none.
 pub(super) fn needs_file(tool: &Tool, question: &str) -> bool {
-    let name = keys(&tool.name);
-    let reads = name.contains(&"read".to_owned()) && !name.contains(&"dir".to_owned());
     let path = required(&tool.schema).any(|(name, _)| is_path(name));
-    reads && path && !bare(question).any(|word| is_file(word) || word.contains('/'))
+    path && Trade::of(tool) == Trade::Reader && !bare(question).any(is_file)
+}
+
+/// Everything that the tool requires can be taken from the request or has a value that always fits.
+pub(super) fn is_ready(tool: &Tool, question: &str) -> bool {
+    let words = Words { clause: question, question, nth: 0, trade: Trade::of(tool) };
+    let fits = |(name, schema): (&String, &Value)| {
+        fixed(schema, &words).is_some()
+            || match schema.at("type").as_str() {
+                Some("string") => {
+                    !words.candidates(name).is_empty()
+                        || is_path(name) && words.trade != Trade::Reader
+                }
+                Some(_) | None => true,
+            }
+    };
+    !needs_file(tool, question) && words.trade != Trade::Shell && required(&tool.schema).all(fits)
+}
+
+/// Makes the arguments of a second call differ where a path can be spelled in two ways.
+pub(super) fn vary(arguments: &mut Value, schema: &Value) {
+    let paths = schema.at("properties").as_object().into_iter().flatten();
+    let Some((name, _)) = paths.into_iter().find(|(name, _)| is_path(name)) else { return };
+    let other = if arguments.at(name) == "." { "./" } else { "." };
+    arguments.set(name, json!(other));
 }
 
 /// The property holds a path.
@@ -114,13 +148,14 @@ struct Words<'a> {
     clause: &'a str,
     question: &'a str,
     nth: usize,
+    trade: Trade,
 }
 
 impl<'a> Words<'a> {
     fn string(&self, name: &str) -> String {
         let mut found = self.candidates(name);
         if found.is_empty() {
-            let whole = Self { clause: self.question, question: "", nth: 0 };
+            let whole = Self { clause: self.question, question: "", ..*self };
             found = whole.candidates(name);
         }
         let chosen = found.get(self.nth).or_else(|| found.last());
@@ -133,6 +168,9 @@ impl<'a> Words<'a> {
         if is_path(name) {
             return self.paths();
         }
+        if self.trade == Trade::Shell {
+            return Vec::new();
+        }
         if lower.contains("url") || lower.contains("uri") {
             return bare(self.clause).filter(|word| word.contains("://")).collect();
         }
@@ -141,10 +179,19 @@ impl<'a> Words<'a> {
         out
     }
 
+    /// Paths of the kind that the tool wants: folders for a lister, files for a reader.
     fn paths(&self) -> Vec<&'a str> {
-        bare(self.clause)
-            .filter(|word| is_file(word) || word.contains('/') && !word.contains("://"))
-            .collect()
+        let slash = |word: &&str| word.contains('/') && !word.contains("://");
+        let words = bare(self.clause);
+        match self.trade {
+            Trade::Lister => words.filter(|word| slash(word) && !is_file(word)).collect(),
+            Trade::Reader => {
+                words.filter(|word| is_file(word) || slash(word) && !word.ends_with('/')).collect()
+            }
+            Trade::Shell | Trade::Other => {
+                words.filter(|word| is_file(word) || slash(word)).collect()
+            }
+        }
     }
 
     /// Proper names: capitalised words that do not open the clause.
@@ -172,7 +219,17 @@ impl<'a> Words<'a> {
         if lower.contains("date") {
             return "2026-01-01".to_owned();
         }
-        let found = keys(self.clause);
-        if found.is_empty() { super::words::shortened(self.question, 6) } else { found.join(" ") }
+        if self.trade == Trade::Shell {
+            let file = bare(self.clause).find(|word| is_file(word));
+            return file.map_or_else(|| "ls".to_owned(), |file| format!("cat {file}"));
+        }
+        let found = telling(self.clause);
+        let sought = ["pattern", "query", "regex", "term", "keyword"]
+            .iter()
+            .any(|part| lower.contains(part));
+        if let (true, Some(last)) = (sought, found.last()) {
+            return (*last).to_owned();
+        }
+        if found.is_empty() { shortened(self.question, 6) } else { found.join(" ") }
     }
 }

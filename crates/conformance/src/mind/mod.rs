@@ -7,6 +7,7 @@ mod answer;
 mod choose;
 mod fill;
 mod note;
+mod trade;
 mod words;
 
 use serde_json::Value;

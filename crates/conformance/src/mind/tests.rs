@@ -103,6 +103,7 @@ fn two_things_are_called_in_parallel() {
     assert_eq!(cities, ["Paris", "Rome"]);
     let plan = think(&ask("What is in this folder? Use parallel calls.", file_tools()));
     assert_eq!(plan.calls.len(), 2);
+    assert_ne!(plan.calls[0], plan.calls[1]);
     let mut scene = ask("What is the weather in Paris and Rome?", vec![weather()]);
     scene.parallel = false;
     assert_eq!(think(&scene).calls.len(), 1);
@@ -159,4 +160,64 @@ fn thinking_off_means_no_thought() {
     scene.thinking = false;
     let plan = think(&scene);
     assert!(plan.thought.is_empty() && plan.calls.len() == 1);
+}
+
+#[test]
+fn questions_about_the_place_list_it_whatever_the_tools_are_called() {
+    let path = path_schema;
+    let sets = [
+        vec![
+            tool("read_file", "Reads a file", path()),
+            tool("list_directory", "Lists a directory", path()),
+        ],
+        vec![tool("Read", "Reads a file", path()), tool("LS", "Lists files in a path", path())],
+        vec![
+            tool("readFile", "Reads a file", path()),
+            tool("listDir", "Entries of a folder", path()),
+        ],
+    ];
+    for set in sets {
+        for question in [
+            "What files are here?",
+            "How many files are in src/?",
+            "Is there a licence?",
+            "Use the tools.",
+        ] {
+            let plan = think(&ask(question, set.clone()));
+            assert_eq!(plan.calls.len(), 1, "{question}");
+            assert_eq!(plan.calls[0].name, set[1].name, "{question}");
+            let folder = if question.contains("src/") { "src/" } else { "." };
+            assert_eq!(plan.calls[0].arguments, json!({"path": folder}));
+        }
+    }
+}
+
+#[test]
+fn a_search_takes_what_is_sought_and_a_shell_runs_harmless_commands() {
+    let plan = think(&ask("Which of the files mention serde?", file_tools()));
+    assert_eq!(
+        plan.calls[0],
+        Call { name: "search".into(), arguments: json!({"pattern": "serde"}) }
+    );
+    let shell = tool(
+        "run_terminal_cmd",
+        "Runs a command",
+        json!({"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}),
+    );
+    let plan = think(&ask("What is in this folder?", vec![shell.clone()]));
+    assert_eq!(plan.calls[0].arguments, json!({"command": "ls"}));
+    assert!(think(&ask("Delete everything!", vec![shell])).calls.is_empty());
+}
+
+#[test]
+fn several_arguments_take_several_values() {
+    let add = tool(
+        "add",
+        "Add two numbers",
+        json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}),
+    );
+    let plan = think(&ask("Add 2, 40", vec![add.clone()]));
+    assert!(plan.calls[0].arguments["a"] == 2 || plan.calls[0].arguments["b"] == 40);
+    let plan = think(&ask("Use add with 2 40", vec![add]));
+    assert_eq!(plan.calls[0].arguments, json!({"a": 2, "b": 40}));
 }

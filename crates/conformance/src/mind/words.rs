@@ -13,13 +13,22 @@ pub(super) fn keys(text: &str) -> Vec<String> {
         spaced.push(if letter.is_alphanumeric() { letter } else { ' ' });
     }
     let mut out: Vec<String> = Vec::new();
-    for word in spaced.split_whitespace() {
-        let key = key(&word.to_lowercase());
-        if !FILLERS.contains(&key.as_str()) && !out.contains(&key) {
+    for word in spaced.split_whitespace().map(str::to_lowercase) {
+        let key = key(&word);
+        if !is_filler(&word) && !is_filler(&key) && !out.contains(&key) {
             out.push(key);
         }
     }
     out
+}
+
+/// The words that matter, as they stand in the text.
+pub(super) fn telling(text: &str) -> Vec<&str> {
+    bare(text).filter(|word| !is_filler(&word.to_lowercase())).collect()
+}
+
+fn is_filler(word: &str) -> bool {
+    FILLERS.contains(&word)
 }
 
 const FILLERS: &[&str] = &[
@@ -28,7 +37,8 @@ const FILLERS: &[&str] = &[
     "i", "me", "my", "we", "with", "from", "by", "at", "as", "if", "then", "first", "think",
     "please", "can", "could", "would", "will", "tell", "give", "use", "using", "return", "s", "t",
     "one", "all", "any", "there", "here", "name", "not", "has", "have", "get", "about", "say",
-    "tool", "parallel", "call",
+    "tool", "tools", "parallel", "call", "calls", "look", "both", "now", "again", "also", "me",
+    "let", "today", "just",
 ];
 
 fn key(word: &str) -> String {
@@ -43,12 +53,10 @@ fn key(word: &str) -> String {
     let mapped = match stem.as_str() {
         "folder" | "directory" | "ls" | "list" | "entry" | "dir" => "dir",
         "open" | "show" | "cat" | "content" | "read" | "summarise" | "summarize" => "read",
-        "grep" | "find" | "search" | "look" => "search",
+        "grep" | "find" | "search" | "mention" | "occur" => "search",
         "temperature" | "forecast" | "weather" => "weather",
         "clock" | "date" | "time" => "time",
-        "add" | "multiply" | "calculate" | "calculator" | "compute" | "sum" | "plu" | "time_" => {
-            "calculate"
-        }
+        "add" | "multiply" | "calculate" | "calculator" | "compute" | "sum" => "calculate",
         other => other,
     };
     mapped.to_owned()
@@ -88,9 +96,7 @@ pub(super) fn bare(text: &str) -> impl Iterator<Item = &str> {
 /// The word names a file: it has a short extension.
 pub(super) fn is_file(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or(word);
-    let Some((stem, extension)) = name.rsplit_once('.') else {
-        return matches!(name, "README" | "LICENSE" | "Makefile" | "Dockerfile" | "justfile");
-    };
+    let Some((stem, extension)) = name.rsplit_once('.') else { return false };
     !stem.is_empty()
         && (1..=5).contains(&extension.len())
         && extension.chars().all(|c| c.is_ascii_alphanumeric())

@@ -111,8 +111,8 @@ fn kimi_ids_have_their_own_forms() {
         }
         out
     };
-    assert_eq!(ids("kimi-k2"), ["functions.list:0", "functions.list:1", "functions.get_weather:2"]);
-    assert_eq!(ids("kimi-k3"), ["list:0", "list:0", "get_weather:1"]);
+    assert_eq!(ids("kimi-k2"), ["functions.list:0", "functions.list:1", "functions.list:2"]);
+    assert_eq!(ids("kimi-k3"), ["list:0", "list:0", "list:1"]);
 }
 
 #[test]
