@@ -16,6 +16,7 @@ mod code;
 mod cycles;
 mod documents;
 mod exceptions;
+mod fuzz;
 mod mentions;
 mod paths;
 mod purity;

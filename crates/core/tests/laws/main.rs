@@ -1,0 +1,54 @@
+//! Laws: properties that hold for every input there is, as plain functions over bytes.
+//!
+//! Each law panics when it is broken. As a test it is driven with some hundreds of generated inputs; with
+//! `THINKTHROUGH_LAW_SECONDS=30` for that long, with other inputs each time; and `fuzz/` drives the same functions with
+//! coverage guidance. `THINKTHROUGH_LAW_SEED` repeats a run.
+
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "everything here is a test"
+)]
+
+mod chat;
+mod documents;
+mod driver;
+mod frames;
+mod json;
+mod random;
+mod tags;
+mod wires;
+
+use driver::Law;
+
+/// Declares the laws: a name, the function, how many leading bytes choose options, and words that make inputs likely.
+macro_rules! laws {
+    ($($name:ident: $law:path, $options:expr, $words:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                driver::drive(&Law { name: stringify!($name), law: $law, options: $options, words: $words });
+            }
+        )*
+    };
+}
+
+laws! {
+    chat_blocks_are_numbered: chat::blocks_are_numbered_as_they_appear, 0, &[];
+    chat_short_way: chat::the_short_way_says_what_the_long_way_says, 0, &[];
+    chat_written_streams: chat::written_streams_say_the_same, 0, &[];
+    event_stream_splits: frames::event_stream_splits, 2, frames::EVENT_STREAM_WORDS;
+    event_stream_written_is_read: frames::event_stream_written_is_read, 0, frames::SSE_WORDS;
+    json_agrees_with_serde: json::agrees_with_serde, 0, json::WORDS;
+    json_strings_survive: json::strings_survive, 0, json::WORDS;
+    ndjson_splits: frames::ndjson_splits, 2, frames::SSE_WORDS;
+    sse_agrees_with_the_standard: frames::sse_agrees_with_the_standard, 0, frames::SSE_WORDS;
+    sse_splits: frames::sse_splits, 2, frames::SSE_WORDS;
+    sse_written_is_read: frames::sse_written_is_read, 0, frames::SSE_WORDS;
+    tag_splits: tags::split_invariance, 4, &[];
+    wire_answers_survive: wires::answers_survive, 1, &[];
+    wire_requests_settle: wires::requests_settle, 1, &[];
+    wire_streams_are_values: wires::streams_are_values, 2, wires::STREAM_WORDS;
+}

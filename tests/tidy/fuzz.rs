@@ -1,0 +1,39 @@
+//! Every law is also driven with coverage guidance.
+
+use std::collections::BTreeSet;
+
+use crate::{assert_none, tree};
+
+#[test]
+fn every_law_has_a_fuzz_target() {
+    let read =
+        |path: &str| std::fs::read_to_string(tree::root().join(path)).expect("it can be read");
+    let laws = laws(&read("crates/core/tests/laws/main.rs"));
+    assert!(laws.len() >= 8, "the laws were read");
+    let manifest = read("fuzz/Cargo.toml");
+    let targets = manifest.split("[[bin]]").skip(1);
+    let targets = targets.filter_map(|target| target.split('"').nth(1).map(str::to_owned));
+    let targets: BTreeSet<String> = targets.collect();
+    let findings: Vec<String> = laws.symmetric_difference(&targets).cloned().collect();
+    assert_none("laws and fuzz targets have the same names", &findings);
+    for target in targets {
+        assert!(
+            read(&format!("fuzz/targets/{target}.rs")).contains("laws::"),
+            "{target} drives a law"
+        );
+    }
+}
+
+/// The names in the list of laws: lines of `name: module::function, ...;` inside `laws! {`.
+fn laws(source: &str) -> BTreeSet<String> {
+    let list = source.split("\nlaws! {").nth(1).and_then(|rest| rest.split("\n}").next());
+    let lines = list.unwrap_or_default().lines();
+    lines.filter_map(|line| line.trim().split_once(": ").map(|(name, _)| name.to_owned())).collect()
+}
+
+#[test]
+fn laws_are_read_from_their_list() {
+    let source =
+        "macro_rules! laws { () => {} }\n\nlaws! {\n    a: b::c, 0, &[];\n    d: e::f, 1, X;\n}\n";
+    assert_eq!(laws(source).into_iter().collect::<Vec<_>>(), ["a", "d"]);
+}
