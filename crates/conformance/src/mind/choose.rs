@@ -37,8 +37,9 @@ fn wanted(scene: &Scene, question: &str) -> Vec<Call> {
         let tool = best(&offered, clause, question)
             .or_else(|| last.filter(|tool| fill::has_value(tool, clause)));
         let Some(tool) = tool else { continue };
-        let call =
-            Call { name: tool.name.clone(), arguments: fill::arguments(tool, clause, question, 0) };
+        let words = if fill::spans_clauses(tool) { question } else { clause };
+        let arguments = fill::arguments(tool, words, question, 0);
+        let call = Call { name: tool.name.clone(), arguments };
         if !calls.contains(&call) {
             calls.push(call);
         }

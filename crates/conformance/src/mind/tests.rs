@@ -113,12 +113,6 @@ fn two_things_are_called_in_parallel() {
 fn enumerations_and_numbers_come_from_the_words() {
     let plan = think(&ask("What is the weather in Oslo in fahrenheit?", vec![weather()]));
     assert_eq!(plan.calls[0].arguments, json!({"city": "Oslo", "unit": "fahrenheit"}));
-    let add = tool(
-        "add",
-        "Add two numbers",
-        json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}),
-    );
-    assert!(think(&ask("Add 2 and 40", vec![add])).calls[0].arguments["a"].is_number());
 }
 
 #[test]
@@ -216,8 +210,9 @@ fn several_arguments_take_several_values() {
         "Add two numbers",
         json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}),
     );
-    let plan = think(&ask("Add 2, 40", vec![add.clone()]));
-    assert!(plan.calls[0].arguments["a"] == 2 || plan.calls[0].arguments["b"] == 40);
-    let plan = think(&ask("Use add with 2 40", vec![add]));
-    assert_eq!(plan.calls[0].arguments, json!({"a": 2, "b": 40}));
+    for question in ["Add 2 and 40", "Add 2, 40", "Use add with 2 40"] {
+        let plan = think(&ask(question, vec![add.clone()]));
+        assert_eq!(plan.calls.len(), 1, "{question}");
+        assert_eq!(plan.calls[0].arguments, json!({"a": 2, "b": 40}), "{question}");
+    }
 }
