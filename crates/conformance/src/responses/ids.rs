@@ -61,6 +61,19 @@ pub(super) fn reasoning(simulator: &str, known: &Known) -> String {
     format!("rs_{content}{check}")
 }
 
+/// An id in the form of a UUID, which says nothing.
+pub(super) fn uuid(seed: Digest) -> String {
+    let part = |name: &str, length: usize| seed.text(name).word(HEX, length);
+    format!(
+        "{}-{}-4{}-a{}-{}",
+        part("a", 8),
+        part("b", 4),
+        part("c", 3),
+        part("d", 3),
+        part("e", 12)
+    )
+}
+
 fn check(simulator: &str, kind: &str, content: &str) -> String {
     Digest::new("item").text(simulator).text(kind).text(content).word(HEX, 8)
 }

@@ -152,7 +152,12 @@ fn create(
     let scene = request.scene(visit.profile.id);
     let plan = mind::think(&scene);
     let seed = visit.seed();
-    let id = format!("resp_{}", seed.text("id").word(crate::seal::HEX, 48));
+    let id = match dialect.flavour {
+        Flavour::DeepSeek => ids::uuid(seed.text("id")),
+        Flavour::Stateless | Flavour::Stateful | Flavour::Xai => {
+            format!("resp_{}", seed.text("id").word(crate::seal::HEX, 48))
+        }
+    };
     let output = output(visit, dialect, &request, &plan);
     let reply =
         Reply { body: body(&request, &plan, &id, &output, dialect), stream: request.stream };
@@ -176,6 +181,10 @@ fn output(
     let seed = visit.seed();
     let thinks = !plan.thought.is_empty();
     let pair = Pair::new(visit.profile.id, seed, thinks);
+    let id = |kind: &str, place: usize| match dialect.flavour {
+        Flavour::DeepSeek => ids::uuid(seed.text(kind).number(place as u64)),
+        Flavour::Stateless | Flavour::Stateful | Flavour::Xai => pair.id(kind, place),
+    };
     let mut out = Vec::new();
     if thinks {
         let sealed = request.encrypted.then(|| {
@@ -187,14 +196,14 @@ fn output(
             };
             seal.encode(visit.profile.id, Look::Fernet)
         });
-        out.push(render::reasoning(dialect, request, plan, &pair.id("rs", 0), sealed));
+        out.push(render::reasoning(dialect, request, plan, &id("rs", 0), sealed));
     }
     if !plan.text.is_empty() {
-        out.push(render::message(&pair.id("msg", 0), &plan.text));
+        out.push(render::message(&id("msg", 0), &plan.text));
     }
     for (place, call) in plan.calls.iter().enumerate() {
         let call_id = format!("call_{}", seed.text("call").number(place as u64).word(ALNUM, 24));
-        out.push(render::call(&pair.id("fc", place), &call_id, call));
+        out.push(render::call(&id("fc", place), &call_id, call));
     }
     if let Some(last) = out.last_mut().filter(|_| plan.truncated) {
         last.set("status", json!("incomplete"));

@@ -5,6 +5,8 @@ mod client;
 #[cfg(test)]
 mod faults;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod logs;
 #[cfg(test)]
 mod loops;
