@@ -29,6 +29,7 @@ mod reply;
 mod responses;
 mod seal;
 mod server;
+mod shape;
 mod simulator;
 
 pub use catalog::{Listed, list};

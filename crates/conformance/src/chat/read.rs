@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
+use super::refuse::wrong_type;
 use super::{Carrier, ChatDialect, House, Switch, refusal};
 use crate::json::Keyed;
 use crate::mind::{Call, Choice, Said, Scene, Tool};
 use crate::reply::{Refusal, Visit};
+use crate::shape::{self, Kind};
 
 /// A request whose structure is right.
 pub(super) struct Request {
@@ -37,12 +39,63 @@ pub(super) enum Role {
     Tool,
 }
 
+const SHAPE: &[(&str, Kind)] = &[
+    ("model", Kind::Text),
+    ("messages", Kind::List),
+    ("messages.*", Kind::Map),
+    ("messages.*.role", Kind::Text),
+    ("messages.*.content", Kind::TextOrList),
+    ("messages.*.content.*.text", Kind::Text),
+    ("messages.*.content.*.thinking", Kind::List),
+    ("messages.*.content.*.thinking.*", Kind::Map),
+    ("messages.*.content.*.thinking.*.type", Kind::Text),
+    ("messages.*.content.*.thinking.*.text", Kind::Text),
+    ("messages.*.reasoning_content", Kind::Text),
+    ("messages.*.reasoning", Kind::Text),
+    ("messages.*.reasoning_details", Kind::List),
+    ("messages.*.reasoning_details.*", Kind::Map),
+    ("messages.*.reasoning_details.*.type", Kind::Text),
+    ("messages.*.reasoning_details.*.id", Kind::Text),
+    ("messages.*.reasoning_details.*.format", Kind::Text),
+    ("messages.*.tool_call_id", Kind::Text),
+    ("messages.*.tool_calls", Kind::List),
+    ("messages.*.tool_calls.*.id", Kind::Text),
+    ("messages.*.tool_calls.*.type", Kind::Text),
+    ("messages.*.tool_calls.*.function.name", Kind::Text),
+    ("messages.*.tool_calls.*.function.arguments", Kind::TextOrMap),
+    ("tools", Kind::List),
+    ("tools.*", Kind::Map),
+    ("tools.*.function", Kind::Map),
+    ("tools.*.function.name", Kind::Text),
+    ("tools.*.function.description", Kind::Text),
+    ("tools.*.function.parameters", Kind::Map),
+    ("tool_choice", Kind::TextOrMap),
+    ("parallel_tool_calls", Kind::Flag),
+    ("stream", Kind::Flag),
+    ("stream_options", Kind::Map),
+    ("stream_options.include_usage", Kind::Flag),
+    ("max_tokens", Kind::Number),
+    ("max_completion_tokens", Kind::Number),
+    ("temperature", Kind::Number),
+    ("reasoning_effort", Kind::Text),
+    ("reasoning_split", Kind::Flag),
+    ("enable_thinking", Kind::Flag),
+    ("preserve_thinking", Kind::Flag),
+    ("thinking", Kind::Map),
+    ("thinking.type", Kind::Text),
+    ("reasoning", Kind::Map),
+    ("chat_template_kwargs", Kind::Map),
+];
+
 /// Reads the body, or refuses it.
 pub(super) fn request(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Request, Refusal> {
     let bad = |text: &str| refusal(dialect, 400, text);
     let body: Value = serde_json::from_slice(&visit.request.body).map_err(|error| {
         bad(&format!("We could not parse the JSON body of your request: {error}"))
     })?;
+    if let Some(wrong) = shape::wrong(&body, SHAPE) {
+        return Err(wrong_type(dialect, &wrong));
+    }
     let model = body.at("model").as_str().filter(|model| !model.is_empty());
     let model = model.ok_or_else(|| bad("you must provide a model parameter"))?.to_owned();
     visit.log.model = Some(model.clone());
@@ -54,13 +107,7 @@ pub(super) fn request(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Re
     }
     pairs(&messages, dialect)?;
     last(&messages, dialect)?;
-    let stream = match body.at("stream") {
-        Value::Null => false,
-        Value::Bool(stream) => *stream,
-        Value::Number(_) | Value::String(_) | Value::Array(_) | Value::Object(_) => {
-            return Err(bad("Invalid type for 'stream': expected a boolean"));
-        }
-    };
+    let stream = *body.at("stream") == true;
     visit.log.stream = stream;
     if body.at("n").as_u64().is_some_and(|n| n != 1) {
         return Err(bad("Invalid 'n': this model gives one choice only"));

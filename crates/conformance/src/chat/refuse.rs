@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::{ChatDialect, House};
 use crate::json::Keyed;
 use crate::reply::Refusal;
+use crate::shape::Wrong;
 
 /// A refusal in the provider's body.
 pub(crate) fn refusal(dialect: &ChatDialect, status: u16, text: &str) -> Refusal {
@@ -123,6 +124,29 @@ pub(super) fn extra_forbidden(details: &[Value]) -> Refusal {
         "raw_status_code": 422,
     });
     Refusal { status: 422, text, body }
+}
+
+/// A field with a wrong type.
+pub(super) fn wrong_type(dialect: &ChatDialect, wrong: &Wrong) -> Refusal {
+    if dialect.house != House::Mistral {
+        let (at, kind, found) = (wrong.bracketed(), wrong.kind.name(), wrong.found_name());
+        let text = format!("Invalid type for '{at}': expected {kind}, but got {found} instead.");
+        return refusal(dialect, 400, &text);
+    }
+    let kind = wrong.kind.python();
+    let detail = json!({
+        "type": format!("{kind}_type").replace(' ', "_"), "loc": wrong.location(),
+        "msg": format!("Input should be a valid {kind}"), "input": wrong.found,
+    });
+    let body = json!({
+        "object": "error", "message": {"detail": [detail]}, "type": "invalid_request_error", "param": null,
+        "code": null, "raw_status_code": 422,
+    });
+    Refusal {
+        status: 422,
+        text: format!("Input should be a valid {kind} at {}", wrong.dotted()),
+        body,
+    }
 }
 
 /// MiMo's refusal, which hides the sentence in `param`.

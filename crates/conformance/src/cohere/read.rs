@@ -7,9 +7,42 @@ use crate::json::Keyed;
 use crate::log::ThoughtState;
 use crate::mind::{Call, Choice, Said, Scene, Tool, Verdict, judge};
 use crate::reply::{Refusal, Visit};
+use crate::shape::{self, Kind};
+
+const SHAPE: &[(&str, Kind)] = &[
+    ("model", Kind::Text),
+    ("stream", Kind::Flag),
+    ("messages", Kind::List),
+    ("messages.*", Kind::Map),
+    ("messages.*.role", Kind::Text),
+    ("messages.*.content", Kind::TextOrList),
+    ("messages.*.content.*", Kind::Map),
+    ("messages.*.content.*.type", Kind::Text),
+    ("messages.*.content.*.text", Kind::Text),
+    ("messages.*.content.*.thinking", Kind::Text),
+    ("messages.*.content.*.document", Kind::Map),
+    ("messages.*.content.*.document.data", Kind::TextOrMap),
+    ("messages.*.tool_plan", Kind::Text),
+    ("messages.*.tool_calls", Kind::List),
+    ("messages.*.tool_calls.*.type", Kind::Text),
+    ("tools", Kind::List),
+    ("tools.*", Kind::Map),
+    ("tools.*.type", Kind::Text),
+    ("tools.*.function", Kind::Map),
+    ("tools.*.function.name", Kind::Text),
+    ("tools.*.function.description", Kind::Text),
+    ("tools.*.function.parameters", Kind::Map),
+    ("thinking", Kind::Map),
+    ("max_tokens", Kind::Number),
+    ("temperature", Kind::Number),
+];
 
 /// What the mind needs of the request.
 pub(super) fn scene(visit: &mut Visit<'_>, body: &Value) -> Result<Scene, Refusal> {
+    if let Some(wrong) = shape::wrong(body, SHAPE) {
+        let (at, kind) = (wrong.bracketed(), wrong.kind.name());
+        return Err(refusal(400, &format!("invalid request: {at}: expected {kind}")));
+    }
     let thinking = thinking(body)?;
     let messages = body.at("messages").as_array().filter(|list| !list.is_empty());
     let messages =

@@ -6,6 +6,7 @@ use super::{GeminiDialect, refusal};
 use crate::json::Keyed;
 use crate::mind::{Call, Choice, Said, Scene, Tool};
 use crate::reply::{Refusal, Visit};
+use crate::shape::{self, Kind};
 
 /// A request whose structure is right.
 pub(super) struct Request {
@@ -58,6 +59,41 @@ pub(super) fn field<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
         .collect();
     value.get(name).or_else(|| value.get(&snake)).filter(|value| !value.is_null())
 }
+
+const SHAPE: &[(&str, Kind)] = &[
+    ("contents", Kind::List),
+    ("contents.*", Kind::Map),
+    ("contents.*.role", Kind::Text),
+    ("contents.*.parts", Kind::List),
+    ("contents.*.parts.*", Kind::Map),
+    ("contents.*.parts.*.text", Kind::Text),
+    ("contents.*.parts.*.thought", Kind::Flag),
+    ("contents.*.parts.*.thoughtSignature", Kind::Text),
+    ("contents.*.parts.*.functionCall", Kind::Map),
+    ("contents.*.parts.*.functionCall.id", Kind::Text),
+    ("contents.*.parts.*.functionCall.name", Kind::Text),
+    ("contents.*.parts.*.functionCall.args", Kind::Map),
+    ("contents.*.parts.*.functionResponse", Kind::Map),
+    ("contents.*.parts.*.functionResponse.id", Kind::Text),
+    ("contents.*.parts.*.functionResponse.name", Kind::Text),
+    ("contents.*.parts.*.functionResponse.response", Kind::Map),
+    ("systemInstruction", Kind::Map),
+    ("tools", Kind::List),
+    ("tools.*", Kind::Map),
+    ("tools.*.functionDeclarations", Kind::List),
+    ("tools.*.functionDeclarations.*", Kind::Map),
+    ("tools.*.functionDeclarations.*.name", Kind::Text),
+    ("tools.*.functionDeclarations.*.description", Kind::Text),
+    ("tools.*.functionDeclarations.*.parameters", Kind::Map),
+    ("toolConfig", Kind::Map),
+    ("generationConfig", Kind::Map),
+    ("generationConfig.maxOutputTokens", Kind::Number),
+    ("generationConfig.temperature", Kind::Number),
+    ("generationConfig.thinkingConfig", Kind::Map),
+    ("generationConfig.thinkingConfig.includeThoughts", Kind::Flag),
+    ("generationConfig.thinkingConfig.thinkingBudget", Kind::Number),
+    ("generationConfig.thinkingConfig.thinkingLevel", Kind::Text),
+];
 
 const TOP: &[&str] = &[
     "contents",
@@ -115,6 +151,12 @@ pub(super) fn request(
     let body =
         if counting { body.get("generateContentRequest").cloned().unwrap_or(body) } else { body };
     no_unknown(dialect, &body, TOP, "")?;
+    if let Some(wrong) = shape::wrong(&body, SHAPE) {
+        let kind = wrong.kind.name().to_uppercase();
+        let text =
+            format!("Invalid value at '{}' (TYPE_{kind}), {}", wrong.bracketed(), wrong.found);
+        return Err(bad(&text));
+    }
     let list = body.at("contents").as_array().filter(|list| !list.is_empty());
     let list =
         list.ok_or_else(|| bad("* GenerateContentRequest.contents: contents is not specified\n"))?;

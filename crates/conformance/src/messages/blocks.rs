@@ -71,10 +71,16 @@ fn thinking(dialect: &MessagesDialect, block: &Value, at: &str) -> Result<(), Re
     if !block.at("thinking").is_string() {
         return bad(format!("{at}.thinking.thinking: Field required"));
     }
+    let signature = block.at("signature");
     if dialect.generation == Generation::DeepSeek {
-        return Ok(());
+        let fits = signature.is_null() || signature.is_string();
+        return if fits {
+            Ok(())
+        } else {
+            bad(format!("{at}.thinking.signature: invalid type, expected a string"))
+        };
     }
-    match block.at("signature") {
+    match signature {
         Value::String(signature) if signature.is_empty() && block.at("thinking") == "" => {
             bad(format!("{at}.thinking: each thinking block must contain thinking"))
         }

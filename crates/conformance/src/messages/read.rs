@@ -7,6 +7,7 @@ use super::{Generation, MessagesDialect, blocks, refusal};
 use crate::json::Keyed;
 use crate::mind::{Choice, Said, Scene, Tool};
 use crate::reply::{Refusal, Visit};
+use crate::shape::{self, Kind};
 
 /// A request whose structure is right.
 pub(super) struct Request {
@@ -29,6 +30,40 @@ impl Message {
         self.blocks.iter().any(|block| block.at("type") == kind)
     }
 }
+
+const SHAPE: &[(&str, Kind)] = &[
+    ("model", Kind::Text),
+    ("max_tokens", Kind::Number),
+    ("system", Kind::TextOrList),
+    ("messages", Kind::List),
+    ("messages.*", Kind::Map),
+    ("messages.*.role", Kind::Text),
+    ("messages.*.content", Kind::TextOrList),
+    ("messages.*.content.*", Kind::Map),
+    ("messages.*.content.*.type", Kind::Text),
+    ("messages.*.content.*.text", Kind::Text),
+    ("messages.*.content.*.thinking", Kind::Text),
+    ("messages.*.content.*.data", Kind::Text),
+    ("messages.*.content.*.id", Kind::Text),
+    ("messages.*.content.*.name", Kind::Text),
+    ("messages.*.content.*.tool_use_id", Kind::Text),
+    ("messages.*.content.*.content", Kind::TextOrList),
+    ("messages.*.content.*.is_error", Kind::Flag),
+    ("tools", Kind::List),
+    ("tools.*", Kind::Map),
+    ("tools.*.name", Kind::Text),
+    ("tools.*.description", Kind::Text),
+    ("tools.*.input_schema", Kind::Map),
+    ("tool_choice", Kind::Map),
+    ("tool_choice.type", Kind::Text),
+    ("thinking", Kind::Map),
+    ("thinking.budget_tokens", Kind::Number),
+    ("output_config", Kind::Map),
+    ("temperature", Kind::Number),
+    ("stream", Kind::Flag),
+    ("stop_sequences", Kind::List),
+    ("metadata", Kind::Map),
+];
 
 const KNOWN: &[&str] = &[
     "model",
@@ -62,6 +97,10 @@ pub(super) fn request(
         .map_err(|error| bad(&format!("The request body is not valid JSON: {error}")))?;
     if !body.is_object() {
         return Err(bad("Input should be an object"));
+    }
+    if let Some(wrong) = shape::wrong(&body, SHAPE) {
+        let (at, kind) = (wrong.dotted(), wrong.kind.python());
+        return Err(bad(&format!("{at}: Input should be a valid {kind}")));
     }
     let model = body
         .at("model")

@@ -6,6 +6,7 @@ use super::{Flavour, ResponsesDialect, Store, refusal, refusal_with};
 use crate::json::Keyed;
 use crate::mind::{Call, Choice, Said, Scene, Tool};
 use crate::reply::{Refusal, Visit};
+use crate::shape::{self, Kind};
 
 /// A request whose structure is right.
 pub(super) struct Request {
@@ -22,6 +23,50 @@ pub(super) struct Request {
     pub(super) carried: usize,
     tools: Vec<Tool>,
 }
+
+const SHAPE: &[(&str, Kind)] = &[
+    ("model", Kind::Text),
+    ("instructions", Kind::Text),
+    ("input", Kind::TextOrList),
+    ("input.*", Kind::Map),
+    ("input.*.type", Kind::Text),
+    ("input.*.id", Kind::Text),
+    ("input.*.role", Kind::Text),
+    ("input.*.status", Kind::Text),
+    ("input.*.content", Kind::TextOrList),
+    ("input.*.content.*", Kind::Map),
+    ("input.*.content.*.type", Kind::Text),
+    ("input.*.content.*.text", Kind::Text),
+    ("input.*.summary", Kind::List),
+    ("input.*.summary.*", Kind::Map),
+    ("input.*.summary.*.type", Kind::Text),
+    ("input.*.summary.*.text", Kind::Text),
+    ("input.*.encrypted_content", Kind::Text),
+    ("input.*.call_id", Kind::Text),
+    ("input.*.name", Kind::Text),
+    ("input.*.arguments", Kind::Text),
+    ("input.*.output", Kind::TextOrList),
+    ("tools", Kind::List),
+    ("tools.*", Kind::Map),
+    ("tools.*.type", Kind::Text),
+    ("tools.*.name", Kind::Text),
+    ("tools.*.description", Kind::Text),
+    ("tools.*.parameters", Kind::Map),
+    ("tool_choice", Kind::TextOrMap),
+    ("parallel_tool_calls", Kind::Flag),
+    ("stream", Kind::Flag),
+    ("store", Kind::Flag),
+    ("include", Kind::List),
+    ("include.*", Kind::Text),
+    ("reasoning", Kind::Map),
+    ("reasoning.effort", Kind::Text),
+    ("reasoning.summary", Kind::Text),
+    ("max_output_tokens", Kind::Number),
+    ("previous_response_id", Kind::Text),
+    ("temperature", Kind::Number),
+    ("metadata", Kind::Map),
+    ("text", Kind::Map),
+];
 
 const KNOWN: &[&str] = &[
     "model",
@@ -70,6 +115,11 @@ pub(super) fn request(
             let text = format!("Unknown parameter: '{key}'.");
             return Err(refusal_with(dialect, 400, &text, (Some(key), Some("unknown_parameter"))));
         }
+    }
+    if let Some(wrong) = shape::wrong(&body, SHAPE) {
+        let (at, kind, found) = (wrong.bracketed(), wrong.kind.name(), wrong.found_name());
+        let text = format!("Invalid type for '{at}': expected {kind}, but got {found} instead.");
+        return Err(refusal_with(dialect, 400, &text, (Some(&at), Some("invalid_type"))));
     }
     let model = body.at("model").as_str().filter(|model| !model.is_empty());
     let model =

@@ -127,3 +127,44 @@ fn unknown_paths_and_methods_are_not_found() {
         }
     }
 }
+
+/// Places where any value is right: what tools take and give, and what the provider does not look at.
+const FREE: &[&str] =
+    &["/parameters/", "schema/", "/args/", "/arguments/", "/input/city", "/response/"];
+
+#[test]
+fn a_number_in_the_place_of_anything_else_is_refused() {
+    for row in list().iter().filter(|row| !matches!(row.wire, "ollama-chat" | "converse")) {
+        let (simulator, request) = halfway(row.id);
+        let body: serde_json::Value = serde_json::from_slice(&request.body).unwrap();
+        for place in 0..count(&body) {
+            let path = path_of(&body, &mut { place }, String::new()).unwrap();
+            let number = body.pointer(&path).unwrap().is_number();
+            if number || FREE.iter().any(|free| path.contains(free)) {
+                continue;
+            }
+            let mut changed = body.clone();
+            replace(&mut changed, &mut { place }, &serde_json::json!(7));
+            let other = SimRequest { body: changed.to_string().into_bytes(), ..request.clone() };
+            assert_ne!(answers(&simulator, &other), 200, "{} takes 7 at {path}", row.id);
+        }
+    }
+}
+
+/// The JSON pointer of the n-th value.
+fn path_of(value: &serde_json::Value, place: &mut usize, at: String) -> Option<String> {
+    if *place == 0 {
+        return Some(at);
+    }
+    *place -= 1;
+    match value {
+        serde_json::Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(index, item)| path_of(item, place, format!("{at}/{index}"))),
+        serde_json::Value::Object(map) => {
+            map.iter().find_map(|(key, item)| path_of(item, place, format!("{at}/{key}")))
+        }
+        _ => None,
+    }
+}
