@@ -104,6 +104,16 @@ fn floor_memmem(bencher: Bencher<'_, '_>, kind: &str) {
     });
 }
 
+/// The standard library's search, for what a parser without a state machine would do.
+#[divan::bench(args = ["prose", "markdown", "html"])]
+fn floor_std_find(bencher: Bencher<'_, '_>, kind: &str) {
+    let text = text(kind);
+    let pieces = pieces(&text, PIECE);
+    bencher
+        .counter(BytesCount::new(text.len()))
+        .bench_local(|| pieces.iter().filter(|piece| black_box(piece).contains("<think>")).count());
+}
+
 #[divan::bench]
 fn floor_copy(bencher: Bencher<'_, '_>) {
     let text = prose();

@@ -119,6 +119,7 @@ fn text(bytes: &[u8]) -> String {
         "<|END_RESPONSE|>",
         "<|START_ACTION|>",
         "<tool_call>",
+        "</tool_call>",
         "<answer>\n",
         "\n</answer>",
         "<|open|>",
