@@ -86,12 +86,11 @@ fn scan(spec: &TagSpec, start: Start, pieces: &[&str]) -> usize {
 fn floor_memchr(bencher: Bencher<'_, '_>, kind: &str) {
     let text = text(kind);
     let pieces = pieces(&text, PIECE);
-    bencher.counter(BytesCount::new(text.len())).bench_local(|| {
-        pieces
-            .iter()
-            .map(|piece| memchr::memchr_iter(b'<', piece.as_bytes()).count())
-            .sum::<usize>()
-    });
+    // Visited one by one, as a parser must, not counted.
+    let visit = |piece: &&str| memchr::memchr_iter(b'<', piece.as_bytes()).fold(0, |n, at| n ^ at);
+    bencher
+        .counter(BytesCount::new(text.len()))
+        .bench_local(|| pieces.iter().map(visit).fold(0, |n, at| n ^ at));
 }
 
 #[divan::bench(args = ["prose", "markdown", "html"])]

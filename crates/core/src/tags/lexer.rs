@@ -169,8 +169,11 @@ impl Cursor {
         let (mut at, mut passed) = (from, from);
         loop {
             let Some(hit) = needles.find(rest(scan.buf, at)).map(|hit| at + hit) else {
-                self.tracker.pass(rest(scan.buf, passed));
-                return Found::Plain;
+                let is_open =
+                    table.line_feeds && !scan.last && rest(scan.buf, from).ends_with(b"\n");
+                let end = scan.buf.len() - usize::from(is_open);
+                self.tracker.pass(between(scan.buf, passed, end));
+                return if is_open { Found::Hold(end) } else { Found::Plain };
             };
             at = hit + 1;
             let hay = rest(scan.buf, hit);
@@ -179,6 +182,8 @@ impl Cursor {
             if !is_code && !table.may_begin(hay) {
                 continue;
             }
+            let hit =
+                if is_code { hit } else { table.with_line_feed(scan.buf, from, hit, scan.last) };
             self.tracker.pass(between(scan.buf, passed, hit));
             passed = hit;
             if is_code && byte != b'\n' {
@@ -187,7 +192,7 @@ impl Cursor {
                 needles = self.needles(table, scan, track);
                 continue;
             }
-            match longest(&table.markers, hay, scan.last) {
+            match longest(&table.markers, rest(scan.buf, hit), scan.last) {
                 Match::More => return Found::Hold(hit),
                 Match::Full { len, role } => match self.verdict(scan, hit, len, role) {
                     Verdict::Real => return Found::Marker { at: hit, len, role },

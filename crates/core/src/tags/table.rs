@@ -20,8 +20,10 @@ pub(super) struct Tables {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) markers: Vec<Marker>,
-    /// The bytes that the markers begin with.
+    /// The bytes that the markers begin with; of a marker behind a line feed, the byte behind it.
     pub(super) firsts: Needles,
+    /// Some markers begin with a line feed. It is looked for from behind: there is one in every line.
+    pub(super) line_feeds: bool,
     /// The bytes that come second, as bits.
     seconds: [u64; 4],
 }
@@ -121,8 +123,11 @@ impl Table {
         let markers: Vec<Marker> = markers.map(|(marker, _)| marker.clone()).collect();
         let mut firsts = Needles::NONE;
         let mut seconds = [0; 4];
+        let behind_feed =
+            |marker: &Marker| marker.text.strip_prefix('\n').is_some_and(|rest| rest.len() > 1);
         for marker in &markers {
-            let mut bytes = marker.text.bytes();
+            let skip = usize::from(behind_feed(marker));
+            let mut bytes = marker.text.bytes().skip(skip);
             if let Some(byte) = bytes.next() {
                 firsts.add(byte);
             }
@@ -136,7 +141,20 @@ impl Table {
                 None => seconds = [u64::MAX; 4],
             }
         }
-        Self { markers, firsts, seconds }
+        let line_feeds = markers.iter().any(behind_feed);
+        Self { markers, firsts, line_feeds, seconds }
+    }
+
+    /// Where the marker around `hit` begins: there, or with the line feed before it.
+    pub(super) fn with_line_feed(&self, buf: &[u8], from: usize, hit: usize, last: bool) -> usize {
+        let before = hit.saturating_sub(1);
+        if !self.line_feeds || hit <= from || !rest(buf, before).starts_with(b"\n") {
+            return hit;
+        }
+        match longest(&self.markers, rest(buf, before), last) {
+            Match::No => hit,
+            Match::More | Match::Full { .. } => before,
+        }
     }
 
     /// Whether a marker can begin like `hay`, as far as its second byte tells.
