@@ -15,6 +15,8 @@ use std::fmt;
 mod ending;
 mod open;
 mod serial;
+mod thinking_config;
+mod tool_ids;
 
 /// How a response stream is cut into messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,6 +198,7 @@ macro_rules! wires {
 
 wires! {
     chat_completions: ChatCompletions,
+    converse: Converse,
     messages: Messages,
     mistral_chat: MistralChat,
     responses: Responses,

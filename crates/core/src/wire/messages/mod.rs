@@ -7,7 +7,6 @@
 mod block;
 mod encode;
 mod error;
-mod ids;
 mod reasoning;
 mod request;
 mod response;

@@ -215,7 +215,7 @@ pub(super) fn message_extra(content: &Content) -> impl Iterator<Item = &(String,
 fn blocks(content: Val<'_>) -> Option<Vec<Block>> {
     if let Some(text) = content.as_str() {
         let mut text = Text::new(text);
-        if text.text.is_empty() {
+        if text.text.trim().is_empty() {
             mark_verbatim(&mut text.extra, STRING);
         }
         return Some(vec![Block::Text(text)]);
@@ -254,8 +254,8 @@ fn read_block(block: Val<'_>) -> Block {
 fn read_text(block: Val<'_>) -> Option<Block> {
     let text = block.string("text")?;
     let mut extra = Extra::collect(ID, block, &["type", "text"]);
-    if text.is_empty() {
-        // The writer leaves out empty texts of other origin, because the API refuses them.
+    if text.trim().is_empty() {
+        // The writer leaves out blank texts of other origin, because the API refuses them.
         mark_verbatim(&mut extra, "text");
     }
     Some(Block::Text(Text { text, signature: None, extra }))
@@ -316,7 +316,7 @@ fn read_tool_result(block: Val<'_>) -> Block {
 
 /// The writer changes ids that the API would refuse, but not those of a caller of this wire.
 fn mark_odd_id(id: &str, kind: &str, extra: &mut Extra) {
-    if !super::ids::is_plain_id(id) {
+    if !crate::wire::tool_ids::is_plain_id(id) {
         mark_verbatim(extra, kind);
     }
 }

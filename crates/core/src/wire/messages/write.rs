@@ -1,11 +1,11 @@
 //! Writes requests.
 
 use super::block::{extra, input_object, is_bare, is_verbatim, text, thinking, tool_use};
-use super::ids::{Nameless, plain_id};
+use crate::wire::tool_ids::{Nameless, plain_id};
 use super::request::{is_own_message, joins, message_extra};
 use super::{ID, reasoning};
-use crate::content::{Block, Content, Media, MediaSource, Speaker, ToolCall, ToolResponse};
-use crate::json::{Kind, Raw, Writer};
+use crate::content::{Block, Content, Media, MediaSource, Speaker, Text, ToolCall, ToolResponse};
+use crate::json::{Kind, Raw, Val, Writer};
 use crate::request::{Request, Tool, ToolChoice};
 use crate::wire::{Dialect, Written};
 
@@ -86,7 +86,11 @@ impl Said {
     /// The blocks that can be written; none if there is no content at all, or if nothing of it is left.
     fn sayable<'c>(&mut self, contents: &'c [Content]) -> Option<Vec<&'c Block>> {
         let all = || contents.iter().flat_map(|content| &content.blocks);
-        let blocks: Vec<_> = all().filter(|block| self.is_sayable(block)).collect();
+        // Leaving out a text beside signed thoughts would change what they were signed with.
+        let is_signed = all().any(|block| {
+            matches!(block, Block::Thinking(t) if t.signature.is_some() || t.redacted_data.is_some())
+        });
+        let blocks: Vec<_> = all().filter(|block| self.is_sayable(block, is_signed)).collect();
         let is_nothing = contents.is_empty() || blocks.is_empty() && all().next().is_some();
         (!is_nothing).then_some(blocks)
     }
@@ -130,9 +134,12 @@ impl Said {
     }
 
     /// Whether a block can be written; what cannot and has a meaning is remembered.
-    fn is_sayable(&mut self, block: &Block) -> bool {
+    fn is_sayable(&mut self, block: &Block, is_signed: bool) -> bool {
         let lost = match block {
-            Block::Text(text) => return !text.text.is_empty() || is_verbatim(&text.extra),
+            // The API refuses blank texts.
+            Block::Text(text) => {
+                return is_signed || !text.text.trim().is_empty() || is_verbatim(&text.extra);
+            }
             Block::Thinking(thinking) => {
                 let is_said = !thinking.thought.is_empty()
                     || thinking.signature.is_some()
@@ -195,16 +202,7 @@ impl Said {
         w.object(|w| {
             w.field_str("type", "tool_result");
             w.opt_str("tool_use_id", id.as_deref());
-            let doc = response.result.doc();
-            let result = doc.root();
-            let is_content = result.kind() == Kind::String
-                || result.items().all(|item| item.text("type").is_some()) && result.is_array();
-            if is_content || is_verbatim && !result.is_null() {
-                w.field_raw("content", &response.result);
-            } else if !result.is_null() {
-                // Other structures go as their JSON text.
-                w.field_str("content", result.raw());
-            }
+            write_result(w, response.result.doc().root(), is_verbatim);
             if response.is_error {
                 w.field_bool("is_error", true);
             }
@@ -256,6 +254,27 @@ impl Said {
                 None
             }
         }
+    }
+}
+
+/// Writes the result of a tool: a text, or an array of blocks, which on some wires have no type; any other
+/// structure goes as its JSON text.
+fn write_result(w: &mut Writer, result: Val<'_>, is_verbatim: bool) {
+    let all = |member: &str| result.is_array() && result.items().all(|i| i.text(member).is_some());
+    if result.is_null() {
+        return;
+    }
+    w.key("content");
+    if is_verbatim || result.kind() == Kind::String || all("type") {
+        w.raw_str(result.raw());
+    } else if all("text") {
+        w.array(|w| {
+            for said in result.items().filter_map(|item| item.string("text")) {
+                text(w, &Text::new(said));
+            }
+        });
+    } else {
+        w.str(result.raw());
     }
 }
 

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Whether the API takes this id: letters, digits, `_` and `-`.
-pub(super) fn is_plain_id(id: &str) -> bool {
+pub(crate) fn is_plain_id(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
 /// An id that the API takes, always the same for the same id and never the same for two.
-pub(super) fn plain_id(id: &str) -> Cow<'_, str> {
+pub(crate) fn plain_id(id: &str) -> Cow<'_, str> {
     if is_plain_id(id) {
         return Cow::Borrowed(id);
     }
@@ -25,7 +25,7 @@ pub(super) fn plain_id(id: &str) -> Cow<'_, str> {
 
 /// Ids for calls that came without one, counted over the conversation, so that a longer one gets the same.
 #[derive(Debug, Default)]
-pub(super) struct Nameless {
+pub(crate) struct Nameless {
     count: usize,
     /// Calls that wait for their result: the tool and the id.
     open: VecDeque<(String, String)>,
@@ -33,7 +33,7 @@ pub(super) struct Nameless {
 
 impl Nameless {
     /// The id for the next call without one.
-    pub(super) fn call(&mut self, tool: &str) -> String {
+    pub(crate) fn call(&mut self, tool: &str) -> String {
         let id = format!("toolu_nameless_{}", self.count);
         self.count += 1;
         self.open.push_back((tool.to_owned(), id.clone()));
@@ -41,7 +41,7 @@ impl Nameless {
     }
 
     /// The id for a result without one: that of the oldest open call, of the same tool if the result names it.
-    pub(super) fn result(&mut self, tool: Option<&str>) -> String {
+    pub(crate) fn result(&mut self, tool: Option<&str>) -> String {
         let at = self.open.iter().position(|(name, _)| tool.is_none_or(|tool| tool == name));
         let found = self.open.remove(at.unwrap_or_default());
         found.map_or_else(|| format!("toolu_nameless_{}", self.count), |(_, id)| id)

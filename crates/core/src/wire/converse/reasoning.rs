@@ -1,0 +1,147 @@
+//! `additionalModelRequestFields`: what a caller says about reasoning, in the words of the model that it asks.
+
+use super::ID;
+use crate::json::{Doc, Extra, Raw, Val};
+use crate::request::{ReasoningAsk, Request};
+use crate::settings::Effort;
+use crate::wire::thinking_config::{effort_word, meaning as thinking_meaning, thinking};
+
+/// The field that model-specific members stand in.
+pub(super) const FIELD: &str = "additionalModelRequestFields";
+
+/// Members in which some model is told how to think.
+const SAID: &[&str] =
+    &["output_config", "reasoningConfig", "reasoning_config", "reasoning_effort", "thinking"];
+
+/// What a request says, with the field as it stood.
+pub(super) fn read(request: Val<'_>) -> ReasoningAsk {
+    let Some(fields) = request.get(FIELD).filter(|fields| fields.is_object()) else {
+        return ReasoningAsk::default();
+    };
+    let mut ask = meaning(fields);
+    ask.fields.insert(ID, FIELD, Raw::from(fields));
+    ask
+}
+
+/// The neutral words for these members, without the field.
+fn meaning(fields: Val<'_>) -> ReasoningAsk {
+    let mut ask = thinking_meaning(fields.some("thinking"), fields.some("output_config"));
+    let effort = |word: Option<String>| word.and_then(|word| Effort::parse(&word));
+    let is_on = |config: Val<'_>| match config.text("type").as_deref() {
+        Some("enabled") => Some(true),
+        Some("disabled") => Some(false),
+        _ => None,
+    };
+    ask.effort = ask.effort.or(effort(fields.string("reasoning_effort")));
+    if let Some(config) = fields.some("reasoning_config") {
+        ask.effort = ask.effort.or(effort(config.as_str().map(Into::into)));
+        ask.enabled = ask.enabled.or(is_on(config));
+        ask.max_tokens = ask.max_tokens.or(config.u64("budget_tokens"));
+    }
+    if let Some(config) = fields.some("reasoningConfig") {
+        ask.enabled = ask.enabled.or(is_on(config));
+        ask.effort = ask.effort.or(effort(config.string("maxReasoningEffort")));
+        ask.max_tokens = ask.max_tokens.or(config.u64("budgetTokens"));
+    }
+    ask
+}
+
+/// What is written of a request's words about reasoning.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    /// [`FIELD`].
+    pub(super) raw: Option<Raw>,
+    /// The budget that was written anew; the cap on all tokens must be greater.
+    pub(super) budget: Option<u64>,
+    /// A budget was wanted and does not fit under the request's cap.
+    pub(super) is_lost: bool,
+}
+
+/// The field for a request: the caller's as it stood while it still says the same, else in the words that the
+/// caller used, or in Claude's.
+pub(super) fn fields(request: &Request) -> Fields {
+    let raw = request.reasoning.fields.get(ID, FIELD);
+    let doc = raw.map(Raw::doc);
+    let old = doc.as_ref().map(Doc::root);
+    let was = old.map(meaning).unwrap_or_default();
+    if was == (ReasoningAsk { fields: Extra::default(), ..request.reasoning.clone() }) {
+        return Fields { raw: raw.cloned(), ..Fields::default() };
+    }
+    let members = old.into_iter().flat_map(Val::entries);
+    let mut kept: Vec<(String, Raw)> = members
+        .filter(|(key, _)| !SAID.contains(&key.as_ref()))
+        .map(|(key, value)| (key.into_owned(), Raw::from(value)))
+        .collect();
+    let mut fields = Fields::default();
+    let used = |key: &str| old.is_some_and(|old| old.some(key).is_some());
+    if used("reasoning_effort") {
+        kept.extend(word(request).map(|word| ("reasoning_effort".to_owned(), Raw::string(word))));
+    } else if used("reasoning_config") {
+        kept.extend(config(request, "budget_tokens", None).map(|raw| ("reasoning_config".to_owned(), raw)));
+    } else if used("reasoningConfig") {
+        let key = "maxReasoningEffort";
+        kept.extend(config(request, "budgetTokens", Some(key)).map(|raw| ("reasoningConfig".to_owned(), raw)));
+    } else {
+        let said = thinking(request, old.and_then(|old| old.some("thinking")));
+        (fields.budget, fields.is_lost) = (said.budget, said.is_lost);
+        kept.extend(said.object.map(|object| ("thinking".to_owned(), object)));
+        kept.extend(claude_config(request, old).map(|raw| ("output_config".to_owned(), raw)));
+    }
+    if !kept.is_empty() {
+        let write = |w: &mut crate::json::Writer| kept.iter().for_each(|(key, raw)| w.field_raw(key, raw));
+        fields.raw = Some(Raw::build(|w| w.object(write)));
+    }
+    fields
+}
+
+/// Whether thinking is wanted off.
+fn is_off(request: &Request) -> bool {
+    request.reasoning.enabled == Some(false) || request.reasoning.effort == Some(Effort::None)
+}
+
+/// The effort as a word; a model that takes one cannot be told to stop, so `off` says nothing.
+fn word(request: &Request) -> Option<&'static str> {
+    if is_off(request) { None } else { effort_word(request.reasoning.effort) }
+}
+
+/// A configuration object with a type and a budget, or an effort under `effort_key`; a model whose configuration
+/// is a word gets the effort as that.
+fn config(request: &Request, budget_key: &str, effort_key: Option<&str>) -> Option<Raw> {
+    let ask = &request.reasoning;
+    if is_off(request) {
+        return Some(Raw::build(|w| w.object(|w| w.field_str("type", "disabled"))));
+    }
+    if effort_key.is_none() && ask.max_tokens.is_none() {
+        return word(request).map(Raw::string);
+    }
+    let is_on = ask.enabled == Some(true) || ask.effort.is_some() || ask.max_tokens.is_some();
+    is_on.then(|| {
+        Raw::build(|w| {
+            w.object(|w| {
+                w.field_str("type", "enabled");
+                if let Some(budget) = ask.max_tokens {
+                    w.field_u64(budget_key, budget);
+                }
+                if let (Some(key), Some(word)) = (effort_key, word(request)) {
+                    w.field_str(key, word);
+                }
+            });
+        })
+    })
+}
+
+/// `output_config` with the effort, and the members that stood in it and have no name here.
+fn claude_config(request: &Request, old: Option<Val<'_>>) -> Option<Raw> {
+    let old = old.and_then(|old| old.some("output_config"));
+    let raw = Raw::build(|w| {
+        w.object(|w| {
+            w.opt_str("effort", word(request));
+            for (key, value) in old.into_iter().flat_map(Val::entries) {
+                if key != "effort" {
+                    w.key(&key).raw_str(value.raw());
+                }
+            }
+        });
+    });
+    (raw.as_str() != "{}").then_some(raw)
+}

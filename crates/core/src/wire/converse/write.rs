@@ -1,0 +1,310 @@
+//! Writes requests.
+
+use super::block::{extra, input_object, is_unsayable, is_verbatim, text, thinking, tool_use};
+use super::request::joins;
+use super::{ID, media, reasoning};
+use crate::content::{Block, Content, Speaker, ToolResponse};
+use crate::json::{Kind, Raw, Val, Writer};
+use crate::request::{AnswerFormat, Request, Tool, ToolChoice};
+use crate::wire::tool_ids::Nameless;
+use crate::wire::{Dialect, Written};
+
+/// Room for the answer beside a thinking budget, where a request names no cap.
+const ROOM_BESIDE_BUDGET: u64 = 32_000;
+
+/// Writes a request body. The model stands in the path.
+pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
+    let mut said = Said::default();
+    let reasoning = reasoning::fields(request);
+    if reasoning.is_lost {
+        said.lost("reasoning.maxTokens");
+    }
+    let cap = request.max_tokens.or(reasoning.budget.map(|budget| budget + ROOM_BESIDE_BUDGET));
+    let mut members: Vec<(&str, Raw)> = Vec::new();
+    let first = request.contents.iter().position(|content| content.speaker != Speaker::System);
+    let (above, messages) = request.contents.split_at(first.unwrap_or(request.contents.len()));
+    if let Some(blocks) = said.sayable(above) {
+        members.push(("system", Raw::build(|w| said.blocks(w, &blocks))));
+    }
+    members.push(("messages", Raw::build(|w| said.messages(w, messages))));
+    let tools = said.tools(request);
+    let optional = [
+        ("inferenceConfig", inference(request, cap, dialect)),
+        ("toolConfig", config(request, "toolConfig", &tools)),
+        ("outputConfig", said.format(request)),
+        (reasoning::FIELD, reasoning.raw),
+    ];
+    members.extend(optional.into_iter().filter_map(|(key, raw)| Some((key, raw?))));
+    let mut w = Writer::new();
+    w.object(|w| {
+        let refused = |key: &str| dialect.refuses.contains(&key);
+        for (key, raw) in members.iter().filter(|(key, _)| !refused(key)) {
+            w.field_raw(key, raw);
+        }
+        for (key, raw) in request.extra.of(ID) {
+            if !refused(key) && !members.iter().any(|(name, _)| name == key) {
+                w.field_raw(key, raw);
+            }
+        }
+    });
+    Written { body: w.finish(), untranslated: said.untranslated }
+}
+
+fn inference(request: &Request, cap: Option<u64>, dialect: &Dialect) -> Option<Raw> {
+    let stop = || Raw::build(|w| w.array(|w| request.stop.iter().for_each(|text| w.str(text))));
+    let members = [
+        ("maxTokens", cap.map(|cap| Raw::build(|w| w.u64(cap)))),
+        ("temperature", request.temperature.clone()),
+        ("topP", request.top_p.clone()),
+        ("stopSequences", (!request.stop.is_empty()).then(stop)),
+    ];
+    let members = members.into_iter().filter(|(key, _)| !dialect.refuses.contains(key));
+    let members: Vec<_> =
+        members.filter_map(|(key, raw)| Some((key.to_owned(), raw?))).collect();
+    config(request, "inferenceConfig", &members)
+}
+
+/// A configuration object of these members and of those that came in it and have no name here.
+fn config(request: &Request, key: &str, members: &[(String, Raw)]) -> Option<Raw> {
+    let left = request.extra.get(ID, key);
+    match left {
+        // What is no object was kept because it could not be read.
+        Some(left) if left.doc().root().is_object() || !members.is_empty() => Some(left.with(members)),
+        Some(left) => Some(left.clone()),
+        None => (!members.is_empty()).then(|| Raw::build(|w| w.object(|_| {})).with(members)),
+    }
+}
+
+/// What is remembered while a request is written.
+#[derive(Debug, Default)]
+struct Said {
+    nameless: Nameless,
+    untranslated: Vec<String>,
+}
+
+impl Said {
+    /// Remembers, once, something that the wire cannot say.
+    fn lost(&mut self, what: &str) {
+        if !self.untranslated.iter().any(|known| known == what) {
+            self.untranslated.push(what.to_owned());
+        }
+    }
+
+    /// The blocks that can be written; none if there is no content at all, or if nothing of it is left.
+    fn sayable<'c>(&mut self, contents: &'c [Content]) -> Option<Vec<&'c Block>> {
+        let all = || contents.iter().flat_map(|content| &content.blocks);
+        // Leaving out a text beside signed thoughts would change what they were signed with.
+        let is_signed = all().any(|block| {
+            matches!(block, Block::Thinking(t) if t.signature.is_some() || t.redacted_data.is_some())
+        });
+        let blocks: Vec<_> = all().filter(|block| self.is_sayable(block, is_signed)).collect();
+        let is_nothing = contents.is_empty() || blocks.is_empty() && all().next().is_some();
+        (!is_nothing).then_some(blocks)
+    }
+
+    /// Whether a block can be written; what cannot and has a meaning is remembered.
+    fn is_sayable(&mut self, block: &Block, is_signed: bool) -> bool {
+        let lost = match block {
+            Block::Text(text) => {
+                return is_signed || !text.text.trim().is_empty() || is_verbatim(&text.extra);
+            }
+            Block::Thinking(thinking) if !is_unsayable(thinking) || is_verbatim(&thinking.extra) => {
+                return true;
+            }
+            Block::Thinking(thinking) if thinking.is_nothing() => return false,
+            Block::Thinking(_) => "thinking",
+            Block::ToolCall(_) | Block::ToolResponse(_) => return true,
+            Block::Media(said) if media::is_sayable(said) => return true,
+            Block::Media(_) => "media",
+            Block::Other(other) if other.wire == ID => return true,
+            Block::Other(other) => other.kind.as_str(),
+        };
+        self.lost(lost);
+        false
+    }
+
+    /// Writes the messages. The wire has two roles, which must alternate.
+    fn messages(&mut self, w: &mut Writer, contents: &[Content]) {
+        w.array(|w| {
+            for message in contents.chunk_by(joins) {
+                self.message(w, message);
+            }
+        });
+    }
+
+    fn message(&mut self, w: &mut Writer, message: &[Content]) {
+        let Some(first) = message.first() else { return };
+        // Instructions can only stand above the messages; among them they are the user's words.
+        if message.iter().any(|content| content.speaker == Speaker::System) {
+            self.lost("speaker");
+        }
+        let blocks = match (self.sayable(message), first.blocks.as_slice()) {
+            (Some(blocks), _) => blocks,
+            // Only the API can say what is wrong with a question without words.
+            (None, [text @ Block::Text(_)]) if first.speaker == Speaker::Human => vec![text],
+            (None, _) => return,
+        };
+        w.object(|w| {
+            let is_ai = first.speaker == Speaker::Ai;
+            w.field_str("role", if is_ai { "assistant" } else { "user" });
+            w.key("content");
+            self.blocks(w, &blocks);
+            message.iter().for_each(|content| extra(w, &content.extra));
+        });
+    }
+
+    fn blocks(&mut self, w: &mut Writer, blocks: &[&Block]) {
+        w.array(|w| {
+            for block in blocks {
+                match block {
+                    Block::Text(said) => text(w, said),
+                    Block::Thinking(thought) => thinking(w, thought),
+                    Block::ToolCall(call) => {
+                        let mut call = call.clone();
+                        call.id = Some(match &call.id {
+                            Some(id) => id.clone(),
+                            None => self.nameless.call(&call.name),
+                        });
+                        tool_use(w, &call, &input_object(&call.parameters));
+                    }
+                    Block::ToolResponse(response) => self.response(w, response),
+                    Block::Media(said) => media::write(w, said),
+                    Block::Other(other) => w.raw(&other.raw),
+                }
+            }
+        });
+    }
+
+    fn response(&mut self, w: &mut Writer, response: &ToolResponse) {
+        let id = match &response.call_id {
+            Some(id) => id.clone(),
+            None => self.nameless.result(response.name.as_deref()),
+        };
+        w.object(|w| {
+            w.key("toolResult").object(|w| {
+                w.field_str("toolUseId", &id);
+                w.key("content");
+                result(w, response.result.doc().root());
+                if response.is_error {
+                    w.field_str("status", "error");
+                }
+                extra(w, &response.extra);
+            });
+        });
+    }
+
+    /// The members of `toolConfig`.
+    fn tools(&mut self, request: &Request) -> Vec<(String, Raw)> {
+        let mut members = Vec::new();
+        let has_calls = request.contents.iter().flat_map(|content| &content.blocks);
+        let has_calls = has_calls
+            .clone()
+            .any(|block| matches!(block, Block::ToolCall(_) | Block::ToolResponse(_)));
+        if request.tool_choice == Some(ToolChoice::None) && !has_calls {
+            // No choice here forbids tools, but tools that are not there cannot be called.
+            return members;
+        }
+        let tools: Vec<_> = request.tools.iter().filter_map(|tool| self.tool(tool)).collect();
+        if !tools.is_empty() {
+            let list = Raw::build(|w| w.array(|w| tools.iter().for_each(|tool| w.raw(tool))));
+            members.push(("tools".to_owned(), list));
+        }
+        if request.parallel_tool_calls == Some(false) {
+            self.lost("parallel_tool_calls");
+        }
+        let choice = match &request.tool_choice {
+            Some(ToolChoice::Auto) => r#"{"auto":{}}"#.to_owned(),
+            Some(ToolChoice::Required) => r#"{"any":{}}"#.to_owned(),
+            Some(ToolChoice::Tool(name)) => {
+                let name = Raw::string(name);
+                format!(r#"{{"tool":{{"name":{name}}}}}"#)
+            }
+            Some(ToolChoice::Other { wire, raw }) if *wire == ID => raw.as_str().to_owned(),
+            Some(ToolChoice::None | ToolChoice::Other { .. }) => {
+                self.lost("tool_choice");
+                return members;
+            }
+            None => return members,
+        };
+        members.push(("toolChoice".to_owned(), Raw::build(|w| w.raw_str(&choice))));
+        members
+    }
+
+    fn tool(&mut self, tool: &Tool) -> Option<Raw> {
+        match tool {
+            Tool::Function { name, description, parameters, extra } => Some(Raw::build(|w| {
+                w.object(|w| {
+                    w.key("toolSpec").object(|w| {
+                        w.field_str("name", name);
+                        w.opt_str("description", description.as_deref());
+                        w.key("inputSchema").object(|w| match parameters {
+                            Some(schema) if schema.doc().root().entries().next().is_some() => {
+                                w.field_raw("json", schema);
+                            }
+                            // The API demands a schema of an object.
+                            Some(_) | None => {
+                                w.key("json").raw_str(r#"{"type":"object","properties":{}}"#);
+                            }
+                        });
+                        w.extra(extra, ID);
+                    });
+                });
+            })),
+            Tool::Other { wire, raw } if *wire == ID => Some(raw.clone()),
+            Tool::Other { .. } => {
+                self.lost("tools");
+                None
+            }
+        }
+    }
+
+    fn format(&mut self, request: &Request) -> Option<Raw> {
+        match request.format.as_ref()? {
+            AnswerFormat::Schema { name, schema, .. } => Some(Raw::build(|w| {
+                w.object(|w| {
+                    w.key("textFormat").object(|w| {
+                        w.field_str("type", "json_schema");
+                        w.key("structure").object(|w| {
+                            w.key("jsonSchema").object(|w| {
+                                w.field_str("schema", schema.as_str());
+                                w.opt_str("name", name.as_deref());
+                            });
+                        });
+                    });
+                });
+            })),
+            AnswerFormat::Other { wire, raw } if *wire == ID => Some(raw.clone()),
+            AnswerFormat::Json | AnswerFormat::Other { .. } => {
+                self.lost("format");
+                None
+            }
+        }
+    }
+}
+
+/// Members that an item of a tool result may be.
+const RESULT_KINDS: &[&str] = &["document", "image", "json", "searchResult", "text", "video"];
+
+/// Writes the content of a tool result: its own form as it is, a text or an object as one item, and what other
+/// wires carry as text.
+fn result(w: &mut Writer, result: Val<'_>) {
+    let is_own = |item: Val<'_>| {
+        item.entries().count() == 1 && RESULT_KINDS.iter().any(|kind| item.get(kind).is_some())
+    };
+    let text = |w: &mut Writer, text: &str| w.object(|w| w.field_str("text", text));
+    match (result.kind(), result.as_str()) {
+        (Kind::Array, _) if result.items().all(is_own) => w.raw_str(result.raw()),
+        (Kind::Array, _) if result.items().all(|item| item.text("text").is_some()) => {
+            let texts = result.items().filter_map(|item| item.string("text"));
+            w.array(|w| texts.for_each(|said| text(w, &said)));
+        }
+        (Kind::Null, _) => w.array(|_| {}),
+        (Kind::Object, _) => {
+            w.array(|w| w.object(|w| w.key("json").raw_str(result.raw())));
+        }
+        (_, Some(said)) => w.array(|w| text(w, &said)),
+        (Kind::Array | Kind::Bool | Kind::Number | Kind::String, None) => {
+            w.array(|w| text(w, result.raw()));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The objects `thinking` and `output_config`, which say how a Claude model is to think, on whichever wire.
+
+use crate::json::{Extra, Raw, Val};
+use crate::request::{ReasoningAsk, Request};
+use crate::settings::Effort;
+
+/// The least budget that the API takes.
+const LEAST_BUDGET: u64 = 1024;
+
+/// The neutral words for these objects, without the fields.
+pub(crate) fn meaning(thinking: Option<Val<'_>>, config: Option<Val<'_>>) -> ReasoningAsk {
+    let text = |object: Option<Val<'_>>, key: &str| object.and_then(|object| object.string(key));
+    ReasoningAsk {
+        enabled: match text(thinking, "type").as_deref() {
+            Some("adaptive" | "enabled") => Some(true),
+            Some("disabled") => Some(false),
+            _ => None,
+        },
+        effort: text(config, "effort").and_then(|word| Effort::parse(&word)),
+        max_tokens: thinking.and_then(|thinking| thinking.u64("budget_tokens")),
+        show: match text(thinking, "display").as_deref() {
+            Some("summarized" | "updates") => Some(true),
+            Some("omitted") => Some(false),
+            _ => None,
+        },
+        fields: Extra::default(),
+    }
+}
+
+/// What is written of a request's words about thinking.
+#[derive(Debug, Default)]
+pub(crate) struct Thinking {
+    /// The object `thinking`, if there is anything to say.
+    pub(crate) object: Option<Raw>,
+    /// The budget in it.
+    pub(crate) budget: Option<u64>,
+    /// A budget was wanted and does not fit under the request's cap.
+    pub(crate) is_lost: bool,
+}
+
+/// Says on, off or how much. Members of the `old` object that have no name here are kept.
+pub(crate) fn thinking(request: &Request, old: Option<Val<'_>>) -> Thinking {
+    let ask = &request.reasoning;
+    let mut said = Thinking::default();
+    if ask.enabled == Some(false) || ask.effort == Some(Effort::None) {
+        said.object = Some(Raw::build(|w| w.object(|w| w.field_str("type", "disabled"))));
+        return said;
+    }
+    if ask.enabled != Some(true) && ask.effort.is_none() && ask.max_tokens.is_none() {
+        return said;
+    }
+    // The budget is part of the cap on all tokens and must be smaller.
+    let cap = request.max_tokens.map_or(u64::MAX, |cap| cap.saturating_sub(1));
+    said.budget = ask.max_tokens.map(|budget| budget.max(LEAST_BUDGET).min(cap));
+    if said.budget.is_some_and(|budget| budget < LEAST_BUDGET) {
+        return Thinking { is_lost: true, ..Thinking::default() };
+    }
+    said.object = Some(Raw::build(|w| {
+        w.object(|w| {
+            w.field_str("type", if said.budget.is_some() { "enabled" } else { "adaptive" });
+            if let Some(budget) = said.budget {
+                w.field_u64("budget_tokens", budget);
+            }
+            if let Some(show) = ask.show {
+                w.field_str("display", if show { "summarized" } else { "omitted" });
+            }
+            for (key, value) in old.into_iter().flat_map(Val::entries) {
+                if !matches!(key.as_ref(), "type" | "budget_tokens" | "display") {
+                    w.key(&key).raw_str(value.raw());
+                }
+            }
+        });
+    }));
+    said
+}
+
+/// The word for an effort; the ladder here begins at `low`, and no effort is no thinking.
+pub(crate) fn effort_word(effort: Option<Effort>) -> Option<&'static str> {
+    match effort {
+        None | Some(Effort::None) => None,
+        Some(Effort::Minimal) => Some(Effort::Low.as_str()),
+        Some(effort) => Some(effort.as_str()),
+    }
+}
