@@ -1,15 +1,15 @@
 //! Recorded traffic gives what it should, and survives being written again.
 
-use crate::reading::{Case, cases, stream, whole};
+use crate::reading::{Case, cases, stream, whole, written_again};
 use serde_json::{Value, json};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Parameters};
-use thinkthrough_core::event::{Event, Sink};
+use thinkthrough_core::event::Event;
 use thinkthrough_core::frame::{Frame, Framer, Framing};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::problem::ProblemCode;
 use thinkthrough_core::wire::chat_completions::ChatCompletions;
-use thinkthrough_core::wire::{Dialect, Encode, Wire};
+use thinkthrough_core::wire::{Dialect, Wire};
 
 /// The answer in the form of the recorded expectations.
 fn shown(answer: &Answer) -> Value {
@@ -129,36 +129,13 @@ fn recorded_answers_are_read_exactly() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// Passes events on to an encoder.
-struct Into<'a>(&'a mut dyn Encode, Vec<u8>);
-
-impl Sink for Into<'_> {
-    fn event(&mut self, event: Event<'_>) {
-        self.0.event(event, &mut self.1);
-    }
-}
-
 #[test]
 fn answers_survive_being_written_again() {
     for case in cases().iter().filter(|case| case.status < 400) {
         let answer = case.answer();
         if case.is_stream {
-            let mut encoder = case.wire.encoder();
-            let mut decoder = case.wire.decoder(&Dialect::default());
-            let mut into = Into(&mut *encoder, Vec::new());
-            let mut framer = Framer::new(Framing::Sse);
-            let mut take = |frame: Frame<'_>| {
-                if let Frame::Event(event) = frame {
-                    decoder.message(event.event, event.data, &mut into);
-                }
-            };
-            framer.push(&case.body, &mut take);
-            framer.end(&mut take);
-            decoder.end(&mut into);
-            let mut bytes = std::mem::take(&mut into.1);
-            encoder.end(&mut bytes);
-            let again = stream(case.wire, &bytes);
-            assert_eq!(again, answer, "{}\n{}", case.id, String::from_utf8_lossy(&bytes));
+            let (answer, again) = written_again(case.wire, &case.body);
+            assert_eq!(again, answer, "{}", case.id);
         } else {
             let body = case.wire.write_response(&answer);
             assert_eq!(whole(case.wire, body.as_bytes()), answer, "{}\n{body}", case.id);

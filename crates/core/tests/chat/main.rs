@@ -8,5 +8,6 @@
 )]
 
 mod corpus;
+mod fixtures;
 mod laws;
 mod reading;

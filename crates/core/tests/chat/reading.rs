@@ -3,7 +3,7 @@
 use serde_json::Value;
 use std::path::PathBuf;
 use thinkthrough_core::answer::Answer;
-use thinkthrough_core::event::Fold;
+use thinkthrough_core::event::{Event, Fold, Tee};
 use thinkthrough_core::frame::{Frame, Framer, Framing};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::wire::{self, Dialect, Wire};
@@ -83,4 +83,26 @@ impl Case {
     pub(crate) fn answer(&self) -> Answer {
         if self.is_stream { stream(self.wire, &self.body) } else { whole(self.wire, &self.body) }
     }
+}
+
+/// Reads a stream, writes its events as another one, and reads that.
+pub(crate) fn written_again(wire: &dyn Wire, body: &[u8]) -> (Answer, Answer) {
+    let mut decoder = wire.decoder(&Dialect::default());
+    let mut encoder = wire.encoder();
+    let (mut fold, mut bytes) = (Fold::new(), Vec::new());
+    {
+        let mut into = |event: Event<'_>| encoder.event(event, &mut bytes);
+        let mut both = Tee(&mut fold, &mut into);
+        let mut framer = Framer::new(Framing::Sse);
+        let mut take = |frame: Frame<'_>| {
+            if let Frame::Event(event) = frame {
+                decoder.message(event.event, event.data, &mut both);
+            }
+        };
+        framer.push(body, &mut take);
+        framer.end(&mut take);
+        decoder.end(&mut both);
+    }
+    encoder.end(&mut bytes);
+    (fold.finish(), stream(wire, &bytes))
 }

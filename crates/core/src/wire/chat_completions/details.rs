@@ -124,7 +124,9 @@ impl Details {
     /// Ends what is open.
     pub(super) fn end(&mut self, is_cut: bool, out: &mut Out<'_>) {
         for detail in self.entries.iter_mut().filter(|detail| !detail.is_sealed) {
-            detail.head.partial = is_cut;
+            let head = &mut detail.head;
+            // A payload is the last of a thought that comes.
+            head.partial = is_cut && head.signature.is_none() && head.encrypted_content.is_none();
         }
         self.seal(out);
     }

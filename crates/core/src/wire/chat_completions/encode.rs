@@ -10,6 +10,9 @@ use crate::problem::ProblemCode;
 use crate::usage::Usage;
 use crate::wire::Encode;
 
+/// More choices than this are written as the last one.
+const MAX_CHOICES: usize = 128;
+
 /// A stream as far as it was written.
 #[derive(Debug)]
 pub(in crate::wire) struct Encoder {
@@ -30,6 +33,8 @@ struct Choice {
     has_role: bool,
     n_calls: u64,
     open: Vec<Open>,
+    /// What came after a thought that goes out whole and is not over yet.
+    held: Vec<u8>,
 }
 
 /// A block that is being written.
@@ -51,6 +56,18 @@ enum Kind {
     Part,
     /// A thought in tags inside the text.
     Tags,
+}
+
+impl Choice {
+    /// Whether a thought that goes out whole began before the block of `event` and is not over.
+    fn must_wait(&self, event: &Event<'_>) -> bool {
+        let own = match event {
+            Event::ThinkingDelta { block, .. } | Event::ThinkingEnd { block, .. } => Some(*block),
+            _ => None,
+        };
+        let mut before = self.open.iter().take_while(|open| Some(open.block) != own);
+        before.any(|open| matches!(open.kind, Kind::Entry { .. }))
+    }
 }
 
 impl Encoder {
@@ -127,7 +144,7 @@ impl Encoder {
                 self.is_broken = true;
                 self.chunk(out, |w| w.key("error").object(|w| problem::write(w, found)));
             }
-            Event::Choice { index, event } => self.take(index, *event, out),
+            Event::Choice { index, event } => self.take(index.min(MAX_CHOICES - 1), *event, out),
             Event::Problem(found) => {
                 self.is_broken |=
                     matches!(found.code, ProblemCode::Truncated | ProblemCode::CapReached);
@@ -351,16 +368,34 @@ impl Encoder {
 
 impl Encode for Encoder {
     fn event(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
-        self.take(0, event, out);
+        let (at, event) = match event {
+            Event::Choice { index, event } => (index.min(MAX_CHOICES - 1), *event),
+            other => (0, other),
+        };
+        let choice = self.choice(at);
+        if choice.must_wait(&event) {
+            let mut held = std::mem::take(&mut choice.held);
+            self.take(at, event, &mut held);
+            self.choice(at).held = held;
+        } else {
+            self.take(at, event, out);
+            let choice = self.choice(at);
+            if !choice.open.iter().any(|open| matches!(open.kind, Kind::Entry { .. })) {
+                out.append(&mut choice.held);
+            }
+        }
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
+        for choice in &mut self.choices {
+            out.append(&mut choice.held);
+        }
         if let Some(raw) = self.usage.as_ref().map(usage::write) {
             self.chunk(out, |w| {
                 w.key("choices").array(|_| {});
                 w.field_raw("usage", &raw);
             });
-        } else if self.choices.is_empty() && self.id.is_some() {
+        } else if self.id.is_some() && self.choices.iter().all(|choice| !choice.has_role) {
             // An answer without any content still says who answered.
             self.chunk(out, |w| w.key("choices").array(|_| {}));
         }

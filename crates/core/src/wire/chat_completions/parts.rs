@@ -99,8 +99,8 @@ pub(super) fn read_thinking(part: Val<'_>, wire: &'static str) -> Option<Thinkin
     let known = ["type", key, if signature.is_some() { "signature" } else { "" }];
     let mut extra = Extra::collect(wire, part, &known);
     let is_list = inner.is_array() && key == THINKING;
-    if !is_list || !inner.items().all(is_plain) {
-        // A string, another key, or references among the pieces: the part goes back in the form that it had.
+    if !is_list || inner.items().count() != 1 || !inner.items().all(is_plain) {
+        // A string, another key, or several pieces: the part goes back in the form that it had.
         extra.insert(wire, key, if is_list { Raw::from(inner) } else { Raw::string("") });
     }
     if part.text("type").as_deref() != Some(THINKING) {

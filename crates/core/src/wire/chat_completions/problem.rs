@@ -13,7 +13,11 @@ pub(super) fn of_status(status: Val<'_>) -> Option<Problem> {
 pub(super) fn of(error: Val<'_>) -> Problem {
     match error.kind() {
         Kind::String => upstream(&error.as_str().unwrap_or_default(), ""),
-        Kind::Array | Kind::Bool | Kind::Null | Kind::Number => upstream(error.raw(), ""),
+        Kind::Array => {
+            let message = error.items().find_map(|item| item.text("msg"));
+            upstream(message.as_deref().unwrap_or(error.raw()), "")
+        }
+        Kind::Bool | Kind::Null | Kind::Number => upstream(error.raw(), ""),
         Kind::Object => {
             let message = ["message", "msg", "detail"].iter().find_map(|key| error.text(key));
             let code = ["code", "type"].iter().find_map(|key| error.some(key));

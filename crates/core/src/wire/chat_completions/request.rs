@@ -151,7 +151,7 @@ fn reasoning(form: &'static Form, body: Val<'_>) -> ReasoningAsk {
         Some(body),
         body.some("chat_template_kwargs"),
         body.some("chat_template_args"),
-        body.path(&["extra_body", "google", "thinking_config"]),
+        body.path(&"extra_body.google.thinking_config".split('.').collect::<Vec<_>>()),
     ];
     for place in places.into_iter().flatten() {
         read_flags(&mut ask, place);

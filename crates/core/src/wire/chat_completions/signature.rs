@@ -1,84 +1,119 @@
-//! Opaque payloads of Google models on chat bodies, and where they stood.
+//! Opaque payloads of Gemini models on chat bodies, and where they stood.
 //!
-//! A payload is taken out of the field that it came in, and the rest of that field is kept; a `null` marks the
-//! place of a spelling that is not the usual one, so that the payload goes back to where it was.
+//! A payload is taken out of the field that it came in, where a `null` marks its place, so that it goes back to
+//! where it was, and is gone from there when it must not go back.
 
 use crate::json::{Extra, Raw, Val, Writer};
 
-/// The usual place is `extra_content.google.thought_signature`.
-const WRAPPER: &str = "extra_content";
-const VENDOR: &str = "google";
-const FIELD: &str = "thought_signature";
-/// Other spellings, used by proxies, directly on the object.
-const ALIASES: [&str; 2] = ["thoughtSignature", FIELD];
+/// The places where servers and proxies put the payload; the first is the usual one.
+const PLACES: [&str; 4] = [
+    "extra_content.google.thought_signature",
+    "thoughtSignature",
+    "thought_signature",
+    "provider_specific_fields.thought_signature",
+];
+
+/// The field and the path inside it.
+fn split(place: &str) -> (&str, Vec<&str>) {
+    let mut steps = place.split('.');
+    (steps.next().unwrap_or_default(), steps.collect())
+}
+
+/// What to put at a place.
+#[derive(Clone, Copy)]
+enum Leaf<'a> {
+    /// Nothing: the member goes.
+    Gone,
+    /// The mark.
+    Mark,
+    /// The payload.
+    Payload(&'a str),
+}
 
 /// The payload on a message, delta or tool call.
 pub(super) fn find(object: Val<'_>) -> Option<String> {
-    let usual = object.path(&[WRAPPER, VENDOR, FIELD]).and_then(Val::as_str);
-    usual
-        .or_else(|| ALIASES.iter().find_map(|alias| object.text(alias)))
-        .or_else(|| object.path(&["provider_specific_fields", FIELD]).and_then(Val::as_str))
-        .filter(|signature| !signature.is_empty())
-        .map(std::borrow::Cow::into_owned)
+    let found = PLACES.iter().find_map(|place| {
+        let (key, inner) = split(place);
+        object.get(key)?.path(&inner)?.as_str()
+    });
+    found.filter(|signature| !signature.is_empty()).map(std::borrow::Cow::into_owned)
 }
 
-/// Takes the payload's places out of fields that were collected from the same object.
+/// Takes the payload out of fields that were collected from the same object.
 pub(super) fn take_out(extra: &mut Extra, wire: &'static str) {
-    for alias in ALIASES {
-        if extra.get(wire, alias).is_some() {
-            extra.insert(wire, alias, Raw::null());
+    for place in PLACES {
+        let (key, inner) = split(place);
+        let Some(value) = extra.get(wire, key).cloned() else { continue };
+        let doc = value.doc();
+        if doc.root().path(&inner).is_some_and(|payload| payload.as_str().is_some())
+            && let Some(marked) = set(Some(doc.root()), &inner, Leaf::Mark)
+        {
+            extra.insert(wire, key, marked);
         }
     }
-    let Some(wrapper) = extra.get(wire, WRAPPER).cloned() else { return };
-    let doc = wrapper.doc();
-    if doc.root().path(&[VENDOR, FIELD]).is_none() {
-        return;
-    }
-    let rest = wrapped(doc.root(), None);
-    extra.insert(wire, WRAPPER, rest);
 }
 
-/// The wrapper with `signature` in its place.
-fn wrapped(wrapper: Val<'_>, signature: Option<&str>) -> Raw {
-    Raw::build(|w| {
+/// The value with `leaf` at `path` in it; `None` when nothing is left.
+fn set(value: Option<Val<'_>>, path: &[&str], leaf: Leaf<'_>) -> Option<Raw> {
+    let Some((key, inner)) = path.split_first() else {
+        return match leaf {
+            Leaf::Gone => None,
+            Leaf::Mark => Some(Raw::null()),
+            Leaf::Payload(payload) => Some(Raw::string(payload)),
+        };
+    };
+    let member = set(value.and_then(|value| value.get(key)), inner, leaf);
+    let entries = || value.into_iter().flat_map(Val::entries);
+    if member.is_none() && entries().all(|(name, _)| name == *key) {
+        return None;
+    }
+    Some(Raw::build(|w| {
         w.object(|w| {
-            let mut done = false;
-            for (key, value) in wrapper.entries() {
-                if key != VENDOR {
-                    w.key(&key).raw_str(value.raw());
-                    continue;
+            for (name, value) in entries() {
+                if name != *key {
+                    w.key(&name).raw_str(value.raw());
+                } else if let Some(member) = &member {
+                    w.field_raw(key, member);
                 }
-                done = true;
-                w.key(VENDOR).object(|w| {
-                    for (key, value) in value.entries().filter(|(key, _)| key != FIELD) {
-                        w.key(&key).raw_str(value.raw());
-                    }
-                    w.opt_str(FIELD, signature);
-                });
             }
-            if !done && let Some(signature) = signature {
-                w.key(VENDOR).object(|w| w.field_str(FIELD, signature));
+            if let Some(member) =
+                member.as_ref().filter(|_| entries().all(|(name, _)| name != *key))
+            {
+                w.field_raw(key, member);
             }
         });
-    })
+    }))
 }
 
-/// Writes the fields of `extra` with `signature` back in its place, inside an open object.
+/// Writes the fields of `extra` with the payload back in its places, inside an open object.
 pub(super) fn write(w: &mut Writer, extra: &Extra, wire: &str, signature: Option<&str>) {
-    let alias = ALIASES.iter().find(|alias| extra.get(wire, alias).is_some());
-    let mut left = signature;
+    let marked = |key: &str, value: Val<'_>| {
+        PLACES
+            .into_iter()
+            .map(split)
+            .find(|(first, inner)| *first == key && value.path(inner).is_some_and(Val::is_null))
+    };
+    let leaf = signature.map_or(Leaf::Gone, Leaf::Payload);
+    let [usual, ..] = PLACES;
+    let (usual_key, usual_inner) = split(usual);
+    let is_marked =
+        extra.of(wire).iter().any(|(key, value)| marked(key, value.doc().root()).is_some());
+    let mut is_said = is_marked || signature.is_none();
     for (key, value) in extra.of(wire) {
-        if alias == Some(&key.as_str()) {
-            w.str_or_null(key, signature);
-        } else if key == WRAPPER && left.is_some() {
-            w.field_raw(key, &wrapped(value.doc().root(), left.take()));
-        } else {
-            w.field_raw(key, value);
+        let doc = value.doc();
+        let new = match marked(key, doc.root()) {
+            Some((_, inner)) => set(Some(doc.root()), &inner, leaf),
+            None if !is_said && key == usual_key => {
+                is_said = true;
+                set(Some(doc.root()), &usual_inner, leaf)
+            }
+            None => Some(value.clone()),
+        };
+        if let Some(new) = new {
+            w.field_raw(key, &new);
         }
     }
-    if alias.is_none()
-        && let Some(signature) = left
-    {
-        w.key(WRAPPER).object(|w| w.key(VENDOR).object(|w| w.field_str(FIELD, signature)));
+    if !is_said && let Some(new) = set(None, &usual_inner, leaf) {
+        w.field_raw(usual_key, &new);
     }
 }

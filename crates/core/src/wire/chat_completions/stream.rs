@@ -158,7 +158,8 @@ impl Decoder {
         self.facts(&body, sink);
         let mut error = body.error();
         let mut usage = body.usage();
-        for (nth, choice) in body.choices.iter().flat_map(|list| list.items()).enumerate() {
+        let choices = body.choices.iter().flat_map(|list| list.items());
+        for (nth, choice) in choices.enumerate().filter(|(_, choice)| choice.is_object()) {
             let entry = Entry::read(choice);
             let at = entry.index.and_then(|index| usize::try_from(index).ok());
             self.choice(&entry, at.unwrap_or(nth).min(MAX_CHOICES - 1), mode, sink);

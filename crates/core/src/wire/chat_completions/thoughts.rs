@@ -68,7 +68,8 @@ pub(super) fn place(content: &Content, target: &mut Target<'_>) -> Places {
         && let Some(empty) = target.dialect.empty.as_deref()
     {
         let field = target.dialect.field.as_deref().unwrap_or(USUAL);
-        let is_string = !matches!(field, details::FIELD | details::BLOCKS | parts::THINKING | TAGS);
+        let is_string = !target.form.thinks_in_content
+            && !matches!(field, details::FIELD | details::BLOCKS | parts::THINKING | TAGS);
         if is_string && !places.fields.iter().any(|(name, _)| *name == field) {
             places.fields.push((field.to_owned(), empty.to_owned()));
         }
