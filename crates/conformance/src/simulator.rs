@@ -44,6 +44,11 @@ impl Simulator {
         self.profile.model
     }
 
+    /// The provider that it imitates, empty where there is none.
+    pub fn provider(&self) -> &'static str {
+        self.profile.provider
+    }
+
     /// The wire it speaks, by the name that the commands use.
     pub fn wire(&self) -> &'static str {
         self.profile.wire()
