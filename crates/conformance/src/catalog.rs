@@ -51,6 +51,7 @@ impl Profile {
             Wire::Bedrock => "converse",
             Wire::Cohere => "cohere-chat",
             Wire::Gemini(_) => "generate-content",
+            Wire::Interactions => "interactions",
             Wire::Messages(_) => "messages",
             Wire::Ollama => "ollama-chat",
             Wire::Responses(_) => "responses",
@@ -65,6 +66,7 @@ pub(crate) enum Wire {
     Chat(ChatDialect),
     Cohere,
     Gemini(GeminiDialect),
+    Interactions,
     Messages(MessagesDialect),
     Ollama,
     Responses(ResponsesDialect),
@@ -284,5 +286,12 @@ static PROFILES: &[Profile] = &[
         model: "qwen3:8b",
         rule: "thinking of the tool loop may come back and is missed without an error",
         wire: Wire::Ollama,
+    },
+    Profile {
+        id: "interactions",
+        provider: "google",
+        model: "gemini-3.1-pro",
+        rule: "continue by previous_interaction_id or resend all steps; a returned thought must have its own signature",
+        wire: Wire::Interactions,
     },
 ];

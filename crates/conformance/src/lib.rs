@@ -19,6 +19,7 @@ mod cohere;
 mod exchange;
 mod fault;
 mod gemini;
+mod interactions;
 mod json;
 mod log;
 mod messages;

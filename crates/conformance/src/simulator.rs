@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::log::LogEntry;
 use crate::reply::{Answer, Refusal, Visit};
 use crate::responses::Store;
-use crate::{bedrock, chat, cohere, gemini, messages, ollama, responses};
+use crate::{bedrock, chat, cohere, gemini, interactions, messages, ollama, responses};
 
 /// A simulated provider. Clones share what the provider remembers (stored responses).
 #[derive(Debug, Clone)]
@@ -97,6 +97,7 @@ impl Simulator {
             Wire::Chat(dialect) => chat::answer(&mut visit, dialect),
             Wire::Cohere => cohere::answer(&mut visit),
             Wire::Gemini(dialect) => gemini::answer(&mut visit, dialect),
+            Wire::Interactions => interactions::answer(&mut visit, &self.store),
             Wire::Messages(dialect) => messages::answer(&mut visit, dialect),
             Wire::Ollama => ollama::answer(&mut visit),
             Wire::Responses(dialect) => responses::answer(&mut visit, dialect, &self.store),
@@ -121,6 +122,7 @@ impl Simulator {
             Wire::Chat(dialect) => chat::unauthorised(dialect),
             Wire::Cohere => cohere::unauthorised(),
             Wire::Gemini(dialect) => gemini::unauthorised(dialect),
+            Wire::Interactions => interactions::unauthorised(),
             Wire::Messages(dialect) => messages::unauthorised(dialect),
             Wire::Ollama => ollama::unauthorised(),
             Wire::Responses(dialect) => responses::unauthorised(dialect),
@@ -133,6 +135,7 @@ impl Simulator {
             Wire::Chat(dialect) => chat::refusal(dialect, status, text),
             Wire::Cohere => cohere::refusal(status, text),
             Wire::Gemini(dialect) => gemini::refusal(dialect, status, text),
+            Wire::Interactions => interactions::refusal(status, text),
             Wire::Messages(dialect) => messages::refusal(dialect, status, text),
             Wire::Ollama => ollama::refusal(status, text),
             Wire::Responses(dialect) => responses::refusal(dialect, status, text),

@@ -23,7 +23,7 @@ struct Stored {
 }
 
 impl Store {
-    pub(super) fn put(&self, id: &str, body: &Value, items: Vec<Value>) {
+    pub(crate) fn put(&self, id: &str, body: &Value, items: Vec<Value>) {
         let mut list = self.lock();
         list.retain(|stored| stored.id != id);
         if list.len() >= LIMIT {
@@ -32,23 +32,23 @@ impl Store {
         list.push(Stored { id: id.to_owned(), body: body.clone(), items });
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<Value> {
+    pub(crate) fn get(&self, id: &str) -> Option<Value> {
         self.lock().iter().find(|stored| stored.id == id).map(|stored| stored.body.clone())
     }
 
     /// The items that a response stands for.
-    pub(super) fn items(&self, id: &str) -> Option<Vec<Value>> {
+    pub(crate) fn items(&self, id: &str) -> Option<Vec<Value>> {
         self.lock().iter().find(|stored| stored.id == id).map(|stored| stored.items.clone())
     }
 
     /// A single stored item.
-    pub(super) fn item(&self, id: &str) -> Option<Value> {
+    pub(crate) fn item(&self, id: &str) -> Option<Value> {
         let list = self.lock();
         let mut items = list.iter().flat_map(|stored| &stored.items);
         items.find(|item| item.at("id").as_str() == Some(id)).cloned()
     }
 
-    pub(super) fn remove(&self, id: &str) -> Option<Value> {
+    pub(crate) fn remove(&self, id: &str) -> Option<Value> {
         let mut list = self.lock();
         let place = list.iter().position(|stored| stored.id == id)?;
         Some(list.remove(place).body)

@@ -43,8 +43,8 @@ fn thoughts_that_are_lost_are_noted_where_they_are_not_demanded() {
                 item["content"] = json!("");
             }
         }
-        history.retain(|item| item["type"] != "reasoning");
-        for item in history.iter_mut().filter(|item| item["type"] == "function_call") {
+        history.retain(|item| item["type"] != "reasoning" && item["type"] != "thought");
+        for item in history.iter_mut().filter(|item| item["call_id"].is_string()) {
             item.as_object_mut().unwrap().remove("id");
         }
     };
@@ -60,6 +60,7 @@ fn thoughts_that_are_lost_are_noted_where_they_are_not_demanded() {
         "responses-stateless",
         "cohere",
         "ollama",
+        "interactions",
     ] {
         let log = second(id, strip);
         assert!(log.thoughts.is_empty(), "{id}: {log}");
@@ -170,7 +171,7 @@ fn get(method: &str, path: &str, body: &str) -> thinkthrough_conformance::SimReq
 fn every_simulator_refuses_an_empty_credential_and_names_its_model() {
     for row in list() {
         let simulator = Simulator::find(row.id).unwrap();
-        let path = if row.wire == "generate-content" { "/v1beta/models" } else { "/v1/models" };
+        let path = if row.provider == "google" { "/v1beta/models" } else { "/v1/models" };
         let with = get("GET", &format!("/{}{path}", row.id), "")
             .with_header("anthropic-version", "2023-06-01");
         let answer = simulator.handle(&with);
@@ -256,4 +257,25 @@ fn xai_leaves_the_thought_out_of_the_completion_tokens_in_chat() {
         number("total_tokens"),
         number("prompt_tokens") + number("completion_tokens") + thought
     );
+}
+
+#[test]
+fn stored_interactions_are_continued_and_foreign_thoughts_refused() {
+    let simulator = Simulator::find("interactions").unwrap();
+    let mut client = client("interactions");
+    client.extra()["store"] = json!(true);
+    client.user("What is in this folder?");
+    let response = simulator.handle(&client.request(false));
+    let turn = client.read(&response, false);
+    client.history().clear();
+    run_tools(&mut *client, &turn);
+    client.extra()["previous_interaction_id"] = response.json()["id"].clone();
+    assert!(step(&simulator, &mut *client, true).text.contains("README.md"));
+    client.extra()["previous_interaction_id"] = json!("v1_unknown");
+    assert_eq!(simulator.handle(&client.request(false)).status, 404);
+    client.extra().as_object_mut().unwrap().remove("previous_interaction_id");
+    client.history().clear();
+    client.history().push(json!({"type": "thought", "signature": "CpwB"}));
+    let answer = simulator.handle(&client.request(false));
+    assert!(answer.text().contains("Corrupted thought signature."));
 }

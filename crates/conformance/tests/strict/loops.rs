@@ -6,7 +6,8 @@ use thinkthrough_conformance::{Simulator, ThoughtState, list};
 use crate::client::{Client, client, run_tools, step};
 
 /// The finish words that ask for tools.
-const CALLING: &[&str] = &["tool_calls", "tool_use", "completed", "STOP", "TOOL_CALL", "stop"];
+const CALLING: &[&str] =
+    &["tool_calls", "tool_use", "completed", "STOP", "TOOL_CALL", "stop", "requires_action"];
 
 #[test]
 fn every_simulator_takes_a_correct_client_through_two_rounds_and_a_follow_up() {

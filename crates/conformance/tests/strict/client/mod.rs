@@ -4,6 +4,7 @@ mod bedrock;
 mod chat;
 mod cohere;
 mod gemini;
+mod interactions;
 mod messages;
 mod ollama;
 mod responses;
@@ -15,6 +16,7 @@ pub(crate) use bedrock::BedrockClient;
 pub(crate) use chat::ChatClient;
 pub(crate) use cohere::CohereClient;
 pub(crate) use gemini::GeminiClient;
+pub(crate) use interactions::InteractionsClient;
 pub(crate) use messages::MessagesClient;
 pub(crate) use ollama::OllamaClient;
 pub(crate) use responses::ResponsesClient;
@@ -60,6 +62,7 @@ pub(crate) fn client(id: &str) -> Box<dyn Client> {
         "cohere-chat" => Box::new(CohereClient::new(row.model)),
         "converse" => Box::new(BedrockClient::new(row.model)),
         "ollama-chat" => Box::new(OllamaClient::new(row.model)),
+        "interactions" => Box::new(InteractionsClient::new(row.model)),
         "generate-content" => Box::new(GeminiClient::new(row.model)),
         "messages" => Box::new(MessagesClient::new(id, row.model)),
         "responses" => Box::new(ResponsesClient::new(id, row.model)),
