@@ -97,15 +97,17 @@ pub(super) enum LoneClose {
     Text,
 }
 
-/// What a begin marker is inside a thought. Right at its start a repeated one is always dropped.
+/// What a begin marker is inside a thought. Right at the start of a thought that began without one it is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nested {
     /// Text, and one more end marker is needed.
     Depth,
-    /// Text.
-    Literal,
+    /// Repeated right at the start it is dropped; else it is text.
+    Repeats,
     /// The next thought; the one before it lost its end.
     Restart,
+    /// Text.
+    Text,
 }
 
 /// What a thought of nothing but white space is.

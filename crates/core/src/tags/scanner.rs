@@ -309,7 +309,11 @@ impl TagScanner {
     /// A begin marker inside a thought.
     fn open_again(&mut self, text: &str, out: &mut Out<'_>) {
         let nested = self.spec.family.nested;
-        let repeated = self.thought.implicit || nested != Nested::Depth;
+        let repeated = self.thought.implicit
+            || match nested {
+                Nested::Repeats | Nested::Restart => true,
+                Nested::Depth | Nested::Text => false,
+            };
         if repeated && self.thought.is_fresh() {
             self.thought.forget_space();
             self.thought.implicit = false;
@@ -320,7 +324,7 @@ impl TagScanner {
                 self.thought.depth = self.thought.depth.saturating_add(1);
                 self.plain(text, out);
             }
-            Nested::Literal => self.plain(text, out),
+            Nested::Repeats | Nested::Text => self.plain(text, out),
             Nested::Restart => {
                 self.close(out);
                 self.open(text);
@@ -331,8 +335,8 @@ impl TagScanner {
     /// The thought is whole.
     fn close(&mut self, out: &mut Out<'_>) {
         self.visible.before_thought(self.spec.family);
-        self.thought.close(true, self.spec.family, out);
-        self.visible.after_thought();
+        let said = self.thought.close(true, self.spec.family, out);
+        self.visible.after_thought(said);
         self.place = Place::Text;
         if self.spec.family.first_only && !self.options.every_block {
             self.idle = true;
@@ -347,7 +351,7 @@ impl TagScanner {
             LoneClose::Drop => {}
             LoneClose::DropLeading if !self.visible.any && !self.visible.after_thought => {
                 self.visible.forget_space();
-                self.visible.after_thought();
+                self.visible.after_thought(false);
             }
             LoneClose::DropLeading | LoneClose::Text => self.plain(text, out),
         }

@@ -56,15 +56,15 @@ impl Thought {
         }
     }
 
-    /// Ends it; `sealed` says that it is whole.
-    pub(super) fn close(&mut self, sealed: bool, family: &Family, out: &mut Out<'_>) {
+    /// Ends it; `sealed` says that it is whole. Says whether anything of it was said.
+    pub(super) fn close(&mut self, sealed: bool, family: &Family, out: &mut Out<'_>) -> bool {
         let kept = std::mem::take(&mut self.kept);
         self.say(&kept, family, out);
         if self.started && sealed {
             out(Piece::ThinkingEnd);
         }
-        self.started = false;
         self.space.clear();
+        std::mem::take(&mut self.started)
     }
 
     fn say(&mut self, text: &str, family: &Family, out: &mut Out<'_>) {
@@ -132,8 +132,9 @@ impl Visible {
         }
     }
 
-    pub(super) fn after_thought(&mut self) {
-        self.led |= !self.any && self.space.is_empty();
+    /// A thought, or the tags of an empty one, ended here.
+    pub(super) fn after_thought(&mut self, said: bool) {
+        self.led |= said && !self.any && self.space.is_empty();
         self.after_thought = true;
         self.gap = true;
     }
