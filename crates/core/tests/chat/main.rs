@@ -11,4 +11,5 @@ mod corpus;
 mod fixtures;
 mod laws;
 mod reading;
+mod rules;
 mod writing;

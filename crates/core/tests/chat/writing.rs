@@ -202,8 +202,8 @@ fn thoughts_stand_before_the_text_in_mistral_content() {
     assert_eq!(written["messages"][0].get("reasoning_content"), None);
 }
 
-#[test]
-fn a_request_of_another_wire_is_written_in_this_ones_words() {
+/// A request as another wire reads it.
+fn foreign() -> Request {
     let image = |source| {
         Block::Media(Media { media_type: "image/png".to_owned(), source, extra: Extra::default() })
     };
@@ -218,7 +218,7 @@ fn a_request_of_another_wire_is_written_in_this_ones_words() {
     };
     let mut extra = Extra::default();
     extra.insert("messages", "metadata", Raw::null());
-    let request = Request {
+    Request {
         model: "m".to_owned(),
         contents: vec![
             Content::text(Speaker::System, "be brief"),
@@ -267,7 +267,12 @@ fn a_request_of_another_wire_is_written_in_this_ones_words() {
         },
         extra,
         ..Request::default()
-    };
+    }
+}
+
+#[test]
+fn a_request_of_another_wire_is_written_in_this_ones_words() {
+    let request = foreign();
     let written = ChatCompletions.write_request(&request, &Dialect::default());
     let should = json!({
         "model": "m",
