@@ -5,8 +5,13 @@ mod tags;
 
 use proptest::prelude::*;
 
+/// A failure shrinks to a few markers; it becomes a test with a name, not a line in a file of seeds.
+fn config() -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(5_000) }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(5_000))]
+    #![proptest_config(config())]
 
     #[test]
     fn any_split_gives_the_same_parts(bytes in prop::collection::vec(any::<u8>(), 4..80)) {
@@ -80,7 +85,7 @@ fn soup(words: &'static [&'static str]) -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(5_000))]
+    #![proptest_config(config())]
 
     #[test]
     fn the_reasoning_delimiter_does_what_its_rules_say(

@@ -4,6 +4,7 @@ mod delimiter;
 mod families;
 mod filter;
 mod markers;
+mod page;
 mod tables;
 
 use super::{End, Options, Part, Parts, TagScanner, TagSpec};
