@@ -199,6 +199,7 @@ macro_rules! wires {
 wires! {
     chat_completions: ChatCompletions,
     converse: Converse,
+    interactions: Interactions,
     messages: Messages,
     mistral_chat: MistralChat,
     responses: Responses,

@@ -113,6 +113,13 @@ impl OpenBlocks {
         }
     }
 
+    /// A block that comes in one piece.
+    pub(crate) fn whole(&mut self, value: &Block, sink: &mut dyn Sink) {
+        let block = self.announced;
+        self.announced += 1;
+        sink.event(Event::Whole { block, value });
+    }
+
     /// A block is complete.
     pub(crate) fn end(&mut self, key: u64, sink: &mut dyn Sink) {
         if let Some(at) = self.open.iter().position(|open| open.key == key) {

@@ -1,0 +1,1 @@
+//! What recorded traffic does not show; recorded traffic itself is read in `tests/`.
