@@ -32,6 +32,7 @@ struct Steady {
     has_calls: bool,
     usage: Option<Usage>,
     extra: Extra,
+    refusal: String,
     finish: Option<Option<String>>,
     error: Option<Problem>,
 }
@@ -99,9 +100,8 @@ impl Steady {
             }
             Fact::Model(model) => self.model = Some(model.to_owned()),
             Fact::ResponseId(id) => self.id = Some(id.to_owned()),
-            // The wire has no place for a refusal of its own: it is what the model said.
-            Fact::Refusal(_)
-            | Fact::Field { .. }
+            Fact::Refusal(text) => self.refusal.push_str(text),
+            Fact::Field { .. }
             | Fact::MessageSignature(_)
             | Fact::StopSequence(_)
             | Fact::ToolPlan(_) => {}
@@ -261,17 +261,20 @@ impl Steady {
 
     fn end(&mut self, out: &mut Vec<u8>) {
         self.start(out);
-        let (id, model) = (self.id.take(), self.model.take());
-        let problem = self.error.take();
-        let word = match (&problem, self.finish.take()) {
-            (Some(_), _) => "failed".to_owned(),
-            (None, Some(word)) => status(word.as_deref(), self.has_calls).to_owned(),
-            // Nobody said that the answer is over: the stream stays without its end.
-            (None, None) => return,
-        };
-        if let Some(problem) = &problem {
-            return self.say("error", out, |w| error(w, problem));
+        // The wire has no place for a refusal of its own: it is what the model said.
+        let refusal = std::mem::take(&mut self.refusal);
+        if !refusal.is_empty() {
+            self.begin(out, |w| w.field_str("type", "model_output"));
+            self.text(&refusal, out);
+            self.stop(out);
         }
+        if let Some(problem) = self.error.take() {
+            return self.say("error", out, |w| error(w, &problem));
+        }
+        // Without a finish nobody said that the answer is over: the stream stays without its end.
+        let Some(word) = self.finish.take() else { return };
+        let word = status(word.as_deref(), self.has_calls).to_owned();
+        let (id, model) = (self.id.take(), self.model.take());
         let (usage, extra) = (self.usage.take(), std::mem::take(&mut self.extra));
         self.say("interaction.completed", out, |w| {
             w.key("interaction").object(|w| {

@@ -4,6 +4,7 @@ use super::stream::Decoder;
 use super::write_step::Steps;
 use super::ID;
 use crate::answer::Answer;
+use crate::content::Block;
 use crate::event::{Event, Fact, Sink};
 use crate::json::{Extra, Raw, Val, Writer};
 use crate::problem::{Problem, ProblemCode};
@@ -84,7 +85,7 @@ pub(super) fn write(answer: &Answer) -> String {
         .upstream_error()
         .or_else(|| answer.problems.iter().find(|p| p.code == ProblemCode::Truncated));
     let has_calls =
-        answer.blocks.iter().any(|block| matches!(block, crate::content::Block::ToolCall(_)));
+        answer.blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
     let mut w = Writer::new();
     w.object(|w| {
         w.opt_str("id", answer.response_id.as_deref());
@@ -96,7 +97,14 @@ pub(super) fn write(answer: &Answer) -> String {
         if let Some(problem) = broken {
             error(w, problem);
         }
-        w.key("steps").array(|w| Steps::answer().blocks(w, &answer.blocks));
+        w.key("steps").array(|w| {
+            let mut steps = Steps::answer();
+            steps.blocks(w, &answer.blocks);
+            // The wire has no place for a refusal of its own: it is what the model said.
+            if let Some(refusal) = &answer.refusal {
+                steps.blocks(w, &[Block::text(refusal)]);
+            }
+        });
         tail(w, answer.usage.as_ref(), &answer.extra);
     });
     w.finish()

@@ -165,13 +165,12 @@ impl Decoder {
                 let said = content.text("text").unwrap_or_default();
                 self.open.push(key, &said, sink);
             }
-            (StepKind::Call, _) => match delta.get("arguments") {
-                Some(arguments) => match arguments.as_str() {
-                    Some(more) => self.open.push(key, &more, sink),
-                    None => self.open.push(key, arguments.raw(), sink),
-                },
-                None => {}
-            },
+            (StepKind::Call, _) => {
+                if let Some(arguments) = delta.get("arguments") {
+                    let more = arguments.as_str().unwrap_or(arguments.raw().into());
+                    self.open.push(key, &more, sink);
+                }
+            }
             (StepKind::Output, "text_annotation_delta") => self.annotate(key, delta),
             (StepKind::Output, _) => self.content(index, delta, sink),
             (StepKind::Other, _) => {

@@ -14,6 +14,9 @@ use crate::usage::Usage;
 pub(super) fn read(body: Val<'_>, sink: &mut dyn Sink) {
     // Some gateways wrap the response as the terminal event does.
     let response = body.get("response").filter(|inner| inner.is_object()).unwrap_or(body);
+    if response.get("output").is_none() && terminal::is_error(response) {
+        return sink.event(Event::Problem(&terminal::error_of(response)));
+    }
     if let Some(model) = response.text("model") {
         sink.event(Event::Fact(Fact::Model(&model)));
     }

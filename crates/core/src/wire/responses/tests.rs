@@ -222,54 +222,7 @@ fn rewritten(body: &Value) -> Value {
 }
 
 #[test]
-fn every_field_of_a_request_goes_back_out() {
-    let body = json!({
-        "model": "m",
-        "instructions": "be kind",
-        "input": [
-            {"type": "message", "role": "developer", "content": "dev"},
-            {"role": "user", "content": [
-                {"type": "input_text", "text": "see", "prompt_cache_breakpoint": {}},
-                {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "low"},
-                {"type": "input_image", "image_url": "https://e/x.png"},
-                {"type": "input_file", "file_data": "data:application/pdf;base64,BBBB", "filename": "a"},
-                {"type": "input_file", "file_id": "f"},
-                {"type": "novel", "x": 1}]},
-            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e", "content": null},
-            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "a", "odd": 1}], "id": "rs_2"},
-            {"type": "message", "role": "assistant", "id": "msg", "status": "completed", "phase": "commentary",
-                "content": [
-                    {"type": "output_text", "text": "x", "annotations": [], "odd": [1]},
-                    {"type": "refusal", "refusal": "no"},
-                    {"type": "output_text", "text": "y", "annotations": [{"a": 1}]}]},
-            {"role": "assistant", "content": "bare"},
-            {"type": "message", "role": "assistant", "id": "m2", "content": [{"type": "refusal", "refusal": "n"}]},
-            {"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": " {\"a\": 1} ", "namespace": "n"},
-            {"type": "custom_tool_call", "call_id": "d", "name": "g", "input": "free"},
-            {"type": "web_search_call", "id": "ws", "status": "completed", "action": {}},
-            {"type": "function_call_output", "call_id": "c", "output": "r", "status": "completed"},
-            {"type": "custom_tool_call_output", "call_id": "d", "output": [{"type": "input_text", "text": "t"}]},
-            {"type": "computer_call_output", "call_id": "e", "output": {"type": "computer_screenshot"}},
-            {"type": "compaction", "id": "cmp", "encrypted_content": "z"},
-            {"type": "item_reference", "id": "i"}],
-        "tools": [
-            {"type": "function", "name": "f", "description": "d", "parameters": {"type": "object"}},
-            {"type": "function", "name": "g", "parameters": null, "strict": true},
-            {"type": "custom", "name": "h", "format": {"type": "text"}},
-            {"type": "web_search"}],
-        "tool_choice": {"type": "custom", "name": "h"},
-        "parallel_tool_calls": false,
-        "max_output_tokens": 12,
-        "temperature": 0.10,
-        "top_p": null,
-        "stream": false,
-        "store": false,
-        "include": ["reasoning.encrypted_content"],
-        "previous_response_id": null,
-        "reasoning": {"effort": "high", "summary": "auto", "context": "all_turns", "mode": "pro"},
-        "text": {"format": {"type": "json_schema", "name": "n", "schema": {}, "description": "k"}, "verbosity": "low"},
-    });
-    assert_eq!(rewritten(&body), body);
+fn a_bare_request_goes_back_out_as_it_came() {
     let bare = json!({"model": "m", "input": "hi", "text": {"format": {"type": "text"}}, "stream": true});
     assert_eq!(rewritten(&bare), bare);
 }

@@ -11,10 +11,18 @@ use crate::json::Extra;
 use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 use crate::wire::Encode;
+use crate::wire::serial::Serial;
 
-/// The state of one stream.
+/// The state of one stream. Items come one after the other, as clients are used to.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Encoder {
+    serial: Serial,
+    writer: Steady,
+}
+
+/// Writes events of blocks that do not overlap.
+#[derive(Clone, Debug, Default)]
+struct Steady {
     id: Option<String>,
     model: Option<String>,
     sequence: u64,
@@ -62,6 +70,19 @@ struct Held {
 }
 
 impl Encode for Encoder {
+    fn event(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
+        let Encoder { serial, writer } = self;
+        serial.event(event, &mut |event| writer.event(event, out));
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        let Encoder { serial, writer } = self;
+        serial.end(&mut |event| writer.event(event, out));
+        writer.end(out);
+    }
+}
+
+impl Steady {
     fn event(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
         match event {
             Event::ThinkingStart { block, source_field } => {
@@ -138,7 +159,7 @@ impl Encode for Encoder {
     }
 }
 
-impl Encoder {
+impl Steady {
     fn fact(&mut self, fact: Fact<'_>) {
         match fact {
             Fact::Field { wire, key, value } if wire == ID => {

@@ -1,13 +1,13 @@
 //! The events of the wire: what each says and in which words.
 
-use super::{Encoder, Item, Kind};
+use super::{Item, Kind, Steady};
 use crate::content::Block;
 use crate::frame::sse;
 use crate::json::Writer;
 use crate::wire::responses::response::{Ended, NO_ID, State, object};
 use crate::wire::responses::write_item::{Items, Place, output_part};
 
-impl Encoder {
+impl Steady {
     /// Writes one event; `members` follow its type and sequence number.
     pub(super) fn say(&mut self, name: &str, out: &mut Vec<u8>, members: impl FnOnce(&mut Writer)) {
         let mut w = Writer::new();
