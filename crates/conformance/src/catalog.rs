@@ -169,6 +169,13 @@ static PROFILES: &[Profile] = &[
         wire: Wire::Gemini(gemini::STUDIO),
     },
     Profile {
+        id: "gemini-3-chat",
+        provider: "google",
+        model: "gemini-3.1-pro",
+        rule: "as gemini-3, on the OpenAI-compatible endpoint: the signature stands in extra_content of the first call",
+        wire: Wire::Chat(chat::GOOGLE),
+    },
+    Profile {
         id: "vertex-gemini-3",
         provider: "vertexai",
         model: "gemini-3.1-pro",

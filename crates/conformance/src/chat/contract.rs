@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::fields::refused_names;
 use super::read::{Message, Request, Role, untagged};
 use super::refuse::param_incorrect;
-use super::{Carrier, ChatDialect, Contract, House, details, refusal};
+use super::{Carrier, ChatDialect, Contract, House, details, google, refusal};
 use crate::json::Keyed;
 use crate::log::ThoughtState;
 use crate::mind::{Call, Verdict, judge};
@@ -40,7 +40,9 @@ pub(super) fn enforce(
             lost(visit, dialect, request, &found);
             Ok(())
         }
-        Contract::Forbidden | Contract::WrongNameRefused | Contract::ExtraForbidden => {
+        Contract::Forbidden => refused_names(dialect, request),
+        Contract::CallSignature => google::enforce(visit, dialect, request),
+        Contract::WrongNameRefused | Contract::ExtraForbidden => {
             refused_names(dialect, request)?;
             lost(visit, dialect, request, &found);
             Ok(())

@@ -36,6 +36,7 @@ pub(crate) enum House {
     Zai,
     Qwen,
     Xai,
+    Google,
 }
 
 /// Where a thought stands in an answer and in the history.
@@ -49,6 +50,8 @@ pub(crate) enum Carrier {
     ThinkTags,
     /// A `thinking` chunk in the array `content`.
     Chunks,
+    /// `<thought>` at the head of `content` on request; the signature on the first call.
+    ThoughtTags,
     /// `reasoning_details` with signatures, and the same text in `reasoning`.
     Details,
 }
@@ -61,6 +64,7 @@ impl Carrier {
             Self::ThinkTags => "think_tags",
             Self::Chunks => "thinking",
             Self::Details => "reasoning_details",
+            Self::ThoughtTags => "thought_signature",
         }
     }
 }
@@ -78,6 +82,8 @@ pub(crate) enum Contract {
     Everywhere,
     /// The signed details of the running tool loop must come back unchanged.
     SignedDetails,
+    /// In the running turn, the first call of every message must carry its signature.
+    CallSignature,
     /// The field in the input is an error.
     Forbidden,
     /// A message with a field of the wrong name is an error; the right name is optional.
@@ -157,7 +163,8 @@ impl ChatDialect {
             | House::Cerebras
             | House::Mistral
             | House::Vllm
-            | House::Xai => false,
+            | House::Xai
+            | House::Google => false,
         }
     }
 
@@ -320,4 +327,13 @@ pub(crate) const XAI_CHAT: ChatDialect = ChatDialect {
     ids: Ids::Prefixed { prefix: "call_", length: 8 },
     usage: UsageAt::Separate,
     switch: Switch::EffortNone,
+};
+
+pub(crate) const GOOGLE: ChatDialect = ChatDialect {
+    house: House::Google,
+    carrier: Carrier::ThoughtTags,
+    contract: Contract::CallSignature,
+    ids: Ids::Prefixed { prefix: "function-call-", length: 19 },
+    usage: UsageAt::Finish,
+    switch: Switch::AlwaysOnQuietly,
 };

@@ -19,6 +19,7 @@ pub(super) fn refused_names(dialect: &ChatDialect, request: &Request) -> Result<
         | Contract::ToolTurns { .. }
         | Contract::Everywhere
         | Contract::SignedDetails
+        | Contract::CallSignature
         | Contract::Optional => Ok(()),
     }
 }

@@ -4,6 +4,7 @@ mod contract;
 mod details;
 mod dialect;
 mod fields;
+mod google;
 mod read;
 mod refuse;
 mod stream;
@@ -11,6 +12,7 @@ mod whole;
 
 use serde_json::{Value, json};
 
+use crate::gemini;
 use crate::json::Keyed;
 use crate::mind::{self, Plan};
 use crate::reply::{Answer, Refusal, Visit};
@@ -21,7 +23,8 @@ pub(crate) use refuse::{refusal, unauthorised};
 
 /// Answers a request to a simulator of this family.
 pub(crate) fn answer(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Answer, Refusal> {
-    let route = visit.route.strip_prefix("/v1").unwrap_or(visit.route);
+    let route = visit.route.strip_prefix("/v1beta/openai").unwrap_or(visit.route);
+    let route = route.strip_prefix("/v1").unwrap_or(route);
     match (visit.request.method.as_str(), route) {
         ("POST", "/chat/completions") => complete(visit, dialect),
         ("GET", "/models") => Ok(models(visit)),
@@ -60,7 +63,16 @@ fn complete(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Answer, Refu
         split: request.body.at("reasoning_split") == true,
         with_usage: request.body.at("stream_options").at("include_usage") == true,
         hidden: hidden(dialect, &request.body),
-        signature: details::signature(visit, &request.model, &plan),
+        signature: match dialect.carrier {
+            Carrier::ThoughtTags => {
+                gemini::signature(visit, &request.model, &plan).unwrap_or_default()
+            }
+            Carrier::Details => details::signature(visit, &request.model, &plan),
+            Carrier::ReasoningContent
+            | Carrier::Reasoning
+            | Carrier::ThinkTags
+            | Carrier::Chunks => String::new(),
+        },
         plan,
     };
     Ok(if request.stream { stream::render(&reply) } else { whole::render(&reply) })
@@ -81,7 +93,7 @@ struct Reply<'a> {
     with_usage: bool,
     /// The thought is billed but not shown.
     hidden: bool,
-    /// OpenRouter's signature of the thought.
+    /// The signature of the thought, where the provider gives one.
     signature: String,
 }
 
@@ -100,7 +112,11 @@ impl Reply<'_> {
     fn call(&self, place: usize, arguments: &str) -> Value {
         let name = self.plan.calls.get(place).map_or("", |call| call.name.as_str());
         let id = self.ids.get(place).map_or("", String::as_str);
-        json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
+        let mut call = json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
+        if self.dialect.carrier == Carrier::ThoughtTags && place == 0 {
+            call.set("extra_content", google::signed(&self.signature));
+        }
+        call
     }
 
     fn arguments(&self, place: usize) -> String {
@@ -114,6 +130,7 @@ fn hidden(dialect: &ChatDialect, body: &Value) -> bool {
             body.at("reasoning_format") == "hidden" || body.at("include_reasoning") == false
         }
         Carrier::Details => *body.at("reasoning").at("exclude") == true,
+        Carrier::ThoughtTags => !google::shows_thoughts(body),
         Carrier::ReasoningContent | Carrier::ThinkTags | Carrier::Chunks => false,
     }
 }

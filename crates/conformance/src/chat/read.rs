@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::refuse::wrong_type;
-use super::{Carrier, ChatDialect, House, Switch, refusal};
+use super::{Carrier, ChatDialect, House, Switch, google, refusal};
 use crate::json::Keyed;
 use crate::mind::{Call, Choice, Said, Scene, Tool};
 use crate::reply::{Refusal, Visit};
@@ -63,6 +63,13 @@ const SHAPE: &[(&str, Kind)] = &[
     ("messages.*.tool_calls.*.type", Kind::Text),
     ("messages.*.tool_calls.*.function.name", Kind::Text),
     ("messages.*.tool_calls.*.function.arguments", Kind::TextOrMap),
+    ("messages.*.tool_calls.*.extra_content", Kind::Map),
+    ("messages.*.tool_calls.*.extra_content.google", Kind::Map),
+    ("messages.*.tool_calls.*.extra_content.google.thought_signature", Kind::Text),
+    ("messages.*.extra_content", Kind::Map),
+    ("messages.*.extra_content.google", Kind::Map),
+    ("messages.*.extra_content.google.thought_signature", Kind::Text),
+    ("extra_body", Kind::Map),
     ("tools", Kind::List),
     ("tools.*", Kind::Map),
     ("tools.*.function", Kind::Map),
@@ -148,7 +155,11 @@ fn message(raw: &Value, place: usize, dialect: &ChatDialect) -> Result<Message, 
             "Invalid value for 'content': expected a string, got null - 'messages.{place}'"
         )));
     }
-    let text = if dialect.carrier == Carrier::ThinkTags { untagged(&text).1 } else { text };
+    let text = match dialect.carrier {
+        Carrier::ThinkTags => untagged(&text).1,
+        Carrier::ThoughtTags => google::untagged(&text),
+        Carrier::ReasoningContent | Carrier::Reasoning | Carrier::Chunks | Carrier::Details => text,
+    };
     Ok(Message { role, text, calls, call_id, raw: raw.clone() })
 }
 
@@ -397,7 +408,8 @@ fn choice(body: &Value, thinking: bool, dialect: &ChatDialect) -> Result<Choice,
         | House::OpenRouter
         | House::Zai
         | House::Qwen
-        | House::Xai => return Ok(choice),
+        | House::Xai
+        | House::Google => return Ok(choice),
     };
     Err(refusal(dialect, 400, text))
 }

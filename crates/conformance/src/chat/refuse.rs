@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{ChatDialect, House};
+use crate::gemini;
 use crate::json::Keyed;
 use crate::reply::Refusal;
 use crate::shape::Wrong;
@@ -46,6 +47,7 @@ pub(crate) fn refusal(dialect: &ChatDialect, status: u16, text: &str) -> Refusal
             json!({"error": error})
         }
         House::Xai => json!({"code": "Client specified an invalid argument", "error": text}),
+        House::Google => google_error(status, text),
     };
     Refusal { status, text: text.to_owned(), body }
 }
@@ -106,6 +108,10 @@ pub(crate) fn unauthorised(dialect: &ChatDialect) -> Refusal {
                 json!({"error": {"message": text, "type": "invalid_request_error", "param": null, "code": null}}),
             )
         }
+        House::Google => {
+            let text = "Missing or invalid Authorization header.";
+            (text, google_error(401, text))
+        }
         House::Xai => {
             let text =
                 "Incorrect API key provided. You can obtain an API key from https://console.x.ai.";
@@ -124,6 +130,12 @@ pub(super) fn extra_forbidden(details: &[Value]) -> Refusal {
         "raw_status_code": 422,
     });
     Refusal { status: 422, text, body }
+}
+
+/// Google wraps its error into an array here.
+fn google_error(status: u16, text: &str) -> Value {
+    let inner = gemini::refusal(&gemini::STUDIO, status, text);
+    json!([inner.body])
 }
 
 /// A field with a wrong type.

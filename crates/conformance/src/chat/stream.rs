@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::whole::{detail, thinking_chunk};
-use super::{CREATED, Carrier, House, Reply, UsageAt, details};
+use super::{CREATED, Carrier, House, Reply, UsageAt, details, google};
+use crate::gemini;
 use crate::json::Keyed;
 use crate::pieces::pieces;
 use crate::reply::{Answer, data, event};
@@ -61,6 +62,7 @@ fn thought(reply: &Reply<'_>) -> Vec<Value> {
         }
         Carrier::Chunks => parts.map(|part| json!({"content": [thinking_chunk(part)]})).collect(),
         Carrier::Details => details::deltas(reply, thought),
+        Carrier::ThoughtTags => google::deltas(thought),
     }
 }
 
@@ -78,6 +80,12 @@ fn text(reply: &Reply<'_>) -> Vec<Value> {
             delta
         })
         .collect();
+    if reply.dialect.carrier == Carrier::ThoughtTags
+        && !reply.hidden
+        && !reply.plan.thought.is_empty()
+    {
+        google::close(&mut deltas);
+    }
     if reply.dialect.carrier == Carrier::Chunks && !reply.plan.thought.is_empty() {
         // Mistral sends the first words of the answer as a chunk and the rest as plain strings.
         if let Some(first) = deltas.first_mut() {
@@ -105,7 +113,10 @@ fn calls(reply: &Reply<'_>) -> Vec<Value> {
     }
     for place in 0..reply.plan.calls.len() {
         let arguments = reply.arguments(place);
-        let at_once = matches!(reply.dialect.house, House::Groq | House::Cerebras | House::Xai);
+        let at_once = matches!(
+            reply.dialect.house,
+            House::Groq | House::Cerebras | House::Xai | House::Google
+        );
         let mut head = reply.call(place, if at_once { &arguments } else { "" });
         head.set("index", json!(place));
         out.push(json!({"tool_calls": [head]}));
@@ -124,6 +135,8 @@ fn closing(reply: &Reply<'_>) -> Vec<String> {
     let mut delta = json!({});
     if reply.dialect.house == House::DeepSeek {
         delta = json!({"content": "", "reasoning_content": null});
+    } else if reply.dialect.carrier == Carrier::ThoughtTags && reply.plan.calls.is_empty() {
+        delta = json!({"content": "", "extra_content": google::signed(&reply.signature)});
     } else if matches!(reply.dialect.house, House::Mistral | House::Zai | House::OpenRouter) {
         delta = json!({"content": ""});
     }
@@ -179,6 +192,7 @@ fn error_event(reply: &Reply<'_>) -> String {
             "error": {"code": 502, "message": "Provider returned error"},
             "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}],
         })),
+        House::Google => data(&gemini::refusal(&gemini::STUDIO, 503, text).body),
         House::Kimi
         | House::DeepSeek
         | House::MiMo

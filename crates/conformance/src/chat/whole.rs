@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{CREATED, Carrier, House, Reply, details};
+use super::{CREATED, Carrier, House, Reply, details, google};
 use crate::json::Keyed;
 use crate::reply::Answer;
 
@@ -57,6 +57,9 @@ fn message(reply: &Reply<'_>) -> Value {
                 message
                     .set("reasoning_details", json!([details::entry(thought, &reply.signature)]));
             }
+            Carrier::ThoughtTags => {
+                message.set("content", json!(format!("<thought>{thought}</thought>{}", plan.text)));
+            }
             Carrier::Chunks => {
                 let mut chunks = vec![thinking_chunk(thought)];
                 if !plan.text.is_empty() {
@@ -65,6 +68,9 @@ fn message(reply: &Reply<'_>) -> Value {
                 message.set("content", json!(chunks));
             }
         }
+    }
+    if reply.dialect.carrier == Carrier::ThoughtTags && plan.calls.is_empty() {
+        message.set("extra_content", google::signed(&reply.signature));
     }
     if !plan.calls.is_empty() {
         let calls = (0..plan.calls.len()).map(|place| reply.call(place, &reply.arguments(place)));

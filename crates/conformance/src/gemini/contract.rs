@@ -87,7 +87,8 @@ fn state(seal: &Seal, part: &Value, content: &Content) -> ThoughtState {
     }
 }
 
-fn is_dummy(signature: &str) -> bool {
+/// The value stands for a signature that no Gemini model made.
+pub(crate) fn is_dummy(signature: &str) -> bool {
     let plain = decode64(signature).and_then(|bytes| String::from_utf8(bytes).ok());
     DUMMIES.contains(&signature) || plain.is_some_and(|plain| DUMMIES.contains(&plain.as_str()))
 }
@@ -116,13 +117,7 @@ fn first_call(dialect: &GeminiDialect, content: &Content, place: usize) -> Resul
     let name =
         field(part, "functionCall").and_then(|call| call.at("name").as_str()).unwrap_or_default();
     let text = match dialect.house {
-        House::Studio => format!(
-            "Function call is missing a thought_signature in functionCall parts. This is required for tools to work \
-             correctly, and missing thought_signature may lead to degraded model performance. Additional data, function \
-             call `default_api:{name}` , position {}. Please refer to \
-             https://ai.google.dev/gemini-api/docs/thought-signatures for more details.",
-            place + 1
-        ),
+        House::Studio => missing(name, place + 1),
         House::Vertex => format!(
             "Unable to submit request because function call `{name}` in the {}. content block is missing a \
              `thought_signature`. Learn more: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/thought-signatures",
@@ -130,4 +125,14 @@ fn first_call(dialect: &GeminiDialect, content: &Content, place: usize) -> Resul
         ),
     };
     Err(refusal(dialect, 400, &text))
+}
+
+/// The refusal of the Gemini API for a call without its signature.
+pub(crate) fn missing(name: &str, position: usize) -> String {
+    format!(
+        "Function call is missing a thought_signature in functionCall parts. This is required for tools to work \
+         correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call \
+         `default_api:{name}` , position {position}. Please refer to \
+         https://ai.google.dev/gemini-api/docs/thought-signatures for more details."
+    )
 }

@@ -1,6 +1,6 @@
 //! Gemini's generateContent, on the Gemini API and on Vertex AI.
 
-mod contract;
+pub(crate) mod contract;
 mod read;
 mod render;
 
@@ -160,7 +160,7 @@ fn prompt_tokens(body: &Value) -> u64 {
 }
 
 /// The signature stands on the first call, or on the text of an answer without calls.
-fn signature(visit: &Visit<'_>, model: &str, plan: &Plan) -> Option<String> {
+pub(crate) fn signature(visit: &Visit<'_>, model: &str, plan: &Plan) -> Option<String> {
     let bearer = match plan.calls.first() {
         Some(call) => call_digest(&call.name),
         None if plan.truncated && plan.text.is_empty() => return None,
@@ -175,11 +175,11 @@ fn signature(visit: &Visit<'_>, model: &str, plan: &Plan) -> Option<String> {
     Some(seal.encode(visit.profile.id, Look::Gemini))
 }
 
-fn call_digest(name: &str) -> u64 {
+pub(crate) fn call_digest(name: &str) -> u64 {
     Digest::new("functionCall").text(name).finish()
 }
 
-fn text_digest(text: &str) -> u64 {
+pub(crate) fn text_digest(text: &str) -> u64 {
     Digest::new("text").text(text.trim()).finish()
 }
 

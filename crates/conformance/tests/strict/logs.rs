@@ -171,7 +171,7 @@ fn get(method: &str, path: &str, body: &str) -> thinkthrough_conformance::SimReq
 fn every_simulator_refuses_an_empty_credential_and_names_its_model() {
     for row in list() {
         let simulator = Simulator::find(row.id).unwrap();
-        let path = if row.provider == "google" { "/v1beta/models" } else { "/v1/models" };
+        let path = "/v1/models";
         let with = get("GET", &format!("/{}{path}", row.id), "")
             .with_header("anthropic-version", "2023-06-01");
         let answer = simulator.handle(&with);

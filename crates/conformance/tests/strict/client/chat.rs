@@ -17,7 +17,7 @@ impl ChatClient {
     pub(crate) fn new(id: &str, model: &str) -> Self {
         let field = match id {
             "groq" | "cerebras" | "vllm" => Some("reasoning"),
-            "deepseek-r1" | "mistral" | "minimax-tags" | "openrouter" => None,
+            "deepseek-r1" | "mistral" | "minimax-tags" | "openrouter" | "gemini-3-chat" => None,
             _ => Some("reasoning_content"),
         };
         Self { id: id.into(), model: model.into(), messages: Vec::new(), extra: json!({}), field }
@@ -94,6 +94,15 @@ impl Client for ChatClient {
         if !turn.calls.is_empty() {
             echo["tool_calls"] = message["tool_calls"].clone();
         }
+        let signed = |holder: &Value| {
+            holder["extra_content"]["google"]["thought_signature"].as_str().map(str::to_owned)
+        };
+        turn.opaque.extend(signed(&message));
+        turn.opaque
+            .extend(message["tool_calls"].as_array().into_iter().flatten().filter_map(signed));
+        if message["extra_content"].is_object() {
+            echo["extra_content"] = message["extra_content"].clone();
+        }
         if let Some(field) = self.field {
             echo[field] = json!(turn.thought);
         }
@@ -158,6 +167,9 @@ fn streamed(body: &str) -> (Value, String, Value) {
                     }
                 }
             }
+        }
+        if delta["extra_content"]["google"]["thought_signature"].is_string() {
+            message["extra_content"] = delta["extra_content"].clone();
         }
         if let Some(word) = event["choices"][0]["finish_reason"].as_str() {
             finish = word.into();

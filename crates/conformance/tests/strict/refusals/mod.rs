@@ -151,6 +151,31 @@ fn row_07_gemini() {
 }
 
 #[test]
+fn row_07_gemini_on_the_compatible_endpoint() {
+    let unsigned = |history: &mut Vec<Value>| {
+        history[1]["tool_calls"][0].as_object_mut().unwrap().remove("extra_content");
+    };
+    let text = "Function call is missing a thought_signature in functionCall parts.";
+    let answer = broken(halfway("gemini-3-chat"), unsigned, 400, text);
+    assert_eq!(answer.json()[0]["error"]["status"], "INVALID_ARGUMENT");
+    let foreign = |history: &mut Vec<Value>| {
+        history[1]["tool_calls"][0]["extra_content"] =
+            json!({"google": {"thought_signature": "CpwB"}});
+    };
+    broken(halfway("gemini-3-chat"), foreign, 400, "Corrupted thought signature.");
+    let (simulator, mut client) = halfway("gemini-3-chat");
+    *client.extra() =
+        json!({"extra_body": {"google": {"thinking_config": {"include_thoughts": true}}}});
+    for stream in [false, true] {
+        let text = client.read(&simulator.handle(&client.request(stream)), stream).text;
+        assert!(
+            text.starts_with("<thought>The user says") && text.contains("</thought>This is"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn row_08_vertex() {
     let text = "Unable to submit request because function call `list` in the 2. content block is missing a `thought_signature`";
     broken(halfway("vertex-gemini-3"), |history| unsigned(history), 400, text);
