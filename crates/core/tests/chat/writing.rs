@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{
     Block, Content, Media, MediaSource, Other, Parameters, Speaker, Thinking, ToolCall,
     ToolResponse,
@@ -298,6 +299,44 @@ fn a_request_of_another_wire_is_written_in_this_ones_words() {
     assert_eq!(written.untranslated, lost);
     let mistral = body(&MistralChat.write_request(&request, &Dialect::default()));
     assert_eq!(mistral["tool_choice"], "any");
+}
+
+#[test]
+fn calls_without_an_id_get_one_that_their_results_know() {
+    let nameless = |block: Block| match block {
+        Block::ToolCall(call) => Block::ToolCall(ToolCall { id: None, ..call }),
+        other => other,
+    };
+    let result = Block::ToolResponse(ToolResponse {
+        call_id: None,
+        name: Some("f".to_owned()),
+        result: Raw::string("r"),
+        is_error: false,
+        extra: Extra::default(),
+    });
+    let mut request = said_by_model(vec![nameless(call("")), nameless(call(""))]);
+    request.contents.push(Content::new(Speaker::Tool, vec![result.clone(), result]));
+    let written = body(&ChatCompletions.write_request(&request, &Dialect::default()));
+    let id = |at: usize| written["messages"][0]["tool_calls"][at]["id"].clone();
+    assert!(id(0).is_string() && id(0) != id(1));
+    assert_eq!(written["messages"][1]["tool_call_id"], id(0));
+    assert_eq!(written["messages"][2]["tool_call_id"], id(1));
+}
+
+#[test]
+fn finish_reasons_of_other_wires_are_said_in_this_ones_words() {
+    let said = |reason: &str, blocks: Vec<Block>| {
+        let answer = Answer { blocks, finish_reason: Some(reason.to_owned()), ..Answer::default() };
+        let written: Value =
+            serde_json::from_str(&ChatCompletions.write_response(&answer)).unwrap();
+        written["choices"][0]["finish_reason"].clone()
+    };
+    assert_eq!(said("end_turn", vec![]), "stop");
+    assert_eq!(said("MAX_TOKENS", vec![]), "length");
+    assert_eq!(said("STOP", vec![call("c")]), "tool_calls");
+    assert_eq!(said("refusal", vec![]), "content_filter");
+    assert_eq!(said("stop", vec![call("c")]), "stop", "a word of this wire stays");
+    assert_eq!(said("insufficient_system_resource", vec![]), "insufficient_system_resource");
 }
 
 #[test]

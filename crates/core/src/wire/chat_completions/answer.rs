@@ -6,6 +6,7 @@ use super::{details, parts, thoughts, usage, write_message};
 use crate::answer::Answer;
 use crate::content::{Block, Thinking};
 use crate::json::{Raw, Writer};
+use crate::wire::ending::Ending;
 
 /// The field of thoughts that came in none of this family's own.
 const USUAL: &str = "reasoning_content";
@@ -36,7 +37,9 @@ pub(super) fn write(form: &'static Form, answer: &Answer) -> String {
 fn write_choice(w: &mut Writer, form: &'static Form, answer: &Answer, at: usize) {
     w.field_u64("index", u64::try_from(at).unwrap_or(u64::MAX));
     w.key("message").object(|w| write_body(w, form, answer));
-    w.str_or_null("finish_reason", answer.finish_reason.as_deref().map(reason));
+    let has_calls = answer.blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
+    let word = answer.finish_reason.as_deref().map(|word| reason(word, has_calls));
+    w.str_or_null("finish_reason", word);
 }
 
 fn write_body(w: &mut Writer, form: &'static Form, answer: &Answer) {
@@ -72,7 +75,7 @@ fn write_body(w: &mut Writer, form: &'static Form, answer: &Answer) {
     if !calls.is_empty() {
         w.key("tool_calls").array(|w| {
             for call in calls {
-                w.object(|w| write_message::write_call(w, call, form.id));
+                w.object(|w| write_message::write_call(w, call, call.id.as_deref(), form.id));
             }
         });
     }
@@ -211,21 +214,16 @@ pub(super) fn place_of<'a>(form: &Form, source_field: &'a str) -> &'a str {
     }
 }
 
-/// The finish reason in this family's words. A word of no other protocol stays as it is.
-pub(super) fn reason(word: &str) -> &str {
-    match word {
-        "end_turn" | "stop_sequence" | "STOP" | "completed" | "COMPLETE" | "STOP_SEQUENCE"
-        | "pause_turn" => "stop",
-        "max_tokens" | "MAX_TOKENS" | "max_output_tokens" | "incomplete" => "length",
-        "tool_use" | "TOOL_CALL" | "requires_action" => "tool_calls",
-        "refusal"
-        | "SAFETY"
-        | "PROHIBITED_CONTENT"
-        | "BLOCKLIST"
-        | "SPII"
-        | "RECITATION"
-        | "guardrail_intervened"
-        | "content_filtered" => "content_filter",
-        other => other,
+/// The finish reason in this family's words. A word of this family, or one that nobody knows, stays as it is.
+pub(super) fn reason(word: &str, has_calls: bool) -> &str {
+    if matches!(word, "stop" | "length" | "tool_calls" | "function_call" | "content_filter") {
+        return word;
+    }
+    match Ending::of_answer(Some(word), has_calls) {
+        Some(Ending::Complete | Ending::Pause | Ending::StopSequence) => "stop",
+        Some(Ending::ContextFull | Ending::Length) => "length",
+        Some(Ending::Refused) => "content_filter",
+        Some(Ending::ToolUse) => "tool_calls",
+        None => word,
     }
 }

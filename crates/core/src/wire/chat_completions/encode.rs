@@ -343,7 +343,8 @@ impl Encoder {
         if let Some(model) = model.filter(|_| self.model.is_none()) {
             self.model = Some(model.to_owned());
         }
-        let Some(reason) = reason.map(answer::reason) else { return };
+        let has_calls = self.choice(at).n_calls > 0;
+        let Some(reason) = reason.map(|word| answer::reason(word, has_calls)) else { return };
         self.chunk(out, |w| {
             choices(w, at, |w| {
                 w.key("delta").object(|_| {});

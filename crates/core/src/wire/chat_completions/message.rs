@@ -86,6 +86,9 @@ fn read_tool(
     let taken = [("tool_call_id", response.call_id.is_some()), ("name", response.name.is_some())];
     let is_taken = |key: &str| taken.iter().any(|(name, is_taken)| *is_taken && *name == key);
     content.extra.fields.retain(|(key, _)| !is_taken(key));
+    if response.call_id.is_none() {
+        response.extra.insert(form.id, "tool_call_id", mark(ABSENT));
+    }
     if result.is_none() {
         response.extra.insert(form.id, CONTENT, mark(ABSENT));
     } else if result.is_some_and(|result| result.as_str().is_none()) {
@@ -193,6 +196,9 @@ fn read_call(form: &'static Form, call: Val<'_>) -> ToolCall {
     let signature = signature::find(call);
     if signature.is_some() {
         signature::take_out(&mut extra, form.id);
+    }
+    if id.is_none() {
+        extra.insert(form.id, "id", call.get("id").map_or_else(|| mark(ABSENT), Raw::from));
     }
     if call.get("type").is_none() {
         extra.insert(form.id, "type", mark(ABSENT));

@@ -6,6 +6,7 @@ use super::request::{CAPS, read_choice, read_format, read_stop};
 use super::write_message;
 use crate::json::{Raw, Val, Writer};
 use crate::request::{AnswerFormat, ReasoningAsk, Request, Tool, ToolChoice};
+use crate::wire::tool_ids::Nameless;
 use crate::wire::{Dialect, Written};
 
 /// What goes along while a request is written.
@@ -14,6 +15,8 @@ pub(super) struct Target<'a> {
     pub(super) dialect: &'a Dialect,
     /// What this wire cannot say.
     pub(super) untranslated: Vec<String>,
+    /// Ids for calls that came without one.
+    pub(super) nameless: Nameless,
 }
 
 impl Target<'_> {
@@ -30,7 +33,8 @@ impl Target<'_> {
 }
 
 pub(super) fn write(form: &'static Form, request: &Request, dialect: &Dialect) -> Written {
-    let mut target = Target { form, dialect, untranslated: Vec::new() };
+    let mut target =
+        Target { form, dialect, untranslated: Vec::new(), nameless: Nameless::default() };
     let mut w = Writer::new();
     w.object(|w| {
         w.field_str("model", &request.model);

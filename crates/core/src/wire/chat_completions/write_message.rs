@@ -35,7 +35,13 @@ fn write_result(
     w.object(|w| {
         let role = content.extra.get(form.id, "role");
         w.field_raw("role", role.unwrap_or(&Raw::string("tool")));
-        w.opt_str("tool_call_id", response.call_id.as_deref());
+        match (&response.call_id, response.extra.get(form.id, "tool_call_id")) {
+            (Some(id), _) => w.field_str("tool_call_id", id),
+            (None, Some(_)) => {}
+            (None, None) => {
+                w.field_str("tool_call_id", &target.nameless.result(response.name.as_deref()));
+            }
+        }
         if !target.refuses("name") {
             w.opt_str("name", response.name.as_deref());
         }
@@ -228,16 +234,23 @@ fn write_calls(w: &mut Writer, content: &Content, target: &mut Target<'_>) {
     }
     w.key("tool_calls").array(|w| {
         for call in content.tool_calls().filter(|call| !is_old(call)) {
-            w.object(|w| write_call(w, call, wire));
+            // A call that came without an id on another wire needs one here.
+            let needs_id = call.id.is_none() && call.extra.get(wire, "id").is_none();
+            let made = needs_id.then(|| target.nameless.call(&call.name));
+            w.object(|w| write_call(w, call, made.as_deref().or(call.id.as_deref()), wire));
         }
     });
 }
 
 /// Writes the members of a call.
-pub(super) fn write_call(w: &mut Writer, call: &ToolCall, wire: &str) {
+pub(super) fn write_call(w: &mut Writer, call: &ToolCall, id: Option<&str>, wire: &str) {
     let is_free = matches!(call.parameters, Parameters::Free(_));
     let kind = if is_free { "custom" } else { "function" };
-    w.opt_str("id", call.id.as_deref());
+    match (id, call.extra.get(wire, "id")) {
+        (Some(id), _) => w.field_str("id", id),
+        (None, Some(kept)) if kept.as_str() != ABSENT => w.field_raw("id", kept),
+        (None, _) => {}
+    }
     let kept = call.extra.get(wire, "type").map(Raw::as_str);
     match kept {
         Some(ABSENT) => {}
@@ -247,7 +260,7 @@ pub(super) fn write_call(w: &mut Writer, call: &ToolCall, wire: &str) {
     w.key(kind)
         .object(|w| write_function(w, call, if is_free { "input" } else { "arguments" }, wire));
     let mut extra = call.extra.clone();
-    extra.fields.retain(|(key, _)| !matches!(key.as_str(), "function" | "type"));
+    extra.fields.retain(|(key, _)| !matches!(key.as_str(), "function" | "id" | "type"));
     signature::write(w, &extra, wire, call.signature.as_deref());
 }
 
