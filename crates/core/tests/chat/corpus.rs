@@ -1,6 +1,6 @@
 //! Recorded traffic gives what it should, and survives being written again.
 
-use crate::reading::{Case, cases, stream, whole, written_again};
+use crate::reading::{Case, cases, stream, streamed, whole, written_again};
 use serde_json::{Value, json};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Parameters};
@@ -137,6 +137,27 @@ fn answers_survive_being_written_again() {
             let (answer, again) = written_again(case.wire, &case.body);
             assert_eq!(again, answer, "{}", case.id);
         } else {
+            let body = case.wire.write_response(&answer);
+            assert_eq!(whole(case.wire, body.as_bytes()), answer, "{}\n{body}", case.id);
+        }
+    }
+}
+
+#[test]
+fn whole_answers_say_the_same_as_a_stream() {
+    for case in cases().iter().filter(|case| !case.is_stream && case.status < 400) {
+        let (answer, again) = streamed(case.wire, &case.body);
+        // White space between the members of a kept value is lost where it would end a line.
+        assert_eq!(shown(&again), shown(&answer), "{}", case.id);
+        assert_eq!(again.problems, answer.problems, "{}", case.id);
+    }
+}
+
+#[test]
+fn streamed_answers_say_the_same_as_a_whole() {
+    for case in cases().iter().filter(|case| case.is_stream && case.status < 400) {
+        let answer = case.answer();
+        if answer.is_complete() {
             let body = case.wire.write_response(&answer);
             assert_eq!(whole(case.wire, body.as_bytes()), answer, "{}\n{body}", case.id);
         }

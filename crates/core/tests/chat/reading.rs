@@ -106,3 +106,16 @@ pub(crate) fn written_again(wire: &dyn Wire, body: &[u8]) -> (Answer, Answer) {
     encoder.end(&mut bytes);
     (fold.finish(), stream(wire, &bytes))
 }
+
+/// Reads a whole body, writes its events as a stream, and reads that.
+pub(crate) fn streamed(wire: &dyn Wire, body: &[u8]) -> (Answer, Answer) {
+    let mut encoder = wire.encoder();
+    let (mut fold, mut bytes) = (Fold::new(), Vec::new());
+    {
+        let mut into = |event: Event<'_>| encoder.event(event, &mut bytes);
+        let doc = Doc::parse(body).unwrap();
+        wire.read_response(doc.root(), &Dialect::default(), &mut Tee(&mut fold, &mut into));
+    }
+    encoder.end(&mut bytes);
+    (fold.finish(), stream(wire, &bytes))
+}

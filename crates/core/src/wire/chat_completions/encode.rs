@@ -424,8 +424,10 @@ fn calls(w: &mut Writer, number: u64, body: impl FnOnce(&mut Writer)) {
     });
 }
 
+/// Writes one event. Line feeds in values that were kept as they stood are white space between members, for a JSON
+/// string has none; here they would end the line.
 fn frame(data: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b"data: ");
-    out.extend_from_slice(data.as_bytes());
+    out.extend(data.bytes().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }));
     out.extend_from_slice(b"\n\n");
 }
