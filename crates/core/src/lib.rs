@@ -9,6 +9,7 @@ pub mod json;
 pub mod problem;
 pub mod request;
 pub mod settings;
+pub mod shape;
 pub mod tags;
 pub mod usage;
 pub mod wire;

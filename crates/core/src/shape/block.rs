@@ -1,0 +1,209 @@
+//! Blocks as JSON.
+
+use super::content::ShapeError;
+use crate::content::{
+    Block, Media, MediaSource, Other, Parameters, Text, Thinking, ToolCall, ToolResponse,
+};
+use crate::json::{Extra, Raw, Val, Writer};
+use crate::wire;
+
+/// Writes one block.
+pub fn write_block(w: &mut Writer, block: &Block) {
+    w.object(|w| match block {
+        Block::Text(text) => {
+            w.field_str("type", "text");
+            w.field_str("text", &text.text);
+            w.opt_str("signature", text.signature.as_deref());
+            write_extra(w, &text.extra);
+        }
+        Block::Thinking(thinking) => {
+            w.field_str("type", "thinking");
+            w.field_str("thought", &thinking.thought);
+            w.field_str("sourceField", &thinking.source_field);
+            write_opaque(w, thinking);
+        }
+        Block::ToolCall(call) => {
+            w.field_str("type", "tool_call");
+            w.str_or_null("id", call.id.as_deref());
+            w.field_str("name", &call.name);
+            write_parameters(w, &call.parameters);
+            w.opt_str("signature", call.signature.as_deref());
+            write_extra(w, &call.extra);
+        }
+        Block::ToolResponse(response) => {
+            w.field_str("type", "tool_response");
+            w.str_or_null("callId", response.call_id.as_deref());
+            w.str_or_null("name", response.name.as_deref());
+            w.field_raw("result", &response.result);
+            if response.is_error {
+                w.field_bool("isError", true);
+            }
+            write_extra(w, &response.extra);
+        }
+        Block::Media(media) => {
+            w.field_str("type", "media");
+            w.field_str("mediaType", &media.media_type);
+            match &media.source {
+                MediaSource::Data(data) => w.field_str("data", data),
+                MediaSource::Url(url) => w.field_str("url", url),
+            }
+            write_extra(w, &media.extra);
+        }
+        Block::Other(other) => {
+            w.field_str("type", &other.kind);
+            w.field_raw("raw", &other.raw);
+            w.field_str("wire", other.wire);
+        }
+    });
+}
+
+/// Writes the members of a thought that are no text, inside an open object.
+pub(super) fn write_opaque(w: &mut Writer, thinking: &Thinking) {
+    w.opt_str("signature", thinking.signature.as_deref());
+    w.opt_str("redactedData", thinking.redacted_data.as_deref());
+    w.opt_str("encryptedContent", thinking.encrypted_content.as_deref());
+    w.opt_str("id", thinking.id.as_deref());
+    for (key, parts) in [("summary", &thinking.summary), ("content", &thinking.content)] {
+        if let Some(parts) = parts {
+            w.key(key).array(|w| parts.iter().for_each(|part| w.str(part)));
+        }
+    }
+    w.opt_str("format", thinking.format.as_deref());
+    w.opt_str("detailType", thinking.detail_type.as_deref());
+    if let Some(index) = thinking.index {
+        w.field_u64("index", index);
+    }
+    if thinking.is_hidden {
+        w.field_bool("isHidden", true);
+    }
+    if thinking.partial {
+        w.field_bool("partial", true);
+    }
+    if let Some(ms) = thinking.duration_ms {
+        w.field_u64("durationMs", ms);
+    }
+    write_extra(w, &thinking.extra);
+}
+
+/// Writes `parameters`, and `parametersRaw` where they are no JSON, inside an open object.
+pub(super) fn write_parameters(w: &mut Writer, parameters: &Parameters) {
+    match parameters {
+        Parameters::Json(raw) => w.field_raw("parameters", raw),
+        Parameters::Invalid(text) => {
+            w.key("parameters").null();
+            w.field_str("parametersRaw", text);
+        }
+        Parameters::Free(text) => {
+            w.field_str("parameters", text);
+            w.field_bool("freeText", true);
+        }
+    }
+}
+
+/// Writes what has no name here as `extra: {wire: {...}}`, so that a history file loses nothing.
+pub(super) fn write_extra(w: &mut Writer, extra: &Extra) {
+    if let Some(wire) = extra.wire.filter(|_| !extra.is_empty()) {
+        w.key("extra").object(|w| {
+            w.key(wire).object(|w| w.extra(extra, wire));
+        });
+    }
+}
+
+/// Reads one block.
+///
+/// # Errors
+/// When a member that the block's type needs is missing or of another kind; `at` names the block.
+pub fn read_block(value: Val<'_>, at: &str) -> Result<Block, ShapeError> {
+    let kind = need(value, "type", at)?;
+    Ok(match kind.as_str() {
+        "text" => Block::Text(Text {
+            text: need(value, "text", at)?,
+            signature: value.string("signature"),
+            extra: read_extra(value),
+        }),
+        "thinking" => Block::Thinking(read_thinking(value, at)?),
+        "tool_call" => Block::ToolCall(ToolCall {
+            id: value.string("id"),
+            name: need(value, "name", at)?,
+            parameters: read_parameters(value),
+            signature: value.string("signature"),
+            extra: read_extra(value),
+        }),
+        "tool_response" => Block::ToolResponse(ToolResponse {
+            call_id: value.string("callId"),
+            name: value.string("name"),
+            result: value.get("result").map_or_else(Raw::null, Raw::from),
+            is_error: value.bool("isError").unwrap_or(false),
+            extra: read_extra(value),
+        }),
+        "media" => Block::Media(Media {
+            media_type: value.string("mediaType").unwrap_or_default(),
+            source: match (value.string("data"), value.string("url")) {
+                (Some(data), _) => MediaSource::Data(data),
+                (None, Some(url)) => MediaSource::Url(url),
+                (None, None) => return Err(ShapeError::new(at, "needs `data` or `url`")),
+            },
+            extra: read_extra(value),
+        }),
+        _ => Block::Other(read_other(value, kind, at)?),
+    })
+}
+
+fn read_thinking(value: Val<'_>, at: &str) -> Result<Thinking, ShapeError> {
+    let parts = |key: &str| {
+        value
+            .some(key)
+            .filter(|list| list.is_array())
+            .map(|list| list.items().filter_map(|part| Some(part.as_str()?.into_owned())).collect())
+    };
+    Ok(Thinking {
+        thought: need(value, "thought", at)?,
+        source_field: value.string("sourceField").unwrap_or_default(),
+        is_hidden: value.bool("isHidden").unwrap_or(false),
+        signature: value.string("signature"),
+        redacted_data: value.string("redactedData"),
+        encrypted_content: value.string("encryptedContent"),
+        id: value.string("id"),
+        summary: parts("summary"),
+        content: parts("content"),
+        format: value.string("format"),
+        detail_type: value.string("detailType"),
+        index: value.u64("index"),
+        partial: value.bool("partial").unwrap_or(false),
+        duration_ms: value.u64("durationMs"),
+        extra: read_extra(value),
+    })
+}
+
+fn read_parameters(value: Val<'_>) -> Parameters {
+    if let Some(text) = value.string("parametersRaw") {
+        return Parameters::Invalid(text);
+    }
+    match value.get("parameters") {
+        Some(free) if value.bool("freeText") == Some(true) => {
+            Parameters::Free(free.as_str().unwrap_or_default().into_owned())
+        }
+        Some(json) => Parameters::Json(Raw::from(json)),
+        None => Parameters::default(),
+    }
+}
+
+fn read_other(value: Val<'_>, kind: String, at: &str) -> Result<Other, ShapeError> {
+    let raw = value
+        .get("raw")
+        .map(Raw::from)
+        .ok_or_else(|| ShapeError::new(at, &format!("`{kind}` needs `raw`")))?;
+    let wire = value.string("wire").and_then(|id| wire::find(&id)).map_or("", |wire| wire.id());
+    Ok(Other { wire, kind, raw })
+}
+
+pub(super) fn read_extra(value: Val<'_>) -> Extra {
+    let Some((id, fields)) = value.get("extra").and_then(|extra| extra.entries().next()) else {
+        return Extra::default();
+    };
+    wire::find(&id).map_or_else(Extra::default, |wire| Extra::collect(wire.id(), fields, &[]))
+}
+
+pub(super) fn need(value: Val<'_>, key: &str, at: &str) -> Result<String, ShapeError> {
+    value.string(key).ok_or_else(|| ShapeError::new(at, &format!("needs the string `{key}`")))
+}

@@ -1,0 +1,16 @@
+//! The public JSON shapes: what `parse` prints, event lines, and contents in history files.
+//!
+//! Keys and their order are a contract; they are written here and nowhere else.
+
+mod answer;
+mod block;
+mod content;
+mod event;
+
+pub use answer::{write_answer, write_problem, write_usage};
+pub use block::{read_block, write_block};
+pub use content::{ShapeError, read_content, read_usage, write_content};
+pub use event::write_event;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+use super::*;
+use crate::content::{Block, Content, Media, MediaSource, Origin, Parameters, Speaker};
+use crate::content::{Text, Thinking, ToolCall, ToolResponse};
+use crate::json::{Extra, Raw};
+use crate::usage::Usage;
+
+#[test]
+fn a_content_survives_its_own_json() {
+    let content = Content {
+        origin: Some(Origin { provider: "p".into(), ..Origin::default() }),
+        partial: true,
+        finish_reason: Some("stop".into()),
+        usage: Some(Usage { reasoning_tokens: Some(0), ..Usage::default() }),
+        ..Content::new(
+            Speaker::Ai,
+            vec![
+                Block::Thinking(Thinking {
+                    signature: Some(String::new()),
+                    summary: Some(vec![]),
+                    index: Some(0),
+                    is_hidden: true,
+                    duration_ms: Some(12),
+                    ..Thinking::new("t\n", "thinking")
+                }),
+                Block::Text(Text { signature: Some("s".into()), ..Text::new("x") }),
+                Block::ToolCall(ToolCall {
+                    id: None,
+                    name: "f".into(),
+                    parameters: Parameters::Invalid("{".into()),
+                    signature: None,
+                    extra: Extra::default(),
+                }),
+                Block::ToolResponse(ToolResponse {
+                    call_id: Some("c".into()),
+                    name: None,
+                    result: Raw::string("r"),
+                    is_error: true,
+                    extra: Extra::default(),
+                }),
+                Block::Media(Media {
+                    media_type: "image/png".into(),
+                    source: MediaSource::Data("AA==".into()),
+                    extra: Extra::default(),
+                }),
+            ],
+        )
+    };
+    let raw = Raw::build(|w| write_content(w, &content));
+    assert_eq!(read_content(raw.doc().root()).unwrap(), content);
+}
+
+#[test]
+fn a_broken_content_is_named() {
+    let raw =
+        Raw::parse(r#"{"speaker":"ai","blocks":[{"type":"text","text":"x"},{"type":"thinking"}]}"#)
+            .unwrap();
+    let error = read_content(raw.doc().root()).unwrap_err();
+    assert_eq!(error.to_string(), "`blocks[1]`: needs the string `thought`");
+}
