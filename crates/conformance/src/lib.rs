@@ -10,6 +10,20 @@
 //! thoughts again; only the simulators of stored responses keep something in memory. [`serve`] puts all simulators
 //! behind one listener, each under `/<id>`.
 //!
+//! ```
+//! use serde_json::json;
+//! use thinkthrough_conformance::{SimRequest, Simulator};
+//!
+//! let simulator = Simulator::find("kimi-k2").ok_or("no such simulator")?;
+//! let question = json!({"role": "user", "content": "Hello"});
+//! let body = json!({"model": simulator.model(), "messages": [question]});
+//! let answer = simulator.handle(&SimRequest::post("/v1/chat/completions", "any key", &body));
+//! assert_eq!(answer.status, 200);
+//! assert!(answer.json()["choices"][0]["message"]["reasoning_content"].is_string());
+//! assert!(answer.log.thoughts.is_empty());
+//! # Ok::<(), &str>(())
+//! ```
+//!
 //! Nothing here uses the code that it judges: all readers, validators and writers of wire formats are its own.
 
 mod bedrock;

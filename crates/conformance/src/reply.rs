@@ -2,15 +2,16 @@
 
 use serde_json::Value;
 
-use crate::catalog::Profile;
 use crate::exchange::SimRequest;
 use crate::log::LogEntry;
 use crate::seal::Digest;
 
 /// A request on its way through a wire.
 pub(crate) struct Visit<'a> {
-    /// The simulator's data.
-    pub(crate) profile: &'static Profile,
+    /// Id of the simulator.
+    pub(crate) id: &'static str,
+    /// The name of the model that it claims to serve.
+    pub(crate) model: &'static str,
     /// The request.
     pub(crate) request: &'a SimRequest,
     /// The path without the simulator's prefix and without query.
@@ -27,7 +28,7 @@ impl Visit<'_> {
 
     /// The hash from which the ids of the answer are made: equal requests get equal ids.
     pub(crate) fn seed(&self) -> Digest {
-        Digest::new("answer").text(self.profile.id).bytes(&self.request.body)
+        Digest::new("answer").text(self.id).bytes(&self.request.body)
     }
 
     /// Digest of a model name, as payloads are bound to it.

@@ -91,7 +91,8 @@ impl Simulator {
         } else {
             route
         };
-        let mut visit = Visit { profile: self.profile, request, route, log };
+        let mut visit =
+            Visit { id: self.profile.id, model: self.profile.model, request, route, log };
         match &self.profile.wire {
             Wire::Bedrock => bedrock::answer(&mut visit),
             Wire::Chat(dialect) => chat::answer(&mut visit, dialect),

@@ -18,7 +18,7 @@ pub(crate) fn answer(visit: &mut Visit<'_>) -> Result<Answer, Refusal> {
         ("POST", Some((model, "converse"))) => converse(visit, model, false),
         ("POST", Some((model, "converse-stream"))) => converse(visit, model, true),
         ("GET", None) if visit.route == "/foundation-models" || visit.route == "/v1/models" => {
-            let entry = json!({"modelId": visit.profile.model, "responseStreamingSupported": true});
+            let entry = json!({"modelId": visit.model, "responseStreamingSupported": true});
             Ok(Answer::whole(&json!({"modelSummaries": [entry]})))
         }
         _ => Err(refusal(404, "The requested operation is not recognized by the service.")),
@@ -58,8 +58,13 @@ fn converse(visit: &mut Visit<'_>, model: &str, stream: bool) -> Result<Answer, 
         headers,
         body: inner.to_string().into_bytes(),
     };
-    let mut claude =
-        Visit { profile: visit.profile, request: &inner, route: "/v1/messages", log: visit.log };
+    let mut claude = Visit {
+        id: visit.id,
+        model: visit.model,
+        request: &inner,
+        route: "/v1/messages",
+        log: visit.log,
+    };
     let reply = messages::reply(&mut claude, &MANUAL).map_err(|error| {
         refusal(error.status, &format!("The model returned the following errors: {}", error.text))
     })?;

@@ -21,7 +21,7 @@ pub(super) fn signature(visit: &Visit<'_>, model: &str, plan: &Plan) -> String {
         body: plan.thought.clone(),
         ..Seal::default()
     };
-    seal.encode(visit.profile.id, Look::Anthropic)
+    seal.encode(visit.id, Look::Anthropic)
 }
 
 fn digest(text: &str) -> u64 {
@@ -93,7 +93,7 @@ pub(super) fn enforce(
 fn fits(visit: &Visit<'_>, request: &Request, detail: &Value) -> bool {
     let signature = detail.at("signature").as_str().unwrap_or_default();
     let text = detail.at("text").as_str().unwrap_or_default();
-    let seal = Seal::decode(visit.profile.id, Look::Anthropic, signature);
+    let seal = Seal::decode(visit.id, Look::Anthropic, signature);
     seal.is_some_and(|seal| {
         seal.text == digest(text) && seal.model == Visit::model_digest(&request.model)
     })

@@ -101,7 +101,7 @@ fn check(
         visit.log.loss(format!("dummy signature at message {place}, allowed but worse"));
         return Ok(());
     }
-    let seal = Seal::decode(visit.profile.id, Look::Gemini, found)
+    let seal = Seal::decode(visit.id, Look::Gemini, found)
         .filter(|seal| seal.model == Visit::model_digest(&request.model));
     let bearer = call.map_or_else(|| gemini::text_digest(&message.text), gemini::call_digest);
     let calls: Vec<_> = message.calls.iter().map(|(_, call)| call.clone()).collect();

@@ -28,8 +28,8 @@ pub(crate) fn answer(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Ans
     match (visit.request.method.as_str(), route) {
         ("POST", "/chat/completions") => complete(visit, dialect),
         ("GET", "/models") => Ok(models(visit)),
-        ("GET", route) if route.strip_prefix("/models/") == Some(visit.profile.model) => {
-            Ok(Answer::whole(&model(visit.profile.model)))
+        ("GET", route) if route.strip_prefix("/models/") == Some(visit.model) => {
+            Ok(Answer::whole(&model(visit.model)))
         }
         (method, route) => {
             let text = format!("Invalid URL ({method} {route})");
@@ -39,7 +39,7 @@ pub(crate) fn answer(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Ans
 }
 
 fn models(visit: &Visit<'_>) -> Answer {
-    Answer::whole(&json!({"object": "list", "data": [model(visit.profile.model)]}))
+    Answer::whole(&json!({"object": "list", "data": [model(visit.model)]}))
 }
 
 fn model(id: &str) -> Value {

@@ -119,7 +119,7 @@ pub(super) fn request(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Re
     if body.at("n").as_u64().is_some_and(|n| n != 1) {
         return Err(bad("Invalid 'n': this model gives one choice only"));
     }
-    let scene = scene(visit.profile.id, &body, &messages, dialect)?;
+    let scene = scene(visit.id, &body, &messages, dialect)?;
     Ok(Request { body, model, stream, messages, scene })
 }
 

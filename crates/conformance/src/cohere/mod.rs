@@ -15,7 +15,7 @@ pub(crate) fn answer(visit: &mut Visit<'_>) -> Result<Answer, Refusal> {
     match (visit.request.method.as_str(), visit.route) {
         ("POST", "/v2/chat") => chat(visit),
         ("GET", "/v1/models") => {
-            let entry = json!({"name": visit.profile.model, "endpoints": ["chat"], "features": ["reasoning", "tools"]});
+            let entry = json!({"name": visit.model, "endpoints": ["chat"], "features": ["reasoning", "tools"]});
             Ok(Answer::whole(&json!({"models": [entry]})))
         }
         (method, route) => Err(refusal(404, &format!("page not found: {method} {route}"))),

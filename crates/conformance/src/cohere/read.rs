@@ -93,7 +93,7 @@ pub(super) fn scene(visit: &mut Visit<'_>, body: &Value) -> Result<Scene, Refusa
         return Err(unanswered(messages.len()));
     }
     Ok(Scene {
-        simulator: visit.profile.id,
+        simulator: visit.id,
         said,
         tools: tools(body),
         choice: match body.at("tool_choice").as_str() {

@@ -60,7 +60,7 @@ fn signatures(
             visit.log.loss(format!("dummy signature at content {place}, allowed but worse"));
             continue;
         }
-        let seal = Seal::decode(visit.profile.id, Look::Gemini, signature)
+        let seal = Seal::decode(visit.id, Look::Gemini, signature)
             .filter(|seal| seal.model == Visit::model_digest(&request.model));
         let state = seal.map_or(ThoughtState::Foreign, |seal| state(&seal, part, content));
         visit.log.saw(place, "thoughtSignature", (false, true), state);

@@ -51,9 +51,9 @@ pub(crate) fn answer(visit: &mut Visit<'_>, dialect: &GeminiDialect) -> Result<A
         }
         ("POST", Some((model, "countTokens"))) => generate(visit, dialect, model, Method::Count),
         ("GET", None) if name.is_empty() => {
-            Ok(Answer::whole(&json!({"models": [model_entry(visit.profile.model)]})))
+            Ok(Answer::whole(&json!({"models": [model_entry(visit.model)]})))
         }
-        ("GET", None) if name == visit.profile.model => Ok(Answer::whole(&model_entry(&name))),
+        ("GET", None) if name == visit.model => Ok(Answer::whole(&model_entry(&name))),
         _ => Err(unknown(dialect)),
     }
 }
@@ -172,7 +172,7 @@ pub(crate) fn signature(visit: &Visit<'_>, model: &str, plan: &Plan) -> Option<S
         body: plan.thought.clone(),
         ..Seal::default()
     };
-    Some(seal.encode(visit.profile.id, Look::Gemini))
+    Some(seal.encode(visit.id, Look::Gemini))
 }
 
 pub(crate) fn call_digest(name: &str) -> u64 {

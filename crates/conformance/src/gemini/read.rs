@@ -168,7 +168,7 @@ pub(super) fn request(
     let config = field(&body, "generationConfig").cloned().unwrap_or(Value::Null);
     let thinking = field(&config, "thinkingConfig").cloned().unwrap_or(Value::Null);
     levels(dialect, &thinking)?;
-    let scene = scene(visit.profile.id, &body, &contents, &config);
+    let scene = scene(visit.id, &body, &contents, &config);
     Ok(Request {
         shows_thoughts: field(&thinking, "includeThoughts").is_some_and(|value| *value == true),
         model: model.to_owned(),

@@ -24,8 +24,7 @@ pub(crate) fn answer(visit: &mut Visit<'_>, store: &Store) -> Result<Answer, Ref
             store.remove(id).map(|_| Answer::whole(&json!({}))).ok_or_else(not_found)
         }
         ("GET", "/models" | "/v1/models", _) => {
-            let entry =
-                json!({"name": format!("models/{}", visit.profile.model), "thinking": true});
+            let entry = json!({"name": format!("models/{}", visit.model), "thinking": true});
             Ok(Answer::whole(&json!({"models": [entry]})))
         }
         _ => Err(not_found()),
@@ -48,7 +47,7 @@ pub(crate) fn unauthorised() -> Refusal {
 
 fn create(visit: &mut Visit<'_>, store: &Store) -> Result<Answer, Refusal> {
     let request = read::request(visit, store)?;
-    let plan = mind::think(&request.scene(visit.profile.id));
+    let plan = mind::think(&request.scene(visit.id));
     let config = request.body.at("generation_config");
     let shows = config.at("thinking_summaries") == "auto";
     let steps = steps(visit, &request.model, &plan, shows);
@@ -63,8 +62,7 @@ fn create(visit: &mut Visit<'_>, store: &Store) -> Result<Answer, Refusal> {
 fn steps(visit: &Visit<'_>, model: &str, plan: &Plan, shows: bool) -> Vec<Value> {
     let seal =
         Seal { model: Visit::model_digest(model), body: plan.thought.clone(), ..Seal::default() };
-    let mut thought =
-        json!({"type": "thought", "signature": seal.encode(visit.profile.id, Look::Gemini)});
+    let mut thought = json!({"type": "thought", "signature": seal.encode(visit.id, Look::Gemini)});
     if shows {
         thought.set("summary", json!([{"type": "text", "text": plan.thought}]));
     }

@@ -151,7 +151,7 @@ fn thoughts(
             Some("thought") => {
                 thought = true;
                 let signature = step.at("signature").as_str().unwrap_or_default();
-                let seal = Seal::decode(visit.profile.id, Look::Gemini, signature)
+                let seal = Seal::decode(visit.id, Look::Gemini, signature)
                     .filter(|seal| seal.model == Visit::model_digest(model));
                 let state = match &seal {
                     None => ThoughtState::Foreign,

@@ -82,7 +82,7 @@ fn read(visit: &mut Visit<'_>, message: &Message, place: usize) -> Vec<Thought> 
             block: index,
             kind,
             text: block.at("thinking").as_str().unwrap_or_default().to_owned(),
-            seal: Seal::decode(visit.profile.id, Look::Anthropic, &payload),
+            seal: Seal::decode(visit.id, Look::Anthropic, &payload),
             payload,
         };
         let state = match &thought.seal {

@@ -55,8 +55,8 @@ pub(crate) fn answer(visit: &mut Visit<'_>, dialect: &MessagesDialect) -> Result
         ("POST", "/messages") => complete(visit, dialect),
         ("POST", "/messages/count_tokens") => count(visit, dialect),
         ("GET", "/models") => Ok(models(visit, dialect)),
-        ("GET", route) if route.strip_prefix("/models/") == Some(visit.profile.model) => {
-            Ok(Answer::whole(&model(visit.profile.model, dialect)))
+        ("GET", route) if route.strip_prefix("/models/") == Some(visit.model) => {
+            Ok(Answer::whole(&model(visit.model, dialect)))
         }
         _ => Err(refusal(dialect, 404, "Not Found")),
     }
@@ -98,7 +98,7 @@ pub(crate) fn unauthorised(dialect: &MessagesDialect) -> Refusal {
 }
 
 fn models(visit: &Visit<'_>, dialect: &MessagesDialect) -> Answer {
-    let id = visit.profile.model;
+    let id = visit.model;
     Answer::whole(
         &json!({"data": [model(id, dialect)], "has_more": false, "first_id": id, "last_id": id}),
     )
@@ -236,7 +236,7 @@ fn thoughts(
         let rest: String = plan.thought.chars().skip(half).collect();
         for (index, body) in [first, rest].into_iter().enumerate() {
             let seal = Seal { place: place(index, 2), body, previous, ..base.clone() };
-            let data = seal.encode(visit.profile.id, Look::Anthropic);
+            let data = seal.encode(visit.id, Look::Anthropic);
             previous = payload_digest(&data);
             out.push(json!({"type": "redacted_thinking", "data": data}));
         }
@@ -245,7 +245,7 @@ fn thoughts(
     let text = shown(request, &plan.thought);
     let seal =
         Seal { text: text_digest(text), place: place(0, 1), body: plan.thought.clone(), ..base };
-    let signature = seal.encode(visit.profile.id, Look::Anthropic);
+    let signature = seal.encode(visit.id, Look::Anthropic);
     out.push(json!({"type": "thinking", "thinking": text, "signature": signature}));
 }
 

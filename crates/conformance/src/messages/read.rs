@@ -270,7 +270,7 @@ fn scene(
         Some(_) | None => Choice::Auto,
     };
     Ok(Scene {
-        simulator: visit.profile.id,
+        simulator: visit.id,
         said,
         tools: tools(dialect, body)?,
         choice,

@@ -13,7 +13,7 @@ const CREATED: &str = "2026-01-01T00:00:00.000000Z";
 
 /// Answers a request to the simulator.
 pub(crate) fn answer(visit: &mut Visit<'_>) -> Result<Answer, Refusal> {
-    let model = visit.profile.model;
+    let model = visit.model;
     match (visit.request.method.as_str(), visit.route) {
         ("POST", "/api/chat") => chat(visit),
         ("GET", "/api/tags" | "/v1/models") => {
@@ -99,7 +99,7 @@ fn scene(visit: &mut Visit<'_>, body: &Value) -> Result<Scene, Refusal> {
         }
     });
     Ok(Scene {
-        simulator: visit.profile.id,
+        simulator: visit.id,
         said,
         tools: tools.collect(),
         choice: Choice::Auto,

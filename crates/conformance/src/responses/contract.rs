@@ -28,7 +28,7 @@ pub(super) fn enforce(
     if dialect.flavour == Flavour::DeepSeek {
         grouped(dialect, request)?;
     } else {
-        pairs(visit.profile.id, dialect, request)?;
+        pairs(visit.id, dialect, request)?;
     }
     outputs(dialect, request)?;
     if dialect.flavour == Flavour::DeepSeek && request.thinking {
@@ -51,14 +51,14 @@ fn reasoning(
     let payload = item.at("encrypted_content").as_str().filter(|payload| !payload.is_empty());
     let group = group_after(&request.items, place);
     let index = place - request.carried;
-    let seal = payload.map(|payload| Seal::decode(visit.profile.id, Look::Fernet, payload));
+    let seal = payload.map(|payload| Seal::decode(visit.id, Look::Fernet, payload));
     let state = match (&seal, dialect.flavour) {
         (Some(Some(seal)), _) => state(judge(&seal.body, &group.0, &group.1)),
         (Some(None), _) => ThoughtState::Foreign,
         (None, Flavour::DeepSeek) => state(judge(&readable, &group.0, &group.1)),
         (None, Flavour::Stateless | Flavour::Stateful | Flavour::Xai) => {
             let id = item.at("id").as_str().unwrap_or_default();
-            if ids::known(visit.profile.id, "rs", id).is_some() {
+            if ids::known(visit.id, "rs", id).is_some() {
                 ThoughtState::Own
             } else {
                 ThoughtState::Foreign
@@ -139,7 +139,7 @@ fn unverified(dialect: &ResponsesDialect, payload: &str) -> Refusal {
 
 fn compaction(visit: &Visit<'_>, dialect: &ResponsesDialect, item: &Value) -> Result<(), Refusal> {
     let payload = item.at("encrypted_content").as_str().unwrap_or_default();
-    let seal = Seal::decode(visit.profile.id, Look::Fernet, payload);
+    let seal = Seal::decode(visit.id, Look::Fernet, payload);
     let ours =
         seal.is_some_and(|seal| seal.account == visit.account() && seal.text == compaction_mark());
     if ours { Ok(()) } else { Err(unverified(dialect, payload)) }

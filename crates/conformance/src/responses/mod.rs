@@ -64,7 +64,7 @@ pub(crate) fn answer(
             Ok(Answer::whole(&json!({"id": id, "object": "response", "deleted": true})))
         }
         ("GET", "/models", _) => {
-            let model = json!({"id": visit.profile.model, "object": "model", "created": CREATED, "owned_by": "simulated"});
+            let model = json!({"id": visit.model, "object": "model", "created": CREATED, "owned_by": "simulated"});
             Ok(Answer::whole(&json!({"object": "list", "data": [model]})))
         }
         _ => Err(refusal(dialect, 404, &format!("Invalid URL ({method} {route})"))),
@@ -149,7 +149,7 @@ fn create(
 ) -> Result<Answer, Refusal> {
     let request = read::request(visit, dialect, store)?;
     contract::enforce(visit, dialect, &request, store)?;
-    let scene = request.scene(visit.profile.id);
+    let scene = request.scene(visit.id);
     let plan = mind::think(&scene);
     let seed = visit.seed();
     let id = match dialect.flavour {
@@ -180,7 +180,7 @@ fn output(
 ) -> Vec<Value> {
     let seed = visit.seed();
     let thinks = !plan.thought.is_empty();
-    let pair = Pair::new(visit.profile.id, seed, thinks);
+    let pair = Pair::new(visit.id, seed, thinks);
     let id = |kind: &str, place: usize| match dialect.flavour {
         Flavour::DeepSeek => ids::uuid(seed.text(kind).number(place as u64)),
         Flavour::Stateless | Flavour::Stateful | Flavour::Xai => pair.id(kind, place),
@@ -194,7 +194,7 @@ fn output(
                 body: plan.thought.clone(),
                 ..Seal::default()
             };
-            seal.encode(visit.profile.id, Look::Fernet)
+            seal.encode(visit.id, Look::Fernet)
         });
         out.push(render::reasoning(dialect, request, plan, &id("rs", 0), sealed));
     }
@@ -276,7 +276,7 @@ fn compact(
     let seal =
         Seal { account: visit.account(), body: words, text: compaction_mark(), ..Seal::default() };
     let id = format!("cmp_{}", visit.seed().text("compact").word(crate::seal::HEX, 48));
-    let item = json!({"type": "compaction", "id": id, "encrypted_content": seal.encode(visit.profile.id, Look::Fernet)});
+    let item = json!({"type": "compaction", "id": id, "encrypted_content": seal.encode(visit.id, Look::Fernet)});
     Ok(Answer::whole(
         &json!({"id": id, "object": "response.compaction", "created_at": CREATED, "output": [item]}),
     ))
