@@ -14,5 +14,7 @@ pub(crate) mod json;
 pub(crate) mod random;
 #[path = "../crates/core/tests/laws/tags.rs"]
 pub(crate) mod tags;
+#[path = "../crates/core/tests/laws/typed.rs"]
+pub(crate) mod typed;
 #[path = "../crates/core/tests/laws/wires.rs"]
 pub(crate) mod wires;

@@ -76,6 +76,11 @@ impl OpenBlocks {
         self.open.iter().any(|open| open.key == key)
     }
 
+    /// Whether something of the block under this index was said already.
+    pub(crate) fn is_announced(&self, key: u64) -> bool {
+        self.open.iter().any(|open| open.key == key && open.block.is_some())
+    }
+
     /// Begins a block. One that is still open under the same index ends first.
     pub(crate) fn start(&mut self, key: u64, part: Part, sink: &mut dyn Sink) {
         self.end(key, sink);

@@ -19,6 +19,7 @@ mod frames;
 mod json;
 mod random;
 mod tags;
+mod typed;
 mod wires;
 
 use driver::Law;
@@ -48,6 +49,7 @@ laws! {
     sse_splits: frames::sse_splits, 2, frames::SSE_WORDS;
     sse_written_is_read: frames::sse_written_is_read, 0, frames::SSE_WORDS;
     tag_splits: tags::split_invariance, 4, &[];
+    typed_written_streams: typed::written_streams_say_the_same, 0, &[];
     wire_answers_survive: wires::answers_survive, 1, &[];
     wire_requests_settle: wires::requests_settle, 1, &[];
     wire_streams_are_values: wires::streams_are_values, 2, wires::STREAM_WORDS;

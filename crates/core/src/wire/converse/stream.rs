@@ -147,7 +147,22 @@ impl Decoder {
                 };
                 self.open.start(key, part, sink);
             }
+            if kind == "reasoningContent" {
+                self.part_hidden_from_readable(key, value, sink);
+            }
             self.grow(key, &kind, value, sink);
+        }
+    }
+
+    /// A block holds readable reasoning or hidden data, never both: where the other kind comes, a new one begins.
+    fn part_hidden_from_readable(&mut self, key: u64, piece: Val<'_>, sink: &mut dyn Sink) {
+        let has = |member: &str| piece.text(member).is_some_and(|text| !text.is_empty());
+        let is_said = self.open.is_announced(key);
+        let Some(Part::Thinking(thinking)) = self.open.part(key) else { return };
+        let is_hidden = thinking.redacted_data.is_some();
+        let is_readable = is_said || thinking.signature.is_some();
+        if has("redactedContent") && is_readable || (has("text") || has("signature")) && is_hidden {
+            self.open.start(key, Part::Thinking(Thinking::new("", SOURCE_FIELD)), sink);
         }
     }
 

@@ -124,12 +124,12 @@ impl Decoder {
         let Some(part) = self.open.part(key) else { return };
         let member = match (kind.as_ref(), part) {
             ("text_delta", Part::Text { .. }) => "text",
-            ("thinking_delta", Part::Thinking(_)) => "thinking",
+            ("thinking_delta", Part::Thinking(t)) if t.redacted_data.is_none() => "thinking",
             ("input_json_delta", Part::Call { .. } | Part::Other(_)) => "partial_json",
             ("citations_delta", Part::Text { citations, .. }) => {
                 return citations.extend(delta.some("citation").map(Raw::from));
             }
-            ("signature_delta", Part::Thinking(thinking)) => {
+            ("signature_delta", Part::Thinking(thinking)) if thinking.redacted_data.is_none() => {
                 if let Some(signature) = name(delta, "signature") {
                     thinking.signature = Some(signature);
                 }

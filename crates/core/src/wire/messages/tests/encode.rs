@@ -215,6 +215,7 @@ fn endings_are_said_in_this_wires_words() {
         (Some("pause_turn"), true, "pause_turn"),
         (Some("stop_sequence"), false, "stop_sequence"),
         (Some("something_new"), false, "something_new"),
+        (Some(""), false, "end_turn"),
         (None, true, "tool_use"),
         (None, false, "end_turn"),
     ] {
