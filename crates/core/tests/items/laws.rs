@@ -1,9 +1,12 @@
 //! What holds for every recorded exchange.
 
-use crate::reading::{as_stream, cases, relay, rewritten, stream, whole};
+use crate::reading::{as_stream, cases, decode, relay, rewritten, stream, whole};
 use serde_json::Value;
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::Block;
+use thinkthrough_core::event::{Event, Fold};
+use thinkthrough_core::frame::{Frame, Framer, Framing};
+use thinkthrough_core::wire::Dialect;
 
 #[test]
 fn answers_survive_being_written_again() {
@@ -70,4 +73,62 @@ fn thoughts(answer: &Answer) -> String {
             _ => None,
         })
         .collect()
+}
+
+/// The bytes of a stream one at a time give what they give at once.
+#[test]
+fn the_way_a_stream_is_cut_makes_no_difference() {
+    for case in cases().iter().filter(|case| case.is_stream) {
+        let mut decoder = case.wire.decoder(&Dialect::default());
+        let mut fold = Fold::new();
+        let mut framer = Framer::new(Framing::Sse);
+        let mut take = |frame: Frame<'_>| {
+            if let Frame::Event(event) = frame {
+                decoder.message(event.event, event.data, &mut fold);
+            }
+        };
+        case.body.chunks(1).for_each(|byte| framer.push(byte, &mut take));
+        framer.end(&mut take);
+        decoder.end(&mut fold);
+        assert_eq!(fold.finish(), case.answer(), "{}", case.id);
+    }
+}
+
+fn fixture(wire: &str) -> Vec<String> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/wires");
+    let text = std::fs::read_to_string(format!("{root}/{wire}/answer.sse")).unwrap();
+    text.split_inclusive("\n\n").map(str::to_owned).collect()
+}
+
+proptest::proptest! {
+    /// Events that are missing, doubled or out of order: nothing panics, blocks are numbered without holes, no
+    /// block is begun twice at once, and nothing looks complete without the wire's end.
+    #[test]
+    fn events_in_any_order_are_survived(picks in proptest::collection::vec(0_usize..200, 0..40)) {
+        for name in ["responses", "interactions"] {
+            let wire = thinkthrough_core::wire::find(name).unwrap();
+            let events = fixture(name);
+            let body: String = picks.iter().map(|pick| events[pick % events.len()].as_str()).collect();
+            let mut announced = 0;
+            let mut holes = 0;
+            decode(wire, body.as_bytes(), &mut |event: Event<'_>| {
+                if let Event::ThinkingStart { block, .. }
+                | Event::TextStart { block }
+                | Event::ToolCallStart { block, .. }
+                | Event::Whole { block, .. } = event
+                {
+                    holes += usize::from(block > announced);
+                    announced = announced.max(block + 1);
+                }
+            });
+            proptest::prop_assert_eq!(holes, 0, "{}", &body);
+            let answer = stream(wire, body.as_bytes());
+            let has_end = body.contains("response.completed") || body.contains("interaction.completed");
+            proptest::prop_assert!(has_end || !answer.is_complete());
+            let relayed = stream(wire, &relay(wire, body.as_bytes()));
+            proptest::prop_assert!(answer.is_complete() || !relayed.is_complete());
+            let again = whole(wire, wire.write_response(&answer).as_bytes());
+            proptest::prop_assert_eq!(again.text(), answer.text());
+        }
+    }
 }

@@ -63,9 +63,11 @@ impl Steady {
             Event::TextEnd { text, whole, .. } => self.end_text(text, whole, out),
             Event::ToolCallStart { id, name, .. } => {
                 self.has_calls = true;
+                let own = || format!("call_{}_{}", self.steps, self.id.as_deref().unwrap_or("0"));
+                let id = id.map_or_else(own, str::to_owned);
                 self.begin(out, |w| {
                     w.field_str("type", "function_call");
-                    w.field_str("id", id.unwrap_or_default());
+                    w.field_str("id", &id);
                     w.field_str("name", name);
                     w.key("arguments").object(|_| {});
                 });

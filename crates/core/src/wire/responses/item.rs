@@ -64,10 +64,14 @@ pub(super) fn thinking(item: Val<'_>) -> Option<Thinking> {
     let content = texts(item.get("content"), "reasoning_text");
     let encrypted_content = item.string("encrypted_content");
     let id = item.string("id");
+    let is_said = |parts: &Option<Parts>, needs_text: bool| {
+        parts.as_ref().is_some_and(|parts| parts.plain && !(needs_text && parts.texts.is_empty()))
+    };
     let mut known = vec!["type"];
     for (key, taken) in [
-        ("summary", summary.as_ref().is_some_and(|parts| parts.plain)),
-        ("content", content.as_ref().is_some_and(|parts| parts.plain)),
+        ("summary", is_said(&summary, false)),
+        // No content, `null` and `[]` are three things; only texts are written from the neutral form.
+        ("content", is_said(&content, true)),
         ("encrypted_content", encrypted_content.is_some()),
         ("id", id.is_some()),
     ] {
@@ -75,15 +79,15 @@ pub(super) fn thinking(item: Val<'_>) -> Option<Thinking> {
             known.push(key);
         }
     }
-    let summary = summary.map(|parts| parts.texts);
-    let content = content.map(|parts| parts.texts);
+    let summary = summary.map(|parts| parts.texts).unwrap_or_default();
+    let content = content.map(|parts| parts.texts).unwrap_or_default();
     let thinking = Thinking {
-        thought: thought(summary.as_deref(), content.as_deref()),
-        source_field: source_field(content.as_deref()).to_owned(),
+        thought: thought(&summary, &content),
+        source_field: if has_text(&content) { "content" } else { "summary" }.to_owned(),
         encrypted_content,
         id,
-        summary,
-        content,
+        summary: Some(summary),
+        content: Some(content),
         partial: item.text("status").is_some_and(|status| status == "incomplete"),
         extra: Extra::collect(ID, item, &known),
         ..Thinking::default()
@@ -92,16 +96,12 @@ pub(super) fn thinking(item: Val<'_>) -> Option<Thinking> {
 }
 
 /// The readable text: the content parts joined with nothing, else the summary parts joined with a blank line.
-pub(super) fn thought(summary: Option<&[String]>, content: Option<&[String]>) -> String {
-    match content {
-        Some(parts) if parts.iter().any(|part| !part.is_empty()) => parts.concat(),
-        _ => summary.map(|parts| parts.join("\n\n")).unwrap_or_default(),
-    }
+fn thought(summary: &[String], content: &[String]) -> String {
+    if has_text(content) { content.concat() } else { summary.join("\n\n") }
 }
 
-fn source_field(content: Option<&[String]>) -> &'static str {
-    let has_content = content.is_some_and(|parts| parts.iter().any(|part| !part.is_empty()));
-    if has_content { "content" } else { "summary" }
+fn has_text(parts: &[String]) -> bool {
+    parts.iter().any(|part| !part.is_empty())
 }
 
 /// The texts of a list of parts.

@@ -7,7 +7,7 @@ use super::ID;
 use super::item::{self, ItemKind};
 use super::message;
 use crate::content::{Block, Other, Parameters, Text, Thinking};
-use crate::event::{Event, Sink};
+use crate::event::{Event, Fact, Sink};
 use crate::json::{Extra, Raw, Val};
 
 /// One output item.
@@ -18,7 +18,9 @@ pub(super) struct Slot {
     /// Its id as it was first said; some relatives say another one in every event.
     pub(super) id: Option<String>,
     pub(super) kind: ItemKind,
-    /// The item as it began.
+    /// The id of the call that it is.
+    pub(super) call_id: Option<String>,
+    /// The item as it began, until its last word.
     begun: Option<Raw>,
     opens: Vec<Open>,
     /// Text of a part that is only said whole: a refusal, or arguments of a call whose name is not known yet.
@@ -74,18 +76,23 @@ impl Numbers {
 
 impl Slot {
     pub(super) fn new(index: Option<u64>, id: Option<String>, kind: ItemKind) -> Self {
-        Slot { index, id, kind, begun: None, opens: Vec::new(), silent: String::new(), done: false }
-    }
-
-    /// The `call_id` that the item began with.
-    pub(super) fn call_id(&self) -> Option<String> {
-        self.begun.as_ref()?.doc().root().string("call_id")
+        Slot {
+            index,
+            id,
+            kind,
+            call_id: None,
+            begun: None,
+            opens: Vec::new(),
+            silent: String::new(),
+            done: false,
+        }
     }
 
     /// The item has begun. A call is announced at once.
     pub(super) fn begin(&mut self, item: Val<'_>, numbers: &mut Numbers, sink: &mut dyn Sink) {
         self.kind = ItemKind::of_item(item);
         self.begun = Some(Raw::from(item));
+        self.call_id = item.string("call_id");
         let is_call = matches!(self.kind, ItemKind::Function | ItemKind::Custom);
         if is_call && self.opens.is_empty() && item.text("name").is_some() {
             self.open_call(item, numbers, sink);
@@ -230,6 +237,8 @@ impl Slot {
         if let Some(id) = item.string("id") {
             self.id = Some(id);
         }
+        self.call_id = item.string("call_id");
+        self.begun = None;
         self.silent = String::new();
         self.done = true;
     }
@@ -251,6 +260,7 @@ impl Slot {
                 });
             });
             let value = Block::Other(Other { wire: ID, kind: "refusal".to_owned(), raw });
+            sink.event(Event::Fact(Fact::Refusal(&self.silent)));
             sink.event(Event::Whole { block: numbers.take(), value: &value });
         }
         self.done = true;

@@ -8,11 +8,14 @@ use crate::json::{Doc, Val};
 use crate::problem::{Problem, ProblemCode};
 use crate::wire::Decode;
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// The state of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Decoder {
     slots: Vec<Slot>,
+    /// The latest slot at each place of the output.
+    places: HashMap<u64, usize>,
     numbers: Numbers,
     /// The slots before this one have their numbers.
     claimed: usize,
@@ -97,6 +100,7 @@ impl Decoder {
         let is_other = response.string("id") != self.response_id || self.ended;
         if kind == "response.created" && is_other && !self.slots.is_empty() {
             self.slots.clear();
+            self.places.clear();
             self.numbers = Numbers::default();
             self.claimed = 0;
             self.ended = false;
@@ -122,11 +126,12 @@ impl Decoder {
     fn added(&mut self, data: Val<'_>, sink: &mut dyn Sink) {
         let Some(item) = data.get("item") else { return };
         let index = data.u64("output_index");
-        let is_open = |slot: &Slot| !slot.done && slot.index == index && index.is_some();
-        let at = self.slots.iter().rposition(is_open).unwrap_or_else(|| {
-            self.slots.push(Slot::new(index, item.string("id"), ItemKind::of_item(item)));
-            self.slots.len() - 1
-        });
+        let known = index.and_then(|index| self.places.get(&index).copied());
+        let is_open = |at: &usize| self.slots.get(*at).is_some_and(|slot| !slot.done);
+        let at = match known.filter(is_open) {
+            Some(at) => at,
+            None => self.add(Slot::new(index, item.string("id"), ItemKind::of_item(item))),
+        };
         self.claim(at, sink);
         if let Some(slot) = self.slots.get_mut(at) {
             slot.begin(item, &mut self.numbers, sink);
@@ -165,10 +170,9 @@ impl Decoder {
 
     /// The slot at this place of the output; else that of the item of this id; else a new one.
     fn locate(&mut self, index: Option<u64>, id: Option<Cow<'_, str>>, kind: ItemKind) -> usize {
-        let by_index = |slot: &Slot| slot.index == index;
         let by_id = |slot: &Slot| slot.id.as_deref() == id.as_deref();
         let found = match (index, &id) {
-            (Some(_), _) => self.slots.iter().rposition(by_index),
+            (Some(index), _) => self.places.get(&index).copied(),
             (None, Some(_)) => self.slots.iter().rposition(by_id),
             (None, None) => self.slots.iter().rposition(|slot| slot.kind == kind && !slot.done),
         };
@@ -177,8 +181,12 @@ impl Decoder {
 
     /// A new slot at the end.
     pub(super) fn add(&mut self, slot: Slot) -> usize {
+        let at = self.slots.len();
+        if let Some(index) = slot.index {
+            self.places.insert(index, at);
+        }
         self.slots.push(slot);
-        self.slots.len() - 1
+        at
     }
 
     /// The items so far.

@@ -47,7 +47,7 @@ fn same_id(slot: &Slot, item: Val<'_>) -> bool {
 fn same_place(slot: &Slot, item: Val<'_>) -> bool {
     let is_call = matches!(slot.kind, ItemKind::Function | ItemKind::Custom);
     slot.kind == ItemKind::of_item(item)
-        && (!is_call || slot.call_id().is_none() || slot.call_id() == item.string("call_id"))
+        && (!is_call || slot.call_id.is_none() || slot.call_id.as_deref() == item.text("call_id").as_deref())
 }
 
 /// The token counts of a response, if it has any.

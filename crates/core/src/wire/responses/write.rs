@@ -19,7 +19,7 @@ pub(super) fn request(request: &Request, dialect: &Dialect) -> Written {
             w.field_str("model", &request.model);
         }
         let rest = instructions(w, &request.contents, refused("instructions"));
-        lost.extend(input(w, rest, dialect.field.as_deref().unwrap_or("content")));
+        lost.extend(input(w, rest, dialect));
         options(w, request, dialect, &mut lost);
         if !request.tools.is_empty() {
             w.key("tools").array(|w| request.tools.iter().for_each(|t| tool(w, t, &mut lost)));
@@ -80,7 +80,7 @@ fn instructions<'c>(w: &mut Writer, contents: &'c [Content], refused: bool) -> &
     rest
 }
 
-fn input(w: &mut Writer, contents: &[Content], field: &str) -> Vec<String> {
+fn input(w: &mut Writer, contents: &[Content], dialect: &Dialect) -> Vec<String> {
     if let [only] = contents
         && only.extra.get(ID, BARE_INPUT).is_some()
         && let [Block::Text(text)] = only.blocks.as_slice()
@@ -88,7 +88,8 @@ fn input(w: &mut Writer, contents: &[Content], field: &str) -> Vec<String> {
         w.field_str("input", &text.text);
         return Vec::new();
     }
-    let mut items = Items::new(Place::Request(field));
+    let field = dialect.field.as_deref().unwrap_or("content");
+    let mut items = Items::new(Place::Request(field)).without(&dialect.refuses);
     w.key("input").array(|w| contents.iter().for_each(|content| items.content(w, content)));
     items.lost
 }

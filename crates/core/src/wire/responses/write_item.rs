@@ -20,7 +20,9 @@ pub(super) enum Place<'a> {
 /// Writes items into an open array.
 #[derive(Debug)]
 pub(super) struct Items<'a> {
-    pub(super) place: Place<'a>,
+    place: Place<'a>,
+    /// Fields of items that are not written.
+    refuses: &'a [&'a str],
     /// How many items were written.
     pub(super) count: usize,
     /// How many calls and results without an id were written; they are paired in order.
@@ -32,7 +34,13 @@ pub(super) struct Items<'a> {
 
 impl<'a> Items<'a> {
     pub(super) fn new(place: Place<'a>) -> Self {
-        Items { place, count: 0, calls: 0, results: 0, lost: Vec::new() }
+        Items { place, refuses: &[], count: 0, calls: 0, results: 0, lost: Vec::new() }
+    }
+
+    /// The same without these fields of items.
+    pub(super) fn without(mut self, refuses: &'a [&'a str]) -> Self {
+        self.refuses = refuses;
+        self
     }
 
     /// Writes all items of a message.
@@ -109,7 +117,8 @@ impl<'a> Items<'a> {
         let Some(form) = self.reasoning_form(thinking) else {
             return self.lose("thinking");
         };
-        let id = thinking.id.clone().or_else(|| self.new_id("rs"));
+        let id = thinking.id.clone().filter(|_| !self.refuses.contains(&"id"));
+        let id = id.or_else(|| self.new_id("rs"));
         w.object(|w| {
             w.field_str("type", "reasoning");
             w.opt_str("id", id.as_deref());
@@ -120,7 +129,7 @@ impl<'a> Items<'a> {
                 w.key("content").array(|w| content.iter().for_each(|t| part(w, "reasoning_text", t)));
             }
             w.opt_str("encrypted_content", thinking.encrypted_content.as_deref());
-            fields(w, &thinking.extra, &[]);
+            fields(w, &thinking.extra, self.refuses);
         });
         self.count += 1;
     }
@@ -130,7 +139,8 @@ impl<'a> Items<'a> {
         let is_raw = |key: &str| thinking.extra.get(ID, key).is_some();
         let has_parts = thinking.summary.is_some() || thinking.content.is_some();
         if has_parts || is_raw("summary") || is_raw("content") {
-            let content = thinking.content.clone().filter(|_| !is_raw("content"));
+            let content = thinking.content.clone();
+            let content = content.filter(|parts| !parts.is_empty() && !is_raw("content"));
             return Some((thinking.summary.clone().unwrap_or_default(), content));
         }
         if thinking.thought.is_empty() {
@@ -147,7 +157,7 @@ impl<'a> Items<'a> {
 
     /// A function call or a call with free text.
     pub(super) fn call(&mut self, w: &mut Writer, call: &ToolCall) {
-        let id = call.id.clone().unwrap_or_else(|| {
+        let id = call.id.clone().or_else(|| self.new_id("call")).unwrap_or_else(|| {
             self.calls += 1;
             format!("call_{}", self.calls - 1)
         });
@@ -171,7 +181,7 @@ impl<'a> Items<'a> {
                 w.field_str("id", &id);
                 w.field_str("status", "completed");
             }
-            fields(w, &call.extra, &[]);
+            fields(w, &call.extra, self.refuses);
         });
         self.count += 1;
     }
@@ -191,7 +201,7 @@ impl<'a> Items<'a> {
             }
             w.field_str("call_id", &id);
             output(w.key("output"), &result.result);
-            fields(w, &result.extra, &[]);
+            fields(w, &result.extra, self.refuses);
         });
         self.count += 1;
     }
@@ -199,7 +209,7 @@ impl<'a> Items<'a> {
     /// A message of the model.
     pub(super) fn output_message(&mut self, w: &mut Writer, parts: &[Block]) {
         let Some(first) = parts.first() else { return };
-        let (known, is_bare, is_foreign) = match first {
+        let (mut known, is_bare, is_foreign) = match first {
             Block::Text(text) => (
                 own_fields(&text.extra),
                 text.extra.get(ID, BARE).is_some(),
@@ -208,6 +218,7 @@ impl<'a> Items<'a> {
             Block::Other(other) => (message_of(other), false, false),
             _ => (Extra::default(), false, true),
         };
+        known.fields.retain(|(key, _)| !self.refuses.contains(&key.as_str()));
         let new_id = self.new_id("msg").filter(|_| known.get(ID, "id").is_none());
         let has_type = known.get(ID, "type").is_some();
         let needs_type = !has_type && (known.get(ID, "id").is_some() || new_id.is_some());
@@ -251,7 +262,7 @@ impl<'a> Items<'a> {
             if known.get(ID, "role").is_none() {
                 w.field_str("role", role);
             }
-            fields(w, known, &[]);
+            fields(w, known, self.refuses);
             match parts {
                 [Block::Text(text)] if !is_list && text.extra.of(ID).is_empty() => {
                     w.field_str("content", &text.text);

@@ -94,10 +94,11 @@ impl Steady {
             Event::ToolCallStart { block, id, name } => {
                 self.release(out);
                 let at = self.add(block, Kind::Call);
+                let id = id.map_or_else(|| self.new_id("call", at), str::to_owned);
                 self.added(at, out, |w| {
                     w.field_str("type", "function_call");
                     w.field_str("status", "in_progress");
-                    w.field_str("call_id", id.unwrap_or_default());
+                    w.field_str("call_id", &id);
                     w.field_str("name", name);
                     w.field_str("arguments", "");
                 });

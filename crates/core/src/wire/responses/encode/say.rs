@@ -75,6 +75,11 @@ impl Steady {
             Kind::Message => "msg",
             Kind::Other => "item",
         };
+        self.new_id(kind, at)
+    }
+
+    /// An id for what has none.
+    pub(super) fn new_id(&self, kind: &str, at: usize) -> String {
         format!("{kind}_{at}_{}", self.id.as_deref().unwrap_or(NO_ID))
     }
 
