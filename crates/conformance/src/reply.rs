@@ -79,6 +79,7 @@ pub(crate) struct Refusal {
     pub(crate) status: u16,
     /// The sentence that matters, for the log.
     pub(crate) text: String,
+    /// The body; a bare string is sent as it is, without quotes.
     pub(crate) body: Value,
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::catalog::{Profile, Wire, profile};
 use crate::exchange::{SimChunk, SimRequest, SimResponse};
@@ -172,7 +172,10 @@ fn refused(refusal: Refusal, mut log: LogEntry, retry_after: Option<u64>) -> Sim
     if let Some(seconds) = retry_after {
         headers.push(("retry-after".to_owned(), seconds.to_string()));
     }
-    let bytes = refusal.body.to_string().into_bytes();
+    let bytes = match refusal.body {
+        Value::String(text) => text.into_bytes(),
+        body => body.to_string().into_bytes(),
+    };
     let body = vec![SimChunk { pause: std::time::Duration::ZERO, bytes }];
     SimResponse { status: refusal.status, headers, body, cut: false, log }
 }

@@ -189,7 +189,8 @@ fn tool_calls(
     Ok(())
 }
 
-/// DeepSeek and MiMo: a turn in which tools were called keeps the field on all its assistant messages, for good.
+/// DeepSeek: a turn in which tools were called keeps the field on all its assistant messages, for good. MiMo: on
+/// those with calls.
 /// The empty string is a value there; absent and null are not.
 fn tool_turns(dialect: &ChatDialect, request: &Request, indexed: bool) -> Result<(), Refusal> {
     let mut start = 0;
@@ -200,7 +201,9 @@ fn tool_turns(dialect: &ChatDialect, request: &Request, indexed: bool) -> Result
         let turn = || messages.iter().enumerate().skip(start).take(length);
         let used_tools = turn().any(|(_, message)| !message.calls.is_empty());
         let missing = turn().find(|(_, message)| {
-            message.role == Role::Assistant && !message.raw.at("reasoning_content").is_string()
+            let counts = dialect.house != House::MiMo || !message.calls.is_empty();
+            let absent = !message.raw.at("reasoning_content").is_string();
+            message.role == Role::Assistant && counts && absent
         });
         if let (true, Some((place, _))) = (used_tools, missing) {
             return Err(not_passed_back(dialect, place, indexed));

@@ -26,7 +26,9 @@ pub(crate) fn answer(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Ans
     let route = visit.route.strip_prefix("/v1beta/openai").unwrap_or(visit.route);
     let route = route.strip_prefix("/v1").unwrap_or(route);
     match (visit.request.method.as_str(), route) {
-        ("POST", "/chat/completions") => complete(visit, dialect),
+        ("POST", "/chat/completions") => {
+            complete(visit, dialect).map_err(|refusal| refuse::as_streamed(visit, dialect, refusal))
+        }
         ("GET", "/models") => Ok(models(visit)),
         ("GET", route) if route.strip_prefix("/models/") == Some(visit.model) => {
             Ok(Answer::whole(&model(visit.model)))

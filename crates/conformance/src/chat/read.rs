@@ -155,6 +155,12 @@ fn message(raw: &Value, place: usize, dialect: &ChatDialect) -> Result<Message, 
             "Invalid value for 'content': expected a string, got null - 'messages.{place}'"
         )));
     }
+    let silent = role == Role::Assistant && text.trim().is_empty() && calls.is_empty();
+    if dialect.house == House::Kimi && silent {
+        let text =
+            format!("the message at position {place} with role 'assistant' must not be empty");
+        return Err(bad(text));
+    }
     let text = match dialect.carrier {
         Carrier::ThinkTags => untagged(&text).1,
         Carrier::ThoughtTags => google::untagged(&text),
@@ -192,6 +198,11 @@ fn text(content: &Value, place: usize, dialect: &ChatDialect) -> Result<String, 
                     Some("thinking") if dialect.carrier == Carrier::Chunks => {}
                     other => {
                         let kind = other.unwrap_or("null");
+                        if dialect.house == House::Kimi {
+                            return Err(bad(format!(
+                                "the message at position {place} contains an invalid part type: {kind}"
+                            )));
+                        }
                         return Err(bad(format!(
                             "Invalid value: '{kind}'. Supported values are: 'text', 'image_url' - 'messages.{place}.content'"
                         )));

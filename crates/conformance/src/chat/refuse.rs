@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{ChatDialect, House};
 use crate::gemini;
 use crate::json::Keyed;
-use crate::reply::Refusal;
+use crate::reply::{Refusal, Visit};
 use crate::shape::Wrong;
 
 /// A refusal in the provider's body.
@@ -177,4 +177,13 @@ pub(super) fn provider_returned(text: &str) -> Refusal {
         "error": {"message": "Provider returned error", "code": 400, "metadata": metadata}, "user_id": "user_simulated",
     });
     Refusal { status: 400, text: format!("Provider returned error: {text}"), body }
+}
+
+/// MiMo writes even an error with status 400 as an event when a stream was asked for.
+pub(super) fn as_streamed(visit: &Visit<'_>, dialect: &ChatDialect, refusal: Refusal) -> Refusal {
+    if dialect.house != House::MiMo || !visit.log.stream {
+        return refusal;
+    }
+    let body = Value::String(format!("data:{}\n\n", refusal.body));
+    Refusal { body, ..refusal }
 }

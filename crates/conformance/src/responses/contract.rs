@@ -70,7 +70,9 @@ fn reasoning(
         return Ok(());
     }
     if let (Some(payload), Some(seal)) = (payload, seal) {
-        let ours = seal.is_some_and(|seal| seal.account == visit.account());
+        // xAI's payloads can be read by every account, OpenAI's by their own only.
+        let portable = dialect.flavour == Flavour::Xai;
+        let ours = seal.is_some_and(|seal| portable || seal.account == visit.account());
         return if ours { Ok(()) } else { Err(unverified(dialect, payload)) };
     }
     let Some(id) = item.at("id").as_str().filter(|id| !id.is_empty()) else {
@@ -140,8 +142,10 @@ fn unverified(dialect: &ResponsesDialect, payload: &str) -> Refusal {
 fn compaction(visit: &Visit<'_>, dialect: &ResponsesDialect, item: &Value) -> Result<(), Refusal> {
     let payload = item.at("encrypted_content").as_str().unwrap_or_default();
     let seal = Seal::decode(visit.id, Look::Fernet, payload);
-    let ours =
-        seal.is_some_and(|seal| seal.account == visit.account() && seal.text == compaction_mark());
+    let portable = dialect.flavour == Flavour::Xai;
+    let ours = seal.is_some_and(|seal| {
+        (portable || seal.account == visit.account()) && seal.text == compaction_mark()
+    });
     if ours { Ok(()) } else { Err(unverified(dialect, payload)) }
 }
 

@@ -109,8 +109,28 @@ fn row_04_deepseek_messages() {
 
 #[test]
 fn row_05_mimo() {
+    // When a stream was asked for, even the error comes as an event.
     let answer = broken(halfway("mimo"), without("reasoning_content"), 400, "Param Incorrect");
-    assert_eq!(answer.json()["error"]["param"], V4);
+    let text = answer.text();
+    let body: Value = serde_json::from_str(text.strip_prefix("data:").unwrap()).unwrap();
+    assert_eq!(body["error"]["param"], V4);
+    let (simulator, mut client) = next_turn("mimo");
+    client.history()[1].as_object_mut().unwrap().remove("reasoning_content");
+    let answer = simulator.handle(&client.request(false));
+    assert_eq!(answer.json()["error"]["message"], "Param Incorrect");
+    // Only messages with calls count here.
+    let (simulator, mut client) = next_turn("mimo");
+    client.history()[3].as_object_mut().unwrap().remove("reasoning_content");
+    assert_eq!(simulator.handle(&client.request(false)).status, 200);
+}
+
+#[test]
+fn kimi_refuses_empty_messages() {
+    for id in ["kimi-k2", "kimi-k3"] {
+        let empty = |history: &mut Vec<Value>| history[3]["content"] = json!("");
+        let text = "the message at position 3 with role 'assistant' must not be empty";
+        broken(next_turn(id), empty, 400, text);
+    }
 }
 
 #[test]
