@@ -13,3 +13,4 @@ pub mod shape;
 pub mod tags;
 pub mod usage;
 pub mod wire;
+pub mod tokens;
