@@ -2,6 +2,7 @@
 #![doc(test(attr(deny(warnings))))]
 
 pub mod answer;
+pub mod budget;
 pub mod content;
 pub mod event;
 pub mod frame;
@@ -11,6 +12,6 @@ pub mod request;
 pub mod settings;
 pub mod shape;
 pub mod tags;
+pub mod tokens;
 pub mod usage;
 pub mod wire;
-pub mod tokens;

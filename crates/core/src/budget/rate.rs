@@ -1,0 +1,238 @@
+//! Requests and tokens per minute of one provider, over a sliding window.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+
+use super::Limit;
+
+/// The window over which the limits hold.
+const WINDOW: Duration = Duration::from_secs(60);
+
+/// What happens within one slot is forgotten together, once the window has left the whole slot. The limits hold
+/// exactly; a place is free at most this much later than it could be, and memory is bounded by 601 slots.
+const SLOT: Duration = Duration::from_millis(100);
+
+/// A provider's limits; read fresh for each call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimits {
+    /// Calls that may start in any minute.
+    pub requests_per_minute: Limit,
+    /// Tokens that the calls of any minute may cost.
+    pub tokens_per_minute: Limit,
+}
+
+/// What a provider was asked for within the last minute.
+#[derive(Clone, Debug, Default)]
+pub struct RateLimiter {
+    slots: VecDeque<Slot>,
+    requests: u64,
+    tokens: u64,
+    latest: Duration,
+}
+
+/// A call that may start now.
+#[derive(Debug)]
+#[must_use = "a permit holds its reservation until it is settled or given back"]
+pub struct RatePermit {
+    slot: Option<u64>,
+    tokens: u64,
+}
+
+/// A call that has to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateRefusal {
+    /// Which limit is reached; the one that keeps the call waiting longest.
+    pub unit: RateUnit,
+    /// The limit itself.
+    pub limit: u64,
+    /// When the call would be admitted, if nothing else is asked for until then.
+    pub retry_after: Duration,
+}
+
+/// What a rate limit counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateUnit {
+    /// Calls.
+    Requests,
+    /// Tokens.
+    Tokens,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    number: u64,
+    requests: u64,
+    tokens: u64,
+}
+
+impl RateLimits {
+    /// No limits.
+    pub const UNLIMITED: Self =
+        Self { requests_per_minute: Limit::Unlimited, tokens_per_minute: Limit::Unlimited };
+}
+
+impl RateLimiter {
+    /// Starts with an empty window.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reserves one request and `tokens` tokens, the most that the call may cost.
+    ///
+    /// A call that alone is larger than the limit would wait for ever; it waits for an empty window instead and takes
+    /// the whole of it.
+    ///
+    /// # Errors
+    /// Fails when a limit is reached, and says when to come back.
+    pub fn admit(
+        &mut self,
+        limits: &RateLimits,
+        tokens: u64,
+        now: Duration,
+    ) -> Result<RatePermit, RateRefusal> {
+        if *limits == RateLimits::UNLIMITED {
+            return Ok(RatePermit { slot: None, tokens });
+        }
+        let now = self.advance(now);
+        let tokens = limits.tokens_per_minute.get().map_or(tokens, |limit| tokens.min(limit));
+        if let Some(refusal) = self.refusal(limits, tokens, now) {
+            return Err(refusal);
+        }
+        let slot = self.slot(now);
+        slot.requests += 1;
+        slot.tokens = slot.tokens.saturating_add(tokens);
+        let number = slot.number;
+        self.requests += 1;
+        self.tokens = self.tokens.saturating_add(tokens);
+        Ok(RatePermit { slot: Some(number), tokens })
+    }
+
+    /// Replaces the reservation by what the call did cost.
+    ///
+    /// What was reserved too much is free at once. What it cost beyond its reservation counts from now on, because
+    /// that is when it became known.
+    #[expect(clippy::needless_pass_by_value, reason = "a permit is used up by this")]
+    pub fn settle(&mut self, permit: RatePermit, tokens: u64, now: Duration) {
+        let Some(number) = permit.slot else { return };
+        let now = self.advance(now);
+        match tokens.checked_sub(permit.tokens) {
+            None => self.take_back(number, 0, permit.tokens.saturating_sub(tokens)),
+            Some(0) => {}
+            Some(beyond) => {
+                let slot = self.slot(now);
+                slot.tokens = slot.tokens.saturating_add(beyond);
+                self.tokens = self.tokens.saturating_add(beyond);
+            }
+        }
+    }
+
+    /// Undoes the reservation of a call that never reached the provider.
+    #[expect(clippy::needless_pass_by_value, reason = "a permit is used up by this")]
+    pub fn give_back(&mut self, permit: RatePermit, now: Duration) {
+        self.advance(now);
+        if let Some(number) = permit.slot {
+            self.take_back(number, 1, permit.tokens);
+        }
+    }
+
+    /// Requests and tokens that count at this time.
+    #[must_use]
+    pub fn in_window(&mut self, now: Duration) -> (u64, u64) {
+        self.advance(now);
+        (self.requests, self.tokens)
+    }
+
+    fn advance(&mut self, now: Duration) -> Duration {
+        self.latest = self.latest.max(now);
+        while let Some(oldest) = self.slots.front() {
+            if leaves_at(oldest.number) > self.latest {
+                break;
+            }
+            self.requests = self.requests.saturating_sub(oldest.requests);
+            self.tokens = self.tokens.saturating_sub(oldest.tokens);
+            self.slots.pop_front();
+        }
+        self.latest
+    }
+
+    /// The slot of this time, made if it is not there; time does not run backwards, so it is always the last one.
+    fn slot(&mut self, now: Duration) -> &mut Slot {
+        let number = u64::try_from(now.as_millis() / SLOT.as_millis()).unwrap_or(u64::MAX);
+        if self.slots.back().is_none_or(|last| last.number < number) {
+            self.slots.push_back(Slot { number, requests: 0, tokens: 0 });
+        }
+        let last = self.slots.len().saturating_sub(1);
+        #[expect(clippy::indexing_slicing, reason = "a slot was pushed if there was none")]
+        &mut self.slots[last]
+    }
+
+    /// A reservation that already left the window took its slot along, and there is nothing to take back.
+    fn take_back(&mut self, number: u64, requests: u64, tokens: u64) {
+        let found = self.slots.binary_search_by_key(&number, |slot| slot.number).ok();
+        let Some(slot) = found.and_then(|index| self.slots.get_mut(index)) else { return };
+        slot.requests = slot.requests.saturating_sub(requests);
+        slot.tokens = slot.tokens.saturating_sub(tokens);
+        self.requests = self.requests.saturating_sub(requests);
+        self.tokens = self.tokens.saturating_sub(tokens);
+    }
+
+    fn refusal(&self, limits: &RateLimits, tokens: u64, now: Duration) -> Option<RateRefusal> {
+        let requests = (RateUnit::Requests, limits.requests_per_minute, self.requests, 1);
+        let tokens = (RateUnit::Tokens, limits.tokens_per_minute, self.tokens, tokens);
+        let refusals = [requests, tokens].into_iter().filter_map(|(unit, limit, used, asked)| {
+            let limit = limit.get()?;
+            let excess = used.saturating_add(asked).saturating_sub(limit);
+            (excess > 0).then(|| RateRefusal {
+                unit,
+                limit,
+                retry_after: self.free_at(unit, excess).saturating_sub(now),
+            })
+        });
+        refusals.max_by_key(|refusal| refusal.retry_after)
+    }
+
+    /// When enough of the oldest slots will have left the window.
+    fn free_at(&self, unit: RateUnit, excess: u64) -> Duration {
+        let mut freed = 0_u64;
+        for slot in &self.slots {
+            freed = freed.saturating_add(match unit {
+                RateUnit::Requests => slot.requests,
+                RateUnit::Tokens => slot.tokens,
+            });
+            if freed >= excess {
+                return leaves_at(slot.number);
+            }
+        }
+        self.latest.saturating_add(WINDOW)
+    }
+}
+
+/// When nothing of this slot is within the window any more.
+fn leaves_at(number: u64) -> Duration {
+    let slot = u64::try_from(SLOT.as_millis()).unwrap_or(u64::MAX);
+    Duration::from_millis(number.saturating_add(1).saturating_mul(slot)).saturating_add(WINDOW)
+}
+
+impl RateUnit {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Requests => "requests",
+            Self::Tokens => "tokens",
+        }
+    }
+}
+
+impl fmt::Display for RateRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.retry_after.as_millis().div_ceil(1000);
+        let (unit, limit) = (self.unit.as_str(), self.limit);
+        write!(
+            f,
+            "the provider's limit of {limit} {unit} per minute is reached, try again in {seconds} s"
+        )
+    }
+}
+
+impl std::error::Error for RateRefusal {}
