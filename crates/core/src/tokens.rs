@@ -11,6 +11,8 @@ mod running;
 
 use std::fmt;
 
+use crate::problem::{Problem, ProblemCode};
+
 pub use effective::{Effective, EffectiveCount, Piece, PieceKey};
 pub use estimate::{
     IncrementalEstimate, estimate_conservative, estimate_opaque, estimate_utf16_quarter,
@@ -142,6 +144,12 @@ impl fmt::Display for TokenizerFailure {
 }
 
 impl std::error::Error for TokenizerFailure {}
+
+impl From<TokenizerFailure> for Problem {
+    fn from(failure: TokenizerFailure) -> Self {
+        Problem::new(ProblemCode::Fallback, failure.to_string())
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -190,7 +190,7 @@ proptest! {
     #[test]
     fn calls_that_keep_their_caps_never_overshoot(
         max in 1_u64..2_000,
-        steps in proptest::collection::vec((any::<bool>(), 0_u64..500, 0_u64..100, 0.0_f64..=1.0), 1..80),
+        steps in proptest::collection::vec((any::<bool>(), 0_u64..500, 0_u64..100, 0_u64..=100), 1..80),
     ) {
         let rules = rules(max, OnExceed::Block);
         let (mut budget, mut running, mut spent) = (SessionBudget::new(), Vec::new(), 0);
@@ -202,7 +202,7 @@ proptest! {
                 }
             } else {
                 let (permit, cap) = running.swap_remove(running.len() / 2);
-                let used = (cap as f64 * share) as u64;
+                let used = cap * share / 100;
                 budget.settle(&rules, permit, used);
                 spent += used;
             }
