@@ -134,6 +134,11 @@ impl<'t> EffectiveCount<'t> {
         Effective { count: self.count(), read, warning }
     }
 
+    /// Lets go of what is remembered about pieces that are not there any more.
+    pub fn forget_dropped(&mut self) {
+        self.known.clear();
+    }
+
     /// The count as of the last update.
     #[must_use]
     pub fn count(&self) -> TokenCount {
@@ -187,7 +192,7 @@ impl<'t> EffectiveCount<'t> {
     fn shed(&mut self) {
         const SPARE: usize = 64;
         if self.known.len() > self.pieces.len().saturating_mul(2).saturating_add(SPARE) {
-            self.known.clear();
+            self.forget_dropped();
         }
     }
 }
