@@ -2,8 +2,12 @@
 
 #![allow(dead_code, reason = "a target uses one law")]
 
+#[path = "../crates/core/tests/laws/budgets.rs"]
+pub(crate) mod budgets;
 #[path = "../crates/core/tests/laws/chat.rs"]
 pub(crate) mod chat;
+#[path = "../crates/core/tests/laws/counts.rs"]
+pub(crate) mod counts;
 #[path = "../crates/core/tests/laws/documents.rs"]
 pub(crate) mod documents;
 #[path = "../crates/core/tests/laws/frames.rs"]

@@ -12,7 +12,9 @@
     reason = "everything here is a test"
 )]
 
+mod budgets;
 mod chat;
+mod counts;
 mod documents;
 mod driver;
 mod frames;
@@ -45,6 +47,9 @@ laws! {
     json_agrees_with_serde: json::agrees_with_serde, 0, json::WORDS;
     json_strings_survive: json::strings_survive, 0, json::WORDS;
     ndjson_splits: frames::ndjson_splits, 2, frames::SSE_WORDS;
+    rate_limits_hold: budgets::rate_limits_hold, 2, &[];
+    request_counts_are_those_of_what_is_there: counts::request_count, 0, &[];
+    session_budgets_hold: budgets::session_budgets_hold, 3, &[];
     sse_agrees_with_the_standard: frames::sse_agrees_with_the_standard, 0, frames::SSE_WORDS;
     sse_splits: frames::sse_splits, 2, frames::SSE_WORDS;
     sse_written_is_read: frames::sse_written_is_read, 0, frames::SSE_WORDS;
