@@ -27,7 +27,7 @@ bench *ARGS:
 
 # The documentation of all crates, with warnings denied.
 docs:
-    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+    RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --workspace --no-deps
 
 # Licences, sources and the walls around heavy crates; needs cargo-deny.
 deny:

@@ -3,7 +3,7 @@
 /// One thing that the scanner learned. Text borrows from the input.
 ///
 /// Thoughts and texts come in the order of the message: a [`Piece::Text`] after a [`Piece::ThinkingEnd`] begins a new
-/// block of text. Where [`TagSpec::joined`] says so, all thoughts belong to one block and all texts to another.
+/// block of text. Where [`TagSpec::joined`](super::TagSpec::joined) says so, all thoughts belong to one block and all texts to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// A thought begins; some text of it follows.
