@@ -53,6 +53,23 @@ fn no_fixture_is_forgotten() {
     );
 }
 
+/// What the README tells a newcomer to type is what `.ci/run` types.
+#[test]
+fn the_commands_of_the_readme_are_run() {
+    let commands = [
+        "cargo run --release -- ask \"What is in this folder? Think first.\"",
+        "cargo test --workspace",
+    ];
+    let mut findings = Vec::new();
+    for file in ["README.md", ".ci/run"].into_iter().filter(|file| tree::root().join(file).exists())
+    {
+        let text = read(file);
+        let missing = commands.iter().filter(|command| !text.contains(**command));
+        findings.extend(missing.map(|command| format!("{file}: {command}")));
+    }
+    assert_none("a newcomer's commands are written down and work", &findings);
+}
+
 fn read(path: &str) -> String {
     std::fs::read_to_string(tree::root().join(path))
         .unwrap_or_else(|error| panic!("{path}: {error}"))
