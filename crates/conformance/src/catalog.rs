@@ -242,7 +242,7 @@ static PROFILES: &[Profile] = &[
         id: "xai",
         provider: "xai",
         model: "grok-4.3",
-        rule: "encrypted reasoning items come back unchanged and with a summary",
+        rule: "reasoning items that come back are unchanged and have a summary; lost ones are missed without an error",
         wire: Wire::Responses(responses::XAI),
     },
     Profile {

@@ -25,10 +25,11 @@ pub(super) fn enforce(
             compaction(visit, dialect, item)?;
         }
     }
-    if dialect.flavour == Flavour::DeepSeek {
-        grouped(dialect, request)?;
-    } else {
-        pairs(visit.id, dialect, request)?;
+    match dialect.flavour {
+        Flavour::DeepSeek => grouped(dialect, request)?,
+        Flavour::Stateless | Flavour::Stateful => pairs(visit.id, dialect, request)?,
+        // xAI takes a call without its reasoning; the model only gets worse.
+        Flavour::Xai => {}
     }
     outputs(dialect, request)?;
     if dialect.flavour == Flavour::DeepSeek && request.thinking {
