@@ -11,3 +11,4 @@ mod corpus;
 mod fixtures;
 mod laws;
 mod reading;
+mod replay;

@@ -17,6 +17,7 @@ pub(crate) struct Case {
     pub(crate) body: Vec<u8>,
     pub(crate) expected: Value,
     pub(crate) request: Option<String>,
+    pub(crate) replay: Option<Value>,
 }
 
 /// The recorded exchanges of these wires; none where the recordings are absent.
@@ -47,6 +48,7 @@ pub(crate) fn cases() -> Vec<Case> {
             body: std::fs::read(dir.join("response.bin")).unwrap(),
             expected: json("expected.json"),
             request: read("request.json"),
+            replay: read("replay.json").map(|text| serde_json::from_str(&text).unwrap()),
         });
     }
     cases

@@ -9,6 +9,7 @@ use crate::event::{Event, Fact, Sink};
 use crate::json::{Extra, Raw, Val, Writer};
 use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
+use crate::wire::ending::Ending;
 
 /// Reads a whole response as the events that a stream would give.
 pub(super) fn read(body: Val<'_>, sink: &mut dyn Sink) {
@@ -102,15 +103,15 @@ impl<'a> Ended<'a> {
                 Ended::Status(word, None)
             }
             "content_filter" | "max_output_tokens" => Ended::Status("incomplete", Some(word)),
-            _ => match word.to_ascii_lowercase().as_str() {
-                "length" | "max_tokens" | "model_context_window_exceeded" => {
+            _ => match Ending::of(word) {
+                Some(Ending::ContextFull | Ending::Length) => {
                     Ended::Status("incomplete", Some("max_output_tokens"))
                 }
-                "blocklist" | "content_filtered" | "guardrail_intervened" | "image_safety"
-                | "prohibited_content" | "recitation" | "refusal" | "safety" | "spii" => {
-                    Ended::Status("incomplete", Some("content_filter"))
-                }
-                _ => Ended::Status("completed", None),
+                Some(Ending::Refused) => Ended::Status("incomplete", Some("content_filter")),
+                Some(
+                    Ending::Complete | Ending::Pause | Ending::StopSequence | Ending::ToolUse,
+                )
+                | None => Ended::Status("completed", None),
             },
         }
     }

@@ -31,6 +31,10 @@ fn encoded(events: &[Value]) -> Vec<(String, Value)> {
     let mut bytes = Vec::new();
     decode_into(events, &mut |event: Event<'_>| encoder.event(event, &mut bytes));
     encoder.end(&mut bytes);
+    framed(&bytes)
+}
+
+fn framed(bytes: &[u8]) -> Vec<(String, Value)> {
     let mut out = Vec::new();
     let mut take = |frame: Frame<'_>| {
         if let Frame::Event(event) = frame {
@@ -39,7 +43,7 @@ fn encoded(events: &[Value]) -> Vec<(String, Value)> {
         }
     };
     let mut framer = SseDecoder::default();
-    framer.push(&bytes, &mut take);
+    framer.push(bytes, &mut take);
     framer.end(&mut take);
     out
 }
@@ -307,4 +311,44 @@ fn a_request_that_is_none_is_refused_with_its_place() {
         let error = Responses.read_request(Doc::parse_str(body).unwrap().root()).unwrap_err();
         assert_eq!(error.at, at);
     }
+}
+
+#[test]
+fn answers_of_other_wires_become_whole_items() {
+    let call = |name: &str| {
+        let parameters = Parameters::default();
+        let extra = Extra::default();
+        Block::ToolCall(ToolCall { id: None, name: name.to_owned(), parameters, signature: None, extra })
+    };
+    let signed = Thinking { signature: Some("s".to_owned()), ..Thinking::new("", "thinking") };
+    let answer = Answer {
+        blocks: vec![Block::Thinking(signed), Block::text("ok"), call("f"), call("g")],
+        finish_reason: Some("length".to_owned()),
+        ..Answer::default()
+    };
+    let body: Value = serde_json::from_str(&Responses.write_response(&answer)).unwrap();
+    let ids: Vec<&str> =
+        body["output"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["rs_0_resp_0", "msg_1_resp_0", "fc_2_resp_0", "fc_3_resp_0"]);
+    assert_eq!(body["output"][0]["summary"], json!([]));
+    assert_ne!(body["output"][2]["call_id"], body["output"][3]["call_id"]);
+    assert_eq!(body["status"], "incomplete");
+    assert_eq!(body["incomplete_details"]["reason"], "max_output_tokens");
+
+    let mut encoder = Responses.encoder();
+    let mut bytes = Vec::new();
+    for (block, name) in [(0, "f"), (1, "g")] {
+        let Block::ToolCall(call) = call(name) else { panic!() };
+        encoder.event(Event::ToolCallStart { block, id: None, name }, &mut bytes);
+        encoder.event(Event::ToolCallEnd { block, call: &call }, &mut bytes);
+    }
+    encoder.event(Event::Finish { finish_reason: Some("tool_calls"), model: None }, &mut bytes);
+    encoder.end(&mut bytes);
+    let events = framed(&bytes);
+    let of = |name: &str| -> Vec<Value> {
+        let all = events.iter().filter(|(event, _)| event == name);
+        all.map(|(_, data)| data["item"]["call_id"].clone()).collect()
+    };
+    assert_eq!(of("response.output_item.added"), of("response.output_item.done"));
+    assert_ne!(of("response.output_item.done")[0], of("response.output_item.done")[1]);
 }

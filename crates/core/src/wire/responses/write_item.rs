@@ -144,7 +144,10 @@ impl<'a> Items<'a> {
             return Some((thinking.summary.clone().unwrap_or_default(), content));
         }
         if thinking.thought.is_empty() {
-            let is_real = thinking.id.is_some() || thinking.encrypted_content.is_some();
+            // In an answer every block is an item, for it was announced as one.
+            let is_real = thinking.id.is_some()
+                || thinking.encrypted_content.is_some()
+                || matches!(self.place, Place::Answer(_));
             return is_real.then(|| (Vec::new(), None));
         }
         let text = vec![thinking.thought.clone()];
