@@ -31,7 +31,7 @@ docs:
 
 # Licences, sources and the walls around heavy crates; needs cargo-deny.
 deny:
-    cargo deny check
+    cargo deny --workspace check
 
 # Exactly what runs before a change is accepted.
 ci *STEPS:
