@@ -186,3 +186,27 @@ fn b47_counts_are_the_providers_own() {
     assert_eq!(counts, (Some(5), Some(3), Some(12), Some(20)));
     assert_eq!(usage.cache_read_tokens, None, "unknown is not 0");
 }
+
+#[test]
+fn a_hostile_number_of_calls_and_entries_takes_time_in_proportion() {
+    let time = |n: usize| {
+        let began = Instant::now();
+        let calls: Vec<_> = (0..n)
+            .map(|at| json!({"index": at, "id": format!("c{at}"), "function": {"name": "f", "arguments": "{}"}}))
+            .collect();
+        let entries: Vec<_> =
+            (0..n).map(|at| json!({"type": "reasoning.text", "text": "a", "index": at})).collect();
+        let answer = chunks(&[json!({"reasoning_details": entries}), json!({"tool_calls": calls})]);
+        assert_eq!(answer.blocks.len(), 2 * n);
+        began.elapsed()
+    };
+    let (few, many) = (time(1_000), time(10_000));
+    let limit = few.max(Duration::from_millis(20)) * 60;
+    assert!(many < limit, "10 times as many took {many:?} instead of {few:?}");
+}
+
+#[test]
+fn a_list_of_texts_in_a_field_for_thoughts_is_read() {
+    let message = json!({"content": "x", "reasoning": [{"type": "text", "text": "a"}, "b"]});
+    assert_eq!(told(&body(&message)), ["R:ab", "T:x"]);
+}

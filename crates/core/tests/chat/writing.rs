@@ -75,8 +75,11 @@ fn a_dialect_names_the_field() {
     let request = said_by_model(vec![thought("why", "reasoning_content"), Block::text("x")]);
     let should = json!({ "role": "assistant", "content": "x", "reasoning": "why" });
     assert_eq!(message(&request, &in_field("reasoning")), should);
-    let should = json!({ "role": "assistant", "content": "<think>why</think>x" });
+    let should = json!({ "role": "assistant", "content": "<think>\nwhy\n</think>\n\nx" });
     assert_eq!(message(&request, &in_field("think_tags")), should);
+    let tagged = said_by_model(vec![thought(" why", "think_tags"), Block::text("\nx")]);
+    let should = json!({ "role": "assistant", "content": "<think> why</think>\nx" });
+    assert_eq!(message(&tagged, &Dialect::default()), should);
     let should = json!({
         "role": "assistant", "content": "x",
         "reasoning_details": [{"type": "reasoning.text", "text": "why"}],
@@ -269,6 +272,29 @@ fn foreign() -> Request {
         extra,
         ..Request::default()
     }
+}
+
+#[test]
+fn thoughts_inside_the_content_keep_their_order() {
+    let blocks = |field: &str| {
+        vec![
+            thought("a", field),
+            Block::text("x"),
+            thought("b", field),
+            Block::text("y"),
+            call("c"),
+        ]
+    };
+    let tagged = message(&said_by_model(blocks("think_tags")), &Dialect::default());
+    assert_eq!(tagged["content"], "<think>a</think>x<think>b</think>y");
+    let only = said_by_model(vec![thought("a", "reasoning"), call("c")]);
+    assert_eq!(message(&only, &in_field("think_tags"))["content"], "<think>\na\n</think>");
+    let request = said_by_model(blocks("thinking"));
+    let parts =
+        body(&MistralChat.write_request(&request, &Dialect::default()))["messages"][0]["content"]
+            .clone();
+    let kinds: Vec<_> = parts.as_array().unwrap().iter().map(|part| part["type"].clone()).collect();
+    assert_eq!(kinds, ["thinking", "text", "thinking", "text"]);
 }
 
 #[test]

@@ -117,13 +117,8 @@ fn write_content(w: &mut Writer, form: &'static Form, answer: &Answer) {
     let mut text = None::<String>;
     for block in &answer.blocks {
         match block {
-            Block::Thinking(thinking)
-                if place(form, thinking) == thoughts::TAGS && !thinking.thought.is_empty() =>
-            {
-                let text = text.get_or_insert_default();
-                text.push_str("<think>");
-                text.push_str(&thinking.thought);
-                text.push_str("</think>");
+            Block::Thinking(thinking) if place(form, thinking) == thoughts::TAGS => {
+                thoughts::push_tagged(text.get_or_insert_default(), thinking);
             }
             Block::Text(block) => text.get_or_insert_default().push_str(&block.text),
             Block::Media(_)

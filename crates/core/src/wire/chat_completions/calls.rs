@@ -9,6 +9,9 @@ use crate::json::{Extra, Raw, Val};
 /// Fields of a call that have a name in the neutral form.
 const KNOWN: [&str; 5] = ["index", "id", "type", "function", "custom"];
 
+/// A piece belongs to one of this many last calls; a stream of a million calls must not take a million looks each.
+const REACH: usize = 256;
+
 /// One call as far as it came.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Call {
@@ -126,8 +129,8 @@ impl Calls {
         let id = piece.id.as_deref().filter(|id| !id.is_empty());
         let same_id = |call: &Call| id.is_some() && call.id.as_deref() == id;
         let at = match piece.index {
-            Some(_) => self.calls.iter().rposition(|call| call.index == piece.index)?,
-            None => match self.calls.iter().rposition(same_id) {
+            Some(_) => self.last(|call| call.index == piece.index)?,
+            None => match self.last(same_id) {
                 Some(at) => at,
                 None if id.is_some() || has_sibling => return None,
                 None => self.calls.len().checked_sub(1)?,
@@ -148,9 +151,16 @@ impl Calls {
         (!is_new).then_some(at)
     }
 
+    /// The last of the calls within reach that `fits`.
+    fn last(&self, fits: impl Fn(&Call) -> bool) -> Option<usize> {
+        let from = self.calls.len().saturating_sub(REACH);
+        Some(from + self.calls.get(from..)?.iter().rposition(fits)?)
+    }
+
     fn begin(&mut self, piece: &Piece<'_>, next: &mut usize, out: &mut Out<'_>) -> usize {
         // Calls come one after the other as a rule; one that is whole can be handed on at once.
-        for call in self.calls.iter_mut().filter(|call| !call.is_ended && call.is_whole()) {
+        let near = self.calls.iter_mut().rev().take(REACH);
+        for call in near.rev().filter(|call| !call.is_ended && call.is_whole()) {
             call.start(true, next, out);
             call.end(false, out);
         }

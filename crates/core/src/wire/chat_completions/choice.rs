@@ -244,7 +244,8 @@ impl Choice {
         let values = fields.siblings.into_iter().chain([fields.custom]);
         let mut is_told = false;
         for (at, (name, value)) in names.zip(values).enumerate() {
-            let text = value.and_then(Val::as_str).filter(|text| !text.is_empty());
+            // Some servers know the field as a list of texts, too.
+            let text = value.map(parts::text_of).filter(|text| !text.is_empty());
             let Some(text) = text else { continue };
             if said.iter().flatten().any(|other| *other == text) {
                 continue;

@@ -38,6 +38,9 @@ enum Growth {
     One(String),
 }
 
+/// A piece belongs to one of this many last entries; see the calls.
+const REACH: usize = 256;
+
 /// Pieces that repeat everything before them this often in a row can be nothing but cumulative.
 const CERTAIN: u32 = 3;
 
@@ -169,7 +172,8 @@ impl Details {
                 // A signature ends the text that it signs.
                 && (own.signature.is_none() || new.signature.is_some() || piece.text.is_empty())
         };
-        self.entries.iter().rposition(fits)
+        let from = self.entries.len().saturating_sub(REACH);
+        Some(from + self.entries.get(from..)?.iter().rposition(fits)?)
     }
 
     fn begin(&mut self, piece: Piece<'_>, is_message: bool, next: &mut usize, out: &mut Out<'_>) {

@@ -120,7 +120,9 @@ fn read_thoughts(form: &'static Form, content: &mut Content, message: Val<'_>) {
         content.extra.fields.retain(|(key, _)| key != field);
     }
     for field in SIBLINGS {
-        let Some(thought) = message.string(field).filter(|text| !text.is_empty()) else { continue };
+        // Some servers know the field as a list of texts, too.
+        let thought = message.get(field).map(|value| parts::text_of(value).into_owned());
+        let Some(thought) = thought.filter(|text| !text.is_empty()) else { continue };
         if said.as_ref() == Some(&thought) {
             content.extra.insert(form.id, field, mark(REPEATS));
             continue;

@@ -115,6 +115,7 @@ fn is_plain(piece: Val<'_>) -> bool {
         && piece.get("text").is_some_and(|text| text.as_str().is_some())
         && piece.entries().count() == 2
 }
+
 /// The text of a thinking part: a string, or pieces of text joined with nothing.
 pub(super) fn text_of(inner: Val<'_>) -> Cow<'_, str> {
     if let Some(text) = inner.as_str() {

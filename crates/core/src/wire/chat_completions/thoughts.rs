@@ -21,19 +21,33 @@ pub(super) struct Places {
     pub(super) details: Vec<Raw>,
     /// Entries of `thinking_blocks`.
     pub(super) blocks: Vec<Raw>,
-    /// Parts of the content.
-    pub(super) parts: Vec<Raw>,
-    /// Text in tags, before the visible text.
-    pub(super) tags: String,
+    /// Thoughts inside the content, each with the number of its block.
+    pub(super) inline: Vec<(usize, Inline)>,
     /// All readable text of structured entries, or of the first string: what a second field repeats.
     pub(super) repeated: String,
+}
+
+/// A thought inside the content.
+#[derive(Debug)]
+pub(super) enum Inline {
+    /// A part of its own.
+    Part(Raw),
+    /// Text in tags.
+    Tagged(String),
+}
+
+impl Places {
+    /// What of the content stands for the thought that is block `at`.
+    pub(super) fn inline(&self, at: usize) -> Option<&Inline> {
+        self.inline.iter().find(|(block, _)| *block == at).map(|(_, inline)| inline)
+    }
 }
 
 pub(super) fn place(content: &Content, target: &mut Target<'_>) -> Places {
     let mut places = Places::default();
     let mut last: Option<&Thinking> = None;
     let mut is_empty = false;
-    for block in &content.blocks {
+    for (at, block) in content.blocks.iter().enumerate() {
         match block {
             Block::Thinking(thinking) => {
                 // One thought under two names is written once where both would go into one field.
@@ -44,7 +58,7 @@ pub(super) fn place(content: &Content, target: &mut Target<'_>) -> Places {
                     });
                 if !repeats {
                     is_empty |= thinking.is_nothing();
-                    one(&mut places, thinking, target);
+                    one(&mut places, (at, thinking), target);
                 }
                 last = Some(thinking);
             }
@@ -81,7 +95,8 @@ pub(super) fn place(content: &Content, target: &mut Target<'_>) -> Places {
     places
 }
 
-fn one(places: &mut Places, thinking: &Thinking, target: &mut Target<'_>) {
+fn one(places: &mut Places, thought: (usize, &Thinking), target: &mut Target<'_>) {
+    let (at, thinking) = thought;
     let field = field_of(thinking, target).into_owned();
     let came_in = thinking.source_field.as_str();
     if came_in == details::FIELD || came_in == details::BLOCKS {
@@ -92,13 +107,14 @@ fn one(places: &mut Places, thinking: &Thinking, target: &mut Target<'_>) {
     match field.as_str() {
         details::FIELD => places.details.push(entry(thinking, target.form.id)),
         details::BLOCKS => places.blocks.push(entry(thinking, target.form.id)),
-        parts::THINKING => places.parts.push(parts::write_thinking(thinking, target.form.id)),
+        parts::THINKING => {
+            let part = parts::write_thinking(thinking, target.form.id);
+            places.inline.push((at, Inline::Part(part)));
+        }
         TAGS => {
-            if !thinking.thought.is_empty() {
-                places.tags.push_str("<think>");
-                places.tags.push_str(&thinking.thought);
-                places.tags.push_str("</think>");
-            }
+            let mut text = String::new();
+            push_tagged(&mut text, thinking);
+            places.inline.push((at, Inline::Tagged(text)));
             lose_payload(thinking, target);
         }
         field => {
@@ -114,6 +130,24 @@ fn one(places: &mut Places, thinking: &Thinking, target: &mut Target<'_>) {
                 None => places.fields.push((field.to_owned(), thinking.thought.clone())),
             }
         }
+    }
+}
+
+/// Writes a thought in tags. One that came in tags has its white space still; to others models and their templates
+/// are used on lines of their own.
+pub(super) fn push_tagged(text: &mut String, thinking: &Thinking) {
+    let thought = thinking.thought.as_str();
+    if thought.is_empty() {
+        return;
+    }
+    let around = if thinking.source_field == TAGS {
+        ["<think>", "</think>", ""]
+    } else {
+        ["<think>\n", "\n</think>", "\n\n"]
+    };
+    let [open, close, after] = around;
+    for piece in [open, thought, close, after] {
+        text.push_str(piece);
     }
 }
 

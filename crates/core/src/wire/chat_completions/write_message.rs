@@ -1,7 +1,7 @@
 //! Writes one message of a request.
 
 use super::form::{ABSENT, CONTENT, LIST, REPEATS};
-use super::thoughts::{self, Places};
+use super::thoughts::{self, Inline, Places};
 use super::write::Target;
 use super::{details, media, parts, signature};
 use crate::content::{Block, Content, Parameters, Speaker, Text, ToolCall, ToolResponse};
@@ -138,11 +138,22 @@ fn write_unknown(w: &mut Writer, extra: &Extra, written: &[&str], target: &Targe
 fn write_content(w: &mut Writer, content: &Content, places: &Places, target: &mut Target<'_>) {
     let form = target.form;
     let kept = content.extra.get(form.id, CONTENT).map(Raw::as_str);
-    let mut list: Vec<Raw> = places.parts.clone();
-    let mut needs_list = kept == Some(LIST) || !list.is_empty();
+    let mut list: Vec<Raw> = Vec::new();
+    let mut needs_list = kept == Some(LIST);
     let mut said: Option<String> = None;
-    for block in &content.blocks {
+    for (at, block) in content.blocks.iter().enumerate() {
         match block {
+            Block::Thinking(_) => match places.inline(at) {
+                Some(Inline::Part(part)) => {
+                    needs_list = true;
+                    list.push(part.clone());
+                }
+                Some(Inline::Tagged(tagged)) => {
+                    said.get_or_insert_default().push_str(tagged);
+                    list.push(text_part(&Text::new(tagged), form.id));
+                }
+                None => {}
+            },
             Block::Text(text) => {
                 needs_list |= text
                     .extra
@@ -168,19 +179,20 @@ fn write_content(w: &mut Writer, content: &Content, places: &Places, target: &mu
                 }
             }
             Block::Other(other) => target.lose(&other.kind),
-            Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {}
+            Block::ToolCall(_) | Block::ToolResponse(_) => {}
         }
     }
     if needs_list {
-        if !places.tags.is_empty() {
-            list.insert(0, text_part(&Text::new(&places.tags), form.id));
-        }
         return w.key(CONTENT).array(|w| list.iter().for_each(|part| w.raw(part)));
     }
     let has_calls = content.tool_calls().next().is_some();
     match (said, kept) {
-        (Some(said), _) => w.field_str(CONTENT, &(places.tags.clone() + &said)),
-        (None, _) if !places.tags.is_empty() => w.field_str(CONTENT, &places.tags),
+        (Some(said), _) => {
+            // The blank line after a thought in tags is for the text that follows.
+            let is_thought_only =
+                !content.blocks.iter().any(|block| matches!(block, Block::Text(_)));
+            w.field_str(CONTENT, if is_thought_only { said.trim_end_matches('\n') } else { &said });
+        }
         (None, Some(ABSENT)) => {}
         (None, Some(_)) => w.key(CONTENT).null(),
         (None, None) if has_calls => w.key(CONTENT).null(),
