@@ -211,7 +211,7 @@ pub(super) fn place_of<'a>(form: &Form, source_field: &'a str) -> &'a str {
 
 /// The finish reason in this family's words. A word of this family, or one that nobody knows, stays as it is.
 pub(super) fn reason(word: &str, has_calls: bool) -> &str {
-    if matches!(word, "stop" | "length" | "tool_calls" | "function_call" | "content_filter") {
+    if matches!(word, "" | "stop" | "length" | "tool_calls" | "function_call" | "content_filter") {
         return word;
     }
     match Ending::of_answer(Some(word), has_calls) {
