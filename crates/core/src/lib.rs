@@ -4,10 +4,13 @@
 pub mod answer;
 pub mod budget;
 pub mod content;
+pub mod contract;
 pub mod event;
 pub mod frame;
 pub mod json;
 pub mod problem;
+pub mod provider;
+pub mod read;
 pub mod request;
 pub mod settings;
 pub mod shape;

@@ -12,22 +12,14 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 
+pub use crate::frame::Framing;
+
 mod ending;
+pub mod error;
 mod open;
 mod serial;
 mod thinking_config;
 mod tool_ids;
-
-/// How a response stream is cut into messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Framing {
-    /// The AWS binary event stream.
-    EventStream,
-    /// One JSON value a line.
-    Ndjson,
-    /// Server-sent events.
-    Sse,
-}
 
 /// How one provider deviates within a wire. The default reads every known spelling and writes the wire's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +35,17 @@ pub struct Dialect {
     pub max_tokens_field: Option<&'static str>,
     /// Streams report usage only when asked to with `stream_options.include_usage`.
     pub asks_for_usage: bool,
+}
+
+impl Dialect {
+    /// No deviation.
+    pub const PLAIN: Dialect = Dialect {
+        field: None,
+        empty: None,
+        refuses: Cow::Borrowed(&[]),
+        max_tokens_field: None,
+        asks_for_usage: false,
+    };
 }
 
 /// A request in the form of a wire.
@@ -203,6 +206,11 @@ wires! {
     messages: Messages,
     mistral_chat: MistralChat,
     responses: Responses,
+}
+
+/// The wire that stands in where none is named.
+pub(crate) fn first() -> &'static dyn Wire {
+    &chat_completions::ChatCompletions
 }
 
 /// The wire of this name.

@@ -1,0 +1,88 @@
+//! Providers: one file each with everything that is known about it, as data; and the list of them.
+//!
+//! A provider's name stands in its file and in the list below, and nowhere else. A user's own provider fills the
+//! same [`Provider`] from the configuration.
+
+mod rule;
+mod target;
+
+pub use rule::{BudgetForm, EffortForm, ModelRule, ThinkingForm};
+pub use target::{Known, Target, UnknownProvider};
+
+use crate::wire::Dialect;
+
+/// How a credential travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Auth {
+    /// `Authorization: Bearer ...`
+    Bearer,
+    /// A header of this name.
+    Header(&'static str),
+    /// No credential is needed.
+    None,
+    /// A query parameter of this name.
+    Query(&'static str),
+}
+
+/// One wire of a provider: where it is spoken, and what is different about it there.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    /// The wire.
+    pub wire: &'static str,
+    /// What the API's official SDK takes as its base URL; empty where the user must say it.
+    pub base_url: &'static str,
+    /// How the credential travels.
+    pub auth: Auth,
+    /// Headers that every request carries.
+    pub headers: &'static [(&'static str, &'static str)],
+    /// What the provider does differently within the wire.
+    pub dialect: Dialect,
+    /// What is known about its models; the first rule whose pattern matches counts.
+    pub models: &'static [ModelRule],
+}
+
+/// A named place to send requests to.
+#[derive(Clone, Debug)]
+pub struct Provider {
+    /// The public id.
+    pub id: &'static str,
+    /// The environment variables that a key is looked for in, in this order.
+    pub keys: &'static [&'static str],
+    /// The model that is used where none is named.
+    pub default_model: Option<&'static str>,
+    /// A loopback port that a local server of this kind usually listens on.
+    pub local_port: Option<u16>,
+    /// Its wires; the first is the default.
+    pub endpoints: &'static [Endpoint],
+}
+
+impl Provider {
+    /// The endpoint of this wire, or the default one.
+    #[must_use]
+    pub fn endpoint(&self, wire: Option<&str>) -> Option<&Endpoint> {
+        match wire {
+            Some(wire) => self.endpoints.iter().find(|endpoint| endpoint.wire == wire),
+            None => self.endpoints.first(),
+        }
+    }
+}
+
+/// Declares the providers and lists them in the order in which one is chosen: one line each.
+macro_rules! providers {
+    ($($module:ident,)*) => {
+        $(mod $module;)*
+
+        /// Every built-in provider.
+        pub static ALL: &[&Provider] = &[$(&$module::PROVIDER),*];
+    };
+}
+
+providers! {
+    openai,
+}
+
+/// The provider of this id.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static Provider> {
+    ALL.iter().copied().find(|provider| provider.id == id)
+}

@@ -1,0 +1,147 @@
+//! What is known about models: patterns, contracts, and how thinking is asked for.
+
+use crate::contract::Contract;
+use crate::settings::Effort;
+
+/// What is known about the models whose names match a pattern.
+#[derive(Clone, Debug)]
+pub struct ModelRule {
+    /// Glob over the model's name: `*` is any run of characters; case is of no account.
+    pub pattern: &'static str,
+    /// The context window in tokens; 0 where unknown.
+    pub context: u64,
+    /// What happens to thoughts in requests.
+    pub contract: Contract,
+    /// How thinking is asked for.
+    pub thinking: ThinkingForm,
+    /// The tag family that separates thoughts from text, for models that think in tags.
+    pub tags: Option<&'static str>,
+}
+
+impl ModelRule {
+    /// A rule that knows nothing.
+    pub const UNKNOWN: ModelRule = ModelRule {
+        pattern: "*",
+        context: 0,
+        contract: Contract::NONE,
+        thinking: ThinkingForm::NONE,
+        tags: None,
+    };
+
+    /// Whether the rule is about this model.
+    #[must_use]
+    pub fn matches(&self, model: &str) -> bool {
+        glob(self.pattern, model)
+    }
+}
+
+/// How a model is asked to think, as JSON objects that are merged into the request body.
+#[derive(Clone, Debug)]
+pub struct ThinkingForm {
+    /// The model thinks when nothing is said.
+    pub default_on: bool,
+    /// Switches thinking on, where silence means off.
+    pub on: Option<&'static str>,
+    /// Switches thinking off; `None` with `default_on`: it cannot be switched off.
+    pub off: Option<&'static str>,
+    /// How effort is said.
+    pub effort: Option<EffortForm>,
+    /// How a cap on thinking tokens is said.
+    pub budget: Option<BudgetForm>,
+    /// Asks for readable thoughts, where the provider otherwise withholds them.
+    pub show: Option<&'static str>,
+}
+
+impl ThinkingForm {
+    /// A model that cannot be asked to think.
+    pub const NONE: ThinkingForm = ThinkingForm {
+        default_on: false,
+        on: None,
+        off: None,
+        effort: None,
+        budget: None,
+        show: None,
+    };
+}
+
+/// How effort is said.
+#[derive(Clone, Debug)]
+pub struct EffortForm {
+    /// Where it stands in the body, members joined by dots: `reasoning.effort`.
+    pub path: &'static str,
+    /// The words of the provider; the nearest known step below counts for a step that is missing, else the lowest.
+    pub words: &'static [(Effort, &'static str)],
+}
+
+impl EffortForm {
+    /// The provider's word for an effort.
+    #[must_use]
+    pub fn word(&self, effort: Effort) -> Option<&'static str> {
+        let below =
+            self.words.iter().filter(|(step, _)| *step <= effort).max_by_key(|(step, _)| *step);
+        below.or_else(|| self.words.iter().min_by_key(|(step, _)| *step)).map(|(_, word)| *word)
+    }
+}
+
+/// How a cap on thinking tokens is said.
+#[derive(Clone, Debug)]
+pub struct BudgetForm {
+    /// Where it stands in the body, members joined by dots: `thinking.budget_tokens`.
+    pub path: &'static str,
+    /// What else must be said with it.
+    pub with: Option<&'static str>,
+    /// The least that is accepted; less is raised to it.
+    pub min: u64,
+    /// The most that is accepted; more is lowered to it.
+    pub max: u64,
+    /// It must stay below the cap on all generated tokens.
+    pub below_max_tokens: bool,
+}
+
+/// Whether `pattern` matches all of `text`; linear but for patterns with many stars.
+pub(crate) fn glob(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let text = text.to_ascii_lowercase();
+    let Some(mut rest) =
+        parts.next().and_then(|head| text.strip_prefix(&head.to_ascii_lowercase()))
+    else {
+        return false;
+    };
+    let mut last = None;
+    for part in parts {
+        if let Some(middle) = last.replace(part.to_ascii_lowercase()) {
+            let Some((_, after)) = rest.split_once(middle.as_str()) else { return false };
+            rest = after;
+        }
+    }
+    last.map_or(rest.is_empty(), |tail| rest.ends_with(&tail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn globs() {
+        for (pattern, text, expected) in [
+            ("*", "", true),
+            ("kimi-k2*", "Kimi-K2-thinking", true),
+            ("kimi-k2*", "my-kimi-k2", false),
+            ("*claude-*-4*", "us.anthropic.claude-opus-4-5", true),
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("a*a", "a", false),
+            ("*mini", "o4-mini", true),
+        ] {
+            assert_eq!(glob(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn an_effort_that_is_missing_takes_the_step_below() {
+        let form = EffortForm { path: "e", words: &[(Effort::Low, "low"), (Effort::High, "high")] };
+        assert_eq!(form.word(Effort::Medium), Some("low"));
+        assert_eq!(form.word(Effort::None), Some("low"));
+        assert_eq!(form.word(Effort::Max), Some("high"));
+    }
+}

@@ -1,0 +1,138 @@
+//! Where a request goes: a provider's endpoint, a model, and the rule that holds for it.
+
+use super::{ALL, Auth, Endpoint, ModelRule, Provider, find};
+use crate::content::Origin;
+use crate::contract::Contract;
+use crate::wire::{self, Dialect, Wire};
+use std::borrow::Cow;
+use std::fmt;
+
+/// Where a request goes, with every override applied.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The provider's name: a built-in id, or the one in the user's configuration.
+    pub provider: String,
+    /// The wire that is spoken.
+    pub wire: &'static dyn Wire,
+    /// The base URL without a slash at its end.
+    pub base_url: String,
+    /// How the credential travels.
+    pub auth: Auth,
+    /// Headers that every request carries.
+    pub headers: Vec<(String, String)>,
+    /// The model's own name.
+    pub model: String,
+    /// What the provider does differently within the wire.
+    pub dialect: Dialect,
+    /// What is known about the model.
+    pub rule: ModelRule,
+    /// Where the rule comes from, for people: `deepseek deepseek-v4*`, `config`, `none`.
+    pub rule_source: String,
+}
+
+/// No built-in provider has this id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownProvider {
+    /// The id that was asked for.
+    pub id: String,
+}
+
+impl fmt::Display for UnknownProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is no provider; known are {}", self.id, Known)
+    }
+}
+
+impl std::error::Error for UnknownProvider {}
+
+/// Prints the ids of all built-in providers.
+#[derive(Clone, Copy, Debug)]
+pub struct Known;
+
+impl fmt::Display for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids: Vec<_> = ALL.iter().map(|provider| provider.id).collect();
+        f.write_str(&ids.join(", "))
+    }
+}
+
+impl Target {
+    /// A built-in provider's endpoint and one of its models.
+    ///
+    /// # Errors
+    /// When there is no such provider, or it does not speak `wire`.
+    pub fn built_in(id: &str, wire: Option<&str>, model: &str) -> Result<Self, UnknownProvider> {
+        let unknown = || UnknownProvider { id: id.to_owned() };
+        let provider = find(id).ok_or_else(unknown)?;
+        let endpoint = provider.endpoint(wire).ok_or_else(unknown)?;
+        Ok(Self::of(provider, endpoint, model))
+    }
+
+    /// An endpoint of a provider and one of its models.
+    #[must_use]
+    pub fn of(provider: &Provider, endpoint: &Endpoint, model: &str) -> Self {
+        let rule = endpoint.models.iter().find(|rule| rule.matches(model));
+        let rule_source = rule
+            .map_or_else(|| "none".to_owned(), |rule| format!("{} {}", provider.id, rule.pattern));
+        let rule = rule.cloned().unwrap_or(ModelRule::UNKNOWN);
+        Target {
+            provider: provider.id.to_owned(),
+            wire: wire::find(endpoint.wire).unwrap_or(wire::first()),
+            base_url: endpoint.base_url.trim_end_matches('/').to_owned(),
+            auth: endpoint.auth,
+            headers: endpoint
+                .headers
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+            model: model.to_owned(),
+            dialect: dialect_for(&endpoint.dialect, &rule.contract),
+            rule,
+            rule_source,
+        }
+    }
+
+    /// The same target with another contract.
+    #[must_use]
+    pub fn with_contract(mut self, contract: Contract, source: &str) -> Self {
+        self.dialect = dialect_for(&self.dialect, &contract);
+        self.rule.contract = contract;
+        self.rule_source = source.to_owned();
+        self
+    }
+
+    /// The address of the API for this model. A version at the end of the base URL is not doubled.
+    #[must_use]
+    pub fn url(&self, stream: bool) -> String {
+        let path = self.wire.path(&self.model, stream);
+        let base = self.base_url.as_str();
+        if let Some((version, _)) = path.trim_start_matches('/').split_once('/')
+            && version.starts_with('v')
+            && base.rsplit('/').next().is_some_and(|last| last == version)
+        {
+            let rest = path.get(version.len() + 1..).unwrap_or_default();
+            return format!("{base}{rest}");
+        }
+        format!("{base}{path}")
+    }
+
+    /// What answers of this target are marked with.
+    #[must_use]
+    pub fn origin(&self, account: Option<String>) -> Origin {
+        Origin {
+            provider: self.provider.clone(),
+            endpoint: self.base_url.to_ascii_lowercase(),
+            model: self.model.clone(),
+            account,
+        }
+    }
+}
+
+/// The endpoint's dialect, with the field that the model's contract names.
+fn dialect_for(dialect: &Dialect, contract: &Contract) -> Dialect {
+    Dialect {
+        field: contract.field.map(Cow::Borrowed).or_else(|| dialect.field.clone()),
+        empty: contract.empty.map(Cow::Borrowed),
+        ..dialect.clone()
+    }
+}

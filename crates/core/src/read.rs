@@ -1,0 +1,238 @@
+//! Reads a response body of any form: whole, streamed, or an error.
+//!
+//! [`Reader`] takes the body's bytes as they come and gives the wire's events. What form the body has is seen from
+//! its first bytes unless the caller knows, so that a saved file, a stream and an error page are read alike.
+
+use crate::event::{Event, Sink};
+use crate::frame::{Frame, FrameProblem, Framer, Framing, MessageKind};
+use crate::json::Doc;
+use crate::problem::{Problem, ProblemCode};
+use crate::tags::{Options, TagFilter, TagSpec};
+use crate::wire::{self, Decode, Dialect, Wire, error};
+
+/// What form a body has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// To be seen from the first bytes.
+    #[default]
+    Auto,
+    /// A stream of the wire's own framing.
+    Stream,
+    /// One JSON value.
+    Whole,
+}
+
+/// Reads one response body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reader {
+    wire: &'static str,
+    dialect: Dialect,
+    state: State,
+    tags: Option<TagFilter>,
+    /// Something of the body was understood.
+    has_read: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum State {
+    /// Too little came to tell.
+    Undecided(Vec<u8>),
+    Stream(Box<Stream>),
+    Whole(Vec<u8>),
+}
+
+#[derive(Clone, Debug)]
+struct Stream {
+    framer: Framer,
+    decoder: Box<dyn Decode>,
+}
+
+impl PartialEq for Stream {
+    fn eq(&self, other: &Self) -> bool {
+        self.framer == other.framer && self.decoder.same(&*other.decoder)
+    }
+}
+
+impl Reader {
+    /// A reader for one body.
+    #[must_use]
+    pub fn new(wire: &'static dyn Wire, dialect: &Dialect, form: Form) -> Self {
+        let state = match form {
+            Form::Auto => State::Undecided(Vec::new()),
+            Form::Stream => State::Stream(Box::new(Stream::new(wire, dialect))),
+            Form::Whole => State::Whole(Vec::new()),
+        };
+        Reader { wire: wire.id(), dialect: dialect.clone(), state, tags: None, has_read: false }
+    }
+
+    /// The same reader, which also takes the thoughts between tags out of visible text.
+    #[must_use]
+    pub fn with_tags(mut self, spec: &TagSpec, options: Options) -> Self {
+        self.tags = Some(TagFilter::new(spec, options));
+        self
+    }
+
+    /// Takes the next bytes.
+    pub fn push(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
+        let framing = self.wire().framing();
+        match &mut self.state {
+            State::Undecided(begun) => {
+                begun.extend_from_slice(bytes);
+                if let Some(form) = form_of(begun, framing) {
+                    self.decide(form, sink);
+                }
+            }
+            State::Whole(body) => body.extend_from_slice(bytes),
+            State::Stream(stream) => {
+                self.has_read |= stream.push(bytes, &mut Out { tags: self.tags.as_mut(), sink });
+            }
+        }
+    }
+
+    /// The body is over. `false` if nothing in it could be read.
+    pub fn end(&mut self, sink: &mut dyn Sink) -> bool {
+        if matches!(self.state, State::Undecided(_)) {
+            self.decide(Form::Whole, sink);
+        }
+        let wire = self.wire();
+        let mut out = Out { tags: self.tags.as_mut(), sink };
+        match &mut self.state {
+            State::Undecided(_) => {}
+            State::Stream(stream) => self.has_read |= stream.end(&mut out),
+            State::Whole(body) => self.has_read |= read_whole(wire, body, &self.dialect, &mut out),
+        }
+        if let Some(tags) = &mut self.tags {
+            tags.end(sink);
+        }
+        self.has_read
+    }
+
+    fn wire(&self) -> &'static dyn Wire {
+        // The reader was made from a registered wire.
+        wire::find(self.wire).unwrap_or(wire::first())
+    }
+
+    fn decide(&mut self, form: Form, sink: &mut dyn Sink) {
+        let State::Undecided(begun) = std::mem::replace(&mut self.state, State::Whole(Vec::new()))
+        else {
+            return;
+        };
+        if form == Form::Stream {
+            self.state = State::Stream(Box::new(Stream::new(self.wire(), &self.dialect)));
+        }
+        self.push(&begun, sink);
+    }
+}
+
+/// A sink behind the tag filter, if there is one.
+struct Out<'a> {
+    tags: Option<&'a mut TagFilter>,
+    sink: &'a mut dyn Sink,
+}
+
+impl Sink for Out<'_> {
+    fn event(&mut self, event: Event<'_>) {
+        match &mut self.tags {
+            Some(tags) => tags.event(event, self.sink),
+            None => self.sink.event(event),
+        }
+    }
+}
+
+impl Stream {
+    fn new(wire: &'static dyn Wire, dialect: &Dialect) -> Self {
+        Stream { framer: Framer::new(wire.framing()), decoder: wire.decoder(dialect) }
+    }
+
+    fn push(&mut self, bytes: &[u8], sink: &mut dyn Sink) -> bool {
+        let Stream { framer, decoder } = self;
+        let mut has_read = false;
+        framer.push(bytes, &mut |frame| has_read |= take(frame, &mut **decoder, sink));
+        has_read
+    }
+
+    fn end(&mut self, sink: &mut dyn Sink) -> bool {
+        let Stream { framer, decoder } = self;
+        let mut has_read = false;
+        framer.end(&mut |frame| has_read |= take(frame, &mut **decoder, sink));
+        decoder.end(sink);
+        has_read
+    }
+}
+
+fn take(frame: Frame<'_>, decoder: &mut dyn Decode, sink: &mut dyn Sink) -> bool {
+    match frame {
+        Frame::Comment => false,
+        Frame::Event(event) if event.kind != MessageKind::Event => {
+            let name = event.event.unwrap_or("exception");
+            let problem = error::read_text(event.data)
+                .unwrap_or_else(|| Problem::new(ProblemCode::UpstreamError, event.data));
+            sink.event(Event::Problem(&problem.at(name)));
+            true
+        }
+        Frame::Event(event) => {
+            decoder.message(event.event, event.data, sink);
+            true
+        }
+        Frame::Problem(problem) => {
+            let code = match problem {
+                FrameProblem::TooLong { .. } => ProblemCode::CapReached,
+                FrameProblem::Unfinished => ProblemCode::Truncated,
+                FrameProblem::BadPrelude | FrameProblem::BadChecksum | FrameProblem::BadHeaders => {
+                    ProblemCode::Malformed
+                }
+            };
+            sink.event(Event::Problem(&Problem::new(code, problem.to_string())));
+            false
+        }
+    }
+}
+
+fn read_whole(wire: &dyn Wire, body: &[u8], dialect: &Dialect, sink: &mut dyn Sink) -> bool {
+    let lossy = String::from_utf8_lossy(body);
+    let doc = match Doc::parse_str(&lossy) {
+        Ok(doc) => doc,
+        // Several JSON lines are no JSON value, but a stream of a wire of lines.
+        Err(_) if wire.framing() == Framing::Ndjson && lossy.trim_start().starts_with('{') => {
+            let mut stream =
+                Stream { framer: Framer::new(Framing::Ndjson), decoder: wire.decoder(dialect) };
+            return stream.push(body, sink) | stream.end(sink);
+        }
+        Err(error) => return unreadable(&lossy, &error.to_string(), sink),
+    };
+    match error::read(doc.root()) {
+        Some(problem) => sink.event(Event::Problem(&problem)),
+        None => wire.read_response(doc.root(), dialect, sink),
+    }
+    true
+}
+
+/// A body that is no JSON: cut off in the middle, or a page of some proxy.
+fn unreadable(body: &str, why: &str, sink: &mut dyn Sink) -> bool {
+    let begins_as_json = body.trim_start().starts_with(['{', '[']);
+    let code = if begins_as_json { ProblemCode::Truncated } else { ProblemCode::Malformed };
+    sink.event(Event::Problem(&Problem::new(code, format!("the body is {why}"))));
+    begins_as_json
+}
+
+/// What form a body has, as soon as its first bytes tell.
+fn form_of(begun: &[u8], framing: Framing) -> Option<Form> {
+    let text = begun.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begun);
+    let at = text.iter().position(|byte| !byte.is_ascii_whitespace())?;
+    let rest = text.get(at..)?;
+    let first = *rest.first()?;
+    match framing {
+        _ if matches!(first, b'{' | b'[' | b'<') => Some(Form::Whole),
+        // The first bytes of a message are its length, a number far below 2^24.
+        Framing::EventStream => Some(Form::Stream),
+        Framing::Ndjson => Some(Form::Whole),
+        Framing::Sse => {
+            let fields: [&[u8]; 5] = [b"data", b"event", b"id", b"retry", b":"];
+            if fields.iter().any(|field| rest.starts_with(field)) {
+                return Some(Form::Stream);
+            }
+            let may_become_one = fields.iter().any(|field| field.starts_with(rest));
+            (!may_become_one).then_some(Form::Whole)
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Error bodies: every shape that providers answer errors in.
+
+use crate::json::{Doc, Val};
+use crate::problem::{Problem, ProblemCode};
+
+/// The error that a body is, if it is one.
+///
+/// Shapes: `{"error": {"message"}}`, `{"error": "text"}`, `{"type":"error", ...}`, `{"object":"error","message"}`,
+/// `{"detail": "text" | [{"msg"}]}` (FastAPI), `{"message", "code"}`, `{"Message"}` and `{"__type"}` (AWS),
+/// `{"base_resp":{"status_code","status_msg"}}` (MiniMax, with status 200), and a list of one of these (Vertex).
+#[must_use]
+pub fn read(body: Val<'_>) -> Option<Problem> {
+    if body.is_array() {
+        let mut items = body.items();
+        return items.next().filter(|_| items.next().is_none()).and_then(read);
+    }
+    // A wire's own answer may carry an error beside what came before it; the wire knows how.
+    if has_answer(body) {
+        return None;
+    }
+    if let Some(error) = body.some("error").filter(|error| !is_empty(*error)) {
+        return Some(problem(body, error));
+    }
+    if let Some(base) = body.some("base_resp")
+        && base.u64("status_code") != Some(0)
+    {
+        return Some(problem(body, base));
+    }
+    let says_so = body.text("object").as_deref() == Some("error")
+        || body.text("type").as_deref() == Some("error")
+        || ["detail", "__type", "Message"].iter().any(|key| body.some(key).is_some())
+        || body.some("message").is_some_and(|message| message.as_str().is_some());
+    says_so.then(|| problem(body, body))
+}
+
+/// The error that a text is, if it is the JSON of one.
+#[must_use]
+pub fn read_text(text: &str) -> Option<Problem> {
+    read(Doc::parse_str(text).ok()?.root())
+}
+
+/// Members that only answers have.
+fn has_answer(body: Val<'_>) -> bool {
+    ["choices", "output", "content", "candidates", "steps", "message", "id", "response"]
+        .iter()
+        .any(|key| body.some(key).is_some_and(|value| value.is_array() || value.is_object()))
+}
+
+fn is_empty(error: Val<'_>) -> bool {
+    error.as_bool() == Some(false) || error.as_str().is_some_and(|text| text.is_empty())
+}
+
+fn problem(body: Val<'_>, error: Val<'_>) -> Problem {
+    let message =
+        message_of(error).or_else(|| message_of(body)).unwrap_or_else(|| error.raw().to_owned());
+    let problem = Problem::new(ProblemCode::UpstreamError, message);
+    let code = ["code", "type", "status", "__type", "status_code"].iter().find_map(|key| {
+        let value = error.some(key)?;
+        Some(value.as_str().map_or_else(|| value.raw().to_owned(), std::borrow::Cow::into_owned))
+    });
+    match code {
+        Some(code) => problem.at(code),
+        None => problem,
+    }
+}
+
+fn message_of(error: Val<'_>) -> Option<String> {
+    if let Some(text) = error.as_str() {
+        return Some(text.into_owned());
+    }
+    ["message", "Message", "status_msg", "detail", "msg"].iter().find_map(|key| {
+        let value = error.some(key)?;
+        if value.is_array() {
+            return value.items().find_map(message_of);
+        }
+        value.as_str().map(std::borrow::Cow::into_owned)
+    })
+}
