@@ -243,14 +243,14 @@ impl Slot {
         self.done = true;
     }
 
-    /// The stream ended before the item did: what came of it is kept and marked.
-    pub(super) fn cut(&mut self, numbers: &mut Numbers, sink: &mut dyn Sink) {
+    /// No last word came. What came of the item is kept; `is_cut` says that it is not all.
+    pub(super) fn close(&mut self, is_cut: bool, numbers: &mut Numbers, sink: &mut dyn Sink) {
         if self.done {
             return;
         }
         self.claim(numbers, sink);
         for open in &self.opens {
-            self.end_open(open, true, sink);
+            self.end_open(open, is_cut, sink);
         }
         if !self.silent.is_empty() && self.kind == ItemKind::Message {
             let raw = Raw::build(|w| {
@@ -283,8 +283,12 @@ impl Slot {
                 if let Some(begun) = &self.begun {
                     let begun = begun.doc();
                     let mut call = item::function(begun.root());
-                    // Arguments that were cut off may look complete by chance, so they count as broken.
-                    call.parameters = Parameters::Invalid(open.text.clone());
+                    call.parameters = match (is_cut, self.kind) {
+                        // Arguments that were cut off may look complete by chance, so they count as broken.
+                        (true, _) => Parameters::Invalid(open.text.clone()),
+                        (false, ItemKind::Custom) => Parameters::Free(open.text.clone()),
+                        (false, _) => Parameters::from_text(&open.text),
+                    };
                     call.extra = self.fields(&["id", "namespace"]);
                     sink.event(Event::ToolCallEnd { block, call: &call });
                 }

@@ -47,9 +47,7 @@ impl Decode for Decoder {
     }
 
     fn end(&mut self, sink: &mut dyn Sink) {
-        for slot in &mut self.slots {
-            slot.cut(&mut self.numbers, sink);
-        }
+        self.close(true, sink);
         if !self.ended {
             let message = "the stream ended before `response.completed`";
             sink.event(Event::Problem(&Problem::new(ProblemCode::Truncated, message)));
@@ -260,12 +258,21 @@ impl Decoder {
         let response = data.get("response").unwrap_or(data);
         self.facts(response, sink);
         terminal::take_output(self, response, sink);
+        // Some relatives give items no last word and leave the output empty.
+        self.close(!terminal::is_completed(response), sink);
         terminal::usage(response, sink);
         terminal::fields(response, sink);
         self.ended = true;
         match response.some("error") {
             Some(_) => self.error(terminal::error_of(response), sink),
             None => terminal::finish(response, sink),
+        }
+    }
+
+    /// Ends all items that had no last word.
+    fn close(&mut self, is_cut: bool, sink: &mut dyn Sink) {
+        for slot in &mut self.slots {
+            slot.close(is_cut, &mut self.numbers, sink);
         }
     }
 

@@ -114,6 +114,12 @@ pub(super) fn finish(response: Val<'_>, sink: &mut dyn Sink) {
     }
 }
 
+/// Whether the response says all it had to say.
+pub(super) fn is_completed(response: Val<'_>) -> bool {
+    response.text("status").is_none_or(|status| status == "completed")
+        && response.some("error").is_none()
+}
+
 /// Whether this is an error body: `error` in any shape, or the `detail` of some backends.
 pub(super) fn is_error(body: Val<'_>) -> bool {
     body.some("error").is_some() || body.text("detail").is_some()

@@ -352,3 +352,21 @@ fn answers_of_other_wires_become_whole_items() {
     assert_eq!(of("response.output_item.added"), of("response.output_item.done"));
     assert_ne!(of("response.output_item.done")[0], of("response.output_item.done")[1]);
 }
+
+#[test]
+fn items_without_a_last_word_are_complete_when_the_response_is() {
+    let call = json!({"type": "function_call", "call_id": "c", "name": "f", "arguments": ""});
+    let reasoning = json!({"type": "reasoning", "id": "rs", "summary": []});
+    let answer = decode(&[
+        added(0, &reasoning),
+        summary_delta(0, "so"),
+        added(1, &call),
+        json!({"type": "response.function_call_arguments.done", "output_index": 1, "arguments": "{\"a\":1}"}),
+        completed(&json!([])),
+    ]);
+    assert!(answer.is_complete());
+    assert!(!thinking(&answer).partial);
+    let Block::ToolCall(call) = &answer.blocks[1] else { panic!("{answer:?}") };
+    assert_eq!(call.parameters.as_text(), "{\"a\":1}");
+    assert!(matches!(call.parameters, Parameters::Json(_)));
+}
