@@ -30,6 +30,8 @@ struct Style {
     around: usize,
     idle: usize,
     end: usize,
+    other: usize,
+    number: usize,
 }
 
 const TEXTS: [&str; 16] = [
@@ -91,21 +93,33 @@ fn delta(kind: usize, text: &str, other: &str) -> String {
             r#"{{"content":"{text}","extra_content":{{"google":{{"thought_signature":"{other}"}}}}}}"#
         ),
         18 => format!(r#"{{"reasoning_details":[{{"type":"reasoning.other","deed":"{text}"}}]}}"#),
+        19 => format!(r#"{{"reasoning_content":"{text}","reasoning_content":"{other}"}}"#),
+        20 => format!(
+            r#"{{"reasoning":"{text}","reasoning_details":[{{"type":"reasoning.text","text":"{text}","index":0,"id":"{other}"}}]}}"#
+        ),
+        21 => format!(r#"{{"pad":"{text}","content":"{text}","n":12}}"#),
+        22 => format!(
+            r#"{{"content":[{{"type":"text","text":"{text}"}},{{"type":"text","text":"{other}"}}]}}"#
+        ),
         _ => "{}".to_owned(),
     }
 }
 
 fn message(style: &Style, choices: &mut Decisions<'_>) -> String {
-    let (text, other) = (choices.one(&TEXTS), choices.one(&TEXTS));
+    let text = choices.one(&TEXTS);
+    let other = TEXTS.get(style.other).copied().unwrap_or_default();
     let delta = delta(style.delta, text, other);
-    let number = choices.one(&["17", "18", "0", "1.5", "9e9", "-1"]);
+    let numbers = ["17", "18", "0", "1.5", "9e9", "-1", "017"];
+    let number = numbers.get(style.number).copied().unwrap_or_else(|| choices.one(&numbers));
     let idle = match style.idle {
         0 => format!(r#""created":{number},"pad":"{other}","#),
         1 => format!(r#""object":"{}","#, choices.one(&["chunk", "error"])),
         2 => format!(r#""id":"{}","model":"m","#, choices.one(&["i", "i", "", "j"])),
         3 => format!(r#""usage":{},"#, choices.one(&["null", "{\"prompt_tokens\":3}", "{}"])),
         4 => format!(r#""error":{},"#, choices.one(&["null", "null", "{\"message\":\"no\"}"])),
-        5 => format!(r#""type":"{other}","time":{{"x":{number}}},"#),
+        5 => format!(r#""type":"{}","#, choices.one(&["chunk", "chunk", "error"])),
+        6 => format!(r#""pad":"{}","#, choices.one(&TEXTS)),
+        7 => format!(r#""type":"{other}","time":{{"x":{number}}},"#),
         _ => String::new(),
     };
     let reason = match style.end {
@@ -126,6 +140,8 @@ fn message(style: &Style, choices: &mut Decisions<'_>) -> String {
         8 => format!(r#"{{{idle}"choices":[{{"delta":{delta},"delta":{{}}}}]}}"#),
         9 => format!(r#"{{"choices":[{{"delta":{delta}}},{{"index":1,"delta":{delta}}}]}}"#),
         10 => format!(r#"{{"choices":[{{"delta":{delta},"logprobs":{number},"seed":{number}}}]}}"#),
+        11 => format!(r#"{{"choices":[{{"delta":{delta}}}],"choices":[{{"delta":{{}}}}]}}"#),
+        12 => format!(r#"{{"choices":[{{"delta":{delta},"index":{number}}}]}}"#),
         _ => format!(r#"{{{idle}"choices":[]}}"#),
     }
 }
@@ -136,11 +152,13 @@ fn messages(bytes: &[u8]) -> Vec<String> {
     let mut style = Style::default();
     let mut messages = Vec::new();
     while choices.is_left() {
-        match choices.below(16) {
-            0 | 1 => style.delta = choices.below(20),
-            2 => style.around = choices.below(12),
-            3 => style.idle = choices.below(8),
-            4 => style.end = choices.below(9),
+        match choices.below(24) {
+            0 => style.delta = choices.below(24),
+            1 => style.around = choices.below(14),
+            2 => style.idle = choices.below(9),
+            3 => style.end = choices.below(9),
+            4 => style.other = choices.below(TEXTS.len()),
+            6 => style.number = choices.below(9),
             5 => {
                 let mut broken: Vec<char> = message(&style, &mut choices).chars().collect();
                 let at = choices.below(255) % broken.len();
@@ -148,7 +166,7 @@ fn messages(bytes: &[u8]) -> Vec<String> {
                 broken.splice(at..=at, with.chars());
                 messages.push(broken.into_iter().collect());
             }
-            6 => messages.push(choices.one(&["", "[DONE]", "nonsense", "{}", "7"]).to_owned()),
+            7 => messages.push(choices.one(&["", "[DONE]", "nonsense", "{}", "7"]).to_owned()),
             _ => messages.push(message(&style, &mut choices)),
         }
     }
