@@ -1,4 +1,4 @@
-//! The settings `reasoning.*`: keys, values, layers.
+//! The ladder of effort.
 
 /// How much effort a model should spend on thinking, as an ordered ladder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,0 +1,17 @@
+//! The settings `reasoning.*`: keys, values, layers, and one resolver.
+//!
+//! A [`Partial`] is what one layer says; [`resolve`] puts the layers on top of each other and remembers for each key
+//! where its value came from.
+
+mod effort;
+mod key;
+mod resolve;
+mod value;
+
+pub use effort::Effort;
+pub use key::{Key, SettingError};
+pub use resolve::{Layer, Partial, Resolved, Setting, Source, resolve};
+pub use value::{Budget, Display, Format, Include, Strip};
+
+#[cfg(test)]
+mod tests;
