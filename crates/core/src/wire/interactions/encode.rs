@@ -1,7 +1,7 @@
 //! The encoder of interaction streams.
 
 use super::ID;
-use super::response::{error, head, status, tail};
+use super::response::{head, status, tail, write_error};
 use super::write_step::{Steps, media_content};
 use crate::content::{Block, Text, Thinking, ToolCall};
 use crate::event::{Event, Fact};
@@ -271,7 +271,7 @@ impl Steady {
             self.stop(out);
         }
         if let Some(problem) = self.error.take() {
-            return self.say("error", out, |w| error(w, &problem));
+            return self.say("error", out, |w| write_error(w, &problem));
         }
         // Without a finish nobody said that the answer is over: the stream stays without its end.
         let Some(word) = self.finish.take() else { return };

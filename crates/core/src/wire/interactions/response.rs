@@ -10,6 +10,7 @@ use crate::json::{Extra, Raw, Val, Writer};
 use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 use crate::wire::ending::Ending;
+use crate::wire::error;
 
 /// The fields of an interaction that have a name here.
 const NAMED: [&str; 8] =
@@ -64,19 +65,13 @@ fn counts(usage: Val<'_>) -> Usage {
     }
 }
 
-/// The provider's error.
+/// The provider's error, which this body or its `error` says in one of many shapes.
 pub(super) fn error_of(body: Val<'_>) -> Problem {
-    let error = body.some("error").unwrap_or(body);
-    let message = error.as_str().or_else(|| error.text("message"));
-    let message = message.unwrap_or("the provider reported an error without a message".into());
-    let problem = Problem::new(ProblemCode::UpstreamError, message);
-    match error.text("code").or_else(|| error.text("status")) {
-        Some(code) => problem.at(code),
-        None => match error.u64("code") {
-            Some(code) => problem.at(code.to_string()),
-            None => problem,
-        },
-    }
+    let said = error::read(body).or_else(|| error::read(body.some("error")?));
+    said.unwrap_or_else(|| {
+        let message = "the provider reported an error without a message";
+        Problem::new(ProblemCode::UpstreamError, message)
+    })
 }
 
 /// Writes a whole interaction.
@@ -95,7 +90,7 @@ pub(super) fn write(answer: &Answer) -> String {
         };
         head(w, status, answer.model.as_deref());
         if let Some(problem) = broken {
-            error(w, problem);
+            write_error(w, problem);
         }
         w.key("steps").array(|w| {
             let mut steps = Steps::answer();
@@ -130,7 +125,7 @@ pub(super) fn head(w: &mut Writer, status: &str, model: Option<&str>) {
     w.opt_str("model", model);
 }
 
-pub(super) fn error(w: &mut Writer, problem: &Problem) {
+pub(super) fn write_error(w: &mut Writer, problem: &Problem) {
     w.key("error").object(|w| {
         w.field_str("message", &problem.message);
         w.field_str("code", problem.at.as_deref().unwrap_or("internal_error"));

@@ -8,6 +8,7 @@ use crate::event::{Event, Fact, Sink};
 use crate::json::{Raw, Val};
 use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
+use crate::wire::error;
 
 /// Compares the final output with the items that came. It may be empty, have fewer items or other ids; items
 /// that are new are added and items that had no last word get one.
@@ -125,21 +126,11 @@ pub(super) fn is_error(body: Val<'_>) -> bool {
     body.some("error").is_some() || body.text("detail").is_some()
 }
 
-/// The provider's error: `{"error":{"code","message"}}`, `{"code","message"}`, `{"error":"text"}`, `{"detail"}`.
+/// The provider's error, which this body or its `error` says in one of many shapes.
 pub(super) fn error_of(body: Val<'_>) -> Problem {
-    let error = body.some("error").unwrap_or(body);
-    let message = error
-        .as_str()
-        .or_else(|| error.text("message"))
-        .or_else(|| body.text("message"))
-        .or_else(|| body.text("detail"));
-    let code = [error, body].into_iter().find_map(|place| {
-        ["code", "type"].iter().find_map(|key| place.text(key)).filter(|code| code != "error")
-    });
-    let message = message.unwrap_or("the provider reported an error without a message".into());
-    let problem = Problem::new(ProblemCode::UpstreamError, message);
-    match code {
-        Some(code) => problem.at(code),
-        None => problem,
-    }
+    let said = error::read(body).or_else(|| error::read(body.some("error")?));
+    said.unwrap_or_else(|| {
+        let message = "the provider reported an error without a message";
+        Problem::new(ProblemCode::UpstreamError, message)
+    })
 }
