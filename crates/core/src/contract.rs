@@ -167,6 +167,12 @@ impl Contract {
         Contract { source, ..self }
     }
 
+    /// The provider is known to refuse reasoning in requests: its contract is stated, and it is `never`.
+    #[must_use]
+    pub fn forbids(&self) -> bool {
+        self.returns == Return::Never && !self.source.is_empty()
+    }
+
     /// A few words for lists: `tool-calls, required, reasoning_content`.
     #[must_use]
     pub fn summary(&self) -> String {

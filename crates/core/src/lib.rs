@@ -8,6 +8,7 @@ pub mod contract;
 pub mod event;
 pub mod frame;
 pub mod json;
+pub mod policy;
 pub mod problem;
 pub mod provider;
 pub mod read;

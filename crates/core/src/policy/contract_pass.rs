@@ -1,0 +1,199 @@
+//! What the target's contract adds, drops and withholds.
+
+use super::turns::Turns;
+use super::{Action, Decision};
+use crate::content::{Block, Content, Speaker, Thinking};
+use crate::contract::{Readable, Return};
+use crate::problem::{Problem, ProblemCode};
+use crate::provider::Target;
+use crate::settings::{Include, Key, Resolved, Strip};
+
+/// What the pass looks at.
+pub(super) struct Pass<'a> {
+    pub(super) target: &'a Target,
+    pub(super) settings: &'a Resolved,
+    pub(super) turns: &'a Turns,
+    pub(super) is_looping: bool,
+}
+
+/// Whether a contract wants the reasoning of a message.
+#[must_use]
+pub fn needs(returns: Return, is_current_turn: bool, turn_has_calls: bool) -> bool {
+    match returns {
+        Return::Never => false,
+        Return::CurrentTurn => is_current_turn,
+        Return::ToolCalls => is_current_turn || turn_has_calls,
+        Return::All => true,
+    }
+}
+
+/// Whether the message was written where the target's model cannot read its thoughts.
+/// A message of unknown origin counts as the target's own.
+pub(super) fn is_foreign(content: &Content, target: &Target) -> bool {
+    let Some(origin) = &content.origin else { return false };
+    let own = target.origin(None);
+    let other_endpoint = origin.provider != own.provider || origin.endpoint != own.endpoint;
+    match target.rule.contract.readable {
+        Readable::PlainText | Readable::SameEndpoint => other_endpoint,
+        Readable::SameModel => other_endpoint || origin.model != own.model,
+    }
+}
+
+impl Pass<'_> {
+    pub(super) fn is_needed(&self, message: usize, content: &Content) -> bool {
+        let contract = &self.target.rule.contract;
+        if !self.settings.enabled.value && !contract.when_off {
+            return false;
+        }
+        content.speaker == Speaker::Ai
+            && needs(
+                contract.returns,
+                self.turns.is_current(message),
+                self.turns.has_calls(message),
+            )
+    }
+
+    /// Why a thought cannot be sent whatever is wanted.
+    pub(super) fn unusable(&self, content: &Content, block: &Block) -> Option<Decision> {
+        let contract = &self.target.rule.contract;
+        let drop = |reason: &str| Some(Decision::new(Action::Drop, "contract", reason));
+        if !self.settings.enabled.value && !contract.when_off {
+            let reason = "thinking is switched off";
+            return Some(Decision::new(Action::Strip, Key::Enabled.as_str(), reason));
+        }
+        if contract.forbids() || self.refuses_field() {
+            return drop("the model refuses reasoning in requests");
+        }
+        let Block::Thinking(thinking) = block else { return None };
+        if thinking.partial {
+            return drop("it was cut off, and only a complete thought may be sent back");
+        }
+        if content.partial && contract.bound {
+            return drop("its answer was cut off, and the thought is bound to it");
+        }
+        let is_sealed = has_opaque(thinking);
+        if contract.signed && !is_sealed {
+            return drop("it has no signature or other payload that the model could verify");
+        }
+        if !contract.signed
+            && thinking.thought.is_empty()
+            && is_sealed
+            && thinking.detail_type.is_none()
+        {
+            return drop("it has no readable text, and the model takes nothing else");
+        }
+        None
+    }
+
+    fn refuses_field(&self) -> bool {
+        let dialect = &self.target.dialect;
+        dialect.field.as_deref().is_some_and(|field| dialect.refuses.contains(&field))
+    }
+
+    /// Bound thoughts may only be left out from the front: whatever stands behind the first one that is
+    /// sent must be sent too, and behind one that cannot be sent nothing may be.
+    pub(super) fn bind(&self, contents: &[Content], decisions: &mut [Decision]) {
+        if !self.target.rule.contract.bound {
+            return;
+        }
+        let blocked = decisions.iter().rposition(|decision| {
+            matches!(decision.action, Action::Drop | Action::Withhold)
+                && contents.get(decision.message).is_some_and(|content| !content.partial)
+        });
+        let mut has_sent = false;
+        for (index, decision) in decisions.iter_mut().enumerate() {
+            if blocked.is_some_and(|blocked| index < blocked) && decision.action.is_sent() {
+                decision.action = Action::Drop;
+                decision.setting = "contract";
+                decision.reason =
+                    "a later thought is missing, and the model refuses a gap in the chain"
+                        .to_owned();
+            } else if has_sent && decision.action == Action::Strip {
+                decision.action = Action::Add;
+                decision.setting = "contract";
+                decision.reason =
+                    "thoughts are bound to those before them; only the oldest may be \
+                                   left out"
+                        .to_owned();
+            }
+            has_sent |= decision.action.is_sent();
+        }
+    }
+
+    /// Where the contract wants a field on every such message and the target's own answer is known to have had no
+    /// thought, the field goes in with the contract's empty value.
+    pub(super) fn add_empty(&self, sent: &mut [Content], decisions: &mut Vec<Decision>) {
+        let contract = &self.target.rule.contract;
+        let Some(empty) = contract.empty.filter(|_| contract.required) else { return };
+        if self.settings.include_in_context.value == Include::False {
+            return;
+        }
+        let own = self.target.origin(None);
+        for (message, content) in sent.iter_mut().enumerate() {
+            let is_own = content.origin.as_ref().is_some_and(|origin| {
+                origin.provider == own.provider && origin.endpoint == own.endpoint
+            });
+            let had_none = !decisions.iter().any(|decision| decision.message == message);
+            if is_own && had_none && !content.partial && self.is_needed(message, content) {
+                let field = contract.field.unwrap_or_default();
+                content.blocks.insert(0, Block::Thinking(Thinking::new("", field)));
+                let reason = format!(
+                    "the contract wants the field; this answer had no thought, so it is {empty:?}"
+                );
+                let decision = Decision::new(Action::Add, "contract", reason);
+                decisions.push(Decision { message, ..decision });
+            }
+        }
+    }
+
+    pub(super) fn why_needed(&self) -> String {
+        let contract = &self.target.rule.contract;
+        let which = match contract.returns {
+            Return::All => "all thoughts",
+            Return::ToolCalls => "the thoughts of turns with tool calls",
+            Return::CurrentTurn | Return::Never => "the thoughts of the turn under way",
+        };
+        let verb = if contract.required { "demands" } else { "wants" };
+        format!("`{}` {verb} {which} ({})", self.target.model, self.target.rule_source)
+    }
+
+    pub(super) fn why_not_needed(&self) -> String {
+        if self.target.rule.contract.returns == Return::Never {
+            return format!("nothing is known that makes `{}` need thoughts", self.target.model);
+        }
+        format!("`{}` does not need the thoughts of this turn", self.target.model)
+    }
+
+    pub(super) fn warnings(&self, decisions: &[Decision]) -> Vec<Problem> {
+        let contract = &self.target.rule.contract;
+        let mut warnings = Vec::new();
+        let mut warn = |text: String| warnings.push(Problem::new(ProblemCode::Fallback, text));
+        let is_added = decisions.iter().any(|decision| decision.action == Action::Add);
+        if is_added && self.settings.strip_from_context.value != Strip::None {
+            warn(format!(
+                "`{}` is {}, but `{}` demands thoughts, so they are sent; `{}=false` would stop them",
+                Key::StripFromContext.as_str(),
+                self.settings.strip_from_context.value.as_str(),
+                self.target.model,
+                Key::IncludeInContext.as_str(),
+            ));
+        }
+        let is_demanded = contract.required && (self.is_looping || contract.returns == Return::All);
+        if self.settings.include_in_context.value == Include::False
+            && contract.returns != Return::Never
+            && !decisions.is_empty()
+        {
+            let verb = if is_demanded || contract.required { "demands" } else { "wants" };
+            warn(format!(
+                "`{}` is false, but `{}` {verb} its thoughts back; set it to `auto` if requests are refused",
+                Key::IncludeInContext.as_str(),
+                self.target.model,
+            ));
+        }
+        warnings
+    }
+}
+
+fn has_opaque(thinking: &Thinking) -> bool {
+    thinking.has_payload()
+}

@@ -1,0 +1,237 @@
+//! Which thoughts go into a request, and why: strip, then include, then the contract pass.
+//!
+//! [`apply`] is a pure function of the conversation, the target and the settings: twice the same, byte for byte. What
+//! is stored is never changed by it.
+
+mod contract_pass;
+mod turns;
+
+use crate::content::{Block, Content, Speaker};
+use crate::problem::{Problem, ProblemCode};
+use crate::provider::Target;
+use crate::settings::{Include, Key, Resolved, Strip};
+use contract_pass::{Pass, is_foreign};
+use turns::Turns;
+
+pub use contract_pass::needs;
+
+#[cfg(test)]
+mod tests;
+
+/// What happens to one block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Put in, because the contract demands it.
+    Add,
+    /// Left out, because the target refuses or cannot use it.
+    Drop,
+    /// Sent.
+    Keep,
+    /// Put back from the vault.
+    Restore,
+    /// Left out, because a setting says so or nothing asks for it.
+    Strip,
+    /// Left out, because only another provider, account or model can read it.
+    Withhold,
+}
+
+impl Action {
+    /// The public spelling.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Action::Add => "add",
+            Action::Drop => "drop",
+            Action::Keep => "keep",
+            Action::Restore => "restore",
+            Action::Strip => "strip",
+            Action::Withhold => "withhold",
+        }
+    }
+
+    /// Whether the thought is in the request.
+    #[must_use]
+    pub const fn is_sent(self) -> bool {
+        matches!(self, Action::Add | Action::Keep | Action::Restore)
+    }
+}
+
+/// What was decided about one block, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The index of the message in the conversation.
+    pub message: usize,
+    /// The index of the block in the message.
+    pub block: usize,
+    /// What happens.
+    pub action: Action,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// The setting that decided, or `contract`.
+    pub setting: &'static str,
+}
+
+impl Decision {
+    fn new(action: Action, setting: &'static str, reason: impl Into<String>) -> Self {
+        Decision { message: 0, block: 0, action, reason: reason.into(), setting }
+    }
+}
+
+/// A conversation as it goes into a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// The messages.
+    pub contents: Vec<Content>,
+    /// One decision for each thought and each opaque payload on another block.
+    pub decisions: Vec<Decision>,
+    /// What the user should know.
+    pub warnings: Vec<Problem>,
+}
+
+/// Decides about every thought of a conversation.
+#[must_use]
+pub fn apply(contents: &[Content], target: &Target, settings: &Resolved) -> Applied {
+    let turns = Turns::of(contents);
+    let pass = Pass { target, settings, turns: &turns, is_looping: turns.is_looping(contents) };
+    let mut decisions = first_decisions(contents, &pass);
+    pass.bind(contents, &mut decisions);
+    let mut warnings = pass.warnings(&decisions);
+    let mut sent: Vec<Content> = Vec::with_capacity(contents.len());
+    for (message, content) in contents.iter().enumerate() {
+        sent.push(build(content, message, &decisions, &pass));
+    }
+    pass.add_empty(&mut sent, &mut decisions);
+    if let Some(refused) = trailing_partial(contents) {
+        warnings.push(refused);
+    }
+    Applied { contents: sent, decisions, warnings }
+}
+
+fn first_decisions(contents: &[Content], pass: &Pass<'_>) -> Vec<Decision> {
+    let mut decisions = Vec::new();
+    for (message, content) in contents.iter().enumerate() {
+        for (block, value) in content.blocks.iter().enumerate() {
+            if carries_reasoning(value) {
+                let decision = decide(content, message, value, pass);
+                decisions.push(Decision { message, block, ..decision });
+            }
+        }
+    }
+    decisions
+}
+
+/// A thought, or an opaque payload of one on another block.
+fn carries_reasoning(block: &Block) -> bool {
+    match block {
+        Block::Thinking(_) => true,
+        Block::Text(text) => text.signature.is_some(),
+        Block::ToolCall(call) => call.signature.is_some(),
+        Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => false,
+    }
+}
+
+fn decide(content: &Content, message: usize, block: &Block, pass: &Pass<'_>) -> Decision {
+    let settings = pass.settings;
+    if settings.include_in_context.value == Include::False {
+        let reason = "thoughts are not sent back";
+        return Decision::new(Action::Strip, Key::IncludeInContext.as_str(), reason);
+    }
+    if let Some(reason) = pass.unusable(content, block) {
+        return reason;
+    }
+    if is_foreign(content, pass.target) {
+        let reason = format!("it was thought elsewhere and `{}` cannot read it", pass.target.model);
+        return Decision::new(Action::Withhold, "contract", reason);
+    }
+    let is_needed = pass.is_needed(message, content);
+    let must = is_needed && pass.target.rule.contract.required;
+    let stripped = match settings.strip_from_context.value {
+        Strip::None => None,
+        Strip::All => Some("the history is sent without thoughts"),
+        Strip::AllButLast => (!pass.turns.is_last_with_thoughts(message))
+            .then_some("only the thoughts of the last turn that has any are sent"),
+    };
+    if let Some(reason) = stripped {
+        if must {
+            let reason = "the model's contract demands it although the history is stripped";
+            return Decision::new(Action::Add, "contract", reason);
+        }
+        return Decision::new(Action::Strip, Key::StripFromContext.as_str(), reason);
+    }
+    match settings.include_in_context.value {
+        Include::True => {
+            Decision::new(Action::Keep, Key::IncludeInContext.as_str(), "thoughts are sent back")
+        }
+        Include::Auto | Include::False if is_needed => {
+            Decision::new(Action::Keep, "contract", pass.why_needed())
+        }
+        Include::Auto | Include::False => {
+            Decision::new(Action::Strip, Key::IncludeInContext.as_str(), pass.why_not_needed())
+        }
+    }
+}
+
+/// The message without what was decided to stay out.
+fn build(content: &Content, message: usize, decisions: &[Decision], pass: &Pass<'_>) -> Content {
+    let mut sent = content.clone();
+    sent.usage = None;
+    let stays_out = |block: usize| {
+        decisions
+            .iter()
+            .find(|decision| decision.message == message && decision.block == block)
+            .is_some_and(|decision| !decision.action.is_sent())
+    };
+    let mut index = 0;
+    let mut lost_id = false;
+    sent.blocks.retain_mut(|value| {
+        let is_out = stays_out(index);
+        index += 1;
+        match value {
+            Block::Thinking(thinking) if is_out => {
+                lost_id |= thinking.id.is_some();
+                return false;
+            }
+            Block::Text(text) => {
+                if is_out {
+                    text.signature = None;
+                }
+            }
+            Block::ToolCall(call) => {
+                if is_out {
+                    call.signature = None;
+                }
+            }
+            Block::Thinking(_) | Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => {}
+        }
+        true
+    });
+    if lost_id && pass.settings.include_in_context.value != Include::False {
+        unpair(&mut sent);
+    }
+    sent
+}
+
+/// Items that followed a reasoning item are bound to it by their ids; without it they go without.
+/// Source: the pair rule of the Responses API and its own remedy, to send items without ids.
+fn unpair(content: &mut Content) {
+    for block in &mut content.blocks {
+        let extra = match block {
+            Block::Text(text) => &mut text.extra,
+            Block::ToolCall(call) => &mut call.extra,
+            Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolResponse(_) => {
+                continue;
+            }
+        };
+        extra.fields.retain(|(key, _)| key != "id");
+    }
+}
+
+fn trailing_partial(contents: &[Content]) -> Option<Problem> {
+    let last = contents.last()?;
+    (last.speaker == Speaker::Ai && last.partial).then(|| {
+        Problem::new(
+            ProblemCode::Truncated,
+            "the last answer was cut off; some models refuse to go on from it, so ask again or say `continue`",
+        )
+    })
+}
