@@ -9,12 +9,14 @@
 //! - [`Raw`] is an owned, valid JSON text.
 //! - [`Writer`] appends JSON to a string.
 
+mod merge;
 mod parse;
 mod raw;
 mod string;
 mod value;
 mod write;
 
+pub use merge::{at_path, merge};
 pub use parse::{Doc, JsonError, JsonErrorKind, MAX_DEPTH, Scratch};
 pub use raw::{Extra, Raw};
 pub(crate) use string::unescape_into;

@@ -1,0 +1,55 @@
+//! Merging JSON objects, and building them from dotted paths.
+
+use super::{Raw, Val, Writer};
+
+/// `base` with the members of `patch` merged in, objects within objects likewise; anything else is replaced.
+/// Members that `patch` does not name keep their place and their bytes.
+#[must_use]
+pub fn merge(base: Val<'_>, patch: Val<'_>) -> Raw {
+    Raw::build(|w| write_merged(w, base, patch))
+}
+
+fn write_merged(w: &mut Writer, base: Val<'_>, patch: Val<'_>) {
+    if !base.is_object() || !patch.is_object() {
+        w.raw_str(patch.raw());
+        return;
+    }
+    w.object(|w| {
+        for (key, old) in base.entries() {
+            match patch.get(&key) {
+                Some(new) => write_merged(w.key(&key), old, new),
+                None => w.key(&key).raw_str(old.raw()),
+            }
+        }
+        for (key, new) in patch.entries() {
+            if base.get(&key).is_none() {
+                w.key(&key).raw_str(new.raw());
+            }
+        }
+    });
+}
+
+/// An object with `value` under a path of members joined by dots: `a.b` gives `{"a":{"b":value}}`.
+#[must_use]
+pub fn at_path(path: &str, value: &Raw) -> Raw {
+    let mut built = value.clone();
+    for key in path.rsplit('.') {
+        built = Raw::build(|w| w.object(|w| w.field_raw(key, &built)));
+    }
+    built
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn merges_deeply_and_keeps_the_rest() {
+        let base = Raw::parse(r#"{"a":1e400,"t":{"type":"x","keep":[1, 2]},"z":1}"#).unwrap();
+        let patch = Raw::parse(r#"{"t":{"type":"on","n":3},"new":true,"z":null}"#).unwrap();
+        let merged = merge(base.doc().root(), patch.doc().root());
+        let expected = r#"{"a":1e400,"t":{"type":"on","keep":[1, 2],"n":3},"z":null,"new":true}"#;
+        assert_eq!(merged.as_str(), expected);
+        assert_eq!(at_path("a.b", &Raw::null()).as_str(), r#"{"a":{"b":null}}"#);
+    }
+}
