@@ -302,7 +302,7 @@ impl Parser<'_> {
         let mut escaped = false;
         loop {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
-            let Some(found) = rest.iter().position(|&b| b == b'"' || b == b'\\' || b < 0x20) else {
+            let Some(found) = string_end(rest) else {
                 return Err(JsonError { at: self.bytes.len(), kind: JsonErrorKind::Incomplete });
             };
             self.at += found;
@@ -345,7 +345,12 @@ impl Parser<'_> {
         self.nodes.push(Node { kind, escaped, start: offset(start), end: offset(end), next });
     }
 
+    #[inline]
     fn space(&mut self) {
+        // Most values have none around them.
+        if self.bytes.get(self.at).is_none_or(|byte| *byte > b' ') {
+            return;
+        }
         while matches!(self.bytes.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;
         }
@@ -358,6 +363,31 @@ impl Parser<'_> {
     fn fail(&self, kind: JsonErrorKind) -> JsonError {
         JsonError { at: self.at, kind }
     }
+}
+
+/// Where the first byte is that ends a run of plain bytes inside a string: a quote, a backslash or a control
+/// character. Eight bytes are looked at in one step.
+#[inline]
+pub(super) fn string_end(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
+    // The lowest high bit that is set marks the first byte that is zero; only bits above it may be wrong.
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
+    let mut chunks = bytes.chunks_exact(8);
+    let mut at = 0;
+    for chunk in chunks.by_ref() {
+        let word = u64::from_le_bytes(<[u8; 8]>::try_from(chunk).unwrap_or_default());
+        let quote = zero(word ^ (ONES * u64::from(b'"')));
+        let backslash = zero(word ^ (ONES * u64::from(b'\\')));
+        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+        let found = quote | backslash | control;
+        if found != 0 {
+            return Some(at + (found.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+    }
+    let rest = chunks.remainder().iter().position(|&b| b == b'"' || b == b'\\' || b < 0x20);
+    rest.map(|found| at + found)
 }
 
 /// Inputs are at most `u32::MAX` bytes long (checked once), so offsets always fit.

@@ -69,6 +69,16 @@ fn writes_and_reads_back() {
 
 proptest::proptest! {
     #[test]
+    fn the_end_of_a_run_is_found_in_any_bytes(
+        plain in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..40),
+        filler in "[a-zé😀]{0,20}",
+    ) {
+        let bytes = [filler.as_bytes(), &plain].concat();
+        let slow = bytes.iter().position(|&b| b == b'"' || b == b'\\' || b < 0x20);
+        proptest::prop_assert_eq!(parse::string_end(&bytes), slow);
+    }
+
+    #[test]
     fn agrees_with_serde_json(text in "[\\[\\]{}:,\"\\\\a0-9.eE+ \\-tfn]{0,24}") {
         let ours = Doc::parse(text.as_bytes());
         let theirs: Result<&serde_json::value::RawValue, _> = serde_json::from_str(&text);
