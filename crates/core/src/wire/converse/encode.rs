@@ -327,10 +327,9 @@ impl Stream {
         match problem.code {
             ProblemCode::UpstreamError | ProblemCode::Truncated | ProblemCode::CapReached => {
                 self.failed = true;
-                let (name, message) = exception(&problem.message);
-                let body = Raw::build(|w| w.object(|w| w.field_str("message", message)));
+                let body = Raw::build(|w| w.object(|w| w.field_str("message", &problem.message)));
                 // The only errors are lengths beyond 4 GiB.
-                let _ = encode_exception(name, body.as_str(), out);
+                let _ = encode_exception(exception(problem), body.as_str(), out);
             }
             ProblemCode::Fallback | ProblemCode::Malformed | ProblemCode::Unknown => {}
         }

@@ -1,6 +1,7 @@
 //! Errors in this wire's form.
 
 use crate::json::Writer;
+use crate::problem::Problem;
 use crate::wire::ErrorBody;
 
 /// Writes an error body. Clients take the error's type from `__type`; a word of ours stands beside it.
@@ -39,8 +40,8 @@ const EXCEPTIONS: &[&str] = &[
     "validationException",
 ];
 
-/// The exception for a finding, and its message, which may begin with the exception's name.
-pub(super) fn exception(message: &str) -> (&str, &str) {
-    let own = message.split_once(": ").filter(|(name, _)| EXCEPTIONS.contains(name));
-    own.unwrap_or(("modelStreamErrorException", message))
+/// The exception for a finding: the one that it stands at, or that the stream broke.
+pub(super) fn exception(problem: &Problem) -> &str {
+    let own = problem.at.as_deref().filter(|name| EXCEPTIONS.contains(name));
+    own.unwrap_or("modelStreamErrorException")
 }

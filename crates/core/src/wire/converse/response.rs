@@ -147,11 +147,14 @@ pub(super) fn message_of(body: Val<'_>) -> Option<String> {
     ["message", "Message"].iter().find_map(|key| body.string(key))
 }
 
-/// The finding for an exception of this name.
+/// The finding for an exception, which stands at the exception's name.
 pub(super) fn error(name: &str, body: Val<'_>) -> Problem {
     let message = message_of(body).or(body.string("originalMessage"));
-    let message = message.as_deref().unwrap_or("the provider gave no message");
-    let name = if name.is_empty() { body.string("__type").unwrap_or_default() } else { name.to_owned() };
-    let text = if name.is_empty() { message.to_owned() } else { format!("{name}: {message}") };
-    Problem::new(ProblemCode::UpstreamError, text)
+    let message = message.unwrap_or_else(|| "the provider gave no message".to_owned());
+    let problem = Problem::new(ProblemCode::UpstreamError, message);
+    match body.string("__type").filter(|_| name.is_empty()) {
+        Some(kind) => problem.at(kind),
+        None if name.is_empty() => problem,
+        None => problem.at(name),
+    }
 }

@@ -108,7 +108,7 @@ impl Decoder {
 
     fn plain_error(&mut self, name: &str, text: &str, sink: &mut dyn Sink) {
         self.failed = true;
-        let problem = Problem::new(ProblemCode::UpstreamError, format!("{name}: {text}"));
+        let problem = Problem::new(ProblemCode::UpstreamError, text).at(name);
         sink.event(Event::Problem(&problem));
     }
 

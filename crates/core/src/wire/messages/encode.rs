@@ -351,7 +351,7 @@ impl Stream {
         match problem.code {
             ProblemCode::UpstreamError | ProblemCode::Truncated | ProblemCode::CapReached => {
                 self.failed = true;
-                send("error", out, |w| write_member(w, &problem.message));
+                send("error", out, |w| write_member(w, problem));
             }
             ProblemCode::Fallback | ProblemCode::Malformed | ProblemCode::Unknown => {}
         }

@@ -1,6 +1,7 @@
 //! Errors in this wire's form.
 
 use crate::json::Writer;
+use crate::problem::Problem;
 use crate::wire::ErrorBody;
 
 /// The words that this wire has for errors.
@@ -49,12 +50,11 @@ fn type_of(status: u16) -> &'static str {
     }
 }
 
-/// Writes the member `error` of a stream's error event. The finding's message may begin with the wire's word.
-pub(super) fn write_member(w: &mut Writer, message: &str) {
-    let own = message.split_once(": ").filter(|(kind, _)| ERROR_TYPES.contains(kind));
-    let (kind, message) = own.unwrap_or(("api_error", message));
+/// Writes the member `error` of a stream's error event. A finding that stands at one of the wire's words has it.
+pub(super) fn write_member(w: &mut Writer, problem: &Problem) {
+    let own = problem.at.as_deref().filter(|kind| ERROR_TYPES.contains(kind));
     w.key("error").object(|w| {
-        w.field_str("type", kind);
-        w.field_str("message", message);
+        w.field_str("type", own.unwrap_or("api_error"));
+        w.field_str("message", &problem.message);
     });
 }

@@ -175,14 +175,14 @@ pub(super) fn merge_usage(earlier: Option<&Raw>, later: Val<'_>) -> Raw {
     earlier.with(&said)
 }
 
-/// The finding for an error body or an error event.
+/// The finding for an error body or an error event; it stands at the wire's word for the error.
 pub(super) fn error(body: Val<'_>) -> Problem {
     let error = body.some("error").unwrap_or(body);
     let message = error.as_str().or_else(|| error.text("message"));
     let message = message.as_deref().unwrap_or("the provider gave no message");
-    let text = match error.text("type").filter(|kind| !kind.is_empty() && kind != "error") {
-        Some(kind) => format!("{kind}: {message}"),
-        None => message.to_owned(),
-    };
-    Problem::new(ProblemCode::UpstreamError, text)
+    let problem = Problem::new(ProblemCode::UpstreamError, message);
+    match error.text("type").filter(|kind| !kind.is_empty() && kind != "error") {
+        Some(kind) => problem.at(kind),
+        None => problem,
+    }
 }

@@ -201,15 +201,16 @@ fn a_cut_stream_keeps_what_came_and_never_looks_complete() {
 fn exceptions_and_errors_keep_what_came() {
     let text = ("contentBlockDelta", r#"{"contentBlockIndex":0,"delta":{"text":"half"}}"#);
     for (name, data, message) in [
-        ("modelStreamErrorException", r#"{"message":"broke","originalStatusCode":500}"#, "modelStreamErrorException: broke"),
-        ("throttlingException", r#"{"Message":"slow"}"#, "throttlingException: slow"),
-        ("InternalFailure", "no json at all", "InternalFailure: no json at all"),
-        ("newException", "{}", "newException: the provider gave no message"),
+        ("modelStreamErrorException", r#"{"message":"broke","originalStatusCode":500}"#, "broke"),
+        ("throttlingException", r#"{"Message":"slow"}"#, "slow"),
+        ("InternalFailure", "no json at all", "no json at all"),
+        ("newException", "{}", "the provider gave no message"),
     ] {
         let answer = stream(&[START, text, (name, data)]);
         assert_eq!(answer.text(), "half");
         assert_eq!(codes(&answer), [ProblemCode::UpstreamError]);
-        assert_eq!(answer.problems[0].message, message);
+        let problem = &answer.problems[0];
+        assert_eq!((problem.message.as_str(), problem.at.as_deref()), (message, Some(name)));
         assert!(!answer.is_complete());
     }
     let error = whole(r#"{"message":"The model returned the following errors: x"}"#);
@@ -263,7 +264,7 @@ fn whole_responses_keep_oddities() {
 
 #[test]
 fn cuts_and_errors_become_an_exception_and_nothing_follows() {
-    let problem = Problem::new(ProblemCode::UpstreamError, "throttlingException: slow");
+    let problem = Problem::new(ProblemCode::UpstreamError, "slow").at("throttlingException");
     let events = encode(|say| {
         say(Event::TextStart { block: 0 });
         say(Event::TextDelta { block: 0, delta: "half" });

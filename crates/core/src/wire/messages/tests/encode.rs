@@ -130,7 +130,7 @@ fn an_answer_without_anything_is_still_a_message() {
 
 #[test]
 fn cuts_and_errors_become_the_error_event_and_nothing_follows() {
-    let problem = Problem::new(ProblemCode::UpstreamError, "overloaded_error: Overloaded");
+    let problem = Problem::new(ProblemCode::UpstreamError, "Overloaded").at("overloaded_error");
     let out = encode(|say| {
         say(Event::TextStart { block: 0 });
         say(Event::TextDelta { block: 0, delta: "half" });

@@ -223,7 +223,8 @@ fn an_error_in_mid_stream_keeps_what_came() {
     assert_eq!(answer.text(), "half");
     assert!(thoughts(&answer)[0].partial);
     assert_eq!(codes(&answer), [ProblemCode::UpstreamError]);
-    assert_eq!(answer.problems[0].message, "overloaded_error: Overloaded");
+    assert_eq!(answer.problems[0].message, "Overloaded");
+    assert_eq!(answer.problems[0].at.as_deref(), Some("overloaded_error"));
     assert!(!answer.is_complete() && answer.finish_reason.is_none());
     let answer = stream(&[r#"{"error":"out of memory"}"#]);
     assert_eq!(answer.upstream_error().unwrap().message, "out of memory");
@@ -301,6 +302,6 @@ fn whole_responses_keep_oddities() {
     assert_eq!((call.id.as_ref(), call.parameters.as_text()), (None, r#"{"a":1}"#));
     assert_eq!(codes(&answer), [ProblemCode::Unknown, ProblemCode::Unknown]);
     let error = whole(r#"{"type":"error","error":{"type":"not_found_error","message":"model: x"}}"#);
-    assert_eq!(error.upstream_error().unwrap().message, "not_found_error: model: x");
+    assert_eq!(error.upstream_error().unwrap().message, "model: x");
     assert_eq!(error.finish_reason, None);
 }
