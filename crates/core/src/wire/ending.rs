@@ -52,8 +52,7 @@ impl Ending {
     /// What a finish reason means; where it only says that the answer is complete, or nothing, tool calls in
     /// the answer say more.
     pub(crate) fn of_answer(word: Option<&str>, has_calls: bool) -> Option<Self> {
-        // Some providers write an empty word.
-        match word.filter(|word| !word.is_empty()).map(Ending::of) {
+        match word.map(Ending::of) {
             Some(None) => None,
             None | Some(Some(Ending::Complete)) if has_calls => Some(Ending::ToolUse),
             None => Some(Ending::Complete),

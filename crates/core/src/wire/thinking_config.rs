@@ -27,6 +27,13 @@ pub(crate) fn meaning(thinking: Option<Val<'_>>, config: Option<Val<'_>>) -> Rea
     }
 }
 
+/// Whether the words about thinking itself are what they were; effort alone does not switch thinking, unless it is
+/// none at all.
+pub(crate) fn is_same_thinking(was: &ReasoningAsk, is: &ReasoningAsk) -> bool {
+    (was.enabled, was.max_tokens, was.show) == (is.enabled, is.max_tokens, is.show)
+        && (was.effort == is.effort || is.effort != Some(Effort::None))
+}
+
 /// What is written of a request's words about thinking.
 #[derive(Debug, Default)]
 pub(crate) struct Thinking {

@@ -67,6 +67,8 @@ fn input_value(parameters: &Parameters) -> Raw {
 
 /// The wire's word for why an answer ended.
 fn stop_reason(word: Option<&str>, has_calls: bool) -> &str {
+    // Some providers write an empty word.
+    let word = word.filter(|word| !word.is_empty());
     let own = ["content_filtered", "end_turn", "guardrail_intervened"];
     match (word, Ending::of_answer(word, has_calls)) {
         // The wire's own words stand, whatever else the answer holds.

@@ -4,7 +4,9 @@ use super::ID;
 use crate::json::{Doc, Extra, Raw, Val};
 use crate::request::{ReasoningAsk, Request};
 use crate::settings::Effort;
-use crate::wire::thinking_config::{effort_word, meaning as thinking_meaning, thinking};
+use crate::wire::thinking_config::{
+    effort_word, is_same_thinking, meaning as thinking_meaning, thinking,
+};
 
 /// The field that model-specific members stand in.
 pub(super) const FIELD: &str = "additionalModelRequestFields";
@@ -13,18 +15,31 @@ pub(super) const FIELD: &str = "additionalModelRequestFields";
 const SAID: &[&str] =
     &["output_config", "reasoningConfig", "reasoning_config", "reasoning_effort", "thinking"];
 
-/// What a request says, with the field as it stood.
+/// What a request says, with the fields as they stood.
 pub(super) fn read(request: Val<'_>) -> ReasoningAsk {
-    let Some(fields) = request.get(FIELD).filter(|fields| fields.is_object()) else {
-        return ReasoningAsk::default();
-    };
-    let mut ask = meaning(fields);
-    ask.fields.insert(ID, FIELD, Raw::from(fields));
+    let fields = request.get(FIELD).filter(|fields| fields.is_object());
+    let effort = request.path(&["outputConfig", EFFORT]).filter(|effort| effort.as_str().is_some());
+    let mut ask = meaning(fields, effort);
+    for (key, value) in [(FIELD, fields), (EFFORT, effort)] {
+        if let Some(value) = value {
+            ask.fields.insert(ID, key, Raw::from(value));
+        }
+    }
     ask
 }
 
-/// The neutral words for these members, without the field.
-fn meaning(fields: Val<'_>) -> ReasoningAsk {
+/// The member of `outputConfig` that says how much effort.
+const EFFORT: &str = "effort";
+
+/// The neutral words for these members and for the effort beside them, without the fields.
+fn meaning(fields: Option<Val<'_>>, stated: Option<Val<'_>>) -> ReasoningAsk {
+    let mut ask = fields.map(members_meaning).unwrap_or_default();
+    let stated = stated.and_then(Val::as_str).and_then(|word| Effort::parse(&word));
+    ask.effort = ask.effort.or(stated);
+    ask
+}
+
+fn members_meaning(fields: Val<'_>) -> ReasoningAsk {
     let mut ask = thinking_meaning(fields.some("thinking"), fields.some("output_config"));
     let effort = |word: Option<String>| word.and_then(|word| Effort::parse(&word));
     let is_on = |config: Val<'_>| match config.text("type").as_deref() {
@@ -51,6 +66,8 @@ fn meaning(fields: Val<'_>) -> ReasoningAsk {
 pub(super) struct Fields {
     /// [`FIELD`].
     pub(super) raw: Option<Raw>,
+    /// The effort in `outputConfig`, for callers that said it there.
+    pub(super) effort: Option<Raw>,
     /// The budget that was written anew; the cap on all tokens must be greater.
     pub(super) budget: Option<u64>,
     /// A budget was wanted and does not fit under the request's cap.
@@ -63,9 +80,11 @@ pub(super) fn fields(request: &Request) -> Fields {
     let raw = request.reasoning.fields.get(ID, FIELD);
     let doc = raw.map(Raw::doc);
     let old = doc.as_ref().map(Doc::root);
-    let was = old.map(meaning).unwrap_or_default();
+    let stated = request.reasoning.fields.get(ID, EFFORT);
+    let stated_doc = stated.map(Raw::doc);
+    let was = meaning(old, stated_doc.as_ref().map(Doc::root));
     if was == (ReasoningAsk { fields: Extra::default(), ..request.reasoning.clone() }) {
-        return Fields { raw: raw.cloned(), ..Fields::default() };
+        return Fields { raw: raw.cloned(), effort: stated.cloned(), ..Fields::default() };
     }
     let members = old.into_iter().flat_map(Val::entries);
     let mut kept: Vec<(String, Raw)> = members
@@ -73,6 +92,9 @@ pub(super) fn fields(request: &Request) -> Fields {
         .map(|(key, value)| (key.into_owned(), Raw::from(value)))
         .collect();
     let mut fields = Fields::default();
+    if stated.is_some() {
+        fields.effort = word(request).map(Raw::string);
+    }
     let used = |key: &str| old.is_some_and(|old| old.some(key).is_some());
     if used("reasoning_effort") {
         kept.extend(word(request).map(|word| ("reasoning_effort".to_owned(), Raw::string(word))));
@@ -82,10 +104,17 @@ pub(super) fn fields(request: &Request) -> Fields {
         let key = "maxReasoningEffort";
         kept.extend(config(request, "budgetTokens", Some(key)).map(|raw| ("reasoningConfig".to_owned(), raw)));
     } else {
-        let said = thinking(request, old.and_then(|old| old.some("thinking")));
-        (fields.budget, fields.is_lost) = (said.budget, said.is_lost);
-        kept.extend(said.object.map(|object| ("thinking".to_owned(), object)));
-        kept.extend(claude_config(request, old).map(|raw| ("output_config".to_owned(), raw)));
+        let old_thinking = old.and_then(|old| old.some("thinking"));
+        let was_said = raw.is_some() || stated.is_some();
+        if was_said && is_same_thinking(&was, &request.reasoning) {
+            kept.extend(old_thinking.map(|object| ("thinking".to_owned(), Raw::from(object))));
+        } else {
+            let said = thinking(request, old_thinking);
+            (fields.budget, fields.is_lost) = (said.budget, said.is_lost);
+            kept.extend(said.object.map(|object| ("thinking".to_owned(), object)));
+        }
+        let effort = word(request).filter(|_| stated.is_none());
+        kept.extend(claude_config(effort, old).map(|raw| ("output_config".to_owned(), raw)));
     }
     if !kept.is_empty() {
         let write = |w: &mut crate::json::Writer| kept.iter().for_each(|(key, raw)| w.field_raw(key, raw));
@@ -131,11 +160,11 @@ fn config(request: &Request, budget_key: &str, effort_key: Option<&str>) -> Opti
 }
 
 /// `output_config` with the effort, and the members that stood in it and have no name here.
-fn claude_config(request: &Request, old: Option<Val<'_>>) -> Option<Raw> {
+fn claude_config(effort: Option<&str>, old: Option<Val<'_>>) -> Option<Raw> {
     let old = old.and_then(|old| old.some("output_config"));
     let raw = Raw::build(|w| {
         w.object(|w| {
-            w.opt_str("effort", word(request));
+            w.opt_str("effort", effort);
             for (key, value) in old.into_iter().flat_map(Val::entries) {
                 if key != "effort" {
                     w.key(&key).raw_str(value.raw());

@@ -38,7 +38,7 @@ pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
             reasoning::FIELD => (!value.is_object()).then(|| Raw::from(value)),
             "inferenceConfig" => take_inference(&mut request, value),
             "toolConfig" => take_tools(&mut request, value),
-            "outputConfig" => take_format(&mut request, value),
+            "outputConfig" => take_output(&mut request, value),
             _ => Some(Raw::from(value)),
         };
         if let Some(rest) = rest {
@@ -140,23 +140,27 @@ fn read_tool_choice(choice: Val<'_>) -> ToolChoice {
     }
 }
 
-/// Takes the form of the answer. The schema stands as a string on this wire.
-fn take_format(request: &mut Request, config: Val<'_>) -> Option<Raw> {
-    let plain = || {
-        let is_alone = |object: Val<'_>, count: usize| object.entries().count() == count;
-        let format = config.get("textFormat").filter(|_| is_alone(config, 1))?;
+/// Takes the form of the answer and leaves the effort, which was read before. The schema stands as a string on
+/// this wire.
+fn take_output(request: &mut Request, config: Val<'_>) -> Option<Raw> {
+    let is_alone = |object: Val<'_>, count: usize| object.entries().count() == count;
+    let plain = |format: Val<'_>| {
         let is_schema = format.text("type").as_deref() == Some("json_schema");
         let structure = format.get("structure").filter(|_| is_schema && is_alone(format, 2))?;
         let schema = structure.get("jsonSchema").filter(|_| is_alone(structure, 1))?;
-        let name = schema.string("name");
-        let text = schema.string("schema")?;
-        let members = 1 + usize::from(name.is_some());
-        let schema = Raw::parse(&text).ok().filter(|raw| is_alone(schema, members) && raw.as_str() == text)?;
+        let (name, text) = (schema.string("name"), schema.string("schema")?);
+        let is_plain = is_alone(schema, 1 + usize::from(name.is_some()));
+        let schema = Raw::parse(&text).ok().filter(|raw| is_plain && raw.as_str() == text)?;
         Some(AnswerFormat::Schema { name, schema, strict: None })
     };
-    let other = || AnswerFormat::Other { wire: ID, raw: Raw::from(config) };
-    request.format = Some(plain().unwrap_or_else(other));
-    None
+    if let Some(format) = config.some("textFormat") {
+        let other = || AnswerFormat::Other { wire: ID, raw: Raw::from(format) };
+        request.format = Some(plain(format).unwrap_or_else(other));
+    }
+    let has_format = request.format.is_some();
+    let has_effort = config.text("effort").is_some();
+    rest(config, |key| key == "textFormat" && has_format || key == "effort" && has_effort)
+        .map(|left| if config.is_object() { left } else { Raw::from(config) })
 }
 
 /// Reads one message. A user message with tool results becomes several contents, each of results or of what the
@@ -269,12 +273,14 @@ fn read_thinking(content: Val<'_>) -> Option<Block> {
 
 fn read_tool_use(tool_use: Val<'_>) -> Option<Block> {
     let id = tool_use.string("toolUseId").filter(|_| !response::is_server_side(tool_use))?;
+    let mut extra = Extra::collect(ID, tool_use, &["toolUseId", "name", "input"]);
+    mark_odd_id(&id, &mut extra);
     Some(Block::ToolCall(ToolCall {
         id: Some(id),
         name: tool_use.string("name")?,
         parameters: Parameters::Json(Raw::from(tool_use.get("input")?)),
         signature: None,
-        extra: Extra::collect(ID, tool_use, &["toolUseId", "name", "input"]),
+        extra,
     }))
 }
 
@@ -294,11 +300,20 @@ fn read_tool_result(result: Val<'_>) -> Option<Block> {
     };
     let text = alone.and_then(|item| item.get("text")).filter(|text| text.as_str().is_some());
     let json = alone.and_then(|item| item.get("json")).filter(|json| json.is_object());
+    let mut extra = Extra::collect(ID, result, known);
+    mark_odd_id(&call_id, &mut extra);
     Some(Block::ToolResponse(ToolResponse {
         call_id: Some(call_id),
         name: None,
         result: Raw::from(text.or(json).unwrap_or(content)),
         is_error,
-        extra: Extra::collect(ID, result, known),
+        extra,
     }))
+}
+
+/// The writer changes ids that the API would refuse, but not those of a caller of this wire.
+fn mark_odd_id(id: &str, extra: &mut Extra) {
+    if !super::write::TOOL_IDS.takes(id) {
+        mark_verbatim(extra);
+    }
 }

@@ -6,11 +6,14 @@ use super::{ID, media, reasoning};
 use crate::content::{Block, Content, Speaker, ToolResponse};
 use crate::json::{Kind, Raw, Val, Writer};
 use crate::request::{AnswerFormat, Request, Tool, ToolChoice};
-use crate::wire::tool_ids::Nameless;
+use crate::wire::tool_ids::{IdRule, Nameless};
 use crate::wire::{Dialect, Written};
 
 /// Room for the answer beside a thinking budget, where a request names no cap.
 const ROOM_BESIDE_BUDGET: u64 = 32_000;
+
+/// Ids of tool calls that the API takes.
+pub(super) const TOOL_IDS: IdRule = IdRule { marks: "_-.:", longest: 64 };
 
 /// Writes a request body. The model stands in the path.
 pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
@@ -28,10 +31,13 @@ pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
     }
     members.push(("messages", Raw::build(|w| said.messages(w, messages))));
     let tools = said.tools(request);
+    let effort = reasoning.effort.map(|effort| ("effort".to_owned(), effort));
+    let format = said.format(request).map(|format| ("textFormat".to_owned(), format));
+    let output: Vec<_> = effort.into_iter().chain(format).collect();
     let optional = [
         ("inferenceConfig", inference(request, cap, dialect)),
         ("toolConfig", config(request, "toolConfig", &tools)),
-        ("outputConfig", said.format(request)),
+        ("outputConfig", config(request, "outputConfig", &output)),
         (reasoning::FIELD, reasoning.raw),
     ];
     members.extend(optional.into_iter().filter_map(|(key, raw)| Some((key, raw?))));
@@ -93,7 +99,7 @@ impl Said {
     /// The blocks that can be written; none if there is no content at all, or if nothing of it is left.
     fn sayable<'c>(&mut self, contents: &'c [Content]) -> Option<Vec<&'c Block>> {
         let all = || contents.iter().flat_map(|content| &content.blocks);
-        // Leaving out a text beside signed thoughts would change what they were signed with.
+        // Leaving out white space beside signed thoughts would change what they were signed with.
         let is_signed = all().any(|block| {
             matches!(block, Block::Thinking(t) if t.signature.is_some() || t.redacted_data.is_some())
         });
@@ -105,8 +111,10 @@ impl Said {
     /// Whether a block can be written; what cannot and has a meaning is remembered.
     fn is_sayable(&mut self, block: &Block, is_signed: bool) -> bool {
         let lost = match block {
+            // The API refuses blank texts.
             Block::Text(text) => {
-                return is_signed || !text.text.trim().is_empty() || is_verbatim(&text.extra);
+                let is_kept = is_signed && !text.text.is_empty() || !text.text.trim().is_empty();
+                return is_kept || is_verbatim(&text.extra);
             }
             Block::Thinking(thinking) if !is_unsayable(thinking) || is_verbatim(&thinking.extra) => {
                 return true;
@@ -162,7 +170,8 @@ impl Said {
                     Block::ToolCall(call) => {
                         let mut call = call.clone();
                         call.id = Some(match &call.id {
-                            Some(id) => id.clone(),
+                            Some(id) if is_verbatim(&call.extra) => id.clone(),
+                            Some(id) => TOOL_IDS.plain(id).into_owned(),
                             None => self.nameless.call(&call.name),
                         });
                         tool_use(w, &call, &input_object(&call.parameters));
@@ -177,7 +186,8 @@ impl Said {
 
     fn response(&mut self, w: &mut Writer, response: &ToolResponse) {
         let id = match &response.call_id {
-            Some(id) => id.clone(),
+            Some(id) if is_verbatim(&response.extra) => id.clone(),
+            Some(id) => TOOL_IDS.plain(id).into_owned(),
             None => self.nameless.result(response.name.as_deref()),
         };
         w.object(|w| {
@@ -262,13 +272,11 @@ impl Said {
         match request.format.as_ref()? {
             AnswerFormat::Schema { name, schema, .. } => Some(Raw::build(|w| {
                 w.object(|w| {
-                    w.key("textFormat").object(|w| {
-                        w.field_str("type", "json_schema");
-                        w.key("structure").object(|w| {
-                            w.key("jsonSchema").object(|w| {
-                                w.field_str("schema", schema.as_str());
-                                w.opt_str("name", name.as_deref());
-                            });
+                    w.field_str("type", "json_schema");
+                    w.key("structure").object(|w| {
+                        w.key("jsonSchema").object(|w| {
+                            w.field_str("schema", schema.as_str());
+                            w.opt_str("name", name.as_deref());
                         });
                     });
                 });

@@ -78,6 +78,8 @@ fn is_unsayable(thinking: &Thinking) -> bool {
 
 /// The wire's word for why an answer ended.
 fn stop_reason(word: Option<&str>, has_calls: bool) -> &str {
+    // Some providers write an empty word.
+    let word = word.filter(|word| !word.is_empty());
     match (word, Ending::of_answer(word, has_calls)) {
         // The wire's own words stand, whatever else the answer holds.
         (Some("end_turn"), _) | (_, Some(Ending::Complete)) => "end_turn",

@@ -3,7 +3,7 @@
 use super::ID;
 use crate::json::{Doc, Extra, Raw, Val};
 use crate::request::{AnswerFormat, ReasoningAsk, Request};
-use crate::wire::thinking_config::{effort_word, meaning, thinking};
+use crate::wire::thinking_config::{effort_word, is_same_thinking, meaning, thinking};
 
 /// What a request says, with the fields as they stood.
 pub(super) fn read(request: Val<'_>) -> (ReasoningAsk, Option<AnswerFormat>) {
@@ -59,7 +59,8 @@ pub(super) fn fields(request: &Request) -> Fields {
     let was = meaning(thinking_was, config_was);
     let is_same = was == ReasoningAsk { fields: Extra::default(), ..request.reasoning.clone() };
     let mut fields = Fields::default();
-    if is_same {
+    let was_said = old_thinking.is_some() || old_config.is_some();
+    if is_same || was_said && is_same_thinking(&was, &request.reasoning) {
         fields.thinking = old_thinking.cloned();
         fields.budget = was.max_tokens;
     } else {

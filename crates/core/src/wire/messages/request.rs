@@ -316,7 +316,7 @@ fn read_tool_result(block: Val<'_>) -> Block {
 
 /// The writer changes ids that the API would refuse, but not those of a caller of this wire.
 fn mark_odd_id(id: &str, kind: &str, extra: &mut Extra) {
-    if !crate::wire::tool_ids::is_plain_id(id) {
+    if !super::write::TOOL_IDS.takes(id) {
         mark_verbatim(extra, kind);
     }
 }

@@ -1,7 +1,7 @@
 //! Writes requests.
 
 use super::block::{extra, input_object, is_bare, is_verbatim, text, thinking, tool_use};
-use crate::wire::tool_ids::{Nameless, plain_id};
+use crate::wire::tool_ids::{IdRule, Nameless};
 use super::request::{is_own_message, joins, message_extra};
 use super::{ID, reasoning};
 use crate::content::{Block, Content, Media, MediaSource, Speaker, Text, ToolCall, ToolResponse};
@@ -12,6 +12,9 @@ use crate::wire::{Dialect, Written};
 /// The cap on generated tokens where a request names none, because the API demands one: the greatest that every
 /// current model takes. A thinking budget comes on top.
 const DEFAULT_MAX_TOKENS: u64 = 32_000;
+
+/// Ids of tool calls that the API takes.
+pub(super) const TOOL_IDS: IdRule = IdRule { marks: "_-", longest: 512 };
 
 /// Writes a request body.
 pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
@@ -86,7 +89,7 @@ impl Said {
     /// The blocks that can be written; none if there is no content at all, or if nothing of it is left.
     fn sayable<'c>(&mut self, contents: &'c [Content]) -> Option<Vec<&'c Block>> {
         let all = || contents.iter().flat_map(|content| &content.blocks);
-        // Leaving out a text beside signed thoughts would change what they were signed with.
+        // Leaving out white space beside signed thoughts would change what they were signed with.
         let is_signed = all().any(|block| {
             matches!(block, Block::Thinking(t) if t.signature.is_some() || t.redacted_data.is_some())
         });
@@ -138,7 +141,8 @@ impl Said {
         let lost = match block {
             // The API refuses blank texts.
             Block::Text(text) => {
-                return is_signed || !text.text.trim().is_empty() || is_verbatim(&text.extra);
+                let is_kept = is_signed && !text.text.is_empty() || !text.text.trim().is_empty();
+                return is_kept || is_verbatim(&text.extra);
             }
             Block::Thinking(thinking) => {
                 let is_said = !thinking.thought.is_empty()
@@ -184,7 +188,7 @@ impl Said {
     fn call(&mut self, w: &mut Writer, call: &ToolCall) {
         let id = match &call.id {
             Some(id) if is_verbatim(&call.extra) => id.clone(),
-            Some(id) => plain_id(id).into_owned(),
+            Some(id) => TOOL_IDS.plain(id).into_owned(),
             None => self.nameless.call(&call.name),
         };
         let input = input_object(&call.parameters);
@@ -197,7 +201,7 @@ impl Said {
             None if is_verbatim => None,
             None => Some(self.nameless.result(response.name.as_deref())),
             Some(id) if is_verbatim => Some(id.clone()),
-            Some(id) => Some(plain_id(id).into_owned()),
+            Some(id) => Some(TOOL_IDS.plain(id).into_owned()),
         };
         w.object(|w| {
             w.field_str("type", "tool_result");

@@ -153,6 +153,12 @@ fn results_of_every_shape_become_items() {
 
 #[test]
 fn neutral_words_about_reasoning_become_claudes_or_the_callers() {
+    let mut stated = read(r#"{"messages":[],"outputConfig":{"effort":"high","new":1}}"#).unwrap();
+    assert_eq!(stated.reasoning.effort, Some(Effort::High));
+    assert_eq!(body(&stated)["outputConfig"], json!({"effort": "high", "new": 1}));
+    stated.reasoning.effort = Some(Effort::Low);
+    assert_eq!(body(&stated)["outputConfig"], json!({"effort": "low", "new": 1}));
+    assert_eq!(body(&stated).get("additionalModelRequestFields"), None, "effort is no switch");
     let mut request = request(vec![]);
     assert_eq!(body(&request), json!({"messages": []}));
     request.reasoning.effort = Some(Effort::High);

@@ -247,6 +247,11 @@ fn a_change_of_mind_keeps_what_else_stood_in_the_fields() {
     assert_eq!(got["thinking"]["display"], "omitted");
     request.reasoning.enabled = Some(false);
     assert_eq!(body(&request)["thinking"], json!({"type": "disabled"}));
+    let only_effort = r#"{"model":"m","messages":[],"output_config":{"effort":"high"}}"#;
+    let mut request = read(only_effort).unwrap();
+    request.reasoning.effort = Some(Effort::Low);
+    let got = body(&request);
+    assert_eq!((&got["output_config"]["effort"], got.get("thinking")), (&json!("low"), None));
     let mut request = read(FIXTURES[2]).unwrap();
     request.format = Some(AnswerFormat::Schema { name: Some("n".into()), schema: Raw::parse("{}").unwrap(), strict: Some(true) });
     let config = &body(&request)["output_config"];
