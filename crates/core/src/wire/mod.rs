@@ -202,6 +202,7 @@ macro_rules! wires {
 wires! {
     chat_completions: ChatCompletions,
     converse: Converse,
+    generate_content: GenerateContent,
     interactions: Interactions,
     messages: Messages,
     mistral_chat: MistralChat,

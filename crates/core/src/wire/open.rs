@@ -172,7 +172,9 @@ impl Open {
         self.settle(cut);
         let is_real = match &self.part {
             Part::Call { .. } | Part::Other(_) => true,
-            Part::Text { text, .. } => self.block.is_some() || !text.extra.is_empty(),
+            Part::Text { text, .. } => {
+                self.block.is_some() || text.signature.is_some() || !text.extra.is_empty()
+            }
             Part::Thinking(thinking) => self.block.is_some() || thinking.has_payload(),
         };
         if !is_real {

@@ -10,13 +10,26 @@ use thinkthrough_core::problem::ProblemCode;
 fn shown(block: &Block) -> Value {
     match block {
         Block::Thinking(thinking) => shown_thinking(thinking),
-        Block::Text(text) => json!({ "type": "text", "text": text.text }),
+        Block::Text(text) => {
+            let mut one = json!({ "type": "text", "text": text.text });
+            if let Some(signature) = &text.signature {
+                one["signature"] = json!(signature);
+            }
+            one
+        }
         Block::ToolCall(call) => shown_call(call),
         Block::Other(other) if other.kind == "refusal" => {
             let raw: Value = serde_json::from_str(other.raw.as_str()).unwrap();
             json!({ "type": "refusal", "refusal": raw["refusal"] })
         }
-        Block::Other(other) => json!({ "type": "other", "kind": other.kind }),
+        Block::Other(other) => {
+            let raw: Value = serde_json::from_str(other.raw.as_str()).unwrap();
+            let mut one = json!({ "type": "other", "kind": other.kind });
+            if let Some(signature) = raw.get("thoughtSignature") {
+                one["signature"] = signature.clone();
+            }
+            one
+        }
         Block::Media(_) | Block::ToolResponse(_) => json!({ "type": "other" }),
     }
 }

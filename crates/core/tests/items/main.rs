@@ -1,4 +1,4 @@
-//! The wires `responses` and `interactions` over recorded traffic and over fixtures.
+//! The wires `responses`, `interactions` and `generate-content` over recorded traffic and over fixtures.
 
 #![allow(
     clippy::indexing_slicing,

@@ -37,6 +37,7 @@ pub(crate) fn cases() -> Vec<Case> {
         let name = match case["api"].as_str().unwrap() {
             "openai-responses" => "responses",
             "gemini-interactions" => "interactions",
+            "gemini" => "generate-content",
             _ => continue,
         };
         let dir = root.join(case["dir"].as_str().unwrap());
@@ -124,6 +125,9 @@ pub(crate) fn as_stream(wire: &dyn Wire, answer: &Answer) -> Vec<u8> {
     for (block, value) in answer.blocks.iter().enumerate() {
         say_block(block, value, &mut say);
     }
+    for (choice, index) in answer.choices.iter().zip(1..) {
+        say_choice(index, choice, wire, &mut say);
+    }
     if let Some(usage) = &answer.usage {
         say(Event::Usage(usage));
     }
@@ -132,6 +136,18 @@ pub(crate) fn as_stream(wire: &dyn Wire, answer: &Answer) -> Vec<u8> {
     say(Event::Finish { finish_reason, model: answer.model.as_deref() });
     encoder.end(&mut out);
     out
+}
+
+fn say_choice(index: usize, choice: &Answer, wire: &dyn Wire, say: &mut dyn FnMut(Event<'_>)) {
+    let mut say = |event: Event<'_>| say(Event::Choice { index, event: &event });
+    for (key, value) in &choice.extra.fields {
+        say(Event::Fact(Fact::Field { wire: wire.id(), key, value }));
+    }
+    for (block, value) in choice.blocks.iter().enumerate() {
+        say_block(block, value, &mut say);
+    }
+    let finish_reason = choice.finish_reason.as_deref();
+    say(Event::Finish { finish_reason, model: choice.model.as_deref() });
 }
 
 fn say_block(block: usize, value: &Block, say: &mut dyn FnMut(Event<'_>)) {

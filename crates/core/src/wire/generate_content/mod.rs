@@ -1,0 +1,127 @@
+//! Gemini's `generateContent` and `streamGenerateContent`, as AI Studio and Vertex speak it.
+//!
+//! A message is a list of parts. A part is text, a thought (`thought: true`), a call, media or something with
+//! no form of its own here; any of them may carry a `thoughtSignature`, which goes back on the very same part.
+//! Consecutive parts of one kind in a response are one block, and a signature ends it. The parts of a request
+//! are blocks one by one. Requests may spell their fields in camel case or in snake case; both are read.
+//!
+//! Some facts about how something stood on the wire are kept as extra fields whose names begin with a tilde;
+//! these are never written to the wire.
+
+mod config;
+mod encode;
+mod error;
+mod part;
+mod partial_args;
+mod request;
+mod response;
+mod schema;
+mod stream;
+mod thinking;
+mod write;
+mod write_part;
+
+use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
+use crate::answer::Answer;
+use crate::event::Sink;
+use crate::json::Val;
+use crate::request::Request;
+
+/// The `generateContent` wire.
+#[derive(Clone, Copy, Debug)]
+pub struct GenerateContent;
+
+/// The public name, which also marks the extra fields of this wire.
+const ID: &str = "generate-content";
+
+/// The name under which thoughts come.
+const THOUGHT: &str = "thought";
+
+/// Extra field of a call: what stood where its arguments should be, if that was no object.
+const ARGS: &str = "~args";
+/// Extra field of an answer: the other fields of its candidate.
+const CANDIDATE: &str = "~candidate";
+/// Extra field: the other fields of the object inside the part.
+const INNER: &str = "~inner";
+/// Extra field: the part had no text, not even an empty one.
+const NO_TEXT: &str = "~no_text";
+/// Extra field: the role as it stood, where it is not the usual one; `null` where there was none.
+const ROLE: &str = "~role";
+/// Extra field: the declaration's field that its schema stood in.
+const SCHEMA: &str = "~schema";
+/// Extra field: a new entry of `tools` begins here; its value are the other fields of the entry.
+const TOOL: &str = "~tool";
+
+impl Wire for GenerateContent {
+    fn id(&self) -> &'static str {
+        ID
+    }
+
+    fn framing(&self) -> Framing {
+        Framing::Sse
+    }
+
+    fn path(&self, model: &str, stream: bool) -> String {
+        let place = if model.contains('/') { "" } else { "models/" };
+        let method = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
+        format!("/v1beta/{place}{}:{method}", escaped(model))
+    }
+
+    fn read_request(&self, body: Val<'_>) -> Result<Request, RequestError> {
+        request::read(body)
+    }
+
+    fn write_request(&self, request: &Request, dialect: &Dialect) -> Written {
+        write::request(request, dialect)
+    }
+
+    fn read_response(&self, body: Val<'_>, _dialect: &Dialect, sink: &mut dyn Sink) {
+        stream::read_whole(body, sink);
+    }
+
+    fn decoder(&self, _dialect: &Dialect) -> Box<dyn Decode> {
+        Box::new(stream::Decoder::default())
+    }
+
+    fn write_response(&self, answer: &Answer) -> String {
+        response::write(answer)
+    }
+
+    fn encoder(&self) -> Box<dyn Encode> {
+        Box::new(encode::Encoder::default())
+    }
+
+    fn write_error(&self, error: &ErrorBody) -> String {
+        error::write_body(error)
+    }
+}
+
+/// A model's name inside a path.
+fn escaped(model: &str) -> String {
+    let mut out = String::with_capacity(model.len());
+    for byte in model.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/@".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+/// The member of this name, in camel case as given or in snake case.
+fn either<'d>(object: Val<'d>, camel: &str) -> Option<Val<'d>> {
+    object.get(camel).or_else(|| object.get(&snake(camel)))
+}
+
+/// The snake-case spelling of a name in camel case.
+fn snake(camel: &str) -> String {
+    let mut out = String::with_capacity(camel.len() + 4);
+    for letter in camel.chars() {
+        if letter.is_ascii_uppercase() {
+            out.push('_');
+        }
+        out.push(letter.to_ascii_lowercase());
+    }
+    out
+}

@@ -1,0 +1,136 @@
+//! Whole responses, and the ends of answers.
+
+use super::write_part::{Parts, own_fields};
+use super::{CANDIDATE, ID, error};
+use crate::answer::Answer;
+use crate::content::Block;
+use crate::json::{Extra, Raw, Val, Writer};
+use crate::problem::{Problem, ProblemCode};
+use crate::usage::Usage;
+use crate::wire::ending::Ending;
+
+/// The token counts that a usage object says.
+pub(super) fn counts(usage: Val<'_>) -> Usage {
+    Usage {
+        input_tokens: usage.u64("promptTokenCount"),
+        output_tokens: usage.u64("candidatesTokenCount"),
+        reasoning_tokens: usage.u64("thoughtsTokenCount"),
+        cache_read_tokens: usage.u64("cachedContentTokenCount"),
+        cache_write_tokens: None,
+        total_tokens: usage.u64("totalTokenCount"),
+        raw: Some(Raw::from(usage)),
+    }
+}
+
+/// Writes token counts: the object that came if it is of this wire's form, else one with what is known.
+pub(super) fn usage(w: &mut Writer, usage: &Usage) {
+    if let Some(raw) = &usage.raw
+        && counts(raw.doc().root()) == *usage
+    {
+        return w.raw(raw);
+    }
+    // Here the count of the candidates is without that of the thoughts.
+    let all = usage.output_tokens_with_reasoning();
+    let output = all.map(|all| all.saturating_sub(usage.reasoning_tokens.unwrap_or_default()));
+    let sum = || Some(usage.input_tokens?.saturating_add(all?));
+    w.object(|w| {
+        for (key, count) in [
+            ("promptTokenCount", usage.input_tokens),
+            ("cachedContentTokenCount", usage.cache_read_tokens),
+            ("candidatesTokenCount", output),
+            ("thoughtsTokenCount", usage.reasoning_tokens),
+            ("totalTokenCount", usage.total_tokens.or_else(sum)),
+        ] {
+            if let Some(count) = count {
+                w.field_u64(key, count);
+            }
+        }
+    });
+}
+
+/// The problem that broke an answer off, if one did.
+pub(super) fn breaks(problem: &Problem) -> bool {
+    matches!(problem.code, ProblemCode::UpstreamError | ProblemCode::Truncated)
+}
+
+/// The wire's word for a finish reason of any wire.
+pub(super) fn finish_word(word: Option<&str>) -> &str {
+    // The wire's own words are spelled like this, and no other wire's are.
+    if let Some(own) = word.filter(|word| word.bytes().all(|b| matches!(b, b'A'..=b'Z' | b'_')))
+        && !own.is_empty()
+    {
+        return own;
+    }
+    match Ending::of_answer(word, false) {
+        Some(Ending::ContextFull | Ending::Length) => "MAX_TOKENS",
+        Some(Ending::Refused) => "SAFETY",
+        Some(Ending::Complete | Ending::Pause | Ending::StopSequence | Ending::ToolUse) => "STOP",
+        None => word.unwrap_or("STOP"),
+    }
+}
+
+/// Whether the prompt was refused, so that there is no candidate.
+pub(super) fn is_blocked(extra: &Extra) -> bool {
+    let feedback = extra.get(ID, "promptFeedback");
+    feedback.is_some_and(|feedback| feedback.doc().root().some("blockReason").is_some())
+}
+
+/// Writes a whole response.
+pub(super) fn write(answer: &Answer) -> String {
+    let mut w = Writer::new();
+    w.object(|w| {
+        let has_nothing = answer.blocks.is_empty() && answer.finish_reason.is_none();
+        if !(has_nothing && is_blocked(&answer.extra)) {
+            w.key("candidates").array(|w| {
+                candidate(w, 0, answer);
+                for (choice, index) in answer.choices.iter().zip(1..) {
+                    candidate(w, index, choice);
+                }
+            });
+        }
+        if let Some(problem) = answer.problems.iter().find(|problem| breaks(problem)) {
+            error::write(w.key("error"), problem);
+        }
+        tail(w, answer.usage.as_ref(), answer.model.as_deref(), answer.response_id.as_deref());
+        own_fields(w, &answer.extra);
+    });
+    w.finish()
+}
+
+/// Writes the members that stand beside the candidates.
+pub(super) fn tail(w: &mut Writer, counts: Option<&Usage>, model: Option<&str>, id: Option<&str>) {
+    if let Some(counts) = counts {
+        usage(w.key("usageMetadata"), counts);
+    }
+    w.opt_str("modelVersion", model);
+    w.opt_str("responseId", id);
+}
+
+fn candidate(w: &mut Writer, index: u64, answer: &Answer) {
+    let mut parts = Parts::default();
+    w.object(|w| {
+        w.key("content").object(|w| {
+            w.key("parts").array(|w| {
+                answer.blocks.iter().for_each(|block| parts.block(w, block));
+                // The wire has no place for a refusal of its own: it is what the model said.
+                if let Some(refusal) = &answer.refusal {
+                    parts.block(w, &Block::text(refusal));
+                }
+            });
+            w.field_str("role", "model");
+        });
+        if !answer.problems.iter().any(breaks) {
+            w.field_str("finishReason", finish_word(answer.finish_reason.as_deref()));
+        }
+        w.field_u64("index", index);
+        candidate_fields(w, &answer.extra);
+    });
+}
+
+/// Writes the other fields of a candidate.
+pub(super) fn candidate_fields(w: &mut Writer, extra: &Extra) {
+    if let Some(fields) = extra.get(ID, CANDIDATE) {
+        let doc = fields.doc();
+        doc.root().entries().for_each(|(key, value)| w.key(&key).raw_str(value.raw()));
+    }
+}

@@ -1,0 +1,147 @@
+//! Writes requests.
+
+use super::request::usual_role;
+use super::write_part::{Parts, own_fields};
+use super::{ID, ROLE, SCHEMA, TOOL, config, schema};
+use crate::content::{Content, Speaker};
+use crate::json::{Doc, Extra, Raw, Val, Writer};
+use crate::request::{Request, Tool};
+use crate::wire::{Dialect, Written};
+
+/// Writes a request body. The model and whether to stream stand in the path.
+pub(super) fn request(request: &Request, dialect: &Dialect) -> Written {
+    let refused = |key: &str| dialect.refuses.contains(&key);
+    let mut lost = lost_fields(request);
+    let mut parts = Parts::new(dialect);
+    let mut w = Writer::new();
+    w.object(|w| {
+        instruction(w, &request.contents, &mut parts);
+        w.key("contents").array(|w| {
+            let said = request.contents.iter().filter(|said| said.speaker != Speaker::System);
+            said.for_each(|said| content(w, said, &mut parts));
+        });
+        if !request.tools.is_empty() {
+            w.key("tools").array(|w| tools(w, &request.tools, &mut lost));
+        }
+        let came = request.extra.get(ID, "toolConfig");
+        if let Some(config) = config::write_tools(request, came, &mut lost) {
+            w.field_raw("toolConfig", &config);
+        }
+        generation_config(w, request, &mut lost);
+        for (key, value) in request.extra.of(ID) {
+            let is_written = matches!(key.as_str(), "generationConfig" | "toolConfig");
+            if !is_written && !key.starts_with('~') && !refused(key) {
+                w.field_raw(key, value);
+            }
+        }
+    });
+    lost.extend(parts.lost);
+    Written { body: w.finish(), untranslated: lost }
+}
+
+fn generation_config(w: &mut Writer, request: &Request, lost: &mut Vec<String>) {
+    let came = request.extra.get(ID, "generationConfig");
+    let doc = came.map(Raw::doc);
+    let config = config::write(request, doc.as_ref().map(Doc::root), lost);
+    match came {
+        _ if !config.is_empty() => w.key("generationConfig").object(|w| w.extra(&config, ID)),
+        // Nothing was wanted, in whatever form that was said.
+        Some(came) if came.doc().root().entries().count() == 0 => {
+            w.field_raw("generationConfig", came);
+        }
+        Some(_) | None => {}
+    }
+}
+
+/// The names of fields that this wire has no place for.
+fn lost_fields(request: &Request) -> Vec<String> {
+    let mut lost = Vec::new();
+    // Several calls may always come at once.
+    if request.parallel_tool_calls == Some(false) {
+        lost.push("parallel_tool_calls".to_owned());
+    }
+    if request.extra.wire.is_some_and(|wire| wire != ID) {
+        lost.extend(request.extra.fields.iter().map(|(key, _)| key.clone()));
+    }
+    lost
+}
+
+/// Writes what the system says: this wire has one place for it, above all messages.
+fn instruction(w: &mut Writer, contents: &[Content], parts: &mut Parts<'_>) {
+    let mut said = contents.iter().filter(|content| content.speaker == Speaker::System).peekable();
+    let Some(first) = said.peek().copied() else { return };
+    w.key("systemInstruction").object(|w| {
+        if let Some(role) = first.extra.get(ID, ROLE) {
+            w.field_raw("role", role);
+        }
+        w.key("parts").array(|w| {
+            said.flat_map(|content| &content.blocks).for_each(|block| parts.block(w, block));
+        });
+        own_fields(w, &first.extra);
+    });
+}
+
+fn content(w: &mut Writer, content: &Content, parts: &mut Parts<'_>) {
+    w.object(|w| {
+        match content.extra.get(ID, ROLE) {
+            Some(role) if role.as_str() == "null" => {}
+            Some(role) => w.field_raw("role", role),
+            None => w.field_str("role", usual_role(content.speaker)),
+        }
+        w.key("parts").array(|w| content.blocks.iter().for_each(|block| parts.block(w, block)));
+        own_fields(w, &content.extra);
+    });
+}
+
+/// Writes the entries of `tools`. Functions that follow each other share one.
+fn tools(w: &mut Writer, tools: &[Tool], lost: &mut Vec<String>) {
+    let mut rest = tools;
+    while let Some((first, tail)) = rest.split_first() {
+        let Tool::Function { extra, .. } = first else {
+            match first {
+                Tool::Other { wire, raw } if *wire == ID => w.raw(raw),
+                Tool::Other { .. } | Tool::Function { .. } => lost.push("tools".to_owned()),
+            }
+            rest = tail;
+            continue;
+        };
+        let more = tail.iter().take_while(|tool| match tool {
+            Tool::Function { extra, .. } => extra.get(ID, TOOL).is_none(),
+            Tool::Other { .. } => false,
+        });
+        let (entry, after) = rest.split_at_checked(1 + more.count()).unwrap_or((rest, &[]));
+        w.object(|w| {
+            w.key("functionDeclarations").array(|w| entry.iter().for_each(|t| function(w, t)));
+            if let Some(others) = extra.get(ID, TOOL) {
+                let doc = others.doc();
+                doc.root().entries().for_each(|(key, value): (_, Val<'_>)| {
+                    w.key(&key).raw_str(value.raw());
+                });
+            }
+        });
+        rest = after;
+    }
+}
+
+fn function(w: &mut Writer, tool: &Tool) {
+    let Tool::Function { name, description, parameters, extra } = tool else { return };
+    w.object(|w| {
+        w.field_str("name", name);
+        w.opt_str("description", description.as_deref());
+        if let Some(schema) = parameters
+            && extra.get(ID, "parameters").is_none()
+        {
+            w.field_raw(&schema_field(extra, schema), schema);
+        }
+        own_fields(w, extra);
+    });
+}
+
+/// The field that a schema goes into: the one it came in, or one that can say all of it.
+fn schema_field(extra: &Extra, schema: &Raw) -> String {
+    let came = extra.get(ID, SCHEMA).and_then(|key| Some(key.doc().root().as_str()?.into_owned()));
+    came.unwrap_or_else(|| {
+        let is_own = schema::is_own(schema.doc().root());
+        if is_own { "parameters" } else { "parametersJsonSchema" }.to_owned()
+    })
+}

@@ -1,0 +1,189 @@
+//! Blocks as parts, in requests and in answers.
+
+use super::{ARGS, ID, INNER, NO_TEXT};
+use crate::content::{
+    Block, Media, MediaSource, Parameters, Text, Thinking, ToolCall, ToolResponse,
+};
+use crate::json::{Extra, Raw, Writer};
+use crate::wire::Dialect;
+
+/// Writes parts into an open array. Each block is a part of its own: what is signed is never merged.
+#[derive(Debug, Default)]
+pub(super) struct Parts<'a> {
+    dialect: Option<&'a Dialect>,
+    /// The calls that were written, by id, for results that do not say which tool they are of.
+    calls: Vec<(Option<String>, String)>,
+    /// How many results without an id and a name were written; they are paired in order.
+    nameless: usize,
+    /// What could not be said.
+    pub(super) lost: Vec<String>,
+}
+
+impl<'a> Parts<'a> {
+    /// For a request.
+    pub(super) fn new(dialect: &'a Dialect) -> Self {
+        Parts { dialect: Some(dialect), ..Parts::default() }
+    }
+
+    /// Writes a block as a part, if it can be said.
+    pub(super) fn block(&mut self, w: &mut Writer, block: &Block) {
+        match block {
+            Block::Media(media) => media_part(w, media),
+            Block::Other(other) if other.wire == ID => w.raw(&other.raw),
+            Block::Other(other) => self.lose(&other.kind),
+            Block::Text(text) => text_part(w, text),
+            Block::Thinking(thinking) => self.thought(w, thinking),
+            Block::ToolCall(call) => {
+                self.calls.push((call.id.clone(), call.name.clone()));
+                call_part(w, call, self.has_ids());
+            }
+            Block::ToolResponse(result) => self.result(w, result),
+        }
+    }
+
+    /// Whether the provider takes the ids of calls.
+    fn has_ids(&self) -> bool {
+        self.dialect.is_none_or(|dialect| !dialect.refuses.contains(&"id"))
+    }
+
+    fn lose(&mut self, what: &str) {
+        if !self.lost.iter().any(|lost| lost == what) {
+            self.lost.push(what.to_owned());
+        }
+    }
+
+    /// A thought. One with neither text nor signature cannot be said.
+    fn thought(&mut self, w: &mut Writer, thinking: &Thinking) {
+        if thinking.thought.is_empty() && thinking.signature.is_none() {
+            return self.lose("thinking");
+        }
+        thought_part(w, thinking);
+    }
+
+    fn result(&mut self, w: &mut Writer, result: &ToolResponse) {
+        let name = match &result.name {
+            Some(name) => Some(name.clone()),
+            // The API wants a name; where this wire came without one, that stays.
+            None if result.extra.wire == Some(ID) => None,
+            None => self.name_of(result.call_id.as_deref()),
+        };
+        let has_ids = self.has_ids();
+        w.object(|w| {
+            w.key("functionResponse").object(|w| {
+                w.opt_str("id", result.call_id.as_deref().filter(|_| has_ids));
+                w.opt_str("name", name.as_deref());
+                w.key("response");
+                response(w, result);
+                inner_fields(w, &result.extra);
+            });
+            own_fields(w, &result.extra);
+        });
+    }
+
+    /// The tool whose call a result answers: by id, or in order.
+    fn name_of(&mut self, id: Option<&str>) -> Option<String> {
+        let by_id = self.calls.iter().rfind(|(call, _)| id.is_some() && call.as_deref() == id);
+        if let Some((_, name)) = by_id {
+            return Some(name.clone());
+        }
+        let mut nameless = self.calls.iter().filter(|(call, _)| call.is_none());
+        let found = nameless.nth(self.nameless).map(|(_, name)| name.clone());
+        self.nameless += 1;
+        found.or_else(|| id.map(str::to_owned))
+    }
+}
+
+/// A result is an object here; another value gets the name that the API gives it.
+fn response(w: &mut Writer, result: &ToolResponse) {
+    let doc = result.result.doc();
+    let is_own = result.extra.wire == Some(ID);
+    let has_error = doc.root().get("error").is_some();
+    if doc.root().is_object() && (is_own || !result.is_error || has_error) {
+        return w.raw(&result.result);
+    }
+    let key = if result.is_error { "error" } else { "output" };
+    w.object(|w| w.field_raw(key, &result.result));
+}
+
+/// Writes the fields that came on this wire, without our own marks.
+pub(super) fn own_fields(w: &mut Writer, extra: &Extra) {
+    for (key, value) in extra.of(ID).iter().filter(|(key, _)| !key.starts_with('~')) {
+        w.field_raw(key, value);
+    }
+}
+
+/// Writes the fields of the object inside the part.
+fn inner_fields(w: &mut Writer, extra: &Extra) {
+    if let Some(inner) = extra.get(ID, INNER) {
+        let doc = inner.doc();
+        doc.root().entries().for_each(|(key, value)| w.key(&key).raw_str(value.raw()));
+    }
+}
+
+/// The text of a part; where there was none, none is written.
+fn text_field(w: &mut Writer, text: &str, extra: &Extra) {
+    match extra.get(ID, NO_TEXT) {
+        Some(was) if text.is_empty() && was.as_str() == "null" => w.key("text").null(),
+        Some(_) if text.is_empty() => {}
+        Some(_) | None => w.field_str("text", text),
+    }
+}
+
+/// Writes a text part.
+pub(super) fn text_part(w: &mut Writer, text: &Text) {
+    w.object(|w| {
+        text_field(w, &text.text, &text.extra);
+        w.opt_str("thoughtSignature", text.signature.as_deref());
+        own_fields(w, &text.extra);
+    });
+}
+
+/// Writes a thought part.
+pub(super) fn thought_part(w: &mut Writer, thinking: &Thinking) {
+    w.object(|w| {
+        text_field(w, &thinking.thought, &thinking.extra);
+        w.field_bool("thought", true);
+        w.opt_str("thoughtSignature", thinking.signature.as_deref());
+        own_fields(w, &thinking.extra);
+    });
+}
+
+/// Writes a function call; its signature stands beside it and not in it.
+pub(super) fn call_part(w: &mut Writer, call: &ToolCall, has_id: bool) {
+    w.object(|w| {
+        w.key("functionCall").object(|w| {
+            w.opt_str("id", call.id.as_deref().filter(|_| has_id));
+            w.field_str("name", &call.name);
+            let was = call.extra.get(ID, ARGS).map(Raw::as_str);
+            match &call.parameters {
+                _ if was == Some("true") => {}
+                Parameters::Json(_) if was == Some("null") => w.key("args").null(),
+                Parameters::Json(raw) => w.field_raw("args", raw),
+                // Arguments are objects here; a text is named as the schema of a free tool names it.
+                Parameters::Free(text) | Parameters::Invalid(text) => {
+                    w.key("args").object(|w| w.field_str("input", text));
+                }
+            }
+            inner_fields(w, &call.extra);
+        });
+        w.opt_str("thoughtSignature", call.signature.as_deref());
+        own_fields(w, &call.extra);
+    });
+}
+
+fn media_part(w: &mut Writer, media: &Media) {
+    let (name, key, value) = match &media.source {
+        MediaSource::Data(data) => ("inlineData", "data", data),
+        MediaSource::Url(uri) => ("fileData", "fileUri", uri),
+    };
+    w.object(|w| {
+        w.key(name).object(|w| {
+            if !media.media_type.is_empty() {
+                w.field_str("mimeType", &media.media_type);
+            }
+            w.field_str(key, value);
+            inner_fields(w, &media.extra);
+        });
+        own_fields(w, &media.extra);
+    });
+}
