@@ -1,0 +1,34 @@
+//! Lists a folder.
+
+use super::folder::Folder;
+use super::{Spec, clipped};
+use std::fs;
+use thinkthrough_core::json::Val;
+
+pub(super) const SPEC: Spec = Spec {
+    name: "list_directory",
+    description: "List the files and folders in a folder of the working directory. Folders end with a slash.",
+    parameters: r#"{"type":"object","properties":{"path":{"type":"string","description":"The folder, relative to the working directory; \".\" is the working directory itself.","default":"."}}}"#,
+    run,
+};
+
+const LIMIT: usize = 32 * 1024;
+
+fn run(folder: &Folder, arguments: Val<'_>) -> Result<String, String> {
+    let path = arguments.text("path").unwrap_or_default();
+    let real = folder.resolve(&path)?;
+    let entries = fs::read_dir(&real).map_err(|error| format!("cannot list `{path}`: {error}"))?;
+    let mut names = Vec::new();
+    for entry in entries.flatten() {
+        let mut name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            name.push('/');
+        }
+        names.push(name);
+    }
+    names.sort();
+    if names.is_empty() {
+        return Ok(format!("`{}` is empty", folder.shown(&real)));
+    }
+    Ok(clipped(names.join("\n"), LIMIT))
+}

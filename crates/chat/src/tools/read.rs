@@ -1,0 +1,39 @@
+//! Reads a file.
+
+use super::folder::Folder;
+use super::{Spec, clipped};
+use std::fs::File;
+use std::io::Read as _;
+use thinkthrough_core::json::Val;
+
+pub(super) const SPEC: Spec = Spec {
+    name: "read_file",
+    description: "Read a text file of the working directory.",
+    parameters: r#"{"type":"object","properties":{"path":{"type":"string","description":"The file, relative to the working directory."}},"required":["path"]}"#,
+    run,
+};
+
+const LIMIT: usize = 64 * 1024;
+
+fn run(folder: &Folder, arguments: Val<'_>) -> Result<String, String> {
+    let path = arguments.text("path").ok_or("`path` is missing; name the file to read")?;
+    let real = folder.resolve(&path)?;
+    let refuse = |error: std::io::Error| format!("cannot read `{path}`: {error}");
+    let file = File::open(&real).map_err(refuse)?;
+    let kind = file.metadata().map_err(refuse)?;
+    if !kind.is_file() {
+        return Err(format!("`{path}` is no file; list it instead"));
+    }
+    let mut bytes = Vec::new();
+    // One byte more than is shown tells that something was cut; the note says how much there is.
+    file.take(LIMIT as u64 + 1).read_to_end(&mut bytes).map_err(refuse)?;
+    if bytes.contains(&0) {
+        return Err(format!("`{path}` is not text ({} bytes)", kind.len()));
+    }
+    let is_cut = bytes.len() > LIMIT;
+    let mut text = clipped(String::from_utf8_lossy(&bytes).into_owned(), LIMIT);
+    if is_cut {
+        text.push_str(&format!(" [the file has {} bytes]", kind.len()));
+    }
+    Ok(text)
+}

@@ -1,0 +1,87 @@
+//! Searches files for a text.
+
+use super::folder::Folder;
+use super::{Spec, clipped};
+use std::fs;
+use std::path::{Path, PathBuf};
+use thinkthrough_core::json::Val;
+
+pub(super) const SPEC: Spec = Spec {
+    name: "search_files",
+    description: "Search the text files of the working directory for a text, without regard to case. \
+                  Gives file, line number and line.",
+    parameters: r#"{"type":"object","properties":{"query":{"type":"string","description":"The text to look for."},"path":{"type":"string","description":"Where to look, relative to the working directory.","default":"."}},"required":["query"]}"#,
+    run,
+};
+
+const MAX_HITS: usize = 100;
+const MAX_FILES: usize = 20_000;
+const MAX_FILE: u64 = 1024 * 1024;
+const LIMIT: usize = 32 * 1024;
+
+fn run(folder: &Folder, arguments: Val<'_>) -> Result<String, String> {
+    let query = arguments.text("query").filter(|query| !query.is_empty());
+    let query = query.ok_or("`query` is missing; say which text to look for")?.to_lowercase();
+    let start = folder.resolve(&arguments.text("path").unwrap_or_default())?;
+    let mut search = Search { folder, query, hits: Vec::new(), files: 0 };
+    search.look(start);
+    if search.hits.is_empty() {
+        return Ok(format!("no line contains it ({} files searched)", search.files));
+    }
+    if search.hits.len() >= MAX_HITS {
+        search.hits.push(format!("[more than {MAX_HITS} lines; look for something longer]"));
+    }
+    Ok(clipped(search.hits.join("\n"), LIMIT))
+}
+
+struct Search<'a> {
+    folder: &'a Folder,
+    query: String,
+    hits: Vec<String>,
+    files: usize,
+}
+
+impl Search<'_> {
+    fn look(&mut self, start: PathBuf) {
+        let mut open = vec![start];
+        while let Some(path) = open.pop() {
+            if self.hits.len() >= MAX_HITS || self.files >= MAX_FILES {
+                return;
+            }
+            // Links are not followed: they may lead out of the folder, or in a circle.
+            let Ok(kind) = fs::symlink_metadata(&path) else { continue };
+            if kind.is_dir() {
+                let mut below: Vec<_> = fs::read_dir(&path)
+                    .into_iter()
+                    .flatten()
+                    .flatten()
+                    .filter(|entry| !is_skipped(&entry.file_name().to_string_lossy()))
+                    .map(|entry| entry.path())
+                    .collect();
+                below.sort_by(|a, b| b.cmp(a));
+                open.append(&mut below);
+            } else if kind.is_file() && kind.len() <= MAX_FILE {
+                self.files += 1;
+                self.read(&path);
+            }
+        }
+    }
+
+    fn read(&mut self, path: &Path) {
+        let Ok(text) = fs::read_to_string(path) else { return };
+        let shown = self.folder.shown(path);
+        for (index, line) in text.lines().enumerate() {
+            if self.hits.len() >= MAX_HITS {
+                return;
+            }
+            if line.to_lowercase().contains(&self.query) {
+                self.hits.push(format!("{shown}:{}: {}", index + 1, line.trim()));
+            }
+        }
+    }
+}
+
+/// Hidden folders and build output hold nothing that a person wrote.
+fn is_skipped(name: &str) -> bool {
+    name.starts_with('.') || name == "target" || name == "node_modules"
+}
