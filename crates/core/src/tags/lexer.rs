@@ -247,7 +247,8 @@ impl Cursor {
         let hay = rest(scan.buf, hit);
         let len = hay.iter().take(MAX_RUN).take_while(|byte| **byte == mark).count();
         let next = hay.get(len).copied();
-        if next.is_none() && !scan.last && len < MAX_RUN {
+        // Also after the longest run it takes one more byte to know what follows it.
+        if next.is_none() && !scan.last {
             return None;
         }
         let free = next.is_none_or(|next| next.is_ascii_whitespace());

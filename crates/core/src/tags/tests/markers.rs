@@ -51,6 +51,20 @@ fn code_inside_a_thought_never_hides_its_end() {
 }
 
 #[test]
+fn a_run_of_backticks_without_end_closes_no_fence_wherever_it_is_cut() {
+    for len in [62, 63, 64, 65, 66, 127, 128, 129, 200] {
+        let input = format!("```\n{}<think>a</think>\n```\n", "`".repeat(len));
+        let code = input.split_at(input.find('<').unwrap()).0;
+        let expected = match len {
+            // Up to the longest run that is read as one, a tag behind it makes it the fence's end.
+            ..=64 => vec![text(code), thought("a"), text("\n```\n")],
+            _ => vec![text(&input)],
+        };
+        check("think", &input, &expected);
+    }
+}
+
+#[test]
 fn a_stray_backtick_does_not_hide_a_later_tag() {
     check(
         "think",
