@@ -34,6 +34,11 @@ const POOL: usize = 256;
 
 /// Drives a law for as long as asked for, and panics with the smallest input found that breaks it.
 pub(crate) fn drive(law: &Law) {
+    if let Some(path) = std::env::var_os("THINKTHROUGH_LAW_INPUT") {
+        let input = fs::read(path).expect("the input can be read");
+        return checked(law, input)
+            .unwrap_or_else(|breach| panic!("`{}` is broken by {breach}", law.name));
+    }
     let seconds = number("THINKTHROUGH_LAW_SECONDS");
     let seed = number("THINKTHROUGH_LAW_SEED").unwrap_or_else(|| match seconds {
         Some(_) => RandomState::new().build_hasher().finish(),
@@ -56,10 +61,7 @@ fn search(law: &Law, seed: u64, time: Option<Duration>) -> Result<u32, String> {
     let mut inputs = 0_u32;
     while until.map_or(inputs < INPUTS, |until| Instant::now() < until) {
         let input = input(law, &pool, &mut random);
-        if let Some(message) = broken(law, &input) {
-            let (input, message) = shrunk(law, input, message);
-            return Err(format!("b\"{}\": {message}", input.escape_ascii()));
-        }
+        checked(law, input.clone())?;
         inputs += 1;
         if pool.len() < POOL {
             pool.push(input);
@@ -69,6 +71,13 @@ fn search(law: &Law, seed: u64, time: Option<Duration>) -> Result<u32, String> {
         }
     }
     Ok(inputs)
+}
+
+/// The smallest input found that breaks the law, if this one breaks it.
+fn checked(law: &Law, input: Vec<u8>) -> Result<(), String> {
+    let Some(message) = broken(law, &input) else { return Ok(()) };
+    let (input, message) = shrunk(law, input, message);
+    Err(format!("b\"{}\": {message}", input.escape_ascii()))
 }
 
 fn input(law: &Law, pool: &[Vec<u8>], random: &mut Random) -> Vec<u8> {

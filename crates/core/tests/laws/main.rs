@@ -2,7 +2,8 @@
 //!
 //! Each law panics when it is broken. As a test it is driven with some hundreds of generated inputs; with
 //! `THINKTHROUGH_LAW_SECONDS=30` for that long, with other inputs each time; and `fuzz/` drives the same functions with
-//! coverage guidance. `THINKTHROUGH_LAW_SEED` repeats a run.
+//! coverage guidance. `THINKTHROUGH_LAW_SEED` repeats a run, `THINKTHROUGH_LAW_INPUT=FILE` makes an input that `fuzz/` found
+//! small.
 
 #![expect(
     clippy::expect_used,
