@@ -4,10 +4,11 @@ use crate::reading::{Case, cases, stream, streamed, whole, written_again};
 use serde_json::{Value, json};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Parameters};
-use thinkthrough_core::event::Event;
+use thinkthrough_core::event::{Event, Fold};
 use thinkthrough_core::frame::{Frame, Framer, Framing};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::problem::ProblemCode;
+use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::wire::chat_completions::ChatCompletions;
 use thinkthrough_core::wire::{Dialect, Wire};
 
@@ -234,5 +235,30 @@ fn recorded_streams_say_the_same_the_short_way_and_the_long_way() {
             });
         let long = std::mem::take(&mut logs[1]);
         assert_eq!(logs[0], long, "{}", case.id);
+    }
+}
+
+/// Reads a body of unknown form in pieces of `size` bytes.
+fn in_pieces(case: &Case, size: usize) -> Answer {
+    let mut reader = Reader::new(case.wire, &Dialect::default(), Form::default());
+    let mut fold = Fold::new();
+    for piece in case.body.chunks(size) {
+        reader.push(piece, &mut fold);
+    }
+    reader.end(&mut fold);
+    fold.finish()
+}
+
+#[test]
+fn bodies_of_unknown_form_say_the_same_however_they_are_cut() {
+    for case in cases() {
+        let whole = in_pieces(&case, case.body.len().max(1));
+        if case.status < 400 {
+            assert_eq!(whole, case.answer(), "{}", case.id);
+        }
+        assert!(case.status < 400 || whole.upstream_error().is_some(), "{}", case.id);
+        for size in [1, 7, 64, 1_000] {
+            assert_eq!(in_pieces(&case, size), whole, "{} by {size}", case.id);
+        }
     }
 }
