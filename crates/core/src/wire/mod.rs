@@ -16,6 +16,7 @@ pub use crate::frame::Framing;
 
 mod ending;
 pub mod error;
+mod function;
 mod open;
 mod serial;
 mod thinking_config;
@@ -201,11 +202,13 @@ macro_rules! wires {
 
 wires! {
     chat_completions: ChatCompletions,
+    cohere_chat: CohereChat,
     converse: Converse,
     generate_content: GenerateContent,
     interactions: Interactions,
     messages: Messages,
     mistral_chat: MistralChat,
+    ollama_chat: OllamaChat,
     responses: Responses,
 }
 

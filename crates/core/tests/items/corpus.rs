@@ -108,7 +108,11 @@ fn differences(case: &Case, answer: &Answer) -> Vec<String> {
     }
     check("text", &json!(answer.text()), &case.expected["text"]);
     check("finish reason", &json!(answer.finish_reason), &case.expected["finish_reason"]);
-    for (key, is) in [("model", &answer.model), ("response_id", &answer.response_id)] {
+    for (key, is) in [
+        ("model", &answer.model),
+        ("response_id", &answer.response_id),
+        ("tool_plan", &answer.tool_plan),
+    ] {
         if let Some(should) = case.expected.get(key).filter(|should| !should.is_null()) {
             check(key, &json!(is), should);
         }

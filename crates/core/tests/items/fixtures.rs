@@ -10,13 +10,18 @@ fn read(wire: &str, file: &str) -> String {
     std::fs::read_to_string(root.join(wire).join(file)).unwrap()
 }
 
-const WIRES: [&str; 2] = ["responses", "interactions"];
+pub(crate) const WIRES: [&str; 4] = ["responses", "interactions", "cohere-chat", "ollama-chat"];
+
+/// The fixture of a stream.
+pub(crate) fn stream_file(wire: &str) -> &'static str {
+    if wire == "ollama-chat" { "answer.ndjson" } else { "answer.sse" }
+}
 
 #[test]
 fn a_stream_gives_what_the_whole_answer_gives() {
     for name in WIRES {
         let wire = wire::find(name).unwrap();
-        let by_stream = stream(wire, read(name, "answer.sse").as_bytes());
+        let by_stream = stream(wire, read(name, stream_file(name)).as_bytes());
         let by_whole = whole(wire, read(name, "answer.json").as_bytes());
         assert_eq!(by_stream, by_whole, "{name}");
         assert!(by_whole.is_complete() && by_whole.problems.is_empty(), "{name}");
@@ -28,7 +33,7 @@ fn a_stream_gives_what_the_whole_answer_gives() {
 fn answers_survive_being_written_again() {
     for name in WIRES {
         let wire = wire::find(name).unwrap();
-        let body = read(name, "answer.sse");
+        let body = read(name, stream_file(name));
         let answer = stream(wire, body.as_bytes());
         assert_eq!(whole(wire, wire.write_response(&answer).as_bytes()), answer, "{name} whole");
         assert_eq!(stream(wire, &as_stream(wire, &answer)), answer, "{name} as a stream");
@@ -51,7 +56,7 @@ fn requests_survive_being_written_again() {
 fn an_answer_of_one_wire_can_be_said_on_the_other() {
     for [from, to] in [["responses", "interactions"], ["interactions", "responses"]] {
         let (source, target) = (wire::find(from).unwrap(), wire::find(to).unwrap());
-        let body = read(from, "answer.sse");
+        let body = read(from, stream_file(from));
         let answer = stream(source, body.as_bytes());
         let mut encoding = Encoding { encoder: target.encoder(), out: Vec::new() };
         decode(source, body.as_bytes(), &mut encoding);

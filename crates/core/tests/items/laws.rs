@@ -1,11 +1,14 @@
 //! What holds for every recorded exchange.
 
-use crate::reading::{as_stream, cases, decode, relay, rewritten, stream, whole};
+use crate::fixtures::{WIRES, stream_file};
+use crate::reading::{
+    as_stream, cases, decode, framer, message_end, relay, rewritten, stream, whole,
+};
 use serde_json::Value;
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::Block;
 use thinkthrough_core::event::{Event, Fold};
-use thinkthrough_core::frame::{Frame, Framer, Framing};
+use thinkthrough_core::frame::Frame;
 use thinkthrough_core::wire::Dialect;
 
 #[test]
@@ -47,15 +50,12 @@ fn a_cut_stream_keeps_what_came_and_never_looks_complete() {
         let text = String::from_utf8(case.body.clone()).unwrap();
         // A recording of several responses in one stream: the later ones stand in the earlier ones' place.
         let is_one = text.matches("\"type\":\"response.created\"").count() <= 1;
-        let events: Vec<&str> = text.split_inclusive("\n\n").collect();
+        let events: Vec<&str> = text.split_inclusive(message_end(case.wire)).collect();
         let step = (events.len() / 60).max(1);
         for cut in (0..events.len()).step_by(step) {
             let head: String = events[..cut].concat();
             let answer = stream(case.wire, head.as_bytes());
-            let has_end =
-                ["response.completed", "interaction.completed", "\"error\":{", "\"finishReason\""]
-                    .iter()
-                    .any(|end| head.contains(end));
+            let has_end = ENDS.iter().any(|end| head.contains(end));
             assert!(has_end || !answer.is_complete(), "{} at {cut}", case.id);
             if is_one {
                 assert!(full.text().starts_with(&answer.text()), "{} at {cut}", case.id);
@@ -82,7 +82,7 @@ fn the_way_a_stream_is_cut_makes_no_difference() {
     for case in cases().iter().filter(|case| case.is_stream) {
         let mut decoder = case.wire.decoder(&Dialect::default());
         let mut fold = Fold::new();
-        let mut framer = Framer::new(Framing::Sse);
+        let mut framer = framer(case.wire);
         let mut take = |frame: Frame<'_>| {
             if let Frame::Event(event) = frame {
                 decoder.message(event.event, event.data, &mut fold);
@@ -95,10 +95,15 @@ fn the_way_a_stream_is_cut_makes_no_difference() {
     }
 }
 
+/// What ends a stream, or says that it has failed.
+const ENDS: [&str; 5] =
+    ["response.completed", "interaction.completed", "message-end", "\"done\":true", "\"error\":{"];
+
 fn fixture(wire: &str) -> Vec<String> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/wires");
-    let text = std::fs::read_to_string(format!("{root}/{wire}/answer.sse")).unwrap();
-    text.split_inclusive("\n\n").map(str::to_owned).collect()
+    let text = std::fs::read_to_string(format!("{root}/{wire}/{}", stream_file(wire))).unwrap();
+    let end = message_end(thinkthrough_core::wire::find(wire).unwrap());
+    text.split_inclusive(end).map(str::to_owned).collect()
 }
 
 proptest::proptest! {
@@ -106,7 +111,7 @@ proptest::proptest! {
     /// block is begun twice at once, and nothing looks complete without the wire's end.
     #[test]
     fn events_in_any_order_are_survived(picks in proptest::collection::vec(0_usize..200, 0..40)) {
-        for name in ["responses", "interactions"] {
+        for name in WIRES {
             let wire = thinkthrough_core::wire::find(name).unwrap();
             let events = fixture(name);
             let body: String = picks.iter().map(|pick| events[pick % events.len()].as_str()).collect();
@@ -124,7 +129,7 @@ proptest::proptest! {
             });
             proptest::prop_assert_eq!(holes, 0, "{}", &body);
             let answer = stream(wire, body.as_bytes());
-            let has_end = body.contains("response.completed") || body.contains("interaction.completed");
+            let has_end = ENDS.iter().any(|end| body.contains(end));
             proptest::prop_assert!(has_end || !answer.is_complete());
             let relayed = stream(wire, &relay(wire, body.as_bytes()));
             proptest::prop_assert!(answer.is_complete() || !relayed.is_complete());

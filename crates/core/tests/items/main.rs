@@ -1,12 +1,14 @@
-//! The wires `responses`, `interactions` and `generate-content` over recorded traffic and over fixtures.
+//! Wires over recorded traffic and over fixtures.
 
 #![allow(
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::print_stdout,
     clippy::unwrap_used,
     reason = "a test may fail where it stands"
 )]
 
+mod corners;
 mod corpus;
 mod fixtures;
 mod laws;

@@ -38,6 +38,8 @@ pub(crate) fn cases() -> Vec<Case> {
             "openai-responses" => "responses",
             "gemini-interactions" => "interactions",
             "gemini" => "generate-content",
+            "cohere-v2" => "cohere-chat",
+            "ollama" => "ollama-chat",
             _ => continue,
         };
         let dir = root.join(case["dir"].as_str().unwrap());
@@ -67,10 +69,20 @@ impl Case {
     }
 }
 
+/// What cuts a stream of this wire into messages.
+pub(crate) fn framer(wire: &dyn Wire) -> Framer {
+    Framer::new(wire.framing())
+}
+
+/// What ends one message of a stream of this wire.
+pub(crate) fn message_end(wire: &dyn Wire) -> &'static str {
+    if wire.framing() == Framing::Ndjson { "\n" } else { "\n\n" }
+}
+
 /// Passes the events of a stream to a sink.
 pub(crate) fn decode(wire: &dyn Wire, body: &[u8], sink: &mut dyn Sink) {
     let mut decoder = wire.decoder(&Dialect::default());
-    let mut framer = Framer::new(Framing::Sse);
+    let mut framer = framer(wire);
     let mut take = |frame: Frame<'_>| {
         if let Frame::Event(event) = frame {
             decoder.message(event.event, event.data, sink);
@@ -115,6 +127,9 @@ pub(crate) fn as_stream(wire: &dyn Wire, answer: &Answer) -> Vec<u8> {
     }
     if let Some(model) = &answer.model {
         say(Event::Fact(Fact::Model(model)));
+    }
+    if let Some(plan) = &answer.tool_plan {
+        say(Event::Fact(Fact::ToolPlan(plan)));
     }
     if let Some(refusal) = &answer.refusal {
         say(Event::Fact(Fact::Refusal(refusal)));

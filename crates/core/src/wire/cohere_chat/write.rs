@@ -1,0 +1,300 @@
+//! Writes requests.
+
+use super::ID;
+use super::encode::{call, text, thinking};
+use super::request::meaning;
+use crate::content::{Block, Content, Media, MediaSource, Speaker, Text, ToolCall, ToolResponse};
+use crate::json::{Extra, Kind, Raw, Val, Writer};
+use crate::request::{AnswerFormat, ReasoningAsk, Request, ToolChoice};
+use crate::settings::Effort;
+use crate::wire::function::tools;
+use crate::wire::tool_ids::Nameless;
+use crate::wire::{Dialect, Written};
+
+/// Writes a request body.
+pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
+    let mut said = Said { nameless: Nameless::default(), refuses: &dialect.refuses, untranslated: Vec::new() };
+    let messages = Raw::build(|w| w.array(|w| {
+        request.contents.iter().for_each(|content| said.content(w, content));
+    }));
+    let list = || Raw::build(|w| w.array(|w| request.stop.iter().for_each(|text| w.str(text))));
+    let cap = dialect.max_tokens_field.unwrap_or("max_tokens");
+    let members: Vec<(&str, Option<Raw>)> = vec![
+        ("model", Some(Raw::string(&request.model))),
+        ("messages", Some(messages)),
+        ("tools", tools(ID, &request.tools, &mut || said.lost("tools"))),
+        ("tool_choice", said.tool_choice(request)),
+        ("stream", request.stream.then(|| Raw::build(|w| w.bool(true)))),
+        (cap, request.max_tokens.map(|tokens| Raw::build(|w| w.u64(tokens)))),
+        ("temperature", request.temperature.clone()),
+        ("p", request.top_p.clone()),
+        ("stop_sequences", (!request.stop.is_empty()).then(list)),
+        ("response_format", said.format(request)),
+        ("thinking", said.thinking(&request.reasoning)),
+    ];
+    let mut w = Writer::new();
+    w.object(|w| {
+        let refused = |key: &str| dialect.refuses.contains(&key);
+        let written = |key: &str| members.iter().any(|(name, raw)| *name == key && raw.is_some());
+        for (key, raw) in &members {
+            if let Some(raw) = raw.as_ref().filter(|_| !refused(key)) {
+                w.field_raw(key, raw);
+            }
+        }
+        for (key, raw) in request.extra.of(ID) {
+            if !refused(key) && !written(key) {
+                w.field_raw(key, raw);
+            }
+        }
+    });
+    Written { body: w.finish(), untranslated: said.untranslated }
+}
+
+/// What is remembered while a request is written.
+struct Said<'d> {
+    nameless: Nameless,
+    /// Fields that the provider refuses.
+    refuses: &'d [&'static str],
+    untranslated: Vec<String>,
+}
+
+impl Said<'_> {
+    /// Remembers, once, something that the wire cannot say.
+    fn lost(&mut self, what: &str) {
+        if !self.untranslated.iter().any(|known| known == what) {
+            self.untranslated.push(what.to_owned());
+        }
+    }
+
+    /// Writes a content: results of tools are messages of their own.
+    fn content(&mut self, w: &mut Writer, content: &Content) {
+        let mut rest = Vec::new();
+        for block in &content.blocks {
+            match block {
+                Block::ToolResponse(response) => self.result(w, response),
+                Block::Media(_) | Block::Other(_) | Block::Text(_) | Block::Thinking(_)
+                | Block::ToolCall(_) => rest.push(block),
+            }
+        }
+        let has_results = rest.len() < content.blocks.len();
+        if !has_results || !rest.is_empty() {
+            self.message(w, content, &rest);
+        }
+    }
+
+    fn message(&mut self, w: &mut Writer, content: &Content, blocks: &[&Block]) {
+        let role = match content.speaker {
+            Speaker::Ai => "assistant",
+            Speaker::Human | Speaker::Tool => "user",
+            Speaker::System => "system",
+        };
+        let (mut said, mut calls) = (Vec::new(), Vec::new());
+        for block in blocks {
+            match block {
+                Block::ToolCall(call) => calls.push(call),
+                Block::Media(_) | Block::Other(_) | Block::Text(_) | Block::Thinking(_)
+                | Block::ToolResponse(_) => said.extend(self.block(block)),
+            }
+        }
+        let extra = content.extra.of(ID);
+        let is_nothing = said.is_empty() && calls.is_empty();
+        if is_nothing && !extra.iter().any(|(key, _)| key == "content") {
+            return;
+        }
+        let refused = self.refuses;
+        w.object(|w| {
+            w.field_str("role", role);
+            match blocks.first() {
+                Some(Block::Text(text)) if said.len() == 1 && is_bare(text) => {
+                    w.field_str("content", &text.text);
+                }
+                _ if said.is_empty() => {}
+                _ => w.key("content").array(|w| said.iter().for_each(|block| w.raw(block))),
+            }
+            if !calls.is_empty() {
+                w.key("tool_calls").array(|w| calls.iter().for_each(|call| self.call(w, call)));
+            }
+            for (key, raw) in extra {
+                let is_written = match key.as_str() {
+                    "content" => !said.is_empty(),
+                    "tool_calls" => !calls.is_empty(),
+                    key => key == "role" || refused.contains(&key),
+                };
+                if !is_written {
+                    w.field_raw(key, raw);
+                }
+            }
+        });
+    }
+
+    /// A block of the content; what cannot be said and has a meaning is remembered.
+    fn block(&mut self, block: &Block) -> Option<Raw> {
+        let lost = match block {
+            Block::Text(said) => return Some(Raw::build(|w| text(w, said))),
+            Block::Thinking(thought) if !thought.thought.is_empty() => {
+                return Some(Raw::build(|w| thinking(w, thought)));
+            }
+            Block::Thinking(thought) if thought.is_nothing() => return None,
+            Block::Thinking(_) => "thinking",
+            Block::Media(media) if media.media_type.starts_with("image/") || media.media_type.is_empty() => {
+                return Some(Raw::build(|w| image(w, media)));
+            }
+            Block::Media(_) => "media",
+            Block::Other(other) if other.wire == ID => return Some(other.raw.clone()),
+            Block::Other(other) => other.kind.as_str(),
+            Block::ToolCall(_) | Block::ToolResponse(_) => return None,
+        };
+        self.lost(lost);
+        None
+    }
+
+    fn call(&mut self, w: &mut Writer, said: &ToolCall) {
+        let id = said.id.clone().unwrap_or_else(|| self.nameless.call(&said.name));
+        let arguments = said.parameters.as_text();
+        call(w, &ToolCall { id: Some(id), ..said.clone() }, arguments);
+    }
+
+    fn result(&mut self, w: &mut Writer, response: &ToolResponse) {
+        let id = response.call_id.clone();
+        let id = id.unwrap_or_else(|| self.nameless.result(response.name.as_deref()));
+        w.object(|w| {
+            w.field_str("role", "tool");
+            w.field_str("tool_call_id", &id);
+            w.key("content");
+            result(w, response.result.doc().root());
+            for (key, raw) in response.extra.of(ID) {
+                if !matches!(key.as_str(), "tool_call_id" | "content") {
+                    w.field_raw(key, raw);
+                }
+            }
+        });
+    }
+
+    fn tool_choice(&mut self, request: &Request) -> Option<Raw> {
+        if request.parallel_tool_calls == Some(false) {
+            self.lost("parallel_tool_calls");
+        }
+        match request.tool_choice.as_ref()? {
+            // This is what happens without a choice.
+            ToolChoice::Auto => None,
+            ToolChoice::None => Some(Raw::string("NONE")),
+            ToolChoice::Required => Some(Raw::string("REQUIRED")),
+            ToolChoice::Tool(_) => {
+                // The only tool needs no name.
+                if request.tools.len() != 1 {
+                    self.lost("tool_choice");
+                }
+                Some(Raw::string("REQUIRED"))
+            }
+            ToolChoice::Other { wire, raw } if *wire == ID => Some(raw.clone()),
+            ToolChoice::Other { .. } => {
+                self.lost("tool_choice");
+                None
+            }
+        }
+    }
+
+    fn format(&mut self, request: &Request) -> Option<Raw> {
+        let schema = match request.format.as_ref()? {
+            AnswerFormat::Json => None,
+            AnswerFormat::Schema { schema, .. } => Some(schema),
+            AnswerFormat::Other { wire, raw } if *wire == ID => return Some(raw.clone()),
+            AnswerFormat::Other { .. } => {
+                self.lost("format");
+                return None;
+            }
+        };
+        Some(Raw::build(|w| {
+            w.object(|w| {
+                w.field_str("type", "json_object");
+                if let Some(schema) = schema {
+                    w.field_raw("json_schema", schema);
+                }
+            });
+        }))
+    }
+
+    /// The object `thinking`: the caller's as it stood while it still says the same, else a new one that keeps
+    /// what nobody here understands.
+    fn thinking(&mut self, ask: &ReasoningAsk) -> Option<Raw> {
+        let stood = ask.fields.get(ID, "thinking");
+        let doc = stood.map(Raw::doc);
+        let old = doc.as_ref().map(|doc| doc.root());
+        if old.map(meaning).unwrap_or_default() == (ReasoningAsk { fields: Extra::default(), ..ask.clone() }) {
+            return stood.cloned();
+        }
+        let is_off = ask.enabled == Some(false)
+            || ask.effort == Some(Effort::None)
+            || ask.max_tokens == Some(0);
+        let is_on = ask.enabled == Some(true) || ask.effort.is_some() || ask.max_tokens.is_some();
+        if !is_off && ask.effort.is_some() && ask.max_tokens.is_none() {
+            self.lost("reasoning.effort");
+        }
+        (is_off || is_on).then(|| {
+            Raw::build(|w| {
+                w.object(|w| {
+                    w.field_str("type", if is_off { "disabled" } else { "enabled" });
+                    if let Some(budget) = ask.max_tokens.filter(|_| !is_off) {
+                        w.field_u64("token_budget", budget);
+                    }
+                    for (key, value) in old.into_iter().flat_map(Val::entries) {
+                        if key != "type" && key != "token_budget" {
+                            w.key(&key).raw_str(value.raw());
+                        }
+                    }
+                });
+            })
+        })
+    }
+}
+
+/// Whether a text is nothing but its text, on this wire, and may be written as a string.
+fn is_bare(text: &Text) -> bool {
+    text.extra.of(ID).is_empty()
+}
+
+fn image(w: &mut Writer, media: &Media) {
+    let url = match &media.source {
+        MediaSource::Url(url) => url.clone(),
+        MediaSource::Data(data) if media.media_type.is_empty() => {
+            format!("data:image/png;base64,{data}")
+        }
+        MediaSource::Data(data) => format!("data:{};base64,{data}", media.media_type),
+    };
+    w.object(|w| {
+        w.field_str("type", "image_url");
+        w.key("image_url").object(|w| {
+            w.field_str("url", &url);
+            let beside = media.extra.get(ID, "image_url").map(Raw::doc);
+            for (key, value) in beside.iter().flat_map(|doc| doc.root().entries()) {
+                w.key(&key).raw_str(value.raw());
+            }
+        });
+        for (key, raw) in media.extra.of(ID).iter().filter(|(key, _)| key != "image_url") {
+            w.field_raw(key, raw);
+        }
+    });
+}
+
+/// Writes the result of a tool: a text, or a list of texts and documents; any other structure goes as its JSON
+/// text.
+fn result(w: &mut Writer, result: Val<'_>) {
+    let is_own = |item: Val<'_>| match item.text("type").as_deref() {
+        Some("text") => item.text("text").is_some(),
+        Some("document") => item.get("document").is_some(),
+        _ => false,
+    };
+    if result.is_null() {
+        w.str("");
+    } else if result.kind() == Kind::String || result.is_array() && result.items().all(is_own) {
+        w.raw_str(result.raw());
+    } else if result.is_array() && result.items().all(|item| item.text("text").is_some()) {
+        w.array(|w| {
+            for said in result.items().filter_map(|item| item.string("text")) {
+                text(w, &Text::new(said));
+            }
+        });
+    } else {
+        w.str(result.raw());
+    }
+}
