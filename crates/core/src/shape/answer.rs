@@ -11,8 +11,15 @@ pub fn write_answer(w: &mut Writer, answer: &Answer) {
     w.object(|w| write_members(w, answer));
 }
 
-/// Writes the members of an answer inside an open object, so that others can add to it.
-pub(crate) fn write_members(w: &mut Writer, answer: &Answer) {
+/// Writes an answer with the members that `more` adds at its end.
+pub fn write_answer_and(w: &mut Writer, answer: &Answer, more: &dyn Fn(&mut Writer)) {
+    w.object(|w| {
+        write_members(w, answer);
+        more(w);
+    });
+}
+
+fn write_members(w: &mut Writer, answer: &Answer) {
     w.key("blocks").array(|w| answer.blocks.iter().for_each(|block| write_block(w, block)));
     w.field_str("text", &answer.text());
     w.key("usage");

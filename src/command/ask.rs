@@ -1,0 +1,170 @@
+//! `think ask`: one question, answered.
+
+use super::asking::Asking;
+use super::ask_show::{Plain, Recorder, Stream};
+use crate::choose::Chosen;
+use crate::failure::{Failure, say};
+use crate::sanitize::harmless;
+use clap::{Args, ValueEnum};
+use std::io::{self, IsTerminal as _, Read as _, Write};
+use std::path::PathBuf;
+use thinkthrough_chat::{History, Outcome, Setup, Toolbox, Watch, run};
+use thinkthrough_core::content::{Content, Speaker};
+use thinkthrough_core::settings::Resolved;
+
+/// Ask a model one question
+///
+/// The answer goes to standard output and the thoughts to standard error, so that a script can take one without the
+/// other. The model may list, read and search files below the current folder; it can change nothing.
+///
+/// Without a key, a configuration or a local server, a simulated model answers and says so.
+///
+///   think ask "What is in this folder? Think first."
+///   think ask -m deepseek/deepseek-v4 --set reasoning.effort=high "Why is the sky blue?"
+///   git diff | think ask --history review.jsonl -
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Ask {
+    #[command(flatten)]
+    asking: Asking,
+    /// Read the conversation from this file and add to it: neutral contents, one JSON value a line
+    #[arg(long, value_name = "FILE")]
+    history: Option<PathBuf>,
+    /// Print everything as one JSON object
+    #[arg(long, conflicts_with = "stream_json")]
+    json: bool,
+    /// Print events as they come, one JSON object a line
+    #[arg(long)]
+    stream_json: bool,
+    /// Whether the model may use tools
+    #[arg(long, value_enum, default_value_t = Switch::On)]
+    tools: Switch,
+    /// The question; `-` or nothing reads it from standard input
+    #[arg(value_name = "PROMPT")]
+    prompt: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+/// How many requests one question may take.
+const MAX_ROUNDS: usize = 24;
+
+impl Ask {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::Failed(format!("the runtime cannot start: {error}")))?;
+        runtime.block_on(self.ask(out))
+    }
+
+    async fn ask(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let prompt = self.prompt()?;
+        let config = self.asking.config()?;
+        let chosen = self.asking.choose(&config).await?;
+        let settings = self.asking.settings(&config, &chosen.reasoning)?;
+        let failed = |error: String| Failure::Failed(error);
+        let mut history = match &self.history {
+            Some(path) => Some(History::open(path).map_err(|error| failed(error.to_string()))?),
+            None => None,
+        };
+        let tools = match self.tools {
+            Switch::On => {
+                let here = std::env::current_dir().map_err(|error| failed(error.to_string()))?;
+                Some(Toolbox::new(&here).map_err(|error| failed(error.to_string()))?)
+            }
+            Switch::Off => None,
+        };
+        say(format_args!("model: {}/{} ({})", chosen.target.provider, chosen.target.model, chosen.why));
+        let question = Content::text(Speaker::Human, prompt);
+        let mut conversation =
+            history.as_ref().map(|history| history.contents.clone()).unwrap_or_default();
+        conversation.push(question.clone());
+        let setup = Setup {
+            target: &chosen.target,
+            settings: &settings,
+            transport: &chosen.transport,
+            auth: chosen.auth.clone(),
+            tools: tools.as_ref(),
+            max_rounds: MAX_ROUNDS,
+        };
+        let outcome = self.show(&setup, &mut conversation, &settings, out).await?;
+        if let Some(history) = history.as_mut().filter(|_| !outcome.added.is_empty()) {
+            let mut added = vec![question];
+            added.extend(outcome.added.iter().cloned());
+            history.append(&added).map_err(|error| failed(error.to_string()))?;
+        }
+        finish(&outcome, &chosen)
+    }
+
+    async fn show(
+        &self,
+        setup: &Setup<'_>,
+        conversation: &mut Vec<Content>,
+        settings: &Resolved,
+        out: &mut dyn Write,
+    ) -> Result<Outcome, Failure> {
+        let shows = settings.include_in_response.value;
+        if self.json {
+            let mut watch = Recorder;
+            let outcome = drive(setup, conversation, &mut watch).await?;
+            super::ask_show::write_json(&outcome, shows, out)?;
+            return Ok(outcome);
+        }
+        if self.stream_json {
+            let mut watch = Stream::new(shows);
+            return drive(setup, conversation, &mut watch).await;
+        }
+        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colour = io::stderr().is_terminal() && !is_plain;
+        let mut watch = Plain::new(settings, colour);
+        let outcome = drive(setup, conversation, &mut watch).await?;
+        watch.finish();
+        Ok(outcome)
+    }
+
+    fn prompt(&self) -> Result<String, Failure> {
+        let words = self.prompt.join(" ");
+        if !words.is_empty() && words != "-" {
+            return Ok(words);
+        }
+        if words.is_empty() && io::stdin().is_terminal() {
+            return Err(Failure::Usage("there is no question; write it behind `think ask`".to_owned()));
+        }
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).map_err(|error| {
+            Failure::Failed(format!("the question cannot be read from standard input: {error}"))
+        })?;
+        if text.trim().is_empty() {
+            return Err(Failure::Usage("the question on standard input is empty; write one".to_owned()));
+        }
+        Ok(text)
+    }
+}
+
+async fn drive(
+    setup: &Setup<'_>,
+    conversation: &mut Vec<Content>,
+    watch: &mut (dyn Watch + Send),
+) -> Result<Outcome, Failure> {
+    run(setup, conversation, watch).await.map_err(|error| Failure::Failed(error.to_string()))
+}
+
+fn finish(outcome: &Outcome, chosen: &Chosen) -> Result<(), Failure> {
+    if let Some(failure) = &outcome.failure {
+        let message = harmless(failure.message.trim());
+        let remedy = failure.remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+        let (provider, model) = (&chosen.target.provider, &chosen.target.model);
+        return Err(Failure::Failed(format!("`{provider}/{model}`: {message}{remedy}")));
+    }
+    if outcome.is_unfinished {
+        return Err(Failure::Failed(format!(
+            "the model still called tools after {MAX_ROUNDS} requests; ask for less at once"
+        )));
+    }
+    Ok(())
+}

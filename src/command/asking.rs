@@ -1,0 +1,80 @@
+//! What `ask` and `explain` share: which model, and which settings hold for it.
+
+use crate::choose::{Chosen, choose};
+use crate::config::{self, Config};
+use crate::failure::Failure;
+use clap::Args;
+use std::path::PathBuf;
+use thinkthrough_core::settings::{Layer, Partial, Resolved, Source, resolve};
+
+/// Options of every command that asks a model.
+#[derive(Debug, Args)]
+pub(crate) struct Asking {
+    /// The model: a name of the configuration, `provider/model`, or `sim/ID` for a simulated one
+    #[arg(short, long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// The configuration file, in place of the usual one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// A profile of the configuration
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// A setting for this run, like `reasoning.effort=high`
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+impl Asking {
+    pub(crate) fn config(&self) -> Result<Config, Failure> {
+        config::read(self.config.as_deref(), &env).map_err(Failure::Failed)
+    }
+
+    /// The model and everything about it.
+    pub(crate) async fn choose(&self, config: &Config) -> Result<Chosen, Failure> {
+        let profile = self.profile(config)?;
+        let name = self.model.as_deref().or_else(|| profile?.model.as_deref());
+        choose(config, name, &env).await
+    }
+
+    /// The settings, with what the configuration says under the model.
+    pub(crate) fn settings(&self, config: &Config, model: &Partial) -> Result<Resolved, Failure> {
+        let mut session = Partial::default();
+        for pair in &self.set {
+            let (key, value) = pair.split_once('=').ok_or_else(|| {
+                Failure::Usage(format!("`--set {pair}` has no `=`; write `--set reasoning.effort=high`"))
+            })?;
+            let refuse = |error: thinkthrough_core::settings::SettingError| {
+                Failure::Usage(error.to_string())
+            };
+            session.set(key.trim(), value.trim()).map_err(refuse)?;
+        }
+        let layer = |source, values: &Partial| Layer { source, values: values.clone() };
+        let mut layers = vec![
+            layer(Source::UserConfig, &config.reasoning),
+            layer(Source::UserConfig, model),
+            layer(Source::Session, &session),
+        ];
+        if let Some(profile) = self.profile(config)? {
+            layers.push(layer(Source::Profile, &profile.reasoning));
+        }
+        Ok(resolve(&layers))
+    }
+
+    fn profile<'c>(
+        &self,
+        config: &'c Config,
+    ) -> Result<Option<&'c crate::config::Profile>, Failure> {
+        let Some(name) = &self.profile else { return Ok(None) };
+        let found = config.profiles.iter().find(|profile| profile.name == *name);
+        found.map(Some).ok_or_else(|| {
+            let known: Vec<_> = config.profiles.iter().map(|it| it.name.as_str()).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            Failure::Failed(format!("`{name}` is no profile of the configuration; there are: {known}"))
+        })
+    }
+}
+
+/// The environment.
+pub(crate) fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

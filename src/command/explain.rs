@@ -1,0 +1,138 @@
+//! `think explain`: what a request would be, and why.
+
+use super::asking::Asking;
+use crate::failure::Failure;
+use crate::input::Input;
+use crate::known;
+use clap::Args;
+use std::io::Write;
+use thinkthrough_core::json::{Doc, Writer};
+use thinkthrough_core::outgoing::{self, Outgoing};
+use thinkthrough_core::provider::Target;
+use thinkthrough_core::tokens::{EffectiveCount, Piece, PieceKey, TokenCount};
+use thinkthrough_core::wire::Wire;
+
+/// Show what would be sent to a model, and why
+///
+/// Reads a request body and prints the request that would go out: which thoughts are sent, which are not, and the
+/// setting or contract that decided. No credential is in it and nothing is sent.
+///
+///   think explain -m deepseek/deepseek-v4 request.json
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Explain {
+    #[command(flatten)]
+    asking: Asking,
+    /// The wire that the request is written for
+    #[arg(long, value_name = "WIRE", value_parser = known::wires(), default_value = "chat-completions")]
+    from: &'static dyn Wire,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    input: Input,
+}
+
+impl Explain {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::Failed(format!("the runtime cannot start: {error}")))?;
+        runtime.block_on(self.explain(out))
+    }
+
+    async fn explain(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.asking.model.is_none() {
+            let message = "`explain` needs a model; name one with `-m provider/model`";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let body = self.input.all()?;
+        let config = self.asking.config()?;
+        let chosen = self.asking.choose(&config).await?;
+        let settings = self.asking.settings(&config, &chosen.reasoning)?;
+        let doc = Doc::parse(&body).map_err(|error| {
+            Failure::Failed(format!("the request is {error}; give a `{}` request", self.from.id()))
+        })?;
+        let request = self.from.read_request(doc.root()).map_err(|error| {
+            Failure::Failed(format!("the request is no `{}` request: {error}", self.from.id()))
+        })?;
+        let request = outgoing::build(&request, &chosen.target, &settings);
+        let count = count(&request);
+        if self.json {
+            writeln!(out, "{}", as_json(&request, &chosen.target, count))?;
+            return Ok(());
+        }
+        as_text(&request, &chosen.target, count, out)
+    }
+}
+
+/// The tokens of the request as it would be sent.
+fn count(request: &Outgoing) -> TokenCount {
+    let mut counter = EffectiveCount::new(Some(thinkthrough_tokenizer::o200k()));
+    let piece = Piece { key: PieceKey::of_text(&request.body), text: &request.body, overhead: 0 };
+    counter.update(0, [piece]).count
+}
+
+fn as_json(request: &Outgoing, target: &Target, count: TokenCount) -> String {
+    let mut w = Writer::new();
+    w.object(|w| {
+        w.field_str("provider", &target.provider);
+        w.field_str("wire", target.wire.id());
+        w.field_str("url", &request.url);
+        w.key("body").raw_str(&request.body);
+        w.key("tokens").object(|w| {
+            w.field_u64("effective", count.tokens);
+            match target.rule.context {
+                0 => w.key("limit").null(),
+                limit => w.field_u64("limit", limit),
+            }
+            w.field_str("source", count.source.as_str());
+        });
+        w.key("decisions").array(|w| {
+            for decision in &request.decisions {
+                w.object(|w| {
+                    w.field_u64("message", decision.message as u64);
+                    w.field_u64("block", decision.block as u64);
+                    w.field_str("action", decision.action.as_str());
+                    w.field_str("reason", &decision.reason);
+                    w.field_str("setting", decision.setting);
+                });
+            }
+        });
+        w.key("warnings").array(|w| {
+            request.warnings.iter().for_each(|warning| w.str(&warning.message));
+        });
+        w.key("untranslated").array(|w| request.untranslated.iter().for_each(|it| w.str(it)));
+    });
+    w.finish()
+}
+
+fn as_text(
+    request: &Outgoing,
+    target: &Target,
+    count: TokenCount,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    writeln!(out, "POST {}", request.url)?;
+    writeln!(out, "provider {}, wire {}, rule {}", target.provider, target.wire.id(), target.rule_source)?;
+    writeln!(out, "contract {}", target.rule.contract.summary())?;
+    let limit = match target.rule.context {
+        0 => "unknown".to_owned(),
+        limit => limit.to_string(),
+    };
+    writeln!(out, "tokens {}/{limit} ({})", count.tokens, count.source.as_str())?;
+    for decision in &request.decisions {
+        let (message, block) = (decision.message, decision.block);
+        let (action, reason) = (decision.action.as_str(), &decision.reason);
+        writeln!(out, "message {message}, block {block}: {action}, {reason} [{}]", decision.setting)?;
+    }
+    for warning in &request.warnings {
+        writeln!(out, "warning: {}", warning.message)?;
+    }
+    for lost in &request.untranslated {
+        writeln!(out, "cannot be said on this wire: {lost}")?;
+    }
+    writeln!(out, "\n{}", request.body)?;
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! `think settings`: what holds, and where it comes from.
+
+use super::asking::Asking;
+use crate::failure::Failure;
+use clap::Args;
+use std::io::Write;
+use thinkthrough_core::json::Writer;
+use thinkthrough_core::settings::{Key, Partial};
+
+/// Show every setting with its value and where it comes from
+///
+/// Settings come in layers: built-in, model rule, configuration, profile, session (`--set`), request. The strongest
+/// layer that says something wins.
+#[derive(Debug, Args)]
+pub(crate) struct Settings {
+    #[command(flatten)]
+    asking: Asking,
+    /// Print what each setting does and which values it takes
+    #[arg(long)]
+    reference: bool,
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+impl Settings {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.reference {
+            return reference(out);
+        }
+        let config = self.asking.config()?;
+        let model = self.asking.model.as_deref();
+        let entry = model.and_then(|name| config.models.iter().find(|entry| entry.name == name));
+        let nothing = Partial::default();
+        let under_model = entry.map_or(&nothing, |entry| &entry.reasoning);
+        let resolved = self.asking.settings(&config, under_model)?;
+        if self.json {
+            let mut w = Writer::new();
+            w.array(|w| {
+                for key in Key::ALL {
+                    let (value, source) = resolved.get(key);
+                    w.object(|w| {
+                        w.field_str("key", key.as_str());
+                        w.field_str("value", &value);
+                        w.field_str("source", source.as_str());
+                    });
+                }
+            });
+            writeln!(out, "{}", w.finish())?;
+            return Ok(());
+        }
+        for key in Key::ALL {
+            let (value, source) = resolved.get(key);
+            writeln!(out, "{:<28} {value:<12} {}", key.as_str(), source.as_str())?;
+        }
+        Ok(())
+    }
+}
+
+fn reference(out: &mut dyn Write) -> Result<(), Failure> {
+    for key in Key::ALL {
+        writeln!(out, "{}\n    {}\n    values: {}\n", key.as_str(), key.about(), key.allowed())?;
+    }
+    Ok(())
+}
