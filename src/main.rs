@@ -1,3 +1,39 @@
 //! `think`: arguments, configuration and wiring; the logic lives in the crates.
 
-fn main() {}
+mod args;
+mod command;
+mod failure;
+mod input;
+mod known;
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::args::{Args, Command};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let mut out = BufWriter::new(io::stdout().lock());
+    let result = run(&args.command, &mut out);
+    // What was written before a failure is still worth reading.
+    let flushed = out.flush().map_err(Failure::from);
+    match result.and(flushed) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
+    match command {
+        Command::Parse(parse) => parse.run(out),
+        Command::Split(split) => split.run(out),
+        Command::Convert(convert) => convert.run(out),
+        Command::Sim(sim) => sim.run(out),
+        Command::Models(models) => models.run(out),
+        Command::Completions(completions) => completions.run(Args::command(), out),
+        Command::Man => command::completions::manual(Args::command(), out),
+    }
+}

@@ -5,6 +5,7 @@ pub mod answer;
 pub mod budget;
 pub mod content;
 pub mod contract;
+pub mod convert;
 pub mod event;
 pub mod frame;
 pub mod json;

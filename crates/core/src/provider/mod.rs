@@ -3,9 +3,11 @@
 //! A provider's name stands in its file and in the list below, and nowhere else. A user's own provider fills the
 //! same [`Provider`] from the configuration.
 
+mod reader;
 mod rule;
 mod target;
 
+pub use reader::ProviderReader;
 pub use rule::{BudgetForm, EffortForm, ModelRule, ThinkingForm};
 pub use target::{Known, Target, UnknownProvider};
 

@@ -14,6 +14,7 @@ use std::fmt;
 
 pub use crate::frame::Framing;
 
+pub mod detect;
 mod ending;
 pub mod error;
 mod function;

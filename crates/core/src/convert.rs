@@ -1,0 +1,309 @@
+//! Translates bodies from one wire to another through the neutral form, and says what was lost on the way.
+
+use crate::answer::Answer;
+use crate::content::Block;
+use crate::event::{Fold, Tee};
+use crate::json::Doc;
+use crate::problem::ProblemCode;
+use crate::read::{Form, Reader};
+use crate::wire::{Dialect, Encode, ErrorBody, RequestError, Wire, Written};
+
+/// A translated body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Converted {
+    /// The body.
+    pub body: String,
+    /// What the other wire cannot say: names of neutral fields or blocks.
+    pub untranslated: Vec<String>,
+}
+
+/// Translates a request. A request that stays on its wire stays as it is.
+///
+/// # Errors
+/// When the body is not a request of the wire `from`.
+pub fn request(from: &dyn Wire, to: &dyn Wire, body: &str) -> Result<Converted, RequestError> {
+    let doc = Doc::parse_str(body)
+        .map_err(|error| RequestError::new(format!("byte {}", error.at), error.to_string()))?;
+    let request = from.read_request(doc.root())?;
+    if from.id() == to.id() {
+        return Ok(Converted { body: body.trim_end().to_owned(), untranslated: Vec::new() });
+    }
+    let Written { body, untranslated } = to.write_request(&request, &Dialect::PLAIN);
+    Ok(Converted { body, untranslated })
+}
+
+/// Translates a whole answer; an error becomes the other wire's error. `None` if nothing could be read.
+#[must_use]
+pub fn response(from: &'static dyn Wire, to: &'static dyn Wire, body: &[u8]) -> Option<Converted> {
+    let mut reader = Reader::new(from, &Dialect::PLAIN, Form::Auto);
+    let mut fold = Fold::new();
+    reader.push(body, &mut fold);
+    if !reader.end(&mut fold) {
+        return None;
+    }
+    let answer = fold.finish();
+    if from.id() == to.id() {
+        let body = String::from_utf8_lossy(body).trim_end().to_owned();
+        return Some(Converted { body, untranslated: Vec::new() });
+    }
+    if let Some(error) = error_of(&answer) {
+        return Some(Converted { body: to.write_error(&error), untranslated: Vec::new() });
+    }
+    let body = to.write_response(&answer);
+    let untranslated = lost(&answer, &read_whole(to, &body));
+    Some(Converted { body, untranslated })
+}
+
+/// Translates one streamed answer, piece by piece.
+#[derive(Debug)]
+pub struct StreamConverter {
+    reader: Reader,
+    encoder: Option<Box<dyn Encode>>,
+    to: &'static dyn Wire,
+    said: Fold,
+    /// Reads what was written, to see what was lost.
+    heard: (Reader, Fold),
+}
+
+impl StreamConverter {
+    /// A converter for one stream. A stream that stays on its wire stays as it is.
+    #[must_use]
+    pub fn new(from: &'static dyn Wire, to: &'static dyn Wire) -> Self {
+        Self {
+            reader: Reader::new(from, &Dialect::PLAIN, Form::Stream),
+            encoder: (from.id() != to.id()).then(|| to.encoder()),
+            to,
+            said: Fold::new(),
+            heard: (Reader::new(to, &Dialect::PLAIN, Form::Stream), Fold::new()),
+        }
+    }
+
+    /// Takes the next bytes and appends what they mean on the other wire.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        let begin = out.len();
+        match &mut self.encoder {
+            Some(encoder) => {
+                let mut encode = |event: crate::event::Event<'_>| encoder.event(event, out);
+                self.reader.push(bytes, &mut Tee(&mut self.said, &mut encode));
+            }
+            None => {
+                self.reader.push(bytes, &mut self.said);
+                out.extend_from_slice(bytes);
+            }
+        }
+        self.hear(out, begin);
+    }
+
+    /// The stream is over: appends the end, and says what was lost. `None` if nothing could be read.
+    #[must_use]
+    pub fn end(mut self, out: &mut Vec<u8>) -> Option<Vec<String>> {
+        let begin = out.len();
+        let has_read = match &mut self.encoder {
+            Some(encoder) => {
+                let mut encode = |event: crate::event::Event<'_>| encoder.event(event, out);
+                let has_read = self.reader.end(&mut Tee(&mut self.said, &mut encode));
+                encoder.end(out);
+                has_read
+            }
+            None => self.reader.end(&mut self.said),
+        };
+        self.hear(out, begin);
+        let (mut reader, mut fold) = self.heard;
+        reader.end(&mut fold);
+        let is_same = self.encoder.is_none();
+        let lost = || lost(&self.said.finish(), &fold.finish());
+        has_read.then(|| if is_same { Vec::new() } else { lost() })
+    }
+
+    /// The wire that is written.
+    #[must_use]
+    pub fn to(&self) -> &'static dyn Wire {
+        self.to
+    }
+
+    fn hear(&mut self, out: &[u8], begin: usize) {
+        let (reader, fold) = &mut self.heard;
+        reader.push(out.get(begin..).unwrap_or_default(), fold);
+    }
+}
+
+/// The error that an answer is, if it says nothing else.
+fn error_of(answer: &Answer) -> Option<ErrorBody> {
+    let problem = answer.upstream_error().filter(|_| answer.blocks.is_empty())?;
+    let code = problem.at.clone().unwrap_or_else(|| "upstream_error".to_owned());
+    let status = code.parse().ok().filter(|status| (400..600).contains(status));
+    let status = status.unwrap_or_else(|| status_of(&code));
+    Some(ErrorBody { status, code, message: problem.message.clone() })
+}
+
+/// The HTTP status that goes with a provider's word for an error; a body alone does not carry it.
+fn status_of(code: &str) -> u16 {
+    let code = code.to_ascii_lowercase().replace('_', "");
+    let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
+    if has(&["authentication", "unauthenticated", "apikey", "unrecognizedclient"]) {
+        401
+    } else if has(&["permission", "accessdenied", "forbidden"]) {
+        403
+    } else if has(&["notfound"]) {
+        404
+    } else if has(&["ratelimit", "throttling", "resourceexhausted", "quota", "toomany"]) {
+        429
+    } else if has(&["overloaded", "unavailable"]) {
+        503
+    } else if has(&["invalid", "validation", "badrequest", "argument", "context"]) {
+        400
+    } else {
+        500
+    }
+}
+
+fn read_whole(wire: &'static dyn Wire, body: &str) -> Answer {
+    let mut reader = Reader::new(wire, &Dialect::PLAIN, Form::Auto);
+    let mut fold = Fold::new();
+    reader.push(body.as_bytes(), &mut fold);
+    reader.end(&mut fold);
+    fold.finish()
+}
+
+/// What one answer says that the other does not, by the names of fields and blocks.
+fn lost(said: &Answer, heard: &Answer) -> Vec<String> {
+    let (before, after) = (inventory(said), inventory(heard));
+    let mut lost: Vec<String> = Vec::new();
+    for name in &before {
+        let count = |all: &[String]| all.iter().filter(|one| *one == name).count();
+        if count(&before) > count(&after) && !lost.contains(name) {
+            lost.push(name.clone());
+        }
+    }
+    lost
+}
+
+/// The names of what an answer holds, one for each time that it does.
+fn inventory(answer: &Answer) -> Vec<String> {
+    let mut names = Vec::new();
+    for block in &answer.blocks {
+        match block {
+            Block::Text(text) => names.extend(present("text.signature", &text.signature)),
+            Block::Thinking(thinking) => {
+                names.extend((!thinking.thought.is_empty()).then(|| "thinking".to_owned()));
+                names.extend(present("thinking.signature", &thinking.signature));
+                names.extend(present("thinking.redactedData", &thinking.redacted_data));
+                names.extend(present("thinking.encryptedContent", &thinking.encrypted_content));
+                names.extend(present("thinking.id", &thinking.id));
+            }
+            Block::ToolCall(call) => {
+                names.push("tool_call".to_owned());
+                names.extend(present("tool_call.signature", &call.signature));
+            }
+            Block::ToolResponse(_) => names.push("tool_response".to_owned()),
+            Block::Media(_) => names.push("media".to_owned()),
+            Block::Other(other) => names.push(other.kind.clone()),
+        }
+    }
+    for (name, value) in [
+        ("refusal", &answer.refusal),
+        ("toolPlan", &answer.tool_plan),
+        ("messageSignature", &answer.message_signature),
+        ("stopSequence", &answer.stop_sequence),
+    ] {
+        names.extend(present(name, value));
+    }
+    names.extend(answer.choices.iter().map(|_| "choices".to_owned()));
+    let errors = answer.problems.iter().filter(|it| it.code == ProblemCode::UpstreamError);
+    names.extend(errors.map(|_| "error".to_owned()));
+    names
+}
+
+fn present(name: &str, value: &Option<String>) -> Option<String> {
+    value.as_ref().map(|_| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::find;
+
+    const SIGNED: &str = r#"{"type":"message","id":"m","role":"assistant","model":"x","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":2}}"#;
+
+    fn wire(id: &str) -> &'static dyn Wire {
+        find(id).unwrap()
+    }
+
+    #[test]
+    fn a_whole_answer_says_the_same_on_another_wire() {
+        let converted =
+            response(wire("messages"), wire("mistral-chat"), SIGNED.as_bytes()).unwrap();
+        let answer = read_whole(wire("mistral-chat"), &converted.body);
+        assert_eq!(answer.text(), "Hi");
+        assert!(matches!(&answer.blocks[0], Block::Thinking(thinking) if thinking.thought == "hm"));
+    }
+
+    #[test]
+    fn what_stays_on_its_wire_stays_as_it_is() {
+        let converted = response(wire("messages"), wire("messages"), SIGNED.as_bytes()).unwrap();
+        assert_eq!(converted.body, SIGNED);
+        let stream = b"data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: [DONE]\n\n";
+        let mut out = Vec::new();
+        let mut converter =
+            StreamConverter::new(wire("chat-completions"), wire("chat-completions"));
+        converter.push(stream, &mut out);
+        assert_eq!(converter.end(&mut out), Some(Vec::new()));
+        assert_eq!(out, stream);
+    }
+
+    #[test]
+    fn errors_become_the_other_wires_errors() {
+        let body = r#"{"error":{"message":"slow down","type":"rate_limit_error","code":null}}"#;
+        let converted =
+            response(wire("chat-completions"), wire("messages"), body.as_bytes()).unwrap();
+        let error = Doc::parse_str(&converted.body).unwrap();
+        assert_eq!(error.root().text("type").as_deref(), Some("error"));
+        assert_eq!(
+            error.root().path(&["error", "message"]).unwrap().as_str().as_deref(),
+            Some("slow down")
+        );
+        assert_eq!(
+            error.root().path(&["error", "type"]).unwrap().as_str().as_deref(),
+            Some("rate_limit_error")
+        );
+    }
+
+    #[test]
+    fn a_stream_says_the_same_on_another_wire_however_it_is_cut() {
+        let stream = "data: {\"id\":\"1\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"reasoning_content\":\"hm\"}}]}\n\n\
+                      data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\n\
+                      data: [DONE]\n\n";
+        for cut in 0..stream.len() {
+            let mut out = Vec::new();
+            let mut converter = StreamConverter::new(wire("chat-completions"), wire("messages"));
+            converter.push(&stream.as_bytes()[..cut], &mut out);
+            converter.push(&stream.as_bytes()[cut..], &mut out);
+            assert!(converter.end(&mut out).is_some());
+            let answer = read_whole(wire("messages"), std::str::from_utf8(&out).unwrap());
+            assert_eq!(answer.text(), "Hi", "{cut}");
+            assert!(
+                matches!(&answer.blocks[0], Block::Thinking(thinking) if thinking.thought == "hm")
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_lost_is_named() {
+        let body = r#"{"choices":[{"index":0,"finish_reason":"stop","message":{"content":"a"}},{"index":1,"finish_reason":"stop","message":{"content":"b"}}]}"#;
+        let converted =
+            response(wire("chat-completions"), wire("messages"), body.as_bytes()).unwrap();
+        assert_eq!(converted.untranslated, ["choices"]);
+    }
+
+    #[test]
+    fn a_request_that_is_none_names_the_place() {
+        let (chat, messages) = (wire("chat-completions"), wire("messages"));
+        assert!(request(chat, messages, "{").is_err());
+        let converted = request(
+            chat,
+            messages,
+            r#"{"model":"m","messages":[{"role":"user","content":"Hi"}],"max_tokens":9}"#,
+        );
+        assert!(converted.unwrap().body.contains("\"max_tokens\":9"));
+    }
+}

@@ -1,0 +1,133 @@
+//! Reads a response body of a provider: the wire is seen from the body, and the model's rule is applied.
+
+use super::{Provider, Target};
+use crate::event::Sink;
+use crate::read::{Form, Reader};
+use crate::tags::{Options, TagSpec};
+use crate::wire::{self, Dialect, Wire, detect};
+
+/// Reads one response body of a provider, of whichever of its wires it is.
+///
+/// The model that the body names decides whether thoughts are searched for between tags.
+#[derive(Clone, Debug)]
+pub struct ProviderReader {
+    provider: &'static Provider,
+    wire: Option<&'static dyn Wire>,
+    tags: Option<TagSpec>,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    /// Too little came to tell.
+    Undecided(Vec<u8>),
+    Reading(Box<Reader>),
+}
+
+impl ProviderReader {
+    /// A reader for one body. With a `wire` the body's shape is of no account, with `tags` the model's rule.
+    #[must_use]
+    pub fn new(
+        provider: &'static Provider,
+        wire: Option<&'static dyn Wire>,
+        tags: Option<TagSpec>,
+    ) -> Self {
+        Self { provider, wire, tags, state: State::Undecided(Vec::new()) }
+    }
+
+    /// Takes the next bytes.
+    pub fn push(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
+        match &mut self.state {
+            State::Reading(reader) => reader.push(bytes, sink),
+            State::Undecided(begun) => {
+                begun.extend_from_slice(bytes);
+                if let Some(seen) = detect::look(begun, false) {
+                    self.decide(&seen, sink);
+                }
+            }
+        }
+    }
+
+    /// The body is over. `false` if nothing in it could be read.
+    pub fn end(&mut self, sink: &mut dyn Sink) -> bool {
+        if let State::Undecided(begun) = &self.state {
+            let seen = detect::look(begun, true).unwrap_or_default();
+            self.decide(&seen, sink);
+        }
+        match &mut self.state {
+            State::Reading(reader) => reader.end(sink),
+            State::Undecided(_) => false,
+        }
+    }
+
+    fn decide(&mut self, seen: &detect::Seen, sink: &mut dyn Sink) {
+        let State::Undecided(begun) = &mut self.state else { return };
+        let begun = std::mem::take(begun);
+        let mut reader = self.reader(seen);
+        reader.push(&begun, sink);
+        self.state = State::Reading(Box::new(reader));
+    }
+
+    fn reader(&self, seen: &detect::Seen) -> Reader {
+        let wire = self.wire.map(Wire::id).or_else(|| self.provider.pick_wire(seen));
+        let model = seen.model.as_deref().unwrap_or_default();
+        let target = self.provider.endpoint(wire).map(|it| Target::of(self.provider, it, model));
+        let Some(target) = target else {
+            // The provider is not known to speak this wire; the wire alone reads every spelling of it.
+            let wire = wire.and_then(wire::find).unwrap_or(wire::first());
+            return self.tagged(Reader::new(wire, &Dialect::PLAIN, Form::Auto), None);
+        };
+        let reader = Reader::new(target.wire, &target.dialect, Form::Auto);
+        self.tagged(reader, target.rule.tags)
+    }
+
+    fn tagged(&self, reader: Reader, family: Option<&str>) -> Reader {
+        match self.tags.clone().or_else(|| family.and_then(TagSpec::named)) {
+            Some(spec) => reader.with_tags(&spec, Options::default()),
+            None => reader,
+        }
+    }
+}
+
+impl Provider {
+    /// The wire of a body, by what was seen of it: one of the provider's own, or else whatever it plainly is. `None`
+    /// where the body does not show it.
+    #[must_use]
+    pub fn pick_wire(&self, seen: &detect::Seen) -> Option<&'static str> {
+        let own = self.endpoints.iter().map(|endpoint| endpoint.wire);
+        own.into_iter()
+            .find(|wire| seen.wires.contains(wire))
+            .or_else(|| seen.wires.iter().copied().find(|id| wire::find(id).is_some()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::find;
+    use super::*;
+    use crate::event::Fold;
+
+    fn read(body: &str, cut: usize) -> crate::answer::Answer {
+        let mut reader = ProviderReader::new(find("openai").unwrap(), None, None);
+        let mut fold = Fold::new();
+        let (head, tail) = body.split_at(cut);
+        reader.push(head.as_bytes(), &mut fold);
+        reader.push(tail.as_bytes(), &mut fold);
+        assert!(reader.end(&mut fold));
+        fold.finish()
+    }
+
+    #[test]
+    fn the_bodys_shape_picks_the_wire_however_it_is_cut() {
+        for body in [
+            r#"{"object":"chat.completion","model":"m","choices":[{"index":0,"message":{"content":"Hi"}}]}"#,
+            "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\n",
+            r#"{"object":"response","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Hi"}]}]}"#,
+            r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn"}"#,
+        ] {
+            for cut in 0..body.len() {
+                assert_eq!(read(body, cut).text(), "Hi", "{cut} {body}");
+            }
+        }
+    }
+}

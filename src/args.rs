@@ -1,0 +1,36 @@
+//! The command line.
+
+use clap::{Parser, Subcommand};
+
+use crate::command::completions::Completions;
+use crate::command::convert::Convert;
+use crate::command::models::Models;
+use crate::command::parse::Parse;
+use crate::command::sim::Sim;
+use crate::command::split::Split;
+
+/// Keeps every thought of a reasoning model: read it, show it, store it, send it back
+///
+/// Results go to standard output, everything else to standard error. The exit code is 0 when it worked, 1 when it
+/// failed, and 2 when the command line makes no sense.
+#[derive(Debug, Parser)]
+#[command(name = "think", version, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// One variant for each command; each stands in a file of its own.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Parse(Parse),
+    Split(Split),
+    Convert(Convert),
+    Sim(Sim),
+    Models(Models),
+    Completions(Completions),
+    /// Print the manual page
+    ///
+    /// `think man | man -l -` shows it.
+    Man,
+}

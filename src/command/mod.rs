@@ -1,0 +1,8 @@
+//! The commands: one file each, with its arguments and what it does.
+
+pub(crate) mod completions;
+pub(crate) mod convert;
+pub(crate) mod models;
+pub(crate) mod parse;
+pub(crate) mod sim;
+pub(crate) mod split;

@@ -1,0 +1,50 @@
+//! How a command ends when it does not succeed.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// Why a command did not succeed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Whoever read the output has gone; that is nobody's fault.
+    ReaderGone,
+    /// It did not work: one sentence that names what, where and what to do.
+    Failed(String),
+    /// It was asked in a way that makes no sense: one sentence likewise.
+    Usage(String),
+}
+
+impl Failure {
+    /// Says it on standard error, and gives the exit code.
+    pub(crate) fn report(&self) -> ExitCode {
+        match self {
+            Failure::ReaderGone => ExitCode::SUCCESS,
+            Failure::Failed(message) => {
+                say(format_args!("error: {message}"));
+                ExitCode::from(1)
+            }
+            Failure::Usage(message) => {
+                say(format_args!("error: {message}"));
+                ExitCode::from(2)
+            }
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// An error of the output.
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::ReaderGone,
+            _ => Failure::Failed(format!(
+                "the output cannot be written: {error}; make room or write it elsewhere"
+            )),
+        }
+    }
+}
+
+/// Says a line on standard error; nobody may be listening there.
+pub(crate) fn say(line: fmt::Arguments<'_>) {
+    drop(io::Write::write_fmt(&mut io::stderr().lock(), format_args!("{line}\n")));
+}
