@@ -3,6 +3,7 @@
 //! A provider's name stands in its file and in the list below, and nowhere else. A user's own provider fills the
 //! same [`Provider`] from the configuration.
 
+mod family;
 mod reader;
 mod rule;
 mod target;
@@ -20,7 +21,7 @@ pub enum Auth {
     Bearer,
     /// A header of this name.
     Header(&'static str),
-    /// No credential is needed.
+    /// No credential is needed; one that is given all the same travels as a bearer token.
     None,
     /// A query parameter of this name.
     Query(&'static str),
@@ -41,6 +42,18 @@ pub struct Endpoint {
     pub dialect: Dialect,
     /// What is known about its models; the first rule whose pattern matches counts.
     pub models: &'static [ModelRule],
+}
+
+impl Endpoint {
+    /// Chat Completions with a bearer token, without deviations and rules: what most providers start from.
+    pub const CHAT: Endpoint = Endpoint {
+        wire: "chat-completions",
+        base_url: "",
+        auth: Auth::Bearer,
+        headers: &[],
+        dialect: Dialect::PLAIN,
+        models: &[],
+    };
 }
 
 /// A named place to send requests to.
@@ -81,6 +94,34 @@ macro_rules! providers {
 
 providers! {
     openai,
+    azure,
+    anthropic,
+    google,
+    vertexai,
+    bedrock,
+    deepseek,
+    moonshotai,
+    minimax,
+    zai,
+    alibaba,
+    xai,
+    mistral,
+    groq,
+    cerebras,
+    together,
+    fireworks,
+    openrouter,
+    perplexity,
+    cohere,
+    huggingface,
+    venice,
+    ollama,
+    vllm,
+    sglang,
+    llamacpp,
+    lmstudio,
+    openai_compatible,
+    anthropic_compatible,
 }
 
 /// The provider of this id.

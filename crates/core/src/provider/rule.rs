@@ -28,6 +28,17 @@ impl ModelRule {
         tags: None,
     };
 
+    /// A rule about models that keep their thoughts apart from the text by themselves.
+    #[must_use]
+    pub const fn new(
+        pattern: &'static str,
+        context: u64,
+        contract: Contract,
+        thinking: ThinkingForm,
+    ) -> Self {
+        ModelRule { pattern, context, contract, thinking, tags: None }
+    }
+
     /// Whether the rule is about this model.
     #[must_use]
     pub fn matches(&self, model: &str) -> bool {
@@ -36,7 +47,7 @@ impl ModelRule {
 }
 
 /// How a model is asked to think, as JSON objects that are merged into the request body.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ThinkingForm {
     /// The model thinks when nothing is said.
     pub default_on: bool,
@@ -62,10 +73,47 @@ impl ThinkingForm {
         budget: None,
         show: None,
     };
+
+    /// A model that thinks when nothing is said.
+    pub const ON: ThinkingForm = ThinkingForm { default_on: true, ..ThinkingForm::NONE };
+
+    /// Silence means off, and this switches thinking on.
+    #[must_use]
+    pub const fn on(on: &'static str) -> Self {
+        ThinkingForm { on: Some(on), ..ThinkingForm::NONE }
+    }
+
+    /// This switches thinking off.
+    #[must_use]
+    pub const fn off(self, off: &'static str) -> Self {
+        ThinkingForm { off: Some(off), ..self }
+    }
+
+    /// Effort stands at `path`, in these words.
+    #[must_use]
+    pub const fn effort(
+        self,
+        path: &'static str,
+        words: &'static [(Effort, &'static str)],
+    ) -> Self {
+        ThinkingForm { effort: Some(EffortForm { path, words }), ..self }
+    }
+
+    /// A cap on thinking tokens can be said.
+    #[must_use]
+    pub const fn budget(self, budget: BudgetForm) -> Self {
+        ThinkingForm { budget: Some(budget), ..self }
+    }
+
+    /// Thoughts are readable only if asked for.
+    #[must_use]
+    pub const fn show(self, show: &'static str) -> Self {
+        ThinkingForm { show: Some(show), ..self }
+    }
 }
 
 /// How effort is said.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct EffortForm {
     /// Where it stands in the body, members joined by dots: `reasoning.effort`.
     pub path: &'static str,
@@ -84,7 +132,7 @@ impl EffortForm {
 }
 
 /// How a cap on thinking tokens is said.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct BudgetForm {
     /// Where it stands in the body, members joined by dots: `thinking.budget_tokens`.
     pub path: &'static str,

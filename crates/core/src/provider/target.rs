@@ -101,17 +101,17 @@ impl Target {
         self
     }
 
-    /// The address of the API for this model. A version at the end of the base URL is not doubled.
+    /// The address of the API for this model. A version that stands at the end of the base URL counts instead of
+    /// the path's own.
     #[must_use]
     pub fn url(&self, stream: bool) -> String {
         let path = self.wire.path(&self.model, stream);
         let base = self.base_url.as_str();
-        if let Some((version, _)) = path.trim_start_matches('/').split_once('/')
-            && version.starts_with('v')
-            && base.rsplit('/').next().is_some_and(|last| last == version)
+        if let Some((version, rest)) = path.trim_start_matches('/').split_once('/')
+            && is_version(version)
+            && (self.dialect.is_versioned || base.rsplit('/').next().is_some_and(is_version))
         {
-            let rest = path.get(version.len() + 1..).unwrap_or_default();
-            return format!("{base}{rest}");
+            return format!("{base}/{rest}");
         }
         format!("{base}{path}")
     }
@@ -126,6 +126,11 @@ impl Target {
             account,
         }
     }
+}
+
+/// Whether a part of a path is a version, like `v1` or `v1beta`.
+fn is_version(part: &str) -> bool {
+    part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// The endpoint's dialect, with the field that the model's contract names.

@@ -35,6 +35,8 @@ pub struct Dialect {
     pub refuses: Cow<'static, [&'static str]>,
     /// The name of the cap on generated tokens, where it deviates (`max_completion_tokens`).
     pub max_tokens_field: Option<&'static str>,
+    /// The base URL names the version already, and the path goes on behind it.
+    pub is_versioned: bool,
     /// Streams report usage only when asked to with `stream_options.include_usage`.
     pub asks_for_usage: bool,
 }
@@ -46,6 +48,7 @@ impl Dialect {
         empty: None,
         refuses: Cow::Borrowed(&[]),
         max_tokens_field: None,
+        is_versioned: false,
         asks_for_usage: false,
     };
 }

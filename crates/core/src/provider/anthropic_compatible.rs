@@ -1,0 +1,20 @@
+//! Any server that speaks Anthropic's wire, about which nothing else is known: no rules, and no thoughts go back until
+//! a contract says so.
+
+use super::{Auth, Endpoint, Provider};
+
+/// The provider.
+pub(super) const PROVIDER: Provider = Provider {
+    id: "anthropic-compatible",
+    keys: &["ANTHROPIC_COMPATIBLE_API_KEY"],
+    default_model: None,
+    local_port: None,
+    endpoints: &[
+        Endpoint {
+            wire: "messages",
+            auth: Auth::Header("x-api-key"),
+            headers: &[("anthropic-version", "2023-06-01")],
+            ..Endpoint::CHAT
+        },
+    ],
+};

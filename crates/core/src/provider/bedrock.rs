@@ -1,0 +1,68 @@
+//! Amazon Bedrock. Every vendor's own words stand below `additionalModelRequestFields`. Only signed or sealed
+//! reasoning may come back: a signature is refused by models without one, and unsigned reasoning leaks into answers.
+//!
+//! Facts: the reference of Converse, and what public adapters found out (autumn 2026).
+
+use super::family::{LOW_HIGH, THREE, claude, deepseek};
+use super::{BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
+use crate::contract::{Contract, Return};
+
+/// The provider.
+pub(super) const PROVIDER: Provider = Provider {
+    id: "bedrock",
+    keys: &["AWS_BEARER_TOKEN_BEDROCK"],
+    default_model: Some("us.anthropic.claude-sonnet-5"),
+    local_port: None,
+    endpoints: &[
+        Endpoint {
+            wire: "converse",
+            base_url: "https://bedrock-runtime.us-east-1.amazonaws.com",
+            models: RULES,
+            ..Endpoint::CHAT
+        },
+    ],
+};
+
+const PAGE: &str = "https://docs.aws.amazon.com/bedrock/latest/userguide/inference-reasoning.html";
+
+const UNSIGNED: Contract = Contract::NONE.stated(PAGE);
+const SEALED: Contract = Contract::sealed(Return::All).stated(PAGE);
+
+/// Binding is not checked here, as far as is known, and the controls of it are no part of Converse.
+const BOUND: Contract = claude::BOUND;
+
+claude::rules!(
+    r#"{"additionalModelRequestFields":{"#,
+    "}}",
+    "additionalModelRequestFields.",
+    BOUND,
+    ModelRule::new(
+        "*gpt-oss*",
+        131_072,
+        UNSIGNED,
+        ThinkingForm::ON.effort("additionalModelRequestFields.reasoning_effort", THREE),
+    ),
+    ModelRule::new(
+        "*openai.gpt-5*",
+        0,
+        SEALED,
+        ThinkingForm::ON.effort("additionalModelRequestFields.reasoning_effort", THREE),
+    ),
+    ModelRule::new(
+        "*nova-2*",
+        0,
+        UNSIGNED,
+        ThinkingForm::on(
+            r#"{"additionalModelRequestFields":{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"medium"}}}"#,
+        )
+        .effort("additionalModelRequestFields.reasoningConfig.maxReasoningEffort", THREE),
+    ),
+    ModelRule::new("*deepseek.r1*", 131_072, deepseek::R1, ThinkingForm::ON),
+    ModelRule::new(
+        "*qwen.qwen3*",
+        0,
+        UNSIGNED,
+        ThinkingForm::NONE.effort("additionalModelRequestFields.reasoning_config", LOW_HIGH),
+    ),
+    ModelRule::new("*kimi-k2-thinking*", 262_144, UNSIGNED, ThinkingForm::ON),
+);

@@ -1,0 +1,45 @@
+//! Cohere. Thinking blocks of the turn under way may come back, and help in tool loops.
+//!
+//! Facts: the reference of Chat v2 and the guide on reasoning (autumn 2026).
+
+use super::{BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
+use crate::contract::{Contract, Level, Return};
+use crate::wire::Dialect;
+
+/// The provider.
+pub(super) const PROVIDER: Provider = Provider {
+    id: "cohere",
+    keys: &["COHERE_API_KEY", "CO_API_KEY"],
+    default_model: Some("command-a-reasoning-08-2025"),
+    local_port: None,
+    endpoints: &[
+        Endpoint {
+            wire: "cohere-chat",
+            base_url: "https://api.cohere.com",
+            models: MODELS,
+            ..Endpoint::CHAT
+        },
+        Endpoint {
+            base_url: "https://api.cohere.ai/compatibility/v1",
+            dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
+            ..Endpoint::CHAT
+        },
+    ],
+};
+
+const LOOP: Contract =
+    Contract { returns: Return::CurrentTurn, level: Level::Calls, ..Contract::NONE }
+        .stated("https://docs.cohere.com/docs/reasoning");
+
+const FORM: ThinkingForm = super::family::ON_TYPE.budget(BudgetForm {
+    path: "thinking.token_budget",
+    with: Some(r#"{"thinking":{"type":"enabled"}}"#),
+    min: 1,
+    max: 31_000,
+    below_max_tokens: false,
+});
+
+const MODELS: &[ModelRule] = &[
+    ModelRule::new("command-a-reasoning*", 256_000, LOOP, FORM),
+    ModelRule::new("command-a-plus*", 0, LOOP, FORM),
+];

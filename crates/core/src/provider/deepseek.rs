@@ -1,0 +1,60 @@
+//! DeepSeek. The names `deepseek-reasoner` and `deepseek-chat` mean V4 with and without thinking.
+//!
+//! Facts: the guides on thinking mode, on the Anthropic format and on Responses (autumn 2026).
+
+use super::family::deepseek::{CHAT, R1, V4, V4_OWN_PLACE};
+use super::family::{LOW_HIGH_MAX, ON_TYPE};
+use super::{Auth, Endpoint, ModelRule, Provider, ThinkingForm};
+use crate::contract::Contract;
+use crate::wire::Dialect;
+
+/// The provider.
+pub(super) const PROVIDER: Provider = Provider {
+    id: "deepseek",
+    keys: &["DEEPSEEK_API_KEY"],
+    default_model: Some("deepseek-v4-flash"),
+    local_port: None,
+    endpoints: &[
+        Endpoint {
+            base_url: "https://api.deepseek.com",
+            dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
+            models: &rules(V4, CHAT, CHAT_ON),
+            ..Endpoint::CHAT
+        },
+        Endpoint {
+            wire: "messages",
+            base_url: "https://api.deepseek.com/anthropic",
+            auth: Auth::Header("x-api-key"),
+            headers: &[("anthropic-version", "2023-06-01")],
+            models: &rules(V4_OWN_PLACE, MESSAGES, CHAT_ON),
+            ..Endpoint::CHAT
+        },
+        Endpoint {
+            wire: "responses",
+            base_url: "https://api.deepseek.com",
+            models: &rules(V4_OWN_PLACE, RESPONSES, RESPONSES_ON),
+            ..Endpoint::CHAT
+        },
+    ],
+};
+
+const CHAT_ON: &str = r#"{"thinking":{"type":"enabled"}}"#;
+const RESPONSES_ON: &str = r#"{"reasoning":{"effort":"high"}}"#;
+
+const MESSAGES: ThinkingForm = ON_TYPE.effort("output_config.effort", LOW_HIGH_MAX);
+const RESPONSES: ThinkingForm = ThinkingForm::ON
+    .off(r#"{"reasoning":{"effort":"none"}}"#)
+    .effort("reasoning.effort", LOW_HIGH_MAX);
+
+const fn rules(contract: Contract, form: ThinkingForm, on: &'static str) -> [ModelRule; 6] {
+    let silent = ThinkingForm { default_on: false, on: Some(on), ..form };
+    let always = ThinkingForm { off: None, ..form };
+    [
+        ModelRule::new("deepseek-r1*", 131_072, R1, ThinkingForm::ON),
+        ModelRule::new("deepseek-chat*", 1_000_000, contract, silent),
+        ModelRule::new("deepseek-reasoner*", 1_000_000, contract, always),
+        ModelRule::new("deepseek-v3.1*", 131_072, R1, ThinkingForm::NONE),
+        ModelRule::new("deepseek-v3.2*", 131_072, contract, form),
+        ModelRule::new("deepseek-*", 1_000_000, contract, form),
+    ]
+}

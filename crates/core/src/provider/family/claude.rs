@@ -1,0 +1,113 @@
+//! Claude, by generations.
+//!
+//! - Up to 4.5 thinking is manual: it has a budget, and the API refuses a tool loop whose last assistant message
+//!   does not begin with its thinking block.
+//! - From 4.6 it is adaptive with an effort; from 4.7 the text is withheld unless `display` asks for a summary; from 5
+//!   it is on when nothing is said.
+//! - Fable 5.1 and the 5.5 models bind every block to all that stands before it and to the model, and cannot be
+//!   switched off but for the smallest.
+//!
+//! Sending blocks back is always allowed. Facts: the guides on extended and adaptive thinking and the pages on what is
+//! new in Opus 5, Opus 5.5 and Fable 5.1 (autumn 2026).
+
+use crate::contract::{Contract, Readable, Return};
+use crate::settings::Effort;
+
+const ADAPTIVE_PAGE: &str =
+    "https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking";
+const EXTENDED_PAGE: &str =
+    "https://platform.claude.com/docs/en/build-with-claude/extended-thinking";
+const BOUND_PAGE: &str =
+    "https://platform.claude.com/docs/en/about-claude/models/whats-new-fable-5-1";
+
+/// Manual thinking: blocks are demanded in tool loops.
+pub(in crate::provider) const MANUAL: Contract =
+    Contract::sealed(Return::All).required().stated(EXTENDED_PAGE);
+
+/// Adaptive thinking: blocks are missed, not demanded.
+pub(in crate::provider) const ADAPTIVE: Contract =
+    Contract::sealed(Return::All).stated(ADAPTIVE_PAGE);
+
+/// Every block is bound to its prefix and its model.
+pub(in crate::provider) const BOUND: Contract =
+    Contract { bound: true, readable: Readable::SameModel, ..Contract::sealed(Return::All) }
+        .stated(BOUND_PAGE);
+
+pub(in crate::provider) const FOUR: &[(Effort, &str)] = &[
+    (Effort::Low, "low"),
+    (Effort::Medium, "medium"),
+    (Effort::High, "high"),
+    (Effort::Max, "max"),
+];
+
+pub(in crate::provider) const FIVE: &[(Effort, &str)] = &[
+    (Effort::Low, "low"),
+    (Effort::Medium, "medium"),
+    (Effort::High, "high"),
+    (Effort::Xhigh, "xhigh"),
+    (Effort::Max, "max"),
+];
+
+/// Declares `RULES` for a wire whose members for thinking stand between `$open` and `$close`, which is below `$path`; and `$others`.
+macro_rules! rules {
+    ($open:literal, $close:literal, $path:literal, $bound:expr $(, $others:expr)* $(,)?) => {
+        const OFF: &str = concat!($open, r#""thinking":{"type":"disabled"}"#, $close);
+        const SHOW: &str =
+            concat!($open, r#""thinking":{"type":"adaptive","display":"summarized"}"#, $close);
+        const EFFORT: &str = concat!($path, "output_config.effort");
+        const ON_REQUEST: ThinkingForm =
+            ThinkingForm::on(concat!($open, r#""thinking":{"type":"adaptive"}"#, $close));
+        const OMITTED: ThinkingForm = ThinkingForm::ON.effort(EFFORT, claude::FIVE).show(SHOW);
+        const MANUAL: ThinkingForm = ThinkingForm::on(concat!(
+            $open,
+            r#""thinking":{"type":"enabled","budget_tokens":4096}"#,
+            $close
+        ))
+        .budget(BudgetForm {
+            path: concat!($path, "thinking.budget_tokens"),
+            with: Some(concat!($open, r#""thinking":{"type":"enabled"}"#, $close)),
+            min: 1024,
+            max: 128_000,
+            below_max_tokens: true,
+        });
+
+        const RULES: &[ModelRule] = &[
+            ModelRule::new("*claude-haiku-5-5*", 0, $bound, OMITTED.off(OFF)),
+            ModelRule::new("*claude-opus-5-5*", 1_000_000, $bound, OMITTED),
+            ModelRule::new("*claude-sonnet-5-5*", 1_000_000, $bound, OMITTED),
+            ModelRule::new("*claude-fable-5-1*", 1_000_000, $bound, OMITTED),
+            ModelRule::new("*claude-fable-5-2*", 1_000_000, $bound, OMITTED),
+            ModelRule::new("*claude-fable-5*", 1_000_000, claude::ADAPTIVE, OMITTED),
+            ModelRule::new("*claude-mythos*", 0, claude::ADAPTIVE, OMITTED),
+            ModelRule::new("*claude-opus-5*", 1_000_000, claude::ADAPTIVE, OMITTED.off(OFF)),
+            ModelRule::new("*claude-sonnet-5*", 1_000_000, claude::ADAPTIVE, OMITTED.off(OFF)),
+            ModelRule::new(
+                "*claude-opus-4-8*",
+                1_000_000,
+                claude::ADAPTIVE,
+                ON_REQUEST.effort(EFFORT, claude::FIVE).show(SHOW),
+            ),
+            ModelRule::new(
+                "*claude-opus-4-7*",
+                0,
+                claude::ADAPTIVE,
+                ON_REQUEST.effort(EFFORT, claude::FIVE).show(SHOW),
+            ),
+            // These show a summary without being asked, and still take a budget, which is discouraged.
+            ModelRule::new(
+                "*claude-*-4-6*",
+                0,
+                claude::ADAPTIVE,
+                ON_REQUEST.effort(EFFORT, claude::FOUR),
+            ),
+            ModelRule::new("*claude-opus-4*", 200_000, claude::MANUAL, MANUAL),
+            ModelRule::new("*claude-sonnet-4*", 200_000, claude::MANUAL, MANUAL),
+            ModelRule::new("*claude-haiku-4*", 200_000, claude::MANUAL, MANUAL),
+            ModelRule::new("*claude-3-7*", 200_000, claude::MANUAL, MANUAL),
+            $($others,)*
+            // What comes later will keep its thoughts as these do; how it is asked to think is not known.
+            ModelRule::new("*claude-*", 0, claude::ADAPTIVE, ThinkingForm::NONE),
+        ];
+    };
+}
+pub(in crate::provider) use rules;

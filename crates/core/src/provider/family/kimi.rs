@@ -1,0 +1,37 @@
+//! Kimi. While thinking is on, every message with tool calls must carry its reasoning, in all of the history; one
+//! blank is the least that is accepted for none. K2.7 and K3 keep all of it. Call ids are a name and a small number,
+//! which come again in every turn.
+//!
+//! Facts: the vendor's guide to thinking models, the error texts in public threads (autumn 2026).
+
+use crate::contract::{Contract, Level, Return};
+use crate::provider::ThinkingForm;
+
+use super::{LOW_HIGH_MAX, ON_TYPE};
+
+const PAGE: &str = "https://platform.kimi.ai/docs/guide/use-kimi-k2-thinking-model";
+
+/// K2 Thinking, K2.5 and K2.6.
+pub(in crate::provider) const K2: Contract = Contract {
+    tickets: true,
+    ..Contract::plain(Return::ToolCalls, "reasoning_content").required().with_empty(" ")
+}
+.stated(PAGE);
+
+/// K2.7 and K3.
+pub(in crate::provider) const K3: Contract = Contract { returns: Return::All, ..K2 };
+
+/// Makes the models from K2.6 on read the reasoning of earlier turns; every other model refuses it.
+pub(in crate::provider) const KEEP: &str = r#"{"thinking":{"keep":"all"}}"#;
+
+/// A contract on a wire that has its own place for thoughts.
+pub(in crate::provider) const fn own_place(contract: Contract) -> Contract {
+    Contract { field: None, empty: None, level: Level::Calls, ..contract }
+}
+
+/// K2.5 and K2.6.
+pub(in crate::provider) const HYBRID: ThinkingForm = ON_TYPE;
+
+/// K3.
+pub(in crate::provider) const EFFORT: ThinkingForm =
+    ThinkingForm::ON.effort("reasoning_effort", LOW_HIGH_MAX);

@@ -1,0 +1,37 @@
+//! Google's Gemini API. The rules of its models stand with their family.
+//!
+//! Facts: the API reference of `generateContent`, of Interactions and of the OpenAI-compatible endpoint (autumn 2026).
+
+use super::family::gemini;
+use super::{Auth, Endpoint, Provider};
+use crate::wire::Dialect;
+
+/// The provider.
+pub(super) const PROVIDER: Provider = Provider {
+    id: "google",
+    keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    default_model: Some("gemini-3.8-flash"),
+    local_port: None,
+    endpoints: &[
+        Endpoint {
+            wire: "generate-content",
+            base_url: "https://generativelanguage.googleapis.com",
+            auth: Auth::Header("x-goog-api-key"),
+            models: gemini::GENERATE_CONTENT,
+            ..Endpoint::CHAT
+        },
+        Endpoint {
+            wire: "interactions",
+            base_url: "https://generativelanguage.googleapis.com",
+            auth: Auth::Header("x-goog-api-key"),
+            models: gemini::INTERACTIONS,
+            ..Endpoint::CHAT
+        },
+        Endpoint {
+            base_url: "https://generativelanguage.googleapis.com/v1beta/openai",
+            dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
+            models: gemini::CHAT,
+            ..Endpoint::CHAT
+        },
+    ],
+};

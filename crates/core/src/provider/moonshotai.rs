@@ -1,0 +1,56 @@
+//! Moonshot AI. The contracts of Kimi stand with its family; the Anthropic format has the same rule for its blocks.
+//!
+//! Facts: the guides to thinking models and to the Anthropic format (autumn 2026).
+
+use super::family::kimi::{EFFORT, HYBRID, K2, K3, KEEP, own_place};
+use super::{Endpoint, ModelRule, Provider, ThinkingForm};
+use crate::contract::Contract;
+use crate::wire::Dialect;
+
+/// The provider.
+pub(super) const PROVIDER: Provider = Provider {
+    id: "moonshotai",
+    keys: &["MOONSHOT_API_KEY"],
+    default_model: Some("kimi-k3"),
+    local_port: None,
+    endpoints: &[
+        Endpoint {
+            base_url: "https://api.moonshot.ai/v1",
+            dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
+            models: &rules(
+                K2,
+                K2.with_flags(KEEP),
+                K3.with_flags(KEEP),
+                EFFORT,
+            ),
+            ..Endpoint::CHAT
+        },
+        Endpoint {
+            wire: "messages",
+            base_url: "https://api.moonshot.ai/anthropic",
+            headers: &[("anthropic-version", "2023-06-01")],
+            models: &rules(
+                own_place(K2),
+                own_place(K2),
+                own_place(K3),
+                ThinkingForm::ON,
+            ),
+            ..Endpoint::CHAT
+        },
+    ],
+};
+
+const K256: u64 = 262_144;
+
+const fn rules(k2: Contract, k26: Contract, k3: Contract, form: ThinkingForm) -> [ModelRule; 7] {
+    [
+        ModelRule::new("kimi-k3*", 1_048_576, k3, form),
+        ModelRule::new("kimi-k2.7*", K256, k3, ThinkingForm::ON),
+        ModelRule::new("kimi-k2.6*", K256, k26, HYBRID),
+        ModelRule::new("kimi-k2.5*", K256, k2, HYBRID),
+        ModelRule::new("kimi-k2-thinking*", K256, k2, ThinkingForm::ON),
+        ModelRule::new("kimi-thinking*", 131_072, k2, ThinkingForm::ON),
+        // A coding plan serves its newest model under this name.
+        ModelRule::new("kimi-for-coding*", K256, k2, ThinkingForm::ON),
+    ]
+}

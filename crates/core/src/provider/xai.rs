@@ -1,0 +1,68 @@
+//! xAI. On Chat Completions nothing needs to come back; Responses items carry sealed reasoning, as they do elsewhere.
+//! Which efforts a model knows differs by model, and 4.20 refuses the parameter altogether.
+//!
+//! Facts: the reference of both wires and the model pages (autumn 2026).
+
+use super::family::{LOW_HIGH, NONE_TO_HIGH, THREE};
+use super::{Endpoint, ModelRule, Provider, ThinkingForm};
+use crate::contract::{Contract, Return};
+use crate::settings::Effort;
+use crate::wire::Dialect;
+
+/// The provider.
+pub(super) const PROVIDER: Provider = Provider {
+    id: "xai",
+    keys: &["XAI_API_KEY"],
+    default_model: Some("grok-4.6"),
+    local_port: None,
+    endpoints: &[
+        Endpoint {
+            base_url: "https://api.x.ai/v1",
+            dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
+            models: CHAT,
+            ..Endpoint::CHAT
+        },
+        Endpoint {
+            wire: "responses",
+            base_url: "https://api.x.ai/v1",
+            models: RESPONSES,
+            ..Endpoint::CHAT
+        },
+    ],
+};
+
+const FOUR: &[(Effort, &str)] = &[
+    (Effort::Low, "low"),
+    (Effort::Medium, "medium"),
+    (Effort::High, "high"),
+    (Effort::Xhigh, "xhigh"),
+];
+
+const PAGE: &str = "https://docs.x.ai/docs/guides/reasoning";
+
+const SEALED: Contract = Contract::sealed(Return::All)
+    .with_flags(r#"{"include":["reasoning.encrypted_content"]}"#)
+    .stated(PAGE);
+
+macro_rules! rules {
+    ($name:ident, $path:literal, $contract:expr, $off:literal) => {
+        const $name: &[ModelRule] = &[
+            ModelRule::new("*non-reasoning*", 0, Contract::NONE, ThinkingForm::NONE),
+            ModelRule::new("grok-4.20*", 1_000_000, $contract, ThinkingForm::ON),
+            ModelRule::new("grok-4.6*", 0, $contract, ThinkingForm::ON.effort($path, FOUR)),
+            ModelRule::new("grok-4.5*", 500_000, $contract, ThinkingForm::ON.effort($path, THREE)),
+            ModelRule::new("grok-3-mini*", 131_072, $contract, ThinkingForm::ON.effort($path, LOW_HIGH)),
+            ModelRule::new("grok-code*", 256_000, $contract, ThinkingForm::ON),
+            // Older names lead to 4.3.
+            ModelRule::new(
+                "grok-4*",
+                1_000_000,
+                $contract,
+                ThinkingForm::ON.off($off).effort($path, NONE_TO_HIGH),
+            ),
+        ];
+    };
+}
+
+rules!(CHAT, "reasoning_effort", Contract::NONE.stated(PAGE), r#"{"reasoning_effort":"none"}"#);
+rules!(RESPONSES, "reasoning.effort", SEALED, r#"{"reasoning":{"effort":"none"}}"#);
