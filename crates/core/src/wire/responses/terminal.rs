@@ -9,6 +9,7 @@ use crate::json::{Raw, Val};
 use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 use crate::wire::error;
+use std::collections::HashMap;
 
 /// Compares the final output with the items that came. It may be empty, have fewer items or other ids; items
 /// that are new are added and items that had no last word get one.
@@ -16,11 +17,27 @@ pub(super) fn take_output(decoder: &mut Decoder, response: Val<'_>, sink: &mut d
     let Some(output) = response.get("output") else { return };
     let items: Vec<Val<'_>> = output.items().collect();
     let mut taken = vec![false; decoder.slots().len()];
-    let by_id: Vec<Option<usize>> =
-        items.iter().map(|item| pick(decoder.slots(), &mut taken, |slot| same_id(slot, *item))).collect();
+    let by_id: Vec<Option<usize>> = {
+        let ids: HashMap<&str, usize> = decoder
+            .slots()
+            .iter()
+            .enumerate()
+            .filter_map(|(at, slot)| Some((slot.id.as_deref()?, at)))
+            .collect();
+        items.iter().map(|item| take(&mut taken, *ids.get(&*item.text("id")?)?)).collect()
+    };
+    // All slots before this one are taken, so that items in their order are found at once.
+    let mut free = 0;
     for (item, known) in items.into_iter().zip(by_id) {
-        let known =
-            known.or_else(|| pick(decoder.slots(), &mut taken, |slot| same_place(slot, item)));
+        while taken.get(free) == Some(&true) {
+            free += 1;
+        }
+        let known = known.or_else(|| {
+            let mut rest = decoder.slots().iter().zip(&taken).enumerate().skip(free);
+            let fits = |slot: &Slot, taken: bool| !taken && same_place(slot, item);
+            let at = rest.find(|(_, (slot, taken))| fits(slot, **taken))?.0;
+            take(&mut taken, at)
+        });
         let at = known.unwrap_or_else(|| {
             decoder.add(Slot::new(None, item.string("id"), ItemKind::of_item(item)))
         });
@@ -30,17 +47,11 @@ pub(super) fn take_output(decoder: &mut Decoder, response: Val<'_>, sink: &mut d
     }
 }
 
-/// The first slot that fits and was not taken yet.
-fn pick(slots: &[Slot], taken: &mut [bool], fits: impl Fn(&Slot) -> bool) -> Option<usize> {
-    let at = slots.iter().zip(taken.iter()).position(|(slot, taken)| !taken && fits(slot))?;
-    if let Some(taken) = taken.get_mut(at) {
-        *taken = true;
-    }
+/// Takes the slot at this place, unless it was taken before.
+fn take(taken: &mut [bool], at: usize) -> Option<usize> {
+    let slot = taken.get_mut(at).filter(|taken| !**taken)?;
+    *slot = true;
     Some(at)
-}
-
-fn same_id(slot: &Slot, item: Val<'_>) -> bool {
-    slot.id.is_some() && slot.id.as_deref() == item.text("id").as_deref()
 }
 
 /// Whether an item under another id is this one: some relatives give an item a new id in every event. The ids
