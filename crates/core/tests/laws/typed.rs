@@ -4,10 +4,10 @@ use std::slice::Iter;
 
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::event::{Event, Fold, Sink};
-use thinkthrough_core::frame::{Frame, Framer, Framing};
+use thinkthrough_core::frame::{Frame, Framer};
 use thinkthrough_core::wire::converse::Converse;
 use thinkthrough_core::wire::messages::Messages;
-use thinkthrough_core::wire::{self, Dialect, Wire};
+use thinkthrough_core::wire::{Dialect, Wire};
 
 /// Bytes as decisions.
 struct Decisions<'a>(Iter<'a, u8>);
@@ -169,11 +169,7 @@ fn through(wire: &dyn Wire, events: &[(String, String)]) -> (Answer, Vec<u8>) {
 }
 
 fn read(wire: &dyn Wire, bytes: &[u8]) -> Answer {
-    let mut framer = Framer::new(match wire.framing() {
-        wire::Framing::EventStream => Framing::EventStream,
-        wire::Framing::Ndjson => Framing::Ndjson,
-        wire::Framing::Sse => Framing::Sse,
-    });
+    let mut framer = Framer::new(wire.framing());
     let (mut fold, mut decoder) = (Fold::new(), wire.decoder(&Dialect::default()));
     let mut take = |frame: Frame<'_>| match frame {
         Frame::Event(event) => decoder.message(event.event, event.data, &mut fold),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::Block;
 use thinkthrough_core::event::Fold;
-use thinkthrough_core::frame::{Frame, Framer, Framing};
+use thinkthrough_core::frame::{Frame, Framer};
 use thinkthrough_core::json::{Doc, Val};
 use thinkthrough_core::wire::{self, Decode, Dialect, Wire};
 
@@ -47,7 +47,7 @@ fn decoded<'b>(
     wire: &dyn Wire,
     pieces: impl IntoIterator<Item = &'b [u8]>,
 ) -> (Vec<String>, Box<dyn Decode>) {
-    let mut framer = Framer::with_limit(framing(wire), 1 << 20);
+    let mut framer = Framer::with_limit(wire.framing(), 1 << 20);
     let mut decoder = wire.decoder(&Dialect::default());
     let mut events = Vec::new();
     let mut fold = Fold::new();
@@ -84,14 +84,6 @@ fn decoded<'b>(
     );
     events.push(format!("{answer:?}"));
     (events, state)
-}
-
-fn framing(wire: &dyn Wire) -> Framing {
-    match wire.framing() {
-        wire::Framing::EventStream => Framing::EventStream,
-        wire::Framing::Ndjson => Framing::Ndjson,
-        wire::Framing::Sse => Framing::Sse,
-    }
 }
 
 /// A whole body of any JSON gives an answer, and the answer survives being written and read on the same wire.
