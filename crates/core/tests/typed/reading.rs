@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::event::{Event, Fold, Sink, Tee};
-use thinkthrough_core::frame::{Frame, Framer, Framing};
+use thinkthrough_core::frame::{Frame, Framer};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::wire::{self, Dialect, Encode, Wire};
 
@@ -51,11 +51,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 fn framer(wire: &dyn Wire) -> Framer {
-    Framer::new(match wire.framing() {
-        wire::Framing::EventStream => Framing::EventStream,
-        wire::Framing::Ndjson => Framing::Ndjson,
-        wire::Framing::Sse => Framing::Sse,
-    })
+    Framer::new(wire.framing())
 }
 
 /// Reads a stream that comes in these pieces.
