@@ -2,10 +2,13 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::command::ask::Ask;
 use crate::command::completions::Completions;
 use crate::command::convert::Convert;
+use crate::command::explain::Explain;
 use crate::command::models::Models;
 use crate::command::parse::Parse;
+use crate::command::settings::Settings;
 use crate::command::sim::Sim;
 use crate::command::split::Split;
 
@@ -23,9 +26,12 @@ pub(crate) struct Args {
 /// One variant for each command; each stands in a file of its own.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Ask(Ask),
     Parse(Parse),
     Split(Split),
     Convert(Convert),
+    Explain(Explain),
+    Settings(Settings),
     Sim(Sim),
     Models(Models),
     Completions(Completions),

@@ -1,6 +1,6 @@
 //! Which model answers: from its name, or from what is there.
 
-use crate::config::{Config, ModelEntry, ProviderEntry};
+use crate::config::{Config, ModelEntry};
 use crate::failure::Failure;
 use crate::{local, simulated};
 use http::HeaderName;
@@ -84,28 +84,40 @@ fn named(config: &Config, name: &str, env: Lookup<'_>, why: String) -> Result<Ch
     if let [only] = config.providers.as_slice() {
         return at(config, &only.name, name, env, why);
     }
-    Err(Failure::Failed(format!("no provider is known for the model `{name}`; {}", choices(config))))
+    Err(Failure::Failed(format!(
+        "no provider is known for the model `{name}`; {}",
+        choices(config)
+    )))
 }
 
 fn choices(config: &Config) -> String {
     let models: Vec<_> = config.models.iter().map(|entry| entry.name.as_str()).collect();
     let providers = provider::Known;
     if models.is_empty() {
-        return format!("write it as `provider/{}`, with one of {providers}, or `sim/default`", "model");
+        return format!(
+            "write it as `provider/{}`, with one of {providers}, or `sim/default`",
+            "model"
+        );
     }
-    format!("configured are {}; or write `provider/model` with one of {providers}", models.join(", "))
+    format!(
+        "configured are {}; or write `provider/model` with one of {providers}",
+        models.join(", ")
+    )
 }
 
 /// A configured provider, or one whose key is set, that has a rule for the model.
 fn by_rule(config: &Config, model: &str, env: Lookup<'_>) -> Option<String> {
     let has_rule = |provider: &Provider| {
-        provider.endpoints.iter().flat_map(|endpoint| endpoint.models).any(|rule| {
-            rule.pattern.trim_matches('*') != "" && rule.matches(model)
-        })
+        provider
+            .endpoints
+            .iter()
+            .flat_map(|endpoint| endpoint.models)
+            .any(|rule| rule.pattern.trim_matches('*') != "" && rule.matches(model))
     };
-    let configured = config.providers.iter().find(|entry| {
-        entry.extends.as_deref().and_then(provider::find).is_some_and(has_rule)
-    });
+    let configured = config
+        .providers
+        .iter()
+        .find(|entry| entry.extends.as_deref().and_then(provider::find).is_some_and(has_rule));
     if let Some(entry) = configured {
         return Some(entry.name.clone());
     }
@@ -180,8 +192,8 @@ fn at(
             return Err(Failure::Failed(format!("`{name}` needs a key; set `{keys}`")));
         }
     }
-    let client = Client::new(config.client.clone())
-        .map_err(|error| Failure::Failed(error.to_string()))?;
+    let client =
+        Client::new(config.client.clone()).map_err(|error| Failure::Failed(error.to_string()))?;
     let transport = Transport::Http(client);
     Ok(Chosen { target, transport, auth, reasoning: Partial::default(), why })
 }

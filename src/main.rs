@@ -1,10 +1,15 @@
 //! `think`: arguments, configuration and wiring; the logic lives in the crates.
 
 mod args;
+mod choose;
 mod command;
+mod config;
 mod failure;
 mod input;
 mod known;
+mod local;
+mod sanitize;
+mod simulated;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -28,6 +33,9 @@ fn main() -> ExitCode {
 
 fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
+        Command::Ask(ask) => ask.run(out),
+        Command::Explain(explain) => explain.run(out),
+        Command::Settings(settings) => settings.run(out),
         Command::Parse(parse) => parse.run(out),
         Command::Split(split) => split.run(out),
         Command::Convert(convert) => convert.run(out),

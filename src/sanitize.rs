@@ -9,9 +9,11 @@ pub(crate) fn push_harmless(text: &str, out: &mut String) {
             '\u{7f}' => '\u{2421}',
             '\u{80}'..='\u{9f}' => char::REPLACEMENT_CHARACTER,
             // Bidirectional controls can show a text other than the one that is copied.
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                char::REPLACEMENT_CHARACTER
-            }
+            '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' => char::REPLACEMENT_CHARACTER,
             // U+2400 and on are the pictures of the control characters.
             control if control < ' ' => {
                 char::from_u32(0x2400 + u32::from(control)).unwrap_or(char::REPLACEMENT_CHARACTER)

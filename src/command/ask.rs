@@ -1,7 +1,7 @@
 //! `think ask`: one question, answered.
 
-use super::asking::Asking;
 use super::ask_show::{Plain, Recorder, Stream};
+use super::asking::Asking;
 use crate::choose::Chosen;
 use crate::failure::{Failure, say};
 use crate::sanitize::harmless;
@@ -79,7 +79,10 @@ impl Ask {
             }
             Switch::Off => None,
         };
-        say(format_args!("model: {}/{} ({})", chosen.target.provider, chosen.target.model, chosen.why));
+        say(format_args!(
+            "model: {}/{} ({})",
+            chosen.target.provider, chosen.target.model, chosen.why
+        ));
         let question = Content::text(Speaker::Human, prompt);
         let mut conversation =
             history.as_ref().map(|history| history.contents.clone()).unwrap_or_default();
@@ -133,14 +136,18 @@ impl Ask {
             return Ok(words);
         }
         if words.is_empty() && io::stdin().is_terminal() {
-            return Err(Failure::Usage("there is no question; write it behind `think ask`".to_owned()));
+            return Err(Failure::Usage(
+                "there is no question; write it behind `think ask`".to_owned(),
+            ));
         }
         let mut text = String::new();
         io::stdin().read_to_string(&mut text).map_err(|error| {
             Failure::Failed(format!("the question cannot be read from standard input: {error}"))
         })?;
         if text.trim().is_empty() {
-            return Err(Failure::Usage("the question on standard input is empty; write one".to_owned()));
+            return Err(Failure::Usage(
+                "the question on standard input is empty; write one".to_owned(),
+            ));
         }
         Ok(text)
     }
@@ -157,7 +164,8 @@ async fn drive(
 fn finish(outcome: &Outcome, chosen: &Chosen) -> Result<(), Failure> {
     if let Some(failure) = &outcome.failure {
         let message = harmless(failure.message.trim());
-        let remedy = failure.remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();
+        let remedy =
+            failure.remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();
         let (provider, model) = (&chosen.target.provider, &chosen.target.model);
         return Err(Failure::Failed(format!("`{provider}/{model}`: {message}{remedy}")));
     }

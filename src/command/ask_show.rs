@@ -188,8 +188,13 @@ impl Watch for Stream {
 }
 
 /// Prints the last answer, the rounds, and the usage of all of them.
-pub(crate) fn write_json(outcome: &Outcome, shows: bool, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut last = outcome.rounds.last().map(|round| shown(&round.answer, shows)).unwrap_or_default();
+pub(crate) fn write_json(
+    outcome: &Outcome,
+    shows: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let mut last =
+        outcome.rounds.last().map(|round| shown(&round.answer, shows)).unwrap_or_default();
     last.usage = summed(&outcome.rounds);
     let mut w = Writer::new();
     write_answer_and(&mut w, &last, &|w| {

@@ -1,7 +1,7 @@
 //! What `ask` and `explain` share: which model, and which settings hold for it.
 
 use crate::choose::{Chosen, choose};
-use crate::config::{self, Config};
+use crate::config::{self, Config, Profile};
 use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
@@ -41,7 +41,9 @@ impl Asking {
         let mut session = Partial::default();
         for pair in &self.set {
             let (key, value) = pair.split_once('=').ok_or_else(|| {
-                Failure::Usage(format!("`--set {pair}` has no `=`; write `--set reasoning.effort=high`"))
+                Failure::Usage(format!(
+                    "`--set {pair}` has no `=`; write `--set reasoning.effort=high`"
+                ))
             })?;
             let refuse = |error: thinkthrough_core::settings::SettingError| {
                 Failure::Usage(error.to_string())
@@ -60,16 +62,15 @@ impl Asking {
         Ok(resolve(&layers))
     }
 
-    fn profile<'c>(
-        &self,
-        config: &'c Config,
-    ) -> Result<Option<&'c crate::config::Profile>, Failure> {
+    fn profile<'c>(&self, config: &'c Config) -> Result<Option<&'c Profile>, Failure> {
         let Some(name) = &self.profile else { return Ok(None) };
         let found = config.profiles.iter().find(|profile| profile.name == *name);
         found.map(Some).ok_or_else(|| {
             let known: Vec<_> = config.profiles.iter().map(|it| it.name.as_str()).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            Failure::Failed(format!("`{name}` is no profile of the configuration; there are: {known}"))
+            Failure::Failed(format!(
+                "`{name}` is no profile of the configuration; there are: {known}"
+            ))
         })
     }
 }

@@ -115,7 +115,13 @@ fn as_text(
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     writeln!(out, "POST {}", request.url)?;
-    writeln!(out, "provider {}, wire {}, rule {}", target.provider, target.wire.id(), target.rule_source)?;
+    writeln!(
+        out,
+        "provider {}, wire {}, rule {}",
+        target.provider,
+        target.wire.id(),
+        target.rule_source
+    )?;
     writeln!(out, "contract {}", target.rule.contract.summary())?;
     let limit = match target.rule.context {
         0 => "unknown".to_owned(),
@@ -125,7 +131,11 @@ fn as_text(
     for decision in &request.decisions {
         let (message, block) = (decision.message, decision.block);
         let (action, reason) = (decision.action.as_str(), &decision.reason);
-        writeln!(out, "message {message}, block {block}: {action}, {reason} [{}]", decision.setting)?;
+        writeln!(
+            out,
+            "message {message}, block {block}: {action}, {reason} [{}]",
+            decision.setting
+        )?;
     }
     for warning in &request.warnings {
         writeln!(out, "warning: {}", warning.message)?;

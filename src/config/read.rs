@@ -24,8 +24,9 @@ pub(crate) fn read(
             None => return Ok(without_file(lookup)),
         },
     };
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| format!("the configuration `{}` cannot be read: {error}", path.display()))?;
+    let text = std::fs::read_to_string(&path).map_err(|error| {
+        format!("the configuration `{}` cannot be read: {error}", path.display())
+    })?;
     let within = |message: String| format!("in `{}`: {message}", path.display());
     let table: Table = text.parse().map_err(|error: toml::de::Error| {
         within(error.to_string().lines().collect::<Vec<_>>().join(" "))
@@ -97,7 +98,12 @@ fn reasoning(section: Section<'_>) -> Result<Partial, String> {
         let text = match value {
             Value::String(text) => text.clone(),
             Value::Boolean(_) | Value::Integer(_) => value.to_string(),
-            _ => return Err(format!("`{}` must be a word, a number or true or false", section.at(key))),
+            _ => {
+                return Err(format!(
+                    "`{}` must be a word, a number or true or false",
+                    section.at(key)
+                ));
+            }
         };
         // `0` means no limit, in configuration only.
         let text = if key == "maxTokens" && text == "0" { "unlimited".to_owned() } else { text };
@@ -115,17 +121,28 @@ fn provider_entry(
     let name = last(section.name);
     let extends = section.string("extends")?;
     if let Some(id) = extends.as_deref().filter(|id| provider::find(id).is_none()) {
-        return Err(format!("`{}`: `{id}` is no provider; known are {}", section.at("extends"), provider::Known));
+        return Err(format!(
+            "`{}`: `{id}` is no provider; known are {}",
+            section.at("extends"),
+            provider::Known
+        ));
     }
     let extends = extends.or_else(|| provider::find(&name).map(|provider| provider.id.to_owned()));
     let wire = section.string("wire")?;
     if let Some(id) = wire.as_deref().filter(|id| wire::find(id).is_none()) {
         let known: Vec<_> = wire::ALL.iter().map(|wire| wire.id()).collect();
-        return Err(format!("`{}`: `{id}` is no wire; known are {}", section.at("wire"), known.join(", ")));
+        return Err(format!(
+            "`{}`: `{id}` is no wire; known are {}",
+            section.at("wire"),
+            known.join(", ")
+        ));
     }
     let base_url = section.string("base_url")?;
     if extends.is_none() && (wire.is_none() || base_url.is_none()) {
-        return Err(format!("`{}` is a provider of your own: it needs `wire` and `base_url`, or `extends`", section.name));
+        return Err(format!(
+            "`{}` is a provider of your own: it needs `wire` and `base_url`, or `extends`",
+            section.name
+        ));
     }
     Ok(ProviderEntry {
         key: key(section, lookup)?,
@@ -151,7 +168,9 @@ fn key(
             let name = inner.string("env")?.ok_or_else(|| format!("`{at}` needs `env`"))?;
             match lookup(&name) {
                 Some(key) => Ok(Some(Secret::new(key))),
-                None => Err(format!("`{at}`: the environment variable `{name}` is not set; set it")),
+                None => {
+                    Err(format!("`{at}`: the environment variable `{name}` is not set; set it"))
+                }
             }
         }
         Some(_) => Err(format!("`{at}` must be a string or {{ env = \"NAME\" }}")),
@@ -178,9 +197,13 @@ fn contract(section: Section<'_>) -> Result<Option<Contract>, String> {
     inner.only(&["return", "required", "field", "empty", "level"])?;
     let word = |key: &str| inner.string(key);
     let returns = match word("return")? {
-        None => return Err(format!("`{name}` needs `return`: never, current-turn, tool-calls or all")),
+        None => {
+            return Err(format!("`{name}` needs `return`: never, current-turn, tool-calls or all"));
+        }
         Some(text) => Return::parse(&text).ok_or_else(|| {
-            format!("`{name}.return` cannot be `{text}`; allowed: never, current-turn, tool-calls, all")
+            format!(
+                "`{name}.return` cannot be `{text}`; allowed: never, current-turn, tool-calls, all"
+            )
         })?,
     };
     let level = match word("level")? {
