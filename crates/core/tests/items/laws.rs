@@ -96,8 +96,14 @@ fn the_way_a_stream_is_cut_makes_no_difference() {
 }
 
 /// What ends a stream, or says that it has failed.
-const ENDS: [&str; 5] =
-    ["response.completed", "interaction.completed", "message-end", "\"done\":true", "\"error\":{"];
+const ENDS: [&str; 6] = [
+    "response.completed",
+    "interaction.completed",
+    "message-end",
+    "\"done\":true",
+    "\"error\":{",
+    "\"finishReason\"",
+];
 
 fn fixture(wire: &str) -> Vec<String> {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/wires");

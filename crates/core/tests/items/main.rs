@@ -11,6 +11,7 @@
 mod corners;
 mod corpus;
 mod fixtures;
+mod gemini;
 mod laws;
 mod reading;
 mod replay;

@@ -2,7 +2,7 @@
 
 use crate::json::{Val, Writer};
 use crate::problem::{Problem, ProblemCode};
-use crate::wire::ErrorBody;
+use crate::wire::{ErrorBody, error};
 
 /// Google's words for HTTP statuses; the first one of a status is the one that is written.
 const STATUSES: [(u16, &str); 14] = [
@@ -22,18 +22,13 @@ const STATUSES: [(u16, &str); 14] = [
     (504, "DEADLINE_EXCEEDED"),
 ];
 
-/// The provider's error.
-pub(super) fn of(error: Val<'_>) -> Problem {
-    let message = error.as_str().or_else(|| error.text("message"));
-    let message = message.unwrap_or("the provider reported an error without a message".into());
-    let problem = Problem::new(ProblemCode::UpstreamError, message);
-    match error.text("status") {
-        Some(status) => problem.at(status),
-        None => match error.some("code") {
-            Some(code) => problem.at(code.as_str().unwrap_or_else(|| code.raw().into())),
-            None => problem,
-        },
-    }
+/// The provider's error, which this chunk or its `error` says in one of many shapes.
+pub(super) fn of(chunk: Val<'_>) -> Option<Problem> {
+    let said = chunk.some("error")?;
+    Some(error::read(chunk).or_else(|| error::read(said)).unwrap_or_else(|| {
+        let message = "the provider reported an error without a message";
+        Problem::new(ProblemCode::UpstreamError, said.as_str().unwrap_or(message.into()))
+    }))
 }
 
 /// Writes the error object for a problem.
@@ -73,17 +68,17 @@ fn status_word(status: u16) -> &'static str {
 }
 
 /// Writes an error body.
-pub(super) fn write_body(error: &ErrorBody) -> String {
+pub(super) fn write_body(body: &ErrorBody) -> String {
     let mut w = Writer::new();
     w.object(|w| {
         w.key("error").object(|w| {
-            w.field_u64("code", u64::from(error.status));
-            w.field_str("message", &error.message);
-            w.field_str("status", status_word(error.status));
+            w.field_u64("code", u64::from(body.status));
+            w.field_str("message", &body.message);
+            w.field_str("status", status_word(body.status));
             w.key("details").array(|w| {
                 w.object(|w| {
                     w.field_str("@type", "type.googleapis.com/google.rpc.ErrorInfo");
-                    w.field_str("reason", &error.code);
+                    w.field_str("reason", &body.code);
                 });
             });
         });

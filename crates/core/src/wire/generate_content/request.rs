@@ -110,7 +110,8 @@ fn content(value: Val<'_>, at: &str) -> Result<Content, RequestError> {
     };
     let mut content = Content::new(speaker, blocks);
     content.extra = Extra::collect(ID, value, &["parts", "role"]);
-    if role.as_deref() != Some(usual_role(speaker)) {
+    // One without parts is refused by the API, which is to say so; it is told from one that became empty.
+    if role.as_deref() != Some(usual_role(speaker)) || content.blocks.is_empty() {
         let role = value.get("role").map_or_else(Raw::null, Raw::from);
         content.extra.insert(ID, ROLE, role);
     }

@@ -117,12 +117,11 @@ impl Decoder {
             sink.event(Event::Usage(&response::counts(usage)));
             self.usage = Some(Raw::from(usage));
         }
-        if let Some(error) = chunk.some("error") {
-            let problem = error::of(error);
-            if self.error.as_ref() != Some(&problem.message) {
-                sink.event(Event::Problem(&problem));
-                self.error = Some(problem.message);
-            }
+        if let Some(problem) = error::of(chunk)
+            && self.error.as_ref() != Some(&problem.message)
+        {
+            sink.event(Event::Problem(&problem));
+            self.error = Some(problem.message);
         }
     }
 

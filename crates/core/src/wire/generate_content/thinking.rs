@@ -106,12 +106,11 @@ fn budget(effort: Effort) -> Option<i64> {
     }
 }
 
-/// The nearest thinking level that the API has.
+/// The nearest thinking level that all models take; not even all small ones take `minimal`.
 fn level(effort: Effort) -> Option<&'static str> {
     match effort {
         Effort::None => None,
-        Effort::Minimal => Some("minimal"),
-        Effort::Low => Some("low"),
+        Effort::Minimal | Effort::Low => Some("low"),
         Effort::Medium => Some("medium"),
         Effort::High | Effort::Xhigh | Effort::Max => Some("high"),
     }

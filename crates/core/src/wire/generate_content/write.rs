@@ -3,7 +3,7 @@
 use super::request::usual_role;
 use super::write_part::{Parts, own_fields};
 use super::{ID, ROLE, SCHEMA, TOOL, config, schema};
-use crate::content::{Content, Speaker};
+use crate::content::{Block, Content, Speaker};
 use crate::json::{Doc, Extra, Raw, Val, Writer};
 use crate::request::{Request, Tool};
 use crate::wire::{Dialect, Written};
@@ -18,7 +18,8 @@ pub(super) fn request(request: &Request, dialect: &Dialect) -> Written {
         instruction(w, &request.contents, &mut parts);
         w.key("contents").array(|w| {
             let said = request.contents.iter().filter(|said| said.speaker != Speaker::System);
-            said.for_each(|said| content(w, said, &mut parts));
+            let said: Vec<&Content> = said.collect();
+            said.chunk_by(|a, b| joins(a, b)).for_each(|turn| content(w, turn, &mut parts));
         });
         if !request.tools.is_empty() {
             w.key("tools").array(|w| tools(w, &request.tools, &mut lost));
@@ -81,15 +82,42 @@ fn instruction(w: &mut Writer, contents: &[Content], parts: &mut Parts<'_>) {
     });
 }
 
-fn content(w: &mut Writer, content: &Content, parts: &mut Parts<'_>) {
+/// The results of parallel calls go into one content; other wires have a message for each.
+fn joins(first: &Content, next: &Content) -> bool {
+    let is_foreign = |content: &Content| {
+        content.speaker == Speaker::Tool
+            && content.extra.wire != Some(ID)
+            && content.blocks.iter().all(|block| match block {
+                Block::ToolResponse(result) => result.extra.wire != Some(ID),
+                Block::Media(_)
+                | Block::Other(_)
+                | Block::Text(_)
+                | Block::Thinking(_)
+                | Block::ToolCall(_) => true,
+            })
+    };
+    is_foreign(first) && is_foreign(next)
+}
+
+/// Writes messages as one content. The API refuses one without parts, so none is written where nothing was said.
+fn content(w: &mut Writer, turn: &[&Content], parts: &mut Parts<'_>) {
+    let Some(first) = turn.first() else { return };
+    let said = Raw::build(|w| {
+        w.array(|w| {
+            turn.iter().flat_map(|content| &content.blocks).for_each(|block| parts.block(w, block));
+        });
+    });
+    if said.as_str() == "[]" && first.extra.wire != Some(ID) {
+        return;
+    }
     w.object(|w| {
-        match content.extra.get(ID, ROLE) {
+        match first.extra.get(ID, ROLE) {
             Some(role) if role.as_str() == "null" => {}
             Some(role) => w.field_raw("role", role),
-            None => w.field_str("role", usual_role(content.speaker)),
+            None => w.field_str("role", usual_role(first.speaker)),
         }
-        w.key("parts").array(|w| content.blocks.iter().for_each(|block| parts.block(w, block)));
-        own_fields(w, &content.extra);
+        w.field_raw("parts", &said);
+        own_fields(w, &first.extra);
     });
 }
 
