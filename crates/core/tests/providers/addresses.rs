@@ -1,0 +1,84 @@
+//! Where requests go.
+
+use thinkthrough_core::provider::Target;
+
+fn url(provider: &str, wire: Option<&str>, model: &str) -> String {
+    Target::built_in(provider, wire, model).unwrap().url(true)
+}
+
+#[test]
+fn the_path_follows_the_base_url() {
+    for (provider, wire, model, expected) in [
+        ("openai", None, "m", "https://api.openai.com/v1/responses"),
+        ("openai", Some("chat-completions"), "m", "https://api.openai.com/v1/chat/completions"),
+        ("anthropic", None, "m", "https://api.anthropic.com/v1/messages"),
+        ("deepseek", None, "m", "https://api.deepseek.com/chat/completions"),
+        ("deepseek", Some("messages"), "m", "https://api.deepseek.com/anthropic/v1/messages"),
+        ("deepseek", Some("responses"), "m", "https://api.deepseek.com/responses"),
+        ("zai", None, "m", "https://api.z.ai/api/paas/v4/chat/completions"),
+        ("mistral", None, "m", "https://api.mistral.ai/v1/chat/completions"),
+        ("perplexity", None, "m", "https://api.perplexity.ai/chat/completions"),
+        ("cohere", None, "m", "https://api.cohere.com/v2/chat"),
+        ("fireworks", Some("messages"), "m", "https://api.fireworks.ai/inference/v1/messages"),
+        ("openrouter", Some("messages"), "m", "https://openrouter.ai/api/v1/messages"),
+        ("ollama", None, "m", "http://127.0.0.1:11434/api/chat"),
+        ("ollama", Some("messages"), "m", "http://127.0.0.1:11434/v1/messages"),
+        ("vllm", Some("responses"), "m", "http://127.0.0.1:8000/v1/responses"),
+        (
+            "google",
+            None,
+            "gemini-3-flash",
+            "https://generativelanguage.googleapis.com/v1beta/models/gemini-3-flash:streamGenerateContent?alt=sse",
+        ),
+        (
+            "google",
+            Some("chat-completions"),
+            "m",
+            "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
+        ),
+        (
+            "google",
+            Some("interactions"),
+            "m",
+            "https://generativelanguage.googleapis.com/v1beta/interactions",
+        ),
+        (
+            "vertexai",
+            None,
+            "gemini-3-flash",
+            "https://aiplatform.googleapis.com/v1/publishers/google/models/gemini-3-flash:streamGenerateContent?alt=sse",
+        ),
+        (
+            "bedrock",
+            None,
+            "us.anthropic.claude-sonnet-5",
+            "https://bedrock-runtime.us-east-1.amazonaws.com/model/us.anthropic.claude-sonnet-5/converse-stream",
+        ),
+    ] {
+        assert_eq!(url(provider, wire, model), expected, "{provider} {wire:?}");
+    }
+}
+
+#[test]
+fn a_version_in_the_base_url_counts() {
+    let at = |base: &str, provider: &str, wire: Option<&str>| {
+        let mut target = Target::built_in(provider, wire, "m").unwrap();
+        base.clone_into(&mut target.base_url);
+        target.url(false)
+    };
+    for (base, provider, wire, expected) in [
+        ("http://h/v1", "anthropic", None, "http://h/v1/messages"),
+        ("http://h/a/v1/x", "anthropic", None, "http://h/a/v1/x/v1/messages"),
+        ("http://h/v1", "google", None, "http://h/v1/models/m:generateContent"),
+        ("http://h/v1", "mistral", None, "http://h/v1/chat/completions"),
+        ("http://h/vault", "anthropic", None, "http://h/vault/v1/messages"),
+        (
+            "http://h/v1/projects/p/locations/l/publishers/google",
+            "vertexai",
+            None,
+            "http://h/v1/projects/p/locations/l/publishers/google/models/m:generateContent",
+        ),
+    ] {
+        assert_eq!(at(base, provider, wire), expected, "{base}");
+    }
+}

@@ -1,0 +1,13 @@
+//! What every built-in provider must be: found, well formed, and following the rules that its models are known for.
+
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail where it stands"
+)]
+
+mod addresses;
+mod contracts;
+mod forms;
+mod thinking;
