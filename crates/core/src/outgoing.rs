@@ -88,6 +88,10 @@ fn asks(
     let effort = settings.effort.value;
     let budget = settings.max_tokens.value;
     let thinking = &rule.thinking;
+    // First, because it may name an effort or a budget of its own, which the user's go before.
+    if !thinking.default_on {
+        asks.say(thinking.on);
+    }
     if let Some(effort) = effort {
         match &thinking.effort {
             Some(form) => {
@@ -100,9 +104,6 @@ fn asks(
     }
     if let Some(Budget::Tokens(tokens)) = budget {
         cap(rule, tokens.get(), request, &mut asks, warnings);
-    }
-    if !thinking.default_on {
-        asks.say(thinking.on);
     }
     if settings.include_in_response.value {
         asks.say(thinking.show);

@@ -30,14 +30,24 @@ fn the_reasoning_of_tool_calls_is_demanded() {
         ("moonshotai", None, "kimi-k3", "all, required, reasoning_content"),
         ("moonshotai", Some("messages"), "kimi-k3", "all, required"),
         ("moonshotai", None, "kimi-k2-0905-preview", "never"),
-        ("together", None, "moonshotai/Kimi-K2-Thinking", "tool-calls, required, reasoning_content"),
+        (
+            "together",
+            None,
+            "moonshotai/Kimi-K2-Thinking",
+            "tool-calls, required, reasoning_content",
+        ),
         (
             "fireworks",
             None,
             "accounts/fireworks/models/kimi-k2p5",
             "tool-calls, required, reasoning_content",
         ),
-        ("openrouter", None, "deepseek/deepseek-v4-flash", "tool-calls, required, reasoning_details"),
+        (
+            "openrouter",
+            None,
+            "deepseek/deepseek-v4-flash",
+            "tool-calls, required, reasoning_details",
+        ),
     ]);
 }
 
@@ -66,7 +76,12 @@ fn sealed_thoughts_go_back_where_they_came_from() {
         ("google", Some("chat-completions"), "gemini-3.8-flash", "all, required, signed"),
         ("vertexai", None, "gemini-3.8-flash", "all, required, signed"),
         ("openrouter", None, "anthropic/claude-sonnet-5", "all, signed, reasoning_details"),
-        ("openrouter", None, "google/gemini-3-flash-preview", "all, required, signed, reasoning_details"),
+        (
+            "openrouter",
+            None,
+            "google/gemini-3-flash-preview",
+            "all, required, signed, reasoning_details",
+        ),
         ("openrouter", None, "z-ai/glm-5.3", "all, reasoning_details"),
     ]);
     assert_eq!(contract("openai", None, "gpt-5.6").readable, Readable::SameEndpoint);
@@ -76,9 +91,18 @@ fn sealed_thoughts_go_back_where_they_came_from() {
 fn claude_by_generations() {
     for (models, expected) in [
         (&["claude-3-7-sonnet-20250219", "claude-sonnet-4-20250514"][..], "all, required, signed"),
-        (&["claude-opus-4-5-20251101", "claude-haiku-4-5", "claude-opus-4-1"], "all, required, signed"),
-        (&["claude-opus-4-6", "claude-sonnet-4-6", "claude-opus-4-7", "claude-opus-4-8"], "all, signed"),
-        (&["claude-opus-5", "claude-sonnet-5", "claude-fable-5", "claude-mythos-5-1"], "all, signed"),
+        (
+            &["claude-opus-4-5-20251101", "claude-haiku-4-5", "claude-opus-4-1"],
+            "all, required, signed",
+        ),
+        (
+            &["claude-opus-4-6", "claude-sonnet-4-6", "claude-opus-4-7", "claude-opus-4-8"],
+            "all, signed",
+        ),
+        (
+            &["claude-opus-5", "claude-sonnet-5", "claude-fable-5", "claude-mythos-5-1"],
+            "all, signed",
+        ),
         (&["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"], "all, prefix-bound"),
         (&["claude-fable-5-1", "claude-fable-5-2"], "all, prefix-bound"),
     ] {

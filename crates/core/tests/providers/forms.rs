@@ -44,9 +44,10 @@ fn endpoints() -> impl Iterator<Item = (&'static Provider, &'static Endpoint)> {
 
 fn rules() -> impl Iterator<Item = (String, &'static ModelRule)> {
     endpoints().flat_map(|(provider, endpoint)| {
-        endpoint.models.iter().map(move |rule| {
-            (format!("{} {} {}", provider.id, endpoint.wire, rule.pattern), rule)
-        })
+        endpoint
+            .models
+            .iter()
+            .map(move |rule| (format!("{} {} {}", provider.id, endpoint.wire, rule.pattern), rule))
     })
 }
 
@@ -175,7 +176,7 @@ fn what_is_on_by_itself_needs_no_switch() {
 fn every_tag_family_exists() {
     for (name, rule) in rules() {
         if let Some(family) = rule.tags {
-            assert!(tags::Family::find(family).is_some(), "{name}: {family}");
+            assert!(tags::TagSpec::named(family).is_some(), "{name}: {family}");
         }
     }
 }
@@ -188,7 +189,10 @@ fn a_demand_has_a_source() {
         assert!(is_stated || contract == thinkthrough_core::contract::Contract::NONE, "{name}");
         assert!(!(contract.bound && !contract.signed), "{name}: bound, but not signed");
         assert!(!(contract.signed && contract.empty.is_some()), "{name}: a seal is never empty");
-        assert!(contract.empty.is_none() || contract.field.is_some(), "{name}: empty without field");
+        assert!(
+            contract.empty.is_none() || contract.field.is_some(),
+            "{name}: empty without field"
+        );
     }
 }
 

@@ -1,7 +1,10 @@
 //! How models are asked to think.
 
 use thinkthrough_core::provider::{Target, ThinkingForm};
-use thinkthrough_core::settings::Effort;
+use std::num::NonZeroU64;
+use thinkthrough_core::outgoing;
+use thinkthrough_core::request::Request;
+use thinkthrough_core::settings::{Budget, Effort, Resolved};
 
 fn form(provider: &str, wire: Option<&str>, model: &str) -> ThinkingForm {
     Target::built_in(provider, wire, model).unwrap().rule.thinking
@@ -62,7 +65,10 @@ fn a_model_that_may_not_think_is_not_asked_to() {
         ("groq", None, "llama-3.3-70b-versatile"),
     ] {
         let form = form(provider, wire, model);
-        assert!(!form.default_on && form.on.is_none() && form.effort.is_none(), "{provider} {model}");
+        assert!(
+            !form.default_on && form.on.is_none() && form.effort.is_none(),
+            "{provider} {model}"
+        );
     }
 }
 
@@ -117,4 +123,21 @@ fn withheld_text_is_asked_for() {
         assert!(form(provider, None, model).show.is_some(), "{provider} {model}");
     }
     assert_eq!(form("anthropic", None, "claude-opus-4-6").show, None);
+}
+
+#[test]
+fn what_the_user_says_goes_before_what_a_switch_says() {
+    let body = |model: &str, provider: &str, effort: Option<Effort>, cap: Option<u64>| {
+        let mut settings = Resolved::default();
+        settings.effort.value = effort;
+        settings.max_tokens.value = cap.and_then(NonZeroU64::new).map(Budget::Tokens);
+        let target = Target::built_in(provider, None, model).unwrap();
+        outgoing::build(&Request::default(), &target, &settings).body
+    };
+    let high = body("gpt-5.2", "openai", Some(Effort::High), None);
+    assert!(high.contains(r#""effort":"high""#), "{high}");
+    let silent = body("gpt-5.2", "openai", None, None);
+    assert!(silent.contains(r#""effort":"medium""#), "{silent}");
+    let capped = body("claude-sonnet-4-5", "anthropic", None, Some(9000));
+    assert!(capped.contains(r#""budget_tokens":9000"#), "{capped}");
 }

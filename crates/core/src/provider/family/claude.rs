@@ -60,7 +60,7 @@ macro_rules! rules {
         const OMITTED: ThinkingForm = ThinkingForm::ON.effort(EFFORT, claude::FIVE).show(SHOW);
         const MANUAL: ThinkingForm = ThinkingForm::on(concat!(
             $open,
-            r#""thinking":{"type":"enabled","budget_tokens":4096}"#,
+            r#""thinking":{"type":"enabled","budget_tokens":2048}"#,
             $close
         ))
         .budget(BudgetForm {
