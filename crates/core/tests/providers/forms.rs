@@ -168,7 +168,7 @@ fn every_path_is_members_joined_by_dots() {
 #[test]
 fn what_is_on_by_itself_needs_no_switch() {
     for (name, rule) in rules() {
-        assert!(!(rule.thinking.default_on && rule.thinking.on.is_some()), "{name}");
+        assert!(!rule.thinking.default_on || rule.thinking.on.is_none(), "{name}");
     }
 }
 
@@ -187,8 +187,8 @@ fn a_demand_has_a_source() {
         let contract = rule.contract;
         let is_stated = contract.source.starts_with("https://");
         assert!(is_stated || contract == thinkthrough_core::contract::Contract::NONE, "{name}");
-        assert!(!(contract.bound && !contract.signed), "{name}: bound, but not signed");
-        assert!(!(contract.signed && contract.empty.is_some()), "{name}: a seal is never empty");
+        assert!(!contract.bound || contract.signed, "{name}: bound, but not signed");
+        assert!(!contract.signed || contract.empty.is_none(), "{name}: a seal is never empty");
         assert!(
             contract.empty.is_none() || contract.field.is_some(),
             "{name}: empty without field"

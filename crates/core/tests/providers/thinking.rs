@@ -1,8 +1,8 @@
 //! How models are asked to think.
 
-use thinkthrough_core::provider::{Target, ThinkingForm};
 use std::num::NonZeroU64;
 use thinkthrough_core::outgoing;
+use thinkthrough_core::provider::{Target, ThinkingForm};
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Budget, Effort, Resolved};
 
