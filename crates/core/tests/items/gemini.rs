@@ -53,7 +53,7 @@ fn consecutive_parts_of_one_kind_are_one_block_and_a_signature_ends_it() {
         said(&json!([{ "text": "b", "thought": true, "thoughtSignature": "s1" }])),
         said(&json!([{ "text": "c", "thought": true }, { "text": "" }])),
         said(
-            json!([{ "text": "d", "thought": true }, { "thought": true, "thoughtSignature": "s2" }]),
+            &json!([{ "text": "d", "thought": true }, { "thought": true, "thoughtSignature": "s2" }]),
         ),
         said(&json!([{ "text": "", "thoughtSignature": "s3" }, { "text": "x" }, { "text": "y" }])),
         said(&json!([{ "thoughtSignature": "s4" }, { "text": "", "thoughtSignature": "" }])),
@@ -82,12 +82,12 @@ fn a_thought_image_is_no_part_of_the_answer() {
 fn arguments_in_pieces_are_cut_off_with_the_stream() {
     let chunks = [
         said(
-            json!([{ "functionCall": { "name": "f", "willContinue": true }, "thoughtSignature": "s" }]),
+            &json!([{ "functionCall": { "name": "f", "willContinue": true }, "thoughtSignature": "s" }]),
         ),
         said(&json!([{ "functionCall": { "willContinue": true, "partialArgs": [
             { "jsonPath": "$.a", "stringValue": "x", "willContinue": true }] } }])),
         said(
-            json!([{ "functionCall": { "partialArgs": [{ "jsonPath": "$.a", "stringValue": "y" }] } }]),
+            &json!([{ "functionCall": { "partialArgs": [{ "jsonPath": "$.a", "stringValue": "y" }] } }]),
         ),
         said(&json!([{ "functionCall": { "name": "g" } }])),
         finish("STOP"),
