@@ -1,7 +1,7 @@
 //! What one response of a provider says.
 
 use crate::content::{Block, Content, Origin, Speaker};
-use crate::json::Extra;
+use crate::json::{Extra, Raw};
 use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 
@@ -68,12 +68,17 @@ impl Answer {
     #[must_use]
     pub fn into_content(self, origin: Option<Origin>) -> Content {
         let partial = !self.is_complete();
-        Content {
+        let mut content = Content {
             origin,
             partial,
             finish_reason: self.finish_reason,
             usage: self.usage,
             ..Content::new(Speaker::Ai, self.blocks)
+        };
+        // The one wire that has such a plan wants it back beside the calls.
+        if let Some(plan) = &self.tool_plan {
+            content.extra.insert("cohere-chat", "tool_plan", Raw::string(plan));
         }
+        content
     }
 }

@@ -4,13 +4,13 @@ use crate::reading::{relay, rewritten, stream, whole};
 use serde_json::{Value, json};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Content, Parameters, Speaker, Thinking, ToolResponse};
-use thinkthrough_core::json::{Extra, Raw};
+use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::problem::ProblemCode;
 use thinkthrough_core::request::{ReasoningAsk, Request};
 use thinkthrough_core::settings::Effort;
 use thinkthrough_core::usage::Usage;
 use thinkthrough_core::wire::cohere_chat::CohereChat;
-use thinkthrough_core::wire::ollama_chat::OllamaChat;
+use thinkthrough_core::wire::ollama_chat::{Generate, OllamaChat};
 use thinkthrough_core::wire::{Dialect, ErrorBody, Wire};
 
 fn codes(answer: &Answer) -> Vec<ProblemCode> {
@@ -101,7 +101,7 @@ fn ollama_arguments_may_be_a_string() {
 #[test]
 fn an_ollama_request_that_says_nothing_about_streams_asks_for_one() {
     let silent = r#"{"model":"m","messages":[{"role":"user","content":"q"}]}"#;
-    let doc = thinkthrough_core::json::Doc::parse_str(silent).unwrap();
+    let doc = Doc::parse_str(silent).unwrap();
     let mut request = OllamaChat.read_request(doc.root()).unwrap();
     assert!(request.stream);
     assert_eq!(rewritten(&OllamaChat, silent), serde_json::from_str::<Value>(silent).unwrap());
@@ -266,8 +266,62 @@ fn requests_that_are_none_say_where() {
             (r#"{"model":"m","messages":[{"role":"x","content":""}]}"#, "messages[0].role"),
             (r#"{"model":"m","messages":[{"role":"user","content":5}]}"#, "messages[0].content"),
         ] {
-            let doc = thinkthrough_core::json::Doc::parse_str(body).unwrap();
+            let doc = Doc::parse_str(body).unwrap();
             assert_eq!(wire.read_request(doc.root()).unwrap_err().at, at, "{body}");
         }
     }
+}
+
+#[test]
+fn a_prompt_becomes_a_conversation_and_its_answer_a_response() {
+    let body = r#"{"model":"m","system":"Be exact.","prompt":"2+2?","images":["iVBORw0="],"think":true,"options":{"num_predict":9,"seed":1},"context":[]}"#;
+    let doc = Doc::parse_str(body).unwrap();
+    let request = Generate.read_request(doc.root()).unwrap();
+    let expected = json!({
+        "model": "m", "think": true, "options": {"seed": 1, "num_predict": 9},
+        "messages": [
+            {"role": "system", "content": "Be exact."},
+            {"role": "user", "content": "2+2?", "images": ["iVBORw0="]},
+        ],
+    });
+    assert_eq!(written(&Generate, &request), (expected, Vec::new()));
+    for (body, at) in [
+        (r#"{"model":"m","prompt":"q","context":[1]}"#, "context"),
+        (r#"{"model":"m","prompt":"q","raw":true}"#, "raw"),
+        (r#"{"model":"m"}"#, "prompt"),
+    ] {
+        let doc = Doc::parse_str(body).unwrap();
+        assert_eq!(Generate.read_request(doc.root()).unwrap_err().at, at);
+    }
+}
+
+#[test]
+fn a_generated_answer_has_its_pieces_on_the_response() {
+    let body = concat!(
+        "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"\",\"thinking\":\"2 and 2\"},\"done\":false}\n",
+        "{\"model\":\"m\",\"message\":{\"role\":\"assistant\",\"content\":\"4\"},\"done\":false}\n",
+        "{\"model\":\"m\",\"message\":{\"content\":\"\",\"tool_calls\":[{\"id\":\"c\",\"function\":{\"name\":\"f\",\"arguments\":{}}}]},\"done\":true,\"done_reason\":\"stop\",\"eval_count\":3}\n",
+    );
+    let answer = stream(&OllamaChat, body.as_bytes());
+    assert_eq!(answer.blocks.len(), 3);
+    let relayed = relay(&Generate, body.as_bytes());
+    let first: Value =
+        serde_json::from_slice(relayed.split(|b| *b == b'\n').next().unwrap()).unwrap();
+    let expected = json!({"model": "m", "response": "", "thinking": "2 and 2", "done": false});
+    assert_eq!(first, expected);
+    assert_eq!(stream(&Generate, &relayed), answer);
+    let single = Generate.write_response(&answer);
+    assert!(single.contains(r#""response":"4""#) && !single.contains("message"), "{single}");
+    assert_eq!(whole(&Generate, single.as_bytes()), answer);
+}
+
+/// A plan goes back where it came from: beside the calls.
+#[test]
+fn a_tool_plan_goes_back() {
+    let body = r#"{"id":"i","message":{"role":"assistant","tool_plan":"I will look.","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"TOOL_CALL"}"#;
+    let answer = whole(&CohereChat, body.as_bytes());
+    let contents = vec![answer.into_content(None)];
+    let request = Request { model: "m".into(), contents, ..Request::default() };
+    let expected = serde_json::from_str::<Value>(body).unwrap();
+    assert_eq!(written(&CohereChat, &request).0["messages"][0], expected["message"]);
 }

@@ -118,7 +118,7 @@ fn read_message(message: Val<'_>, index: usize) -> Result<Content, RequestError>
     let speaker = match message.text("role").as_deref() {
         Some("assistant") => Speaker::Ai,
         Some("user") => Speaker::Human,
-        Some("system") => Speaker::System,
+        Some("system" | "developer") => Speaker::System,
         Some("tool") => return Ok(read_result(message)),
         _ => {
             let at = format!("messages[{index}].role");
@@ -127,7 +127,9 @@ fn read_message(message: Val<'_>, index: usize) -> Result<Content, RequestError>
         }
     };
     let content = message.get("content");
-    let mut known = vec!["role"];
+    let is_developer = message.text("role").as_deref() == Some("developer");
+    // The other word for the same speaker is kept as a member.
+    let mut known = if is_developer { Vec::new() } else { vec!["role"] };
     let mut blocks = Vec::new();
     match content {
         Some(value) if value.as_str().is_some() => {

@@ -86,6 +86,7 @@ impl Said<'_> {
         let role = match content.speaker {
             Speaker::Ai => "assistant",
             Speaker::Human | Speaker::Tool => "user",
+            Speaker::System if content.extra.get(ID, "role").is_some() => "developer",
             Speaker::System => "system",
         };
         let (mut said, mut calls) = (Vec::new(), Vec::new());

@@ -17,15 +17,37 @@ use crate::wire::serial::Serial;
 /// The wire's own words for why an answer ended.
 const REASONS: &[&str] = &["length", "load", "stop", "unload"];
 
+/// Where the pieces of an answer stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In a message, as `/api/chat` has it.
+    #[default]
+    Message,
+    /// On the response itself, as `/api/generate` has it.
+    Response,
+}
+
+impl Place {
+    /// Writes the pieces; `body` gets the name of the text.
+    fn write(self, w: &mut Writer, body: impl FnOnce(&mut Writer, &str)) {
+        match self {
+            Place::Message => w.key("message").object(|w| {
+                w.field_str("role", "assistant");
+                body(w, "content");
+            }),
+            Place::Response => body(w, "response"),
+        }
+    }
+}
+
 /// Writes a whole response.
-pub(super) fn write_response(answer: &Answer) -> String {
+pub(super) fn write_response(answer: &Answer, place: Place) -> String {
     let mut w = Writer::new();
     w.object(|w| {
         head(w, answer.model.as_deref(), &answer.extra);
-        w.key("message").object(|w| {
-            w.field_str("role", "assistant");
-            message(w, answer);
-            members(w, &answer.extra);
+        place.write(w, |w, text| {
+            message(w, answer, text);
+            members(w, &answer.extra, place);
         });
         let is_cut = answer.problems.iter().any(|problem| problem.code == ProblemCode::Truncated);
         w.field_bool("done", !is_cut);
@@ -37,13 +59,13 @@ pub(super) fn write_response(answer: &Answer) -> String {
     w.finish()
 }
 
-fn message(w: &mut Writer, answer: &Answer) {
+fn message(w: &mut Writer, answer: &Answer, text: &str) {
     let mut content = String::new();
     let (mut thoughts, mut images, mut calls) = (Vec::new(), Vec::new(), Vec::new());
     let mut plan = answer.tool_plan.as_deref();
     for block in &answer.blocks {
         match block {
-            Block::Text(text) => content.push_str(&text.text),
+            Block::Text(said) => content.push_str(&said.text),
             Block::Thinking(thought) if thought.thought.is_empty() => {}
             Block::Thinking(thought) => thoughts.push(thought.thought.as_str()),
             Block::ToolCall(call) => {
@@ -57,7 +79,7 @@ fn message(w: &mut Writer, answer: &Answer) {
     }
     content.push_str(plan.unwrap_or_default());
     content.push_str(answer.refusal.as_deref().unwrap_or_default());
-    w.field_str("content", &content);
+    w.field_str(text, &content);
     if !thoughts.is_empty() {
         w.field_str("thinking", &thoughts.join("\n"));
     }
@@ -112,8 +134,9 @@ fn head(w: &mut Writer, model: Option<&str>, fields: &Extra) {
 }
 
 /// Members of the message that have no name here.
-fn members(w: &mut Writer, fields: &Extra) {
-    let doc = fields.get(ID, "message").map(Raw::doc);
+fn members(w: &mut Writer, fields: &Extra, place: Place) {
+    let kept = fields.get(ID, "message").filter(|_| place == Place::Message);
+    let doc = kept.map(Raw::doc);
     for (key, value) in doc.iter().flat_map(|doc| doc.root().entries()) {
         w.key(&key).raw_str(value.raw());
     }
@@ -162,10 +185,17 @@ fn done_reason(word: Option<&str>) -> &str {
 }
 
 /// Encodes one stream.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Encoder {
     serial: Serial,
     stream: Stream,
+}
+
+impl Encoder {
+    /// An encoder that writes the pieces there.
+    pub(super) fn new(place: Place) -> Self {
+        Encoder { serial: Serial::default(), stream: Stream { place, ..Stream::default() } }
+    }
 }
 
 impl Encode for Encoder {
@@ -184,6 +214,7 @@ impl Encode for Encoder {
 /// The stream behind the order of its blocks.
 #[derive(Debug, Default)]
 struct Stream {
+    place: Place,
     model: Option<String>,
     usage: Option<Usage>,
     fields: Extra,
@@ -288,9 +319,8 @@ impl Stream {
         let mut w = Writer::new();
         w.object(|w| {
             head(w, self.model.as_deref(), &self.fields);
-            w.key("message").object(|w| {
-                w.field_str("role", "assistant");
-                w.field_str("content", content);
+            self.place.write(w, |w, text| {
+                w.field_str(text, content);
                 rest(w);
             });
             w.field_bool("done", false);
@@ -320,10 +350,9 @@ impl Stream {
         let mut w = Writer::new();
         w.object(|w| {
             head(w, self.model.as_deref(), &self.fields);
-            w.key("message").object(|w| {
-                w.field_str("role", "assistant");
-                w.field_str("content", "");
-                members(w, &self.fields);
+            self.place.write(w, |w, text| {
+                w.field_str(text, "");
+                members(w, &self.fields, self.place);
             });
             w.field_bool("done", true);
             w.field_str("done_reason", done_reason(finish.as_deref()));

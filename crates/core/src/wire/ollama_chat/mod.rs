@@ -4,10 +4,13 @@
 //! is new; the last one has `done: true`. Answers in the form of `/api/generate` are read as well.
 
 mod encode;
+mod generate;
 mod request;
 mod response;
 mod stream;
 mod write;
+
+pub use generate::Generate;
 
 use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 use crate::answer::Answer;
@@ -52,11 +55,11 @@ impl Wire for OllamaChat {
     }
 
     fn write_response(&self, answer: &Answer) -> String {
-        encode::write_response(answer)
+        encode::write_response(answer, encode::Place::Message)
     }
 
     fn encoder(&self) -> Box<dyn Encode> {
-        Box::new(encode::Encoder::default())
+        Box::new(encode::Encoder::new(encode::Place::Message))
     }
 
     fn write_error(&self, error: &ErrorBody) -> String {

@@ -12,37 +12,47 @@ use crate::wire::function::{read_call, read_tool, with_text};
 /// `content` is no unknown member of a message, so as one it is a mark: there was none.
 pub(super) const NO_CONTENT: &str = "false";
 
-/// Reads a request body. Here a request that does not say otherwise asks for a stream.
+/// Reads a request body.
 pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
+    let mut request = head(body)?;
+    let messages = body
+        .get("messages")
+        .filter(|messages| messages.is_array())
+        .ok_or_else(|| RequestError::new("messages", "must be an array of messages"))?;
+    for (index, message) in messages.items().enumerate() {
+        request.contents.push(read_message(message, index)?);
+    }
+    rest(&mut request, body, &["messages"]);
+    Ok(request)
+}
+
+/// A request to the model that the body names. Here one that does not say otherwise asks for a stream.
+pub(super) fn head(body: Val<'_>) -> Result<Request, RequestError> {
     if !body.is_object() {
         return Err(RequestError::new("$", "the body must be an object"));
     }
     let model = body
         .string("model")
         .ok_or_else(|| RequestError::new("model", "must be a string that names a model"))?;
-    let messages = body
-        .get("messages")
-        .filter(|messages| messages.is_array())
-        .ok_or_else(|| RequestError::new("messages", "must be an array of messages"))?;
-    let mut request = Request { model, stream: true, ..Request::default() };
-    for (index, message) in messages.items().enumerate() {
-        request.contents.push(read_message(message, index)?);
-    }
+    Ok(Request { model, stream: true, ..Request::default() })
+}
+
+/// Takes the members of a request but those that were taken before.
+pub(super) fn rest(request: &mut Request, body: Val<'_>, taken: &[&str]) {
     for (key, value) in body.entries() {
-        if !take(&mut request, &key, value) {
+        if !taken.contains(&key.as_ref()) && !take(request, &key, value) {
             request.extra.insert(ID, &key, Raw::from(value));
         }
     }
     if body.get("stream").is_none() {
         request.extra.insert(ID, "stream", Raw::null());
     }
-    Ok(request)
 }
 
 /// Takes a member of the request that has a place of its own; a value of another kind has none.
 fn take(request: &mut Request, key: &str, value: Val<'_>) -> bool {
     match key {
-        "model" | "messages" => true,
+        "model" => true,
         "stream" => {
             request.stream = value.as_bool() != Some(false);
             value.as_bool().is_some()

@@ -19,6 +19,8 @@ const RESPONSE_FIELDS: &[&str] = &[
     "message",
     "response",
     "thinking",
+    "tool_calls",
+    "images",
     "done",
     "done_reason",
     "logprobs",
@@ -46,33 +48,35 @@ impl Blocks {
         if let Some(list) = body.some("logprobs") {
             self.logprobs.extend(list.items().map(Raw::from));
         }
-        // The form of `/api/generate` has the thought and the text on the response itself.
-        self.push(THOUGHT, body.text("thinking").unwrap_or_default().as_ref(), sink);
-        self.push(TEXT, body.text("response").unwrap_or_default().as_ref(), sink);
+        // The form of `/api/generate` has the pieces on the response itself.
+        self.pieces(body, "response", sink);
         if let Some(message) = body.get("message").filter(|message| message.is_object()) {
-            self.message(message, sink);
+            self.pieces(message, "content", sink);
+            self.members(message);
         }
     }
 
-    fn message(&mut self, message: Val<'_>, sink: &mut dyn Sink) {
-        self.push(THOUGHT, message.text("thinking").unwrap_or_default().as_ref(), sink);
-        self.push(TEXT, message.text("content").unwrap_or_default().as_ref(), sink);
-        let images = images(message);
-        for data in images.iter().flatten() {
+    fn pieces(&mut self, holder: Val<'_>, text: &str, sink: &mut dyn Sink) {
+        self.push(THOUGHT, holder.text("thinking").unwrap_or_default().as_ref(), sink);
+        self.push(TEXT, holder.text(text).unwrap_or_default().as_ref(), sink);
+        for data in images(holder).iter().flatten() {
             self.open.end_all(false, sink);
             self.open.whole(&Block::Media(image(data)), sink);
         }
-        for call in message.get("tool_calls").into_iter().flat_map(Val::items) {
+        for call in holder.get("tool_calls").into_iter().flat_map(Val::items) {
             self.open.end_all(false, sink);
             let (call, text) = read_call(ID, call, &[]);
             self.open.start(CALL, Part::Call { call, text: String::new() }, sink);
             self.open.push(CALL, &text, sink);
             self.open.end(CALL, sink);
         }
+    }
+
+    fn members(&mut self, message: Val<'_>) {
         for (key, value) in message.entries() {
             let is_known = match key.as_ref() {
                 "role" | "content" | "thinking" | "tool_calls" => true,
-                "images" => images.is_some(),
+                "images" => images(message).is_some(),
                 _ => value.is_null(),
             };
             if !is_known {
