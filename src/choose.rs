@@ -253,6 +253,8 @@ fn simulator(id: &str, why: String) -> Result<Chosen, Failure> {
     };
     target.provider = "sim".to_owned();
     target.base_url = format!("http://sim.localhost/{id}");
-    let auth = auth(target.auth, Some(Secret::new("simulated")))?;
+    // Simulators want some credential, also those of providers that need none.
+    let form = if target.auth == AuthForm::None { AuthForm::Bearer } else { target.auth };
+    let auth = auth(form, Some(Secret::new("simulated")))?;
     Ok(Chosen { target, transport, auth, reasoning: Partial::default(), why })
 }

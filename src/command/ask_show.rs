@@ -10,6 +10,7 @@ use thinkthrough_core::content::{Block, ToolResponse};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::json::Writer;
 use thinkthrough_core::outgoing::Outgoing;
+use thinkthrough_core::problem::ProblemCode;
 use thinkthrough_core::settings::{Display, Resolved};
 use thinkthrough_core::shape::{write_answer_and, write_block, write_event};
 use thinkthrough_core::tokens::estimate_conservative;
@@ -100,7 +101,12 @@ impl Watch for Plain {
             Event::ToolCallEnd { call, .. } => {
                 self.note(&format!("calls {} {}", call.name, call.parameters.as_text()));
             }
-            Event::Problem(problem) => self.note(&problem.to_string()),
+            // What ends the run is said at its end.
+            Event::Problem(problem)
+                if !matches!(problem.code, ProblemCode::UpstreamError | ProblemCode::Truncated) =>
+            {
+                self.note(&problem.to_string());
+            }
             _ => {}
         }
     }

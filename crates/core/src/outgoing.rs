@@ -5,7 +5,7 @@ use crate::policy::{self, Decision};
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::{ModelRule, Target};
 use crate::request::Request;
-use crate::settings::{Budget, Effort, Include, Key, Resolved};
+use crate::settings::{Budget, Effort, Key, Resolved};
 
 /// A request, ready to be sent once a credential is on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,9 +78,8 @@ fn asks(
 ) -> Asks {
     let mut asks = Asks::default();
     let off = !settings.enabled.value || settings.effort.value == Some(Effort::None);
-    if settings.include_in_context.value != Include::False {
-        asks.say(rule.contract.flags);
-    }
+    // They also shape the answer (thoughts in a field of their own), so they go out whatever is sent back.
+    asks.say(rule.contract.flags);
     if off {
         switch_off(rule, settings, &mut asks, warnings);
         return asks;

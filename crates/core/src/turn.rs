@@ -5,14 +5,15 @@
 
 use crate::answer::Answer;
 use crate::content::Content;
-use crate::event::{Fold, Sink, Tee};
+use crate::event::{Event, Fold, Sink, Tee};
+use crate::frame::Framing;
 use crate::outgoing::{self, Outgoing};
 use crate::policy::Action;
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::Target;
 use crate::read::{Form, Reader};
 use crate::request::Request;
-use crate::settings::Resolved;
+use crate::settings::{Key, Resolved};
 use crate::tags::{Options, TagSpec};
 
 /// A request and its answer.
@@ -70,10 +71,9 @@ impl Turn {
     pub fn head(&mut self, status: u16) {
         self.status = status;
         let is_stream = self.outgoing.stream && (200..300).contains(&status);
-        let form = if is_stream { Form::Auto } else { Form::Whole };
         // Lines of JSON look like one JSON value until the second comes.
-        let is_lines = self.target.wire.framing() == crate::frame::Framing::Ndjson;
-        let form = if is_stream && is_lines { Form::Stream } else { form };
+        let is_lines = self.target.wire.framing() == Framing::Ndjson;
+        let form = if is_stream && is_lines { Form::Stream } else { Form::Auto };
         let mut reader = Reader::new(self.target.wire, &self.target.dialect, form);
         if let Some(spec) = self.target.rule.tags.and_then(TagSpec::named) {
             reader = reader.with_tags(&spec, Options::default());
@@ -97,7 +97,7 @@ impl Turn {
         }
         if let Some(cut) = cut {
             let problem = Problem::new(ProblemCode::Truncated, cut);
-            tee.event(crate::event::Event::Problem(&problem));
+            tee.event(Event::Problem(&problem));
         }
         let answer = self.fold.finish();
         let failure = failure(&answer, self.status, &self.outgoing);
@@ -115,31 +115,30 @@ fn failure(answer: &Answer, status: u16, outgoing: &Outgoing) -> Option<Failure>
         None if is_refused => format!("the provider answered with status {status}"),
         None => return None,
     };
+    let message = message.trim_end_matches('.').to_owned();
     Some(Failure { status, remedy: remedy(&message, outgoing), message })
 }
 
 /// A refusal that is about missing reasoning, after reasoning was left out, has a known remedy.
 fn remedy(message: &str, outgoing: &Outgoing) -> Option<String> {
-    const WORDS: [&str; 8] = [
-        "reasoning",
-        "thinking",
-        "thought_signature",
-        "thought signature",
-        "signature",
-        "encrypted",
-        "param incorrect",
-        "thought",
-    ];
+    const WORDS: [&str; 5] = ["encrypted", "reasoning", "signature", "thinking", "thought"];
     let lower = message.to_ascii_lowercase();
     if !WORDS.iter().any(|word| lower.contains(word)) {
         return None;
     }
-    let left_out: Vec<_> =
-        outgoing.decisions.iter().filter(|decision| decision.action == Action::Strip).collect();
-    let first = left_out.first()?;
+    let left_out = outgoing.decisions.iter().find(|it| it.action == Action::Strip)?;
+    let (message, setting) = (left_out.message, left_out.setting);
+    let value = match Key::parse(setting)? {
+        Key::StripFromContext => "none",
+        Key::Enabled => "true",
+        Key::IncludeInContext
+        | Key::IncludeInResponse
+        | Key::Effort
+        | Key::MaxTokens
+        | Key::Format
+        | Key::Display => "auto",
+    };
     Some(format!(
-        "the thought of message {} was left out by `{}`; set `reasoning.includeInContext` to `auto` \
-         and `reasoning.stripFromContext` to `none`",
-        first.message, first.setting,
+        "the thought of message {message} was left out by `{setting}`; set that to `{value}`"
     ))
 }
