@@ -170,6 +170,8 @@ fn take(frame: Frame<'_>, decoder: &mut dyn Decode, sink: &mut dyn Sink) -> bool
             sink.event(Event::Problem(&problem.at(name)));
             true
         }
+        // An event that the end of the body cut in two; that the stream is truncated, the decoder says at its end.
+        Frame::Event(event) if event.unterminated && is_cut(event.data) => false,
         Frame::Event(event) => {
             decoder.message(event.event, event.data, sink);
             true
@@ -186,6 +188,10 @@ fn take(frame: Frame<'_>, decoder: &mut dyn Decode, sink: &mut dyn Sink) -> bool
             false
         }
     }
+}
+
+fn is_cut(data: &str) -> bool {
+    data.trim_ascii() != "[DONE]" && Doc::parse_str(data).is_err()
 }
 
 fn read_whole(wire: &dyn Wire, body: &[u8], dialect: &Dialect, sink: &mut dyn Sink) -> bool {
