@@ -77,7 +77,7 @@ impl Parse {
         let has_read = body.end(&mut fold);
         let mut json = Writer::new();
         shape::write_answer(&mut json, &fold.finish());
-        writeln!(out, "{}", json.finish())?;
+        writeln!(out, "{}", json.finish_line())?;
         Ok(has_read)
     }
 
@@ -163,7 +163,7 @@ impl Sink for Lines<'_> {
     fn event(&mut self, event: Event<'_>) {
         let mut json = Writer::new();
         if self.result.is_ok() && shape::write_event(&mut json, &event, &|_| {}) {
-            self.result = writeln!(self.out, "{}", json.finish());
+            self.result = writeln!(self.out, "{}", json.finish_line());
         }
     }
 }

@@ -35,6 +35,19 @@ fn parse_prints_one_line_of_the_public_shape() {
 }
 
 #[test]
+fn raw_values_over_several_lines_come_out_on_one() {
+    let body = json!({"choices": [{"index": 0, "message": {"content": "a\nb"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens_details": {"reasoning_tokens": 2}}});
+    let body = serde_json::to_string_pretty(&body).unwrap().replace('\n', "\r\n");
+    let ran = think(&["parse", "--wire", "chat-completions"], body.as_bytes());
+    assert_eq!(ran.out.matches(['\n', '\r']).count(), 1, "{}", ran.out);
+    assert_eq!(ran.json()["usage"]["raw"]["completion_tokens_details"]["reasoning_tokens"], 2);
+    assert_eq!(ran.json()["text"], "a\nb");
+    let events = ["parse", "--wire", "chat-completions", "--events"];
+    assert!(think(&events, body.as_bytes()).lines().len() > 1);
+}
+
+#[test]
 fn parse_reads_a_file() {
     let path = std::env::temp_dir().join(format!("think-parse-{}.json", std::process::id()));
     std::fs::write(&path, ANSWER).unwrap();

@@ -34,6 +34,14 @@ impl Writer {
         self.out
     }
 
+    /// The text on one line. Raw values may be written over several; a line break in JSON only ever stands between
+    /// tokens, so that it can be left out.
+    #[must_use]
+    pub fn finish_line(self) -> String {
+        let text = self.finish();
+        if text.contains(['\n', '\r']) { text.replace(['\n', '\r'], "") } else { text }
+    }
+
     /// Writes an object whose members `body` writes.
     pub fn object(&mut self, body: impl FnOnce(&mut Self)) {
         self.nested('{', '}', body);
