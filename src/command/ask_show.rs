@@ -169,7 +169,7 @@ impl Watch for Stream {
         let mut w = Writer::new();
         let more = |w: &mut Writer| w.field_u64("round", number(round));
         if write_event(&mut w, &event, &more) {
-            put(&mut io::stdout(), &format!("{}\n", w.finish()));
+            put(&mut io::stdout(), &format!("{}\n", w.finish_line()));
         }
     }
 
@@ -187,7 +187,7 @@ impl Watch for Stream {
             }
             w.field_u64("round", number(round));
         });
-        put(&mut io::stdout(), &format!("{}\n", w.finish()));
+        put(&mut io::stdout(), &format!("{}\n", w.finish_line()));
     }
 
     fn retry(&mut self, _: &Retry<'_>) {}
@@ -218,7 +218,7 @@ pub(crate) fn write_json(
         w.key("session").null();
         w.key("trace").null();
     });
-    writeln!(out, "{}", w.finish())?;
+    writeln!(out, "{}", w.finish_line())?;
     Ok(())
 }
 
