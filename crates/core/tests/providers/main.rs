@@ -10,4 +10,5 @@
 mod addresses;
 mod contracts;
 mod forms;
+mod imaginary;
 mod thinking;
