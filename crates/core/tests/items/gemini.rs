@@ -268,7 +268,12 @@ fn a_read_request_is_changed_only_where_it_is_wanted() {
     let doc = Doc::parse_str(&text).unwrap();
     let mut request = WIRE.read_request(doc.root()).unwrap();
     assert_eq!((request.max_tokens, request.reasoning.max_tokens), (Some(5), Some(100)));
-    assert_eq!(written(&request)["generationConfig"], body["generation_config"]);
+    let config = json!({
+        "max_output_tokens": 5,
+        "top_k": 3,
+        "thinkingConfig": { "thinkingBudget": 100, "includeThoughts": true },
+    });
+    assert_eq!(written(&request)["generationConfig"], config);
     request.model = "gemini-3-pro".to_owned();
     request.max_tokens = Some(6);
     request.reasoning.max_tokens = None;
@@ -276,7 +281,7 @@ fn a_read_request_is_changed_only_where_it_is_wanted() {
     let config = json!({
         "maxOutputTokens": 6,
         "top_k": 3,
-        "thinkingConfig": { "thinkingLevel": "medium", "include_thoughts": true },
+        "thinkingConfig": { "thinkingLevel": "medium", "includeThoughts": true },
     });
     assert_eq!(written(&request)["generationConfig"], config);
 }

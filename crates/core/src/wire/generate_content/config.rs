@@ -72,6 +72,12 @@ pub(super) fn write(request: &Request, came: Option<Val<'_>>, lost: &mut Vec<Str
     if wanted.as_ref().map(Raw::as_str) != thinking_came.map(Val::raw) {
         set("thinkingConfig", wanted);
     }
+    for (key, value) in &mut out.fields {
+        if matches!(key.as_str(), "thinkingConfig" | "thinking_config") {
+            *value = thinking::camel(value);
+            "thinkingConfig".clone_into(key);
+        }
+    }
     out
 }
 

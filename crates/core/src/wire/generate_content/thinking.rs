@@ -5,6 +5,9 @@ use crate::json::{Extra, Raw, Val};
 use crate::request::{ReasoningAsk, Request};
 use crate::settings::Effort;
 
+/// The members that have a meaning here.
+const NAMES: [&str; 3] = ["includeThoughts", "thinkingBudget", "thinkingLevel"];
+
 /// What a configuration says in neutral words.
 pub(super) fn read(config: Option<Val<'_>>) -> ReasoningAsk {
     let Some(config) = config else { return ReasoningAsk::default() };
@@ -58,6 +61,22 @@ pub(super) fn write(
     }
     let is_empty = out.is_empty();
     (!is_empty).then(|| Raw::build(|w| w.object(|w| w.extra(&out, ID))))
+}
+
+/// The configuration with its names in camel case, so that what is said of a model later finds them.
+pub(super) fn camel(config: &Raw) -> Raw {
+    let doc = config.doc();
+    let named = |key: &str| NAMES.into_iter().find(|name| snake(name) == key);
+    if !doc.root().entries().any(|(key, _)| named(&key).is_some()) {
+        return config.clone();
+    }
+    Raw::build(|w| {
+        w.object(|w| {
+            for (key, value) in doc.root().entries() {
+                w.key(named(&key).unwrap_or(&key)).raw_str(value.raw());
+            }
+        });
+    })
 }
 
 /// How much thinking, as a budget or as a level; the API refuses both at once. Models before Gemini 3 know
