@@ -30,8 +30,8 @@ const MESSAGES: &[&str] = &["messages"];
 const GENERATE_CONTENT: &[&str] = &["generate-content"];
 const INTERACTIONS: &[&str] = &["interactions"];
 const CONVERSE: &[&str] = &["converse"];
-const COHERE: &[&str] = &["cohere-chat"];
-const OLLAMA: &[&str] = &["ollama-chat"];
+const COHERE_CHAT: &[&str] = &["cohere-chat"];
+const OLLAMA_CHAT: &[&str] = &["ollama-chat"];
 
 /// What the first bytes of a response body show; `None` while more of them are needed, never at the end of the body.
 #[must_use]
@@ -142,9 +142,9 @@ fn wires(name: Option<&str>, value: Val<'_>) -> &'static [&'static str] {
     } else if is_array("output") {
         RESPONSES
     } else if value.some("done").is_some_and(|done| done.as_bool().is_some()) {
-        OLLAMA
+        OLLAMA_CHAT
     } else if is_object("message") && value.some("finish_reason").is_some() {
-        COHERE
+        COHERE_CHAT
     } else if is_array("content") && value.some("stop_reason").is_some() {
         MESSAGES
     } else {
@@ -164,7 +164,7 @@ fn wires_of_event(name: &str) -> &'static [&'static str] {
         | "message_stop" => MESSAGES,
         "message-start" | "content-start" | "content-delta" | "content-end" | "tool-plan-delta"
         | "tool-call-start" | "tool-call-delta" | "tool-call-end" | "citation-start"
-        | "citation-end" | "message-end" => COHERE,
+        | "citation-end" | "message-end" => COHERE_CHAT,
         "content.start" | "content.delta" | "content.stop" | "step.start" | "step.delta"
         | "step.stop" => INTERACTIONS,
         _ if name.starts_with("interaction.") => INTERACTIONS,
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(look(b"{\"message\":{},\"done\":false}", false), None);
         let seen = look(b"data: {\"choices\":[],\"model\":\"m\"}\n\n", false).unwrap();
         assert_eq!(seen, Seen { wires: CHAT, model: Some("m".to_owned()) });
-        assert_eq!(look(b"{\"done\":false}\n", false).unwrap().wires, OLLAMA);
+        assert_eq!(look(b"{\"done\":false}\n", false).unwrap().wires, OLLAMA_CHAT);
     }
 
     #[test]
