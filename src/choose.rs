@@ -112,7 +112,7 @@ fn by_rule(config: &Config, model: &str, env: Lookup<'_>) -> Option<String> {
             .endpoints
             .iter()
             .flat_map(|endpoint| endpoint.models)
-            .any(|rule| rule.pattern.trim_matches('*') != "" && rule.matches(model))
+            .any(|rule| !rule.pattern.trim_matches('*').is_empty() && rule.matches(model))
     };
     let configured = config
         .providers

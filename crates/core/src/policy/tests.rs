@@ -1,1 +1,218 @@
+use super::*;
+use crate::content::{Block, Content, Origin, Speaker, Thinking, ToolCall};
+use crate::contract::{Contract, Return};
+use crate::json::Extra;
+use crate::provider::{self, Auth, Endpoint, Provider};
+use crate::settings::{Layer, Partial, Source, resolve};
+use crate::wire::Dialect;
 
+fn target(contract: Contract) -> Target {
+    let endpoint = Endpoint {
+        wire: "chat-completions",
+        base_url: "http://here/v1",
+        auth: Auth::None,
+        headers: &[],
+        dialect: Dialect::PLAIN,
+        models: &[],
+    };
+    let provider =
+        Provider { id: "here", keys: &[], default_model: None, local_port: None, endpoints: &[] };
+    Target::of(&provider, &endpoint, "m").with_contract(contract, "test")
+}
+
+fn settings(pairs: &[(&str, &str)]) -> Resolved {
+    let mut values = Partial::default();
+    for (key, value) in pairs {
+        values.set(key, value).unwrap();
+    }
+    resolve(&[Layer { source: Source::Session, values }])
+}
+
+fn think(text: &str) -> Block {
+    Block::Thinking(Thinking::new(text, "reasoning_content"))
+}
+
+fn call(id: &str) -> Block {
+    Block::ToolCall(ToolCall {
+        id: Some(id.into()),
+        name: "f".into(),
+        parameters: crate::content::Parameters::default(),
+        signature: None,
+        extra: Extra::default(),
+    })
+}
+
+fn ai(blocks: Vec<Block>) -> Content {
+    let origin = target(Contract::NONE).origin(None);
+    Content { origin: Some(origin), ..Content::new(Speaker::Ai, blocks) }
+}
+
+/// Three turns: T1 with a tool call, T2 plain, T3 plain.
+fn three_turns() -> Vec<Content> {
+    let ask = |text: &str| Content::text(Speaker::Human, text);
+    vec![
+        ask("1"),
+        ai(vec![think("T1"), call("c1")]),
+        Content::new(Speaker::Tool, vec![]),
+        ask("2"),
+        ai(vec![think("T2"), Block::text("R2")]),
+        ask("3"),
+        ai(vec![think("T3"), Block::text("R3")]),
+        ask("4"),
+    ]
+}
+
+fn sent(contract: Contract, pairs: &[(&str, &str)]) -> Vec<String> {
+    let applied = apply(&three_turns(), &target(contract), &settings(pairs));
+    applied.contents.iter().flat_map(Content::thoughts).map(|t| t.thought.clone()).collect()
+}
+
+const INCLUDE: &str = "reasoning.includeInContext";
+const STRIP: &str = "reasoning.stripFromContext";
+
+#[test]
+fn br_001_nothing_goes_back_where_nothing_is_known() {
+    assert!(sent(Contract::NONE, &[]).is_empty());
+}
+
+#[test]
+fn req_think_004_5_br_005_strip_comes_before_include_all_six_cells() {
+    for (strip, include, expected) in [
+        ("none", "true", vec!["T1", "T2", "T3"]),
+        ("allButLast", "true", vec!["T3"]),
+        ("all", "true", vec![]),
+        ("none", "false", vec![]),
+        ("allButLast", "false", vec![]),
+        ("all", "false", vec![]),
+    ] {
+        let sent = sent(Contract::NONE, &[(STRIP, strip), (INCLUDE, include)]);
+        assert_eq!(sent, expected, "strip {strip}, include {include}");
+    }
+}
+
+#[test]
+fn req_think_004_3_auto_sends_what_the_contract_needs() {
+    let plain = |returns| Contract::plain(returns, "reasoning_content");
+    assert_eq!(sent(plain(Return::All), &[]), ["T1", "T2", "T3"]);
+    assert_eq!(sent(plain(Return::ToolCalls), &[]), ["T1"]);
+    assert!(sent(plain(Return::CurrentTurn), &[]).is_empty());
+    assert!(sent(plain(Return::Never), &[]).is_empty());
+}
+
+#[test]
+fn req_think_004_4_an_explicit_false_wins_over_the_contract_with_one_warning() {
+    let contract = Contract::plain(Return::All, "reasoning_content").required();
+    assert!(sent(contract, &[(INCLUDE, "false")]).is_empty());
+    let applied = apply(&three_turns(), &target(contract), &settings(&[(INCLUDE, "false")]));
+    assert_eq!(applied.warnings.len(), 1, "{:?}", applied.warnings);
+}
+
+#[test]
+fn a_contract_adds_back_what_was_stripped_and_says_so() {
+    let contract = Contract::plain(Return::ToolCalls, "reasoning_content").required();
+    assert_eq!(sent(contract, &[(STRIP, "all")]), ["T1"]);
+    let applied = apply(&three_turns(), &target(contract), &settings(&[(STRIP, "all")]));
+    assert!(applied.decisions.iter().any(|decision| decision.action == Action::Add));
+    assert_eq!(applied.warnings.len(), 1);
+}
+
+#[test]
+fn br_002_br_009_what_is_stored_is_never_changed() {
+    let before = three_turns();
+    let after = before.clone();
+    let _ = apply(&after, &target(Contract::NONE), &settings(&[(STRIP, "all")]));
+    assert_eq!(before, after);
+}
+
+#[test]
+fn br_006_disabled_withholds_unless_the_contract_demands_it_even_then() {
+    let off = [("reasoning.enabled", "false")];
+    let contract = Contract::plain(Return::All, "reasoning_content").required();
+    assert!(sent(contract, &off).is_empty());
+    assert_eq!(sent(Contract { when_off: true, ..contract }, &off), ["T1", "T2", "T3"]);
+}
+
+#[test]
+fn br_008_ec_004_the_next_request_follows_the_settings_of_then() {
+    assert_eq!(sent(Contract::NONE, &[(INCLUDE, "true")]).len(), 3);
+    assert_eq!(sent(Contract::NONE, &[(INCLUDE, "false")]).len(), 0);
+    assert_eq!(sent(Contract::NONE, &[(INCLUDE, "true")]).len(), 3);
+}
+
+#[test]
+fn ec_007_nothing_is_left_of_a_stripped_thought_and_known_empty_ones_get_the_contracts_value() {
+    let turns = vec![Content::text(Speaker::Human, "1"), ai(vec![call("c1")])];
+    let empty = Contract::plain(Return::ToolCalls, "reasoning_content").required().with_empty("");
+    let applied = apply(&turns, &target(empty), &settings(&[]));
+    let thoughts: Vec<_> = applied.contents.iter().flat_map(Content::thoughts).collect();
+    assert_eq!(thoughts.len(), 1, "the target's own answer is known to have had no thought");
+    assert_eq!(thoughts[0].thought, "");
+    let applied = apply(&turns, &target(Contract::NONE), &settings(&[]));
+    assert_eq!(applied.contents.iter().flat_map(Content::thoughts).count(), 0);
+    let mut foreign = turns.clone();
+    foreign[1].origin = None;
+    let applied = apply(&foreign, &target(empty), &settings(&[]));
+    assert_eq!(
+        applied.contents.iter().flat_map(Content::thoughts).count(),
+        0,
+        "no filler for a miss"
+    );
+}
+
+#[test]
+fn foreign_thoughts_are_withheld_and_never_become_text() {
+    let mut turns = three_turns();
+    turns[1].origin = Some(Origin { provider: "elsewhere".into(), ..Origin::default() });
+    let contract = Contract::plain(Return::All, "reasoning_content");
+    let applied = apply(&turns, &target(contract), &settings(&[]));
+    assert_eq!(applied.decisions[0].action, Action::Withhold);
+    assert!(applied.contents.iter().all(|content| !content.visible_text().contains("T1")));
+}
+
+#[test]
+fn bound_thoughts_are_only_left_out_from_the_front() {
+    let signed = |text: &str| {
+        let thinking = Thinking { signature: Some("s".into()), ..Thinking::new(text, "thinking") };
+        Block::Thinking(thinking)
+    };
+    let mut turns = three_turns();
+    turns[1].blocks[0] = signed("T1");
+    turns[4].blocks[0] = signed("T2");
+    turns[6].blocks[0] = signed("T3");
+    let bound = Contract { bound: true, ..Contract::sealed(Return::All) };
+    let texts = |turns: &[Content], pairs: &[(&str, &str)]| -> Vec<String> {
+        let applied = apply(turns, &target(bound), &settings(pairs));
+        applied.contents.iter().flat_map(Content::thoughts).map(|t| t.thought.clone()).collect()
+    };
+    assert_eq!(texts(&turns, &[]), ["T1", "T2", "T3"]);
+    assert_eq!(texts(&turns, &[(STRIP, "allButLast")]), ["T3"]);
+    turns[4].blocks[0] = think("T2 without a signature");
+    assert_eq!(texts(&turns, &[]), ["T3"], "before a gap nothing may stand");
+}
+
+#[test]
+fn a_signature_on_a_call_is_reasoning_too() {
+    let mut turns = three_turns();
+    if let Block::ToolCall(call) = &mut turns[1].blocks[1] {
+        call.signature = Some("sig".into());
+    }
+    let contract = Contract { when_off: true, ..Contract::sealed(Return::All) };
+    let kept = apply(&turns, &target(contract), &settings(&[]));
+    assert_eq!(kept.contents[1].tool_calls().next().unwrap().signature.as_deref(), Some("sig"));
+    let out = apply(&turns, &target(contract), &settings(&[(INCLUDE, "false")]));
+    assert_eq!(out.contents[1].tool_calls().next().unwrap().signature, None);
+}
+
+#[test]
+fn a_contract_that_is_stated_as_never_forbids() {
+    let forbidden = Contract::NONE.stated("https://example.org/rule");
+    assert!(sent(forbidden, &[(INCLUDE, "true")]).is_empty());
+}
+
+#[test]
+fn deciding_twice_gives_the_same() {
+    let contract = Contract::plain(Return::All, "reasoning_content").required().with_empty("");
+    let once = apply(&three_turns(), &target(contract), &settings(&[]));
+    assert_eq!(once, apply(&three_turns(), &target(contract), &settings(&[])));
+    assert!(provider::ALL.len() > 20);
+}

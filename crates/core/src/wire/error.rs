@@ -69,7 +69,7 @@ fn message_of(error: Val<'_>) -> Option<String> {
         return Some(text.into_owned());
     }
     // Routers say only that somebody behind them failed, and quote it.
-    if let Some(quoted) = error.path(&["metadata", "raw"]).and_then(|raw| raw.as_str()) {
+    if let Some(quoted) = error.path(&["metadata", "raw"]).and_then(Val::as_str) {
         let inner = Doc::parse_str(&quoted).ok().and_then(|doc| read(doc.root()));
         return Some(inner.map_or_else(|| quoted.into_owned(), |problem| problem.message));
     }
