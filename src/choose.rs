@@ -221,13 +221,13 @@ fn own(like: &Endpoint, model: &str) -> Target {
 fn auth(form: AuthForm, key: Option<Secret>) -> Result<Auth, Failure> {
     let Some(secret) = key else { return Ok(Auth::None) };
     Ok(match form {
-        AuthForm::Bearer => Auth::Bearer(secret),
+        // Local servers need no key; one that is given travels in the usual way.
+        AuthForm::Bearer | AuthForm::None => Auth::Bearer(secret),
         AuthForm::Header(name) => {
             let bad = |_| Failure::Failed(format!("`{name}` is no header name"));
             Auth::Header { name: HeaderName::try_from(name).map_err(bad)?, secret }
         }
         AuthForm::Query(name) => Auth::Query { name: name.to_owned(), secret },
-        AuthForm::None => Auth::None,
     })
 }
 
@@ -253,8 +253,6 @@ fn simulator(id: &str, why: String) -> Result<Chosen, Failure> {
     };
     target.provider = "sim".to_owned();
     target.base_url = format!("http://sim.localhost/{id}");
-    // Simulators want some credential, also those of providers that need none.
-    let form = if target.auth == AuthForm::None { AuthForm::Bearer } else { target.auth };
-    let auth = auth(form, Some(Secret::new("simulated")))?;
+    let auth = auth(target.auth, Some(Secret::new("simulated")))?;
     Ok(Chosen { target, transport, auth, reasoning: Partial::default(), why })
 }

@@ -12,6 +12,7 @@
 )]
 
 mod acceptance;
+mod ask;
 mod commands;
 mod corpus;
 mod judge;

@@ -1,0 +1,176 @@
+//! `think ask` against every simulated provider: a tool loop of two rounds, and a follow-up from the history file.
+
+use crate::program::{Ran, command};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// A folder of its own with one file to find, and an empty home.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let root = std::env::temp_dir().join(format!("think-ask-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(root.join("here")).unwrap();
+        fs::write(root.join("here/needle.txt"), "the needle is blue\n").unwrap();
+        Place(root)
+    }
+
+    fn ask(&self, args: &[&str]) -> Ran {
+        let mut full = vec!["ask"];
+        full.extend_from_slice(args);
+        let mut command = command(&full);
+        for (name, _) in std::env::vars() {
+            if name.ends_with("_API_KEY") || name.ends_with("_TOKEN") {
+                command.env_remove(name);
+            }
+        }
+        let output = command
+            .current_dir(self.0.join("here"))
+            .env("HOME", &self.0)
+            .env("XDG_CONFIG_HOME", &self.0)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        Ran {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn simulators() -> Vec<thinkthrough_conformance::Listed> {
+    thinkthrough_conformance::list()
+}
+
+const QUESTION: &str = "What is in this folder? Think first.";
+
+#[test]
+fn with_no_key_and_no_configuration_the_simulated_model_answers_with_what_is_there() {
+    let place = Place::new("plain");
+    let ran = place.ask(&["-m", "sim/default", QUESTION]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("needle.txt") && ran.out.contains("simulated"), "{}", ran.out);
+    assert_eq!(ran.err.matches("thinking:").count(), 2, "{}", ran.err);
+    assert!(!ran.out.contains("The user says"), "thoughts stay out of the answer: {}", ran.out);
+}
+
+#[test]
+fn every_simulated_provider_takes_a_tool_loop_and_a_follow_up() {
+    let place = Place::new("every");
+    for listed in simulators() {
+        let model = format!("sim/{}", listed.id);
+        let history = place.file(&format!("{}.jsonl", listed.id));
+        let first = place.ask(&["-m", &model, "--history", &history, QUESTION]);
+        assert_eq!(first.code, Some(0), "{model}: {}", first.err);
+        assert!(first.out.contains("needle.txt"), "{model}: {}", first.out);
+        let second = ["-m", &model, "--history", &history, "Read needle.txt: what does it say?"];
+        let second = place.ask(&second);
+        assert_eq!(second.code, Some(0), "{model}: {}", second.err);
+        assert!(second.out.contains("the needle is blue"), "{model}: {}", second.out);
+        let lines = fs::read_to_string(Path::new(&history)).unwrap();
+        assert!(lines.lines().count() >= 8, "{model}: {lines}");
+    }
+}
+
+/// Those that refuse a tool loop whose thoughts were dropped.
+const DEMANDING: [&str; 9] = [
+    "anthropic-manual",
+    "deepseek-v4",
+    "deepseek-v4-messages",
+    "deepseek-v4-responses",
+    "gemini-3",
+    "kimi-k2",
+    "kimi-k3",
+    "responses-stateful",
+    "responses-stateless",
+];
+
+#[test]
+fn without_thoughts_the_demanding_ones_refuse_in_one_sentence_and_the_others_answer() {
+    let place = Place::new("without");
+    let without = "reasoning.includeInContext=false";
+    for id in DEMANDING {
+        let ran = place.ask(&["-m", &format!("sim/{id}"), "--set", without, QUESTION]);
+        assert_eq!(ran.code, Some(1), "{id}: {}", ran.out);
+        let errors: Vec<_> = ran.err.lines().filter(|line| line.starts_with("error:")).collect();
+        assert_eq!(errors.len(), 1, "{id}: {}", ran.err);
+        let remedy = "the thought of message 1 was left out by `reasoning.includeInContext`; set that to `auto`";
+        assert!(errors[0].ends_with(remedy), "{id}: {}", errors[0]);
+    }
+    for id in
+        ["groq", "mistral", "vllm", "deepseek-r1", "xai", "anthropic-omitted", "cohere", "ollama"]
+    {
+        let ran = place.ask(&["-m", &format!("sim/{id}"), "--set", without, QUESTION]);
+        assert_eq!(ran.code, Some(0), "{id}: {}", ran.err);
+        assert!(ran.out.contains("needle.txt"), "{id}: {}", ran.out);
+    }
+}
+
+#[test]
+fn req_think_007_4_thoughts_that_are_not_to_be_shown_are_nowhere() {
+    let place = Place::new("hidden");
+    let hide = "reasoning.includeInResponse=false";
+    for extra in [&[][..], &["--json"], &["--stream-json"]] {
+        let mut args = vec!["-m", "sim/kimi-k2", "--set", hide];
+        args.extend_from_slice(extra);
+        args.push(QUESTION);
+        let ran = place.ask(&args);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let all = ran.out + &ran.err;
+        assert!(!all.contains("The user says") && !all.contains("simulated thought"), "{all}");
+        assert!(all.contains("needle.txt"), "{all}");
+    }
+}
+
+#[test]
+fn json_has_the_rounds_and_stream_json_the_events() {
+    let place = Place::new("json");
+    let json = place.ask(&["-m", "sim/kimi-k2", "--json", QUESTION]).json();
+    let rounds = json["rounds"].as_array().unwrap();
+    assert_eq!(rounds.len(), 2);
+    assert_eq!(rounds[0]["toolResponses"][0]["type"], "tool_response");
+    assert_eq!(rounds[0]["blocks"][0]["type"], "thinking");
+    assert!(json["session"].is_null() && json["trace"].is_null());
+    let sum = |key: &str| rounds.iter().map(|r| r["usage"][key].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(json["usage"]["outputTokens"].as_u64().unwrap(), sum("outputTokens"));
+    let events = place.ask(&["-m", "sim/kimi-k2", "--stream-json", QUESTION]).lines();
+    assert!(events.iter().all(|event| event["round"].is_u64()));
+    let kinds: Vec<_> = events.iter().map(|event| event["type"].as_str().unwrap()).collect();
+    for kind in
+        ["thinking_start", "thinking_delta", "thinking_end", "tool_call_end", "tool_response"]
+    {
+        assert!(kinds.contains(&kind), "{kind}: {kinds:?}");
+    }
+}
+
+#[test]
+fn err_001_a_bad_setting_is_refused_before_anything_is_asked() {
+    let place = Place::new("bad");
+    let ran = place.ask(&["-m", "sim/default", "--set", "reasoning.format=xml", QUESTION]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("allowed: field, native"), "{}", ran.err);
+}
+
+#[test]
+fn a_broken_history_is_named_and_left_alone() {
+    let place = Place::new("broken");
+    let history = place.file("broken.jsonl");
+    fs::write(&history, "{\"speaker\":\"human\",\"blocks\":[]}\nnonsense\n").unwrap();
+    let ran = place.ask(&["-m", "sim/default", "--history", &history, QUESTION]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("line 2 of"), "{}", ran.err);
+    assert_eq!(fs::read_to_string(&history).unwrap().lines().count(), 2);
+}
