@@ -5,7 +5,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use thinkthrough_core::content::Content;
-use thinkthrough_core::json::{Doc, Raw};
+use thinkthrough_core::json::{Doc, Writer};
 use thinkthrough_core::shape::{read_content, write_content};
 
 /// A conversation that is read from a file and extends it.
@@ -91,7 +91,9 @@ impl History {
             lines.push('\n');
         }
         for content in added {
-            lines.push_str(Raw::build(|w| write_content(w, content)).as_str());
+            let mut line = Writer::new();
+            write_content(&mut line, content);
+            lines.push_str(&line.finish_line());
             lines.push('\n');
         }
         let io = |error| HistoryError::Io { path: self.path.clone(), error };
