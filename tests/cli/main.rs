@@ -7,6 +7,7 @@
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "everything here is a test, and a test that breaks is a finding"
 )]
