@@ -14,8 +14,9 @@ use thinkthrough_core::settings::Resolved;
 
 /// Ask a model one question
 ///
-/// The answer goes to standard output and the thoughts to standard error, so that a script can take one without the
-/// other. The model may list, read and search files below the current folder; it can change nothing.
+/// The answer goes to standard output and the thoughts to standard error, so that a script can
+/// take one without the other. The model may list, read and search files below the current
+/// folder; it can change nothing.
 ///
 /// Without a key, a configuration or a local server, a simulated model answers and says so.
 ///

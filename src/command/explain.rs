@@ -14,8 +14,9 @@ use thinkthrough_core::wire::Wire;
 
 /// Show what would be sent to a model, and why
 ///
-/// Reads a request body and prints the request that would go out: which thoughts are sent, which are not, and the
-/// setting or contract that decided. No credential is in it and nothing is sent.
+/// Reads a request body and prints the request that would go out: which thoughts are sent,
+/// which are not, and the setting or contract that decided. No credential is in it and nothing
+/// is sent.
 ///
 ///   think explain -m deepseek/deepseek-v4 request.json
 #[derive(Debug, Args)]

@@ -14,6 +14,7 @@ pub mod policy;
 pub mod problem;
 pub mod provider;
 pub mod read;
+pub mod reasoning;
 pub mod request;
 pub mod settings;
 pub mod shape;

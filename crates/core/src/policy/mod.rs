@@ -107,6 +107,12 @@ pub fn apply(contents: &[Content], target: &Target, settings: &Resolved) -> Appl
     Applied { contents: sent, decisions, warnings }
 }
 
+/// Whether a strip policy keeps the thoughts of a message out of the context.
+#[must_use]
+pub fn is_stripped(contents: &[Content], strip: Strip, message: usize) -> bool {
+    Turns::of(contents).is_stripped(strip, message)
+}
+
 fn first_decisions(contents: &[Content], pass: &Pass<'_>) -> Vec<Decision> {
     let mut decisions = Vec::new();
     for (message, content) in contents.iter().enumerate() {
@@ -145,17 +151,16 @@ fn decide(content: &Content, message: usize, block: &Block, pass: &Pass<'_>) -> 
     }
     let is_needed = pass.is_needed(message, content);
     let must = is_needed && pass.target.rule.contract.required;
-    let stripped = match settings.strip_from_context.value {
-        Strip::None => None,
-        Strip::All => Some("the history is sent without thoughts"),
-        Strip::AllButLast => (!pass.turns.is_last_with_thoughts(message))
-            .then_some("only the thoughts of the last turn that has any are sent"),
-    };
-    if let Some(reason) = stripped {
+    let strip = settings.strip_from_context.value;
+    if pass.turns.is_stripped(strip, message) {
         if must {
             let reason = "the model's contract demands it although the history is stripped";
             return Decision::new(Action::Add, "contract", reason);
         }
+        let reason = match strip {
+            Strip::None | Strip::All => "the history is sent without thoughts",
+            Strip::AllButLast => "only the thoughts of the last turn that has any are sent",
+        };
         return Decision::new(Action::Strip, Key::StripFromContext.as_str(), reason);
     }
     match settings.include_in_context.value {

@@ -1,6 +1,7 @@
 //! Turns: from one user message up to the next.
 
 use crate::content::{Block, Content, Speaker};
+use crate::settings::Strip;
 
 /// The turn of each message.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,10 +44,17 @@ impl Turns {
         self.turn.get(message).and_then(|turn| self.has_calls.get(*turn)).copied().unwrap_or(false)
     }
 
-    /// The message belongs to the last turn that has thoughts; a new question without an answer does not count.
-    pub(super) fn is_last_with_thoughts(&self, message: usize) -> bool {
-        self.last_with_thoughts.is_some()
-            && self.turn.get(message).copied() == self.last_with_thoughts
+    /// Whether a strip policy keeps the thoughts of this message out. `allButLast` keeps those of the last turn that has
+    /// any; a new question without an answer does not count.
+    pub(super) fn is_stripped(&self, strip: Strip, message: usize) -> bool {
+        match strip {
+            Strip::None => false,
+            Strip::All => true,
+            Strip::AllButLast => {
+                self.last_with_thoughts.is_some()
+                    && self.turn.get(message).copied() != self.last_with_thoughts
+            }
+        }
     }
 
     /// The request continues a tool loop: results stand at its end.
