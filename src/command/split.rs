@@ -11,7 +11,7 @@ use crate::known;
 
 /// Split a text into what is visible and what was thought between tags
 ///
-/// Without tags it looks for the first <REASONING> block. Prints one line of JSON: `visible`, and `reasoning` with its
+/// Without tags it looks for the first `<REASONING>` block. Prints one line of JSON: `visible`, and `reasoning` with its
 /// text and an estimate of its tokens.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -37,7 +37,7 @@ pub(crate) struct Split {
     /// Give every top-level block by itself
     #[arg(long)]
     staged: bool,
-    /// Do as the first parser of the <REASONING> convention did: the first closing tag wins
+    /// Do as the first parser of the `<REASONING>` convention did: the first closing tag wins
     #[arg(long)]
     compat: bool,
     #[command(flatten)]
