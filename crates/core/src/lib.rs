@@ -1,6 +1,7 @@
 //! Reads reasoning from every provider's wire, keeps it exactly, and rebuilds the next request.
 #![doc(test(attr(deny(warnings))))]
 
+pub mod adapter;
 pub mod answer;
 pub mod budget;
 pub mod content;
