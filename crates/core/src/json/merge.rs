@@ -2,7 +2,8 @@
 
 use super::{Raw, Val, Writer};
 
-/// `base` with the members of `patch` merged in, objects within objects likewise; anything else is replaced.
+/// `base` with the members of `patch` merged in, objects within objects likewise. A list gains the items that it does not
+/// have yet; anything else is replaced.
 /// Members that `patch` does not name keep their place and their bytes.
 #[must_use]
 pub fn merge(base: Val<'_>, patch: Val<'_>) -> Raw {
@@ -10,6 +11,14 @@ pub fn merge(base: Val<'_>, patch: Val<'_>) -> Raw {
 }
 
 fn write_merged(w: &mut Writer, base: Val<'_>, patch: Val<'_>) {
+    if base.is_array() && patch.is_array() {
+        w.array(|w| {
+            base.items().for_each(|item| w.raw_str(item.raw()));
+            let is_new = |item: &Val<'_>| base.items().all(|old| old.raw() != item.raw());
+            patch.items().filter(is_new).for_each(|item| w.raw_str(item.raw()));
+        });
+        return;
+    }
     if !base.is_object() || !patch.is_object() {
         w.raw_str(patch.raw());
         return;
@@ -50,6 +59,10 @@ mod tests {
         let merged = merge(base.doc().root(), patch.doc().root());
         let expected = r#"{"a":1e400,"t":{"type":"on","keep":[1, 2],"n":3},"z":null,"new":true}"#;
         assert_eq!(merged.as_str(), expected);
+        let base = Raw::parse(r#"{"include":["a", "b"]}"#).unwrap();
+        let patch = Raw::parse(r#"{"include":["b","c"]}"#).unwrap();
+        let merged = merge(base.doc().root(), patch.doc().root());
+        assert_eq!(merged.as_str(), r#"{"include":["a","b","c"]}"#);
         assert_eq!(at_path("a.b", &Raw::null()).as_str(), r#"{"a":{"b":null}}"#);
     }
 }
