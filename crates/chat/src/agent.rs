@@ -207,6 +207,6 @@ fn broken_off(answer: &Answer) -> Option<Failure> {
     Some(Failure {
         status: 200,
         message: format!("the answer broke off: {}", problem.message),
-        remedy: Some("ask again; what came is kept and marked partial".to_owned()),
+        remedy: Some("what came is kept and marked partial".to_owned()),
     })
 }

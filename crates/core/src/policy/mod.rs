@@ -101,6 +101,8 @@ pub fn apply(contents: &[Content], target: &Target, settings: &Resolved) -> Appl
         sent.push(build(content, message, &decisions, &pass));
     }
     pass.add_empty(&mut sent, &mut decisions);
+    // An answer of which nothing is left to say is no message, and many providers refuse empty ones.
+    sent.retain(|content| content.speaker != Speaker::Ai || !content.blocks.is_empty());
     if let Some(refused) = trailing_partial(contents) {
         warnings.push(refused);
     }
@@ -180,6 +182,8 @@ fn decide(content: &Content, message: usize, block: &Block, pass: &Pass<'_>) -> 
 fn build(content: &Content, message: usize, decisions: &[Decision], pass: &Pass<'_>) -> Content {
     let mut sent = content.clone();
     sent.usage = None;
+    // The calls of an answer that broke off were never run; without their results they would be refused.
+    let drops_calls = content.partial;
     let stays_out = |block: usize| {
         decisions
             .iter()
@@ -201,6 +205,7 @@ fn build(content: &Content, message: usize, decisions: &[Decision], pass: &Pass<
                     text.signature = None;
                 }
             }
+            Block::ToolCall(_) if drops_calls => return false,
             Block::ToolCall(call) => {
                 if is_out {
                     call.signature = None;

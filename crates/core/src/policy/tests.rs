@@ -216,3 +216,18 @@ fn deciding_twice_gives_the_same() {
     assert_eq!(once, apply(&three_turns(), &target(contract), &settings(&[])));
     assert!(provider::ALL.len() > 20);
 }
+
+#[test]
+fn what_is_left_of_an_answer_that_broke_off_can_be_sent() {
+    let cut = Thinking { partial: true, ..Thinking::new("half", "reasoning_content") };
+    let mut turns = vec![Content::text(Speaker::Human, "1"), ai(vec![Block::Thinking(cut)])];
+    turns[1].partial = true;
+    turns.push(Content::text(Speaker::Human, "again"));
+    let contract = Contract::plain(Return::All, "reasoning_content").required();
+    let applied = apply(&turns, &target(contract), &settings(&[]));
+    assert_eq!(applied.contents.len(), 2, "nothing is left of the answer: {:?}", applied.contents);
+    turns[1].blocks.push(Block::text("Half an ans"));
+    turns[1].blocks.push(call("never-run"));
+    let applied = apply(&turns, &target(contract), &settings(&[]));
+    assert_eq!(applied.contents[1].blocks, [Block::text("Half an ans")]);
+}
