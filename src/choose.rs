@@ -19,6 +19,8 @@ pub(crate) struct Chosen {
     pub(crate) reasoning: Partial,
     /// How it came to be chosen, for people.
     pub(crate) why: String,
+    /// Why it cannot be asked: the key that it needs is nowhere.
+    pub(crate) missing_key: Option<String>,
 }
 
 /// Reads the environment; tests pass their own.
@@ -186,16 +188,14 @@ fn at(
     };
     let key = entry.and_then(|entry| entry.key.clone()).or_else(from_env);
     let auth = auth(target.auth, key.clone())?;
-    if key.is_none() && target.auth != AuthForm::None && entry.is_none() {
-        let keys = built_in.map_or(String::new(), |provider| provider.keys.join("` or `"));
-        if !keys.is_empty() {
-            return Err(Failure::Failed(format!("`{name}` needs a key; set `{keys}`")));
-        }
-    }
+    let keys = built_in.map_or(String::new(), |provider| provider.keys.join("` or `"));
+    let is_missing =
+        key.is_none() && target.auth != AuthForm::None && entry.is_none() && !keys.is_empty();
+    let missing_key = is_missing.then(|| format!("`{name}` needs a key; set `{keys}`"));
     let client =
         Client::new(config.client.clone()).map_err(|error| Failure::Failed(error.to_string()))?;
     let transport = Transport::Http(client);
-    Ok(Chosen { target, transport, auth, reasoning: Partial::default(), why })
+    Ok(Chosen { target, transport, auth, reasoning: Partial::default(), why, missing_key })
 }
 
 /// How a wire's credential usually travels is what its first provider does.
@@ -254,5 +254,5 @@ fn simulator(id: &str, why: String) -> Result<Chosen, Failure> {
     target.provider = "sim".to_owned();
     target.base_url = format!("http://sim.localhost/{id}");
     let auth = auth(target.auth, Some(Secret::new("simulated")))?;
-    Ok(Chosen { target, transport, auth, reasoning: Partial::default(), why })
+    Ok(Chosen { target, transport, auth, reasoning: Partial::default(), why, missing_key: None })
 }

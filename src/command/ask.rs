@@ -67,6 +67,9 @@ impl Ask {
         let prompt = self.prompt()?;
         let config = self.asking.config()?;
         let chosen = self.asking.choose(&config).await?;
+        if let Some(missing) = &chosen.missing_key {
+            return Err(Failure::Failed(missing.clone()));
+        }
         let settings = self.asking.settings(&config, &chosen.reasoning)?;
         let failed = |error: String| Failure::Failed(error);
         let mut history = match &self.history {

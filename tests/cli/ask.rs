@@ -174,3 +174,29 @@ fn a_broken_history_is_named_and_left_alone() {
     assert!(ran.err.contains("line 2 of"), "{}", ran.err);
     assert_eq!(fs::read_to_string(&history).unwrap().lines().count(), 2);
 }
+
+#[test]
+fn explain_needs_no_key_and_asking_says_which() {
+    let place = Place::new("explain");
+    let request = place.file("request.json");
+    let body = r#"{"model":"x","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"","reasoning_content":"I think","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"r"}]}"#;
+    fs::write(&request, body).unwrap();
+    let explain = |set: &str| {
+        let args =
+            ["explain", "--json", "-m", "moonshotai/kimi-k2-thinking", "--set", set, &request];
+        let output = command(&args).env_remove("MOONSHOT_API_KEY").env("HOME", &place.0).output();
+        serde_json::from_slice::<serde_json::Value>(&output.unwrap().stdout).unwrap()
+    };
+    let kept = explain("reasoning.includeInContext=auto");
+    assert_eq!(kept["decisions"][0]["action"], "keep");
+    assert_eq!(kept["body"]["messages"][1]["reasoning_content"], "I think");
+    let stripped = explain("reasoning.includeInContext=false");
+    assert_eq!(stripped["decisions"][0]["action"], "strip");
+    assert!(stripped["body"]["messages"][1].get("reasoning_content").is_none());
+    assert_eq!(stripped["decisions"][0]["setting"], "reasoning.includeInContext");
+    let fewer = |value: &serde_json::Value| value["tokens"]["effective"].as_u64().unwrap();
+    assert!(fewer(&stripped) < fewer(&kept), "the count is that of the request");
+    let ran = place.ask(&["-m", "moonshotai/kimi-k2-thinking", "hi"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.err.contains("MOONSHOT_API_KEY"), "{}", ran.err);
+}
