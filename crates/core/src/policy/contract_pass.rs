@@ -7,13 +7,13 @@ use crate::contract::{Readable, Return};
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::Target;
 use crate::settings::{Include, Key, Resolved, Strip};
+use std::collections::BTreeSet;
 
 /// What the pass looks at.
 pub(super) struct Pass<'a> {
     pub(super) target: &'a Target,
     pub(super) settings: &'a Resolved,
     pub(super) turns: &'a Turns,
-    pub(super) is_looping: bool,
 }
 
 /// Whether a contract wants the reasoning of a message.
@@ -71,7 +71,7 @@ impl Pass<'_> {
         if content.partial && contract.bound {
             return drop("its answer was cut off, and the thought is bound to it");
         }
-        let is_sealed = has_opaque(thinking);
+        let is_sealed = thinking.has_payload();
         if contract.signed && !is_sealed {
             return drop("it has no signature or other payload that the model could verify");
         }
@@ -129,11 +129,12 @@ impl Pass<'_> {
             return;
         }
         let own = self.target.origin(None);
+        let with_thoughts: BTreeSet<usize> = decisions.iter().map(|it| it.message).collect();
         for (message, content) in sent.iter_mut().enumerate() {
             let is_own = content.origin.as_ref().is_some_and(|origin| {
                 origin.provider == own.provider && origin.endpoint == own.endpoint
             });
-            let had_none = !decisions.iter().any(|decision| decision.message == message);
+            let had_none = !with_thoughts.contains(&message);
             if is_own && had_none && !content.partial && self.is_needed(message, content) {
                 let field = contract.field.unwrap_or_default();
                 content.blocks.insert(0, Block::Thinking(Thinking::new("", field)));
@@ -178,12 +179,11 @@ impl Pass<'_> {
                 Key::IncludeInContext.as_str(),
             ));
         }
-        let is_demanded = contract.required && (self.is_looping || contract.returns == Return::All);
         if self.settings.include_in_context.value == Include::False
             && contract.returns != Return::Never
             && !decisions.is_empty()
         {
-            let verb = if is_demanded || contract.required { "demands" } else { "wants" };
+            let verb = if contract.required { "demands" } else { "wants" };
             warn(format!(
                 "`{}` is false, but `{}` {verb} its thoughts back; set it to `auto` if requests are refused",
                 Key::IncludeInContext.as_str(),
@@ -192,8 +192,4 @@ impl Pass<'_> {
         }
         warnings
     }
-}
-
-fn has_opaque(thinking: &Thinking) -> bool {
-    thinking.has_payload()
 }

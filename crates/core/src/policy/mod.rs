@@ -92,7 +92,7 @@ pub struct Applied {
 #[must_use]
 pub fn apply(contents: &[Content], target: &Target, settings: &Resolved) -> Applied {
     let turns = Turns::of(contents);
-    let pass = Pass { target, settings, turns: &turns, is_looping: turns.is_looping(contents) };
+    let pass = Pass { target, settings, turns: &turns };
     let mut decisions = first_decisions(contents, &pass);
     pass.bind(contents, &mut decisions);
     let mut warnings = pass.warnings(&decisions);
@@ -184,10 +184,12 @@ fn build(content: &Content, message: usize, decisions: &[Decision], pass: &Pass<
     sent.usage = None;
     // The calls of an answer that broke off were never run; without their results they would be refused.
     let drops_calls = content.partial;
+    // Decisions stand in the order of the conversation.
     let stays_out = |block: usize| {
         decisions
-            .iter()
-            .find(|decision| decision.message == message && decision.block == block)
+            .binary_search_by_key(&(message, block), |it| (it.message, it.block))
+            .ok()
+            .and_then(|at| decisions.get(at))
             .is_some_and(|decision| !decision.action.is_sent())
     };
     let mut index = 0;

@@ -56,14 +56,6 @@ impl Turns {
             }
         }
     }
-
-    /// The request continues a tool loop: results stand at its end.
-    pub(super) fn is_looping(&self, contents: &[Content]) -> bool {
-        contents.last().is_some_and(|last| {
-            last.speaker == Speaker::Tool
-                || (last.speaker == Speaker::Human && is_only_results(last))
-        })
-    }
 }
 
 /// Some wires carry tool results in user messages; those begin no turn.
