@@ -3,6 +3,7 @@
 //! A [`ReasoningStreamAdapter`] is a decoder and a dialect: it is resolved once for a message, by provider and model, and
 //! stays. [`ReasoningAccumulator`] takes its events and keeps the two texts, what is new in them, and the token counts.
 
+use crate::content::push_thought;
 use crate::event::{Event, Sink};
 use crate::provider::{self, Target};
 use crate::read::{Form, Reader};
@@ -10,6 +11,7 @@ use crate::tags::{Options, TagSpec};
 use crate::tokens::{TokenCount, estimate_utf16_quarter};
 use crate::usage::Usage;
 use crate::wire;
+use std::fmt;
 
 /// A piece of reasoning, as it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +48,7 @@ impl ReasoningStreamAdapter {
         let endpoint = provider::find(provider).and_then(|it| Some((it, it.endpoint(None)?)));
         let Some((provider, endpoint)) = endpoint else { return Self::tag_fallback() };
         let target = Target::of(provider, endpoint, model);
-        let mut reader = Reader::new(target.wire, &target.dialect, Form::Auto);
-        if let Some(spec) = target.rule.tags.and_then(TagSpec::named) {
-            reader = reader.with_tags(&spec, Options::default());
-        }
-        ReasoningStreamAdapter { id: provider.id.to_owned(), reader }
+        ReasoningStreamAdapter { id: provider.id.to_owned(), reader: target.reader(true) }
     }
 
     fn tag_fallback() -> Self {
@@ -86,9 +84,25 @@ pub struct ReasoningAccumulator {
     response: String,
     reasoning_seen: usize,
     response_seen: usize,
+    /// The thought that the last text belongs to.
+    block: Option<usize>,
     usage: Option<Usage>,
     is_final: bool,
+    /// Something came as an event after the end.
+    is_used_after: bool,
 }
+
+/// The message of an accumulator was over when something was to be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finalized;
+
+impl fmt::Display for Finalized {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the message is over; make a new accumulator for the next one")
+    }
+}
+
+impl std::error::Error for Finalized {}
 
 impl ReasoningAccumulator {
     /// An empty one, made when the message starts.
@@ -97,7 +111,7 @@ impl ReasoningAccumulator {
         Self::default()
     }
 
-    /// All reasoning so far.
+    /// All reasoning so far. A line feed stands between two thoughts.
     #[must_use]
     pub fn reasoning_text(&self) -> &str {
         &self.reasoning
@@ -121,11 +135,30 @@ impl ReasoningAccumulator {
         self.response.get(from..).unwrap_or_default()
     }
 
-    /// Records the provider's counts; the last ones count.
-    pub fn record_usage(&mut self, usage: &Usage) {
-        if !self.is_final {
-            self.usage = Some(usage.clone());
+    /// Adds what an event says; one that is about neither text nor counts changes nothing.
+    ///
+    /// # Errors
+    /// When the message is over.
+    pub fn add(&mut self, event: &Event<'_>) -> Result<(), Finalized> {
+        self.while_open()?;
+        match event {
+            Event::TextDelta { delta, .. } => self.response.push_str(delta),
+            Event::Usage(usage) => self.usage = Some((*usage).clone()),
+            other => {
+                if let Some(chunk) = ReasoningChunk::of(other) {
+                    self.think(chunk);
+                }
+            }
         }
+        Ok(())
+    }
+
+    /// Records the provider's counts; the last ones count.
+    ///
+    /// # Errors
+    /// When the message is over.
+    pub fn record_usage(&mut self, usage: &Usage) -> Result<(), Finalized> {
+        self.add(&Event::Usage(usage))
     }
 
     /// The reasoning tokens: as reported, else a quarter of the text's UTF-16 length, marked as an estimate.
@@ -138,26 +171,34 @@ impl ReasoningAccumulator {
         }
     }
 
-    /// The message is over; what comes later is not taken. Calling it again changes nothing.
-    pub fn finalize(&mut self) {
+    /// The message is over; what comes later is refused. Calling it again changes nothing.
+    ///
+    /// # Errors
+    /// When an event came after the first call. A [`Sink`] cannot refuse it there and then, so it is said here.
+    pub fn finalize(&mut self) -> Result<(), Finalized> {
         self.is_final = true;
+        if self.is_used_after { Err(Finalized) } else { Ok(()) }
+    }
+
+    fn while_open(&self) -> Result<(), Finalized> {
+        if self.is_final { Err(Finalized) } else { Ok(()) }
+    }
+
+    fn think(&mut self, chunk: ReasoningChunk<'_>) {
+        if chunk.text.is_empty() {
+            return;
+        }
+        if self.block.replace(chunk.block).is_some_and(|before| before != chunk.block) {
+            push_thought(&mut self.reasoning, chunk.text);
+        } else {
+            self.reasoning.push_str(chunk.text);
+        }
     }
 }
 
 impl Sink for ReasoningAccumulator {
     fn event(&mut self, event: Event<'_>) {
-        if self.is_final {
-            return;
-        }
-        match event {
-            Event::TextDelta { delta, .. } => self.response.push_str(delta),
-            Event::Usage(usage) => self.record_usage(usage),
-            other => {
-                if let Some(chunk) = ReasoningChunk::of(&other) {
-                    self.reasoning.push_str(chunk.text);
-                }
-            }
-        }
+        self.is_used_after |= self.add(&event).is_err();
     }
 }
 
@@ -207,50 +248,137 @@ mod tests {
         assert_eq!(accumulator.response_text().trim(), "4");
     }
 
+    /// A stream of the same provider, of which nothing is in the first one's.
+    const OTHER: &str = concat!(
+        "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"Who \"}}]}\n\n",
+        "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\"asks?\"}}]}\n\n",
+        "data: {\"choices\":[{\"delta\":{\"content\":\"Nobody\"}}]}\n\n",
+        "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1,",
+        "\"completion_tokens\":5,\"completion_tokens_details\":{\"reasoning_tokens\":2}}}\n\n",
+        "data: [DONE]\n\n",
+    );
+
+    /// Two thoughts with an answer between them.
+    const TWO_THOUGHTS: &str = concat!(
+        "data: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"model\":\"m\",\"content\":[]}}\n\n",
+        "data: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}\n\n",
+        "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"Hm, \"}}\n\n",
+        "data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"é\"}}\n\n",
+        "data: {\"type\":\"content_block_stop\",\"index\":0}\n\n",
+        "data: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n",
+        "data: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"text_delta\",\"text\":\"Wait.\"}}\n\n",
+        "data: {\"type\":\"content_block_stop\",\"index\":1}\n\n",
+        "data: {\"type\":\"content_block_start\",\"index\":2,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}\n\n",
+        "data: {\"type\":\"content_block_delta\",\"index\":2,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"yes.\"}}\n\n",
+        "data: {\"type\":\"content_block_stop\",\"index\":2}\n\n",
+        "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":9}}\n\n",
+        "data: {\"type\":\"message_stop\"}\n\n",
+    );
+
     #[test]
     fn adr_adapter_interleaved_streams_do_not_mix() {
         let mut one = ReasoningStreamAdapter::resolve("any", "openai-compatible");
         let mut two = one.clone();
         let (mut first, mut second) = (ReasoningAccumulator::new(), ReasoningAccumulator::new());
-        for byte in NATIVE.as_bytes().chunks(1) {
-            one.push(byte, &mut first);
-            two.push(byte, &mut second);
+        let (mut ours, mut theirs) = (NATIVE.as_bytes().chunks(1), OTHER.as_bytes().chunks(3));
+        loop {
+            let (our, their) = (ours.next(), theirs.next());
+            if our.is_none() && their.is_none() {
+                break;
+            }
+            one.push(our.unwrap_or_default(), &mut first);
+            two.push(their.unwrap_or_default(), &mut second);
         }
         one.end(&mut first);
         two.end(&mut second);
-        assert_eq!(first, second);
-        assert_eq!(first.reasoning_text(), "Hm, yes.");
+        let of = |it: &ReasoningAccumulator| {
+            (it.reasoning_text().to_owned(), it.response_text().to_owned(), it.reasoning_tokens())
+        };
+        let expected = |thought: &str, text: &str, tokens| {
+            (thought.to_owned(), text.to_owned(), TokenCount::reported(tokens))
+        };
+        assert_eq!(of(&first), expected("Hm, yes.", "<think>4", 7));
+        assert_eq!(of(&second), expected("Who asks?", "Nobody", 2));
     }
 
     #[test]
-    fn adr_accumulator_deltas_concatenate_to_the_whole() {
-        let mut adapter = ReasoningStreamAdapter::resolve("any", "openai-compatible");
-        let mut accumulator = ReasoningAccumulator::new();
-        let (mut reasoning, mut response) = (String::new(), String::new());
-        for piece in NATIVE.as_bytes().chunks(5) {
-            adapter.push(piece, &mut accumulator);
-            reasoning.push_str(accumulator.reasoning_delta());
-            response.push_str(accumulator.response_delta());
+    fn adr_accumulator_deltas_concatenate_to_the_whole_however_the_stream_is_cut() {
+        // Any number that is not 0 begins the sequence; it is the same in every run.
+        let mut seed = 0x9e37_79b9_u32;
+        let mut next = || {
+            seed ^= seed << 13;
+            seed ^= seed >> 17;
+            seed ^= seed << 5;
+            seed
+        };
+        for (provider, body, thought, text) in [
+            ("openai-compatible", NATIVE, "Hm, yes.", "<think>4"),
+            ("openai-compatible", OTHER, "Who asks?", "Nobody"),
+            ("anthropic", TWO_THOUGHTS, "Hm, é\nyes.", "Wait."),
+        ] {
+            for _ in 0..200 {
+                let mut adapter = ReasoningStreamAdapter::resolve("any", provider);
+                let mut accumulator = ReasoningAccumulator::new();
+                let (mut reasoning, mut response) = (String::new(), String::new());
+                let mut rest = body.as_bytes();
+                while !rest.is_empty() {
+                    let (piece, after) = rest.split_at((1 + next() as usize % 40).min(rest.len()));
+                    rest = after;
+                    adapter.push(piece, &mut accumulator);
+                    if next() % 2 == 0 {
+                        reasoning.push_str(accumulator.reasoning_delta());
+                        response.push_str(accumulator.response_delta());
+                    }
+                }
+                adapter.end(&mut accumulator);
+                reasoning.push_str(accumulator.reasoning_delta());
+                response.push_str(accumulator.response_delta());
+                let whole = (accumulator.reasoning_text(), accumulator.response_text());
+                assert_eq!(whole, (thought, text));
+                assert_eq!((reasoning.as_str(), response.as_str()), (thought, text));
+            }
         }
-        assert_eq!(reasoning, accumulator.reasoning_text());
-        assert_eq!(response, accumulator.response_text());
     }
 
     #[test]
-    fn adr_usage_is_reported_or_estimated_and_finalizing_twice_changes_nothing() {
+    fn adr_accumulator_a_line_feed_stands_between_two_thoughts() {
+        let mut accumulator = ReasoningAccumulator::new();
+        for (block, delta) in [(0, ""), (0, "a"), (1, ""), (0, "b"), (2, "c"), (2, "d"), (3, "e")] {
+            accumulator.event(Event::ThinkingDelta { block, delta });
+            accumulator.event(Event::TextDelta { block: block + 9, delta });
+        }
+        assert_eq!(accumulator.reasoning_text(), "ab\ncd\ne");
+        assert_eq!(accumulator.response_text(), "abcde");
+    }
+
+    #[test]
+    fn adr_usage_is_reported_or_estimated() {
         let mut adapter = ReasoningStreamAdapter::resolve("any", "openai-compatible");
-        let mut accumulator = read(&mut adapter, NATIVE);
-        assert_eq!(accumulator.reasoning_tokens(), TokenCount::reported(7));
-        accumulator.finalize();
-        accumulator.finalize();
-        accumulator.event(Event::TextDelta { block: 0, delta: "late" });
-        accumulator.record_usage(&Usage::default());
-        assert_eq!(accumulator.response_text(), "<think>4");
+        let accumulator = read(&mut adapter, NATIVE);
         assert_eq!(accumulator.reasoning_tokens(), TokenCount::reported(7));
         let mut silent = ReasoningAccumulator::new();
         silent.event(Event::ThinkingDelta { block: 0, delta: "12345" });
         let cached = Usage { cache_write_tokens: Some(500), ..Usage::default() };
-        silent.record_usage(&cached);
+        assert_eq!(silent.record_usage(&cached), Ok(()));
         assert_eq!(silent.reasoning_tokens(), TokenCount::estimated(2));
+    }
+
+    #[test]
+    fn adr_accumulator_finalizing_twice_changes_nothing_and_use_after_it_is_an_error() {
+        let mut adapter = ReasoningStreamAdapter::resolve("any", "openai-compatible");
+        let mut accumulator = read(&mut adapter, NATIVE);
+        assert_eq!(accumulator.finalize(), Ok(()));
+        let before = accumulator.clone();
+        assert_eq!(accumulator.finalize(), Ok(()));
+        for late in [Event::TextDelta { block: 0, delta: "late" }, Event::TextStart { block: 7 }] {
+            assert_eq!(accumulator.add(&late), Err(Finalized));
+        }
+        assert_eq!(accumulator.record_usage(&Usage::default()), Err(Finalized));
+        assert_eq!(accumulator, before, "what was refused left no trace");
+        accumulator.event(Event::ThinkingDelta { block: 0, delta: "late" });
+        assert_eq!(accumulator.finalize(), Err(Finalized));
+        assert_eq!(accumulator.reasoning_text(), "Hm, yes.");
+        assert_eq!(accumulator.response_text(), "<think>4");
+        assert_eq!(accumulator.reasoning_tokens(), TokenCount::reported(7));
     }
 }

@@ -73,6 +73,7 @@ impl Answer {
             partial,
             finish_reason: self.finish_reason,
             usage: self.usage,
+            signature: self.message_signature,
             ..Content::new(Speaker::Ai, self.blocks)
         };
         // The one wire that has such a plan wants it back beside the calls.

@@ -34,6 +34,8 @@ pub struct Content {
     pub finish_reason: Option<String>,
     /// Token counts of the answer.
     pub usage: Option<Usage>,
+    /// An opaque payload on the message as a whole, on wires where text has no room for one.
+    pub signature: Option<String>,
     /// Fields of the message that have no name here.
     pub extra: Extra,
 }
@@ -49,6 +51,7 @@ impl Content {
             partial: false,
             finish_reason: None,
             usage: None,
+            signature: None,
             extra: Extra::default(),
         }
     }
@@ -201,6 +204,13 @@ impl Thinking {
             || self.id.is_some()
     }
 
+    /// Whether it is an item of its own, whose id must come with that of the item behind it or not at all.
+    /// Source: the pair rule of the Responses API.
+    #[must_use]
+    pub fn is_item(&self) -> bool {
+        self.id.is_some() && matches!(self.source_field.as_str(), "summary" | "content")
+    }
+
     /// Neither text nor a payload: no block at all.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
@@ -227,6 +237,20 @@ pub struct ToolCall {
     pub signature: Option<String>,
     /// Fields of the call that have no name here: an item's own id, a namespace, ...
     pub extra: Extra,
+}
+
+impl ToolCall {
+    /// A call without arguments and with nothing on it.
+    #[must_use]
+    pub fn new(id: Option<&str>, name: &str) -> Self {
+        ToolCall {
+            id: id.map(str::to_owned),
+            name: name.to_owned(),
+            parameters: Parameters::default(),
+            signature: None,
+            extra: Extra::default(),
+        }
+    }
 }
 
 /// The arguments of a tool call.
@@ -310,4 +334,19 @@ pub struct Other {
     pub kind: String,
     /// The block as it stood on the wire.
     pub raw: Raw,
+}
+
+/// Appends a thought to others that share one field: a line feed stands between two texts, and an empty one adds nothing.
+pub(crate) fn push_thought(joined: &mut String, thought: &str) {
+    if !joined.is_empty() && !thought.is_empty() {
+        joined.push('\n');
+    }
+    joined.push_str(thought);
+}
+
+/// Thoughts that share one field, joined as by [`push_thought`].
+pub(crate) fn join_thoughts<'a>(thoughts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut joined = String::new();
+    thoughts.into_iter().for_each(|thought| push_thought(&mut joined, thought));
+    joined
 }

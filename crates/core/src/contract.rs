@@ -1,5 +1,9 @@
 //! Contracts: which reasoning must, may or must not be sent back, in which field, and who can read it.
 
+/// What Gemini takes in the place of a signature, for a call that it did not make.
+/// Source: <https://ai.google.dev/gemini-api/docs/thought-signatures>
+pub(crate) const SKIPS_SIGNATURE: &str = "skip_thought_signature_validator";
+
 /// Which messages' reasoning goes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Return {
@@ -15,6 +19,17 @@ pub enum Return {
 }
 
 impl Return {
+    /// Whether it takes in a message of the turn under way, or of a turn with tool calls.
+    #[must_use]
+    pub const fn takes_in(self, is_current_turn: bool, turn_has_calls: bool) -> bool {
+        match self {
+            Return::Never => false,
+            Return::CurrentTurn => is_current_turn,
+            Return::ToolCalls => is_current_turn || turn_has_calls,
+            Return::All => true,
+        }
+    }
+
     /// The public spelling.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -76,10 +91,30 @@ pub enum Readable {
     /// Any thought that is plain text, whoever wrote it.
     #[default]
     PlainText,
-    /// Only thoughts of the same provider and endpoint.
+    /// Only thoughts of the same provider, endpoint and account.
     SameEndpoint,
-    /// Only thoughts of the same provider, endpoint and model.
+    /// Only thoughts of the same provider, endpoint, account and model.
     SameModel,
+}
+
+/// The form of a provider's weak call ids: a name and a small number, which other answers have too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeakIds {
+    /// `functions.NAME:N`, where N counts the calls of the conversation.
+    Counted,
+    /// `NAME:N`, where N counts the calls of the answer.
+    Placed,
+}
+
+impl WeakIds {
+    /// The id of a call of this name, with `before` calls in the conversation before it and `place` in its answer.
+    #[must_use]
+    pub fn id(self, name: &str, before: usize, place: usize) -> String {
+        match self {
+            WeakIds::Counted => format!("functions.{name}:{before}"),
+            WeakIds::Placed => format!("{name}:{place}"),
+        }
+    }
 }
 
 /// What one model demands of the thoughts in a request.
@@ -92,22 +127,30 @@ pub struct Contract {
     pub returns: Return,
     /// The provider refuses a request in which it is missing.
     pub required: bool,
+    /// Where `required`: only in these of the messages whose reasoning goes back. In the others it is welcome.
+    pub required_in: Return,
     /// It is demanded although thinking is switched off for the request.
     pub when_off: bool,
     /// The field of assistant messages that it goes back in, on wires that leave it open.
     pub field: Option<&'static str>,
     /// What stands in that field where the thought is known to have been empty.
     pub empty: Option<&'static str>,
-    /// Only sealed thoughts with an opaque payload may go back.
+    /// Thoughts are sealed with opaque payloads, and only sealed ones may go back.
     pub signed: bool,
+    /// Thoughts without a payload may go back beside the sealed ones: everything as it came.
+    pub unsealed: bool,
     /// Every thought is bound to everything before it: only the oldest may be left out.
     pub bound: bool,
+    /// The value that the provider documents for calls of other models, in place of the payload that it demands.
+    pub bypass: Option<&'static str>,
+    /// A request that switches thinking off is refused for the thoughts in it.
+    pub only_when_on: bool,
     /// Whose thoughts the model can read.
     pub readable: Readable,
     /// The weakest way of finding a lost thought that is good enough.
     pub level: Level,
-    /// Unique ids are minted for the caller in place of the provider's, which are weak.
-    pub tickets: bool,
+    /// The provider's call ids are weak and have this form: unique ids are minted for the caller in their place.
+    pub tickets: Option<WeakIds>,
     /// A JSON object of flags that only make the provider keep what is sent back; merged into the request.
     pub flags: Option<&'static str>,
     /// A page that states the rule.
@@ -119,14 +162,18 @@ impl Contract {
     pub const NONE: Contract = Contract {
         returns: Return::Never,
         required: false,
+        required_in: Return::All,
         when_off: false,
         field: None,
         empty: None,
         signed: false,
+        unsealed: false,
         bound: false,
+        bypass: None,
+        only_when_on: false,
         readable: Readable::PlainText,
         level: Level::Chain,
-        tickets: false,
+        tickets: None,
         flags: None,
         source: "",
     };
@@ -143,16 +190,42 @@ impl Contract {
         Contract { returns, signed: true, readable: Readable::SameEndpoint, ..Contract::NONE }
     }
 
+    /// Thoughts without a payload go back, too.
+    #[must_use]
+    pub const fn with_unsealed(self) -> Contract {
+        Contract { unsealed: true, ..self }
+    }
+
     /// The provider refuses requests without it.
     #[must_use]
     pub const fn required(self) -> Contract {
         Contract { required: true, ..self }
     }
 
+    /// The provider refuses requests without it in these messages, and does without it in others.
+    #[must_use]
+    pub const fn required_in(self, required_in: Return) -> Contract {
+        Contract { required: true, required_in, ..self }
+    }
+
+    /// Whether the provider refuses a request without the reasoning of such a message.
+    #[must_use]
+    pub const fn demands(&self, is_current_turn: bool, turn_has_calls: bool) -> bool {
+        self.required
+            && self.returns.takes_in(is_current_turn, turn_has_calls)
+            && self.required_in.takes_in(is_current_turn, turn_has_calls)
+    }
+
     /// Known-empty thoughts go back as this value.
     #[must_use]
     pub const fn with_empty(self, empty: &'static str) -> Contract {
         Contract { empty: Some(empty), ..self }
+    }
+
+    /// What stands for the payload on calls of other models.
+    #[must_use]
+    pub const fn with_bypass(self, bypass: &'static str) -> Contract {
+        Contract { bypass: Some(bypass), ..self }
     }
 
     /// A JSON object of preserving flags.
@@ -173,12 +246,20 @@ impl Contract {
         self.returns == Return::Never && !self.source.is_empty()
     }
 
-    /// A few words for lists: `tool-calls, required, reasoning_content`.
+    /// A few words for lists: whose reasoning goes back, where the provider refuses a request without it, and how it
+    /// goes: `all, required in current-turn, signed` or `tool-calls, required, reasoning_content`.
     #[must_use]
     pub fn summary(&self) -> String {
         let mut words = vec![self.returns.as_str().to_owned()];
         if self.required {
-            words.push("required".to_owned());
+            let is_everywhere = matches!(self.required_in, Return::All);
+            words.push(match is_everywhere || self.required_in == self.returns {
+                true => "required".to_owned(),
+                false => format!("required in {}", self.required_in.as_str()),
+            });
+        }
+        if self.when_off {
+            words.push("also with thinking off".to_owned());
         }
         if self.bound {
             words.push("prefix-bound".to_owned());

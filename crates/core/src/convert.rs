@@ -1,12 +1,13 @@
 //! Translates bodies from one wire to another through the neutral form, and says what was lost on the way.
 
 use crate::answer::Answer;
-use crate::content::Block;
+use crate::content::{Block, Content};
 use crate::event::{Fold, Tee};
 use crate::json::Doc;
 use crate::problem::ProblemCode;
 use crate::read::{Form, Reader};
-use crate::wire::{Dialect, Encode, ErrorBody, RequestError, Wire, Written};
+use crate::wire::ending::Ending;
+use crate::wire::{Dialect, Encode, ErrorBody, RequestError, Wire, Written, foreign};
 
 /// A translated body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +29,40 @@ pub fn request(from: &dyn Wire, to: &dyn Wire, body: &str) -> Result<Converted, 
     if from.id() == to.id() {
         return Ok(Converted { body: body.trim_end().to_owned(), untranslated: Vec::new() });
     }
-    let Written { body, untranslated } = to.write_request(&request, &Dialect::PLAIN);
+    let Written { body, mut untranslated } = to.write_request(&request, &Dialect::PLAIN);
+    let names = foreign::of_request(&request, to.id());
+    let payloads = payloads(&request.contents).filter(|(_, payload)| !body.contains(*payload));
+    for name in names.into_iter().chain(payloads.map(|(name, _)| name.to_owned())) {
+        if !untranslated.contains(&name) {
+            untranslated.push(name);
+        }
+    }
     Ok(Converted { body, untranslated })
 }
+
+/// The opaque payloads of a conversation, with the names of their fields.
+fn payloads(contents: &[Content]) -> impl Iterator<Item = (&'static str, &str)> {
+    contents.iter().flat_map(|content| {
+        let whole = content.signature.as_deref().map(|payload| ("messageSignature", payload));
+        whole.into_iter().chain(content.blocks.iter().flat_map(payloads_of))
+    })
+}
+
+fn payloads_of(block: &Block) -> impl Iterator<Item = (&'static str, &str)> {
+    let all = match block {
+        Block::Thinking(it) => [
+            ("thinking.signature", &it.signature),
+            ("thinking.redactedData", &it.redacted_data),
+            ("thinking.encryptedContent", &it.encrypted_content),
+        ],
+        Block::Text(it) => [("text.signature", &it.signature), NONE, NONE],
+        Block::ToolCall(it) => [("tool_call.signature", &it.signature), NONE, NONE],
+        Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => [NONE; 3],
+    };
+    all.into_iter().filter_map(|(name, payload)| Some((name, payload.as_deref()?)))
+}
+
+const NONE: (&str, &Option<String>) = ("", &None);
 
 /// Translates a whole answer; an error becomes the other wire's error. `None` if nothing could be read.
 #[must_use]
@@ -207,6 +239,22 @@ fn inventory(answer: &Answer) -> Vec<String> {
         ("stopSequence", &answer.stop_sequence),
     ] {
         names.extend(present(name, value));
+    }
+    names.extend(foreign::of_answer(answer));
+    let ending = answer.finish_reason.as_deref().and_then(Ending::of);
+    let says_more = matches!(
+        ending,
+        Some(Ending::ContextFull | Ending::Length | Ending::Pause | Ending::Refused)
+    );
+    names.extend(says_more.then(|| "finishReason".to_owned()));
+    if let Some(usage) = &answer.usage {
+        for (name, count) in [
+            ("usage.cacheReadTokens", usage.cache_read_tokens),
+            ("usage.cacheWriteTokens", usage.cache_write_tokens),
+            ("usage.reasoningTokens", usage.reasoning_tokens),
+        ] {
+            names.extend(count.filter(|count| *count > 0).map(|_| name.to_owned()));
+        }
     }
     names.extend(answer.choices.iter().map(|_| "choices".to_owned()));
     let errors = answer.problems.iter().filter(|it| it.code == ProblemCode::UpstreamError);

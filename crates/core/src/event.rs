@@ -2,7 +2,7 @@
 
 use crate::answer::Answer;
 use crate::content::{Block, Parameters, Text, Thinking, ToolCall};
-use crate::json::{Extra, Raw};
+use crate::json::Raw;
 use crate::problem::Problem;
 use crate::usage::Usage;
 
@@ -61,10 +61,9 @@ pub enum Event<'a> {
     ToolCallStart {
         /// Its index.
         block: usize,
-        /// The provider's id for it.
-        id: Option<&'a str>,
-        /// The tool's name.
-        name: &'a str,
+        /// The call as far as it is known: its id, its name, and the form that its wire has it in. Arguments in it mean
+        /// nothing but their kind.
+        call: &'a ToolCall,
     },
     /// More of the arguments' text.
     ToolCallDelta {
@@ -262,14 +261,9 @@ impl Fold {
 }
 
 /// A call whose arguments are still coming in; until its end they count as cut off.
-fn open_call(id: Option<&str>, name: &str) -> ToolCall {
-    ToolCall {
-        id: id.map(str::to_owned),
-        name: name.to_owned(),
-        parameters: Parameters::Invalid(String::new()),
-        signature: None,
-        extra: Extra::default(),
-    }
+fn open_call(call: &ToolCall) -> ToolCall {
+    let parameters = Parameters::Invalid(String::new());
+    ToolCall { parameters, ..ToolCall::new(call.id.as_deref(), &call.name) }
 }
 
 impl Sink for Fold {
@@ -294,8 +288,8 @@ impl Sink for Fold {
                 }
             }
             Event::TextEnd { block, text, whole } => self.end_text(block, text, whole),
-            Event::ToolCallStart { block, id, name } => {
-                self.put(block, Block::ToolCall(open_call(id, name)));
+            Event::ToolCallStart { block, call } => {
+                self.put(block, Block::ToolCall(open_call(call)));
             }
             Event::ToolCallDelta { block, delta } => self.call_delta(block, delta),
             Event::ToolCallEnd { block, call } => self.put(block, Block::ToolCall(call.clone())),

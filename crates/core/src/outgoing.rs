@@ -1,11 +1,15 @@
 //! The request that goes out: a conversation, a target and settings become bytes.
 
-use crate::json::{Doc, Raw, Writer, at_path, merge};
+use crate::edit::Draft;
+use crate::edit::list::set_member;
+use crate::json::{Doc, Raw, Val, Writer, at_path, fill, merge};
 use crate::policy::{self, Decision};
 use crate::problem::{Problem, ProblemCode};
-use crate::provider::{ModelRule, Target};
+use crate::provider::{BudgetForm, ModelRule, Target};
 use crate::request::Request;
 use crate::settings::{Budget, Effort, Key, Resolved};
+use crate::wire::foreign;
+use std::borrow::Cow;
 
 /// A request, ready to be sent once a credential is on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,15 +33,24 @@ pub struct Outgoing {
 /// Builds the request. A pure function: the same conversation, target and settings give the same bytes.
 #[must_use]
 pub fn build(request: &Request, target: &Target, settings: &Resolved) -> Outgoing {
-    let applied = policy::apply(&request.contents, target, settings);
+    let target = &*target.in_format(settings.format.value);
+    let applied = policy::apply(&request.contents, target, &as_asked(request, target, settings));
     let mut warnings = applied.warnings;
-    let asks = asks(&target.rule, settings, request, &mut warnings);
     let mut request = Request { contents: applied.contents, ..request.clone() };
+    let translated = foreign_effort(&mut request, target);
+    let asks = asks(&target.rule, settings, translated, &request, &mut warnings);
     request.model.clone_from(&target.model);
     request.max_tokens = asks.max_tokens.or(request.max_tokens);
     let written = target.wire.write_request(&request, &target.dialect);
-    let body = asks.patches.iter().fold(written.body, |body, patch| patched(&body, patch));
+    let body = merged(written.body, &asks.patches);
+    let body = asks.fill.iter().fold(body, |body, patch| patched(&body, patch, fill));
     let stream = request.stream;
+    let mut untranslated = written.untranslated;
+    for name in foreign::of_request(&request, target.wire.id()) {
+        if !untranslated.contains(&name) {
+            untranslated.push(name);
+        }
+    }
     Outgoing {
         url: target.url(stream),
         headers: target.headers.clone(),
@@ -45,13 +58,167 @@ pub fn build(request: &Request, target: &Target, settings: &Resolved) -> Outgoin
         stream,
         decisions: applied.decisions,
         warnings,
-        untranslated: written.untranslated,
+        untranslated,
     }
 }
 
-fn patched(body: &str, patch: &Raw) -> String {
+/// Whether the model is to think in answer to this request, as far as that is known. Where nothing is said, it may:
+/// thoughts that it does not need do no harm, unless it refuses them.
+pub(crate) fn thinks(request: &Request, target: &Target, settings: &Resolved) -> bool {
+    let (ask, form) = (&request.reasoning, &target.rule.thinking);
+    if !settings.enabled.value || settings.effort.value == Some(Effort::None) {
+        return false;
+    }
+    let is_set = settings.effort.value.is_some() || settings.max_tokens.value.is_some();
+    let by_itself = || form.default_on || !target.rule.contract.only_when_on;
+    let may_ask = settings.enabled.is_explicit() || !request.is_relayed;
+    ask.enabled.unwrap_or_else(|| match ask.effort {
+        Some(effort) => effort != Effort::None,
+        None => ask.max_tokens.is_some() || is_set || may_ask || by_itself(),
+    })
+}
+
+/// The settings as far as thoughts of the history go: where they are refused without thinking, whether there is any the
+/// request says, too.
+pub(crate) fn as_asked<'s>(
+    request: &Request,
+    target: &Target,
+    settings: &'s Resolved,
+) -> Cow<'s, Resolved> {
+    let is_refused = target.rule.contract.only_when_on;
+    if !is_refused || !settings.enabled.value || thinks(request, target, settings) {
+        return Cow::Borrowed(settings);
+    }
+    let mut off = settings.clone();
+    off.enabled.value = false;
+    Cow::Owned(off)
+}
+
+/// What settings say to a model that a caller asks on its own wire.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Said {
+    /// JSON objects that are merged into the caller's body.
+    pub(crate) patches: Vec<Raw>,
+    /// What the user should know.
+    pub(crate) warnings: Vec<Problem>,
+}
+
+/// What the settings say beside a request whose body stays the caller's.
+pub(crate) fn said(request: &Request, target: &Target, settings: &Resolved) -> Said {
+    let mut warnings = Vec::new();
+    let asks = asks(&target.rule, settings, None, request, &mut warnings);
+    let mut patches = asks.patches;
+    if let Some(tokens) = asks.max_tokens {
+        let name = target.dialect.max_tokens_field.unwrap_or("max_tokens");
+        patches.push(at_path(name, &Raw::build(|w: &mut Writer| w.u64(tokens))));
+    }
+    Said { patches, warnings }
+}
+
+/// A body with JSON objects merged into it, written anew.
+fn merged(body: String, patches: &[Raw]) -> String {
+    patches.iter().fold(body, |body, patch| patched(&body, patch, merge))
+}
+
+/// A caller's body with JSON objects merged into it; members that they do not name keep their bytes.
+pub(crate) fn merged_in(body: String, patches: &[Raw]) -> String {
+    patches.iter().fold(body, |body, patch| {
+        let edited = edited(&body, patch.doc().root());
+        edited.unwrap_or_else(|| patched(&body, patch, merge))
+    })
+}
+
+fn edited(body: &str, patch: Val<'_>) -> Option<String> {
+    let doc = Doc::parse_str(body).ok()?;
+    let mut draft = Draft::new();
+    for (key, new) in patch.entries() {
+        let old = doc.root().get(&key).filter(|old| old.is_object() && new.is_object());
+        let value = old.map(|old| merge(old, new));
+        let value = value.as_ref().map_or(new.raw(), Raw::as_str);
+        set_member(&mut draft, doc.root(), &key, value);
+    }
+    let plan = draft.finish(body.len()).ok()?;
+    String::from_utf8(plan.apply(body.as_bytes()).into_owned()).ok()
+}
+
+/// The headers of a request on behalf of a caller: the caller's own go before, and of lists of beta features each side
+/// adds to the other's.
+#[must_use]
+pub fn merged_headers(
+    own: &[(String, String)],
+    callers: &[(String, String)],
+) -> Vec<(String, String)> {
+    let mut merged = callers.to_vec();
+    for (name, value) in own {
+        match merged.iter_mut().find(|(key, _)| key.eq_ignore_ascii_case(name)) {
+            Some((_, said)) if name.to_ascii_lowercase().ends_with("-beta") => {
+                let items = |list: &str| -> Vec<String> {
+                    let items = list.split(',').map(str::trim).filter(|item| !item.is_empty());
+                    items.map(str::to_owned).collect()
+                };
+                let mut list = items(said);
+                for item in items(value) {
+                    if !list.contains(&item) {
+                        list.push(item);
+                    }
+                }
+                *said = list.join(",");
+            }
+            Some(_) => {}
+            None => merged.push((name.clone(), value.clone())),
+        }
+    }
+    merged
+}
+
+/// What a caller of another wire said about thinking, in the words that the model knows: where it knows only budgets an
+/// effort is given back, which is no field then; where it knows only efforts, a budget becomes one.
+fn foreign_effort(request: &mut Request, target: &Target) -> Option<Effort> {
+    let is_own = request.reasoning.fields.wire == Some(target.wire.id());
+    let thinking = &target.rule.thinking;
+    let ask = &mut request.reasoning;
+    if is_own || ask.enabled == Some(false) {
+        return None;
+    }
+    match (&thinking.effort, &thinking.budget) {
+        (Some(_), None) => {
+            if let Some(tokens) = ask.max_tokens.take() {
+                ask.enabled = Some(true);
+                ask.effort = ask.effort.or(Some(effort_for(tokens)));
+            }
+            None
+        }
+        (None, Some(_)) if ask.max_tokens.is_none() => {
+            let said = ask.effort.take();
+            // Thinking that is only switched on has no degree; the middle one stands for it.
+            let effort = said.or_else(|| (ask.enabled == Some(true)).then_some(Effort::Medium));
+            let effort = effort.filter(|effort| *effort != Effort::None);
+            if effort.is_some() {
+                ask.enabled = None;
+            } else {
+                ask.effort = said;
+            }
+            effort
+        }
+        (None | Some(_), None | Some(_)) => None,
+    }
+}
+
+/// The effort that a budget stands for, the other way round than [`tokens_for`].
+fn effort_for(tokens: u64) -> Effort {
+    match tokens {
+        0..=1_024 => Effort::Minimal,
+        1_025..=4_096 => Effort::Low,
+        4_097..=8_192 => Effort::Medium,
+        8_193..=16_384 => Effort::High,
+        16_385..=32_768 => Effort::Xhigh,
+        32_769.. => Effort::Max,
+    }
+}
+
+fn patched(body: &str, patch: &Raw, how: fn(Val<'_>, Val<'_>) -> Raw) -> String {
     match Doc::parse_str(body) {
-        Ok(doc) => merge(doc.root(), patch.doc().root()).as_str().to_owned(),
+        Ok(doc) => how(doc.root(), patch.doc().root()).as_str().to_owned(),
         // Wires write JSON; were one ever to fail, its own words go out unpatched.
         Err(_) => body.to_owned(),
     }
@@ -61,6 +228,8 @@ fn patched(body: &str, patch: &Raw) -> String {
 #[derive(Default)]
 struct Asks {
     patches: Vec<Raw>,
+    /// Objects that only say what the request does not say by itself.
+    fill: Vec<Raw>,
     max_tokens: Option<u64>,
 }
 
@@ -73,50 +242,86 @@ impl Asks {
 fn asks(
     rule: &ModelRule,
     settings: &Resolved,
+    translated: Option<Effort>,
     request: &Request,
     warnings: &mut Vec<Problem>,
 ) -> Asks {
     let mut asks = Asks::default();
     let off = !settings.enabled.value || settings.effort.value == Some(Effort::None);
     // They also shape the answer (thoughts in a field of their own), so they go out whatever is sent back.
-    asks.say(rule.contract.flags);
+    asks.fill.extend(rule.contract.flags.and_then(|flags| Raw::parse(flags).ok()));
     if off {
-        switch_off(rule, settings, &mut asks, warnings);
+        switch_off(rule, settings, request, &mut asks, warnings);
         return asks;
     }
-    let effort = settings.effort.value;
+    let effort = settings.effort.value.or(translated);
     let budget = settings.max_tokens.value;
     let thinking = &rule.thinking;
     // First, because it may name an effort or a budget of its own, which the user's go before.
-    if !thinking.default_on {
+    let may_ask = |is_explicit: bool| is_explicit || !request.is_relayed;
+    if !thinking.default_on && may_ask(settings.enabled.is_explicit()) {
         asks.say(thinking.on);
     }
     if let Some(effort) = effort {
-        match &thinking.effort {
-            Some(form) => {
+        match (&thinking.effort, &thinking.budget) {
+            (Some(form), _) => {
                 if let Some(word) = form.word(effort) {
                     asks.patches.push(at_path(form.path, &Raw::string(word)));
                 }
             }
-            None => warn(warnings, Key::Effort, "has no way to be told an effort, so none is sent"),
+            // What is said in words elsewhere is a number here; a number that was said goes before.
+            (None, Some(form)) => {
+                if budget.is_none() {
+                    cap(rule, tokens_for(effort, form, request), request, &mut asks, warnings);
+                }
+            }
+            (None, None) => {
+                warn(warnings, Key::Effort, "has no way to be told an effort, so none is sent");
+            }
         }
     }
     if let Some(Budget::Tokens(tokens)) = budget {
         cap(rule, tokens.get(), request, &mut asks, warnings);
     }
-    if settings.include_in_response.value {
+    let show = settings.include_in_response;
+    if show.value && may_ask(show.is_explicit()) {
         asks.say(thinking.show);
     }
     asks
 }
 
-fn switch_off(rule: &ModelRule, settings: &Resolved, asks: &mut Asks, warnings: &mut Vec<Problem>) {
-    let thinking = &rule.thinking;
+/// Where silence means off, it takes a word only against a caller that asks for thinking.
+fn switch_off(
+    rule: &ModelRule,
+    settings: &Resolved,
+    request: &Request,
+    asks: &mut Asks,
+    warnings: &mut Vec<Problem>,
+) {
+    let (thinking, said) = (&rule.thinking, &request.reasoning);
+    let is_asked = said.enabled == Some(true) || said.effort.is_some() || said.max_tokens.is_some();
     if thinking.off.is_some() {
-        asks.say(thinking.off);
+        asks.say(thinking.off.filter(|_| thinking.default_on || is_asked));
     } else if thinking.default_on {
         let key = if settings.enabled.value { Key::Effort } else { Key::Enabled };
         warn(warnings, key, "always thinks, so thinking cannot be switched off");
+    }
+}
+
+/// The budget that stands for an effort: each step doubles the one below. Where the caller caps all tokens, room for the
+/// answer is left below that cap if the least budget allows it.
+fn tokens_for(effort: Effort, form: &BudgetForm, request: &Request) -> u64 {
+    let tokens = match effort {
+        Effort::None | Effort::Minimal => 1_024,
+        Effort::Low => 4_096,
+        Effort::Medium => 8_192,
+        Effort::High => 16_384,
+        Effort::Xhigh => 32_768,
+        Effort::Max => form.max,
+    };
+    match request.max_tokens.filter(|_| form.below_max_tokens) {
+        Some(cap) => tokens.min(cap / 5 * 4).max(form.min),
+        None => tokens,
     }
 }
 
@@ -144,4 +349,22 @@ fn cap(
 fn warn(warnings: &mut Vec<Problem>, key: Key, what: &str) {
     let message = format!("`{}`: the model {what}", key.as_str());
     warnings.push(Problem::new(ProblemCode::Fallback, message));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(list: &[(&str, &str)]) -> Vec<(String, String)> {
+        list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn beta_features_of_both_sides_are_asked_for_once() {
+        let own = headers(&[("x-beta", "b, c"), ("x-version", "2"), ("x-new", "n")]);
+        let callers = headers(&[("X-Beta", "a,b"), ("x-version", "1")]);
+        let expected = headers(&[("X-Beta", "a,b,c"), ("x-version", "1"), ("x-new", "n")]);
+        assert_eq!(merged_headers(&own, &callers), expected);
+        assert_eq!(merged_headers(&own, &[]), own);
+    }
 }

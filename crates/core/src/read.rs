@@ -89,6 +89,15 @@ impl Reader {
         }
     }
 
+    /// The wire's own end of a stream was seen, so that nothing can come any more.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        match &self.state {
+            State::Stream(stream) => stream.decoder.is_over(),
+            State::Undecided(_) | State::Whole(_) => false,
+        }
+    }
+
     /// The body is over. `false` if nothing in it could be read.
     pub fn end(&mut self, sink: &mut dyn Sink) -> bool {
         if matches!(self.state, State::Undecided(_)) {

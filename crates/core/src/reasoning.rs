@@ -2,7 +2,7 @@
 //!
 //! The policy and the wires decide by the same rules; these are the rules on their own.
 
-use crate::content::{Block, Content, Thinking};
+use crate::content::{Block, Content, Thinking, join_thoughts};
 use crate::policy::is_stripped;
 use crate::settings::Strip;
 use crate::tokens::{estimate_conservative, estimate_opaque};
@@ -31,9 +31,8 @@ pub fn filter_thinking_for_context(contents: &[Content], strip: Strip) -> Vec<Co
 /// `None` when there is no text, so that no empty field is sent.
 #[must_use]
 pub fn thinking_to_reasoning_field(thoughts: &[&Thinking]) -> Option<String> {
-    let texts: Vec<&str> =
-        thoughts.iter().map(|it| it.thought.as_str()).filter(|text| !text.is_empty()).collect();
-    (!texts.is_empty()).then(|| texts.join("\n"))
+    let joined = join_thoughts(thoughts.iter().map(|it| it.thought.as_str()));
+    (!joined.is_empty()).then_some(joined)
 }
 
 /// How many tokens thoughts cost when they are sent: a conservative estimate, opaque payloads included.

@@ -32,6 +32,8 @@ pub struct Request {
     pub format: Option<AnswerFormat>,
     /// What the caller said about reasoning.
     pub reasoning: ReasoningAsk,
+    /// The request is another program's: no default of ours asks for thoughts that it did not ask for.
+    pub is_relayed: bool,
     /// Fields of the request that have no name here.
     pub extra: Extra,
 }

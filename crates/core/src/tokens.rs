@@ -5,6 +5,7 @@
 //! estimate. [`RunningCount`] does the same for a growing text, and [`EffectiveCount`] for a whole request, whose
 //! cost per turn depends on what is new and not on how long the conversation is.
 
+mod body;
 mod effective;
 mod estimate;
 mod running;

@@ -6,15 +6,13 @@
 use crate::answer::Answer;
 use crate::content::Content;
 use crate::event::{Event, Fold, Sink, Tee};
-use crate::frame::Framing;
 use crate::outgoing::{self, Outgoing};
 use crate::policy::Action;
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::Target;
-use crate::read::{Form, Reader};
+use crate::read::Reader;
 use crate::request::Request;
 use crate::settings::{Key, Resolved};
-use crate::tags::{Options, TagSpec};
 
 /// A request and its answer.
 #[derive(Clone, Debug)]
@@ -52,9 +50,15 @@ impl Turn {
     /// Builds the request.
     #[must_use]
     pub fn begin(request: &Request, target: &Target, settings: &Resolved) -> Self {
+        Turn::with(outgoing::build(request, target, settings), target, settings)
+    }
+
+    /// The turn of a request that is built already.
+    #[must_use]
+    pub fn with(outgoing: Outgoing, target: &Target, settings: &Resolved) -> Self {
         Turn {
-            outgoing: outgoing::build(request, target, settings),
-            target: target.clone(),
+            outgoing,
+            target: target.in_format(settings.format.value).into_owned(),
             status: 200,
             reader: None,
             fold: Fold::new(),
@@ -71,14 +75,7 @@ impl Turn {
     pub fn head(&mut self, status: u16) {
         self.status = status;
         let is_stream = self.outgoing.stream && (200..300).contains(&status);
-        // Lines of JSON look like one JSON value until the second comes.
-        let is_lines = self.target.wire.framing() == Framing::Ndjson;
-        let form = if is_stream && is_lines { Form::Stream } else { Form::Auto };
-        let mut reader = Reader::new(self.target.wire, &self.target.dialect, form);
-        if let Some(spec) = self.target.rule.tags.and_then(TagSpec::named) {
-            reader = reader.with_tags(&spec, Options::default());
-        }
-        self.reader = Some(reader);
+        self.reader = Some(self.target.reader(is_stream));
     }
 
     /// Bytes of the answer came.
@@ -88,12 +85,24 @@ impl Turn {
         }
     }
 
+    /// The wire's own end of a stream was seen.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.reader.as_ref().is_some_and(Reader::is_over)
+    }
+
     /// The answer is over. `cut` says why, when the transport broke off.
     #[must_use]
     pub fn end(mut self, cut: Option<&str>, sink: &mut dyn Sink) -> Finished {
         let mut tee = Tee(&mut self.fold, sink);
-        if let Some(reader) = &mut self.reader {
-            reader.end(&mut tee);
+        let has_read = self.reader.as_mut().is_none_or(|reader| reader.end(&mut tee));
+        if !has_read && (200..300).contains(&self.status) {
+            // Decoders say that a message lacks its end, not that there is none.
+            let problem = Problem::new(
+                ProblemCode::Truncated,
+                "there is nothing in the answer that can be read",
+            );
+            tee.event(Event::Problem(&problem));
         }
         if let Some(cut) = cut {
             let problem = Problem::new(ProblemCode::Truncated, cut);
@@ -121,7 +130,9 @@ fn failure(answer: &Answer, status: u16, outgoing: &Outgoing) -> Option<Failure>
 
 /// A refusal that is about missing reasoning, after reasoning was left out, has a known remedy.
 fn remedy(message: &str, outgoing: &Outgoing) -> Option<String> {
-    const WORDS: [&str; 5] = ["encrypted", "reasoning", "signature", "thinking", "thought"];
+    // The last is all that some servers say when a thought is missing.
+    const WORDS: [&str; 6] =
+        ["encrypted", "reasoning", "signature", "thinking", "thought", "param incorrect"];
     let lower = message.to_ascii_lowercase();
     if !WORDS.iter().any(|word| lower.contains(word)) {
         return None;

@@ -32,6 +32,22 @@ impl Usage {
         Some(if is_apart { input } else { input - cached })
     }
 
+    /// Request tokens, those that a cache gave or took included.
+    #[must_use]
+    pub fn input_tokens_with_cached(&self) -> Option<u64> {
+        Some(self.uncached_input_tokens()?.saturating_add(self.cached()))
+    }
+
+    /// The provider's own total, else what its counts come to.
+    #[must_use]
+    pub fn total(&self) -> Option<u64> {
+        let sum = || {
+            let output = self.output_tokens_with_reasoning()?;
+            Some(self.input_tokens_with_cached()?.saturating_add(output))
+        };
+        self.total_tokens.or_else(sum)
+    }
+
     /// Tokens of the answer, reasoning included. Where the total shows that the provider counts reasoning
     /// apart, it is added.
     #[must_use]

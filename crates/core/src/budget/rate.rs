@@ -216,7 +216,9 @@ fn leaves_at(number: u64) -> Duration {
 }
 
 impl RateUnit {
-    fn as_str(self) -> &'static str {
+    /// The word for people.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Requests => "requests",
             Self::Tokens => "tokens",

@@ -159,7 +159,7 @@ impl SessionBudget {
     /// Reserves reasoning tokens for a call.
     ///
     /// Where the rules stop a call at all, it is granted what is left, if that is enough to be of use, and its own cap
-    /// must be lowered to that; else the rules' [`OnExceed`] applies to it.
+    /// must be lowered to that; else the rules' [`OnExceed`] applies to it. A call that wants none is never held back.
     ///
     /// # Errors
     /// Fails when the budget is spent or reserved, and the rules block.
@@ -171,7 +171,7 @@ impl SessionBudget {
     ) -> Result<BudgetPermit, BudgetRefusal> {
         self.latest = self.latest.max(now);
         self.reserved.retain(|_, reservation| reservation.lapses_at > self.latest);
-        let Some(max) = rules.max.get() else {
+        let Some(max) = rules.max.get().filter(|_| ask.wanted > 0) else {
             return Ok(self.permit(ask.wanted, None, None));
         };
         let reserved = self.reserved_tokens();
@@ -310,6 +310,12 @@ impl WarnAt {
         )]
         let hundredths = (share * 10_000.0).round() as u64;
         Ok(Self(hundredths.max(1)))
+    }
+
+    /// The share in whole percent, rounded down.
+    #[must_use]
+    pub fn percent(self) -> u8 {
+        u8::try_from(self.0 * 100 / WHOLE).unwrap_or(100)
     }
 
     /// The number of tokens at which this share of `max` is spent.

@@ -4,13 +4,27 @@ use super::{Raw, Val, Writer};
 
 /// `base` with the members of `patch` merged in, objects within objects likewise. A list gains the items that it does not
 /// have yet; anything else is replaced.
-/// Members that `patch` does not name keep their place and their bytes.
+/// Members that `patch` does not name keep their place and their bytes. Only an object that becomes one of the type
+/// `disabled` loses them: what shapes thinking is refused beside that.
 #[must_use]
 pub fn merge(base: Val<'_>, patch: Val<'_>) -> Raw {
-    Raw::build(|w| write_merged(w, base, patch))
+    Raw::build(|w| write_merged(w, base, patch, Wins::Patch))
 }
 
-fn write_merged(w: &mut Writer, base: Val<'_>, patch: Val<'_>) {
+/// As [`merge`], but what `base` says stays: only what it says nothing about comes from `patch`.
+#[must_use]
+pub fn fill(base: Val<'_>, patch: Val<'_>) -> Raw {
+    Raw::build(|w| write_merged(w, base, patch, Wins::Base))
+}
+
+/// Whose value counts where both say something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wins {
+    Base,
+    Patch,
+}
+
+fn write_merged(w: &mut Writer, base: Val<'_>, patch: Val<'_>, wins: Wins) {
     if base.is_array() && patch.is_array() {
         w.array(|w| {
             base.items().for_each(|item| w.raw_str(item.raw()));
@@ -19,14 +33,15 @@ fn write_merged(w: &mut Writer, base: Val<'_>, patch: Val<'_>) {
         });
         return;
     }
-    if !base.is_object() || !patch.is_object() {
-        w.raw_str(patch.raw());
+    let is_disabled = || wins == Wins::Patch && patch.text("type").as_deref() == Some("disabled");
+    if !base.is_object() || !patch.is_object() || is_disabled() {
+        w.raw_str(if wins == Wins::Base { base.raw() } else { patch.raw() });
         return;
     }
     w.object(|w| {
         for (key, old) in base.entries() {
             match patch.get(&key) {
-                Some(new) => write_merged(w.key(&key), old, new),
+                Some(new) => write_merged(w.key(&key), old, new, wins),
                 None => w.key(&key).raw_str(old.raw()),
             }
         }
@@ -59,10 +74,18 @@ mod tests {
         let merged = merge(base.doc().root(), patch.doc().root());
         let expected = r#"{"a":1e400,"t":{"type":"on","keep":[1, 2],"n":3},"z":null,"new":true}"#;
         assert_eq!(merged.as_str(), expected);
+        let base = Raw::parse(r#"{"t":{"type":"enabled","budget_tokens":1},"a":1}"#).unwrap();
+        let patch = Raw::parse(r#"{"t":{"type":"disabled"}}"#).unwrap();
+        let merged = merge(base.doc().root(), patch.doc().root());
+        assert_eq!(merged.as_str(), r#"{"t":{"type":"disabled"},"a":1}"#);
         let base = Raw::parse(r#"{"include":["a", "b"]}"#).unwrap();
         let patch = Raw::parse(r#"{"include":["b","c"]}"#).unwrap();
         let merged = merge(base.doc().root(), patch.doc().root());
         assert_eq!(merged.as_str(), r#"{"include":["a","b","c"]}"#);
+        let base = Raw::parse(r#"{"a":{"b":false},"l":[1],"n":null}"#).unwrap();
+        let patch = Raw::parse(r#"{"a":{"b":true,"c":1},"l":[2],"n":2,"new":3}"#).unwrap();
+        let filled = fill(base.doc().root(), patch.doc().root());
+        assert_eq!(filled.as_str(), r#"{"a":{"b":false,"c":1},"l":[1,2],"n":null,"new":3}"#);
         assert_eq!(at_path("a.b", &Raw::null()).as_str(), r#"{"a":{"b":null}}"#);
     }
 }

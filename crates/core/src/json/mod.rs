@@ -16,7 +16,7 @@ mod string;
 mod value;
 mod write;
 
-pub use merge::{at_path, merge};
+pub use merge::{at_path, fill, merge};
 pub use parse::{Doc, JsonError, JsonErrorKind, MAX_DEPTH, Scratch};
 pub use raw::{Extra, Raw};
 pub(crate) use string::unescape_into;

@@ -111,6 +111,12 @@ impl<'a> Doc<'a> {
         }
     }
 
+    /// The text that was parsed, which spans are offsets in.
+    #[must_use]
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
     /// The outermost value.
     #[must_use]
     pub fn root(&self) -> Val<'_> {

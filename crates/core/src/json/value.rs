@@ -173,6 +173,17 @@ impl<'d> Val<'d> {
         Items { parent: self, next: self.base + 1, end }
     }
 
+    /// The members of an object in order, each as the value that is its key and its own; of anything else none.
+    pub fn members(self) -> impl Iterator<Item = (Val<'d>, Val<'d>)> {
+        let Entries { parent, mut next, end } = self.entries();
+        std::iter::from_fn(move || {
+            let key = parent.at(next).filter(|_| next < end)?;
+            let value = parent.at(next + 1)?;
+            next = value.node().next;
+            Some((key, value))
+        })
+    }
+
     /// The members of an object in order, keys unescaped; of anything else none.
     #[must_use]
     pub fn entries(self) -> Entries<'d> {

@@ -19,12 +19,7 @@ pub(super) struct Pass<'a> {
 /// Whether a contract wants the reasoning of a message.
 #[must_use]
 pub fn needs(returns: Return, is_current_turn: bool, turn_has_calls: bool) -> bool {
-    match returns {
-        Return::Never => false,
-        Return::CurrentTurn => is_current_turn,
-        Return::ToolCalls => is_current_turn || turn_has_calls,
-        Return::All => true,
-    }
+    returns.takes_in(is_current_turn, turn_has_calls)
 }
 
 /// Whether the message was written where the target's model cannot read its thoughts.
@@ -54,7 +49,7 @@ impl Pass<'_> {
     }
 
     /// Why a thought cannot be sent whatever is wanted.
-    pub(super) fn unusable(&self, content: &Content, block: &Block) -> Option<Decision> {
+    pub(super) fn unusable(&self, content: &Content, block: Option<&Block>) -> Option<Decision> {
         let contract = &self.target.rule.contract;
         let drop = |reason: &str| Some(Decision::new(Action::Drop, "contract", reason));
         if !self.settings.enabled.value && !contract.when_off {
@@ -64,7 +59,10 @@ impl Pass<'_> {
         if contract.forbids() || self.refuses_field() {
             return drop("the model refuses reasoning in requests");
         }
-        let Block::Thinking(thinking) = block else { return None };
+        if block.is_none() && content.partial {
+            return drop("its answer was cut off, and the payload belongs to all of it");
+        }
+        let Some(Block::Thinking(thinking)) = block else { return None };
         if thinking.partial {
             return drop("it was cut off, and only a complete thought may be sent back");
         }
@@ -72,10 +70,13 @@ impl Pass<'_> {
             return drop("its answer was cut off, and the thought is bound to it");
         }
         let is_sealed = thinking.has_payload();
-        if contract.signed && !is_sealed {
+        if contract.signed && !contract.unsealed && !is_sealed {
             return drop("it has no signature or other payload that the model could verify");
         }
-        if !contract.signed
+        // Of an endpoint of which nothing is known, the wire's own place may take what it gave.
+        let is_known = contract.field.is_some() || !contract.source.is_empty();
+        if is_known
+            && !contract.signed
             && thinking.thought.is_empty()
             && is_sealed
             && thinking.detail_type.is_none()

@@ -6,10 +6,12 @@
 mod contract_pass;
 mod turns;
 
-use crate::content::{Block, Content, Speaker};
+use crate::content::{Block, Content, Other, Speaker};
+use crate::json::{Extra, Raw};
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::Target;
 use crate::settings::{Include, Key, Resolved, Strip};
+use crate::wire;
 use contract_pass::{Pass, is_foreign};
 use turns::Turns;
 
@@ -61,7 +63,7 @@ impl Action {
 pub struct Decision {
     /// The index of the message in the conversation.
     pub message: usize,
-    /// The index of the block in the message.
+    /// The index of the block in the message; one behind the last for a payload on the message as a whole.
     pub block: usize,
     /// What happens.
     pub action: Action,
@@ -102,7 +104,8 @@ pub fn apply(contents: &[Content], target: &Target, settings: &Resolved) -> Appl
     }
     pass.add_empty(&mut sent, &mut decisions);
     // An answer of which nothing is left to say is no message, and many providers refuse empty ones.
-    sent.retain(|content| content.speaker != Speaker::Ai || !content.blocks.is_empty());
+    let may_be_empty = |speaker| matches!(speaker, Speaker::Human | Speaker::System);
+    sent.retain(|content| may_be_empty(content.speaker) || !content.blocks.is_empty());
     if let Some(refused) = trailing_partial(contents) {
         warnings.push(refused);
     }
@@ -120,9 +123,13 @@ fn first_decisions(contents: &[Content], pass: &Pass<'_>) -> Vec<Decision> {
     for (message, content) in contents.iter().enumerate() {
         for (block, value) in content.blocks.iter().enumerate() {
             if carries_reasoning(value) {
-                let decision = decide(content, message, value, pass);
+                let decision = decide(content, message, Some(value), pass);
                 decisions.push(Decision { message, block, ..decision });
             }
+        }
+        if content.signature.is_some() {
+            let decision = decide(content, message, None, pass);
+            decisions.push(Decision { message, block: content.blocks.len(), ..decision });
         }
     }
     decisions
@@ -134,11 +141,45 @@ fn carries_reasoning(block: &Block) -> bool {
         Block::Thinking(_) => true,
         Block::Text(text) => text.signature.is_some(),
         Block::ToolCall(call) => call.signature.is_some(),
-        Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => false,
+        Block::Other(other) => is_thought(other) || without_payload(other).is_some(),
+        Block::Media(media) => has_payload(&media.extra),
+        Block::ToolResponse(_) => false,
     }
 }
 
-fn decide(content: &Content, message: usize, block: &Block, pass: &Pass<'_>) -> Decision {
+/// Whether a block of a wire's own is a thought.
+fn is_thought(other: &Other) -> bool {
+    wire::find(other.wire).is_some_and(|wire| wire.is_thought(other))
+}
+
+/// Whether a field of a wire's own is the payload of a thought.
+fn is_payload(wire: &str, key: &str) -> bool {
+    wire::find(wire).is_some_and(|wire| wire.payload_members().contains(&key))
+}
+
+fn has_payload(extra: &Extra) -> bool {
+    let wire = extra.wire.unwrap_or_default();
+    extra.fields.iter().any(|(key, _)| is_payload(wire, key))
+}
+
+/// A block of a wire's own without the payload on it, if it has one.
+fn without_payload(other: &Other) -> Option<Raw> {
+    let doc = other.raw.doc();
+    let stays = |key: &str| !is_payload(other.wire, key);
+    if doc.root().entries().all(|(key, _)| stays(&key)) {
+        return None;
+    }
+    Some(Raw::build(|w| {
+        w.object(|w| {
+            for (key, value) in doc.root().entries().filter(|(key, _)| stays(key)) {
+                w.key(&key).raw_str(value.raw());
+            }
+        });
+    }))
+}
+
+/// Decides about a block, or about the payload on the message as a whole.
+fn decide(content: &Content, message: usize, block: Option<&Block>, pass: &Pass<'_>) -> Decision {
     let settings = pass.settings;
     if settings.include_in_context.value == Include::False {
         let reason = "thoughts are not sent back";
@@ -152,7 +193,8 @@ fn decide(content: &Content, message: usize, block: &Block, pass: &Pass<'_>) -> 
         return Decision::new(Action::Withhold, "contract", reason);
     }
     let is_needed = pass.is_needed(message, content);
-    let must = is_needed && pass.target.rule.contract.required;
+    let (is_current, has_calls) = (pass.turns.is_current(message), pass.turns.has_calls(message));
+    let must = is_needed && pass.target.rule.contract.demands(is_current, has_calls);
     let strip = settings.strip_from_context.value;
     if pass.turns.is_stripped(strip, message) {
         if must {
@@ -192,6 +234,9 @@ fn build(content: &Content, message: usize, decisions: &[Decision], pass: &Pass<
             .and_then(|at| decisions.get(at))
             .is_some_and(|decision| !decision.action.is_sent())
     };
+    if stays_out(content.blocks.len()) {
+        sent.signature = None;
+    }
     let mut index = 0;
     let mut lost_id = false;
     sent.blocks.retain_mut(|value| {
@@ -213,7 +258,17 @@ fn build(content: &Content, message: usize, decisions: &[Decision], pass: &Pass<
                     call.signature = None;
                 }
             }
-            Block::Thinking(_) | Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => {}
+            Block::Other(other) if is_out && is_thought(other) => return false,
+            Block::Other(other) => {
+                if let Some(raw) = without_payload(other).filter(|_| is_out) {
+                    other.raw = raw;
+                }
+            }
+            Block::Media(media) if is_out => {
+                let wire = media.extra.wire.unwrap_or_default();
+                media.extra.fields.retain(|(key, _)| !is_payload(wire, key));
+            }
+            Block::Thinking(_) | Block::Media(_) | Block::ToolResponse(_) => {}
         }
         true
     });

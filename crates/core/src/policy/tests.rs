@@ -1,7 +1,7 @@
 use super::*;
-use crate::content::{Block, Content, Origin, Speaker, Thinking, ToolCall};
+use crate::content::{Block, Content, Origin, Other, Speaker, Thinking, ToolCall};
 use crate::contract::{Contract, Return};
-use crate::json::Extra;
+use crate::json::{Extra, Raw};
 use crate::provider::{self, Auth, Endpoint, Provider};
 use crate::settings::{Layer, Partial, Source, resolve};
 use crate::wire::Dialect;
@@ -117,14 +117,6 @@ fn a_contract_adds_back_what_was_stripped_and_says_so() {
 }
 
 #[test]
-fn br_002_br_009_what_is_stored_is_never_changed() {
-    let before = three_turns();
-    let after = before.clone();
-    let _ = apply(&after, &target(Contract::NONE), &settings(&[(STRIP, "all")]));
-    assert_eq!(before, after);
-}
-
-#[test]
 fn br_006_disabled_withholds_unless_the_contract_demands_it_even_then() {
     let off = [("reasoning.enabled", "false")];
     let contract = Contract::plain(Return::All, "reasoning_content").required();
@@ -204,9 +196,73 @@ fn a_signature_on_a_call_is_reasoning_too() {
 }
 
 #[test]
+fn a_signature_on_the_message_is_reasoning_too() {
+    let sealed = Contract::sealed(Return::All);
+    let signature = |contract, pairs: &[_], change: fn(&mut Content)| {
+        let mut turns = three_turns();
+        turns[4].signature = Some("sig".into());
+        change(&mut turns[4]);
+        let applied = apply(&turns, &target(contract), &settings(pairs));
+        let decided = applied.decisions.iter().find(|it| it.message == 4 && it.block == 2).unwrap();
+        let said = |content: &&Content| content.visible_text() == "R2";
+        (applied.contents.iter().find(said).unwrap().signature.clone(), decided.action)
+    };
+    let kept = (Some("sig".to_owned()), Action::Keep);
+    assert_eq!(signature(sealed, &[], |_| ()), kept);
+    assert_eq!(signature(Contract::NONE, &[], |_| ()), (None, Action::Strip));
+    assert_eq!(signature(sealed, &[(INCLUDE, "false")], |_| ()), (None, Action::Strip));
+    assert_eq!(signature(sealed, &[(STRIP, "all")], |_| ()), (None, Action::Strip));
+    let foreign = |content: &mut Content| content.origin = Some(Origin::default());
+    assert_eq!(signature(sealed, &[], foreign), (None, Action::Withhold));
+    let cut = |content: &mut Content| content.partial = true;
+    assert_eq!(signature(sealed, &[], cut), (None, Action::Drop));
+}
+
+#[test]
+fn a_signature_on_a_raw_block_is_reasoning_too() {
+    let raw = |text: &str| Raw::parse(text).unwrap();
+    let block = |text: &str| {
+        let kind = "executableCode".to_owned();
+        Block::Other(Other { wire: "generate-content", kind, raw: raw(text) })
+    };
+    let signed = r#"{"executableCode":{"code":"1"},"thoughtSignature":"sig"}"#;
+    let bare = r#"{"executableCode":{"code":"1"}}"#;
+    let sent = |pairs: &[_]| {
+        let conversation = [ai(vec![block(signed), block(bare)])];
+        let contract = Contract::sealed(Return::All);
+        let applied = apply(&conversation, &target(contract), &settings(pairs));
+        assert_eq!(applied.decisions.len(), 1);
+        applied.contents[0].blocks.clone()
+    };
+    assert_eq!(sent(&[]), [block(signed), block(bare)]);
+    assert_eq!(sent(&[(INCLUDE, "false")]), [block(bare), block(bare)]);
+}
+
+#[test]
 fn a_contract_that_is_stated_as_never_forbids() {
     let forbidden = Contract::NONE.stated("https://example.org/rule");
     assert!(sent(forbidden, &[(INCLUDE, "true")]).is_empty());
+}
+
+#[test]
+fn thoughts_without_a_payload_go_along_where_the_contract_takes_everything() {
+    let sealed = Contract::sealed(Return::All);
+    assert!(sent(sealed, &[]).is_empty());
+    assert_eq!(sent(sealed.with_unsealed(), &[]), ["T1", "T2", "T3"]);
+}
+
+#[test]
+fn a_payload_without_text_goes_to_an_unknown_endpoint_if_the_user_says_so() {
+    let opaque = Thinking { encrypted_content: Some("e".into()), ..Thinking::default() };
+    let conversation = [ai(vec![Block::Thinking(opaque)])];
+    let count = |contract, pairs: &[_]| -> usize {
+        let applied = apply(&conversation, &target(contract), &settings(pairs));
+        applied.contents.iter().flat_map(Content::thoughts).count()
+    };
+    assert_eq!(count(Contract::NONE, &[]), 0);
+    assert_eq!(count(Contract::NONE, &[(INCLUDE, "true")]), 1);
+    let text_only = Contract::plain(Return::All, "reasoning_content");
+    assert_eq!(count(text_only, &[(INCLUDE, "true")]), 0);
 }
 
 #[test]

@@ -13,19 +13,17 @@ pub(super) const PROVIDER: Provider = Provider {
     keys: &["ANTHROPIC_API_KEY"],
     default_model: Some("claude-sonnet-5"),
     local_port: None,
-    endpoints: &[
-        Endpoint {
-            wire: "messages",
-            base_url: "https://api.anthropic.com",
-            auth: Auth::Header("x-api-key"),
-            headers: &[
-                ("anthropic-version", "2023-06-01"),
-                ("anthropic-beta", "thinking-binding-controls-2026-08-01"),
-            ],
-            models: RULES,
-            ..Endpoint::CHAT
-        },
-    ],
+    endpoints: &[Endpoint {
+        wire: "messages",
+        base_url: "https://api.anthropic.com",
+        auth: Auth::Header("x-api-key"),
+        headers: &[
+            ("anthropic-version", "2023-06-01"),
+            ("anthropic-beta", "thinking-binding-controls-2026-08-01"),
+        ],
+        models: RULES,
+        ..Endpoint::CHAT
+    }],
 };
 
 /// The type is that of all these models, and the field is refused without one.

@@ -2,6 +2,7 @@
 //! a contract says so.
 
 use super::{Auth, Endpoint, Provider};
+use crate::wire::Dialect;
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -9,12 +10,11 @@ pub(super) const PROVIDER: Provider = Provider {
     keys: &["ANTHROPIC_COMPATIBLE_API_KEY"],
     default_model: None,
     local_port: None,
-    endpoints: &[
-        Endpoint {
-            wire: "messages",
-            auth: Auth::Header("x-api-key"),
-            headers: &[("anthropic-version", "2023-06-01")],
-            ..Endpoint::CHAT
-        },
-    ],
+    endpoints: &[Endpoint {
+        wire: "messages",
+        dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
+        auth: Auth::Header("x-api-key"),
+        headers: &[("anthropic-version", "2023-06-01")],
+        ..Endpoint::CHAT
+    }],
 };

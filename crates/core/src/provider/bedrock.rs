@@ -1,9 +1,10 @@
 //! Amazon Bedrock. Every vendor's own words stand below `additionalModelRequestFields`. Only signed or sealed
 //! reasoning may come back: a signature is refused by models without one, and unsigned reasoning leaks into answers.
+//! OpenAI's own models speak Responses, too, where the address has another path.
 //!
-//! Facts: the reference of Converse, and what public adapters found out (autumn 2026).
+//! Facts: the reference of Converse, the page on the Responses API, and what public adapters found out (autumn 2026).
 
-use super::family::{LOW_HIGH, THREE, claude, deepseek};
+use super::family::{LOW_HIGH, THREE, claude, deepseek, gpt};
 use super::{BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
 use crate::contract::{Contract, Return};
 
@@ -18,6 +19,17 @@ pub(super) const PROVIDER: Provider = Provider {
             wire: "converse",
             base_url: "https://bedrock-runtime.us-east-1.amazonaws.com",
             models: RULES,
+            ..Endpoint::CHAT
+        },
+        Endpoint {
+            wire: "responses",
+            base_url: "https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1",
+            models: &[ModelRule::new(
+                "*openai.gpt-5*",
+                0,
+                gpt::ITEMS,
+                ThinkingForm::ON.effort("reasoning.effort", THREE),
+            )],
             ..Endpoint::CHAT
         },
     ],

@@ -15,18 +15,16 @@ pub(super) const PROVIDER: Provider = Provider {
     keys: &["CEREBRAS_API_KEY"],
     default_model: Some("gpt-oss-120b"),
     local_port: None,
-    endpoints: &[
-        Endpoint {
-            base_url: "https://api.cerebras.ai/v1",
-            dialect: Dialect {
- refuses: Cow::Borrowed(&["reasoning_content", "reasoning_details", "thinking_blocks"]),
- asks_for_usage: true,
- ..Dialect::PLAIN
-},
-            models: MODELS,
-            ..Endpoint::CHAT
+    endpoints: &[Endpoint {
+        base_url: "https://api.cerebras.ai/v1",
+        dialect: Dialect {
+            refuses: Cow::Borrowed(&["reasoning_content", "reasoning_details", "thinking_blocks"]),
+            asks_for_usage: true,
+            ..Dialect::PLAIN
         },
-    ],
+        models: MODELS,
+        ..Endpoint::CHAT
+    }],
 };
 
 const TAGS: Contract = Contract::plain(Return::All, "think_tags")

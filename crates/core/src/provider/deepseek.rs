@@ -23,11 +23,11 @@ pub(super) const PROVIDER: Provider = Provider {
         },
         Endpoint {
             wire: "messages",
+            dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "https://api.deepseek.com/anthropic",
             auth: Auth::Header("x-api-key"),
             headers: &[("anthropic-version", "2023-06-01")],
             models: &rules(V4_OWN_PLACE, MESSAGES, CHAT_ON),
-            ..Endpoint::CHAT
         },
         Endpoint {
             wire: "responses",

@@ -28,6 +28,7 @@ pub(super) const PROVIDER: Provider = Provider {
         },
         Endpoint {
             wire: "messages",
+            dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "https://api.fireworks.ai/inference",
             headers: &[("anthropic-version", "2023-06-01")],
             models: MESSAGES,
@@ -47,7 +48,7 @@ const MODELS: &[ModelRule] = &[
         ThinkingForm::ON.effort("reasoning_effort", THREE),
     ),
     ModelRule::new("*kimi-k3*", 0, kimi::K3.with_flags(KEEP), ThinkingForm::ON),
-    ModelRule::new("*kimi-k2p7*", 262_144, kimi::K3.with_flags(KEEP), ThinkingForm::ON),
+    ModelRule::new("*kimi-k2p7*", 262_144, kimi::K27.with_flags(KEEP), ThinkingForm::ON),
     ModelRule::new("*kimi-k2-thinking*", 262_144, kimi::K2, ThinkingForm::ON),
     ModelRule::new("*kimi-k2p*", 262_144, kimi::K2.with_flags(KEEP), SWITCH),
     ModelRule::new("*deepseek-r1*", 0, deepseek::R1, ThinkingForm::ON),
@@ -60,9 +61,8 @@ const MODELS: &[ModelRule] = &[
     ModelRule::new("*qwen3*", 0, qwen::LOOP, SWITCH),
 ];
 
-const SWITCH: ThinkingForm = ThinkingForm::ON
-    .off(r#"{"reasoning_effort":"none"}"#)
-    .effort("reasoning_effort", NONE_TO_HIGH);
+const SWITCH: ThinkingForm =
+    ThinkingForm::ON.off(r#"{"reasoning_effort":"none"}"#).effort("reasoning_effort", NONE_TO_HIGH);
 
 const MESSAGES: &[ModelRule] = &[ModelRule::new(
     "*",

@@ -16,17 +16,15 @@ pub(super) const PROVIDER: Provider = Provider {
     keys: &["GROQ_API_KEY"],
     default_model: Some("openai/gpt-oss-120b"),
     local_port: None,
-    endpoints: &[
-        Endpoint {
-            base_url: "https://api.groq.com/openai/v1",
-            dialect: Dialect {
- refuses: Cow::Borrowed(&["reasoning_content", "reasoning_details", "thinking_blocks"]),
- ..Dialect::PLAIN
-},
-            models: MODELS,
-            ..Endpoint::CHAT
+    endpoints: &[Endpoint {
+        base_url: "https://api.groq.com/openai/v1",
+        dialect: Dialect {
+            refuses: Cow::Borrowed(&["reasoning_content", "reasoning_details", "thinking_blocks"]),
+            ..Dialect::PLAIN
         },
-    ],
+        models: MODELS,
+        ..Endpoint::CHAT
+    }],
 };
 
 const LOOP: Contract = Contract::plain(Return::CurrentTurn, "reasoning")

@@ -30,7 +30,7 @@ pub(super) const PROVIDER: Provider = Provider {
 const MODELS: &[ModelRule] = &[
     ModelRule::new("*gpt-oss*", 131_072, open::HARMONY, open::HARMONY_THINKING),
     ModelRule::new("*kimi-k3*", 0, kimi::K3, ThinkingForm::ON),
-    ModelRule::new("*kimi-k2.7*", 262_144, kimi::K3, ThinkingForm::ON),
+    ModelRule::new("*kimi-k2.7*", 262_144, kimi::K27, ThinkingForm::ON),
     ModelRule::new("*kimi-k2.*", 262_144, kimi::K2, ThinkingForm::ON),
     ModelRule::new("*kimi-k2-thinking*", 262_144, kimi::K2, ThinkingForm::ON),
     // Hosts differ in whether they take the tags of R1 out of the text, so nothing is assumed.

@@ -19,10 +19,7 @@ pub(super) const PROVIDER: Provider = Provider {
             base_url: "http://127.0.0.1:1234/v1",
             auth: Auth::None,
             dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
-            models: &rules(
-                Contract { field: Some("reasoning_content"), ..OWN_PLACE },
-                EFFORT,
-            ),
+            models: &rules(Contract { field: Some("reasoning_content"), ..OWN_PLACE }, EFFORT),
             ..Endpoint::CHAT
         },
         Endpoint {
@@ -34,11 +31,11 @@ pub(super) const PROVIDER: Provider = Provider {
         },
         Endpoint {
             wire: "messages",
+            dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "http://127.0.0.1:1234",
             auth: Auth::None,
             headers: &[("anthropic-version", "2023-06-01")],
             models: &rules(OWN_PLACE, ThinkingForm::ON),
-            ..Endpoint::CHAT
         },
     ],
 };
@@ -55,9 +52,8 @@ const WORDS: &[(Effort, &str)] = &[
 
 const EFFORT: ThinkingForm =
     ThinkingForm::ON.off(r#"{"reasoning_effort":"none"}"#).effort("reasoning_effort", WORDS);
-const RESPONSES: ThinkingForm = ThinkingForm::ON
-    .off(r#"{"reasoning":{"effort":"none"}}"#)
-    .effort("reasoning.effort", WORDS);
+const RESPONSES: ThinkingForm =
+    ThinkingForm::ON.off(r#"{"reasoning":{"effort":"none"}}"#).effort("reasoning.effort", WORDS);
 
 const fn rules(contract: Contract, form: ThinkingForm) -> [ModelRule; 4] {
     [

@@ -1,11 +1,13 @@
 //! MiniMax. What its models want back stands with their family. Whether M3 thinks when nothing is said depends on the
-//! endpoint.
+//! endpoint. Without `reasoning_split`, which is the API's own default, thoughts stand in tags within the text; the two
+//! forms should not be mixed in one history.
 //!
 //! Facts: the OpenAI and Anthropic compatible references (autumn 2026).
 
-use super::family::minimax::{OWN_PLACE, SPLIT};
 use super::family::ON_TYPE;
-use super::{Endpoint, ModelRule, Provider, ThinkingForm};
+use super::family::minimax::{OWN_PLACE, SPLIT};
+use super::{Endpoint, ModelRule, OtherForm, Provider, ThinkingForm};
+use crate::settings::Format;
 use crate::wire::Dialect;
 
 /// The provider.
@@ -19,13 +21,15 @@ pub(super) const PROVIDER: Provider = Provider {
             base_url: "https://api.minimax.io/v1",
             dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
             models: &[
-                ModelRule::new("minimax-m3*", 0, SPLIT, ON_TYPE),
-                ModelRule::new("minimax-m*", 204_800, SPLIT, ThinkingForm::ON),
+                ModelRule::new("minimax-m3*", 0, SPLIT, ON_TYPE).or(tags("minimax_m3")),
+                ModelRule::new("minimax-m*", 204_800, SPLIT, ThinkingForm::ON)
+                    .or(tags("minimax_m2")),
             ],
             ..Endpoint::CHAT
         },
         Endpoint {
             wire: "messages",
+            dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "https://api.minimax.io/anthropic",
             headers: &[("anthropic-version", "2023-06-01")],
             models: &[
@@ -42,3 +46,8 @@ pub(super) const PROVIDER: Provider = Provider {
         },
     ],
 };
+
+/// Thoughts in tags, as the models write them.
+const fn tags(family: &'static str) -> OtherForm {
+    OtherForm { format: Format::Native, field: "think_tags", flags: None, tags: Some(family) }
+}

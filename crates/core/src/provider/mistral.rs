@@ -13,19 +13,16 @@ pub(super) const PROVIDER: Provider = Provider {
     keys: &["MISTRAL_API_KEY"],
     default_model: Some("mistral-medium-latest"),
     local_port: None,
-    endpoints: &[
-        Endpoint {
-            wire: "mistral-chat",
-            base_url: "https://api.mistral.ai",
-            models: MODELS,
-            ..Endpoint::CHAT
-        },
-    ],
+    endpoints: &[Endpoint {
+        wire: "mistral-chat",
+        base_url: "https://api.mistral.ai",
+        models: MODELS,
+        ..Endpoint::CHAT
+    }],
 };
 
-const PARTS: Contract =
-    Contract { returns: Return::All, level: Level::Calls, ..Contract::NONE }
-        .stated("https://docs.mistral.ai/capabilities/reasoning");
+const PARTS: Contract = Contract { returns: Return::All, level: Level::Calls, ..Contract::NONE }
+    .stated("https://docs.mistral.ai/capabilities/reasoning");
 
 const ADJUSTABLE: ThinkingForm = ThinkingForm::on(r#"{"reasoning_effort":"high"}"#)
     .off(r#"{"reasoning_effort":"none"}"#)

@@ -9,7 +9,7 @@ mod rule;
 mod target;
 
 pub use reader::ProviderReader;
-pub use rule::{BudgetForm, EffortForm, ModelRule, ThinkingForm};
+pub use rule::{BudgetForm, EffortForm, ModelRule, OtherForm, ThinkingForm};
 pub use target::{Known, Target, UnknownProvider};
 
 use crate::wire::Dialect;
@@ -71,7 +71,29 @@ pub struct Provider {
     pub endpoints: &'static [Endpoint],
 }
 
+/// A cloud whose accounts can be asked in the name of, besides keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Account {
+    /// Amazon's keys, which sign each request.
+    Aws,
+    /// A client of Microsoft Entra, which gets tokens.
+    Entra,
+    /// A service account or a user of Google Cloud, which get tokens.
+    Gcp,
+}
+
 impl Provider {
+    /// The cloud whose accounts may ask here.
+    #[must_use]
+    pub fn account(&self) -> Option<Account> {
+        let all = [
+            (azure::PROVIDER.id, Account::Entra),
+            (bedrock::PROVIDER.id, Account::Aws),
+            (vertexai::PROVIDER.id, Account::Gcp),
+        ];
+        all.into_iter().find(|(id, _)| *id == self.id).map(|(_, account)| account)
+    }
+
     /// The endpoint of this wire, or the default one.
     #[must_use]
     pub fn endpoint(&self, wire: Option<&str>) -> Option<&Endpoint> {

@@ -2,7 +2,7 @@
 //!
 //! Facts: the guides to thinking models and to the Anthropic format (autumn 2026).
 
-use super::family::kimi::{EFFORT, HYBRID, K2, K3, KEEP, own_place};
+use super::family::kimi::{EFFORT, HYBRID, K2, K3, K27, KEEP, own_place};
 use super::{Endpoint, ModelRule, Provider, ThinkingForm};
 use crate::contract::Contract;
 use crate::wire::Dialect;
@@ -20,6 +20,7 @@ pub(super) const PROVIDER: Provider = Provider {
             models: &rules(
                 K2,
                 K2.with_flags(KEEP),
+                K27.with_flags(KEEP),
                 K3.with_flags(KEEP),
                 EFFORT,
             ),
@@ -27,11 +28,13 @@ pub(super) const PROVIDER: Provider = Provider {
         },
         Endpoint {
             wire: "messages",
+            dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "https://api.moonshot.ai/anthropic",
             headers: &[("anthropic-version", "2023-06-01")],
             models: &rules(
                 own_place(K2),
                 own_place(K2),
+                own_place(K27),
                 own_place(K3),
                 ThinkingForm::ON,
             ),
@@ -42,10 +45,16 @@ pub(super) const PROVIDER: Provider = Provider {
 
 const K256: u64 = 262_144;
 
-const fn rules(k2: Contract, k26: Contract, k3: Contract, form: ThinkingForm) -> [ModelRule; 7] {
+const fn rules(
+    k2: Contract,
+    k26: Contract,
+    k27: Contract,
+    k3: Contract,
+    form: ThinkingForm,
+) -> [ModelRule; 7] {
     [
         ModelRule::new("kimi-k3*", 1_048_576, k3, form),
-        ModelRule::new("kimi-k2.7*", K256, k3, ThinkingForm::ON),
+        ModelRule::new("kimi-k2.7*", K256, k27, ThinkingForm::ON),
         ModelRule::new("kimi-k2.6*", K256, k26, HYBRID),
         ModelRule::new("kimi-k2.5*", K256, k2, HYBRID),
         ModelRule::new("kimi-k2-thinking*", K256, k2, ThinkingForm::ON),

@@ -42,11 +42,11 @@ pub(super) const PROVIDER: Provider = Provider {
         },
         Endpoint {
             wire: "messages",
+            dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "http://127.0.0.1:11434",
             auth: Auth::None,
             headers: &[("anthropic-version", "2023-06-01")],
             models: &rules(OWN_PLACE, ThinkingForm::ON, super::family::ON_TYPE),
-            ..Endpoint::CHAT
         },
     ],
 };
@@ -55,9 +55,8 @@ const OWN_PLACE: Contract = open::own_place("https://docs.ollama.com/capabilitie
 
 const LEVELS: ThinkingForm = ThinkingForm::ON.effort("think", THREE);
 const SWITCH: ThinkingForm = ThinkingForm::ON.off(r#"{"think":false}"#);
-const EFFORT: ThinkingForm = ThinkingForm::ON
-    .off(r#"{"reasoning_effort":"none"}"#)
-    .effort("reasoning_effort", NONE_TO_HIGH);
+const EFFORT: ThinkingForm =
+    ThinkingForm::ON.off(r#"{"reasoning_effort":"none"}"#).effort("reasoning_effort", NONE_TO_HIGH);
 const RESPONSES: ThinkingForm = ThinkingForm::ON.effort("reasoning.effort", THREE);
 
 const fn rules(

@@ -9,13 +9,5 @@ pub(super) const PROVIDER: Provider = Provider {
     keys: &["OPENAI_COMPATIBLE_API_KEY"],
     default_model: None,
     local_port: None,
-    endpoints: &[
-        Endpoint {
-            ..Endpoint::CHAT
-        },
-        Endpoint {
-            wire: "responses",
-            ..Endpoint::CHAT
-        },
-    ],
+    endpoints: &[Endpoint { ..Endpoint::CHAT }, Endpoint { wire: "responses", ..Endpoint::CHAT }],
 };

@@ -5,9 +5,9 @@
 //! Facts: the guide on reasoning tokens, the pages on moving to new models (autumn 2026).
 
 use super::family::{claude, gemini, open};
-use super::{BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
+use super::{BudgetForm, Endpoint, ModelRule, OtherForm, Provider, ThinkingForm};
 use crate::contract::{Contract, Return};
-use crate::settings::Effort;
+use crate::settings::{Effort, Format};
 use crate::wire::Dialect;
 
 /// The provider.
@@ -44,8 +44,12 @@ const DETAILS: &str = "reasoning_details";
 
 const TEXT: Contract = Contract::plain(Return::All, DETAILS).stated(PAGE);
 const SEALED: Contract =
-    Contract { field: Some(DETAILS), ..Contract::sealed(Return::All) }.stated(PAGE);
+    Contract { field: Some(DETAILS), ..Contract::sealed(Return::All) }.with_unsealed().stated(PAGE);
 const CALLS: Contract = Contract::plain(Return::ToolCalls, DETAILS).required().stated(PAGE);
+
+/// Plain strings are taken of models whose thoughts are plain text; a payload has no room in them.
+const STRING: OtherForm =
+    OtherForm { format: Format::Field, field: "reasoning", flags: None, tags: None };
 
 const FORM: ThinkingForm = ThinkingForm {
     on: Some(r#"{"reasoning":{"enabled":true}}"#),
@@ -73,7 +77,7 @@ const FORM: ThinkingForm = ThinkingForm {
 
 const CHAT: &[ModelRule] = &[
     ModelRule::new("anthropic/*", 0, SEALED, FORM),
-    ModelRule::new("openai/gpt-oss*", 131_072, TEXT, FORM),
+    ModelRule::new("openai/gpt-oss*", 131_072, TEXT, FORM).or(STRING),
     ModelRule::new("openai/*", 0, SEALED, FORM),
     ModelRule::new(
         "google/gemini-3*",
@@ -83,13 +87,13 @@ const CHAT: &[ModelRule] = &[
     ),
     ModelRule::new("google/gemini-*", 0, SEALED, FORM),
     ModelRule::new("x-ai/*", 0, SEALED, FORM),
-    ModelRule::new("deepseek/deepseek-r1*", 0, TEXT, FORM),
-    ModelRule::new("deepseek/deepseek-v4*", 1_048_576, CALLS, FORM),
-    ModelRule::new("deepseek/deepseek-v3.2*", 0, CALLS, FORM),
-    ModelRule::new("moonshotai/kimi-k2-thinking*", 262_144, CALLS, FORM),
-    ModelRule::new("moonshotai/kimi-k2.*", 262_144, CALLS, FORM),
-    ModelRule::new("moonshotai/kimi-k3*", 0, CALLS, FORM),
-    ModelRule::new("*", 0, TEXT, FORM),
+    ModelRule::new("deepseek/deepseek-r1*", 0, TEXT, FORM).or(STRING),
+    ModelRule::new("deepseek/deepseek-v4*", 1_048_576, CALLS, FORM).or(STRING),
+    ModelRule::new("deepseek/deepseek-v3.2*", 0, CALLS, FORM).or(STRING),
+    ModelRule::new("moonshotai/kimi-k2-thinking*", 262_144, CALLS, FORM).or(STRING),
+    ModelRule::new("moonshotai/kimi-k2.*", 262_144, CALLS, FORM).or(STRING),
+    ModelRule::new("moonshotai/kimi-k3*", 0, CALLS, FORM).or(STRING),
+    ModelRule::new("*", 0, TEXT, FORM).or(STRING),
 ];
 
 const RESPONSES: &[ModelRule] = &[

@@ -12,13 +12,11 @@ pub(super) const PROVIDER: Provider = Provider {
     keys: &["PERPLEXITY_API_KEY"],
     default_model: Some("sonar-reasoning-pro"),
     local_port: None,
-    endpoints: &[
-        Endpoint {
-            base_url: "https://api.perplexity.ai",
-            models: MODELS,
-            ..Endpoint::CHAT
-        },
-    ],
+    endpoints: &[Endpoint {
+        base_url: "https://api.perplexity.ai",
+        models: MODELS,
+        ..Endpoint::CHAT
+    }],
 };
 
 const NEVER: Contract =

@@ -1,7 +1,7 @@
 //! What is known about models: patterns, contracts, and how thinking is asked for.
 
 use crate::contract::Contract;
-use crate::settings::Effort;
+use crate::settings::{Effort, Format, Partial};
 
 /// What is known about the models whose names match a pattern.
 #[derive(Clone, Debug)]
@@ -16,6 +16,21 @@ pub struct ModelRule {
     pub thinking: ThinkingForm,
     /// The tag family that separates thoughts from text, for models that think in tags.
     pub tags: Option<&'static str>,
+    /// The second form in which the endpoint takes thoughts back, if it has one beside the contract's.
+    pub other: Option<OtherForm>,
+}
+
+/// A second form in which an endpoint takes thoughts back; `reasoning.format` chooses between the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtherForm {
+    /// The value that chooses this form.
+    pub format: Format,
+    /// The field that thoughts go back in, in place of the contract's; `think_tags` is the text itself.
+    pub field: &'static str,
+    /// The flags that are sent in place of the contract's.
+    pub flags: Option<&'static str>,
+    /// The tag family of answers to requests of this form, where they think in tags.
+    pub tags: Option<&'static str>,
 }
 
 impl ModelRule {
@@ -26,6 +41,7 @@ impl ModelRule {
         contract: Contract::NONE,
         thinking: ThinkingForm::NONE,
         tags: None,
+        other: None,
     };
 
     /// A rule about models that keep their thoughts apart from the text by themselves.
@@ -36,7 +52,21 @@ impl ModelRule {
         contract: Contract,
         thinking: ThinkingForm,
     ) -> Self {
-        ModelRule { pattern, context, contract, thinking, tags: None }
+        ModelRule { pattern, context, contract, thinking, tags: None, other: None }
+    }
+
+    /// Thoughts can also go back in another form.
+    #[must_use]
+    pub const fn or(self, other: OtherForm) -> Self {
+        ModelRule { other: Some(other), ..self }
+    }
+
+    /// What the rule says about settings: the layer above the built-in defaults.
+    #[must_use]
+    pub fn settings(&self) -> Partial {
+        // The contract's form counts where nothing is said, whichever of the two that is.
+        let is_native = self.other.is_some_and(|other| other.format == Format::Field);
+        Partial { format: is_native.then_some(Format::Native), ..Partial::default() }
     }
 
     /// Whether the rule is about this model.

@@ -3,6 +3,10 @@
 use super::{ALL, Auth, Endpoint, ModelRule, Provider, find};
 use crate::content::Origin;
 use crate::contract::Contract;
+use crate::frame::Framing;
+use crate::read::{Form, Reader};
+use crate::settings::Format;
+use crate::tags::{Options, TagSpec};
 use crate::wire::{self, Dialect, Wire};
 use std::borrow::Cow;
 use std::fmt;
@@ -97,8 +101,24 @@ impl Target {
     pub fn with_contract(mut self, contract: Contract, source: &str) -> Self {
         self.dialect = dialect_for(&self.dialect, &contract);
         self.rule.contract = contract;
+        self.rule.other = None;
         self.rule_source = source.to_owned();
         self
+    }
+
+    /// The same target with thoughts in this form, where its endpoint has two.
+    #[must_use]
+    pub fn in_format(&self, format: Format) -> Cow<'_, Target> {
+        let Some(other) = self.rule.other.filter(|other| other.format == format) else {
+            return Cow::Borrowed(self);
+        };
+        let mut target = self.clone();
+        let contract = &mut target.rule.contract;
+        contract.field = Some(other.field);
+        contract.flags = other.flags;
+        target.dialect = dialect_for(&self.dialect, contract);
+        target.rule.tags = other.tags;
+        Cow::Owned(target)
     }
 
     /// The address of the API for this model. A version that stands at the end of the base URL counts instead of
@@ -114,6 +134,20 @@ impl Target {
             return format!("{base}/{rest}");
         }
         format!("{base}{path}")
+    }
+
+    /// A reader for one answer; `stream` where it is known to be a stream. The model's rule says whether thoughts are
+    /// searched for between tags.
+    #[must_use]
+    pub fn reader(&self, stream: bool) -> Reader {
+        // Lines of JSON look like one JSON value until the second comes.
+        let is_lines = self.wire.framing() == Framing::Ndjson;
+        let form = if stream && is_lines { Form::Stream } else { Form::Auto };
+        let reader = Reader::new(self.wire, &self.dialect, form);
+        match self.rule.tags.and_then(TagSpec::named) {
+            Some(spec) => reader.with_tags(&spec, Options::default()),
+            None => reader,
+        }
     }
 
     /// What answers of this target are marked with.

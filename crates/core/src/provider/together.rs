@@ -14,14 +14,12 @@ pub(super) const PROVIDER: Provider = Provider {
     keys: &["TOGETHER_API_KEY"],
     default_model: Some("zai-org/GLM-5.3"),
     local_port: None,
-    endpoints: &[
-        Endpoint {
-            base_url: "https://api.together.xyz/v1",
-            dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
-            models: MODELS,
-            ..Endpoint::CHAT
-        },
-    ],
+    endpoints: &[Endpoint {
+        base_url: "https://api.together.xyz/v1",
+        dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
+        models: MODELS,
+        ..Endpoint::CHAT
+    }],
 };
 
 const OFF: &str = r#"{"reasoning":{"enabled":false}}"#;
@@ -49,16 +47,14 @@ const MODELS: &[ModelRule] = &[
     ModelRule::new("*glm-*", 0, GLM, ThinkingForm::ON.off(OFF)),
     ModelRule::new("*kimi-k3*", 0, kimi::K3, ThinkingForm::ON.effort(EFFORT, LOW_HIGH_MAX)),
     ModelRule::new("*kimi-k2-thinking*", 262_144, kimi::K2, ThinkingForm::ON),
-    ModelRule::new("*kimi-k2.7*", 262_144, kimi::K3, ThinkingForm::ON),
+    ModelRule::new("*kimi-k2.7*", 262_144, kimi::K27, ThinkingForm::ON),
     ModelRule::new("*kimi-k2.*", 262_144, kimi::K2, ThinkingForm::ON.off(OFF)),
     ModelRule::new("*deepseek-r1*", 0, deepseek::R1, ThinkingForm::ON),
     ModelRule::new(
         "*deepseek-v4*",
         0,
         deepseek::V4,
-        ThinkingForm::ON
-            .off(OFF)
-            .effort(EFFORT, &[(Effort::High, "high"), (Effort::Max, "max")]),
+        ThinkingForm::ON.off(OFF).effort(EFFORT, &[(Effort::High, "high"), (Effort::Max, "max")]),
     ),
     ModelRule::new("*minimax-m*", 0, minimax::SIBLING, ThinkingForm::ON),
     ModelRule::new("*qwen3*-thinking*", 0, qwen::LOOP, ThinkingForm::ON),

@@ -14,14 +14,12 @@ pub(super) const PROVIDER: Provider = Provider {
     keys: &["VENICE_API_KEY"],
     default_model: Some("zai-org-glm-5-3"),
     local_port: None,
-    endpoints: &[
-        Endpoint {
-            base_url: "https://api.venice.ai/api/v1",
-            dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
-            models: MODELS,
-            ..Endpoint::CHAT
-        },
-    ],
+    endpoints: &[Endpoint {
+        base_url: "https://api.venice.ai/api/v1",
+        dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
+        models: MODELS,
+        ..Endpoint::CHAT
+    }],
 };
 
 const ALWAYS: ThinkingForm = ThinkingForm::ON.effort("reasoning_effort", THREE);
@@ -36,7 +34,7 @@ const MODELS: &[ModelRule] = &[
         ALWAYS,
     ),
     ModelRule::new("kimi-k3*", 0, kimi::K3, ALWAYS),
-    ModelRule::new("kimi-k2-7*", 262_144, kimi::K3, ALWAYS),
+    ModelRule::new("kimi-k2-7*", 262_144, kimi::K27, ALWAYS),
     ModelRule::new("kimi-k2-thinking*", 262_144, kimi::K2, ALWAYS),
     ModelRule::new("kimi-k2-*", 262_144, kimi::K2, HYBRID),
     ModelRule::new("*deepseek-r1*", 0, deepseek::R1, ThinkingForm::ON),

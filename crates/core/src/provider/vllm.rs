@@ -29,11 +29,11 @@ pub(super) const PROVIDER: Provider = Provider {
         },
         Endpoint {
             wire: "messages",
+            dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "http://127.0.0.1:8000",
             auth: Auth::None,
             headers: &[("anthropic-version", "2023-06-01")],
             models: &open::templated(None, PAGE),
-            ..Endpoint::CHAT
         },
     ],
 };

@@ -51,7 +51,12 @@ macro_rules! rules {
             ModelRule::new("grok-4.20*", 1_000_000, $contract, ThinkingForm::ON),
             ModelRule::new("grok-4.6*", 0, $contract, ThinkingForm::ON.effort($path, FOUR)),
             ModelRule::new("grok-4.5*", 500_000, $contract, ThinkingForm::ON.effort($path, THREE)),
-            ModelRule::new("grok-3-mini*", 131_072, $contract, ThinkingForm::ON.effort($path, LOW_HIGH)),
+            ModelRule::new(
+                "grok-3-mini*",
+                131_072,
+                $contract,
+                ThinkingForm::ON.effort($path, LOW_HIGH),
+            ),
             ModelRule::new("grok-code*", 256_000, $contract, ThinkingForm::ON),
             // Older names lead to 4.3.
             ModelRule::new(

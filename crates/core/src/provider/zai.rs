@@ -23,6 +23,7 @@ pub(super) const PROVIDER: Provider = Provider {
         },
         Endpoint {
             wire: "messages",
+            dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "https://api.z.ai/api/anthropic",
             headers: &[("anthropic-version", "2023-06-01")],
             models: MESSAGES,

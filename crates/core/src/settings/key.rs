@@ -73,7 +73,9 @@ impl Key {
                 "The form in which thoughts go back where an endpoint offers two: its field, or the native one."
             }
             Key::StripFromContext => "Which thoughts of the history are kept out of requests.",
-            Key::Display => "How thoughts are shown.",
+            Key::Display => {
+                "How thoughts are shown: in full, as one line with time and tokens, only while they come in, or not at all but for time and tokens. What is no terminal cannot take text back, so `stream_only` leaves it there."
+            }
         }
     }
 

@@ -100,13 +100,29 @@ pub(super) fn write_parameters(w: &mut Writer, parameters: &Parameters) {
     }
 }
 
-/// Writes what has no name here as `extra: {wire: {...}}`, so that a history file loses nothing.
+/// What a wire's own note about the form of something begins with, among the fields that came on it.
+const NOTE: char = '~';
+
+/// The member of `extra` for such notes; no wire has this name.
+const FORM: &str = "form";
+
+/// Writes what has no name here as `extra: {wire: {...}}`, so that a history file loses nothing. What the wire noted
+/// about the form in which something stood, which is no field of anybody's, is kept apart: `extra: {wire: {...},
+/// form: {...}}`.
 pub(super) fn write_extra(w: &mut Writer, extra: &Extra) {
-    if let Some(wire) = extra.wire.filter(|_| !extra.is_empty()) {
-        w.key("extra").object(|w| {
-            w.key(wire).object(|w| w.extra(extra, wire));
+    let Some(wire) = extra.wire.filter(|_| !extra.is_empty()) else { return };
+    let notes =
+        || extra.fields.iter().filter_map(|(key, raw)| Some((key.strip_prefix(NOTE)?, raw)));
+    w.key("extra").object(|w| {
+        w.key(wire).object(|w| {
+            for (key, raw) in extra.fields.iter().filter(|(key, _)| !key.starts_with(NOTE)) {
+                w.field_raw(key, raw);
+            }
         });
-    }
+        if notes().next().is_some() {
+            w.key(FORM).object(|w| notes().for_each(|(key, raw)| w.field_raw(key, raw)));
+        }
+    });
 }
 
 /// Reads one block.
@@ -201,7 +217,12 @@ pub(super) fn read_extra(value: Val<'_>) -> Extra {
     let Some((id, fields)) = value.get("extra").and_then(|extra| extra.entries().next()) else {
         return Extra::default();
     };
-    wire::find(&id).map_or_else(Extra::default, |wire| Extra::collect(wire.id(), fields, &[]))
+    let Some(wire) = wire::find(&id) else { return Extra::default() };
+    let mut extra = Extra::collect(wire.id(), fields, &[]);
+    for (key, raw) in value.path(&["extra", FORM]).into_iter().flat_map(Val::entries) {
+        extra.insert(wire.id(), &format!("{NOTE}{key}"), Raw::from(raw));
+    }
+    extra
 }
 
 pub(super) fn need(value: Val<'_>, key: &str, at: &str) -> Result<String, ShapeError> {

@@ -51,6 +51,7 @@ pub fn write_content(w: &mut Writer, content: &Content) {
             w.key("usage");
             write_usage(w, usage);
         }
+        w.opt_str("signature", content.signature.as_deref());
         write_extra(w, &content.extra);
     });
 }
@@ -82,6 +83,7 @@ pub fn read_content(value: Val<'_>) -> Result<Content, ShapeError> {
         partial: value.bool("partial").unwrap_or(false),
         finish_reason: value.string("finishReason"),
         usage: value.some("usage").map(read_usage),
+        signature: value.string("signature"),
         extra: read_extra(value),
         ..Content::new(speaker, blocks)
     })

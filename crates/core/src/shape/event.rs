@@ -53,10 +53,10 @@ fn write_members(w: &mut Writer, event: &Event<'_>) {
             w.opt_str("thought", thought);
             write_opaque(w, thinking);
         }
-        Event::ToolCallStart { block, id, name } => {
+        Event::ToolCallStart { block, call } => {
             index(w, block);
-            w.str_or_null("id", id);
-            w.field_str("name", name);
+            w.str_or_null("id", call.id.as_deref());
+            w.field_str("name", &call.name);
         }
         Event::ToolCallEnd { block, call } => {
             index(w, block);

@@ -10,6 +10,7 @@ fn a_content_survives_its_own_json() {
         origin: Some(Origin { provider: "p".into(), ..Origin::default() }),
         partial: true,
         finish_reason: Some("stop".into()),
+        signature: Some("m".into()),
         usage: Some(Usage { reasoning_tokens: Some(0), ..Usage::default() }),
         ..Content::new(
             Speaker::Ai,
@@ -47,6 +48,32 @@ fn a_content_survives_its_own_json() {
     };
     let raw = Raw::build(|w| write_content(w, &content));
     assert_eq!(read_content(raw.doc().root()).unwrap(), content);
+}
+
+#[test]
+fn what_a_wire_noted_about_forms_stands_apart_from_its_fields() {
+    let text = |fields: &[(&str, &str)]| {
+        let mut extra = Extra::default();
+        for (key, raw) in fields {
+            extra.insert("responses", key, Raw::parse(raw).unwrap());
+        }
+        Content::new(Speaker::Ai, vec![Block::Text(Text { extra, ..Text::new("x") })])
+    };
+    for (fields, expected) in [
+        (
+            &[("id", r#""i""#), ("~more", "true")][..],
+            r#"{"responses":{"id":"i"},"form":{"more":true}}"#,
+        ),
+        (&[("~part", r#"{"n":1}"#)], r#"{"responses":{},"form":{"part":{"n":1}}}"#),
+        (&[("id", r#""i""#)], r#"{"responses":{"id":"i"}}"#),
+    ] {
+        let content = text(fields);
+        let raw = Raw::build(|w| write_content(w, &content));
+        let doc = raw.doc();
+        let block = doc.root().get("blocks").unwrap().items().next().unwrap();
+        assert_eq!(block.get("extra").unwrap().raw(), expected);
+        assert_eq!(read_content(doc.root()).unwrap(), content);
+    }
 }
 
 #[test]

@@ -86,9 +86,9 @@ impl TagFilter {
             Event::ThinkingEnd { block, thinking, thought } => {
                 out.event(Event::ThinkingEnd { block: self.number(block), thinking, thought });
             }
-            Event::ToolCallStart { block, id, name } => {
+            Event::ToolCallStart { block, call } => {
                 let block = self.begin(block, out);
-                out.event(Event::ToolCallStart { block, id, name });
+                out.event(Event::ToolCallStart { block, call });
             }
             Event::ToolCallDelta { block, delta } => {
                 out.event(Event::ToolCallDelta { block: self.number(block), delta });

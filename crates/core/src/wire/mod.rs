@@ -5,6 +5,7 @@
 //! comes as data, in a [`Dialect`].
 
 use crate::answer::Answer;
+use crate::content::Other;
 use crate::event::{Event, Sink};
 use crate::json::Val;
 use crate::request::Request;
@@ -15,8 +16,9 @@ use std::fmt;
 pub use crate::frame::Framing;
 
 pub mod detect;
-mod ending;
+pub(crate) mod ending;
 pub mod error;
+pub(crate) mod foreign;
 mod function;
 mod open;
 mod serial;
@@ -39,6 +41,8 @@ pub struct Dialect {
     pub is_versioned: bool,
     /// Streams report usage only when asked to with `stream_options.include_usage`.
     pub asks_for_usage: bool,
+    /// Ids of tool calls may be any text, as its models write them, where the wire's own API takes few characters.
+    pub takes_any_id: bool,
 }
 
 impl Dialect {
@@ -50,6 +54,7 @@ impl Dialect {
         max_tokens_field: None,
         is_versioned: false,
         asks_for_usage: false,
+        takes_any_id: false,
     };
 }
 
@@ -133,6 +138,14 @@ pub trait Wire: Sync + fmt::Debug {
 
     /// Writes an error body.
     fn write_error(&self, error: &ErrorBody) -> String;
+
+    /// Whether a block that is kept raw is a thought as a whole, in a shape that has no form of its own here.
+    fn is_thought(&self, other: &Other) -> bool;
+
+    /// The members in which a block that has no place of its own for one carries the opaque payload of a thought.
+    fn payload_members(&self) -> &'static [&'static str] {
+        &[]
+    }
 }
 
 /// Decodes the messages of one response stream. It can be cloned and compared, so that it can be shown that
@@ -146,6 +159,12 @@ pub trait Decode: fmt::Debug + Send {
 
     /// Whether the wire's own end of stream was seen; a stream that ends before it is truncated.
     fn is_complete(&self) -> bool;
+
+    /// Whether nothing can come any more, because the wire's own last message was seen. On a wire that has none this
+    /// is never so, and the end of the body is the end.
+    fn is_over(&self) -> bool {
+        self.is_complete()
+    }
 
     /// A copy.
     fn boxed_clone(&self) -> Box<dyn Decode>;

@@ -154,10 +154,7 @@ impl Open {
         *announced += 1;
         self.block = Some(block);
         match &self.part {
-            Part::Call { call, .. } => {
-                let id = call.id.as_deref();
-                sink.event(Event::ToolCallStart { block, id, name: &call.name });
-            }
+            Part::Call { call, .. } => sink.event(Event::ToolCallStart { block, call }),
             Part::Other(_) => {}
             Part::Text { .. } => sink.event(Event::TextStart { block }),
             Part::Thinking(thinking) => {

@@ -25,7 +25,7 @@ struct Waiting {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Start {
-    Call { id: Option<String>, name: String },
+    Call(ToolCall),
     Text,
     Thinking { source_field: String },
     Whole,
@@ -48,9 +48,8 @@ impl Serial {
                 self.start(block, Start::Thinking { source_field }, out);
             }
             Event::TextStart { block } => self.start(block, Start::Text, out),
-            Event::ToolCallStart { block, id, name } => {
-                let (id, name) = (id.map(str::to_owned), name.to_owned());
-                self.start(block, Start::Call { id, name }, out);
+            Event::ToolCallStart { block, call } => {
+                self.start(block, Start::Call(call.clone()), out);
             }
             Event::ThinkingDelta { block, delta }
             | Event::TextDelta { block, delta }
@@ -153,8 +152,8 @@ impl Waiting {
         let block = self.block;
         let delta = self.text.as_str();
         match &self.start {
-            Start::Call { id, name } => {
-                out(Event::ToolCallStart { block, id: id.as_deref(), name });
+            Start::Call(call) => {
+                out(Event::ToolCallStart { block, call });
                 if !delta.is_empty() {
                     out(Event::ToolCallDelta { block, delta });
                 }

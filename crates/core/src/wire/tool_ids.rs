@@ -27,12 +27,53 @@ impl IdRule {
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
         let mut name: String =
             id.chars().take(self.longest.saturating_sub(17)).map(plain).collect();
-        // FNV-1a keeps ids apart that differ only in what was replaced.
-        let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        name.push_str(&format!("_{hash:016x}"));
+        // The hash keeps ids apart that differ only in what was replaced.
+        name.push_str(&format!("_{:016x}", hash(id)));
         Cow::Owned(name)
+    }
+}
+
+/// FNV-1a.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// The id of an answer that came without one, for callers whose wire demands one. It names nothing, so it is the
+/// same for every answer, and is read as none.
+pub(crate) const NAMELESS_ANSWER: &str = "msg_nameless";
+
+/// The ids of one answer's calls, for callers whose wire demands them. A call that came without one is named by its
+/// answer and its place among the calls: `toolu_`, 16 hexadecimal digits of the answer's id, `_` and the place from 0
+/// on. That is the same each time, and another one in every answer that has an id.
+#[derive(Debug, Default)]
+pub(crate) struct CallIds {
+    answer: Option<String>,
+    next: usize,
+}
+
+impl CallIds {
+    /// The ids of the calls of this answer.
+    pub(crate) fn of(answer: Option<&str>) -> Self {
+        let answer = answer.filter(|id| !id.is_empty());
+        CallIds { answer: answer.map(str::to_owned), next: 0 }
+    }
+
+    /// The answer's own id has come.
+    pub(crate) fn answer(&mut self, id: &str) {
+        self.answer = Some(id.to_owned()).filter(|id| !id.is_empty());
+    }
+
+    /// The id of the next call.
+    pub(crate) fn next<'i>(&mut self, id: Option<&'i str>) -> Cow<'i, str> {
+        let place = self.next;
+        self.next += 1;
+        match (id, &self.answer) {
+            (Some(id), _) => Cow::Borrowed(id),
+            (None, Some(answer)) => Cow::Owned(format!("toolu_{:016x}_{place}", hash(answer))),
+            (None, None) => Cow::Owned(format!("toolu_nameless_{place}")),
+        }
     }
 }
 
@@ -63,7 +104,21 @@ impl Nameless {
 
 #[cfg(test)]
 mod tests {
-    use super::IdRule;
+    use super::{CallIds, IdRule};
+
+    #[test]
+    fn calls_without_an_id_are_named_by_their_answer_and_place() {
+        let ids = |answer: Option<&str>| -> Vec<String> {
+            let mut ids = CallIds::of(answer);
+            [None, Some("own"), None].map(|id| ids.next(id).into_owned()).to_vec()
+        };
+        assert_eq!(ids(None), ["toolu_nameless_0", "own", "toolu_nameless_2"]);
+        assert_eq!(ids(Some("a")), ids(Some("a")));
+        let (one, other) = (ids(Some("a")), ids(Some("b")));
+        assert!(one[0] != other[0] && one[0] != one[2] && one[1] == "own", "{one:?} {other:?}");
+        let rule = IdRule { marks: "_-", longest: 64 };
+        assert!(one.iter().all(|id| rule.takes(id)));
+    }
 
     #[test]
     fn ids_stay_apart_and_short_enough() {

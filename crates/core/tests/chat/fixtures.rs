@@ -82,15 +82,8 @@ fn requests_with_odd_spellings_survive() {
 }
 
 /// Cases whose answers are written in another form than they came in, and why.
-const WRITTEN_OTHERWISE: [(&str, &str); 4] = [
-    ("call-in-the-old-form", "a call is always written in the form of today"),
-    (
-        "call-of-a-free-text-tool",
-        "an event does not say at a call's start that its tool takes free text",
-    ),
-    ("malformed-message-is-skipped", "what could not be read is not written"),
-    ("thought-and-text-in-every-delta", "each delta is written by itself, and so they alternate"),
-];
+const WRITTEN_OTHERWISE: [(&str, &str); 1] =
+    [("malformed-message-is-skipped", "what could not be read is not written")];
 
 #[test]
 fn corner_cases_survive_being_written_again() {

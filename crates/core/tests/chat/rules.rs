@@ -70,7 +70,7 @@ fn req_think_003_3_a_thought_knows_its_field() {
 }
 
 #[test]
-fn req_think_003_4_no_reasoning_gives_no_reasoning_events() {
+fn req_think_003_4_ec_001_no_reasoning_gives_no_reasoning_events() {
     let mut n = 0;
     let mut sink = |event: Event<'_>| {
         n += usize::from(matches!(

@@ -90,6 +90,31 @@ fn a_dialect_names_the_field() {
 }
 
 #[test]
+fn a_signature_of_the_whole_message_goes_back_to_where_it_was() {
+    let mut answer = Answer { blocks: vec![call("c")], ..Answer::default() };
+    answer.message_signature = Some("sig".to_owned());
+    let contents = vec![answer.into_content(None)];
+    let request = Request { model: "m".to_owned(), contents, ..Request::default() };
+    let usual = json!({ "google": { "thought_signature": "sig" } });
+    assert_eq!(message(&request, &Dialect::default())["extra_content"], usual);
+    for place in [
+        json!({ "extra_content": { "google": { "x": 1, "thought_signature": "sig" } } }),
+        json!({ "thought_signature": "sig", "x": 1 }),
+        json!({ "provider_specific_fields": { "thought_signature": "sig" } }),
+    ] {
+        let mut said = json!({ "role": "assistant", "content": "x" });
+        said.as_object_mut().unwrap().extend(place.as_object().unwrap().clone());
+        let text = json!({ "model": "m", "messages": [said] }).to_string();
+        let mut request =
+            ChatCompletions.read_request(Doc::parse_str(&text).unwrap().root()).unwrap();
+        assert_eq!(request.contents[0].signature.as_deref(), Some("sig"));
+        assert_eq!(message(&request, &Dialect::default()), said);
+        request.contents[0].signature = None;
+        assert!(!message(&request, &Dialect::default()).to_string().contains("signature"));
+    }
+}
+
+#[test]
 fn req_think_002_3_separate_thoughts_of_one_field_are_joined_with_a_line_feed() {
     let blocks = vec![
         thought("one", "reasoning"),
@@ -321,7 +346,8 @@ fn a_request_of_another_wire_is_written_in_this_ones_words() {
         "reasoning_effort": "high",
     });
     assert_eq!(body(&written), should);
-    let lost = ["isError", "server_tool_use", "tools", "reasoning.max_tokens", "metadata"];
+    // What only the other wire knows, as its `metadata`, is told by whoever translates.
+    let lost = ["isError", "server_tool_use", "tools", "reasoning.max_tokens"];
     assert_eq!(written.untranslated, lost);
     let mistral = body(&MistralChat.write_request(&request, &Dialect::default()));
     assert_eq!(mistral["tool_choice"], "any");

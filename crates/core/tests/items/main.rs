@@ -14,4 +14,3 @@ mod fixtures;
 mod gemini;
 mod laws;
 mod reading;
-mod replay;

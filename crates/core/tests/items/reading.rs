@@ -18,7 +18,6 @@ pub(crate) struct Case {
     pub(crate) body: Vec<u8>,
     pub(crate) expected: Value,
     pub(crate) request: Option<String>,
-    pub(crate) replay: Option<Value>,
 }
 
 /// The recorded exchanges of these wires; none where the recordings are absent.
@@ -52,7 +51,6 @@ pub(crate) fn cases() -> Vec<Case> {
             body: std::fs::read(dir.join("response.bin")).unwrap(),
             expected: json("expected.json"),
             request: read("request.json"),
-            replay: read("replay.json").map(|text| serde_json::from_str(&text).unwrap()),
         });
     }
     cases
@@ -184,7 +182,7 @@ fn say_block(block: usize, value: &Block, say: &mut dyn FnMut(Event<'_>)) {
             say(Event::TextEnd { block, text: &rest, whole: None });
         }
         Block::ToolCall(call) => {
-            say(Event::ToolCallStart { block, id: call.id.as_deref(), name: &call.name });
+            say(Event::ToolCallStart { block, call });
             for delta in pieces(call.parameters.as_text()) {
                 say(Event::ToolCallDelta { block, delta });
             }

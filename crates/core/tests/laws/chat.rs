@@ -1,5 +1,8 @@
 //! Laws of the chat decoder over any bytes.
 
+use std::collections::BTreeMap;
+use thinkthrough_core::answer::Answer;
+use thinkthrough_core::content::Block;
 use thinkthrough_core::event::{Event, Fold, Sink, Tee};
 use thinkthrough_core::frame::{Frame, Framer, Framing};
 use thinkthrough_core::wire::chat_completions::ChatCompletions;
@@ -259,6 +262,53 @@ pub(crate) fn written_streams_say_the_same(bytes: &[u8]) {
     again.end(&mut fold);
     let again = fold.finish();
     assert_eq!(again.text(), answer.text(), "{}", String::from_utf8_lossy(&out));
+    let mixed = has_parts(&answer);
+    let told = thoughts(&again, mixed);
+    assert_eq!(told, thoughts(&answer, mixed), "{}", String::from_utf8_lossy(&out));
+    assert_eq!(calls(&again), calls(&answer), "{}", String::from_utf8_lossy(&out));
     assert_eq!(again.refusal, answer.refusal);
     assert_eq!(again.is_complete(), answer.is_complete(), "{}", String::from_utf8_lossy(&out));
+}
+
+/// Whether thoughts are parts of the content, which are told in the usual field: what they say stands between what that
+/// said itself, so that only each character counts.
+fn has_parts(answer: &Answer) -> bool {
+    let is_part =
+        |block: &Block| matches!(block, Block::Thinking(it) if it.source_field == "thinking");
+    answer.blocks.iter().any(is_part)
+}
+
+/// What was thought, by the field that it is told in: the order between fields is the reader's. Entries are left out:
+/// whether their pieces repeat what came before is guessed from the pieces, and any bytes make pieces that look so. The
+/// recordings' own entries are compared by the law `again`.
+fn thoughts(answer: &Answer, mixed: bool) -> BTreeMap<&str, String> {
+    let mut thoughts: BTreeMap<&str, String> = BTreeMap::new();
+    for block in &answer.blocks {
+        let Block::Thinking(thinking) = block else { continue };
+        let field = match thinking.source_field.as_str() {
+            "reasoning_details" | "thinking_blocks" => continue,
+            "thinking" => "reasoning_content",
+            field => field,
+        };
+        if !thinking.thought.is_empty() {
+            thoughts.entry(field).or_default().push_str(&thinking.thought);
+        }
+    }
+    if let Some(text) = thoughts.get_mut("reasoning_content").filter(|_| mixed) {
+        let mut chars: Vec<char> = text.chars().collect();
+        chars.sort_unstable();
+        *text = chars.into_iter().collect();
+    }
+    thoughts
+}
+
+/// Ids, names and arguments of the calls, in order.
+fn calls(answer: &Answer) -> Vec<(Option<&str>, &str, &str)> {
+    let calls = answer.blocks.iter().filter_map(|block| match block {
+        Block::ToolCall(call) => {
+            Some((call.id.as_deref(), call.name.as_str(), call.parameters.as_text()))
+        }
+        _ => None,
+    });
+    calls.collect()
 }

@@ -18,6 +18,7 @@ mod chat;
 mod counts;
 mod documents;
 mod driver;
+mod edits;
 mod frames;
 mod json;
 mod random;
@@ -43,6 +44,8 @@ laws! {
     chat_blocks_are_numbered: chat::blocks_are_numbered_as_they_appear, 0, &[];
     chat_short_way: chat::the_short_way_says_what_the_long_way_says, 0, &[];
     chat_written_streams: chat::written_streams_say_the_same, 0, &[];
+    edited_requests_keep_their_bytes: edits::requests_keep_their_bytes, 2, &[];
+    edited_streams_keep_their_bytes: edits::streams_keep_their_bytes, 2, wires::STREAM_WORDS;
     event_stream_splits: frames::event_stream_splits, 2, frames::EVENT_STREAM_WORDS;
     event_stream_written_is_read: frames::event_stream_written_is_read, 0, frames::SSE_WORDS;
     json_agrees_with_serde: json::agrees_with_serde, 0, json::WORDS;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use thinkthrough_core::answer::Answer;
-use thinkthrough_core::content::Block;
+use thinkthrough_core::content::{Block, ToolCall};
 use thinkthrough_core::event::Fold;
 use thinkthrough_core::frame::{Frame, Framer};
 use thinkthrough_core::json::{Doc, Val};
@@ -93,7 +93,11 @@ pub(crate) fn answers_survive(bytes: &[u8]) {
     let body = given_or_spelled(body);
     let Ok(doc) = Doc::parse(body.as_bytes()) else { return };
     let answer = read(wire, doc.root());
-    let once = rewritten_answer(wire, &answer);
+    let mut once = rewritten_answer(wire, &answer);
+    // Some wires demand ids of calls, and make them for those that came without.
+    let mut was = answer.clone();
+    let made = calls(&mut once).zip(calls(&mut was)).filter(|(_, was)| was.id.is_none());
+    made.for_each(|(call, _)| call.id = None);
     assert_eq!(
         essence(&once),
         essence(&answer),
@@ -117,6 +121,13 @@ fn essence(answer: &Answer) -> (String, String, Vec<(Option<String>, String)>) {
     }
     // Separate thoughts that go into one field are joined with one line feed.
     (thought.replace('\n', ""), text, calls)
+}
+
+fn calls(answer: &mut Answer) -> impl Iterator<Item = &mut ToolCall> {
+    answer.blocks.iter_mut().filter_map(|block| match block {
+        Block::ToolCall(call) => Some(call),
+        _ => None,
+    })
 }
 
 fn rewritten_answer(wire: &dyn Wire, answer: &Answer) -> Answer {
@@ -145,7 +156,7 @@ pub(crate) fn requests_settle(bytes: &[u8]) {
 }
 
 /// A body that is JSON as it is; any other bytes spell a document.
-fn given_or_spelled(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn given_or_spelled(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) if Doc::parse_str(text).is_ok() => Cow::Borrowed(text),
         _ => Cow::Owned(document(bytes)),

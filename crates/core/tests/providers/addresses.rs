@@ -54,6 +54,12 @@ fn the_path_follows_the_base_url() {
             "us.anthropic.claude-sonnet-5",
             "https://bedrock-runtime.us-east-1.amazonaws.com/model/us.anthropic.claude-sonnet-5/converse-stream",
         ),
+        (
+            "bedrock",
+            Some("responses"),
+            "openai.gpt-5.6",
+            "https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1/responses",
+        ),
     ] {
         assert_eq!(url(provider, wire, model), expected, "{provider} {wire:?}");
     }

@@ -1,7 +1,12 @@
 //! The rules that models are known for, by the names that they have at each provider.
 
+use thinkthrough_core::content::{Block, Content, Speaker, Thinking};
 use thinkthrough_core::contract::{Contract, Readable, Return};
+use thinkthrough_core::json::Doc;
+use thinkthrough_core::outgoing::build;
 use thinkthrough_core::provider::Target;
+use thinkthrough_core::request::Request;
+use thinkthrough_core::settings::Resolved;
 
 fn contract(provider: &str, wire: Option<&str>, model: &str) -> Contract {
     Target::built_in(provider, wire, model).unwrap().rule.contract
@@ -69,31 +74,52 @@ fn sealed_thoughts_go_back_where_they_came_from() {
         ("azure", None, "gpt-5.4", "all, signed"),
         ("xai", Some("responses"), "grok-4.3", "all, signed"),
         ("xai", None, "grok-4.3", "never"),
-        ("google", None, "gemini-3-flash-preview", "all, required, signed"),
-        ("google", None, "gemini-3.1-pro-preview", "all, required, signed"),
+        ("google", None, "gemini-3-flash-preview", "all, required in current-turn, signed"),
+        ("google", None, "gemini-3.1-pro-preview", "all, required in current-turn, signed"),
         ("google", None, "gemini-3-pro-image-preview", "all, signed"),
         ("google", None, "gemini-2.5-flash", "all, signed"),
-        ("google", Some("chat-completions"), "gemini-3.8-flash", "all, required, signed"),
-        ("vertexai", None, "gemini-3.8-flash", "all, required, signed"),
+        (
+            "google",
+            Some("chat-completions"),
+            "gemini-3.8-flash",
+            "all, required in current-turn, signed",
+        ),
+        ("vertexai", None, "gemini-3.8-flash", "all, required in current-turn, signed"),
         ("openrouter", None, "anthropic/claude-sonnet-5", "all, signed, reasoning_details"),
         (
             "openrouter",
             None,
             "google/gemini-3-flash-preview",
-            "all, required, signed, reasoning_details",
+            "all, required in current-turn, signed, reasoning_details",
         ),
         ("openrouter", None, "z-ai/glm-5.3", "all, reasoning_details"),
+        ("bedrock", Some("responses"), "openai.gpt-5.6", "all, signed"),
+        ("bedrock", Some("responses"), "us.openai.gpt-5.5-v1:0", "all, signed"),
     ]);
     assert_eq!(contract("openai", None, "gpt-5.6").readable, Readable::SameEndpoint);
 }
 
 #[test]
+fn where_answers_go_back_whole_thoughts_without_a_payload_go_along() {
+    let unsealed = |provider, wire, model| contract(provider, wire, model).unsealed;
+    assert!(unsealed("google", None, "gemini-3.8-flash"));
+    assert!(unsealed("vertexai", None, "gemini-2.5-pro"));
+    assert!(unsealed("openrouter", None, "openai/gpt-5.2"));
+    assert!(!unsealed("google", Some("chat-completions"), "gemini-3.8-flash"));
+    assert!(!unsealed("anthropic", None, "claude-sonnet-5"));
+    assert!(!unsealed("openai", None, "gpt-5.6"));
+}
+
+#[test]
 fn claude_by_generations() {
     for (models, expected) in [
-        (&["claude-3-7-sonnet-20250219", "claude-sonnet-4-20250514"][..], "all, required, signed"),
+        (
+            &["claude-3-7-sonnet-20250219", "claude-sonnet-4-20250514"][..],
+            "all, required in current-turn, signed",
+        ),
         (
             &["claude-opus-4-5-20251101", "claude-haiku-4-5", "claude-opus-4-1"],
-            "all, required, signed",
+            "all, required in current-turn, signed",
         ),
         (
             &["claude-opus-4-6", "claude-sonnet-4-6", "claude-opus-4-7", "claude-opus-4-8"],
@@ -154,6 +180,45 @@ fn br_001_a_plain_endpoint_sends_nothing_back() {
             assert_eq!(target.rule_source, "none");
             assert_eq!(target.base_url, "");
         }
+    }
+}
+
+#[test]
+fn br_001_a_plain_endpoints_body_is_what_the_caller_wrote() {
+    for (provider, wire, body) in [
+        (
+            "openai-compatible",
+            "chat-completions",
+            r#"{"model":"m","messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"go"},{"role":"assistant","content":"said","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","content":"done"},{"role":"user","content":"and?"}]}"#,
+        ),
+        (
+            "openai-compatible",
+            "responses",
+            r#"{"model":"m","input":[{"role":"user","content":"go"},{"role":"assistant","type":"message","content":[{"type":"output_text","text":"said","annotations":[]}]},{"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c1","output":"done"},{"role":"user","content":"and?"}]}"#,
+        ),
+        (
+            "anthropic-compatible",
+            "messages",
+            r#"{"model":"m","max_tokens":99,"messages":[{"role":"user","content":"go"},{"role":"assistant","content":[{"type":"text","text":"said"},{"type":"tool_use","id":"c1","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"done"}]},{"role":"user","content":"and?"}]}"#,
+        ),
+    ] {
+        let target = Target::built_in(provider, Some(wire), "m").unwrap();
+        let doc = Doc::parse_str(body).unwrap();
+        let mut request = target.wire.read_request(doc.root()).unwrap();
+        let sent = |request: &Request| {
+            let mut request = request.clone();
+            request.is_relayed = true;
+            build(&request, &target, &Resolved::default()).body
+        };
+        assert_eq!(sent(&request), body, "{wire}");
+        // What the model thought is known, but not that anybody wants it back.
+        for content in request.contents.iter_mut().filter(|it| it.speaker == Speaker::Ai) {
+            let thought =
+                Thinking { signature: Some("s".into()), ..Thinking::new("so", "thinking") };
+            content.blocks.insert(0, Block::Thinking(thought));
+        }
+        assert!(request.contents.iter().flat_map(Content::thoughts).count() > 0, "{wire}");
+        assert_eq!(sent(&request), body, "{wire}");
     }
 }
 

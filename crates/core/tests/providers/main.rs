@@ -9,6 +9,8 @@
 
 mod addresses;
 mod contracts;
+mod formats;
 mod forms;
 mod imaginary;
+mod stripped;
 mod thinking;

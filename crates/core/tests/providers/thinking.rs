@@ -141,3 +141,27 @@ fn what_the_user_says_goes_before_what_a_switch_says() {
     let capped = body("claude-sonnet-4-5", "anthropic", None, Some(9000));
     assert!(capped.contains(r#""budget_tokens":9000"#), "{capped}");
 }
+
+#[test]
+fn an_effort_becomes_a_budget_where_the_model_knows_only_budgets() {
+    let target = Target::built_in("anthropic", None, "claude-sonnet-4-5").unwrap();
+    let settings = Resolved {
+        effort: thinkthrough_core::settings::Setting {
+            value: Some(Effort::Low),
+            ..Resolved::default().effort
+        },
+        ..Resolved::default()
+    };
+    for (max_tokens, budget) in [(Some(64_000), 4_096), (Some(4_000), 3_200), (None, 4_096)] {
+        let request = Request { max_tokens, ..Request::default() };
+        let built = outgoing::build(&request, &target, &settings);
+        assert!(built.body.contains(&format!("\"budget_tokens\":{budget}")), "{}", built.body);
+        assert!(!built.body.contains("effort"), "{}", built.body);
+        assert!(built.warnings.is_empty());
+    }
+    // The same said by a caller on another wire.
+    let mut request = Request { max_tokens: Some(64_000), ..Request::default() };
+    request.reasoning.effort = Some(Effort::High);
+    let built = outgoing::build(&request, &target, &Resolved::default());
+    assert!(built.body.contains("\"budget_tokens\":16384"), "{}", built.body);
+}

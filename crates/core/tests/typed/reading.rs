@@ -3,10 +3,10 @@
 use serde_json::Value;
 use std::path::PathBuf;
 use thinkthrough_core::answer::Answer;
-use thinkthrough_core::event::{Event, Fold, Sink, Tee};
+use thinkthrough_core::event::{Fold, Sink};
 use thinkthrough_core::frame::{Frame, Framer};
 use thinkthrough_core::json::Doc;
-use thinkthrough_core::wire::{self, Dialect, Encode, Wire};
+use thinkthrough_core::wire::{self, Dialect, Wire};
 
 /// One recorded exchange.
 pub(crate) struct Case {
@@ -100,15 +100,6 @@ pub(crate) fn whole(wire: &dyn Wire, body: &[u8]) -> Answer {
     fold.finish()
 }
 
-/// Passes events on to an encoder.
-struct Into<'a>(&'a mut dyn Encode, Vec<u8>);
-
-impl Sink for Into<'_> {
-    fn event(&mut self, event: Event<'_>) {
-        self.0.event(event, &mut self.1);
-    }
-}
-
 impl Case {
     pub(crate) fn answer(&self) -> Answer {
         if self.is_stream {
@@ -116,21 +107,5 @@ impl Case {
         } else {
             whole(self.wire, &self.body)
         }
-    }
-
-    /// The answer, and the stream that the encoder makes of its events.
-    pub(crate) fn written_as_stream(&self) -> (Answer, Vec<u8>) {
-        let (mut fold, mut encoder) = (Fold::new(), self.wire.encoder());
-        let mut into = Into(&mut *encoder, Vec::new());
-        let mut both = Tee(&mut fold, &mut into);
-        if self.is_stream {
-            stream_into(self.wire, [self.body.as_slice()], &mut both);
-        } else {
-            let doc = Doc::parse(&self.body).unwrap();
-            self.wire.read_response(doc.root(), &Dialect::default(), &mut both);
-        }
-        let mut written = into.1;
-        encoder.end(&mut written);
-        (fold.finish(), written)
     }
 }

@@ -22,7 +22,9 @@ const BOUND_PAGE: &str =
 
 /// Manual thinking: blocks are demanded in tool loops.
 pub(in crate::provider) const MANUAL: Contract =
-    Contract::sealed(Return::All).required().stated(EXTENDED_PAGE);
+    Contract { only_when_on: true, ..Contract::sealed(Return::All) }
+        .required_in(Return::CurrentTurn)
+        .stated(EXTENDED_PAGE);
 
 /// Adaptive thinking: blocks are missed, not demanded.
 pub(in crate::provider) const ADAPTIVE: Contract =
@@ -69,7 +71,8 @@ macro_rules! rules {
             min: 1024,
             max: 128_000,
             below_max_tokens: true,
-        });
+        })
+        .off(OFF);
 
         const RULES: &[ModelRule] = &[
             ModelRule::new("*claude-haiku-5-5*", 0, $bound, OMITTED.off(OFF)),

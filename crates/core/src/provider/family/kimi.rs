@@ -4,7 +4,7 @@
 //!
 //! Facts: the vendor's guide to thinking models, the error texts in public threads (autumn 2026).
 
-use crate::contract::{Contract, Level, Return};
+use crate::contract::{Contract, Level, Return, WeakIds};
 use crate::provider::ThinkingForm;
 
 use super::{LOW_HIGH_MAX, ON_TYPE};
@@ -13,13 +13,16 @@ const PAGE: &str = "https://platform.kimi.ai/docs/guide/use-kimi-k2-thinking-mod
 
 /// K2 Thinking, K2.5 and K2.6.
 pub(in crate::provider) const K2: Contract = Contract {
-    tickets: true,
+    tickets: Some(WeakIds::Counted),
     ..Contract::plain(Return::ToolCalls, "reasoning_content").required().with_empty(" ")
 }
 .stated(PAGE);
 
-/// K2.7 and K3.
-pub(in crate::provider) const K3: Contract = Contract { returns: Return::All, ..K2 };
+/// K2.7.
+pub(in crate::provider) const K27: Contract = Contract { returns: Return::All, ..K2 };
+
+/// K3.
+pub(in crate::provider) const K3: Contract = Contract { tickets: Some(WeakIds::Placed), ..K27 };
 
 /// Makes the models from K2.6 on read the reasoning of earlier turns; every other model refuses it.
 pub(in crate::provider) const KEEP: &str = r#"{"thinking":{"keep":"all"}}"#;

@@ -53,7 +53,7 @@ fn delimiter_rule_1_nested_tags_are_plain_text_and_matched_by_depth() {
 }
 
 #[test]
-fn delimiter_rule_1_staged_gives_every_top_level_block() {
+fn delimiter_staged_rule_1_gives_every_top_level_block() {
     staged(
         "<REASONING>a</REASONING>\nb\n<REASONING> c </REASONING>\nd",
         concat!(
@@ -177,7 +177,7 @@ fn delimiter_example_2_missing_closing_tag() {
 }
 
 #[test]
-fn only_the_exact_upper_case_tag_without_attributes_counts() {
+fn delimiter_case_only_the_exact_upper_case_tag_without_attributes_counts() {
     all_visible("<reasoning>a</reasoning>");
     all_visible("<Reasoning>a</Reasoning>");
     all_visible("<REASONING level=\"1\">a</REASONING>");
@@ -185,7 +185,7 @@ fn only_the_exact_upper_case_tag_without_attributes_counts() {
 }
 
 #[test]
-fn tags_in_code_spans_and_fences_are_ignored() {
+fn delimiter_code_tags_in_code_spans_and_fences_are_ignored() {
     all_visible("Write `<REASONING>` first, `</REASONING>` last.");
     all_visible("Write ``a ` <REASONING>x</REASONING>`` so.");
     all_visible("```\n<REASONING>x</REASONING>\n```\nDone.");
@@ -240,7 +240,7 @@ fn quotation_marks_are_no_code() {
 }
 
 #[test]
-fn redacted_spans_never_come_out() {
+fn delimiter_redacted_spans_never_come_out() {
     json(
         "<REASONING>key <REDACTED>s3cr3t</REDACTED> ok</REASONING>for <REDACTED>a\nb</REDACTED>.",
         concat!(
@@ -266,7 +266,7 @@ fn starts_open_and_thinking_off() {
 }
 
 #[test]
-fn compat_does_as_the_shipped_parser_does() {
+fn delimiter_compat_does_as_the_shipped_parser_does() {
     // The first closing tag wins.
     compat(
         "<REASONING>a<REASONING>b</REASONING>c</REASONING>d",
@@ -297,7 +297,7 @@ fn compat_does_as_the_shipped_parser_does() {
 }
 
 #[test]
-fn json_is_escaped() {
+fn delimiter_output_json_is_escaped() {
     json(
         "<REASONING>\"\\\u{1}\u{2028}y</REASONING>\t\"x\"",
         "{\"visible\":\"\\\"x\\\"\",\"reasoning\":{\"text\":\"\\\"\\\\\\u0001\u{2028}y\",\"tokensEst\":2}}",

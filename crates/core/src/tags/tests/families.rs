@@ -14,7 +14,7 @@ fn every_family_of_the_contract_is_there() {
 }
 
 #[test]
-fn think_with_and_without_its_opening_tag() {
+fn adr_tags_think_with_and_without_its_opening_tag() {
     for (family, tag) in [("think", "think"), ("thinking", "thinking"), ("thought", "Thought")] {
         check(family, &format!("<{tag}>a</{tag}>b"), &[thought("a"), text("b")]);
         check(family, &format!("a\n</{tag}>\n\nb"), &[thought("a\n"), text("\n\nb")]);

@@ -71,7 +71,7 @@ fn finish(sink: &mut dyn Sink, reason: &str) {
 fn thoughts_in_the_text_become_blocks_in_their_place() {
     let answer = run("think", Options::default(), |sink| {
         say(sink, 0, &["one<thi", "nk>a</think>two", "<think>b</think>three"]);
-        sink.event(Event::ToolCallStart { block: 1, id: Some("c1"), name: "get" });
+        sink.event(Event::ToolCallStart { block: 1, call: &ToolCall::new(Some("c1"), "get") });
         sink.event(Event::ToolCallDelta { block: 1, delta: "{}" });
         sink.event(Event::ToolCallEnd { block: 1, call: &call() });
         finish(sink, "tool_calls");
@@ -94,7 +94,7 @@ fn what_is_held_back_is_said_before_the_next_block_begins() {
     let answer = run("think", Options::default(), |sink| {
         sink.event(Event::TextStart { block: 0 });
         sink.event(Event::TextDelta { block: 0, delta: "I look. <thi" });
-        sink.event(Event::ToolCallStart { block: 1, id: Some("c1"), name: "get" });
+        sink.event(Event::ToolCallStart { block: 1, call: &ToolCall::new(Some("c1"), "get") });
         sink.event(Event::TextDelta { block: 0, delta: "more" });
         sink.event(Event::ToolCallEnd { block: 1, call: &call() });
         sink.event(Event::TextEnd { block: 0, text: &Text::default(), whole: None });
@@ -135,7 +135,7 @@ fn a_thought_without_its_end_is_partial_only_if_the_answer_was_cut() {
     assert_eq!(ended(&|_| {}), [partial("a</th")]);
     // A tool call ends it as a closing tag would.
     let called = ended(&|sink| {
-        sink.event(Event::ToolCallStart { block: 1, id: None, name: "get" });
+        sink.event(Event::ToolCallStart { block: 1, call: &ToolCall::new(None, "get") });
         sink.event(Event::ToolCallEnd { block: 1, call: &call() });
     });
     assert_eq!(called, [thinking("a</th"), Block::ToolCall(call())]);

@@ -4,7 +4,7 @@ use super::choice::SIBLINGS;
 use super::form::Form;
 use super::{details, parts, thoughts, usage, write_message};
 use crate::answer::Answer;
-use crate::content::{Block, Thinking};
+use crate::content::{Block, Thinking, push_thought};
 use crate::json::{Raw, Writer};
 use crate::wire::ending::Ending;
 
@@ -72,12 +72,16 @@ fn write_body(w: &mut Writer, form: &'static Form, answer: &Answer) {
             _ => None,
         })
         .collect();
-    if !calls.is_empty() {
-        w.key("tool_calls").array(|w| {
+    match calls.as_slice() {
+        [] => {}
+        [old] if write_message::is_old(old, form.id) => {
+            write_message::write_old_call(w, old, form.id);
+        }
+        calls => w.key("tool_calls").array(|w| {
             for call in calls {
                 w.object(|w| write_message::write_call(w, call, call.id.as_deref(), form.id));
             }
-        });
+        }),
     }
     if let Some(signature) = &answer.message_signature {
         super::signature::write(w, &crate::json::Extra::default(), form.id, Some(signature));
@@ -186,10 +190,7 @@ fn push<'a>(fields: &mut Vec<(&'a str, String)>, field: &'a str, thought: &str) 
         return;
     }
     match fields.iter_mut().find(|(name, _)| *name == field) {
-        Some((_, text)) => {
-            text.push('\n');
-            text.push_str(thought);
-        }
+        Some((_, text)) => push_thought(text, thought),
         None => fields.push((field, thought.to_owned())),
     }
 }

@@ -222,11 +222,12 @@ impl Call {
         self.is_started = true;
         self.block = *next;
         *next += 1;
-        out.event(Event::ToolCallStart {
-            block: self.block,
-            id: self.id.as_deref(),
-            name: &self.name,
-        });
+        let mut call = ToolCall::new(self.id.as_deref(), &self.name);
+        if self.is_free {
+            call.parameters = Parameters::Free(String::new());
+        }
+        call.extra.clone_from(&self.extra);
+        out.event(Event::ToolCallStart { block: self.block, call: &call });
         self.say(out);
     }
 

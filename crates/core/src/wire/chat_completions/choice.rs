@@ -14,7 +14,7 @@ use crate::json::{Extra, Raw, Val};
 use std::borrow::Cow;
 
 /// The sibling strings that carry reasoning, in the order in which they are believed.
-pub(super) const SIBLINGS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
+pub(crate) const SIBLINGS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
 
 /// Where events go.
 pub(super) struct Out<'a> {
@@ -451,7 +451,7 @@ fn rest_of<'t>(said: &mut String, text: &'t str) -> &'t str {
 }
 
 /// A list with the items of another behind its own.
-fn appended(list: Option<&Raw>, more: Val<'_>) -> Raw {
+pub(super) fn appended(list: Option<&Raw>, more: Val<'_>) -> Raw {
     let Some(list) = list else { return Raw::from(more) };
     let doc = list.doc();
     Raw::build(|w| {

@@ -1,14 +1,19 @@
 //! The stream encoder: events become chunks, framing included.
 
+mod abreast;
+mod calls;
+
 use super::answer::{self, STEPS};
 use super::form::Form;
 use super::{details, parts, problem, signature, thoughts, usage};
-use crate::content::{Block, Parameters, Text, Thinking, ToolCall};
+use crate::content::{Block, Text, Thinking};
 use crate::event::{Event, Fact};
 use crate::json::{Extra, Writer};
 use crate::problem::ProblemCode;
 use crate::usage::Usage;
 use crate::wire::Encode;
+use abreast::Abreast;
+use calls::Form as CallForm;
 
 /// More choices than this are written as the last one.
 const MAX_CHOICES: usize = 128;
@@ -33,6 +38,9 @@ struct Choice {
     has_role: bool,
     n_calls: u64,
     open: Vec<Open>,
+    /// A text is open.
+    speaks: bool,
+    abreast: Abreast,
     /// What came after a thought that goes out whole and is not over yet.
     held: Vec<u8>,
 }
@@ -46,8 +54,8 @@ struct Open {
 
 #[derive(Debug)]
 enum Kind {
-    /// The call's number, and whether arguments were written.
-    Call { number: u64, has_arguments: bool },
+    /// A call, and whether arguments were written.
+    Call { form: CallForm, has_arguments: bool },
     /// A thought that goes out whole, for its type is known only in the end.
     Entry { field: &'static str, text: String },
     /// A thought in a field of its own.
@@ -59,6 +67,11 @@ enum Kind {
 }
 
 impl Choice {
+    /// Whether a thought that goes out whole is open.
+    fn has_entry(&self) -> bool {
+        self.open.iter().any(|open| matches!(open.kind, Kind::Entry { .. }))
+    }
+
     /// Whether a thought that goes out whole began before the block of `event` and is not over.
     fn must_wait(&self, event: &Event<'_>) -> bool {
         let own = match event {
@@ -121,6 +134,9 @@ impl Encoder {
     }
 
     fn take(&mut self, at: usize, event: Event<'_>, out: &mut Vec<u8>) {
+        if !abreast::may_wait(&event) {
+            self.write_abreast(at, out);
+        }
         match event {
             Event::ThinkingStart { block, source_field } => {
                 self.start_thought(at, block, source_field, out);
@@ -129,11 +145,10 @@ impl Encoder {
             Event::ThinkingEnd { block, thinking, thought } => {
                 self.end_thought(at, block, (thinking, thought), out);
             }
-            Event::TextDelta { delta, .. } => {
-                self.delta(at, out, |w| w.field_str("content", delta));
-            }
+            Event::TextStart { .. } => self.choice(at).speaks = true,
+            Event::TextDelta { delta, .. } => self.speak(at, delta, out),
             Event::TextEnd { text, .. } => self.end_text(at, text, out),
-            Event::ToolCallStart { block, id, name } => self.start_call(at, block, (id, name), out),
+            Event::ToolCallStart { block, call } => self.start_call(at, block, call, out),
             Event::ToolCallDelta { block, delta } => self.call_delta(at, block, delta, out),
             Event::ToolCallEnd { block, call } => self.end_call(at, block, call, out),
             Event::Whole { block, value } => self.whole(at, block, value, out),
@@ -149,7 +164,6 @@ impl Encoder {
                 self.is_broken |=
                     matches!(found.code, ProblemCode::Truncated | ProblemCode::CapReached);
             }
-            Event::TextStart { .. } => {}
         }
     }
 
@@ -162,6 +176,9 @@ impl Encoder {
             thoughts::TAGS => Kind::Tags,
             field => Kind::Field(field.to_owned()),
         };
+        if !matches!(kind, Kind::Field(_)) {
+            self.write_abreast(at, out);
+        }
         if matches!(kind, Kind::Tags) {
             self.delta(at, out, |w| w.field_str("content", "<think>"));
         }
@@ -179,7 +196,7 @@ impl Encoder {
             Kind::Entry { text, .. } => text.push_str(delta),
             Kind::Field(field) => {
                 let field = field.clone();
-                self.delta(at, out, |w| w.field_str(&field, delta));
+                self.think_beside(at, &field, delta, out);
             }
             Kind::Part => {
                 let thinking = Thinking::new(delta, parts::THINKING);
@@ -204,7 +221,8 @@ impl Encoder {
             return self.late_payload(at, thinking, out);
         };
         match open.kind {
-            Kind::Call { .. } | Kind::Field(_) => {}
+            Kind::Call { .. } => {}
+            Kind::Field(_) => self.end_beside(at, out),
             Kind::Entry { field, text } => {
                 let whole =
                     Thinking { thought: thought.map_or(text, str::to_owned), ..thinking.clone() };
@@ -216,7 +234,7 @@ impl Encoder {
                 self.delta(at, out, |w| w.key(field).array(|w| w.raw(&entry)));
             }
             Kind::Part => {
-                let rest = Thinking { thought: String::new(), ..thinking.clone() };
+                let rest = parts::without_text(thinking, self.form.id);
                 if rest.signature.is_some() || !rest.extra.of(self.form.id).is_empty() {
                     let part = parts::write_thinking(&rest, self.form.id);
                     self.delta(at, out, |w| w.key("content").array(|w| w.raw(&part)));
@@ -243,66 +261,10 @@ impl Encoder {
     }
 
     fn end_text(&mut self, at: usize, text: &Text, out: &mut Vec<u8>) {
+        self.choice(at).speaks = false;
+        self.end_speech(at, out);
         if let Some(annotations) = text.extra.get(self.form.id, "annotations") {
             self.delta(at, out, |w| w.field_raw("annotations", annotations));
-        }
-    }
-
-    fn start_call(
-        &mut self,
-        at: usize,
-        block: usize,
-        call: (Option<&str>, &str),
-        out: &mut Vec<u8>,
-    ) {
-        let (id, name) = call;
-        let choice = self.choice(at);
-        let number = choice.n_calls;
-        choice.n_calls += 1;
-        choice.open.push(Open { block, kind: Kind::Call { number, has_arguments: false } });
-        self.delta(at, out, |w| {
-            calls(w, number, |w| {
-                w.opt_str("id", id);
-                w.field_str("type", "function");
-                w.key("function").object(|w| {
-                    w.field_str("name", name);
-                    w.field_str("arguments", "");
-                });
-            });
-        });
-    }
-
-    fn call_delta(&mut self, at: usize, block: usize, delta: &str, out: &mut Vec<u8>) {
-        let open = self.choice(at).open.iter_mut().find(|open| open.block == block);
-        let Some(Open { kind: Kind::Call { number, has_arguments }, .. }) = open else { return };
-        *has_arguments = true;
-        let number = *number;
-        self.delta(at, out, |w| {
-            calls(w, number, |w| w.key("function").object(|w| w.field_str("arguments", delta)));
-        });
-    }
-
-    fn end_call(&mut self, at: usize, block: usize, call: &ToolCall, out: &mut Vec<u8>) {
-        let find = |open: &&mut Open| open.block == block;
-        let known = match self.choice(at).open.iter_mut().find(find).map(|open| &open.kind) {
-            Some(Kind::Call { number, has_arguments }) => Some((*number, *has_arguments)),
-            Some(Kind::Entry { .. } | Kind::Field(_) | Kind::Part | Kind::Tags) | None => None,
-        };
-        let Some((number, has_arguments)) = known else { return };
-        if !has_arguments && call.parameters != Parameters::default() {
-            self.call_delta(at, block, call.parameters.as_text(), out);
-        }
-        let mut extra = call.extra.clone();
-        extra
-            .fields
-            .retain(|(key, _)| !matches!(key.as_str(), "function" | "type" | "function_call"));
-        if call.signature.is_some() || !extra.of(self.form.id).is_empty() {
-            let form = self.form;
-            self.delta(at, out, |w| {
-                calls(w, number, |w| {
-                    signature::write(w, &extra, form.id, call.signature.as_deref());
-                });
-            });
         }
     }
 
@@ -318,7 +280,7 @@ impl Encoder {
                 self.end_thought(at, block, (thinking, None), out);
             }
             Block::ToolCall(call) => {
-                self.start_call(at, block, (call.id.as_deref(), &call.name), out);
+                self.start_call(at, block, call, out);
                 self.end_call(at, block, call, out);
             }
             Block::Other(other) if other.wire == self.form.id => {
@@ -381,15 +343,17 @@ impl Encode for Encoder {
         } else {
             self.take(at, event, out);
             let choice = self.choice(at);
-            if !choice.open.iter().any(|open| matches!(open.kind, Kind::Entry { .. })) {
+            if !choice.has_entry() {
                 out.append(&mut choice.held);
             }
         }
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
-        for choice in &mut self.choices {
-            out.append(&mut choice.held);
+        for at in 0..self.choices.len() {
+            let mut held = std::mem::take(&mut self.choice(at).held);
+            self.write_abreast(at, &mut held);
+            out.append(&mut held);
         }
         if let Some(raw) = self.usage.as_ref().map(usage::write) {
             self.chunk(out, |w| {
@@ -410,15 +374,6 @@ fn choices(w: &mut Writer, at: usize, body: impl FnOnce(&mut Writer)) {
     w.key("choices").array(|w| {
         w.object(|w| {
             w.field_u64("index", u64::try_from(at).unwrap_or(u64::MAX));
-            body(w);
-        });
-    });
-}
-
-fn calls(w: &mut Writer, number: u64, body: impl FnOnce(&mut Writer)) {
-    w.key("tool_calls").array(|w| {
-        w.object(|w| {
-            w.field_u64("index", number);
             body(w);
         });
     });

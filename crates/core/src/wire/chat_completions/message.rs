@@ -43,6 +43,10 @@ pub(super) fn read(
     match speaker {
         Speaker::Tool => read_tool(form, &mut content, message, text),
         Speaker::Ai => {
+            content.signature = signature::find(message);
+            if content.signature.is_some() {
+                signature::take_out(&mut content.extra, form.id);
+            }
             read_thoughts(form, &mut content, message);
             read_content(form, &mut content, text);
             read_calls(form, &mut content, message);

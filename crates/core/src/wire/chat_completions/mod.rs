@@ -24,9 +24,11 @@ mod usage;
 mod write;
 mod write_message;
 
+pub(crate) use choice::SIBLINGS;
 pub(super) use form::Form;
 
 use crate::answer::Answer;
+use crate::content::Other;
 use crate::event::Sink;
 use crate::json::{Val, Writer};
 use crate::request::Request;
@@ -101,6 +103,11 @@ impl<T: Speaks> Wire for T {
         Box::new(encode::Encoder::new(self.form()))
     }
 
+    fn is_thought(&self, other: &Other) -> bool {
+        matches!(other.kind.as_str(), details::FIELD | details::BLOCKS)
+            || parts::is_thinking(&other.kind)
+    }
+
     fn write_error(&self, error: &ErrorBody) -> String {
         write_error(self.form(), error)
     }
@@ -136,7 +143,7 @@ fn write_error(form: &Form, error: &ErrorBody) -> String {
 
 /// Whether a field for thoughts is none of those that are always read.
 fn is_custom(field: &str) -> bool {
-    !choice::SIBLINGS.contains(&field)
+    !SIBLINGS.contains(&field)
         && ![details::FIELD, details::BLOCKS, parts::THINKING, "content", thoughts::TAGS]
             .contains(&field)
 }

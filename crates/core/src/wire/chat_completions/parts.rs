@@ -1,6 +1,6 @@
 //! Content that is a list of typed parts.
 
-use super::choice::{Choice, Mode, Out};
+use super::choice::{Choice, Mode, Out, appended};
 use crate::content::{Other, Thinking};
 use crate::event::{Event, Fact};
 use crate::json::{Extra, Raw, Val};
@@ -68,6 +68,7 @@ fn take_thinking(choice: &mut Choice, part: Val<'_>, mode: Mode, out: &mut Out<'
         return choice.whole_block(THINKING, Raw::from(part), out);
     };
     let (pieces, signature, mut extra) = (read.thought, read.signature, read.extra);
+    let references = extra.get(out.wire, THINKING).and_then(without_texts);
     if mode == Mode::Delta {
         // The form of one piece says nothing about the whole.
         extra.fields.retain(|(key, _)| !matches!(key.as_str(), THINKING | "text" | "reasoning"));
@@ -83,8 +84,18 @@ fn take_thinking(choice: &mut Choice, part: Val<'_>, mode: Mode, out: &mut Out<'
     choice.think(Cow::Borrowed(THINKING), &pieces, out);
     let thought = choice.thought(Cow::Borrowed(THINKING), out);
     thought.signature = signature.or(thought.signature.take());
+    // The references of a stream come piece by piece; as a whole they stand behind the other members.
+    let at = thought.extra.fields.iter().position(|(key, _)| key == THINKING);
+    let before = at.map(|at| thought.extra.fields.remove(at).1);
     for (key, value) in extra.fields {
         thought.extra.insert(out.wire, &key, value);
+    }
+    let all = match references.filter(|_| mode == Mode::Delta) {
+        Some(more) => Some(appended(before.as_ref(), more.doc().root())),
+        None => before,
+    };
+    if let Some(all) = all {
+        thought.extra.insert(out.wire, THINKING, all);
     }
     if mode == Mode::Message {
         choice.end_thoughts(out);
@@ -99,14 +110,43 @@ pub(super) fn read_thinking(part: Val<'_>, wire: &'static str) -> Option<Thinkin
     let known = ["type", key, if signature.is_some() { "signature" } else { "" }];
     let mut extra = Extra::collect(wire, part, &known);
     let is_list = inner.is_array() && key == THINKING;
-    if !is_list || inner.items().count() != 1 || !inner.items().all(is_plain) {
-        // A string, another key, or several pieces: the part goes back in the form that it had.
+    let (first, others) = (inner.items().next(), inner.items().skip(1));
+    if !is_list || !first.is_some_and(is_plain) || others.clone().any(is_text) {
+        // A string, another key, or several texts: the part goes back in the form that it had.
         extra.insert(wire, key, if is_list { Raw::from(inner) } else { Raw::string("") });
+    } else if others.clone().next().is_some() {
+        // References behind the text are kept alone: so they come in streams, too.
+        extra.insert(
+            wire,
+            key,
+            Raw::build(|w| w.array(|w| others.for_each(|it| w.raw_str(it.raw())))),
+        );
     }
     if part.text("type").as_deref() != Some(THINKING) {
         extra.insert(wire, "type", part.get("type").map_or_else(Raw::null, Raw::from));
     }
     Some(Thinking { signature, extra, ..Thinking::new(text_of(inner), THINKING) })
+}
+
+/// What a list of pieces holds beside texts; `None` if that is nothing.
+fn without_texts(list: &Raw) -> Option<Raw> {
+    let doc = list.doc();
+    let others = doc.root().items().filter(|piece| !is_text(*piece));
+    others.clone().next()?;
+    Some(Raw::build(|w| w.array(|w| others.for_each(|piece| w.raw_str(piece.raw())))))
+}
+
+/// A thought without its text, which was said before: what is still to be said of it.
+pub(super) fn without_text(thinking: &Thinking, wire: &'static str) -> Thinking {
+    let mut rest = Thinking { thought: String::new(), ..thinking.clone() };
+    if let Some(references) = rest.extra.get(wire, THINKING).and_then(without_texts) {
+        rest.extra.insert(wire, THINKING, references);
+    }
+    rest
+}
+
+fn is_text(piece: Val<'_>) -> bool {
+    piece.as_str().is_some() || piece.text("text").is_some()
 }
 
 /// A piece that is text and nothing more.
@@ -141,6 +181,7 @@ pub(super) fn write_thinking(thinking: &Thinking, wire: &str) -> Raw {
     let doc = thinking.extra.get(wire, key).map(Raw::doc);
     let list = doc.as_ref().map(crate::json::Doc::root).filter(|list| list.is_array());
     let is_same = |list: &Val<'_>| text_of(*list) == thinking.thought.as_str();
+    let references = list.filter(|list| !list.items().any(is_text));
     Raw::build(|w| {
         w.object(|w| {
             w.key("type").raw_str(kept("type").unwrap_or("\"thinking\""));
@@ -156,6 +197,8 @@ pub(super) fn write_thinking(thinking: &Thinking, wire: &str) -> Raw {
                             w.field_str("text", &thinking.thought);
                         });
                     }
+                    let references = references.iter().flat_map(|list| list.items());
+                    references.for_each(|piece| w.raw_str(piece.raw()));
                 });
             }
             w.opt_str("signature", thinking.signature.as_deref());

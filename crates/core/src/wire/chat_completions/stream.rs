@@ -321,5 +321,10 @@ impl Decode for Decoder {
         !self.has_failed && (self.is_done || self.has_reasons())
     }
 
+    /// Usage comes behind the reasons.
+    fn is_over(&self) -> bool {
+        self.is_over
+    }
+
     crate::wire::decode_is_value!();
 }

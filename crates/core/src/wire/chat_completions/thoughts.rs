@@ -3,7 +3,7 @@
 use super::choice::SIBLINGS;
 use super::write::Target;
 use super::{details, parts};
-use crate::content::{Block, Content, Speaker, Thinking};
+use crate::content::{Block, Content, Speaker, Thinking, push_thought};
 use crate::json::Raw;
 use std::borrow::Cow;
 
@@ -123,10 +123,7 @@ fn one(places: &mut Places, thought: (usize, &Thinking), target: &mut Target<'_>
                 return;
             }
             match places.fields.iter_mut().find(|(name, _)| *name == field) {
-                Some((_, text)) => {
-                    text.push('\n');
-                    text.push_str(&thinking.thought);
-                }
+                Some((_, text)) => push_thought(text, &thinking.thought),
                 None => places.fields.push((field.to_owned(), thinking.thought.clone())),
             }
         }

@@ -31,7 +31,8 @@ pub(super) fn read(usage: Val<'_>) -> Usage {
     }
 }
 
-/// The usage object that this wire writes: the one that was read where it has this wire's shape, else the counts.
+/// The usage object that this wire writes: the one that was read where it has this wire's shape, else the counts. The
+/// wire cannot say that a count is unknown, so the three that it demands are 0 then.
 pub(super) fn write(usage: &Usage) -> Raw {
     if let Some(raw) = &usage.raw {
         let doc = raw.doc();
@@ -41,14 +42,13 @@ pub(super) fn write(usage: &Usage) -> Raw {
     }
     Raw::build(|w| {
         w.object(|w| {
-            let mut count = |key: &str, value: Option<u64>| {
-                if let Some(value) = value {
-                    w.field_u64(key, value);
-                }
-            };
-            count("prompt_tokens", usage.input_tokens);
-            count("completion_tokens", usage.output_tokens);
-            count("total_tokens", usage.total_tokens);
+            for (key, count) in [
+                ("prompt_tokens", usage.input_tokens_with_cached()),
+                ("completion_tokens", usage.output_tokens_with_reasoning()),
+                ("total_tokens", usage.total()),
+            ] {
+                w.field_u64(key, count.unwrap_or_default());
+            }
             if usage.cache_read_tokens.is_some() || usage.cache_write_tokens.is_some() {
                 w.key("prompt_tokens_details").object(|w| {
                     if let Some(read) = usage.cache_read_tokens {

@@ -51,11 +51,6 @@ pub(super) fn write(form: &'static Form, request: &Request, dialect: &Dialect) -
         }
         write_reasoning(w, &request.reasoning, &mut target);
     });
-    if request.extra.wire.is_some_and(|wire| wire != form.id) {
-        for (key, _) in &request.extra.fields {
-            target.lose(key);
-        }
-    }
     Written { body: w.finish(), untranslated: target.untranslated }
 }
 

@@ -5,7 +5,7 @@ use super::thoughts::{self, Inline, Places};
 use super::write::Target;
 use super::{details, media, parts, signature};
 use crate::content::{Block, Content, Parameters, Speaker, Text, ToolCall, ToolResponse};
-use crate::json::{Extra, Kind, Raw, Writer};
+use crate::json::{Kind, Raw, Writer};
 
 /// Message fields that only say something about an answer.
 const ABOUT_ANSWERS: [&str; 1] = ["annotations"];
@@ -54,7 +54,7 @@ fn write_result(
             target.lose("isError");
         }
         if content.speaker == Speaker::Tool {
-            write_unknown(w, &content.extra, &[], target);
+            write_unknown(w, content, &[], target);
         }
     });
 }
@@ -101,7 +101,7 @@ fn write_fields(w: &mut Writer, content: &Content, has_results: bool, target: &m
     write_beside(w, content, target);
     if !has_results {
         write_repeats(w, content, &places, &mut written, target);
-        write_unknown(w, &content.extra, &written, target);
+        write_unknown(w, content, &written, target);
     }
 }
 
@@ -125,13 +125,15 @@ fn write_repeats<'a>(
     }
 }
 
-fn write_unknown(w: &mut Writer, extra: &Extra, written: &[&str], target: &Target<'_>) {
-    for (key, value) in extra.of(target.form.id) {
+/// Fields that nobody here knows, and the payload of the message in its place among them.
+fn write_unknown(w: &mut Writer, content: &Content, written: &[&str], target: &Target<'_>) {
+    let form = target.form.id;
+    let mut extra = content.extra.clone();
+    extra.fields.retain(|(key, _)| {
         let key = key.as_str();
-        if !matches!(key, "role" | CONTENT) && !written.contains(&key) && !target.refuses(key) {
-            w.field_raw(key, value);
-        }
-    }
+        !matches!(key, "role" | CONTENT) && !written.contains(&key) && !target.refuses(key)
+    });
+    signature::write(w, &extra, form, content.signature.as_deref());
 }
 
 /// The content: a string where it can be one, since not every server takes a list.
@@ -237,21 +239,30 @@ fn write_beside(w: &mut Writer, content: &Content, target: &Target<'_>) {
 
 fn write_calls(w: &mut Writer, content: &Content, target: &mut Target<'_>) {
     let wire = target.form.id;
-    let is_old = |call: &ToolCall| call.extra.get(wire, "function_call").is_some();
-    if let Some(old) = content.tool_calls().find(|call| is_old(call)) {
-        w.key("function_call").object(|w| write_function(w, old, "arguments", wire));
+    if let Some(old) = content.tool_calls().find(|call| is_old(call, wire)) {
+        write_old_call(w, old, wire);
     }
-    if !content.tool_calls().any(|call| !is_old(call)) {
+    if !content.tool_calls().any(|call| !is_old(call, wire)) {
         return;
     }
     w.key("tool_calls").array(|w| {
-        for call in content.tool_calls().filter(|call| !is_old(call)) {
+        for call in content.tool_calls().filter(|call| !is_old(call, wire)) {
             // A call that came without an id on another wire needs one here.
             let needs_id = call.id.is_none() && call.extra.get(wire, "id").is_none();
             let made = needs_id.then(|| target.nameless.call(&call.name));
             w.object(|w| write_call(w, call, made.as_deref().or(call.id.as_deref()), wire));
         }
     });
+}
+
+/// Whether a call came in the form that was there before lists of calls.
+pub(super) fn is_old(call: &ToolCall, wire: &str) -> bool {
+    call.extra.get(wire, "function_call").is_some()
+}
+
+/// Writes a call in its old form.
+pub(super) fn write_old_call(w: &mut Writer, call: &ToolCall, wire: &str) {
+    w.key("function_call").object(|w| write_function(w, call, "arguments", wire));
 }
 
 /// Writes the members of a call.
@@ -272,7 +283,9 @@ pub(super) fn write_call(w: &mut Writer, call: &ToolCall, id: Option<&str>, wire
     w.key(kind)
         .object(|w| write_function(w, call, if is_free { "input" } else { "arguments" }, wire));
     let mut extra = call.extra.clone();
-    extra.fields.retain(|(key, _)| !matches!(key.as_str(), "function" | "id" | "type"));
+    extra
+        .fields
+        .retain(|(key, _)| !matches!(key.as_str(), "function" | "function_call" | "id" | "type"));
     signature::write(w, &extra, wire, call.signature.as_deref());
 }
 

@@ -13,18 +13,19 @@ use crate::wire::Encode;
 use crate::wire::ending::Ending;
 use crate::wire::function::call_members;
 use crate::wire::serial::Serial;
+use crate::wire::tool_ids::NAMELESS_ANSWER;
 
 /// The wire's own words for why an answer ended.
 const REASONS: &[&str] =
     &["COMPLETE", "ERROR", "MAX_TOKENS", "STOP_SEQUENCE", "TIMEOUT", "TOOL_CALL"];
 
-/// Writes a whole response. An answer without an id gets an empty one: clients demand it.
+/// Writes a whole response. An answer without an id gets one: clients demand it.
 pub(super) fn write_response(answer: &Answer) -> String {
     let is_call = |block: &&Block| matches!(block, Block::ToolCall(_));
     let calls: Vec<_> = answer.blocks.iter().filter(is_call).collect();
     let mut w = Writer::new();
     w.object(|w| {
-        w.field_str("id", answer.response_id.as_deref().unwrap_or_default());
+        w.field_str("id", answer.response_id.as_deref().unwrap_or(NAMELESS_ANSWER));
         w.opt_str("model", answer.model.as_deref());
         w.key("message").object(|w| message(w, answer));
         let reason = finish_reason(answer.finish_reason.as_deref(), !calls.is_empty());
@@ -56,7 +57,10 @@ fn message(w: &mut Writer, answer: &Answer) {
         .iter()
         .filter_map(|block| match block {
             Block::ToolCall(call) => Some(call),
-            Block::Media(_) | Block::Other(_) | Block::Text(_) | Block::Thinking(_)
+            Block::Media(_)
+            | Block::Other(_)
+            | Block::Text(_)
+            | Block::Thinking(_)
             | Block::ToolResponse(_) => None,
         })
         .collect();
@@ -132,15 +136,11 @@ fn usage(w: &mut Writer, usage: &Usage) {
     if let Some(raw) = usage.raw.as_ref().filter(|raw| usage_of(raw) == *usage) {
         return w.raw(raw);
     }
-    // Here the request's tokens contain those that a cache gave.
-    let cached = [usage.cache_read_tokens, usage.cache_write_tokens];
-    let input = usage
-        .uncached_input_tokens()
-        .map(|input| cached.into_iter().flatten().fold(input, u64::saturating_add));
     w.object(|w| {
         w.key("tokens").object(|w| {
             let counts = [
-                ("input_tokens", input),
+                // Here the request's tokens contain those that a cache gave.
+                ("input_tokens", usage.input_tokens_with_cached()),
                 ("output_tokens", usage.output_tokens_with_reasoning()),
                 ("reasoning_tokens", usage.reasoning_tokens),
             ];
@@ -223,11 +223,13 @@ impl Stream {
         match event {
             Event::ThinkingStart { .. } => {}
             Event::ThinkingDelta { delta, .. } => self.thinking_delta(delta, out),
-            Event::ThinkingEnd { thinking, thought, .. } => self.end_thinking(thinking, thought, out),
+            Event::ThinkingEnd { thinking, thought, .. } => {
+                self.end_thinking(thinking, thought, out);
+            }
             Event::TextStart { .. } => self.open_text(out),
             Event::TextDelta { delta, .. } => self.text_delta(delta, out),
             Event::TextEnd { text, whole, .. } => self.end_text(text, whole, out),
-            Event::ToolCallStart { id, name, .. } => self.start_call(id, name, out),
+            Event::ToolCallStart { call, .. } => self.start_call(call, out),
             Event::ToolCallDelta { delta, .. } => self.call_delta(delta, out),
             Event::ToolCallEnd { call, .. } => self.end_call(call, out),
             Event::Whole { value, .. } => self.whole(value, out),
@@ -271,7 +273,7 @@ impl Stream {
             place.insert(ID, &key, value);
         }
         event("message-start", out, |w| {
-            w.field_str("id", self.id.as_deref().unwrap_or_default());
+            w.field_str("id", self.id.as_deref().unwrap_or(NAMELESS_ANSWER));
             w.opt_str("model", self.model.as_deref());
             w.key("delta").object(|w| {
                 w.key("message").object(|w| {
@@ -349,15 +351,9 @@ impl Stream {
         self.close(&end.extra, out);
     }
 
-    fn start_call(&mut self, id: Option<&str>, name: &str, out: &mut Vec<u8>) {
+    fn start_call(&mut self, begun: &ToolCall, out: &mut Vec<u8>) {
         self.start(out);
-        let start = ToolCall {
-            id: id.map(str::to_owned),
-            name: name.to_owned(),
-            parameters: Parameters::default(),
-            signature: None,
-            extra: Extra::default(),
-        };
+        let start = ToolCall::new(begun.id.as_deref(), &begun.name);
         send("tool-call-start", Some(self.next_call), out, |w| {
             w.key("tool_calls");
             call(w, &start, "");
@@ -395,7 +391,7 @@ impl Stream {
             }
             Block::Thinking(thought) => self.end_thinking(thought, Some(&thought.thought), out),
             Block::ToolCall(call) => {
-                self.start_call(call.id.as_deref(), &call.name, out);
+                self.start_call(call, out);
                 self.end_call(call, out);
             }
             Block::Other(other) if other.wire == ID => {

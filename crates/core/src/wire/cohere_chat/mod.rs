@@ -11,6 +11,7 @@ mod write;
 
 use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 use crate::answer::Answer;
+use crate::content::Other;
 use crate::event::Sink;
 use crate::json::{Val, Writer};
 use crate::request::Request;
@@ -57,6 +58,10 @@ impl Wire for CohereChat {
 
     fn encoder(&self) -> Box<dyn Encode> {
         Box::new(encode::Encoder::default())
+    }
+
+    fn is_thought(&self, other: &Other) -> bool {
+        other.kind == "thinking"
     }
 
     fn write_error(&self, error: &ErrorBody) -> String {

@@ -184,10 +184,12 @@ fn read_block(block: Val<'_>) -> Block {
             let extra = Extra::collect(ID, block, &["type", "text"]);
             Block::Text(Text { text, signature: None, extra })
         }),
-        "thinking" => block.string("thinking").filter(|thought| !thought.is_empty()).map(|thought| {
-            let extra = Extra::collect(ID, block, &["type", "thinking"]);
-            Block::Thinking(Thinking { extra, ..Thinking::new(thought, SOURCE_FIELD) })
-        }),
+        "thinking" => {
+            block.string("thinking").filter(|thought| !thought.is_empty()).map(|thought| {
+                let extra = Extra::collect(ID, block, &["type", "thinking"]);
+                Block::Thinking(Thinking { extra, ..Thinking::new(thought, SOURCE_FIELD) })
+            })
+        }
         "image_url" => read_image(block),
         _ => None,
     };

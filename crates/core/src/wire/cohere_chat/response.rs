@@ -8,14 +8,22 @@ use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 use crate::wire::function::read_call;
 use crate::wire::open::{OpenBlocks, OpenOther, Part};
+use crate::wire::tool_ids::NAMELESS_ANSWER;
 
 /// The key that thoughts come in.
 pub(super) const SOURCE_FIELD: &str = "thinking";
 
 /// The members of a response, or of the events around it, that have a place of their own here.
-const RESPONSE_FIELDS: &[&str] =
-    &[
-    "id", "type", "model", "message", "delta", "citations", "logprobs", "finish_reason", "error",
+const RESPONSE_FIELDS: &[&str] = &[
+    "id",
+    "type",
+    "model",
+    "message",
+    "delta",
+    "citations",
+    "logprobs",
+    "finish_reason",
+    "error",
     "usage",
 ];
 
@@ -100,7 +108,7 @@ pub(super) fn read(body: Val<'_>, sink: &mut dyn Sink) {
 
 /// Says the id, the model and what else stands on a response.
 pub(super) fn head(body: Val<'_>, sink: &mut dyn Sink) {
-    if let Some(id) = name(body, "id") {
+    if let Some(id) = name(body, "id").filter(|id| id != NAMELESS_ANSWER) {
         sink.event(Event::Fact(Fact::ResponseId(&id)));
     }
     if let Some(model) = name(body, "model") {

@@ -2,8 +2,8 @@
 
 use super::ID;
 use super::response::{
-    Beside, SOURCE_FIELD, call_key, content_key, error, finish, head, is_error, name,
-    read_message, start_block, start_call, text_part,
+    Beside, SOURCE_FIELD, call_key, content_key, error, finish, head, is_error, name, read_message,
+    start_block, start_call, text_part,
 };
 use crate::content::{Text, Thinking};
 use crate::event::{Event, Fact, Sink};

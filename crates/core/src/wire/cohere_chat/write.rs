@@ -13,10 +13,13 @@ use crate::wire::{Dialect, Written};
 
 /// Writes a request body.
 pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
-    let mut said = Said { nameless: Nameless::default(), refuses: &dialect.refuses, untranslated: Vec::new() };
-    let messages = Raw::build(|w| w.array(|w| {
-        request.contents.iter().for_each(|content| said.content(w, content));
-    }));
+    let mut said =
+        Said { nameless: Nameless::default(), refuses: &dialect.refuses, untranslated: Vec::new() };
+    let messages = Raw::build(|w| {
+        w.array(|w| {
+            request.contents.iter().for_each(|content| said.content(w, content));
+        });
+    });
     let list = || Raw::build(|w| w.array(|w| request.stop.iter().for_each(|text| w.str(text))));
     let cap = dialect.max_tokens_field.unwrap_or("max_tokens");
     let members: Vec<(&str, Option<Raw>)> = vec![
@@ -72,7 +75,10 @@ impl Said<'_> {
         for block in &content.blocks {
             match block {
                 Block::ToolResponse(response) => self.result(w, response),
-                Block::Media(_) | Block::Other(_) | Block::Text(_) | Block::Thinking(_)
+                Block::Media(_)
+                | Block::Other(_)
+                | Block::Text(_)
+                | Block::Thinking(_)
                 | Block::ToolCall(_) => rest.push(block),
             }
         }
@@ -93,7 +99,10 @@ impl Said<'_> {
         for block in blocks {
             match block {
                 Block::ToolCall(call) => calls.push(call),
-                Block::Media(_) | Block::Other(_) | Block::Text(_) | Block::Thinking(_)
+                Block::Media(_)
+                | Block::Other(_)
+                | Block::Text(_)
+                | Block::Thinking(_)
                 | Block::ToolResponse(_) => said.extend(self.block(block)),
             }
         }
@@ -137,7 +146,9 @@ impl Said<'_> {
             }
             Block::Thinking(thought) if thought.is_nothing() => return None,
             Block::Thinking(_) => "thinking",
-            Block::Media(media) if media.media_type.starts_with("image/") || media.media_type.is_empty() => {
+            Block::Media(media)
+                if media.media_type.starts_with("image/") || media.media_type.is_empty() =>
+            {
                 return Some(Raw::build(|w| image(w, media)));
             }
             Block::Media(_) => "media",
@@ -156,6 +167,9 @@ impl Said<'_> {
     }
 
     fn result(&mut self, w: &mut Writer, response: &ToolResponse) {
+        if response.is_error {
+            self.lost("isError");
+        }
         let id = response.call_id.clone();
         let id = id.unwrap_or_else(|| self.nameless.result(response.name.as_deref()));
         w.object(|w| {
@@ -221,7 +235,9 @@ impl Said<'_> {
         let stood = ask.fields.get(ID, "thinking");
         let doc = stood.map(Raw::doc);
         let old = doc.as_ref().map(|doc| doc.root());
-        if old.map(meaning).unwrap_or_default() == (ReasoningAsk { fields: Extra::default(), ..ask.clone() }) {
+        if old.map(meaning).unwrap_or_default()
+            == (ReasoningAsk { fields: Extra::default(), ..ask.clone() })
+        {
             return stood.cloned();
         }
         let is_off = ask.enabled == Some(false)

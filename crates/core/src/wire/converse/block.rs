@@ -41,11 +41,11 @@ pub(super) fn is_unsayable(thinking: &Thinking) -> bool {
     thinking.thought.is_empty() && thinking.signature.is_none() && thinking.redacted_data.is_none()
 }
 
-/// Writes a tool call with these arguments.
-pub(super) fn tool_use(w: &mut Writer, call: &ToolCall, input: &Raw) {
+/// Writes a tool call under this id, with these arguments.
+pub(super) fn tool_use(w: &mut Writer, id: &str, call: &ToolCall, input: &Raw) {
     w.object(|w| {
         w.key("toolUse").object(|w| {
-            w.field_str("toolUseId", call.id.as_deref().unwrap_or_default());
+            w.field_str("toolUseId", id);
             w.field_str("name", &call.name);
             w.field_raw("input", input);
             extra(w, &call.extra);

@@ -13,6 +13,7 @@ use crate::usage::Usage;
 use crate::wire::Encode;
 use crate::wire::ending::Ending;
 use crate::wire::serial::Serial;
+use crate::wire::tool_ids::CallIds;
 
 /// Writes a whole response.
 pub(super) fn write_response(answer: &Answer) -> String {
@@ -36,6 +37,7 @@ pub(super) fn write_response(answer: &Answer) -> String {
 fn content(w: &mut Writer, answer: &Answer) {
     // What a model says before its calls, and a refusal beside the content, are text here.
     let mut plan = answer.tool_plan.as_deref();
+    let mut ids = CallIds::of(answer.response_id.as_deref());
     for block in &answer.blocks {
         if let Block::ToolCall(_) = block
             && let Some(plan) = plan.take()
@@ -46,7 +48,10 @@ fn content(w: &mut Writer, answer: &Answer) {
             Block::Text(said) => text(w, said),
             Block::Thinking(thought) if is_unsayable(thought) => {}
             Block::Thinking(thought) => thinking(w, thought),
-            Block::ToolCall(call) => tool_use(w, call, &input_value(&call.parameters)),
+            Block::ToolCall(call) => {
+                let id = ids.next(call.id.as_deref());
+                tool_use(w, &id, call, &input_value(&call.parameters));
+            }
             Block::Other(other) if other.wire == ID => w.raw(&other.raw),
             // The wire's answers have no place for these.
             Block::Other(_) | Block::Media(_) | Block::ToolResponse(_) => {}
@@ -116,6 +121,7 @@ struct Stream {
     /// Something of the open block was written.
     said: bool,
     has_calls: bool,
+    calls: CallIds,
     /// Text that goes before tool calls.
     plan: String,
     refusal: String,
@@ -134,10 +140,12 @@ impl Stream {
             // Texts and thoughts open with their first delta.
             Event::ThinkingStart { .. } | Event::TextStart { .. } => {}
             Event::ThinkingDelta { delta, .. } => self.thought("text", delta, out),
-            Event::ThinkingEnd { thinking, thought, .. } => self.end_thinking(thinking, thought, out),
+            Event::ThinkingEnd { thinking, thought, .. } => {
+                self.end_thinking(thinking, thought, out);
+            }
             Event::TextDelta { delta, .. } => self.delta(out, |w| w.field_str("text", delta)),
             Event::TextEnd { text, whole, .. } => self.end_text(text, whole, out),
-            Event::ToolCallStart { id, name, .. } => self.start_call(id, name, out),
+            Event::ToolCallStart { call, .. } => self.start_call(call, out),
             Event::ToolCallDelta { delta, .. } => self.input(delta, out),
             Event::ToolCallEnd { call, .. } => self.end_call(call, out),
             Event::Whole { value, .. } => self.whole(value, out),
@@ -159,11 +167,11 @@ impl Stream {
             }
             Fact::Refusal(more) => self.refusal.push_str(more),
             Fact::ToolPlan(more) => self.plan.push_str(more),
+            Fact::ResponseId(id) => self.calls.answer(id),
             // The wire has no place for these.
             Fact::Field { .. }
             | Fact::MessageSignature(_)
             | Fact::Model(_)
-            | Fact::ResponseId(_)
             | Fact::StopSequence(_) => {}
         }
     }
@@ -234,13 +242,14 @@ impl Stream {
         self.close(out);
     }
 
-    fn start_call(&mut self, id: Option<&str>, name: &str, out: &mut Vec<u8>) {
+    fn start_call(&mut self, call: &ToolCall, out: &mut Vec<u8>) {
         self.say_plan(out);
         self.has_calls = true;
+        let id = self.calls.next(call.id.as_deref());
         self.block_start(out, |w| {
             w.key("toolUse").object(|w| {
-                w.field_str("toolUseId", id.unwrap_or_default());
-                w.field_str("name", name);
+                w.field_str("toolUseId", &id);
+                w.field_str("name", &call.name);
             });
         });
         self.said = false;
@@ -263,7 +272,7 @@ impl Stream {
             Block::Text(said) => self.end_text(said, Some(&said.text), out),
             Block::Thinking(thought) => self.end_thinking(thought, Some(&thought.thought), out),
             Block::ToolCall(call) => {
-                self.start_call(call.id.as_deref(), &call.name, out);
+                self.start_call(call, out);
                 self.end_call(call, out);
             }
             Block::Other(other) if other.wire == ID => self.other(other, out),
@@ -279,13 +288,17 @@ impl Stream {
             return self.cited(inner, out);
         }
         let late = match other.kind.as_str() {
-            "toolUse" => inner.get("input").map(|input| Raw::build(|w| {
-                w.object(|w| w.field_str("input", input.raw()));
-            })),
+            "toolUse" => inner.get("input").map(|input| {
+                Raw::build(|w| {
+                    w.object(|w| w.field_str("input", input.raw()));
+                })
+            }),
             "toolResult" => inner.get("content").map(Raw::from),
-            "image" => inner.get("source").map(|source| Raw::build(|w| {
-                w.object(|w| w.key("source").raw_str(source.raw()));
-            })),
+            "image" => inner.get("source").map(|source| {
+                Raw::build(|w| {
+                    w.object(|w| w.key("source").raw_str(source.raw()));
+                })
+            }),
             _ => None,
         };
         self.block_start(out, |w| {
@@ -293,7 +306,9 @@ impl Stream {
             match &late {
                 Some(_) => w.object(|w| {
                     let later = ["content", "input", "source"];
-                    for (key, value) in inner.entries().filter(|(key, _)| !later.contains(&key.as_ref())) {
+                    for (key, value) in
+                        inner.entries().filter(|(key, _)| !later.contains(&key.as_ref()))
+                    {
                         w.key(&key).raw_str(value.raw());
                     }
                 }),

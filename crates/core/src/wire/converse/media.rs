@@ -53,7 +53,8 @@ pub(super) fn read(kind: &str, medium: Val<'_>) -> Option<Media> {
         Some(bytes) if is_alone(source) => MediaSource::Data(bytes),
         Some(_) => return None,
         None => {
-            let place = source.get("s3Location").filter(|place| is_alone(source) && is_alone(*place))?;
+            let place =
+                source.get("s3Location").filter(|place| is_alone(source) && is_alone(*place))?;
             MediaSource::Url(place.string("uri")?)
         }
     };

@@ -19,6 +19,7 @@ mod tests;
 
 use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 use crate::answer::Answer;
+use crate::content::Other;
 use crate::event::Sink;
 use crate::json::Val;
 use crate::request::Request;
@@ -75,6 +76,10 @@ impl Wire for Converse {
 
     fn encoder(&self) -> Box<dyn Encode> {
         Box::new(encode::Encoder::default())
+    }
+
+    fn is_thought(&self, other: &Other) -> bool {
+        other.kind == "reasoningContent"
     }
 
     fn write_error(&self, error: &ErrorBody) -> String {

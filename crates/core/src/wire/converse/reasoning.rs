@@ -99,10 +99,15 @@ pub(super) fn fields(request: &Request) -> Fields {
     if used("reasoning_effort") {
         kept.extend(word(request).map(|word| ("reasoning_effort".to_owned(), Raw::string(word))));
     } else if used("reasoning_config") {
-        kept.extend(config(request, "budget_tokens", None).map(|raw| ("reasoning_config".to_owned(), raw)));
+        kept.extend(
+            config(request, "budget_tokens", None).map(|raw| ("reasoning_config".to_owned(), raw)),
+        );
     } else if used("reasoningConfig") {
         let key = "maxReasoningEffort";
-        kept.extend(config(request, "budgetTokens", Some(key)).map(|raw| ("reasoningConfig".to_owned(), raw)));
+        kept.extend(
+            config(request, "budgetTokens", Some(key))
+                .map(|raw| ("reasoningConfig".to_owned(), raw)),
+        );
     } else {
         let old_thinking = old.and_then(|old| old.some("thinking"));
         let was_said = raw.is_some() || stated.is_some();
@@ -117,7 +122,8 @@ pub(super) fn fields(request: &Request) -> Fields {
         kept.extend(claude_config(effort, old).map(|raw| ("output_config".to_owned(), raw)));
     }
     if !kept.is_empty() {
-        let write = |w: &mut crate::json::Writer| kept.iter().for_each(|(key, raw)| w.field_raw(key, raw));
+        let write =
+            |w: &mut crate::json::Writer| kept.iter().for_each(|(key, raw)| w.field_raw(key, raw));
         fields.raw = Some(Raw::build(|w| w.object(write)));
     }
     fields

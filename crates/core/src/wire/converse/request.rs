@@ -288,11 +288,8 @@ fn read_tool_result(result: Val<'_>) -> Option<Block> {
     let call_id = result.string("toolUseId").filter(|_| result.get("type").is_none())?;
     let content = result.get("content").filter(|content| content.is_array())?;
     let is_error = result.text("status").as_deref() == Some("error");
-    let known: &[&str] = if is_error {
-        &["toolUseId", "content", "status"]
-    } else {
-        &["toolUseId", "content"]
-    };
+    let known: &[&str] =
+        if is_error { &["toolUseId", "content", "status"] } else { &["toolUseId", "content"] };
     let mut items = content.items();
     let alone = match (items.next(), items.next()) {
         (Some(item), None) if item.entries().count() == 1 => Some(item),

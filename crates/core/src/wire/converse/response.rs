@@ -119,7 +119,13 @@ pub(super) fn thinking(content: Val<'_>) -> Option<Thinking> {
 pub(super) fn note_unknown(kind: &str, sink: &mut dyn Sink) {
     let is_known = matches!(
         kind,
-        "audio" | "citationsContent" | "image" | "searchResult" | "toolResult" | "toolUse" | "video"
+        "audio"
+            | "citationsContent"
+            | "image"
+            | "searchResult"
+            | "toolResult"
+            | "toolUse"
+            | "video"
     );
     if !is_known {
         let message = format!("a block of the unknown kind `{kind}` was kept as it stood");

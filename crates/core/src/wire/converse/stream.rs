@@ -1,6 +1,9 @@
 //! Response streams.
 
-use super::response::{SOURCE_FIELD, call_part, error, fields, is_server_side, message_of, note_unknown, text_part, usage_of};
+use super::response::{
+    SOURCE_FIELD, call_part, error, fields, is_server_side, message_of, note_unknown, text_part,
+    usage_of,
+};
 use super::{ID, blob};
 use crate::content::Thinking;
 use crate::event::{Event, Sink};

@@ -8,6 +8,7 @@ use crate::json::{Kind, Raw, Val, Writer};
 use crate::request::{AnswerFormat, Request, Tool, ToolChoice};
 use crate::wire::tool_ids::{IdRule, Nameless};
 use crate::wire::{Dialect, Written};
+use std::borrow::Cow;
 
 /// Room for the answer beside a thinking budget, where a request names no cap.
 const ROOM_BESIDE_BUDGET: u64 = 32_000;
@@ -65,8 +66,7 @@ fn inference(request: &Request, cap: Option<u64>, dialect: &Dialect) -> Option<R
         ("stopSequences", (!request.stop.is_empty()).then(stop)),
     ];
     let members = members.into_iter().filter(|(key, _)| !dialect.refuses.contains(key));
-    let members: Vec<_> =
-        members.filter_map(|(key, raw)| Some((key.to_owned(), raw?))).collect();
+    let members: Vec<_> = members.filter_map(|(key, raw)| Some((key.to_owned(), raw?))).collect();
     config(request, "inferenceConfig", &members)
 }
 
@@ -75,7 +75,9 @@ fn config(request: &Request, key: &str, members: &[(String, Raw)]) -> Option<Raw
     let left = request.extra.get(ID, key);
     match left {
         // What is no object was kept because it could not be read.
-        Some(left) if left.doc().root().is_object() || !members.is_empty() => Some(left.with(members)),
+        Some(left) if left.doc().root().is_object() || !members.is_empty() => {
+            Some(left.with(members))
+        }
         Some(left) => Some(left.clone()),
         None => (!members.is_empty()).then(|| Raw::build(|w| w.object(|_| {})).with(members)),
     }
@@ -116,7 +118,9 @@ impl Said {
                 let is_kept = is_signed && !text.text.is_empty() || !text.text.trim().is_empty();
                 return is_kept || is_verbatim(&text.extra);
             }
-            Block::Thinking(thinking) if !is_unsayable(thinking) || is_verbatim(&thinking.extra) => {
+            Block::Thinking(thinking)
+                if !is_unsayable(thinking) || is_verbatim(&thinking.extra) =>
+            {
                 return true;
             }
             Block::Thinking(thinking) if thinking.is_nothing() => return false,
@@ -168,13 +172,12 @@ impl Said {
                     Block::Text(said) => text(w, said),
                     Block::Thinking(thought) => thinking(w, thought),
                     Block::ToolCall(call) => {
-                        let mut call = call.clone();
-                        call.id = Some(match &call.id {
-                            Some(id) if is_verbatim(&call.extra) => id.clone(),
-                            Some(id) => TOOL_IDS.plain(id).into_owned(),
-                            None => self.nameless.call(&call.name),
-                        });
-                        tool_use(w, &call, &input_object(&call.parameters));
+                        let id = match &call.id {
+                            Some(id) if is_verbatim(&call.extra) => Cow::Borrowed(id.as_str()),
+                            Some(id) => TOOL_IDS.plain(id),
+                            None => Cow::Owned(self.nameless.call(&call.name)),
+                        };
+                        tool_use(w, &id, call, &input_object(&call.parameters));
                     }
                     Block::ToolResponse(response) => self.response(w, response),
                     Block::Media(said) => media::write(w, said),

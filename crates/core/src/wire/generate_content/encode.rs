@@ -197,13 +197,7 @@ impl Lane {
         }
     }
 
-    fn end_text(
-        &mut self,
-        text: &Text,
-        whole: Option<&str>,
-        head: &mut Head,
-        out: &mut Vec<u8>,
-    ) {
+    fn end_text(&mut self, text: &Text, whole: Option<&str>, head: &mut Head, out: &mut Vec<u8>) {
         let said = whole.filter(|_| !self.has_text).unwrap_or_default().to_owned();
         let rest = Text { text: said, ..text.clone() };
         if !rest.text.is_empty() || rest.signature.is_some() || !rest.extra.of(ID).is_empty() {
@@ -232,7 +226,8 @@ impl Lane {
             return;
         }
         let index = u64::try_from(self.index).unwrap_or_default();
-        let extra = if self.index == 0 { std::mem::take(&mut head.extra) } else { Extra::default() };
+        let extra =
+            if self.index == 0 { std::mem::take(&mut head.extra) } else { Extra::default() };
         head.has_news = head.usage.is_some();
         let fields = &self.extra;
         head.chunk(out, |w| {

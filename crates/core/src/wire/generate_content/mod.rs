@@ -23,6 +23,7 @@ mod write_part;
 
 use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 use crate::answer::Answer;
+use crate::content::Other;
 use crate::event::Sink;
 use crate::json::Val;
 use crate::request::Request;
@@ -89,6 +90,15 @@ impl Wire for GenerateContent {
 
     fn encoder(&self) -> Box<dyn Encode> {
         Box::new(encode::Encoder::default())
+    }
+
+    fn is_thought(&self, other: &Other) -> bool {
+        // Such as an image on the way to the one that is the answer.
+        other.raw.doc().root().bool(THOUGHT) == Some(true)
+    }
+
+    fn payload_members(&self) -> &'static [&'static str] {
+        &["thoughtSignature", "thought_signature"]
     }
 
     fn write_error(&self, error: &ErrorBody) -> String {

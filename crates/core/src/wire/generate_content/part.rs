@@ -18,8 +18,14 @@ pub(super) enum PartKind {
 }
 
 /// Fields that any part may have beside what it is.
-const BESIDE: [&str; 6] =
-    ["mediaResolution", "partMetadata", "thought", "thoughtSignature", "thought_signature", "videoMetadata"];
+const BESIDE: [&str; 6] = [
+    "mediaResolution",
+    "partMetadata",
+    "thought",
+    "thoughtSignature",
+    "thought_signature",
+    "videoMetadata",
+];
 
 impl PartKind {
     /// The kind of this part.
@@ -43,7 +49,8 @@ impl PartKind {
 /// The field that says what a part is.
 fn name(part: Val<'_>) -> Option<String> {
     let mut named = part.entries().filter(|(key, value)| {
-        let is_beside = BESIDE.iter().any(|beside| *beside == key.as_ref() || snake(beside) == *key);
+        let is_beside =
+            BESIDE.iter().any(|beside| *beside == key.as_ref() || snake(beside) == *key);
         !value.is_null() && !is_beside
     });
     named.next().map(|(key, _)| key.into_owned())
@@ -113,17 +120,13 @@ pub(super) fn media(part: Val<'_>) -> Block {
     let media_type = either(inner, "mimeType").map(Val::as_str);
     let (Some(bytes), None | Some(Some(_))) = (bytes, &media_type) else { return other(part) };
     let named = ["data", "fileUri", "file_uri", "mimeType", "mime_type"];
-    let source =
-        if key == "data" { MediaSource::Data(bytes) } else { MediaSource::Url(bytes) };
+    let source = if key == "data" { MediaSource::Data(bytes) } else { MediaSource::Url(bytes) };
     let names = ["inlineData", "inline_data", "fileData", "file_data"];
     Block::Media(Media {
         media_type: media_type.flatten().unwrap_or_default().into_owned(),
         source,
         // The signature has no field of its own here, so it stays among the others.
-        extra: with_inner(
-            Extra::collect(ID, part, &names),
-            &Extra::collect(ID, inner, &named),
-        ),
+        extra: with_inner(Extra::collect(ID, part, &names), &Extra::collect(ID, inner, &named)),
     })
 }
 
@@ -209,5 +212,11 @@ fn result(part: Val<'_>) -> Block {
     // Even without such fields it came on this wire.
     extra.wire = Some(ID);
     let is_error = response.entries().count() == 1 && response.get("error").is_some();
-    Block::ToolResponse(ToolResponse { call_id, name, result: Raw::from(response), is_error, extra })
+    Block::ToolResponse(ToolResponse {
+        call_id,
+        name,
+        result: Raw::from(response),
+        is_error,
+        extra,
+    })
 }

@@ -169,7 +169,8 @@ mod tests {
             {"jsonPath":"$.days[1]","numberValue":2.50},
             {"jsonPath":"$['is exact']","boolValue":true},
             {"jsonPath":"$.none","nullValue":"NULL_VALUE"}]"#;
-        let all = r#"{"place":{"name":"San Francisco"},"days":[1,2.50],"is exact":true,"none":null}"#;
+        let all =
+            r#"{"place":{"name":"San Francisco"},"days":[1,2.50],"is exact":true,"none":null}"#;
         assert_eq!(built(args), all);
     }
 

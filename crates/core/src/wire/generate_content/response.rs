@@ -32,14 +32,13 @@ pub(super) fn usage(w: &mut Writer, usage: &Usage) {
     // Here the count of the candidates is without that of the thoughts.
     let all = usage.output_tokens_with_reasoning();
     let output = all.map(|all| all.saturating_sub(usage.reasoning_tokens.unwrap_or_default()));
-    let sum = || Some(usage.input_tokens?.saturating_add(all?));
     w.object(|w| {
         for (key, count) in [
-            ("promptTokenCount", usage.input_tokens),
+            ("promptTokenCount", usage.input_tokens_with_cached()),
             ("cachedContentTokenCount", usage.cache_read_tokens),
             ("candidatesTokenCount", output),
             ("thoughtsTokenCount", usage.reasoning_tokens),
-            ("totalTokenCount", usage.total_tokens.or_else(sum)),
+            ("totalTokenCount", usage.total()),
         ] {
             if let Some(count) = count {
                 w.field_u64(key, count);

@@ -4,10 +4,31 @@ use crate::json::{Kind, Raw, Val, Writer};
 
 /// What the API's own kind of schema knows.
 const OWN: [&str; 25] = [
-    "anyOf", "default", "description", "enum", "example", "format", "items", "maxItems",
-    "maxLength", "maxProperties", "maximum", "minItems", "minLength", "minProperties", "minimum",
-    "nullable", "pattern", "properties", "propertyOrdering", "property_ordering", "required",
-    "title", "type", "any_of", "max_items",
+    "anyOf",
+    "default",
+    "description",
+    "enum",
+    "example",
+    "format",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "nullable",
+    "pattern",
+    "properties",
+    "propertyOrdering",
+    "property_ordering",
+    "required",
+    "title",
+    "type",
+    "any_of",
+    "max_items",
 ];
 
 /// Whether the API's own kind of schema can say all of this schema.

@@ -90,6 +90,11 @@ impl Decode for Decoder {
         self.is_blocked || self.error.is_some() || is_finished
     }
 
+    /// Payloads and metadata may come behind the reason.
+    fn is_over(&self) -> bool {
+        false
+    }
+
     crate::wire::decode_is_value!();
 }
 

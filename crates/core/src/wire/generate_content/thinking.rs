@@ -39,8 +39,8 @@ pub(super) fn write(
 ) -> Option<Raw> {
     let said = read(came);
     let ask = &request.reasoning;
-    let is_same_amount = (said.enabled, said.effort, said.max_tokens)
-        == (ask.enabled, ask.effort, ask.max_tokens);
+    let is_same_amount =
+        (said.enabled, said.effort, said.max_tokens) == (ask.enabled, ask.effort, ask.max_tokens);
     if is_same_amount && said.show == ask.show {
         return came.map(Raw::from);
     }

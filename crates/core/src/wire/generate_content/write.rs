@@ -61,9 +61,6 @@ fn lost_fields(request: &Request) -> Vec<String> {
     if request.parallel_tool_calls == Some(false) {
         lost.push("parallel_tool_calls".to_owned());
     }
-    if request.extra.wire.is_some_and(|wire| wire != ID) {
-        lost.extend(request.extra.fields.iter().map(|(key, _)| key.clone()));
-    }
     lost
 }
 

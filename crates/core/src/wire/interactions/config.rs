@@ -86,9 +86,8 @@ impl Config {
         set("max_output_tokens", differs, self.max_tokens.map(number));
         set("temperature", self.temperature != said.temperature, self.temperature.clone());
         set("top_p", self.top_p != said.top_p, self.top_p.clone());
-        let stop = (!self.stop.is_empty()).then(|| {
-            Raw::build(|w| w.array(|w| self.stop.iter().for_each(|text| w.str(text))))
-        });
+        let stop = (!self.stop.is_empty())
+            .then(|| Raw::build(|w| w.array(|w| self.stop.iter().for_each(|text| w.str(text)))));
         set("stop_sequences", self.stop != said.stop, stop);
         let differs = (self.effort, self.enabled) != (said.effort, said.enabled);
         set("thinking_level", differs, self.level().map(Raw::string));

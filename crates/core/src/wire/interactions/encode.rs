@@ -61,14 +61,14 @@ impl Steady {
             Event::TextStart { .. } => self.begin(out, |w| w.field_str("type", "model_output")),
             Event::TextDelta { delta, .. } => self.text(delta, out),
             Event::TextEnd { text, whole, .. } => self.end_text(text, whole, out),
-            Event::ToolCallStart { id, name, .. } => {
+            Event::ToolCallStart { call, .. } => {
                 self.has_calls = true;
                 let own = || format!("call_{}_{}", self.steps, self.id.as_deref().unwrap_or("0"));
-                let id = id.map_or_else(own, str::to_owned);
+                let id = call.id.clone().unwrap_or_else(own);
                 self.begin(out, |w| {
                     w.field_str("type", "function_call");
                     w.field_str("id", &id);
-                    w.field_str("name", name);
+                    w.field_str("name", &call.name);
                     w.key("arguments").object(|_| {});
                 });
             }

@@ -216,8 +216,9 @@ fn output(value: Val<'_>) -> Vec<Block> {
         let extra = match block {
             Block::Text(text) => &mut text.extra,
             Block::Media(media) => &mut media.extra,
-            Block::Other(_) | Block::Thinking(_) | Block::ToolCall(_)
-            | Block::ToolResponse(_) => continue,
+            Block::Other(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {
+                continue;
+            }
         };
         if at > 0 {
             mark(extra, MORE);

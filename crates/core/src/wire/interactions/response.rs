@@ -1,8 +1,8 @@
 //! Whole interactions, and what an interaction says at its end.
 
+use super::ID;
 use super::stream::Decoder;
 use super::write_step::Steps;
-use super::ID;
 use crate::answer::Answer;
 use crate::content::Block;
 use crate::event::{Event, Fact, Sink};
@@ -13,8 +13,7 @@ use crate::wire::ending::Ending;
 use crate::wire::error;
 
 /// The fields of an interaction that have a name here.
-const NAMED: [&str; 8] =
-    ["error", "id", "model", "object", "outputs", "status", "steps", "usage"];
+const NAMED: [&str; 8] = ["error", "id", "model", "object", "outputs", "status", "steps", "usage"];
 
 /// Reads a whole interaction as the events that a stream would give.
 pub(super) fn read(body: Val<'_>, sink: &mut dyn Sink) {
@@ -79,8 +78,7 @@ pub(super) fn write(answer: &Answer) -> String {
     let broken = answer
         .upstream_error()
         .or_else(|| answer.problems.iter().find(|p| p.code == ProblemCode::Truncated));
-    let has_calls =
-        answer.blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
+    let has_calls = answer.blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
     let mut w = Writer::new();
     w.object(|w| {
         w.opt_str("id", answer.response_id.as_deref());
@@ -148,8 +146,8 @@ fn usage(w: &mut Writer, usage: &Usage) {
     }
     w.object(|w| {
         for (key, count) in [
-            ("total_tokens", usage.total_tokens),
-            ("total_input_tokens", usage.input_tokens),
+            ("total_tokens", usage.total()),
+            ("total_input_tokens", usage.input_tokens_with_cached()),
             ("total_cached_tokens", usage.cache_read_tokens),
             ("total_output_tokens", usage.output_tokens),
             ("total_thought_tokens", usage.reasoning_tokens),

@@ -1,8 +1,8 @@
 //! The decoder of interaction streams.
 
+use super::ID;
 use super::response;
 use super::step::{StepKind, call, media, other_part, text, text_part, thought};
-use super::ID;
 use crate::event::{Event, Fact, Sink};
 use crate::json::{Doc, Raw, Val};
 use crate::problem::{Problem, ProblemCode};

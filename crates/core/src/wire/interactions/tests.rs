@@ -50,7 +50,8 @@ fn a_cut_thought_keeps_its_text_and_is_partial() {
 #[test]
 fn a_thought_without_text_and_signature_is_none() {
     let stop = json!({"event_type": "step.stop", "index": 0});
-    let end = json!({"event_type": "interaction.completed", "interaction": {"status": "completed"}});
+    let end =
+        json!({"event_type": "interaction.completed", "interaction": {"status": "completed"}});
     let answer = decode(&[start(0, &json!({"type": "thought"})), stop, end]);
     assert!(answer.blocks.is_empty());
     assert!(answer.is_complete());
@@ -64,7 +65,8 @@ fn an_error_keeps_what_came_before_it() {
     assert_eq!(answer.text(), "a");
     assert_eq!(answer.problems.len(), 1);
     assert_eq!(answer.upstream_error().unwrap().at.as_deref(), Some("unavailable"));
-    let answer = whole(&json!({"error": {"code": 400, "message": "bad", "status": "INVALID_ARGUMENT"}}));
+    let answer =
+        whole(&json!({"error": {"code": 400, "message": "bad", "status": "INVALID_ARGUMENT"}}));
     assert_eq!(answer.upstream_error().unwrap().message, "bad");
 }
 

@@ -51,9 +51,6 @@ fn lost_fields(request: &Request) -> Vec<String> {
     if request.reasoning.max_tokens.is_some() {
         lost.push("reasoning.max_tokens".to_owned());
     }
-    if request.extra.wire.is_some_and(|wire| wire != ID) {
-        lost.extend(request.extra.fields.iter().map(|(key, _)| key.clone()));
-    }
     lost
 }
 

@@ -106,7 +106,9 @@ impl Steps {
             let fields = match first {
                 Block::Text(text) => Some(&text.extra),
                 Block::Media(media) => Some(&media.extra),
-                Block::Other(_) | Block::Thinking(_) | Block::ToolCall(_)
+                Block::Other(_)
+                | Block::Thinking(_)
+                | Block::ToolCall(_)
                 | Block::ToolResponse(_) => None,
             };
             let Some(fields) = fields else {

@@ -38,11 +38,11 @@ pub(super) fn thinking(w: &mut Writer, thinking: &Thinking) {
     });
 }
 
-/// Writes a tool call with these arguments.
-pub(super) fn tool_use(w: &mut Writer, call: &ToolCall, input: &Raw) {
+/// Writes a tool call under this id, with these arguments.
+pub(super) fn tool_use(w: &mut Writer, id: &str, call: &ToolCall, input: &Raw) {
     w.object(|w| {
         w.field_str("type", "tool_use");
-        w.field_str("id", call.id.as_deref().unwrap_or_default());
+        w.field_str("id", id);
         w.field_str("name", &call.name);
         w.field_raw("input", input);
         extra(w, call.extra.of(ID));

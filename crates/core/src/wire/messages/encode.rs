@@ -1,7 +1,7 @@
 //! Answers for callers: whole responses and streams.
 
-use super::block::{extra, input_object, text, thinking, tool_use, usage};
 use super::ID;
+use super::block::{extra, input_object, text, thinking, tool_use, usage};
 use super::error::write_member;
 use crate::answer::Answer;
 use crate::content::{Block, Other, Parameters, Text, Thinking, ToolCall};
@@ -12,6 +12,7 @@ use crate::usage::Usage;
 use crate::wire::Encode;
 use crate::wire::ending::Ending;
 use crate::wire::serial::Serial;
+use crate::wire::tool_ids::{CallIds, NAMELESS_ANSWER};
 
 /// Writes a whole response. An answer without an id or a model gets empty ones: this wire demands them, and
 /// whoever knows better ones says so before.
@@ -32,7 +33,7 @@ pub(super) fn write_response(answer: &Answer) -> String {
 
 /// The members that a message begins with.
 fn head(w: &mut Writer, id: Option<&str>, model: Option<&str>) {
-    w.field_str("id", id.unwrap_or_default());
+    w.field_str("id", id.filter(|id| !id.is_empty()).unwrap_or(NAMELESS_ANSWER));
     w.field_str("type", "message");
     w.field_str("role", "assistant");
     w.field_str("model", model.unwrap_or_default());
@@ -41,6 +42,7 @@ fn head(w: &mut Writer, id: Option<&str>, model: Option<&str>) {
 fn content(w: &mut Writer, answer: &Answer) {
     // What a model says before its calls, and a refusal beside the content, are text here.
     let mut plan = answer.tool_plan.as_deref();
+    let mut ids = CallIds::of(answer.response_id.as_deref());
     for block in &answer.blocks {
         if let Block::ToolCall(_) = block
             && let Some(plan) = plan.take()
@@ -54,13 +56,16 @@ fn content(w: &mut Writer, answer: &Answer) {
                     thinking(w, thought);
                 }
             }
-            Block::ToolCall(call) => match &call.parameters {
-                // Broken arguments stay recognisable: no object, but the text as it came.
-                Parameters::Invalid(broken) => tool_use(w, call, &Raw::string(broken)),
-                Parameters::Free(_) | Parameters::Json(_) => {
-                    tool_use(w, call, &input_object(&call.parameters));
+            Block::ToolCall(call) => {
+                let id = ids.next(call.id.as_deref());
+                match &call.parameters {
+                    // Broken arguments stay recognisable: no object, but the text as it came.
+                    Parameters::Invalid(broken) => tool_use(w, &id, call, &Raw::string(broken)),
+                    Parameters::Free(_) | Parameters::Json(_) => {
+                        tool_use(w, &id, call, &input_object(&call.parameters));
+                    }
                 }
-            },
+            }
             Block::Other(other) if other.wire == ID => w.raw(&other.raw),
             // The wire's answers have no place for these.
             Block::Other(_) | Block::Media(_) | Block::ToolResponse(_) => {}
@@ -130,6 +135,7 @@ struct Stream {
     /// Some of the open block's text was written.
     said: bool,
     has_calls: bool,
+    calls: CallIds,
     /// Text that goes before tool calls.
     plan: String,
     refusal: String,
@@ -152,11 +158,13 @@ impl Stream {
                 self.open(out, |w| thinking(w, &Thinking::default()));
                 self.delta("thinking_delta", "thinking", delta, out);
             }
-            Event::ThinkingEnd { thinking, thought, .. } => self.end_thinking(thinking, thought, out),
+            Event::ThinkingEnd { thinking, thought, .. } => {
+                self.end_thinking(thinking, thought, out);
+            }
             Event::TextStart { .. } => self.open(out, |w| text(w, &Text::default())),
             Event::TextDelta { delta, .. } => self.delta("text_delta", "text", delta, out),
             Event::TextEnd { text, whole, .. } => self.end_text(text, whole, out),
-            Event::ToolCallStart { id, name, .. } => self.start_call(id, name, out),
+            Event::ToolCallStart { call, .. } => self.start_call(call, out),
             Event::ToolCallDelta { delta, .. } => {
                 self.delta("input_json_delta", "partial_json", delta, out);
             }
@@ -182,7 +190,10 @@ impl Stream {
             Fact::Field { .. } | Fact::MessageSignature(_) => {}
             Fact::Model(model) => self.model = Some(model.to_owned()),
             Fact::Refusal(more) => self.refusal.push_str(more),
-            Fact::ResponseId(id) => self.id = Some(id.to_owned()),
+            Fact::ResponseId(id) => {
+                self.id = Some(id.to_owned());
+                self.calls.answer(id);
+            }
             Fact::StopSequence(stop) => self.stop_sequence = Some(stop.to_owned()),
             Fact::ToolPlan(more) => self.plan.push_str(more),
         }
@@ -278,17 +289,12 @@ impl Stream {
         self.close(out, late_members(&end.extra, &["citations"]));
     }
 
-    fn start_call(&mut self, id: Option<&str>, name: &str, out: &mut Vec<u8>) {
+    fn start_call(&mut self, call: &ToolCall, out: &mut Vec<u8>) {
         self.say_plan(out);
         self.has_calls = true;
-        let call = ToolCall {
-            id: id.map(str::to_owned),
-            name: name.to_owned(),
-            parameters: Parameters::default(),
-            signature: None,
-            extra: Extra::default(),
-        };
-        self.open(out, |w| tool_use(w, &call, &input_object(&call.parameters)));
+        let id = self.calls.next(call.id.as_deref()).into_owned();
+        let start = ToolCall::new(None, &call.name);
+        self.open(out, |w| tool_use(w, &id, &start, &input_object(&start.parameters)));
     }
 
     fn end_call(&mut self, call: &ToolCall, out: &mut Vec<u8>) {
@@ -310,7 +316,7 @@ impl Stream {
             }
             Block::Thinking(thought) => self.end_thinking(thought, Some(&thought.thought), out),
             Block::ToolCall(call) => {
-                self.start_call(call.id.as_deref(), &call.name, out);
+                self.start_call(call, out);
                 self.end_call(call, out);
             }
             Block::Other(other) if other.wire == ID => self.other(other, out),
@@ -322,9 +328,10 @@ impl Stream {
     /// clients collect them from deltas.
     fn other(&mut self, other: &Other, out: &mut Vec<u8>) {
         let doc = other.raw.doc();
-        let input = doc.root().get("input").filter(|input| {
-            other.kind.ends_with("tool_use") && input.entries().next().is_some()
-        });
+        let input = doc
+            .root()
+            .get("input")
+            .filter(|input| other.kind.ends_with("tool_use") && input.entries().next().is_some());
         let Some(input) = input else {
             self.open(out, |w| w.raw(&other.raw));
             return self.close(out, [].iter());

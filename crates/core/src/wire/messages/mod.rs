@@ -18,6 +18,7 @@ mod tests;
 
 use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 use crate::answer::Answer;
+use crate::content::Other;
 use crate::event::Sink;
 use crate::json::Val;
 use crate::request::Request;
@@ -64,6 +65,10 @@ impl Wire for Messages {
 
     fn encoder(&self) -> Box<dyn Encode> {
         Box::new(encode::Encoder::default())
+    }
+
+    fn is_thought(&self, other: &Other) -> bool {
+        matches!(other.kind.as_str(), "thinking" | "redacted_thinking")
     }
 
     fn write_error(&self, error: &ErrorBody) -> String {

@@ -169,7 +169,10 @@ fn read_message(
 fn split_user(content: Vec<Block>, contents: &mut Vec<Content>) {
     let speaker_of = |block: &Block| match block {
         Block::ToolResponse(_) => Speaker::Tool,
-        Block::Media(_) | Block::Other(_) | Block::Text(_) | Block::Thinking(_)
+        Block::Media(_)
+        | Block::Other(_)
+        | Block::Text(_)
+        | Block::Thinking(_)
         | Block::ToolCall(_) => Speaker::Human,
     };
     let first = content.first().map_or(Speaker::Human, speaker_of);
@@ -238,9 +241,10 @@ fn read_block(block: Val<'_>) -> Block {
     let read = match kind.as_ref() {
         "text" => read_text(block),
         "thinking" => read_thinking(block),
-        "redacted_thinking" => {
-            block.get("data").and_then(Val::as_str).map(|_| Block::Thinking(response::redacted(block)))
-        }
+        "redacted_thinking" => block
+            .get("data")
+            .and_then(Val::as_str)
+            .map(|_| Block::Thinking(response::redacted(block))),
         "tool_use" => read_tool_use(block),
         "tool_result" => Some(read_tool_result(block)),
         "image" | "document" => read_media(block, &kind),

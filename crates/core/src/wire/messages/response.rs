@@ -7,6 +7,7 @@ use crate::json::{Extra, Raw, Val};
 use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 use crate::wire::open::{OpenBlocks, OpenOther, Part};
+use crate::wire::tool_ids::NAMELESS_ANSWER;
 
 /// The key that thoughts come in.
 pub(super) const SOURCE_FIELD: &str = "thinking";
@@ -44,7 +45,7 @@ pub(super) fn read(body: Val<'_>, sink: &mut dyn Sink) {
 
 /// Says who answers, under which id, and what else stands on the message.
 pub(super) fn head(message: Val<'_>, sink: &mut dyn Sink) {
-    if let Some(id) = name(message, "id") {
+    if let Some(id) = name(message, "id").filter(|id| id != NAMELESS_ANSWER) {
         sink.event(Event::Fact(Fact::ResponseId(&id)));
     }
     if let Some(model) = name(message, "model") {
@@ -80,12 +81,16 @@ pub(super) fn start_block(open: &mut OpenBlocks, key: u64, block: Val<'_>, sink:
             open.push(key, &block.text("text").unwrap_or_default(), sink);
         }
         "thinking" => {
-            open.start(key, Part::Thinking(Thinking {
-                source_field: SOURCE_FIELD.to_owned(),
-                signature: name(block, "signature"),
-                extra: Extra::collect(ID, block, &["type", "thinking", "signature"]),
-                ..Thinking::default()
-            }), sink);
+            open.start(
+                key,
+                Part::Thinking(Thinking {
+                    source_field: SOURCE_FIELD.to_owned(),
+                    signature: name(block, "signature"),
+                    extra: Extra::collect(ID, block, &["type", "thinking", "signature"]),
+                    ..Thinking::default()
+                }),
+                sink,
+            );
             open.push(key, &block.text("thinking").unwrap_or_default(), sink);
         }
         "redacted_thinking" => open.start(key, Part::Thinking(redacted(block)), sink),
@@ -161,9 +166,9 @@ pub(super) fn merge_usage(earlier: Option<&Raw>, later: Val<'_>) -> Raw {
     let Some(earlier) = earlier else { return Raw::from(later) };
     let doc = earlier.doc();
     let old = doc.root();
-    let covers = old.entries().all(|(key, value)| {
-        later.get(&key).is_some_and(|new| !new.is_null() || value.is_null())
-    });
+    let covers = old
+        .entries()
+        .all(|(key, value)| later.get(&key).is_some_and(|new| !new.is_null() || value.is_null()));
     if covers {
         return Raw::from(later);
     }

@@ -2,14 +2,14 @@
 
 use super::ID;
 use super::response::{
-    error, fields, head, merge_usage, name, read, start_block, text_part, usage_of, SOURCE_FIELD,
+    SOURCE_FIELD, error, fields, head, merge_usage, name, read, start_block, text_part, usage_of,
 };
 use crate::content::{Text, Thinking, ToolCall};
 use crate::event::{Event, Fact, Sink};
 use crate::json::{Doc, Raw, Val};
 use crate::problem::{Problem, ProblemCode};
-use crate::wire::open::{OpenBlocks, Part};
 use crate::wire::Decode;
+use crate::wire::open::{OpenBlocks, Part};
 
 /// Decodes one response stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -208,7 +208,9 @@ impl Decoder {
 fn part_for(delta: &str) -> Option<Part> {
     match delta {
         "text_delta" | "citations_delta" => Some(text_part(Text::default(), Vec::new())),
-        "thinking_delta" | "signature_delta" => Some(Part::Thinking(Thinking::new("", SOURCE_FIELD))),
+        "thinking_delta" | "signature_delta" => {
+            Some(Part::Thinking(Thinking::new("", SOURCE_FIELD)))
+        }
         _ => None,
     }
 }

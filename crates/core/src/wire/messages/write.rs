@@ -1,13 +1,14 @@
 //! Writes requests.
 
 use super::block::{extra, input_object, is_bare, is_verbatim, text, thinking, tool_use};
-use crate::wire::tool_ids::{IdRule, Nameless};
 use super::request::{is_own_message, joins, message_extra};
 use super::{ID, reasoning};
 use crate::content::{Block, Content, Media, MediaSource, Speaker, Text, ToolCall, ToolResponse};
 use crate::json::{Kind, Raw, Val, Writer};
 use crate::request::{Request, Tool, ToolChoice};
+use crate::wire::tool_ids::{IdRule, Nameless};
 use crate::wire::{Dialect, Written};
+use std::borrow::Cow;
 
 /// The cap on generated tokens where a request names none, because the API demands one: the greatest that every
 /// current model takes. A thinking budget comes on top.
@@ -18,7 +19,7 @@ pub(super) const TOOL_IDS: IdRule = IdRule { marks: "_-", longest: 512 };
 
 /// Writes a request body.
 pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
-    let mut said = Said::default();
+    let mut said = Said { takes_any_id: dialect.takes_any_id, ..Said::default() };
     let reasoning = reasoning::fields(request);
     reasoning.untranslated.iter().for_each(|what| said.lost(what));
     let mut members: Vec<(&str, Raw)> = vec![("model", Raw::string(&request.model))];
@@ -29,8 +30,7 @@ pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
         members.push((name, Raw::build(|w| w.u64(cap))));
     }
     let first = request.contents.iter().position(|content| !stands_above(content));
-    let (above, messages) =
-        request.contents.split_at(first.unwrap_or(request.contents.len()));
+    let (above, messages) = request.contents.split_at(first.unwrap_or(request.contents.len()));
     if let Some(blocks) = said.sayable(above) {
         members.push(("system", Raw::build(|w| said.content(w, &blocks))));
     }
@@ -75,6 +75,7 @@ fn stop(request: &Request) -> Option<Raw> {
 #[derive(Debug, Default)]
 struct Said {
     nameless: Nameless,
+    takes_any_id: bool,
     untranslated: Vec<String>,
 }
 
@@ -102,7 +103,9 @@ impl Said {
     /// the user says beside them are joined.
     fn messages(&mut self, w: &mut Writer, contents: &[Content]) {
         w.array(|w| {
-            for message in contents.chunk_by(|before, next| joins(before, next) && !is_own_message(next)) {
+            for message in
+                contents.chunk_by(|before, next| joins(before, next) && !is_own_message(next))
+            {
                 self.message(w, message);
             }
         });
@@ -187,12 +190,15 @@ impl Said {
 
     fn call(&mut self, w: &mut Writer, call: &ToolCall) {
         let id = match &call.id {
-            Some(id) if is_verbatim(&call.extra) => id.clone(),
-            Some(id) => TOOL_IDS.plain(id).into_owned(),
+            Some(id) => self.id(id, is_verbatim(&call.extra)).into_owned(),
             None => self.nameless.call(&call.name),
         };
-        let input = input_object(&call.parameters);
-        tool_use(w, &ToolCall { id: Some(id), ..call.clone() }, &input);
+        tool_use(w, &id, call, &input_object(&call.parameters));
+    }
+
+    /// An id that the API takes: as it is where it stood so on this wire, or where the API takes any.
+    fn id<'i>(&self, id: &'i str, is_verbatim: bool) -> Cow<'i, str> {
+        if is_verbatim || self.takes_any_id { Cow::Borrowed(id) } else { TOOL_IDS.plain(id) }
     }
 
     fn response(&mut self, w: &mut Writer, response: &ToolResponse) {
@@ -200,8 +206,7 @@ impl Said {
         let id = match &response.call_id {
             None if is_verbatim => None,
             None => Some(self.nameless.result(response.name.as_deref())),
-            Some(id) if is_verbatim => Some(id.clone()),
-            Some(id) => Some(TOOL_IDS.plain(id).into_owned()),
+            Some(id) => Some(self.id(id, is_verbatim).into_owned()),
         };
         w.object(|w| {
             w.field_str("type", "tool_result");
@@ -245,7 +250,9 @@ impl Said {
                     w.opt_str("description", description.as_deref());
                     w.key("input_schema");
                     match parameters {
-                        Some(schema) if schema.doc().root().entries().next().is_some() => w.raw(schema),
+                        Some(schema) if schema.doc().root().entries().next().is_some() => {
+                            w.raw(schema);
+                        }
                         // The API demands a schema of an object.
                         Some(_) | None => w.raw_str(r#"{"type":"object","properties":{}}"#),
                     }

@@ -3,7 +3,7 @@
 use super::ID;
 use super::response;
 use crate::answer::Answer;
-use crate::content::{Block, Media, MediaSource, Parameters, Thinking, ToolCall};
+use crate::content::{Block, Media, MediaSource, Parameters, Thinking, ToolCall, push_thought};
 use crate::event::{Event, Fact};
 use crate::frame::ndjson::encode_line;
 use crate::json::{Extra, Raw, Writer};
@@ -61,13 +61,12 @@ pub(super) fn write_response(answer: &Answer, place: Place) -> String {
 
 fn message(w: &mut Writer, answer: &Answer, text: &str) {
     let mut content = String::new();
-    let (mut thoughts, mut images, mut calls) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut thoughts, mut images, mut calls) = (String::new(), Vec::new(), Vec::new());
     let mut plan = answer.tool_plan.as_deref();
     for block in &answer.blocks {
         match block {
             Block::Text(said) => content.push_str(&said.text),
-            Block::Thinking(thought) if thought.thought.is_empty() => {}
-            Block::Thinking(thought) => thoughts.push(thought.thought.as_str()),
+            Block::Thinking(thought) => push_thought(&mut thoughts, &thought.thought),
             Block::ToolCall(call) => {
                 // What a model says before its calls is text here.
                 content.push_str(plan.take().unwrap_or_default());
@@ -81,7 +80,7 @@ fn message(w: &mut Writer, answer: &Answer, text: &str) {
     content.push_str(answer.refusal.as_deref().unwrap_or_default());
     w.field_str(text, &content);
     if !thoughts.is_empty() {
-        w.field_str("thinking", &thoughts.join("\n"));
+        w.field_str("thinking", &thoughts);
     }
     write_images(w, &images);
     if !calls.is_empty() {
@@ -158,11 +157,7 @@ fn tail(w: &mut Writer, usage: Option<&Usage>, fields: &Extra) {
         }
         return;
     }
-    // Here the request's tokens contain those that a cache gave.
-    let cached = [usage.cache_read_tokens, usage.cache_write_tokens];
-    let input = usage
-        .uncached_input_tokens()
-        .map(|input| cached.into_iter().flatten().fold(input, u64::saturating_add));
+    let input = usage.input_tokens_with_cached();
     let output = usage.output_tokens_with_reasoning();
     for (key, count) in [("prompt_eval_count", input), ("eval_count", output)] {
         if let Some(count) = count {
@@ -176,10 +171,9 @@ fn done_reason(word: Option<&str>) -> &str {
     match (word, Ending::of_answer(word, false)) {
         (Some(own), _) if REASONS.contains(&own) => own,
         (_, Some(Ending::ContextFull | Ending::Length)) => "length",
-        (
-            _,
-            Some(Ending::Complete | Ending::Pause | Ending::StopSequence | Ending::ToolUse),
-        ) => "stop",
+        (_, Some(Ending::Complete | Ending::Pause | Ending::StopSequence | Ending::ToolUse)) => {
+            "stop"
+        }
         (word, Some(Ending::Refused) | None) => word.unwrap_or("stop"),
     }
 }

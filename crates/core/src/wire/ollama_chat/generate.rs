@@ -1,9 +1,9 @@
 //! The envelope `/api/generate` of the same wire: one prompt in, the thought and the text on the response itself.
 
 use super::encode::{Encoder, Place, write_response};
-use super::{ID, OllamaChat, request};
+use super::{OllamaChat, request};
 use crate::answer::Answer;
-use crate::content::{Block, Content, Speaker};
+use crate::content::{Block, Content, Other, Speaker};
 use crate::event::Sink;
 use crate::json::Val;
 use crate::request::Request;
@@ -15,7 +15,8 @@ pub struct Generate;
 
 impl Wire for Generate {
     fn id(&self) -> &'static str {
-        ID
+        // Its bodies are not those of the wire itself, so that nobody passes one on as the other.
+        "ollama-generate"
     }
 
     fn framing(&self) -> Framing {
@@ -48,6 +49,10 @@ impl Wire for Generate {
 
     fn encoder(&self) -> Box<dyn Encode> {
         Box::new(Encoder::new(Place::Response))
+    }
+
+    fn is_thought(&self, other: &Other) -> bool {
+        OllamaChat.is_thought(other)
     }
 
     fn write_error(&self, error: &ErrorBody) -> String {

@@ -14,6 +14,7 @@ pub use generate::Generate;
 
 use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 use crate::answer::Answer;
+use crate::content::Other;
 use crate::event::Sink;
 use crate::json::{Val, Writer};
 use crate::request::Request;
@@ -60,6 +61,11 @@ impl Wire for OllamaChat {
 
     fn encoder(&self) -> Box<dyn Encode> {
         Box::new(encode::Encoder::new(encode::Place::Message))
+    }
+
+    fn is_thought(&self, other: &Other) -> bool {
+        let _ = other;
+        false
     }
 
     fn write_error(&self, error: &ErrorBody) -> String {

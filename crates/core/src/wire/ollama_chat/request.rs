@@ -143,9 +143,9 @@ fn read_message(message: Val<'_>, index: usize) -> Result<Content, RequestError>
         known.push("images");
         blocks.extend(images.iter().map(|data| Block::Media(image(data))));
     }
-    let calls = message.get("tool_calls").filter(|calls| {
-        calls.items().next().is_some() && calls.items().all(Val::is_object)
-    });
+    let calls = message
+        .get("tool_calls")
+        .filter(|calls| calls.items().next().is_some() && calls.items().all(Val::is_object));
     if let Some(calls) = calls {
         known.push("tool_calls");
         let calls = calls.items().map(|call| with_text(read_call(ID, call, &[])));

@@ -3,7 +3,7 @@
 use super::ID;
 use super::encode::{image_data, write_call, write_images};
 use super::request::{NO_CONTENT, meaning};
-use crate::content::{Block, Content, Parameters, Speaker, ToolCall, ToolResponse};
+use crate::content::{Block, Content, Parameters, Speaker, ToolCall, ToolResponse, push_thought};
 use crate::json::{Extra, Raw, Val, Writer};
 use crate::request::{AnswerFormat, ReasoningAsk, Request, ToolChoice};
 use crate::settings::Effort;
@@ -106,7 +106,7 @@ impl Said<'_> {
                         self.lost("thinking");
                     }
                 }
-                Block::Thinking(thought) => message.thoughts.push(&thought.thought),
+                Block::Thinking(thought) => push_thought(&mut message.thoughts, &thought.thought),
                 Block::ToolCall(call) => message.calls.push(call),
                 Block::Media(media) => match image_data(media) {
                     Some(data) => message.images.push(data),
@@ -140,13 +140,16 @@ impl Said<'_> {
                 (None, None) => w.field_str("content", ""),
             }
             if has_thinking {
-                w.field_str("thinking", &message.thoughts.join("\n"));
-            } else if let Some(empty) = dialect.empty.as_deref().filter(|_| message.has_empty_thought) {
+                w.field_str("thinking", &message.thoughts);
+            } else if let Some(empty) =
+                dialect.empty.as_deref().filter(|_| message.has_empty_thought)
+            {
                 w.field_str("thinking", empty);
             }
             write_images(w, &message.images);
             if !message.calls.is_empty() {
-                w.key("tool_calls").array(|w| message.calls.iter().for_each(|call| self.call(w, call)));
+                w.key("tool_calls")
+                    .array(|w| message.calls.iter().for_each(|call| self.call(w, call)));
             }
             for (key, raw) in content.extra.of(ID) {
                 let is_written = match key.as_str() {
@@ -177,7 +180,10 @@ impl Said<'_> {
         }
     }
 
-    fn result(&self, w: &mut Writer, response: &ToolResponse) {
+    fn result(&mut self, w: &mut Writer, response: &ToolResponse) {
+        if response.is_error {
+            self.lost("isError");
+        }
         let id = response.call_id.as_deref();
         let called = || self.calls.iter().rfind(|(call, _)| Some(call.as_str()) == id);
         let name = response.name.as_deref().or_else(|| called().map(|(_, name)| name.as_str()));
@@ -251,7 +257,7 @@ impl Said<'_> {
 #[derive(Debug, Default)]
 struct Message<'c> {
     content: Option<String>,
-    thoughts: Vec<&'c str>,
+    thoughts: String,
     has_empty_thought: bool,
     images: Vec<&'c str>,
     calls: Vec<&'c ToolCall>,

@@ -55,9 +55,6 @@ fn is_text(part: Val<'_>) -> bool {
 /// The extra fields of a text part: those of its message, if it is the first, and its own.
 fn text_fields(part: Val<'_>, message: Option<&Extra>) -> Extra {
     let mut extra = message.cloned().unwrap_or_default();
-    if message.is_none() {
-        extra.insert(ID, MORE, flag());
-    }
     let mut rest = Extra::default();
     for (key, value) in part.entries() {
         match &*key {
@@ -66,6 +63,9 @@ fn text_fields(part: Val<'_>, message: Option<&Extra>) -> Extra {
             key if PART_FIELDS.contains(&key) => extra.insert(ID, key, Raw::from(value)),
             key => rest.insert(ID, key, Raw::from(value)),
         }
+    }
+    if message.is_none() {
+        extra.insert(ID, MORE, flag());
     }
     if !rest.is_empty() {
         extra.insert(ID, PART, Raw::build(|w| w.object(|w| w.extra(&rest, ID))));

@@ -23,6 +23,7 @@ mod tests;
 
 use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 use crate::answer::Answer;
+use crate::content::Other;
 use crate::event::Sink;
 use crate::json::{Val, Writer};
 use crate::request::Request;
@@ -86,6 +87,10 @@ impl Wire for Responses {
 
     fn encoder(&self) -> Box<dyn Encode> {
         Box::new(encode::Encoder::default())
+    }
+
+    fn is_thought(&self, other: &Other) -> bool {
+        other.kind == "reasoning"
     }
 
     fn write_error(&self, error: &ErrorBody) -> String {

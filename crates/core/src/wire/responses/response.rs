@@ -108,9 +108,7 @@ impl<'a> Ended<'a> {
                     Ended::Status("incomplete", Some("max_output_tokens"))
                 }
                 Some(Ending::Refused) => Ended::Status("incomplete", Some("content_filter")),
-                Some(
-                    Ending::Complete | Ending::Pause | Ending::StopSequence | Ending::ToolUse,
-                )
+                Some(Ending::Complete | Ending::Pause | Ending::StopSequence | Ending::ToolUse)
                 | None => Ended::Status("completed", None),
             },
         }
@@ -178,22 +176,22 @@ fn usage(w: &mut Writer, usage: &Usage) {
     {
         return w.raw(raw);
     }
-    let total = usage.total_tokens.or_else(|| usage.input_tokens?.checked_add(usage.output_tokens?));
-    let opt = |w: &mut Writer, key, count: Option<u64>| {
-        if let Some(count) = count {
-            w.field_u64(key, count);
-        }
+    // The wire cannot say that a count is unknown, so those that it demands are 0 then.
+    let demanded = |w: &mut Writer, key, count: Option<u64>| {
+        w.field_u64(key, count.unwrap_or_default());
     };
     w.object(|w| {
-        opt(w, "input_tokens", usage.input_tokens);
+        demanded(w, "input_tokens", usage.input_tokens_with_cached());
         w.key("input_tokens_details").object(|w| {
-            opt(w, "cached_tokens", usage.cache_read_tokens);
-            opt(w, "cache_write_tokens", usage.cache_write_tokens);
+            demanded(w, "cached_tokens", usage.cache_read_tokens);
+            if let Some(written) = usage.cache_write_tokens {
+                w.field_u64("cache_write_tokens", written);
+            }
         });
-        opt(w, "output_tokens", usage.output_tokens);
+        demanded(w, "output_tokens", usage.output_tokens_with_reasoning());
         w.key("output_tokens_details").object(|w| {
-            opt(w, "reasoning_tokens", usage.reasoning_tokens);
+            demanded(w, "reasoning_tokens", usage.reasoning_tokens);
         });
-        opt(w, "total_tokens", total);
+        demanded(w, "total_tokens", usage.total());
     });
 }

@@ -6,7 +6,7 @@
 use super::ID;
 use super::item::{self, ItemKind};
 use super::message;
-use crate::content::{Block, Other, Parameters, Text, Thinking};
+use crate::content::{Block, Other, Parameters, Text, Thinking, ToolCall};
 use crate::event::{Event, Fact, Sink};
 use crate::json::{Extra, Raw, Val};
 
@@ -105,7 +105,11 @@ impl Slot {
         let block = numbers.take();
         let id = item.text("call_id");
         let name = item.text("name").unwrap_or_default();
-        sink.event(Event::ToolCallStart { block, id: id.as_deref(), name: &name });
+        let mut call = ToolCall::new(id.as_deref(), &name);
+        if self.kind == ItemKind::Custom {
+            call.parameters = Parameters::Free(String::new());
+        }
+        sink.event(Event::ToolCallStart { block, call: &call });
         self.opens.push(Open::new(block, Form::Call, Part::Only));
     }
 
@@ -381,8 +385,7 @@ fn end_with(
         }
         Block::ToolCall(call) => {
             if is_new {
-                let id = call.id.as_deref();
-                sink.event(Event::ToolCallStart { block: at, id, name: &call.name });
+                sink.event(Event::ToolCallStart { block: at, call });
                 say(&mut open, call.parameters.as_text(), sink);
             }
             sink.event(Event::ToolCallEnd { block: at, call });

@@ -73,7 +73,10 @@ impl Decoder {
             }
             "response.output_item.added" => self.added(data, sink),
             "response.output_item.done" => self.done(data, sink),
-            "response.completed" | "response.incomplete" | "response.failed" | "response.done"
+            "response.completed"
+            | "response.incomplete"
+            | "response.failed"
+            | "response.done"
             | "response.cancelled" => self.terminal(data, sink),
             "error" | "response.error" => self.error(terminal::error_of(data), sink),
             _ => match kind.strip_prefix("response.") {
@@ -199,7 +202,9 @@ impl Decoder {
             "reasoning_text.delta" | "reasoning.delta" => {
                 ("reasoning_text.delta", ItemKind::Reasoning)
             }
-            "reasoning_text.done" | "reasoning.done" => ("reasoning_text.done", ItemKind::Reasoning),
+            "reasoning_text.done" | "reasoning.done" => {
+                ("reasoning_text.done", ItemKind::Reasoning)
+            }
             "reasoning_summary_text.delta" | "reasoning_summary.delta" => {
                 ("reasoning_summary_text.delta", ItemKind::Reasoning)
             }

@@ -1,9 +1,9 @@
 //! What the response object itself says: at the end of a stream, and as a whole body.
 
+use super::ID;
 use super::item::ItemKind;
 use super::slot::Slot;
 use super::stream::Decoder;
-use super::ID;
 use crate::event::{Event, Fact, Sink};
 use crate::json::{Raw, Val};
 use crate::problem::{Problem, ProblemCode};
@@ -59,7 +59,9 @@ fn take(taken: &mut [bool], at: usize) -> Option<usize> {
 fn same_place(slot: &Slot, item: Val<'_>) -> bool {
     let is_call = matches!(slot.kind, ItemKind::Function | ItemKind::Custom);
     slot.kind == ItemKind::of_item(item)
-        && (!is_call || slot.call_id.is_none() || slot.call_id.as_deref() == item.text("call_id").as_deref())
+        && (!is_call
+            || slot.call_id.is_none()
+            || slot.call_id.as_deref() == item.text("call_id").as_deref())
 }
 
 /// The token counts of a response, if it has any.
@@ -89,8 +91,12 @@ pub(super) fn counts(usage: Val<'_>) -> Usage {
 }
 
 /// Fields that clients demand of every response, with what they say when an answer does not say them.
-pub(super) const DEFAULTS: [(&str, &str); 4] =
-    [("created_at", "0"), ("parallel_tool_calls", "true"), ("tool_choice", "\"auto\""), ("tools", "[]")];
+pub(super) const DEFAULTS: [(&str, &str); 4] = [
+    ("created_at", "0"),
+    ("parallel_tool_calls", "true"),
+    ("tool_choice", "\"auto\""),
+    ("tools", "[]"),
+];
 
 /// The fields of a response that have a name here.
 const NAMED: [&str; 8] =

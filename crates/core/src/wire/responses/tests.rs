@@ -75,7 +75,8 @@ fn completed(output: &Value) -> Value {
 
 #[test]
 fn a_payload_that_only_began_is_not_kept() {
-    let begun = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "par"});
+    let begun =
+        json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "par"});
     let answer = decode(&[added(0, &begun), summary_delta(0, "so")]);
     let thought = thinking(&answer);
     assert_eq!(thought.encrypted_content, None);
@@ -159,8 +160,10 @@ fn errors_come_once_and_never_look_complete() {
 
 #[test]
 fn a_call_that_was_cut_has_broken_arguments() {
-    let call = json!({"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": ""});
-    let delta = json!({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": "{}"});
+    let call =
+        json!({"type": "function_call", "id": "fc", "call_id": "c", "name": "f", "arguments": ""});
+    let delta =
+        json!({"type": "response.function_call_arguments.delta", "output_index": 0, "delta": "{}"});
     let answer = decode(&[added(0, &call), delta]);
     let Block::ToolCall(call) = &answer.blocks[0] else { panic!("{answer:?}") };
     assert_eq!(call.parameters, Parameters::Invalid("{}".to_owned()));
@@ -227,7 +230,8 @@ fn rewritten(body: &Value) -> Value {
 
 #[test]
 fn a_bare_request_goes_back_out_as_it_came() {
-    let bare = json!({"model": "m", "input": "hi", "text": {"format": {"type": "text"}}, "stream": true});
+    let bare =
+        json!({"model": "m", "input": "hi", "text": {"format": {"type": "text"}}, "stream": true});
     assert_eq!(rewritten(&bare), bare);
 }
 
@@ -307,7 +311,9 @@ fn a_changed_effort_replaces_only_the_effort() {
 
 #[test]
 fn a_request_that_is_none_is_refused_with_its_place() {
-    for (body, at) in [("[]", "body"), (r#"{"input":1}"#, "input"), (r#"{"input":["x"]}"#, "input[0]")] {
+    for (body, at) in
+        [("[]", "body"), (r#"{"input":1}"#, "input"), (r#"{"input":["x"]}"#, "input[0]")]
+    {
         let error = Responses.read_request(Doc::parse_str(body).unwrap().root()).unwrap_err();
         assert_eq!(error.at, at);
     }
@@ -318,7 +324,13 @@ fn answers_of_other_wires_become_whole_items() {
     let call = |name: &str| {
         let parameters = Parameters::default();
         let extra = Extra::default();
-        Block::ToolCall(ToolCall { id: None, name: name.to_owned(), parameters, signature: None, extra })
+        Block::ToolCall(ToolCall {
+            id: None,
+            name: name.to_owned(),
+            parameters,
+            signature: None,
+            extra,
+        })
     };
     let signed = Thinking { signature: Some("s".to_owned()), ..Thinking::new("", "thinking") };
     let answer = Answer {
@@ -327,8 +339,12 @@ fn answers_of_other_wires_become_whole_items() {
         ..Answer::default()
     };
     let body: Value = serde_json::from_str(&Responses.write_response(&answer)).unwrap();
-    let ids: Vec<&str> =
-        body["output"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
+    let ids: Vec<&str> = body["output"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["id"].as_str().unwrap())
+        .collect();
     assert_eq!(ids, ["rs_0_resp_0", "msg_1_resp_0", "fc_2_resp_0", "fc_3_resp_0"]);
     assert_eq!(body["output"][0]["summary"], json!([]));
     assert_ne!(body["output"][2]["call_id"], body["output"][3]["call_id"]);
@@ -339,7 +355,7 @@ fn answers_of_other_wires_become_whole_items() {
     let mut bytes = Vec::new();
     for (block, name) in [(0, "f"), (1, "g")] {
         let Block::ToolCall(call) = call(name) else { panic!() };
-        encoder.event(Event::ToolCallStart { block, id: None, name }, &mut bytes);
+        encoder.event(Event::ToolCallStart { block, call: &ToolCall::new(None, name) }, &mut bytes);
         encoder.event(Event::ToolCallEnd { block, call: &call }, &mut bytes);
     }
     encoder.event(Event::Finish { finish_reason: Some("tool_calls"), model: None }, &mut bytes);
@@ -351,6 +367,32 @@ fn answers_of_other_wires_become_whole_items() {
     };
     assert_eq!(of("response.output_item.added"), of("response.output_item.done"));
     assert_ne!(of("response.output_item.done")[0], of("response.output_item.done")[1]);
+}
+
+#[test]
+fn a_call_with_free_text_is_streamed_as_one_from_its_start() {
+    let mut call = ToolCall::new(Some("c"), "sh");
+    let mut encoder = Responses.encoder();
+    let mut bytes = Vec::new();
+    call.parameters = Parameters::Free(String::new());
+    encoder.event(Event::ToolCallStart { block: 0, call: &call }, &mut bytes);
+    encoder.event(Event::ToolCallDelta { block: 0, delta: "ls" }, &mut bytes);
+    call.parameters = Parameters::Free("ls".to_owned());
+    encoder.event(Event::ToolCallEnd { block: 0, call: &call }, &mut bytes);
+    let events = framed(&bytes);
+    let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).skip(2).collect();
+    assert_eq!(
+        names,
+        [
+            "response.output_item.added",
+            "response.custom_tool_call_input.delta",
+            "response.custom_tool_call_input.done",
+            "response.output_item.done",
+        ]
+    );
+    assert_eq!(events[2].1["item"]["type"], "custom_tool_call");
+    assert_eq!(events[5].1["item"]["input"], "ls");
+    assert_eq!(events[2].1["item"]["id"], events[5].1["item"]["id"]);
 }
 
 #[test]

@@ -51,9 +51,6 @@ fn lost_fields(request: &Request) -> Vec<String> {
     if !request.stop.is_empty() {
         lost.push("stop".to_owned());
     }
-    if request.extra.wire.is_some_and(|wire| wire != ID) {
-        lost.extend(request.extra.fields.iter().map(|(key, _)| key.clone()));
-    }
     lost
 }
 
@@ -154,9 +151,7 @@ fn tool_choice(w: &mut Writer, choice: Option<&ToolChoice>, lost: &mut Vec<Strin
 fn reasoning(w: &mut Writer, ask: &ReasoningAsk, lost: &mut Vec<String>) {
     let came = ask.fields.get(ID, "reasoning");
     let said = came.map(|raw| request::reasoning(raw.doc().root())).unwrap_or_default();
-    let mut members = came
-        .map(|raw| Extra::collect(ID, raw.doc().root(), &[]))
-        .unwrap_or_default();
+    let mut members = came.map(|raw| Extra::collect(ID, raw.doc().root(), &[])).unwrap_or_default();
     let effort = match (ask.effort, ask.enabled) {
         (_, Some(false)) => Some(Effort::None),
         (effort, _) => effort,
@@ -166,7 +161,8 @@ fn reasoning(w: &mut Writer, ask: &ReasoningAsk, lost: &mut Vec<String>) {
         replace(&mut members, "effort", effort.map(Effort::as_str));
     }
     if ask.show != said.show {
-        let summary = members.get(ID, "summary").and_then(|raw| raw.doc().root().as_str().map(String::from));
+        let summary =
+            members.get(ID, "summary").and_then(|raw| raw.doc().root().as_str().map(String::from));
         let summary = ask.show.unwrap_or_default().then(|| summary.unwrap_or("auto".to_owned()));
         replace(&mut members, "summary", summary.as_deref());
     }

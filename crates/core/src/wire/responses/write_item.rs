@@ -126,7 +126,8 @@ impl<'a> Items<'a> {
                 w.key("summary").array(|w| form.0.iter().for_each(|t| part(w, "summary_text", t)));
             }
             if let Some(content) = &form.1 {
-                w.key("content").array(|w| content.iter().for_each(|t| part(w, "reasoning_text", t)));
+                w.key("content")
+                    .array(|w| content.iter().for_each(|t| part(w, "reasoning_text", t)));
             }
             w.opt_str("encrypted_content", thinking.encrypted_content.as_deref());
             fields(w, &thinking.extra, self.refuses);
@@ -165,8 +166,11 @@ impl<'a> Items<'a> {
             format!("call_{}", self.calls - 1)
         });
         let is_free = matches!(call.parameters, Parameters::Free(_));
-        let (kind, key) =
-            if is_free { ("custom_tool_call", "input") } else { ("function_call", "arguments") };
+        let (kind, key, prefix) = if is_free {
+            ("custom_tool_call", "input", "ctc")
+        } else {
+            ("function_call", "arguments", "fc")
+        };
         w.object(|w| {
             w.field_str("type", kind);
             if call.extra.get(ID, "call_id").is_none() {
@@ -179,7 +183,7 @@ impl<'a> Items<'a> {
                 w.field_str(key, call.parameters.as_text());
             }
             if call.extra.wire != Some(ID)
-                && let Some(id) = self.new_id("fc")
+                && let Some(id) = self.new_id(prefix)
             {
                 w.field_str("id", &id);
                 w.field_str("status", "completed");
@@ -420,7 +424,8 @@ fn output(w: &mut Writer, result: &Raw) {
     let texts: Option<Vec<_>> = root
         .is_array()
         .then(|| {
-            let text = |part: Val<'_>| (part.text("type")? == "text").then(|| part.string("text"))?;
+            let text =
+                |part: Val<'_>| (part.text("type")? == "text").then(|| part.string("text"))?;
             root.items().map(text).collect()
         })
         .flatten();

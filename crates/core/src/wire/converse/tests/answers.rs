@@ -3,8 +3,8 @@
 use crate::answer::Answer;
 use crate::content::{Block, Parameters, Thinking, ToolCall};
 use crate::event::{Event, Fold};
-use crate::frame::event_stream::EventStreamDecoder;
 use crate::frame::Frame;
+use crate::frame::event_stream::EventStreamDecoder;
 use crate::json::{Doc, Extra};
 use crate::problem::{Problem, ProblemCode};
 use crate::wire::converse::Converse;
@@ -51,7 +51,8 @@ fn encode(say: impl FnOnce(&mut dyn FnMut(Event<'_>))) -> Vec<(String, Value)> {
 
 /// Reads what the encoder wrote.
 fn decode(events: &[(String, Value)]) -> Answer {
-    let events: Vec<_> = events.iter().map(|(name, data)| (name.as_str(), data.to_string())).collect();
+    let events: Vec<_> =
+        events.iter().map(|(name, data)| (name.as_str(), data.to_string())).collect();
     stream(&events.iter().map(|(name, data)| (*name, data.as_str())).collect::<Vec<_>>())
 }
 
@@ -76,33 +77,60 @@ const METADATA: (&str, &str) = (
 );
 
 const BLOCKS: &[(&str, &str)] = &[
-    ("contentBlockDelta", r#"{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"Let me"}}}"#),
+    (
+        "contentBlockDelta",
+        r#"{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":"Let me"}}}"#,
+    ),
     ("contentBlockDelta", r#"{"contentBlockIndex":0,"delta":{"reasoningContent":{"text":""}}}"#),
-    ("contentBlockDelta", r#"{"contentBlockIndex":0,"delta":{"reasoningContent":{"signature":"Ep0C"}}}"#),
+    (
+        "contentBlockDelta",
+        r#"{"contentBlockIndex":0,"delta":{"reasoningContent":{"signature":"Ep0C"}}}"#,
+    ),
     ("contentBlockStop", r#"{"contentBlockIndex":0}"#),
-    ("contentBlockDelta", r#"{"contentBlockIndex":1,"delta":{"reasoningContent":{"redactedContent":"YQ=="}}}"#),
-    ("contentBlockDelta", r#"{"contentBlockIndex":1,"delta":{"reasoningContent":{"redactedContent":"Yg=="}}}"#),
+    (
+        "contentBlockDelta",
+        r#"{"contentBlockIndex":1,"delta":{"reasoningContent":{"redactedContent":"YQ=="}}}"#,
+    ),
+    (
+        "contentBlockDelta",
+        r#"{"contentBlockIndex":1,"delta":{"reasoningContent":{"redactedContent":"Yg=="}}}"#,
+    ),
     ("contentBlockStop", r#"{"contentBlockIndex":1}"#),
-    ("contentBlockDelta", r#"{"contentBlockIndex":2,"delta":{"reasoningContent":{"signature":"only"}}}"#),
+    (
+        "contentBlockDelta",
+        r#"{"contentBlockIndex":2,"delta":{"reasoningContent":{"signature":"only"}}}"#,
+    ),
     ("contentBlockStop", r#"{"contentBlockIndex":2}"#),
     ("contentBlockDelta", r#"{"contentBlockIndex":3,"delta":{"reasoningContent":{"text":""}}}"#),
     ("contentBlockStop", r#"{"contentBlockIndex":3}"#),
     ("contentBlockDelta", r#"{"contentBlockIndex":4,"delta":{"text":"3"}}"#),
     ("contentBlockDelta", r#"{"contentBlockIndex":4,"delta":{"citation":{"title":"t"}}}"#),
     ("contentBlockStop", r#"{"contentBlockIndex":4}"#),
-    ("contentBlockStart", r#"{"contentBlockIndex":5,"start":{"toolUse":{"toolUseId":"t","name":"f"}}}"#),
+    (
+        "contentBlockStart",
+        r#"{"contentBlockIndex":5,"start":{"toolUse":{"toolUseId":"t","name":"f"}}}"#,
+    ),
     ("contentBlockDelta", r#"{"contentBlockIndex":5,"delta":{"toolUse":{"input":"{\"a\":"}}}"#),
     ("contentBlockDelta", r#"{"contentBlockIndex":5,"delta":{"toolUse":{"input":" 1}"}}}"#),
     ("contentBlockStop", r#"{"contentBlockIndex":5}"#),
-    ("contentBlockStart", r#"{"contentBlockIndex":6,"start":{"toolUse":{"toolUseId":"s","name":"search","type":"server_tool_use"}}}"#),
+    (
+        "contentBlockStart",
+        r#"{"contentBlockIndex":6,"start":{"toolUse":{"toolUseId":"s","name":"search","type":"server_tool_use"}}}"#,
+    ),
     ("contentBlockDelta", r#"{"contentBlockIndex":6,"delta":{"toolUse":{"input":"{\"q\":2}"}}}"#),
     ("contentBlockStop", r#"{"contentBlockIndex":6}"#),
-    ("contentBlockStart", r#"{"contentBlockIndex":7,"start":{"toolResult":{"toolUseId":"s","status":"success"}}}"#),
+    (
+        "contentBlockStart",
+        r#"{"contentBlockIndex":7,"start":{"toolResult":{"toolUseId":"s","status":"success"}}}"#,
+    ),
     ("contentBlockDelta", r#"{"contentBlockIndex":7,"delta":{"toolResult":[{"text":"a"}]}}"#),
     ("contentBlockDelta", r#"{"contentBlockIndex":7,"delta":{"toolResult":[{"json":{}}]}}"#),
     ("contentBlockStop", r#"{"contentBlockIndex":7}"#),
     ("contentBlockStart", r#"{"contentBlockIndex":8,"start":{"image":{"format":"png"}}}"#),
-    ("contentBlockDelta", r#"{"contentBlockIndex":8,"delta":{"image":{"source":{"bytes":"AA=="}}}}"#),
+    (
+        "contentBlockDelta",
+        r#"{"contentBlockIndex":8,"delta":{"image":{"source":{"bytes":"AA=="}}}}"#,
+    ),
     ("contentBlockStop", r#"{"contentBlockIndex":8}"#),
 ];
 
@@ -115,11 +143,14 @@ fn blocks_open_with_their_first_delta_and_end_with_all_that_came() {
     let answer = stream(&events());
     assert_eq!(answer.problems, []);
     let thinking = |thought: &str| Thinking::new(thought, "reasoningContent");
-    assert_eq!(answer.blocks[..3], [
-        Block::Thinking(Thinking { signature: Some("Ep0C".into()), ..thinking("Let me") }),
-        Block::Thinking(Thinking { redacted_data: Some("YWI=".into()), ..thinking("") }),
-        Block::Thinking(Thinking { signature: Some("only".into()), ..thinking("") }),
-    ]);
+    assert_eq!(
+        answer.blocks[..3],
+        [
+            Block::Thinking(Thinking { signature: Some("Ep0C".into()), ..thinking("Let me") }),
+            Block::Thinking(Thinking { redacted_data: Some("YWI=".into()), ..thinking("") }),
+            Block::Thinking(Thinking { signature: Some("only".into()), ..thinking("") }),
+        ]
+    );
     let Block::Text(text) = &answer.blocks[3] else { panic!("an empty thought is none") };
     assert_eq!(text.extra.get("converse", "citations").unwrap().as_str(), r#"[{"title":"t"}]"#);
     let Block::ToolCall(call) = &answer.blocks[4] else { panic!() };
@@ -131,14 +162,23 @@ fn blocks_open_with_their_first_delta_and_end_with_all_that_came() {
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(raws, [
-        r#"{"toolUse":{"toolUseId":"s","name":"search","type":"server_tool_use","input":{"q":2}}}"#,
-        r#"{"toolResult":{"toolUseId":"s","status":"success","content":[{"text":"a"},{"json":{}}]}}"#,
-        r#"{"image":{"format":"png","source":{"bytes":"AA=="}}}"#,
-    ]);
+    assert_eq!(
+        raws,
+        [
+            r#"{"toolUse":{"toolUseId":"s","name":"search","type":"server_tool_use","input":{"q":2}}}"#,
+            r#"{"toolResult":{"toolUseId":"s","status":"success","content":[{"text":"a"},{"json":{}}]}}"#,
+            r#"{"image":{"format":"png","source":{"bytes":"AA=="}}}"#,
+        ]
+    );
     let usage = answer.usage.unwrap();
-    assert_eq!((usage.input_tokens, usage.output_tokens, usage.total_tokens), (Some(9), Some(7), Some(20)));
-    assert_eq!((usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens), (Some(4), None, None));
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens, usage.total_tokens),
+        (Some(9), Some(7), Some(20))
+    );
+    assert_eq!(
+        (usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens),
+        (Some(4), None, None)
+    );
     assert_eq!(answer.finish_reason.as_deref(), Some("tool_use"));
     assert_eq!(answer.extra.get("converse", "metrics").unwrap().as_str(), r#"{"latencyMs":5}"#);
 }
@@ -165,7 +205,8 @@ fn what_a_stream_says_can_be_said_again() {
 
 #[test]
 fn events_recorded_as_json_have_their_name_around_them() {
-    let wrapped: Vec<_> = events().iter().map(|(name, data)| format!(r#"{{"{name}":{data}}}"#)).collect();
+    let wrapped: Vec<_> =
+        events().iter().map(|(name, data)| format!(r#"{{"{name}":{data}}}"#)).collect();
     let mut fold = Fold::new();
     let mut decoder = Converse.decoder(&Dialect::default());
     for event in &wrapped {
@@ -186,7 +227,9 @@ fn a_cut_stream_keeps_what_came_and_never_looks_complete() {
         assert_eq!(answer.finish_reason, None);
         for (part, whole) in answer.blocks.iter().zip(&full.blocks) {
             match (part, whole) {
-                (Block::Thinking(part), whole) => assert!(part.partial || Block::Thinking(part.clone()) == *whole),
+                (Block::Thinking(part), whole) => {
+                    assert!(part.partial || Block::Thinking(part.clone()) == *whole);
+                }
                 (Block::ToolCall(part), whole) => {
                     let is_broken = matches!(part.parameters, Parameters::Invalid(_));
                     assert!(is_broken || Block::ToolCall(part.clone()) == *whole);
@@ -229,12 +272,18 @@ fn what_is_unknown_is_kept_or_skipped_and_said() {
         ("contentBlockDelta", r#"{"contentBlockIndex":1,"delta":{"hologram":{"a":"y","b":[1]}}}"#),
         ("contentBlockDelta", r#"{"contentBlockIndex":1,"delta":{"text":"no"}}"#),
         ("contentBlockStop", r#"{"contentBlockIndex":1}"#),
-        ("contentBlockDelta", r#"{"contentBlockIndex":2,"delta":{"reasoningContent":{"text":"t","newShape":{"n":1}}}}"#),
+        (
+            "contentBlockDelta",
+            r#"{"contentBlockIndex":2,"delta":{"reasoningContent":{"text":"t","newShape":{"n":1}}}}"#,
+        ),
         STOP,
         METADATA,
     ]);
     let Block::Other(other) = &answer.blocks[0] else { panic!() };
-    assert_eq!((other.kind.as_str(), other.raw.as_str()), ("hologram", r#"{"hologram":{"a":"xy","b":[1]}}"#));
+    assert_eq!(
+        (other.kind.as_str(), other.raw.as_str()),
+        ("hologram", r#"{"hologram":{"a":"xy","b":[1]}}"#)
+    );
     let Block::Thinking(thinking) = &answer.blocks[1] else { panic!() };
     assert_eq!(thinking.extra.get("converse", "newShape").unwrap().as_str(), r#"{"n":1}"#);
     assert_eq!(codes(&answer).iter().filter(|code| **code == ProblemCode::Unknown).count(), 5);
@@ -244,13 +293,15 @@ fn what_is_unknown_is_kept_or_skipped_and_said() {
 
 #[test]
 fn whole_responses_keep_oddities() {
-    let answer = whole(r#"{"output":{"message":{"role":"assistant","content":[
+    let answer = whole(
+        r#"{"output":{"message":{"role":"assistant","content":[
         {"reasoningContent":{"reasoningText":{"text":""}}},
         {"reasoningContent":{"redactedReasoning":{"data":"R="}}},
         {"reasoningContent":{"newShape":1}},
         {"text":""},
         {"toolUse":{"toolUseId":"t","name":"f","input":"{\"a\""}},
-        {}]}},"usage":{"inputTokens":1,"outputTokens":2,"totalTokens":3},"stopReason":"malformed_tool_use","additionalModelResponseFields":{"stop_sequence":"END"},"trace":null}"#);
+        {}]}},"usage":{"inputTokens":1,"outputTokens":2,"totalTokens":3},"stopReason":"malformed_tool_use","additionalModelResponseFields":{"stop_sequence":"END"},"trace":null}"#,
+    );
     assert_eq!(answer.blocks.len(), 4);
     let Block::Thinking(thinking) = &answer.blocks[0] else { panic!() };
     assert_eq!(thinking.redacted_data.as_deref(), Some("R="));
@@ -271,7 +322,10 @@ fn cuts_and_errors_become_an_exception_and_nothing_follows() {
         say(Event::Problem(&problem));
         say(Event::Finish { finish_reason: Some("stop"), model: None });
     });
-    assert_eq!(events.last().unwrap(), &("throttlingException".to_owned(), json!({"message": "slow"})));
+    assert_eq!(
+        events.last().unwrap(),
+        &("throttlingException".to_owned(), json!({"message": "slow"}))
+    );
     assert_eq!(decode(&events).problems, [problem]);
     let cut = encode(|say| say(Event::Problem(&Problem::new(ProblemCode::Truncated, "cut"))));
     assert_eq!(cut, [("modelStreamErrorException".to_owned(), json!({"message": "cut"}))]);
@@ -279,7 +333,13 @@ fn cuts_and_errors_become_an_exception_and_nothing_follows() {
 
 #[test]
 fn answers_from_elsewhere_are_said_in_this_wires_words() {
-    let call = ToolCall { id: None, name: "f".into(), parameters: Parameters::default(), signature: None, extra: Extra::default() };
+    let call = ToolCall {
+        id: None,
+        name: "f".into(),
+        parameters: Parameters::default(),
+        signature: None,
+        extra: Extra::default(),
+    };
     let encrypted = Thinking { encrypted_content: Some("E".into()), ..Thinking::default() };
     let answer = Answer {
         blocks: vec![
@@ -292,15 +352,18 @@ fn answers_from_elsewhere_are_said_in_this_wires_words() {
         ..Answer::default()
     };
     let body: Value = serde_json::from_str(&Converse.write_response(&answer)).unwrap();
-    assert_eq!(body, json!({
-        "output": {"message": {"role": "assistant", "content": [
-            {"reasoningContent": {"reasoningText": {"text": "aloud"}}},
-            {"text": "plan"},
-            {"toolUse": {"toolUseId": "", "name": "f", "input": {}}},
-        ]}},
-        "stopReason": "tool_use",
-        "usage": {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0},
-    }));
+    assert_eq!(
+        body,
+        json!({
+            "output": {"message": {"role": "assistant", "content": [
+                {"reasoningContent": {"reasoningText": {"text": "aloud"}}},
+                {"text": "plan"},
+                {"toolUse": {"toolUseId": "toolu_nameless_0", "name": "f", "input": {}}},
+            ]}},
+            "stopReason": "tool_use",
+            "usage": {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0},
+        })
+    );
     for (word, own) in [
         ("length", "max_tokens"),
         ("SAFETY", "content_filtered"),

@@ -1,6 +1,8 @@
 //! Requests.
 
-use crate::content::{Block, Content, Media, MediaSource, Parameters, Speaker, Thinking, ToolCall, ToolResponse};
+use crate::content::{
+    Block, Content, Media, MediaSource, Parameters, Speaker, Thinking, ToolCall, ToolResponse,
+};
 use crate::json::{Doc, Extra, Raw};
 use crate::request::{AnswerFormat, Request, Tool, ToolChoice};
 use crate::settings::Effort;
@@ -26,17 +28,26 @@ fn request(contents: Vec<Content>) -> Request {
 
 fn call(id: Option<&str>, parameters: Parameters) -> Block {
     let id = id.map(str::to_owned);
-    Block::ToolCall(ToolCall { id, name: "f".into(), parameters, signature: None, extra: Extra::default() })
+    Block::ToolCall(ToolCall {
+        id,
+        name: "f".into(),
+        parameters,
+        signature: None,
+        extra: Extra::default(),
+    })
 }
 
 fn result(call_id: Option<&str>, result: Raw) -> Content {
-    Content::new(Speaker::Tool, vec![Block::ToolResponse(ToolResponse {
-        call_id: call_id.map(str::to_owned),
-        name: None,
-        result,
-        is_error: false,
-        extra: Extra::default(),
-    })])
+    Content::new(
+        Speaker::Tool,
+        vec![Block::ToolResponse(ToolResponse {
+            call_id: call_id.map(str::to_owned),
+            name: None,
+            result,
+            is_error: false,
+            extra: Extra::default(),
+        })],
+    )
 }
 
 const FIXTURES: [&str; 2] = [
@@ -70,12 +81,20 @@ fn what_is_read_has_neutral_names() {
     assert!(thoughts[2].is_withheld() && thoughts[0].source_field == "reasoningContent");
     let Block::ToolResponse(first) = &request.contents[3].blocks[0] else { panic!() };
     assert!(first.is_error && first.result.as_str() == r#""no such file""#);
-    assert_eq!((request.max_tokens, request.stop.as_slice()), (Some(20000), &["END".to_owned()][..]));
+    assert_eq!(
+        (request.max_tokens, request.stop.as_slice()),
+        (Some(20000), &["END".to_owned()][..])
+    );
     assert_eq!((request.reasoning.enabled, request.reasoning.max_tokens), (Some(true), Some(4096)));
     assert_eq!(request.tool_choice, Some(ToolChoice::Tool("ls".into())));
-    assert!(matches!(&request.format, Some(AnswerFormat::Schema { name: Some(name), .. }) if name == "answer"));
+    assert!(
+        matches!(&request.format, Some(AnswerFormat::Schema { name: Some(name), .. }) if name == "answer")
+    );
     let odd = read(FIXTURES[1]).unwrap();
-    assert_eq!((odd.model.as_str(), odd.reasoning.effort), ("us.deepseek.r1-v1:0", Some(Effort::High)));
+    assert_eq!(
+        (odd.model.as_str(), odd.reasoning.effort),
+        ("us.deepseek.r1-v1:0", Some(Effort::High))
+    );
 }
 
 #[test]
@@ -83,7 +102,10 @@ fn errors_name_the_place() {
     for (body, at) in [
         ("7", "messages"),
         (r#"{"messages":[{"role":"user","content":"text"}]}"#, "messages[0].content"),
-        (r#"{"messages":[{"role":"user","content":[]},{"role":"system","content":[]}]}"#, "messages[1].role"),
+        (
+            r#"{"messages":[{"role":"user","content":[]},{"role":"system","content":[]}]}"#,
+            "messages[1].role",
+        ),
     ] {
         assert_eq!(read(body).unwrap_err().at, at, "{body}");
     }
@@ -99,38 +121,49 @@ fn a_conversation_from_elsewhere_is_said_in_this_wires_words() {
         Content::text(Speaker::System, "Be brief."),
         Content::text(Speaker::Human, "Go."),
         Content::text(Speaker::Human, "Now."),
-        Content::new(Speaker::Ai, vec![
-            Block::Thinking(Thinking::new("hm", "reasoning")),
-            Block::Thinking(thought),
-            Block::text(""),
-            call(Some("a"), Parameters::from_text("{\"a\":1}")),
-            call(None, Parameters::from_text("{\"a\"")),
-        ]),
+        Content::new(
+            Speaker::Ai,
+            vec![
+                Block::Thinking(Thinking::new("hm", "reasoning")),
+                Block::Thinking(thought),
+                Block::text(""),
+                call(Some("a"), Parameters::from_text("{\"a\":1}")),
+                call(None, Parameters::from_text("{\"a\"")),
+            ],
+        ),
         result(Some("a"), Raw::string("ok")),
         result(None, Raw::parse(r#"[{"type":"text","text":"t"}]"#).unwrap()),
         Content::text(Speaker::System, "In French."),
     ]);
-    request.tools = vec![Tool::Function { name: "f".into(), description: None, parameters: None, extra: Extra::default() }];
+    request.tools = vec![Tool::Function {
+        name: "f".into(),
+        description: None,
+        parameters: None,
+        extra: Extra::default(),
+    }];
     request.tool_choice = Some(ToolChoice::None);
     let written = write(&request);
     let got: Value = serde_json::from_str(&written.body).unwrap();
-    assert_eq!(got, json!({
-        "system": [{"text": "Be brief."}],
-        "messages": [
-            {"role": "user", "content": [{"text": "Go."}, {"text": "Now."}]},
-            {"role": "assistant", "content": [
-                {"reasoningContent": {"reasoningText": {"text": "hm"}}},
-                {"toolUse": {"toolUseId": "a", "name": "f", "input": {"a": 1}}},
-                {"toolUse": {"toolUseId": "toolu_nameless_0", "name": "f", "input": {"input": "{\"a\""}}},
-            ]},
-            {"role": "user", "content": [
-                {"toolResult": {"toolUseId": "a", "content": [{"text": "ok"}]}},
-                {"toolResult": {"toolUseId": "toolu_nameless_0", "content": [{"text": "t"}]}},
-                {"text": "In French."},
-            ]},
-        ],
-        "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object", "properties": {}}}}}]},
-    }));
+    assert_eq!(
+        got,
+        json!({
+            "system": [{"text": "Be brief."}],
+            "messages": [
+                {"role": "user", "content": [{"text": "Go."}, {"text": "Now."}]},
+                {"role": "assistant", "content": [
+                    {"reasoningContent": {"reasoningText": {"text": "hm"}}},
+                    {"toolUse": {"toolUseId": "a", "name": "f", "input": {"a": 1}}},
+                    {"toolUse": {"toolUseId": "toolu_nameless_0", "name": "f", "input": {"input": "{\"a\""}}},
+                ]},
+                {"role": "user", "content": [
+                    {"toolResult": {"toolUseId": "a", "content": [{"text": "ok"}]}},
+                    {"toolResult": {"toolUseId": "toolu_nameless_0", "content": [{"text": "t"}]}},
+                    {"text": "In French."},
+                ]},
+            ],
+            "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object", "properties": {}}}}}]},
+        })
+    );
     assert_eq!(written.untranslated, ["thinking", "speaker", "tool_choice"]);
     request.contents.truncate(2);
     assert_eq!(body(&request).get("toolConfig"), None, "tools that are not there cannot be called");
@@ -169,20 +202,30 @@ fn neutral_words_about_reasoning_become_claudes_or_the_callers() {
     request.reasoning.effort = None;
     request.reasoning.max_tokens = Some(5000);
     let got = body(&request);
-    assert_eq!(got["additionalModelRequestFields"], json!({"thinking": {"type": "enabled", "budget_tokens": 5000}}));
+    assert_eq!(
+        got["additionalModelRequestFields"],
+        json!({"thinking": {"type": "enabled", "budget_tokens": 5000}})
+    );
     assert_eq!(got["inferenceConfig"]["maxTokens"], 37000, "the cap must exceed the budget");
     let said = |fields: &str, change: &dyn Fn(&mut Request)| {
-        let mut request = read(&format!(r#"{{"messages":[],"additionalModelRequestFields":{fields}}}"#)).unwrap();
+        let mut request =
+            read(&format!(r#"{{"messages":[],"additionalModelRequestFields":{fields}}}"#)).unwrap();
         change(&mut request);
         body(&request)["additionalModelRequestFields"].clone()
     };
     let low = |r: &mut Request| r.reasoning.effort = Some(Effort::Low);
     let off = |r: &mut Request| r.reasoning.enabled = Some(false);
-    assert_eq!(said(r#"{"reasoning_effort":"high","k":1}"#, &low), json!({"k": 1, "reasoning_effort": "low"}));
+    assert_eq!(
+        said(r#"{"reasoning_effort":"high","k":1}"#, &low),
+        json!({"k": 1, "reasoning_effort": "low"})
+    );
     assert_eq!(said(r#"{"reasoning_effort":"high"}"#, &off), Value::Null);
     assert_eq!(said(r#"{"reasoning_config":"high"}"#, &low), json!({"reasoning_config": "low"}));
     assert_eq!(
-        said(r#"{"reasoning_config":{"type":"enabled","budget_tokens":2000}}"#, &|r| r.reasoning.max_tokens = Some(3000)),
+        said(r#"{"reasoning_config":{"type":"enabled","budget_tokens":2000}}"#, &|r| r
+            .reasoning
+            .max_tokens =
+            Some(3000)),
         json!({"reasoning_config": {"type": "enabled", "budget_tokens": 3000}})
     );
     assert_eq!(
@@ -194,7 +237,10 @@ fn neutral_words_about_reasoning_become_claudes_or_the_callers() {
         json!({"reasoningConfig": {"type": "disabled"}})
     );
     assert_eq!(
-        said(r#"{"thinking":{"type":"adaptive","x":1},"output_config":{"effort":"max","y":2}}"#, &low),
+        said(
+            r#"{"thinking":{"type":"adaptive","x":1},"output_config":{"effort":"max","y":2}}"#,
+            &low
+        ),
         json!({"thinking": {"type": "adaptive", "x": 1}, "output_config": {"effort": "low", "y": 2}})
     );
 }
@@ -204,17 +250,23 @@ fn media_go_where_the_api_takes_them() {
     let media = |media_type: &str, source: MediaSource| {
         Block::Media(Media { media_type: media_type.to_owned(), source, extra: Extra::default() })
     };
-    let request = request(vec![Content::new(Speaker::Human, vec![
-        media("image/jpeg", MediaSource::Data("AA==".into())),
-        media("text/plain", MediaSource::Data("BB==".into())),
-        media("video/mp4", MediaSource::Url("s3://b/k".into())),
-        media("image/png", MediaSource::Url("https://example.org/x".into())),
-        media("image/tiff", MediaSource::Data("CC==".into())),
-    ])]);
-    assert_eq!(body(&request)["messages"][0]["content"], json!([
-        {"image": {"format": "jpeg", "source": {"bytes": "AA=="}}},
-        {"document": {"format": "txt", "name": "document", "source": {"bytes": "BB=="}}},
-        {"video": {"format": "mp4", "source": {"s3Location": {"uri": "s3://b/k"}}}},
-    ]));
+    let request = request(vec![Content::new(
+        Speaker::Human,
+        vec![
+            media("image/jpeg", MediaSource::Data("AA==".into())),
+            media("text/plain", MediaSource::Data("BB==".into())),
+            media("video/mp4", MediaSource::Url("s3://b/k".into())),
+            media("image/png", MediaSource::Url("https://example.org/x".into())),
+            media("image/tiff", MediaSource::Data("CC==".into())),
+        ],
+    )]);
+    assert_eq!(
+        body(&request)["messages"][0]["content"],
+        json!([
+            {"image": {"format": "jpeg", "source": {"bytes": "AA=="}}},
+            {"document": {"format": "txt", "name": "document", "source": {"bytes": "BB=="}}},
+            {"video": {"format": "mp4", "source": {"s3Location": {"uri": "s3://b/k"}}}},
+        ])
+    );
     assert_eq!(write(&request).untranslated, ["media"]);
 }

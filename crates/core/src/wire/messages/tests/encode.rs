@@ -36,13 +36,22 @@ fn kinds(stream: &str) -> Vec<String> {
 }
 
 fn call(id: &str, parameters: Parameters) -> ToolCall {
-    ToolCall { id: Some(id.into()), name: "f".into(), parameters, signature: None, extra: Extra::default() }
+    ToolCall {
+        id: Some(id.into()),
+        name: "f".into(),
+        parameters,
+        signature: None,
+        extra: Extra::default(),
+    }
 }
 
 #[test]
 fn blocks_come_one_after_the_other_however_they_interleave() {
     let thought = Thinking { signature: Some("S".into()), ..Thinking::default() };
-    let (a, b) = (call("a", Parameters::from_text(r#"{"n":1}"#)), call("b", Parameters::from_text(r#"{"n":2}"#)));
+    let (a, b) = (
+        call("a", Parameters::from_text(r#"{"n":1}"#)),
+        call("b", Parameters::from_text(r#"{"n":2}"#)),
+    );
     let out = encode(|say| {
         say(Event::Fact(Fact::ResponseId("r")));
         say(Event::Fact(Fact::Model("m")));
@@ -52,8 +61,8 @@ fn blocks_come_one_after_the_other_however_they_interleave() {
         say(Event::TextDelta { block: 1, delta: "so" });
         say(Event::ThinkingDelta { block: 0, delta: "!" });
         say(Event::ThinkingEnd { block: 0, thinking: &thought, thought: None });
-        say(Event::ToolCallStart { block: 2, id: Some("a"), name: "f" });
-        say(Event::ToolCallStart { block: 3, id: Some("b"), name: "f" });
+        say(Event::ToolCallStart { block: 2, call: &ToolCall::new(Some("a"), "f") });
+        say(Event::ToolCallStart { block: 3, call: &ToolCall::new(Some("b"), "f") });
         say(Event::ToolCallDelta { block: 3, delta: r#"{"n":"# });
         say(Event::ToolCallDelta { block: 2, delta: r#"{"n":1}"# });
         say(Event::TextDelta { block: 1, delta: " it is" });
@@ -63,14 +72,29 @@ fn blocks_come_one_after_the_other_however_they_interleave() {
         say(Event::ToolCallEnd { block: 2, call: &a });
         say(Event::Finish { finish_reason: Some("stop"), model: None });
     });
-    assert_eq!(kinds(&out), [
-        "message_start",
-        "start thinking", "delta thinking_delta", "delta thinking_delta", "delta signature_delta", "stop",
-        "start text", "delta text_delta", "delta text_delta", "stop",
-        "start tool_use", "delta input_json_delta", "stop",
-        "start tool_use", "delta input_json_delta", "stop",
-        "message_delta", "message_stop",
-    ]);
+    assert_eq!(
+        kinds(&out),
+        [
+            "message_start",
+            "start thinking",
+            "delta thinking_delta",
+            "delta thinking_delta",
+            "delta signature_delta",
+            "stop",
+            "start text",
+            "delta text_delta",
+            "delta text_delta",
+            "stop",
+            "start tool_use",
+            "delta input_json_delta",
+            "stop",
+            "start tool_use",
+            "delta input_json_delta",
+            "stop",
+            "message_delta",
+            "message_stop",
+        ]
+    );
     let indices: Vec<_> = events(&out).iter().filter_map(|event| event["index"].as_u64()).collect();
     assert!(indices.is_sorted(), "{indices:?}");
     let answer = decode(&out);
@@ -122,10 +146,13 @@ fn an_answer_without_anything_is_still_a_message() {
     assert_eq!(kinds(&out), ["message_start", "message_delta", "message_stop"]);
     assert!(decode(&out).is_complete());
     let body: Value = serde_json::from_str(&Messages.write_response(&Answer::default())).unwrap();
-    assert_eq!(body, json!({
-        "id": "", "type": "message", "role": "assistant", "model": "", "content": [],
-        "stop_reason": "end_turn", "stop_sequence": null, "usage": {"input_tokens": 0, "output_tokens": 0},
-    }));
+    assert_eq!(
+        body,
+        json!({
+            "id": "msg_nameless", "type": "message", "role": "assistant", "model": "", "content": [],
+            "stop_reason": "end_turn", "stop_sequence": null, "usage": {"input_tokens": 0, "output_tokens": 0},
+        })
+    );
 }
 
 #[test]
@@ -140,11 +167,17 @@ fn cuts_and_errors_become_the_error_event_and_nothing_follows() {
         say(Event::Finish { finish_reason: Some("stop"), model: None });
     });
     let last = events(&out).pop().unwrap();
-    assert_eq!(last, json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}));
+    assert_eq!(
+        last,
+        json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+    );
     let answer = decode(&out);
     assert_eq!((answer.text().as_str(), answer.problems), ("half", vec![problem]));
     let out = encode(|say| say(Event::Problem(&Problem::new(ProblemCode::Truncated, "cut"))));
-    assert_eq!(events(&out), [json!({"type": "error", "error": {"type": "api_error", "message": "cut"}})]);
+    assert_eq!(
+        events(&out),
+        [json!({"type": "error", "error": {"type": "api_error", "message": "cut"}})]
+    );
     let out = encode(|say| {
         say(Event::TextStart { block: 0 });
         say(Event::TextDelta { block: 0, delta: "half" });
@@ -154,7 +187,8 @@ fn cuts_and_errors_become_the_error_event_and_nothing_follows() {
 
 #[test]
 fn thoughts_of_other_wires_become_blocks_or_nothing() {
-    let encrypted = Thinking { encrypted_content: Some("E".into()), ..Thinking::new("", "summary") };
+    let encrypted =
+        Thinking { encrypted_content: Some("E".into()), ..Thinking::new("", "summary") };
     let plain = Thinking::new("aloud", "reasoning");
     let answer = Answer {
         blocks: vec![Block::Thinking(encrypted), Block::Thinking(plain), Block::text("x")],
@@ -195,6 +229,36 @@ fn plans_and_refusals_are_text_here() {
 }
 
 #[test]
+fn answers_and_calls_without_an_id_get_one_and_it_is_the_same_streamed_and_whole() {
+    let calls = [None, Some("own")].map(|id| {
+        let id = id.map(str::to_owned);
+        Block::ToolCall(ToolCall { id, ..call("", Parameters::default()) })
+    });
+    let answer = Answer { blocks: calls.to_vec(), ..Answer::default() };
+    let named = Answer { response_id: Some("r".into()), ..answer.clone() };
+    for (answer, id) in [(&answer, "msg_nameless"), (&named, "r")] {
+        let whole: Value = serde_json::from_str(&Messages.write_response(answer)).unwrap();
+        assert_eq!(whole["id"], id);
+        let first = whole["content"][0]["id"].as_str().unwrap().to_owned();
+        assert!(first.starts_with("toolu_") && first.ends_with("_0"), "{first}");
+        assert_eq!(whole["content"][1]["id"], "own");
+        let (mut encoder, mut out) = (Messages.encoder(), Vec::new());
+        if let Some(id) = &answer.response_id {
+            encoder.event(Event::Fact(Fact::ResponseId(id)), &mut out);
+        }
+        for (block, value) in answer.blocks.iter().enumerate() {
+            let Block::ToolCall(call) = value else { continue };
+            encoder.event(Event::ToolCallStart { block, call }, &mut out);
+            encoder.event(Event::ToolCallEnd { block, call }, &mut out);
+        }
+        encoder.end(&mut out);
+        let stream = String::from_utf8(out).unwrap();
+        assert!(stream.contains(&format!(r#""id":"{first}""#)), "{stream}");
+        assert!(stream.contains(&format!(r#""id":"{id}""#)), "{stream}");
+    }
+}
+
+#[test]
 fn broken_arguments_stay_recognisable() {
     let broken = Block::ToolCall(call("a", Parameters::Invalid("{\"n\"".into())));
     let answer = Answer { blocks: vec![broken.clone()], ..Answer::default() };
@@ -219,7 +283,8 @@ fn endings_are_said_in_this_wires_words() {
         (None, true, "tool_use"),
         (None, false, "end_turn"),
     ] {
-        let blocks = if has_call { vec![Block::ToolCall(call("a", Parameters::default()))] } else { vec![] };
+        let blocks =
+            if has_call { vec![Block::ToolCall(call("a", Parameters::default()))] } else { vec![] };
         let answer = Answer { blocks, finish_reason: word.map(str::to_owned), ..Answer::default() };
         let body: Value = serde_json::from_str(&Messages.write_response(&answer)).unwrap();
         assert_eq!(body["stop_reason"], own, "{word:?} {has_call}");
@@ -246,7 +311,11 @@ fn counts_of_other_providers_are_said_as_this_wire_counts() {
         let answer = Answer { usage: Some(usage.clone()), ..Answer::default() };
         let body: Value = serde_json::from_str(&Messages.write_response(&answer)).unwrap();
         let got = &body["usage"];
-        assert_eq!((got["input_tokens"].as_u64(), got["output_tokens"].as_u64()), (Some(input), Some(output)), "{usage:?}");
+        assert_eq!(
+            (got["input_tokens"].as_u64(), got["output_tokens"].as_u64()),
+            (Some(input), Some(output)),
+            "{usage:?}"
+        );
         assert_eq!(got["output_tokens_details"]["thinking_tokens"], 20);
         assert_eq!(got["cache_read_input_tokens"].as_u64(), usage.cache_read_tokens);
     }

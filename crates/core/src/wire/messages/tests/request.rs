@@ -1,7 +1,8 @@
 //! Requests.
 
 use crate::content::{
-    Block, Content, Media, MediaSource, Other, Parameters, Speaker, Thinking, ToolCall, ToolResponse,
+    Block, Content, Media, MediaSource, Other, Parameters, Speaker, Thinking, ToolCall,
+    ToolResponse,
 };
 use crate::json::{Doc, Extra, Raw};
 use crate::request::{AnswerFormat, Request, Tool, ToolChoice};
@@ -37,13 +38,16 @@ fn call(id: Option<&str>, name: &str, parameters: Parameters) -> Block {
 }
 
 fn result(call_id: Option<&str>, result: Raw) -> Content {
-    Content::new(Speaker::Tool, vec![Block::ToolResponse(ToolResponse {
-        call_id: call_id.map(str::to_owned),
-        name: None,
-        result,
-        is_error: false,
-        extra: Extra::default(),
-    })])
+    Content::new(
+        Speaker::Tool,
+        vec![Block::ToolResponse(ToolResponse {
+            call_id: call_id.map(str::to_owned),
+            name: None,
+            result,
+            is_error: false,
+            extra: Extra::default(),
+        })],
+    )
 }
 
 const FIXTURES: [&str; 3] = [
@@ -89,7 +93,10 @@ fn what_is_read_has_neutral_names() {
     assert!(failed.is_error && failed.call_id.as_deref() == Some("toolu_01B"));
     assert!(matches!(&request.tools[1], Tool::Function { name, .. } if name == "cat"));
     assert!(matches!(&request.tools[2], Tool::Other { .. }));
-    assert_eq!((request.tool_choice, request.parallel_tool_calls), (Some(ToolChoice::Auto), Some(true)));
+    assert_eq!(
+        (request.tool_choice, request.parallel_tool_calls),
+        (Some(ToolChoice::Auto), Some(true))
+    );
     assert_eq!((request.stream, request.max_tokens), (true, Some(32000)));
     let ask = &request.reasoning;
     assert_eq!((ask.enabled, ask.effort, ask.show), (Some(true), Some(Effort::Xhigh), Some(false)));
@@ -105,7 +112,10 @@ fn errors_name_the_place() {
         (r#"{"messages":[]}"#, "model"),
         (r#"{"model":"m","messages":{}}"#, "messages"),
         (r#"{"model":"m","messages":[],"system":7}"#, "system"),
-        (r#"{"model":"m","messages":[{"role":"user","content":"x"},{"role":"user"}]}"#, "messages[1].content"),
+        (
+            r#"{"model":"m","messages":[{"role":"user","content":"x"},{"role":"user"}]}"#,
+            "messages[1].content",
+        ),
         (r#"{"model":"m","messages":[{"role":"tool","content":"x"}]}"#, "messages[0].role"),
     ] {
         assert_eq!(read(body).unwrap_err().at, at, "{body}");
@@ -116,59 +126,75 @@ fn errors_name_the_place() {
 fn values_of_a_wrong_kind_go_on_to_the_one_who_judges_them() {
     let odd = r#"{"model":"m","messages":[],"max_tokens":"many","temperature":"hot","stream":1,"tools":{},"tool_choice":"auto","thinking":true,"stop_sequences":["a",1],"system":null}"#;
     let written = write(&read(odd).unwrap()).body;
-    assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), serde_json::from_str::<Value>(odd).unwrap());
+    assert_eq!(
+        serde_json::from_str::<Value>(&written).unwrap(),
+        serde_json::from_str::<Value>(odd).unwrap()
+    );
 }
 
 #[test]
 fn a_conversation_from_elsewhere_is_said_in_this_wires_words() {
     let thought = Thinking { encrypted_content: Some("E".into()), ..Thinking::new("", "summary") };
-    let foreign = Block::Other(Other { wire: "other", kind: "audio_call".into(), raw: Raw::null() });
+    let foreign =
+        Block::Other(Other { wire: "other", kind: "audio_call".into(), raw: Raw::null() });
     let mut request = request(vec![
         Content::text(Speaker::System, "Be brief."),
         Content::text(Speaker::System, "Be kind."),
         Content::text(Speaker::Human, "Go."),
-        Content::new(Speaker::Ai, vec![
-            Block::Thinking(Thinking::new("hm", "reasoning_content")),
-            Block::Thinking(thought),
-            Block::text(""),
-            call(Some("functions.f:0"), "f", Parameters::from_text("{\"a\":1}")),
-            call(Some("functions.f_0"), "f", Parameters::from_text("{\"a\"")),
-            foreign,
-        ]),
+        Content::new(
+            Speaker::Ai,
+            vec![
+                Block::Thinking(Thinking::new("hm", "reasoning_content")),
+                Block::Thinking(thought),
+                Block::text(""),
+                call(Some("functions.f:0"), "f", Parameters::from_text("{\"a\":1}")),
+                call(Some("functions.f_0"), "f", Parameters::from_text("{\"a\"")),
+                foreign,
+            ],
+        ),
         result(Some("functions.f:0"), Raw::string("ok")),
         result(Some("functions.f_0"), Raw::parse(r#"{"deep":[1]}"#).unwrap()),
         Content::text(Speaker::Human, "And?"),
         Content::text(Speaker::System, "Now in French."),
         Content::text(Speaker::Ai, ""),
     ]);
-    request.tools = vec![Tool::Function { name: "f".into(), description: None, parameters: None, extra: Extra::default() }];
+    request.tools = vec![Tool::Function {
+        name: "f".into(),
+        description: None,
+        parameters: None,
+        extra: Extra::default(),
+    }];
     request.parallel_tool_calls = Some(false);
     let written = write(&request);
     let got: Value = serde_json::from_str(&written.body).unwrap();
-    let ids: Vec<_> = [1, 2].map(|at| got["messages"][1]["content"][at]["id"].as_str().unwrap()).into();
+    let ids: Vec<_> =
+        [1, 2].map(|at| got["messages"][1]["content"][at]["id"].as_str().unwrap()).into();
     assert!(ids.iter().all(|id| id.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')));
     assert_ne!(ids[0], ids[1]);
-    assert_eq!(got, json!({
-        "model": "m",
-        "max_tokens": 32000,
-        "system": [{"type": "text", "text": "Be brief."}, {"type": "text", "text": "Be kind."}],
-        "messages": [
-            {"role": "user", "content": "Go."},
-            {"role": "assistant", "content": [
-                {"type": "thinking", "thinking": "hm", "signature": ""},
-                {"type": "tool_use", "id": ids[0], "name": "f", "input": {"a": 1}},
-                {"type": "tool_use", "id": ids[1], "name": "f", "input": {"input": "{\"a\""}},
-            ]},
-            {"role": "user", "content": [
-                {"type": "tool_result", "tool_use_id": ids[0], "content": "ok"},
-                {"type": "tool_result", "tool_use_id": ids[1], "content": "{\"deep\":[1]}"},
-                {"type": "text", "text": "And?"},
-            ]},
-            {"role": "user", "content": "Now in French."},
-        ],
-        "tools": [{"name": "f", "input_schema": {"type": "object", "properties": {}}}],
-        "tool_choice": {"type": "auto", "disable_parallel_tool_use": true},
-    }));
+    assert_eq!(
+        got,
+        json!({
+            "model": "m",
+            "max_tokens": 32000,
+            "system": [{"type": "text", "text": "Be brief."}, {"type": "text", "text": "Be kind."}],
+            "messages": [
+                {"role": "user", "content": "Go."},
+                {"role": "assistant", "content": [
+                    {"type": "thinking", "thinking": "hm", "signature": ""},
+                    {"type": "tool_use", "id": ids[0], "name": "f", "input": {"a": 1}},
+                    {"type": "tool_use", "id": ids[1], "name": "f", "input": {"input": "{\"a\""}},
+                ]},
+                {"role": "user", "content": [
+                    {"type": "tool_result", "tool_use_id": ids[0], "content": "ok"},
+                    {"type": "tool_result", "tool_use_id": ids[1], "content": "{\"deep\":[1]}"},
+                    {"type": "text", "text": "And?"},
+                ]},
+                {"role": "user", "content": "Now in French."},
+            ],
+            "tools": [{"name": "f", "input_schema": {"type": "object", "properties": {}}}],
+            "tool_choice": {"type": "auto", "disable_parallel_tool_use": true},
+        })
+    );
     assert_eq!(written.untranslated, ["thinking", "audio_call", "speaker"]);
 }
 
@@ -183,7 +209,10 @@ fn calls_without_ids_get_the_same_ones_as_their_results() {
     };
     let contents = vec![
         Content::text(Speaker::Human, "Go."),
-        Content::new(Speaker::Ai, vec![call(None, "f", Parameters::default()), call(None, "g", Parameters::default())]),
+        Content::new(
+            Speaker::Ai,
+            vec![call(None, "f", Parameters::default()), call(None, "g", Parameters::default())],
+        ),
         named("g"),
         named("f"),
         Content::new(Speaker::Ai, vec![call(None, "f", Parameters::default())]),
@@ -253,7 +282,11 @@ fn a_change_of_mind_keeps_what_else_stood_in_the_fields() {
     let got = body(&request);
     assert_eq!((&got["output_config"]["effort"], got.get("thinking")), (&json!("low"), None));
     let mut request = read(FIXTURES[2]).unwrap();
-    request.format = Some(AnswerFormat::Schema { name: Some("n".into()), schema: Raw::parse("{}").unwrap(), strict: Some(true) });
+    request.format = Some(AnswerFormat::Schema {
+        name: Some("n".into()),
+        schema: Raw::parse("{}").unwrap(),
+        strict: Some(true),
+    });
     let config = &body(&request)["output_config"];
     assert_eq!(config["task_budget"], json!({"total": 9}));
     assert_eq!(config["format"], json!({"type": "json_schema", "schema": {}}));
@@ -267,35 +300,79 @@ fn media_go_where_the_api_takes_them() {
         Block::Media(Media { media_type: media_type.to_owned(), source, extra: Extra::default() })
     };
     let request = request(vec![
-        Content::new(Speaker::Human, vec![
-            media("image/jpeg", MediaSource::Data("AA==".into())),
-            media("", MediaSource::Url("https://example.org/x".into())),
-            media("application/pdf", MediaSource::Data("BB==".into())),
-            media("audio/wav", MediaSource::Data("CC==".into())),
-        ]),
+        Content::new(
+            Speaker::Human,
+            vec![
+                media("image/jpeg", MediaSource::Data("AA==".into())),
+                media("", MediaSource::Url("https://example.org/x".into())),
+                media("application/pdf", MediaSource::Data("BB==".into())),
+                media("audio/wav", MediaSource::Data("CC==".into())),
+            ],
+        ),
         Content::new(Speaker::Human, vec![media("audio/wav", MediaSource::Data("DD==".into()))]),
         Content::text(Speaker::Human, ""),
     ]);
     let written = write(&request);
     let got: Value = serde_json::from_str(&written.body).unwrap();
-    assert_eq!(got["messages"], json!([
-        {"role": "user", "content": [
-            {"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": "AA=="}},
-            {"type": "image", "source": {"type": "url", "url": "https://example.org/x"}},
-            {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "BB=="}},
-        ]},
-        {"role": "user", "content": ""},
-    ]));
+    assert_eq!(
+        got["messages"],
+        json!([
+            {"role": "user", "content": [
+                {"type": "image", "source": {"type": "base64", "media_type": "image/jpeg", "data": "AA=="}},
+                {"type": "image", "source": {"type": "url", "url": "https://example.org/x"}},
+                {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "BB=="}},
+            ]},
+            {"role": "user", "content": ""},
+        ])
+    );
     assert_eq!(written.untranslated, ["media"]);
 }
 
 #[test]
 fn a_dialect_leaves_out_what_its_provider_refuses() {
-    let dialect = Dialect { refuses: vec!["temperature", "metadata", "tool_choice"].into(), ..Dialect::default() };
+    let dialect = Dialect {
+        refuses: vec!["temperature", "metadata", "tool_choice"].into(),
+        ..Dialect::default()
+    };
     let request = read(FIXTURES[0]).unwrap();
-    let got: Value = serde_json::from_str(&Messages.write_request(&request, &dialect).body).unwrap();
+    let got: Value =
+        serde_json::from_str(&Messages.write_request(&request, &dialect).body).unwrap();
     for field in ["temperature", "metadata", "tool_choice"] {
         assert!(got.get(field).is_none());
     }
     assert_eq!(got["service_tier"], "auto");
+}
+
+#[test]
+fn ids_that_a_model_writes_go_back_as_they_are_where_the_api_takes_any() {
+    let call = ToolCall {
+        id: Some("functions.read:0".into()),
+        name: "read".into(),
+        parameters: Parameters::default(),
+        signature: None,
+        extra: Extra::default(),
+    };
+    let result = ToolResponse {
+        call_id: call.id.clone(),
+        name: None,
+        result: Raw::string("r"),
+        is_error: false,
+        extra: Extra::default(),
+    };
+    let request = request(vec![
+        Content::text(Speaker::Human, "q"),
+        Content::new(Speaker::Ai, vec![Block::ToolCall(call)]),
+        Content::new(Speaker::Tool, vec![Block::ToolResponse(result)]),
+    ]);
+    let ids = |dialect: &Dialect| {
+        let body: Value =
+            serde_json::from_str(&Messages.write_request(&request, dialect).body).unwrap();
+        let id = |message: usize, key: &str| body["messages"][message]["content"][0][key].clone();
+        (id(1, "id"), id(2, "tool_use_id"))
+    };
+    let native = json!("functions.read:0");
+    let any = Dialect { takes_any_id: true, ..Dialect::PLAIN };
+    assert_eq!(ids(&any), (native.clone(), native.clone()));
+    let (call, result) = ids(&Dialect::PLAIN);
+    assert!(call == result && call != native, "{call} {result}");
 }

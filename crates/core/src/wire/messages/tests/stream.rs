@@ -30,11 +30,15 @@ const CALL: &str = r#"{"type":"tool_use","id":"toolu_1","name":"f","input":{}}"#
 
 #[test]
 fn a_signature_belongs_to_its_thought_whatever_stands_between() {
-    let mut first = block(0, THINKING, &[
-        r#"{"type":"thinking_delta","thinking":"Let "}"#,
-        r#"{"type":"thinking_delta","thinking":"me","estimated_tokens":3}"#,
-        r#"{"type":"signature_delta","signature":"Sig1"}"#,
-    ]);
+    let mut first = block(
+        0,
+        THINKING,
+        &[
+            r#"{"type":"thinking_delta","thinking":"Let "}"#,
+            r#"{"type":"thinking_delta","thinking":"me","estimated_tokens":3}"#,
+            r#"{"type":"signature_delta","signature":"Sig1"}"#,
+        ],
+    );
     first.insert(2, r#"{"type": "ping"}"#.to_owned());
     let second = block(1, THINKING, &[r#"{"type":"signature_delta","signature":"Sig2"}"#]);
     let nothing = block(2, THINKING, &[]);
@@ -43,8 +47,14 @@ fn a_signature_belongs_to_its_thought_whatever_stands_between() {
     assert_eq!(answer.problems, []);
     let thoughts = thoughts(&answer);
     assert_eq!(thoughts.len(), 2, "a thought with neither text nor payload is none");
-    assert_eq!((thoughts[0].thought.as_str(), thoughts[0].signature.as_deref()), ("Let me", Some("Sig1")));
-    assert_eq!((thoughts[1].thought.as_str(), thoughts[1].signature.as_deref()), ("", Some("Sig2")));
+    assert_eq!(
+        (thoughts[0].thought.as_str(), thoughts[0].signature.as_deref()),
+        ("Let me", Some("Sig1"))
+    );
+    assert_eq!(
+        (thoughts[1].thought.as_str(), thoughts[1].signature.as_deref()),
+        ("", Some("Sig2"))
+    );
     assert_eq!(thoughts[0].source_field, "thinking");
     assert!(thoughts.iter().all(|thought| !thought.partial));
     assert_eq!(answer.text(), "Hi");
@@ -75,11 +85,8 @@ fn arguments_are_their_deltas() {
     let parts = [json(r#""""#), json(r#""{\"a\": 1""#), json(r#"".0}""#)];
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     let broken = json(r#""{\"a\"""#);
-    let answer = answer_with(&[
-        block(0, CALL, &parts),
-        block(1, CALL, &[]),
-        block(2, CALL, &[&broken]),
-    ]);
+    let answer =
+        answer_with(&[block(0, CALL, &parts), block(1, CALL, &[]), block(2, CALL, &[&broken])]);
     let parameters: Vec<_> = answer
         .blocks
         .iter()
@@ -103,16 +110,24 @@ fn blocks_without_a_form_keep_all_that_came() {
             r#"{"type":"input_json_delta","partial_json":" \"x\"}"}"#,
         ],
     );
-    let compaction = block(1, r#"{"type":"compaction","content":null}"#, &[
-        r#"{"type":"compaction_delta","content":"sum"}"#,
-        r#"{"type":"compaction_delta","content":"mary","encrypted_content":"E="}"#,
-    ]);
-    let broken = block(2, r#"{"type":"mcp_tool_use","id":"m","name":"n","input":{}}"#, &[
-        r#"{"type":"input_json_delta","partial_json":"{"}"#,
-    ]);
-    let unknown = block(3, r#"{"type":"hologram","layers":[1]}"#, &[
-        r#"{"type":"hologram_delta","layers":[2,3],"shape":{"r":1}}"#,
-    ]);
+    let compaction = block(
+        1,
+        r#"{"type":"compaction","content":null}"#,
+        &[
+            r#"{"type":"compaction_delta","content":"sum"}"#,
+            r#"{"type":"compaction_delta","content":"mary","encrypted_content":"E="}"#,
+        ],
+    );
+    let broken = block(
+        2,
+        r#"{"type":"mcp_tool_use","id":"m","name":"n","input":{}}"#,
+        &[r#"{"type":"input_json_delta","partial_json":"{"}"#],
+    );
+    let unknown = block(
+        3,
+        r#"{"type":"hologram","layers":[1]}"#,
+        &[r#"{"type":"hologram_delta","layers":[2,3],"shape":{"r":1}}"#],
+    );
     let answer = answer_with(&[search, compaction, broken, unknown]);
     let raws: Vec<_> = answer
         .blocks
@@ -122,22 +137,29 @@ fn blocks_without_a_form_keep_all_that_came() {
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(raws, [
-        r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{"q": "x"},"caller":{"type":"direct"}}"#,
-        r#"{"type":"compaction","content":"summary","encrypted_content":"E="}"#,
-        r#"{"type":"mcp_tool_use","id":"m","name":"n","input":"{"}"#,
-        r#"{"type":"hologram","layers":[1,2,3],"shape":{"r":1}}"#,
-    ]);
+    assert_eq!(
+        raws,
+        [
+            r#"{"type":"server_tool_use","id":"s","name":"web_search","input":{"q": "x"},"caller":{"type":"direct"}}"#,
+            r#"{"type":"compaction","content":"summary","encrypted_content":"E="}"#,
+            r#"{"type":"mcp_tool_use","id":"m","name":"n","input":"{"}"#,
+            r#"{"type":"hologram","layers":[1,2,3],"shape":{"r":1}}"#,
+        ]
+    );
     assert_eq!(codes(&answer), [ProblemCode::Unknown], "only the unknown type is a finding");
 }
 
 #[test]
 fn citations_gather_on_their_text() {
-    let text = block(0, r#"{"type":"text","text":"","citations":[]}"#, &[
-        r#"{"type":"citations_delta","citation":{"n":1}}"#,
-        r#"{"type":"text_delta","text":"cited"}"#,
-        r#"{"type":"citations_delta","citation":{"n":2}}"#,
-    ]);
+    let text = block(
+        0,
+        r#"{"type":"text","text":"","citations":[]}"#,
+        &[
+            r#"{"type":"citations_delta","citation":{"n":1}}"#,
+            r#"{"type":"text_delta","text":"cited"}"#,
+            r#"{"type":"citations_delta","citation":{"n":2}}"#,
+        ],
+    );
     let answer = answer_with(&[text]);
     let Block::Text(text) = &answer.blocks[0] else { panic!() };
     assert_eq!(text.extra.get("messages", "citations").unwrap().as_str(), r#"[{"n":1},{"n":2}]"#);
@@ -168,12 +190,20 @@ fn fields_of_the_message_are_kept() {
 }
 
 #[test]
-fn the_type_in_the_data_wins_over_the_name_of_the_event() {
+fn sse_41_the_type_in_the_data_wins_over_the_name_of_the_event() {
     let mut fold = Fold::new();
     let mut decoder = Messages.decoder(&Dialect::default());
     decoder.message(Some("ping"), START, &mut fold);
-    decoder.message(Some("content_block_start"), r#"{"index":0,"content_block":{"type":"text","text":"a"}}"#, &mut fold);
-    decoder.message(Some("message_stop"), r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"b"}}"#, &mut fold);
+    decoder.message(
+        Some("content_block_start"),
+        r#"{"index":0,"content_block":{"type":"text","text":"a"}}"#,
+        &mut fold,
+    );
+    decoder.message(
+        Some("message_stop"),
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"b"}}"#,
+        &mut fold,
+    );
     assert!(!decoder.is_complete());
     decoder.message(Some("x"), STOP, &mut fold);
     decoder.message(Some("data"), "[DONE]", &mut fold);
@@ -217,7 +247,9 @@ fn an_error_in_mid_stream_keeps_what_came() {
     let mut events = vec![START.to_owned()];
     events.extend(block(0, TEXT, &[r#"{"type":"text_delta","text":"half"}"#]));
     events.push(r#"{"type":"content_block_start","index":1,"content_block":{"type":"thinking","thinking":"cut","signature":""}}"#.to_owned());
-    events.push(r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#.to_owned());
+    events.push(
+        r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#.to_owned(),
+    );
     let events: Vec<&str> = events.iter().map(String::as_str).collect();
     let answer = stream(&events);
     assert_eq!(answer.text(), "half");
@@ -233,10 +265,14 @@ fn an_error_in_mid_stream_keeps_what_came() {
 #[test]
 fn a_cut_stream_keeps_what_came_and_never_looks_complete() {
     let blocks = [
-        block(0, THINKING, &[
-            r#"{"type":"thinking_delta","thinking":"think"}"#,
-            r#"{"type":"signature_delta","signature":"S"}"#,
-        ]),
+        block(
+            0,
+            THINKING,
+            &[
+                r#"{"type":"thinking_delta","thinking":"think"}"#,
+                r#"{"type":"signature_delta","signature":"S"}"#,
+            ],
+        ),
         block(1, TEXT, &[r#"{"type":"text_delta","text":"hi"}"#]),
         block(2, CALL, &[r#"{"type":"input_json_delta","partial_json":"{}"}"#]),
         block(3, r#"{"type":"server_tool_use","id":"s","name":"n","input":{}}"#, &[]),
@@ -293,15 +329,20 @@ fn a_whole_message_instead_of_a_stream_is_read() {
 
 #[test]
 fn whole_responses_keep_oddities() {
-    let answer = whole(r#"{"id":"","type":"message","model":"","content":"plain","stop_reason":null,"container":{"id":"c"}}"#);
+    let answer = whole(
+        r#"{"id":"","type":"message","model":"","content":"plain","stop_reason":null,"container":{"id":"c"}}"#,
+    );
     assert_eq!((answer.text().as_str(), answer.usage.is_none()), ("plain", true));
     assert_eq!((answer.model, answer.response_id), (None, None));
-    let answer = whole(r#"{"content":[{"type":"text","text":""},{"type":"thinking","thinking":""},{"type":"tool_use","name":"f","input":"{\"a\":1}"},{"x":1},7]}"#);
+    let answer = whole(
+        r#"{"content":[{"type":"text","text":""},{"type":"thinking","thinking":""},{"type":"tool_use","name":"f","input":"{\"a\":1}"},{"x":1},7]}"#,
+    );
     assert_eq!(answer.blocks.len(), 3);
     let Block::ToolCall(call) = &answer.blocks[0] else { panic!() };
     assert_eq!((call.id.as_ref(), call.parameters.as_text()), (None, r#"{"a":1}"#));
     assert_eq!(codes(&answer), [ProblemCode::Unknown, ProblemCode::Unknown]);
-    let error = whole(r#"{"type":"error","error":{"type":"not_found_error","message":"model: x"}}"#);
+    let error =
+        whole(r#"{"type":"error","error":{"type":"not_found_error","message":"model: x"}}"#);
     assert_eq!(error.upstream_error().unwrap().message, "model: x");
     assert_eq!(error.finish_reason, None);
 }

@@ -2,10 +2,10 @@
 
 mod say;
 
+use super::ID;
 use super::response::{Ended, refusal_block};
 use super::write_item::{continues, is_part};
-use super::ID;
-use crate::content::{Block, Text, Thinking, ToolCall};
+use crate::content::{Block, Parameters, Text, Thinking, ToolCall};
 use crate::event::{Event, Fact};
 use crate::json::Extra;
 use crate::problem::{Problem, ProblemCode};
@@ -52,6 +52,8 @@ struct Item {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Call,
+    /// A call with free text.
+    Custom,
     /// A thought in content parts.
     Content,
     Message,
@@ -91,17 +93,9 @@ impl Steady {
                 self.begin(block, kind, out);
             }
             Event::TextStart { block } => self.begin_text(block, out),
-            Event::ToolCallStart { block, id, name } => {
+            Event::ToolCallStart { block, call } => {
                 self.release(out);
-                let at = self.add(block, Kind::Call);
-                let id = id.map_or_else(|| self.new_id("call", at), str::to_owned);
-                self.added(at, out, |w| {
-                    w.field_str("type", "function_call");
-                    w.field_str("status", "in_progress");
-                    w.field_str("call_id", &id);
-                    w.field_str("name", name);
-                    w.field_str("arguments", "");
-                });
+                self.start_call(block, call, out);
             }
             Event::ThinkingDelta { block, delta }
             | Event::TextDelta { block, delta }
@@ -207,7 +201,7 @@ impl Steady {
             Kind::Content => {
                 ("response.reasoning_text.done", "response.content_part.done", "reasoning_text")
             }
-            Kind::Summary | Kind::Call | Kind::Message | Kind::Other => (
+            Kind::Summary | Kind::Call | Kind::Custom | Kind::Message | Kind::Other => (
                 "response.reasoning_summary_text.done",
                 "response.reasoning_summary_part.done",
                 "summary_text",
@@ -304,11 +298,33 @@ impl Steady {
         }
     }
 
+    fn start_call(&mut self, block: usize, call: &ToolCall, out: &mut Vec<u8>) {
+        let (kind, item, key) = match call.parameters {
+            Parameters::Free(_) => (Kind::Custom, "custom_tool_call", "input"),
+            Parameters::Invalid(_) | Parameters::Json(_) => {
+                (Kind::Call, "function_call", "arguments")
+            }
+        };
+        let at = self.add(block, kind);
+        let id = call.id.clone().unwrap_or_else(|| self.new_id("call", at));
+        self.added(at, out, |w| {
+            w.field_str("type", item);
+            w.field_str("status", "in_progress");
+            w.field_str("call_id", &id);
+            w.field_str("name", &call.name);
+            w.field_str(key, "");
+        });
+    }
+
     fn end_call(&mut self, block: usize, call: &ToolCall, out: &mut Vec<u8>) {
         let Some(at) = self.find(block) else { return };
-        self.part(at, 0, "response.function_call_arguments.done", out, |w| {
-            w.field_str("arguments", call.parameters.as_text());
-        });
+        let (name, key) = match self.kind(at) {
+            Kind::Custom => ("response.custom_tool_call_input.done", "input"),
+            Kind::Call | Kind::Content | Kind::Message | Kind::Other | Kind::Summary => {
+                ("response.function_call_arguments.done", "arguments")
+            }
+        };
+        self.part(at, 0, name, out, |w| w.field_str(key, call.parameters.as_text()));
         self.done(at, out, |items, w| items.call(w, call));
     }
 

@@ -31,7 +31,9 @@ impl Steady {
 
     pub(super) fn response(&mut self, name: &str, ending: Ended<'_>, out: &mut Vec<u8>) {
         let mut output = Writer::new();
-        output.array(|w| self.items.iter().filter_map(|i| i.done.as_ref()).for_each(|i| w.raw_str(i)));
+        output.array(|w| {
+            self.items.iter().filter_map(|i| i.done.as_ref()).for_each(|i| w.raw_str(i));
+        });
         let output = output.finish();
         let (id, model, usage) = (self.id.clone(), self.model.clone(), self.usage.take());
         let extra = self.extra.clone();
@@ -71,6 +73,7 @@ impl Steady {
     pub(super) fn item_id(&self, at: usize) -> String {
         let kind = match self.kind(at) {
             Kind::Call => "fc",
+            Kind::Custom => "ctc",
             Kind::Content | Kind::Summary => "rs",
             Kind::Message => "msg",
             Kind::Other => "item",
@@ -83,7 +86,12 @@ impl Steady {
         format!("{kind}_{at}_{}", self.id.as_deref().unwrap_or(NO_ID))
     }
 
-    pub(super) fn added(&mut self, at: usize, out: &mut Vec<u8>, members: impl FnOnce(&mut Writer)) {
+    pub(super) fn added(
+        &mut self,
+        at: usize,
+        out: &mut Vec<u8>,
+        members: impl FnOnce(&mut Writer),
+    ) {
         self.start(out);
         let id = self.item_id(at);
         self.say("response.output_item.added", out, |w| {
@@ -105,7 +113,7 @@ impl Steady {
                 w.field_str("role", "assistant");
                 w.key("content").array(|_| {});
             }
-            Kind::Summary | Kind::Content | Kind::Call | Kind::Other => {
+            Kind::Summary | Kind::Content | Kind::Call | Kind::Custom | Kind::Other => {
                 w.field_str("type", "reasoning");
                 w.key("summary").array(|_| {});
             }
@@ -130,7 +138,7 @@ impl Steady {
             match kind {
                 Kind::Summary => w.field_u64("summary_index", index(part)),
                 Kind::Content | Kind::Message => w.field_u64("content_index", index(part)),
-                Kind::Call | Kind::Other => {}
+                Kind::Call | Kind::Custom | Kind::Other => {}
             }
             members(w);
         });
@@ -141,7 +149,7 @@ impl Steady {
             Kind::Summary => ("response.reasoning_summary_part.added", "summary_text"),
             Kind::Content => ("response.content_part.added", "reasoning_text"),
             Kind::Message => ("response.content_part.added", "output_text"),
-            Kind::Call | Kind::Other => return,
+            Kind::Call | Kind::Custom | Kind::Other => return,
         };
         self.part(at, part, name, out, |w| {
             w.key("part").object(|w| {
@@ -160,6 +168,7 @@ impl Steady {
             Kind::Content => "response.reasoning_text.delta",
             Kind::Message => "response.output_text.delta",
             Kind::Call => "response.function_call_arguments.delta",
+            Kind::Custom => "response.custom_tool_call_input.delta",
             Kind::Other => return,
         };
         self.part(at, part, name, out, |w| {
@@ -184,7 +193,12 @@ impl Steady {
     }
 
     /// The last word about an item.
-    pub(super) fn done(&mut self, at: usize, out: &mut Vec<u8>, write: impl FnOnce(&mut Items<'_>, &mut Writer)) {
+    pub(super) fn done(
+        &mut self,
+        at: usize,
+        out: &mut Vec<u8>,
+        write: impl FnOnce(&mut Items<'_>, &mut Writer),
+    ) {
         let prefix = self.id.clone().unwrap_or_else(|| NO_ID.to_owned());
         let mut items = Items::new(Place::Answer(&prefix));
         items.count = at;

@@ -1,0 +1,77 @@
+//! Changes of the neutral form that are carried out on a caller's bytes.
+
+use crate::content::{Block, Content, Thinking};
+use std::cmp::Reverse;
+
+/// One change of one message. Indices are those of the unchanged request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The message, as an index in the request's contents.
+    pub message: usize,
+    /// The block that is changed, or that something goes before; the number of blocks for the end.
+    pub block: usize,
+    /// What is done.
+    pub what: What,
+}
+
+/// What is done to a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A thought goes before it. Of several at one place the first comes first.
+    Insert(Box<Thinking>),
+    /// It is a thought and goes.
+    Remove,
+    /// It is a call and gets this id; a result, and it answers the call with this id.
+    Rename(String),
+    /// It is a text and says this.
+    Say(String),
+    /// The opaque payload on it becomes this one, or goes.
+    Sign(Option<String>),
+}
+
+/// The contents with the changes made.
+#[must_use]
+pub fn changed(contents: &[Content], changes: &[Change]) -> Vec<Content> {
+    let mut changed = contents.to_vec();
+    let mut ordered: Vec<&Change> = changes.iter().collect();
+    // From the end, so that indices stay true; of insertions at one place the last first, and behind what is done to
+    // the block itself.
+    ordered.reverse();
+    ordered.sort_by_key(|change| {
+        let is_insert = matches!(change.what, What::Insert(_));
+        Reverse((change.message, change.block, !is_insert))
+    });
+    for Change { message, block, what } in ordered {
+        let Some(content) = changed.get_mut(*message) else { continue };
+        match what {
+            What::Insert(thinking) => {
+                let at = (*block).min(content.blocks.len());
+                content.blocks.insert(at, Block::Thinking((**thinking).clone()));
+            }
+            What::Remove if *block < content.blocks.len() => {
+                content.blocks.remove(*block);
+            }
+            What::Remove => {}
+            What::Rename(id) => match content.blocks.get_mut(*block) {
+                Some(Block::ToolCall(call)) => call.id = Some(id.clone()),
+                Some(Block::ToolResponse(response)) => response.call_id = Some(id.clone()),
+                Some(Block::Media(_) | Block::Other(_) | Block::Text(_) | Block::Thinking(_))
+                | None => {}
+            },
+            What::Say(said) => {
+                if let Some(Block::Text(text)) = content.blocks.get_mut(*block) {
+                    text.text.clone_from(said);
+                }
+            }
+            What::Sign(signature) => match content.blocks.get_mut(*block) {
+                Some(Block::ToolCall(call)) => call.signature.clone_from(signature),
+                Some(Block::Text(text)) => text.signature.clone_from(signature),
+                Some(
+                    Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) | Block::Thinking(_),
+                )
+                | None => {}
+            },
+        }
+    }
+    changed
+}

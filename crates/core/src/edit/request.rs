@@ -1,0 +1,319 @@
+//! Changes of thoughts and ids, carried out on the bytes of a request that stays on its wire.
+//!
+//! Only the messages that change are written, once as they are and once as they are to be; where the two differ, the
+//! caller's bytes are edited at the same place. So each wire's own writer says how a thought looks there, and all
+//! that it does not touch keeps its bytes. What goes into an object goes before its other members: the same message
+//! becomes the same bytes wherever it stands, and a request that grows at its end grows at its end upstream too.
+
+use super::change::{Change, changed};
+use super::layout::{Group, Layout};
+use super::list::{ListEdit, member};
+use super::{Draft, Overlap, Plan};
+use crate::content::Content;
+use crate::json::{Doc, Kind, Raw, Val, merge};
+use crate::request::Request;
+use crate::wire::{Dialect, Wire};
+use std::fmt;
+
+/// What else differs upstream.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Additions<'a> {
+    /// The model's name upstream, on wires where it stands in the body.
+    pub model: Option<&'a str>,
+    /// Objects whose members are added where the caller says nothing about them.
+    pub fill: &'a [Raw],
+}
+
+/// Why changes cannot be carried out on these bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unplaced {
+    /// The wire, or this form of its requests, keeps no list of messages that could be edited.
+    NoList,
+    /// The body is not what the contents were read from.
+    OtherBody,
+    /// Changes contradict each other.
+    Overlap(Overlap),
+}
+
+impl fmt::Display for Unplaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unplaced::NoList => f.write_str("this request has no list of messages to edit"),
+            Unplaced::OtherBody => f.write_str("the body is not what the messages were read from"),
+            Unplaced::Overlap(overlap) => overlap.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Unplaced {}
+
+/// The edits that turn `body`, from which `contents` were read on `wire`, into the upstream's request.
+///
+/// # Errors
+/// When a change has no place in these bytes; the request can still be written anew.
+pub fn plan(
+    wire: &dyn Wire,
+    body: &Doc<'_>,
+    contents: &[Content],
+    changes: &[Change],
+    dialect: &Dialect,
+    additions: Additions<'_>,
+) -> Result<Plan, Unplaced> {
+    plan_to(wire, body, contents, &changed(contents, changes), dialect, additions)
+}
+
+/// As [`plan`], to the messages `after`, one for each of `contents`. An answer of which nothing is left goes as a whole.
+///
+/// # Errors
+/// As [`plan`].
+pub fn plan_to(
+    wire: &dyn Wire,
+    body: &Doc<'_>,
+    contents: &[Content],
+    after: &[Content],
+    dialect: &Dialect,
+    additions: Additions<'_>,
+) -> Result<Plan, Unplaced> {
+    let mut draft = Draft::new();
+    let (body, len) = (body.root(), body.text().len());
+    if contents != after {
+        let layout = Layout::of(wire.id(), body).ok_or(Unplaced::NoList)?;
+        if layout.contents() != contents.len() || contents.len() != after.len() {
+            return Err(Unplaced::OtherBody);
+        }
+        let mut list = ListEdit::of(layout.list);
+        for group in &layout.groups {
+            let of = |all: &'_ [Content]| all.get(group.contents.clone()).map(<[Content]>::to_vec);
+            let (Some(old), Some(new)) = (of(contents), of(after)) else {
+                return Err(Unplaced::OtherBody);
+            };
+            if old != new {
+                let edit = GroupEdit { wire, dialect, layout: &layout, group };
+                edit.say(&old, &new, &mut list, &mut draft)?;
+            }
+        }
+        list.finish(&mut draft);
+    }
+    add(&mut draft, body, additions);
+    draft.finish(len).map_err(Unplaced::Overlap)
+}
+
+struct GroupEdit<'a> {
+    wire: &'a dyn Wire,
+    dialect: &'a Dialect,
+    layout: &'a Layout<'a>,
+    group: &'a Group,
+}
+
+impl GroupEdit<'_> {
+    fn say(
+        &self,
+        old: &[Content],
+        new: &[Content],
+        list: &mut ListEdit,
+        draft: &mut Draft,
+    ) -> Result<(), Unplaced> {
+        let takes_all = new.iter().all(|content| content.blocks.is_empty());
+        if takes_all {
+            // An answer of which nothing is left is no message, and many providers refuse empty ones.
+            self.group.elements.clone().for_each(|index| list.remove(index));
+            return Ok(());
+        }
+        // What was told beside others is no message of its own any more.
+        let new: Vec<Content> = new.iter().filter(|it| !it.blocks.is_empty()).cloned().collect();
+        let (before, after) = (self.write(old, &Dialect::PLAIN), self.write(&new, self.dialect));
+        let (before, after) = (Doc::parse_str(&before), Doc::parse_str(&after));
+        let (Ok(before), Ok(after)) = (before, after) else { return Err(Unplaced::OtherBody) };
+        let listed =
+            |doc: Val<'_>| doc.get(self.layout.key).filter(|list| list.is_array()).is_some();
+        if !listed(before.root()) || !listed(after.root()) {
+            return Err(Unplaced::NoList);
+        }
+        let items = |doc: &Doc<'_>| -> Vec<String> {
+            let list = doc.root().get(self.layout.key);
+            list.into_iter().flat_map(Val::items).map(|item| item.raw().to_owned()).collect()
+        };
+        let (old, new) = (items(&before), items(&after));
+        let elements: Vec<Val<'_>> = self
+            .layout
+            .list
+            .items()
+            .take(self.group.elements.end)
+            .skip(self.group.elements.start)
+            .collect();
+        splice_items(draft, list, self.group.elements.start, &elements, &old, &new);
+        Ok(())
+    }
+
+    fn write(&self, messages: &[Content], dialect: &Dialect) -> String {
+        let request =
+            Request { model: "m".to_owned(), contents: messages.to_vec(), ..Request::default() };
+        self.wire.write_request(&request, dialect).body
+    }
+}
+
+/// Model and flags.
+fn add(draft: &mut Draft, body: Val<'_>, additions: Additions<'_>) {
+    let mut members = ListEdit::of(body);
+    if let (Some(model), Some(old)) = (additions.model, body.get("model"))
+        && old.as_str().as_deref() != Some(model)
+    {
+        draft.replace(old.span(), Raw::string(model).as_str());
+    }
+    let all = additions.fill.iter().fold(None, |all: Option<Raw>, patch| {
+        Some(all.map_or_else(|| patch.clone(), |all| merge(all.doc().root(), patch.doc().root())))
+    });
+    if let Some(all) = all {
+        fill(draft, &mut members, body, all.doc().root());
+    }
+    members.finish(draft);
+}
+
+/// Adds the members of `patch` that `object` does not have; of lists, the items. What the caller says stays.
+fn fill(draft: &mut Draft, members: &mut ListEdit, object: Val<'_>, patch: Val<'_>) {
+    for (key, value) in patch.entries() {
+        match object.get(&key) {
+            None => members.insert(0, member(&key, value.raw())),
+            Some(old) if old.is_object() && value.is_object() => {
+                let mut inner = ListEdit::of(old);
+                fill(draft, &mut inner, old, value);
+                inner.finish(draft);
+            }
+            Some(old) if old.is_array() && value.is_array() => {
+                let mut inner = ListEdit::of(old);
+                let is_new = |item: &Val<'_>| old.items().all(|it| it.raw() != item.raw());
+                let end = old.items().count();
+                value.items().filter(is_new).for_each(|item| inner.insert(end, item.raw()));
+                inner.finish(draft);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Carries out on `body` what makes `after` of `before`.
+fn splice(draft: &mut Draft, body: Val<'_>, before: Val<'_>, after: Val<'_>) {
+    if before.raw() == after.raw() {
+        return;
+    }
+    match (body.kind(), before.kind(), after.kind()) {
+        (Kind::Object, Kind::Object, Kind::Object) => splice_object(draft, body, before, after),
+        (Kind::Array, Kind::Array, Kind::Array) => {
+            let owned = |list: Val<'_>| list.items().map(|item| item.raw().to_owned()).collect();
+            let (old, new): (Vec<String>, Vec<String>) = (owned(before), owned(after));
+            let elements: Vec<Val<'_>> = body.items().collect();
+            let mut list = ListEdit::of(body);
+            splice_items(draft, &mut list, 0, &elements, &old, &new);
+            list.finish(draft);
+        }
+        (Kind::String, Kind::String, Kind::Array) => {
+            // A text becomes one of several blocks: its own bytes stay.
+            let (raw, start) = (after.raw(), after.span().start);
+            let texts = after.items().filter_map(|block| block.get("text"));
+            let own = texts.filter(|text| text.as_str() == before.as_str()).last();
+            let around = own.and_then(|own| {
+                let span = own.span();
+                Some((raw.get(..span.start - start)?, raw.get(span.end - start..)?))
+            });
+            match around {
+                Some((head, tail)) => {
+                    draft.insert(body.span().start, head);
+                    draft.insert(body.span().end, tail);
+                }
+                None => draft.replace(body.span(), raw),
+            }
+        }
+        _ => draft.replace(body.span(), after.raw()),
+    }
+}
+
+fn splice_object(draft: &mut Draft, body: Val<'_>, before: Val<'_>, after: Val<'_>) {
+    if is_said_elsewhere(body, before, after) {
+        return draft.replace(body.span(), after.raw());
+    }
+    let mut members = ListEdit::of(body);
+    for (key, old) in before.entries() {
+        match (after.get(&key), body.get(&key)) {
+            (Some(new), Some(here)) => splice(draft, here, old, new),
+            (Some(new), None) if new.raw() != old.raw() => {
+                members.insert(0, member(&key, new.raw()));
+            }
+            (None, Some(_)) => {
+                let named = body.entries().enumerate().filter(|(_, (name, _))| *name == key);
+                named.for_each(|(index, _)| members.remove(index));
+            }
+            (Some(_) | None, None) => {}
+        }
+    }
+    for (key, new) in after.entries().filter(|(key, _)| before.get(key).is_none()) {
+        match body.get(&key) {
+            Some(here) if here.raw() != new.raw() => draft.replace(here.span(), new.raw()),
+            Some(_) => {}
+            None => members.insert(0, member(&key, new.raw())),
+        }
+    }
+    members.finish(draft);
+}
+
+/// Whether something changes that the caller does not say in the member in which we would: a thought among the parts of
+/// the content, on a wire that has a field for it. Then only the whole object, said our way, is sure to say the change.
+fn is_said_elsewhere(body: Val<'_>, before: Val<'_>, after: Val<'_>) -> bool {
+    let changes = |key: &str, old: Val<'_>| after.get(key).is_none_or(|new| new.raw() != old.raw());
+    let mut said = before.entries().filter(|(_, old)| !old.is_null());
+    said.any(|(key, old)| body.get(&key).is_none() && changes(&key, old))
+}
+
+/// Carries out on `elements`, which stand in `list` from `first` on, what makes `new` of `old`.
+fn splice_items(
+    draft: &mut Draft,
+    list: &mut ListEdit,
+    first: usize,
+    elements: &[Val<'_>],
+    old: &[String],
+    new: &[String],
+) {
+    if elements.len() != old.len() {
+        // They are written otherwise than they came: all of them are said anew.
+        (0..elements.len()).for_each(|index| list.remove(first + index));
+        return new.iter().for_each(|item| list.insert(first, item.as_str()));
+    }
+    let (mut at_old, mut at_new) = (0, 0);
+    while at_old < old.len() || at_new < new.len() {
+        let (next_old, next_new) = next_same(old, new, at_old, at_new);
+        let (gone, come) = (next_old - at_old, next_new - at_new);
+        let pairs = gone.min(come);
+        // What changed stands at the end of a gap: thoughts come before what was thought about.
+        for item in new.iter().take(next_new - pairs).skip(at_new) {
+            list.insert(first + at_old, item.as_str());
+        }
+        for index in at_old..next_old - pairs {
+            list.remove(first + index);
+        }
+        for pair in 1..=pairs {
+            let parts = (
+                elements.get(next_old - pair),
+                old.get(next_old - pair).map(|text| Doc::parse_str(text)),
+                new.get(next_new - pair).map(|text| Doc::parse_str(text)),
+            );
+            if let (Some(here), Some(Ok(old)), Some(Ok(new))) = parts {
+                splice(draft, *here, old.root(), new.root());
+            }
+        }
+        (at_old, at_new) = (next_old + 1, next_new + 1);
+    }
+}
+
+/// The next two items that are the same: the nearest ones, by the number of items that are passed over.
+fn next_same(old: &[String], new: &[String], at_old: usize, at_new: usize) -> (usize, usize) {
+    let (left_old, left_new) =
+        (old.len() - at_old.min(old.len()), new.len() - at_new.min(new.len()));
+    for passed in 0..=(left_old + left_new) {
+        for in_old in 0..=passed.min(left_old) {
+            let pair = (old.get(at_old + in_old), new.get(at_new + passed - in_old));
+            if matches!(pair, (Some(one), Some(two)) if one == two) {
+                return (at_old + in_old, at_new + passed - in_old);
+            }
+        }
+    }
+    (old.len(), new.len())
+}

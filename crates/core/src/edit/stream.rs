@@ -1,0 +1,282 @@
+//! Edits of a response while it passes: each message of a stream is looked at once, and only its payload's spans change.
+//!
+//! A message is held back until its end has come, which for a client is no wait: it could not read it before. Frames,
+//! names of events, comments and white space stay as they came. JSON that a server spreads over several `data:` lines
+//! passes unchanged, as does all that is no JSON.
+
+use super::Draft;
+use crate::frame::{DEFAULT_LIMIT, Framing};
+use crate::json::{Doc, Raw, Val};
+use memchr::memchr;
+
+/// Says the edits of one message's payload.
+pub type EditMessage<'e> = dyn FnMut(Val<'_>, &mut Draft) + 'e;
+
+/// Edits the messages of one stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamEdit {
+    framing: Framing,
+    /// The unfinished message.
+    carry: Vec<u8>,
+}
+
+impl StreamEdit {
+    /// An editor at the start of a stream.
+    #[must_use]
+    pub fn new(framing: Framing) -> Self {
+        StreamEdit { framing, carry: Vec::new() }
+    }
+
+    /// Takes the next bytes, and appends those of every message that they complete.
+    pub fn push(&mut self, bytes: &[u8], edit: &mut EditMessage<'_>, out: &mut Vec<u8>) {
+        let held;
+        let mut rest = if self.carry.is_empty() {
+            bytes
+        } else {
+            self.carry.extend_from_slice(bytes);
+            // Nothing is looked at twice while a message is still coming.
+            let may_end = match self.framing {
+                Framing::Sse | Framing::Ndjson => memchr(b'\n', bytes).is_some(),
+                Framing::EventStream => self.split(&self.carry).is_some(),
+            };
+            if !may_end && self.carry.len() <= DEFAULT_LIMIT {
+                return;
+            }
+            held = std::mem::take(&mut self.carry);
+            &held
+        };
+        while let Some((message, after)) = self.split(rest) {
+            match self.framing {
+                Framing::Sse => event_line(message, edit, out),
+                Framing::Ndjson => edit_value(message, edit, out),
+                Framing::EventStream => aws_message(message, edit, out),
+            }
+            rest = after;
+        }
+        if rest.len() > DEFAULT_LIMIT {
+            // No honest message is this long; it passes as it is.
+            out.extend_from_slice(rest);
+        } else {
+            self.carry = rest.to_vec();
+        }
+    }
+
+    /// The stream is over: appends what it broke off in, edited if it is whole.
+    pub fn end(self, edit: &mut EditMessage<'_>, out: &mut Vec<u8>) {
+        match self.framing {
+            Framing::Sse => event_line(&self.carry, edit, out),
+            Framing::Ndjson => edit_value(&self.carry, edit, out),
+            Framing::EventStream => out.extend_from_slice(&self.carry),
+        }
+    }
+
+    /// The first whole line or message, and what comes after it.
+    fn split<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
+        let len = match self.framing {
+            Framing::Sse | Framing::Ndjson => memchr(b'\n', bytes)? + 1,
+            Framing::EventStream => {
+                let total = u32::from_be_bytes(*bytes.first_chunk()?);
+                // Anything shorter is no message; it passes byte by byte, and its reader will say so.
+                usize::try_from(total).ok().filter(|total| *total >= LEAST).unwrap_or(1)
+            }
+        };
+        bytes.split_at_checked(len)
+    }
+}
+
+/// One line of server-sent events, its line end included.
+fn event_line(line: &[u8], edit: &mut EditMessage<'_>, out: &mut Vec<u8>) {
+    match line.strip_prefix(b"data:") {
+        Some(data) => {
+            out.extend_from_slice(b"data:");
+            edit_value(data, edit, out);
+        }
+        None => out.extend_from_slice(line),
+    }
+}
+
+/// Appends one value with its edits, and the white space around it; what is no JSON as it is.
+pub fn edit_value(bytes: &[u8], edit: &mut EditMessage<'_>, out: &mut Vec<u8>) {
+    let mut draft = Draft::new();
+    if let Ok(doc) = Doc::parse(bytes) {
+        edit(doc.root(), &mut draft);
+    }
+    match draft.finish(bytes.len()) {
+        Ok(plan) => plan.slices(bytes).for_each(|slice| out.extend_from_slice(slice)),
+        // Edits that contradict each other are none.
+        Err(_) => out.extend_from_slice(bytes),
+    }
+}
+
+/// The bytes of an AWS message without headers and payload: prelude with its checksum, and the checksum of it all.
+const LEAST: usize = 16;
+const PRELUDE: usize = 12;
+
+fn aws_message(message: &[u8], edit: &mut EditMessage<'_>, out: &mut Vec<u8>) {
+    match edited_aws_message(message, edit) {
+        Some(edited) => out.extend_from_slice(&edited),
+        None => out.extend_from_slice(message),
+    }
+}
+
+/// The message with its payload edited, its lengths and checksums made anew; `None` where nothing is edited, and for a
+/// damaged message, so that it stays damaged.
+fn edited_aws_message(message: &[u8], edit: &mut EditMessage<'_>) -> Option<Vec<u8>> {
+    let (covered, checksum) = message.split_last_chunk::<4>()?;
+    if crc32fast::hash(covered) != u32::from_be_bytes(*checksum) {
+        return None;
+    }
+    let headers = covered.get(4..8)?.first_chunk::<4>()?;
+    let headers = usize::try_from(u32::from_be_bytes(*headers)).ok()?;
+    let body = covered.get(PRELUDE.checked_add(headers)?..)?;
+    let mut edited = Vec::new();
+    edit_value(body, edit, &mut edited);
+    if edited == body {
+        return None;
+    }
+    let total = u32::try_from(LEAST + headers + edited.len()).ok()?;
+    let mut new = total.to_be_bytes().to_vec();
+    new.extend_from_slice(covered.get(4..8)?);
+    new.extend_from_slice(&crc32fast::hash(&new).to_be_bytes());
+    new.extend_from_slice(covered.get(PRELUDE..PRELUDE + headers)?);
+    new.extend_from_slice(&edited);
+    new.extend_from_slice(&crc32fast::hash(&new).to_be_bytes());
+    Some(new)
+}
+
+/// Says that the model has this name, wherever a message of a response names it.
+pub fn rename_model(message: Val<'_>, name: &str, draft: &mut Draft) {
+    let inside = ["message", "response"].into_iter().filter_map(|key| message.get(key));
+    for object in std::iter::once(message).chain(inside) {
+        let named = ["model", "modelVersion"].into_iter().filter_map(|key| object.get(key));
+        for old in named.filter(|old| old.as_str().is_some_and(|old| old != name)) {
+            draft.replace(old.span(), Raw::string(name).as_str());
+        }
+    }
+}
+
+/// Replaces the ids of tool calls, wherever a message of a response has them. `rename` is given the id and the call's
+/// place in the answer, as the wire counts it, and gives the new id or none. What stands within a call is the model's
+/// own, and is not looked at.
+pub fn rename_calls(
+    message: Val<'_>,
+    rename: &mut dyn FnMut(&str, Option<u64>) -> Option<String>,
+    draft: &mut Draft,
+) {
+    calls(message, None, rename, draft);
+}
+
+fn calls(
+    value: Val<'_>,
+    outer: Option<u64>,
+    rename: &mut dyn FnMut(&str, Option<u64>) -> Option<String>,
+    draft: &mut Draft,
+) {
+    let place = value.u64("index").or_else(|| value.u64("output_index")).or(outer);
+    if let Some(id) = call(value) {
+        let native = id.and_then(Val::as_str).filter(|native| !native.is_empty());
+        let new = native.and_then(|native| rename(&native, place));
+        if let (Some(id), Some(new)) = (id, new) {
+            draft.replace(id.span(), Raw::string(&new).as_str());
+        }
+        return;
+    }
+    for (at, item) in (0..).zip(value.items()) {
+        calls(item, Some(at), rename, draft);
+    }
+    for (_, member) in value.entries() {
+        calls(member, place, rename, draft);
+    }
+}
+
+/// The id of the call that the value is, if it is one.
+fn call<'d>(value: Val<'d>) -> Option<Option<Val<'d>>> {
+    let is_call = value.get("function").is_some_and(Val::is_object)
+        || value.text("type").as_deref() == Some("tool_use");
+    let own = || value.get("call_id").map(Some);
+    let inner = || Some(value.get("functionCall")?.get("id"));
+    if is_call { Some(value.get("id")) } else { own().or_else(inner) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::event_stream::encode_event;
+    use crate::frame::{Frame, Framer};
+
+    fn rename(message: Val<'_>, draft: &mut Draft) {
+        rename_model(message, "alias", draft);
+        rename_calls(message, &mut |id, index| Some(format!("tk-{id}-{index:?}")), draft);
+    }
+
+    fn run(framing: Framing, pieces: &[&[u8]], edit: &mut EditMessage<'_>) -> Vec<u8> {
+        let (mut stream, mut out) = (StreamEdit::new(framing), Vec::new());
+        pieces.iter().for_each(|piece| stream.push(piece, edit, &mut out));
+        stream.end(edit, &mut out);
+        out
+    }
+
+    const SSE: &str = "event: x\r\ndata:  {\"model\": \"m\",\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":1,\"id\":\"a\",\"function\":{}}]}}] }\r\n\r\n: model\ndata: [DONE]\n\ndata: {\"response\":{\"model\":\"m\",\"output\":[{\"call_id\":\"b\",\"id\":\"fc\"}]}}";
+    const LINES: &str = "{\"modelVersion\":\"m\"}\n\n{\"type\":\"tool_use\",\"id\":\"a\"} \nbroken {\n{\"model\":\"m\"}";
+
+    #[test]
+    fn only_models_and_ids_change() {
+        let expected = SSE
+            .replace("\"model\": \"m\"", "\"model\": \"alias\"")
+            .replace("\"model\":\"m\"", "\"model\":\"alias\"")
+            .replace("\"id\":\"a\"", "\"id\":\"tk-a-Some(1)\"")
+            .replace("\"call_id\":\"b\"", "\"call_id\":\"tk-b-Some(0)\"");
+        let out = run(Framing::Sse, &[SSE.as_bytes()], &mut rename);
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+        let expected = LINES.replace("\"m\"", "\"alias\"").replace("\"a\"", "\"tk-a-None\"");
+        let out = run(Framing::Ndjson, &[LINES.as_bytes()], &mut rename);
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn aws_messages_get_new_checksums() {
+        let (mut stream, mut expected) = (Vec::new(), Vec::new());
+        for model in ["m", "other"] {
+            encode_event("e", &format!("{{\"model\":\"{model}\"}}"), &mut stream).unwrap();
+            encode_event("e", "{\"model\":\"alias\"}", &mut expected).unwrap();
+        }
+        assert_eq!(run(Framing::EventStream, &[&stream], &mut rename), expected);
+        let (mut read, mut framer) = (Vec::new(), Framer::new(Framing::EventStream));
+        framer.push(&expected, &mut |frame| match frame {
+            Frame::Event(event) => read.push(event.data.to_owned()),
+            Frame::Comment | Frame::Problem(_) => read.push("damaged".to_owned()),
+        });
+        assert_eq!(read, ["{\"model\":\"alias\"}"; 2]);
+        // What was damaged stays damaged.
+        let at = stream.len() - 6;
+        stream[at] ^= 1;
+        let mut unedited = expected[..expected.len() / 2].to_vec();
+        unedited.extend_from_slice(&stream[first_len(&stream)..]);
+        assert_eq!(run(Framing::EventStream, &[&stream], &mut rename), unedited);
+    }
+
+    fn first_len(stream: &[u8]) -> usize {
+        usize::try_from(u32::from_be_bytes(stream[..4].try_into().unwrap())).unwrap()
+    }
+
+    #[test]
+    fn however_it_is_cut_the_output_is_the_same() {
+        let mut aws = Vec::new();
+        encode_event("e", "{\"model\":\"m\"}", &mut aws).unwrap();
+        for (framing, stream) in [
+            (Framing::Sse, SSE.as_bytes()),
+            (Framing::Ndjson, LINES.as_bytes()),
+            (Framing::EventStream, aws.as_slice()),
+        ] {
+            let whole = run(framing, &[stream], &mut rename);
+            for cut in 0..stream.len() {
+                let (head, tail) = stream.split_at(cut);
+                assert_eq!(run(framing, &[head, tail], &mut rename), whole, "{framing:?} {cut}");
+                // With nothing to edit, what comes out is what went in.
+                assert_eq!(run(framing, &[head, tail], &mut |_, _| {}), stream);
+            }
+            let bytes: Vec<&[u8]> = stream.chunks(1).collect();
+            assert_eq!(run(framing, &bytes, &mut rename), whole);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! How a request is treated, as its model's configuration or its caller says.
+
+/// What is done about a thought that the model's contract wants and nobody has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Restore {
+    /// A request without a demanded thought is not sent.
+    Required,
+    /// What can be done without it is done: thinking is off for that request, where the model can do that.
+    #[default]
+    Recommended,
+    /// Nothing is looked up, and the request goes as it came.
+    Never,
+}
+
+impl Restore {
+    /// The value of this spelling.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "required" => Restore::Required,
+            "recommended" => Restore::Recommended,
+            "never" => Restore::Never,
+            _ => return None,
+        })
+    }
+}
+
+/// Where a caller finds the thoughts of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// Nowhere.
+    Hidden,
+    /// In its wire's own place.
+    Native,
+    /// In the field `reasoning`.
+    Reasoning,
+    /// In the field `reasoning_content`.
+    ReasoningContent,
+    /// In the list `reasoning_details`.
+    ReasoningDetails,
+    /// In the text, between `<think>` and `</think>`.
+    ThinkTags,
+}
+
+impl View {
+    /// All of them, as they are spelled.
+    pub const ALL: [(&'static str, View); 6] = [
+        ("native", View::Native),
+        ("reasoning_content", View::ReasoningContent),
+        ("reasoning", View::Reasoning),
+        ("reasoning_details", View::ReasoningDetails),
+        ("think_tags", View::ThinkTags),
+        ("hidden", View::Hidden),
+    ];
+
+    /// The value of this spelling.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        View::ALL.into_iter().find(|(name, _)| *name == text).map(|(_, view)| view)
+    }
+
+    /// The field that it stands for, on wires that leave it open.
+    pub(super) fn field(self) -> Option<&'static str> {
+        match self {
+            View::Hidden | View::Native => None,
+            View::Reasoning => Some("reasoning"),
+            View::ReasoningContent => Some("reasoning_content"),
+            View::ReasoningDetails => Some("reasoning_details"),
+            View::ThinkTags => Some("think_tags"),
+        }
+    }
+}
+
+/// How a request is treated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// What is done about thoughts that are not found.
+    pub restore: Restore,
+    /// Everything is decided and counted, and the request goes as it came.
+    pub dry_run: bool,
+    /// Where the caller finds thoughts; `None`: where its own wire has them, and unchanged on the model's own wire.
+    pub view: Option<View>,
+}

@@ -1,0 +1,347 @@
+//! One owner of a caller's request and its answer, without any I/O: what a gateway drives.
+//!
+//! 1. [`Asked::read`] reads the caller's request. [`Asked::need`] says what is to be looked up.
+//! 2. [`Asked::prepare`] takes the records that were found, and gives a [`Prepared`]: the upstream's request, on the
+//!    same wire the caller's own bytes with edits, else written anew, and an [`Exchange`] for the answer. It may be
+//!    asked again, to try another way.
+//!    A request that was refused for its thoughts may be [repaired](Asked::repair), and prepared again.
+//! 3. [`Exchange::push`] takes the upstream's bytes and gives the caller's, and the events.
+//! 4. [`Exchange::end`] gives the answer, and the record to seal.
+
+mod answer;
+mod ladder;
+mod manner;
+mod mint;
+mod own;
+mod repair;
+mod restored;
+mod show;
+
+pub use answer::{Done, Ending, Exchange, Name, error_event};
+pub use ladder::Around;
+pub use manner::{Manner, Restore, View};
+pub use repair::Repair;
+
+use crate::content::{Block, Content};
+use crate::edit::Plan;
+use crate::edit::request::{Additions, plan_to};
+use crate::json::{Doc, Raw};
+use crate::outgoing::{self, Outgoing};
+use crate::plane::{Open, Sealed, Tenant};
+use crate::policy::{self, Action, Applied, Decision};
+use crate::provider::Target;
+use crate::request::Request;
+use crate::restore::{
+    About, Ask, Counts, Head, Kept, Key, Question, Restoration, Secret, Verdict, Version, ticket,
+};
+use crate::settings::{Include, Resolved, Strip};
+use crate::wire::{RequestError, Wire};
+use ladder::Rung;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Whose request it is, as far as restoration needs to know. Without it nothing is looked up and nothing kept.
+#[derive(Clone, Debug)]
+pub struct Owner {
+    /// The tenant.
+    pub tenant: Tenant,
+    /// The tenant's secret for look-ups.
+    pub secret: Secret,
+    /// What the client says about its session.
+    pub hint: Option<String>,
+    /// The account boundary at the upstream, where opaque payloads are bound to one.
+    pub account: Option<String>,
+    /// The id that the answer's record is to have, drawn at random.
+    pub record: String,
+    /// The answer may be kept. Where it is not, the caller gets the provider's ids, for nobody could map others back.
+    pub is_kept: bool,
+}
+
+/// What has to be had before the upstream can be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// The records with any of these keys, in any order.
+    Lookup(Vec<Key>),
+    /// Nothing.
+    Nothing,
+}
+
+/// A record as the vault keeps it.
+#[derive(Clone)]
+pub struct Found {
+    /// What is known without opening it.
+    pub head: Head,
+    /// Its thoughts.
+    pub kept: Sealed<Kept>,
+}
+
+/// A caller's request that was read.
+#[derive(Debug)]
+pub struct Asked<'d> {
+    caller: &'static dyn Wire,
+    doc: &'d Doc<'d>,
+    request: Request,
+    target: Target,
+    settings: Resolved,
+    manner: Manner,
+    owner: Option<(Owner, Question)>,
+    /// The messages without all that the caller sends of thoughts, where a repair leaves that out.
+    bare: Option<Vec<Content>>,
+    name: Option<Name>,
+}
+
+/// The upstream's request, and what will become of its answer.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The body; `None`: the caller's own bytes, as they came.
+    pub body: Option<String>,
+    /// The numbers for the answer's header.
+    pub counts: Counts,
+    /// The first message whose thought the provider demands and nobody has.
+    pub missing: Option<usize>,
+    /// What is done about what is missing.
+    pub around: Around,
+    /// What was decided about each answer in the request, with its messages.
+    pub outcomes: Vec<(Range<usize>, Verdict)>,
+    /// What the answer goes through.
+    pub exchange: Exchange,
+}
+
+impl<'d> Asked<'d> {
+    /// Reads a request that came on the wire `caller` and goes to `target`.
+    ///
+    /// # Errors
+    /// When the body is not a request of the wire; the error names the place.
+    pub fn read(
+        caller: &'static dyn Wire,
+        doc: &'d Doc<'d>,
+        target: &Target,
+        settings: &Resolved,
+        manner: Manner,
+        owner: Option<Owner>,
+    ) -> Result<Self, RequestError> {
+        let mut request = caller.read_request(doc.root())?;
+        request.is_relayed = true;
+        let target = target.in_format(settings.format.value).into_owned();
+        let owner = owner.filter(|_| manner.restore != Restore::Never).map(|owner| {
+            let about = About { tools: &request.tools, hint: owner.hint.as_deref() };
+            let question =
+                Question::read(&request.contents, about, &owner.secret, Version::CURRENT);
+            (owner, question)
+        });
+        Ok(Asked {
+            caller,
+            doc,
+            request,
+            target,
+            settings: settings.clone(),
+            manner,
+            owner,
+            bare: None,
+            name: None,
+        })
+    }
+
+    /// Whether the answer is asked for as a stream; on wires where the path says so, the driver knows better.
+    pub fn set_stream(&mut self, stream: bool) {
+        self.request.stream = stream;
+    }
+
+    /// The answer is kept by a name: [`Done::named`] has it whole.
+    pub fn set_name(&mut self, name: Name) {
+        self.name = Some(name);
+    }
+
+    /// What is to be looked up.
+    #[must_use]
+    pub fn need(&self) -> Need {
+        let keys = self.owner.as_ref().map(|(_, question)| question.keys()).unwrap_or_default();
+        if keys.is_empty() { Need::Nothing } else { Need::Lookup(keys) }
+    }
+
+    /// Decides about every thought, and makes the upstream's request. A record that cannot be opened is none.
+    #[must_use]
+    pub fn prepare(&self, found: &[Found], open: &dyn Open) -> Prepared {
+        let prepared = self.prepare_on(Rung::Ground, found, open);
+        let rung = self.rung();
+        if prepared.missing.is_none() || rung == Rung::Ground {
+            return prepared;
+        }
+        // The numbers stay, for the thought is lost all the same.
+        let around = self.prepare_on(rung, found, open);
+        let Prepared { counts, missing, outcomes, .. } = prepared;
+        Prepared { counts, missing, outcomes, ..around }
+    }
+
+    fn prepare_on(&self, rung: Rung, found: &[Found], open: &dyn Open) -> Prepared {
+        let origin = self.target.origin(self.owner.as_ref().and_then(|(it, _)| it.account.clone()));
+        let mut settings = Cow::Borrowed(&self.settings);
+        if rung == Rung::Off {
+            settings.to_mut().enabled.value = false;
+        }
+        let ask = Ask {
+            contract: &self.target.rule.contract,
+            origin: &origin,
+            is_thinking: outgoing::thinks(&self.request, &self.target, &settings),
+        };
+        // What is left out is not put back either.
+        let found = if self.bare.is_some() { &[] } else { found };
+        let came = self.bare.as_ref().unwrap_or(&self.request.contents);
+        let restored = self.owner.as_ref().map(|(owner, question)| {
+            restored::restore(came, question, &ask, found, &owner.tenant, open)
+        });
+        let (mut plan, contents) = match restored {
+            Some((plan, contents)) => (Some(plan), contents),
+            None => (None, came.clone()),
+        };
+        let goes_as_it_came = self.manner.dry_run || self.manner.restore == Restore::Never;
+        let mut contents = match self.target.rule.contract.tickets {
+            _ if goes_as_it_came => self.request.contents.clone(),
+            None => contents,
+            Some(ids) => ticket::rebuilt(contents, ids),
+        };
+        let lacking = self.lacking(plan.as_ref());
+        let around = rung.take(&mut contents, &lacking, self.caller.id());
+        let (body, mut outgoing) = self.outgoing(contents, &settings);
+        if !self.manner.dry_run {
+            self.settle(plan.as_mut(), &mut outgoing.decisions);
+            rung.explain(&lacking, &mut outgoing.decisions);
+        }
+        Prepared {
+            body,
+            counts: plan.as_ref().map(Restoration::counts).unwrap_or_default(),
+            missing: lacking.first().map(|step| step.start),
+            around,
+            outcomes: self.outcomes(plan.as_ref()),
+            exchange: Exchange::new(self, outgoing, plan.as_ref(), origin),
+        }
+    }
+
+    /// Whose tickets the calls of the answer get, where the provider's ids are weak.
+    fn minting(&self) -> Option<&Owner> {
+        let is_wanted = self.target.rule.contract.tickets.is_some() && !self.manner.dry_run;
+        let owner = self.owner.as_ref().map(|(owner, _)| owner);
+        owner.filter(|owner| is_wanted && owner.is_kept)
+    }
+
+    /// Body, decisions, and the rest of the upstream's request.
+    fn outgoing(&self, contents: Vec<Content>, settings: &Resolved) -> (Option<String>, Outgoing) {
+        let request = Request { contents, ..self.request.clone() };
+        if self.caller.id() == self.target.wire.id()
+            && let Some((body, outgoing)) = self.edited(&request, settings)
+        {
+            return (body, outgoing);
+        }
+        let mut outgoing = outgoing::build(&request, &self.target, settings);
+        (Some(std::mem::take(&mut outgoing.body)), outgoing)
+    }
+
+    /// The caller's own bytes, with thoughts put in and taken out; `None` where they cannot be edited.
+    fn edited(&self, request: &Request, settings: &Resolved) -> Option<(Option<String>, Outgoing)> {
+        let asked = outgoing::as_asked(request, &self.target, settings);
+        let mut applied = policy::apply(&request.contents, &self.target, &asked);
+        self.leave_the_callers_own(&mut applied, asked.enabled.value);
+        let mut after = request.contents.clone();
+        let goes_as_it_came = self.manner.dry_run || self.manner.restore == Restore::Never;
+        let decisions = applied.decisions.iter().rev().filter(|_| !goes_as_it_came);
+        for decision in decisions.filter(|it| !it.action.is_sent()) {
+            let Some(content) = after.get_mut(decision.message) else { continue };
+            match content.blocks.get_mut(decision.block) {
+                Some(Block::Text(text)) => text.signature = None,
+                Some(Block::ToolCall(call)) => call.signature = None,
+                Some(Block::Thinking(_)) => {
+                    content.blocks.remove(decision.block);
+                }
+                Some(Block::Media(_) | Block::Other(_) | Block::ToolResponse(_)) | None => {}
+            }
+        }
+        if !goes_as_it_came {
+            own::fit(&mut after, &self.target);
+        }
+        let plan = self.plan(&after, !goes_as_it_came)?;
+        let said = outgoing::said(request, &self.target, settings);
+        let mut warnings = applied.warnings;
+        warnings.extend(said.warnings);
+        let edited = match plan.apply(self.doc.text().as_bytes()) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(bytes) => Some(String::from_utf8(bytes).ok()?),
+        };
+        let body = match said.patches.as_slice() {
+            [] => edited,
+            patches => {
+                let body = edited.unwrap_or_else(|| self.doc.text().to_owned());
+                Some(outgoing::merged_in(body, patches))
+            }
+        };
+        let outgoing = Outgoing {
+            url: self.target.url(request.stream),
+            headers: self.target.headers.clone(),
+            body: String::new(),
+            stream: request.stream,
+            decisions: applied.decisions,
+            warnings,
+            untranslated: Vec::new(),
+        };
+        Some((body, outgoing))
+    }
+
+    /// On its own wire, what the caller sends stays unless the provider refuses it or a setting says otherwise.
+    fn leave_the_callers_own(&self, applied: &mut Applied, is_thinking: bool) {
+        let settings = &self.settings;
+        let is_said = settings.include_in_context.value != Include::Auto
+            || settings.strip_from_context.value != Strip::None;
+        if is_said || (!is_thinking && self.target.rule.contract.only_when_on) {
+            return;
+        }
+        for decision in applied.decisions.iter_mut().filter(|it| it.action == Action::Strip) {
+            decision.action = Action::Keep;
+            decision.reason = "the client sends it on the model's own wire".to_owned();
+        }
+    }
+
+    fn plan(&self, after: &[Content], has_flags: bool) -> Option<Plan> {
+        let flags = self.target.rule.contract.flags.filter(|_| has_flags);
+        let flags = flags.and_then(|flags| Raw::parse(flags).ok());
+        let additions = Additions { model: Some(&self.target.model), fill: flags.as_slice() };
+        let before = &self.request.contents;
+        plan_to(self.caller, self.doc, before, after, &self.target.dialect, additions).ok()
+    }
+
+    /// What was put back is told from what the caller sent; what a setting keeps out was not wanted.
+    fn settle(&self, plan: Option<&mut Restoration>, decisions: &mut [Decision]) {
+        let steps = self.owner.iter().flat_map(|(_, question)| &question.steps);
+        for (step, outcome) in steps.zip(plan.into_iter().flat_map(|plan| &mut plan.outcomes)) {
+            if outcome.verdict == Verdict::Restored && !restored::mark(decisions, &step.contents) {
+                outcome.verdict = Verdict::NotWanted;
+            }
+        }
+    }
+
+    fn outcomes(&self, plan: Option<&Restoration>) -> Vec<(Range<usize>, Verdict)> {
+        let steps = self.owner.iter().flat_map(|(_, question)| &question.steps);
+        let outcomes = plan.into_iter().flat_map(|plan| &plan.outcomes);
+        steps.zip(outcomes).map(|(step, it)| (step.contents.clone(), it.verdict)).collect()
+    }
+
+    /// The messages of each answer whose thought the provider demands and nobody has.
+    fn lacking(&self, plan: Option<&Restoration>) -> Vec<Range<usize>> {
+        let contract = &self.target.rule.contract;
+        let steps = self.owner.iter().flat_map(|(_, question)| &question.steps);
+        let outcomes = plan.into_iter().flat_map(|plan| &plan.outcomes);
+        let mut lacks = false;
+        let mut lacking = Vec::new();
+        for (step, outcome) in steps.zip(outcomes) {
+            lacks = match outcome.verdict {
+                Verdict::Missed(_) | Verdict::Ambiguous(_) | Verdict::Dropped(_) => {
+                    contract.demands(step.is_current, step.turn_has_calls)
+                }
+                Verdict::GoesOn => lacks,
+                Verdict::Empty | Verdict::Kept | Verdict::NotWanted | Verdict::Restored => false,
+            };
+            if lacks {
+                lacking.push(step.contents.clone());
+            }
+        }
+        lacking
+    }
+}

@@ -1,0 +1,201 @@
+//! What a provider's refusal says about the thoughts of a request, and what can be done about it once.
+
+use super::Asked;
+use crate::content::{Block, Content};
+use crate::contract::{Contract, Level, Readable, Return, SKIPS_SIGNATURE};
+use crate::restore::{About, Question, Version};
+
+/// A repair of a request that was refused for its thoughts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Repair {
+    /// The provider takes no thoughts in requests.
+    Forbid,
+    /// What stands in the history does not hold: all of it goes, and what is demanded counts as missing.
+    Omit,
+    /// The turn cannot go on with thinking: it goes on without.
+    Off,
+    /// Thoughts are demanded, in this field and with this for an empty one where the wire leaves that open.
+    Return(Option<(&'static str, &'static str)>),
+    /// Calls must carry their signatures.
+    Sign,
+}
+
+/// Words of refusals in lower case, the more telling ones first, and the repair of each.
+/// Source: the texts that users report; wording drifts, so only its core is here.
+const WORDS: &[(&[&str], Repair)] = &[
+    (
+        &["reasoning_content", "must be passed back"],
+        Repair::Return(Some(("reasoning_content", ""))),
+    ),
+    (&["missing `reasoning_content` field"], Repair::Return(Some(("reasoning_content", "")))),
+    (
+        &["reasoning_content is missing in assistant"],
+        Repair::Return(Some(("reasoning_content", " "))),
+    ),
+    (&["must be passed back to the api"], Repair::Return(None)),
+    (&["is missing a thought_signature"], Repair::Sign),
+    (&["is missing a `thought_signature`"], Repair::Sign),
+    (&["corrupted thought signature"], Repair::Omit),
+    (&["expected `thinking` or `redacted_thinking`"], Repair::Off),
+    (&["thinking.signature: field required"], Repair::Omit),
+    (&["`thinking`", "cannot be modified"], Repair::Omit),
+    (&["invalid `signature` in `thinking`"], Repair::Omit),
+    (&["invalid `data` in `redacted_thinking`"], Repair::Omit),
+    (&["cannot contain `thinking`"], Repair::Omit),
+    (&["without its required following item"], Repair::Omit),
+    (&["without its required 'reasoning' item"], Repair::Omit),
+    (&["items are not persisted when `store`"], Repair::Omit),
+    (&["encrypted content", "could not be verified"], Repair::Omit),
+    (&["could not decode the compaction blob"], Repair::Omit),
+    (&["property 'reasoning", "is unsupported"], Repair::Forbid),
+    (&["extra_forbidden", "reasoning"], Repair::Forbid),
+];
+
+impl Repair {
+    /// The repair that the body of a refusal asks for, if it is one of those that are known.
+    #[must_use]
+    pub fn of(refusal: &str) -> Option<Self> {
+        let refusal = refusal.to_ascii_lowercase();
+        let mut known = WORDS.iter();
+        known.find(|(words, _)| words.iter().all(|word| refusal.contains(word))).map(|(_, it)| *it)
+    }
+
+    /// Whether it says something about the model, and not only about one conversation.
+    #[must_use]
+    pub fn is_learned(self) -> bool {
+        match self {
+            Repair::Forbid | Repair::Return(_) | Repair::Sign => true,
+            Repair::Off | Repair::Omit => false,
+        }
+    }
+
+    /// Its name in headers.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Repair::Forbid => "forbid",
+            Repair::Omit => "omit",
+            Repair::Off => "off",
+            Repair::Return(_) => "return",
+            Repair::Sign => "sign",
+        }
+    }
+}
+
+/// The rule that was learned stands in the provider's own words.
+const SOURCE: &str = "the provider's refusal";
+
+impl Asked<'_> {
+    /// Prepares the request otherwise from now on.
+    pub fn repair(&mut self, repair: Repair) {
+        let contract = self.target.rule.contract;
+        let learned = match repair {
+            Repair::Forbid => Contract::NONE,
+            Repair::Return(place) => Contract {
+                returns: Return::All,
+                required: true,
+                required_in: Return::All,
+                field: place.map_or(contract.field, |(field, _)| Some(field)),
+                empty: place.map_or(contract.empty, |(_, empty)| Some(empty)),
+                level: Level::Calls,
+                ..contract
+            },
+            Repair::Sign => Contract {
+                returns: Return::All,
+                required: true,
+                required_in: Return::CurrentTurn,
+                signed: true,
+                unsealed: contract.unsealed,
+                readable: Readable::SameEndpoint,
+                bypass: Some(SKIPS_SIGNATURE),
+                ..contract
+            },
+            Repair::Off => return self.switch_off(),
+            Repair::Omit => return self.omit(),
+        };
+        self.target =
+            self.target.clone().with_contract(Contract { source: SOURCE, ..learned }, "learned");
+    }
+
+    fn switch_off(&mut self) {
+        let thinking = &mut self.target.rule.thinking;
+        // Who refuses in these words is switched off in these.
+        thinking.off = thinking.off.or(Some(r#"{"thinking":{"type":"disabled"}}"#));
+        self.settings.enabled.value = false;
+    }
+
+    /// The question is asked anew, because a thought that is left out is one that is missing.
+    fn omit(&mut self) {
+        let mut bare = self.request.contents.clone();
+        bare.iter_mut().for_each(take_out);
+        if let Some((owner, question)) = &mut self.owner {
+            let about = About { tools: &self.request.tools, hint: owner.hint.as_deref() };
+            *question = Question::read(&bare, about, &owner.secret, Version::CURRENT);
+        }
+        self.bare = Some(bare);
+    }
+}
+
+/// Takes thoughts out of a message, with their payloads on other blocks, and the ids by which items hang on them.
+fn take_out(content: &mut Content) {
+    content.signature = None;
+    content.blocks.retain(|block| !matches!(block, Block::Thinking(_)));
+    for block in &mut content.blocks {
+        let extra = match block {
+            Block::Text(text) => {
+                text.signature = None;
+                &mut text.extra
+            }
+            Block::ToolCall(call) => {
+                call.signature = None;
+                // A call without an id of its own may say so there.
+                if call.id.is_none() {
+                    continue;
+                }
+                &mut call.extra
+            }
+            Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolResponse(_) => {
+                continue;
+            }
+        };
+        extra.fields.retain(|(key, _)| key != "id");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_is_found_and_nothing_else() {
+        let field = Repair::Return(Some(("reasoning_content", "")));
+        for (text, repair) in [
+            (
+                "The `reasoning_content` in the thinking mode must be passed back to the API.",
+                Some(field),
+            ),
+            (
+                "The `reasoning_text` in the thinking mode must be passed back to the API.",
+                Some(Repair::Return(None)),
+            ),
+            (
+                r#"{"message":"Param Incorrect","param":"The `reasoning_content` in the thinking mode must be passed back to the API."}"#,
+                Some(field),
+            ),
+            (
+                "messages.3: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.",
+                Some(Repair::Omit),
+            ),
+            ("property 'reasoning_content' is unsupported", Some(Repair::Forbid)),
+            (
+                r#"{"type":"extra_forbidden","loc":["body","messages",1,"reasoning_content"]}"#,
+                Some(Repair::Forbid),
+            ),
+            (r#"{"type":"extra_forbidden","loc":["body","n"]}"#, None),
+            ("`max_tokens` must be greater than `thinking.budget_tokens`", None),
+            ("Rate limit reached", None),
+        ] {
+            assert_eq!(Repair::of(text), repair, "{text}");
+        }
+    }
+}

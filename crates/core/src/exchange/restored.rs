@@ -1,0 +1,95 @@
+//! Thoughts from the vault, put in their places.
+
+use super::Found;
+use crate::content::{Block, Content, Thinking};
+use crate::edit::{Change, What, changed};
+use crate::plane::{Open, Place, Tenant};
+use crate::policy::{Action, Decision};
+use crate::restore::{Ask, Head, Question, Restoration, Step, Verdict, ticket, weave};
+use std::ops::Range;
+
+/// Plans until every record that is used can be opened, and puts the thoughts in their places.
+pub(super) fn restore(
+    contents: &[Content],
+    question: &Question,
+    ask: &Ask<'_>,
+    found: &[Found],
+    tenant: &Tenant,
+    open: &dyn Open,
+) -> (Restoration, Vec<Content>) {
+    let mut usable: Vec<&Found> = found.iter().collect();
+    loop {
+        let heads: Vec<Head> = usable.iter().map(|found| found.head.clone()).collect();
+        let plan = Restoration::plan(question, &heads, ask);
+        let (mut changes, mut shut, mut has_main) = (Vec::new(), None, false);
+        for (step, outcome) in question.steps.iter().zip(&plan.outcomes) {
+            let record =
+                outcome.found.as_ref().and_then(|it| Some((it.record, usable.get(it.record)?)));
+            let kept = record.map(|(index, record)| {
+                let Head { id, origin, .. } = &record.head;
+                let place = Place { tenant, record: id, origin, position: 0 };
+                record.kept.open(&place, open).map_err(|_| index)
+            });
+            // The further parts of an answer that the client split have no thought of their own.
+            has_main = match outcome.verdict {
+                Verdict::GoesOn => has_main,
+                verdict => verdict.is_sent() || verdict == Verdict::Empty,
+            };
+            if has_main && matches!(outcome.verdict, Verdict::Empty | Verdict::GoesOn) {
+                changes.extend(known_empty(step, ask));
+            }
+            match kept.transpose() {
+                Ok(kept) => {
+                    let woven = weave(contents, step, outcome, kept.as_ref());
+                    let kept = woven.into_iter().filter(|it| !keeps_ticket(contents, it, ask));
+                    changes.extend(kept);
+                }
+                Err(index) => {
+                    shut = Some(index);
+                    break;
+                }
+            }
+        }
+        match shut {
+            // One record less each time, so that this ends.
+            Some(index) => {
+                usable.remove(index);
+            }
+            None => return (plan, changed(contents, &changes)),
+        }
+    }
+}
+
+/// A model whose own ids are strong does better with a ticket than with the weak id of another.
+fn keeps_ticket(contents: &[Content], change: &Change, ask: &Ask<'_>) -> bool {
+    let block = contents.get(change.message).and_then(|it| it.blocks.get(change.block));
+    let id = match block {
+        Some(Block::ToolCall(call)) => call.id.as_deref(),
+        Some(Block::ToolResponse(result)) => result.call_id.as_deref(),
+        _ => None,
+    };
+    let is_renamed = matches!(change.what, What::Rename(_)) && id.is_some_and(ticket::is_ticket);
+    is_renamed && ask.contract.tickets.is_none()
+}
+
+/// Where the provider wants its field on every such message, and the thought is known to have been empty.
+fn known_empty(step: &Step, ask: &Ask<'_>) -> Option<Change> {
+    let contract = ask.contract;
+    contract.empty.filter(|_| contract.demands(step.is_current, step.turn_has_calls))?;
+    let thinking = Thinking::new("", contract.field.unwrap_or_default());
+    let what = What::Insert(Box::new(thinking));
+    Some(Change { message: step.contents.start, block: 0, what })
+}
+
+/// Says of the thoughts of these messages that they come from the vault. Gives whether any is sent.
+pub(super) fn mark(decisions: &mut [Decision], messages: &Range<usize>) -> bool {
+    let mut is_sent = false;
+    for decision in decisions.iter_mut().filter(|it| messages.contains(&it.message)) {
+        if decision.action.is_sent() {
+            decision.action = Action::Restore;
+            decision.reason = format!("the client dropped it; {}", decision.reason);
+            is_sent = true;
+        }
+    }
+    is_sent
+}

@@ -1,0 +1,155 @@
+//! A finished answer becomes a record.
+
+use super::key::{Key, Of, Secret, Version};
+use super::normal::{Normal, weak_id};
+use super::plan::Restoration;
+use super::question::{Place, Question, Visible};
+use super::record::{CallMark, Delivery, Head, Kept, Keys, Link, Thought};
+use super::ticket;
+use crate::content::{Block, Content, Origin, ToolCall};
+
+/// A finished answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Answered<'a> {
+    /// The id that its record is to have.
+    pub record: &'a str,
+    /// What was said, with the provider's own ids, as far as it was delivered.
+    pub content: &'a Content,
+    /// Who said it.
+    pub origin: &'a Origin,
+    /// How it ended.
+    pub delivery: Delivery,
+    /// When it ended, in milliseconds since 1970.
+    pub at: u64,
+    /// The caller was given tickets in place of the ids of calls.
+    pub has_tickets: bool,
+}
+
+/// How many of an answer's calls may stand in its first message when a client splits them.
+const FRAGMENTS: usize = 16;
+
+/// Where a coming answer hangs: all that its record needs of the request, and little to hold while the answer comes.
+#[derive(Clone, Debug)]
+pub struct Hook {
+    version: Version,
+    system: Key,
+    tools: Key,
+    hint: Option<Key>,
+    root: Key,
+    request: Option<Key>,
+    end: Place,
+    parent: Link,
+    follows: Link,
+}
+
+/// The record of an answer to the request that `question` was read from and `plan` was made for, as
+/// [`Hook::capture`].
+#[must_use]
+pub fn capture(
+    question: &Question,
+    plan: &Restoration,
+    answered: &Answered<'_>,
+    secret: &Secret,
+) -> Option<(Head, Kept)> {
+    Hook::of(question, plan).capture(answered, secret)
+}
+
+impl Hook {
+    /// Where the answer to the request hangs that `question` was read from and `plan` was made for.
+    #[must_use]
+    pub fn of(question: &Question, plan: &Restoration) -> Self {
+        Hook {
+            version: question.version,
+            system: question.system,
+            tools: question.tools,
+            hint: question.hint,
+            root: question.root,
+            request: question.request,
+            end: question.end.clone(),
+            parent: plan.parent(),
+            follows: plan.follows(),
+        }
+    }
+
+    /// The record of the answer. `None` where nothing may be kept: the upstream broke off, or the answer says nothing
+    /// by which it could be found again.
+    #[must_use]
+    pub fn capture(&self, answered: &Answered<'_>, secret: &Secret) -> Option<(Head, Kept)> {
+        if answered.delivery == Delivery::Cut {
+            return None;
+        }
+        let normal = Normal { secret, version: self.version };
+        let kept = Kept::of(&answered.content.blocks);
+        let thought = Thought::of(&normal, kept.blocks.iter());
+        let was_thinking =
+            |block: &Block| matches!(block, Block::Thinking(thinking) if thinking.partial);
+        // An unfinished thought is not kept, and that its answer had none is not true either.
+        let may_have_come = answered.delivery == Delivery::Stopped
+            || answered.content.blocks.iter().any(was_thinking);
+        if thought.is_none() && may_have_come {
+            return None;
+        }
+        let begun = self.end.begun.as_ref();
+        let mut text = begun.map(|begun| begun.text.clone()).unwrap_or_default();
+        text.push_str(&answered.content.visible_text());
+        let given = given_calls(answered, secret);
+        let mut calls: Vec<&ToolCall> = begun.iter().flat_map(|begun| &begun.calls).collect();
+        calls.extend(&given);
+        let visible = Visible::of(&normal, &text, &calls);
+        let asks = visible.asks(&normal, &self.end, self.hint.as_ref())?;
+        let fragments: Vec<Key> = (1..calls.len().min(FRAGMENTS))
+            .map(|count| visible.behind(&normal, Of::Chain, &self.end.node, count))
+            .collect();
+        let is_ticket = |call: &&ToolCall| call.id.as_deref().is_some_and(ticket::is_ticket);
+        let tickets = if answered.has_tickets && calls.iter().all(is_ticket) {
+            calls
+                .iter()
+                .filter_map(|call| call.id.as_deref())
+                .map(|id| ticket::key(&normal, id))
+                .collect()
+        } else {
+            Vec::new()
+        };
+        let marks = visible.calls.iter().zip(&calls).map(|(seen, call)| CallMark {
+            digest: seen.digest,
+            id: weak_id(call.id.as_deref().unwrap_or_default()),
+        });
+        let head = Head {
+            id: answered.record.to_owned(),
+            version: self.version,
+            origin: answered.origin.clone(),
+            system: self.system,
+            tools: self.tools,
+            hint: self.hint,
+            root: self.root,
+            keys: Keys {
+                chain: asks.chain,
+                fragments,
+                tail: asks.tail,
+                calls: asks.calls,
+                tickets,
+                request: self.request,
+            },
+            calls: marks.collect(),
+            parent: self.parent.clone(),
+            follows: self.follows.clone(),
+            thought,
+            delivery: answered.delivery,
+            at: answered.at,
+        };
+        Some((head, kept))
+    }
+}
+
+/// The calls as the caller sees them.
+fn given_calls(answered: &Answered<'_>, secret: &Secret) -> Vec<ToolCall> {
+    let calls = answered.content.tool_calls().zip(0_u32..);
+    let given = calls.map(|(call, index)| {
+        let mut call = call.clone();
+        if answered.has_tickets {
+            call.id = Some(ticket::mint(secret, answered.record, index));
+        }
+        call
+    });
+    given.collect()
+}

@@ -1,0 +1,161 @@
+//! Keyed digests: everything that is looked up is a digest under the tenant's own key.
+
+use std::fmt;
+
+/// The version of the normal form. It is part of every key, so that another form gives other keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Version {
+    /// The first.
+    V1,
+}
+
+impl Version {
+    /// What new records are written with.
+    pub const CURRENT: Version = Version::V1;
+    /// What look-ups try, the newest first: the current and the one before it.
+    pub const READ: &[Version] = &[Version::V1];
+
+    /// The number in keys and rows.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Version::V1 => 1,
+        }
+    }
+}
+
+/// A tenant's secret for look-ups. Nothing prints it, and two tenants never share one.
+#[derive(Clone)]
+pub struct Secret([u8; 32]);
+
+impl Secret {
+    /// The secret with these bytes; whoever makes them draws them at random, once for each tenant.
+    #[must_use]
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Secret(bytes)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// A digest under a tenant's secret. It says nothing to whoever has not the secret.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key([u8; 32]);
+
+impl Key {
+    /// The key with these bytes, read back from a store.
+    #[must_use]
+    pub fn stored(bytes: [u8; 32]) -> Self {
+        Key(bytes)
+    }
+
+    /// The bytes, for a store.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().take(6).try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// What a digest is of. Digests of two kinds never meet.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Of {
+    /// A conversation before its first message.
+    Root = 1,
+    /// A conversation up to and with one more piece.
+    Node = 2,
+    /// A turn before its first message, whatever went before.
+    Turn = 3,
+    /// An answer behind a conversation.
+    Chain = 4,
+    /// An answer behind the beginning of its turn.
+    Tail = 5,
+    /// The calls of an answer in a session.
+    Calls = 6,
+    /// A ticket.
+    Ticket = 7,
+    /// A session hint.
+    Hint = 8,
+    /// The system messages.
+    System = 9,
+    /// The tools on offer.
+    Tools = 10,
+    /// One visible piece.
+    Piece = 11,
+    /// The reasoning of an answer.
+    Thought = 12,
+    /// What a ticket is made of.
+    Mint = 13,
+    /// A whole request: what an answer is given to.
+    Request = 14,
+}
+
+/// A digest in the making.
+pub(super) struct Digest(blake3::Hasher);
+
+impl Digest {
+    pub(super) fn new(secret: &Secret, version: Version, of: Of) -> Self {
+        let mut hasher = blake3::Hasher::new_keyed(&secret.0);
+        hasher.update(&[version.number(), of as u8]);
+        Digest(hasher)
+    }
+
+    /// Adds bytes with their length, so that no two lists of parts are one.
+    pub(super) fn part(&mut self, bytes: &[u8]) -> &mut Self {
+        self.0.update(&(bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+        self
+    }
+
+    /// Adds a byte that says what follows.
+    pub(super) fn tag(&mut self, tag: u8) -> &mut Self {
+        self.0.update(&[tag]);
+        self
+    }
+
+    pub(super) fn key(&mut self, key: &Key) -> &mut Self {
+        self.0.update(&key.0);
+        self
+    }
+
+    pub(super) fn finish(&self) -> Key {
+        Key(*self.0.finalize().as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_differ_by_tenant_kind_and_part() {
+        let (one, two) = (Secret::new([1; 32]), Secret::new([2; 32]));
+        let key = |secret: &Secret, of, parts: &[&str]| {
+            let mut digest = Digest::new(secret, Version::CURRENT, of);
+            parts.iter().for_each(|part| {
+                digest.part(part.as_bytes());
+            });
+            digest.finish()
+        };
+        let all = [
+            key(&one, Of::Chain, &["ab", "c"]),
+            key(&one, Of::Chain, &["a", "bc"]),
+            key(&one, Of::Chain, &["abc"]),
+            key(&one, Of::Tail, &["ab", "c"]),
+            key(&two, Of::Chain, &["ab", "c"]),
+        ];
+        let distinct: std::collections::BTreeSet<_> = all.iter().collect();
+        assert_eq!(distinct.len(), all.len());
+        assert_eq!(Key::stored(*all[0].bytes()), all[0]);
+        assert_eq!(format!("{one:?}"), "Secret(..)");
+    }
+}

@@ -1,0 +1,363 @@
+//! The normal form of what is visible, version 1: clients re-encode what they keep, and mean the same.
+//!
+//! - Text: the white space at the ends of lines and of the whole text, and the kind of line ends, say nothing.
+//!   Copies of the thought that a client shows at the head of an answer (`<think>`, `<thinking>`, `<details>`) are none
+//!   of it. Absent, `null` and empty content are one.
+//! - Arguments of calls and other JSON: white space, the order of members, repeated members before the last, and the
+//!   spelling of strings and numbers say nothing.
+//! - Results: a string and a list of texts are one if they say the same.
+//! - Cache markers, names, ids, roles and all that has no name in the neutral form say nothing.
+//!
+//! The words are those that the digest sees; nothing is copied but what has to be sorted.
+
+use super::key::{Digest, Key, Of, Secret, Version};
+use crate::content::{Block, Content, Media, MediaSource, Parameters, ToolCall, ToolResponse};
+use crate::json::{Kind, Val};
+use crate::request::Tool;
+
+/// The digests of one tenant in one version.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Normal<'s> {
+    pub(super) secret: &'s Secret,
+    pub(super) version: Version,
+}
+
+impl Normal<'_> {
+    pub(super) fn digest(&self, of: Of) -> Digest {
+        Digest::new(self.secret, self.version, of)
+    }
+
+    /// What a person, a program or a system message says.
+    pub(super) fn said(&self, content: &Content) -> Key {
+        let mut digest = self.digest(Of::Piece);
+        digest.tag(content.speaker as u8);
+        for block in &content.blocks {
+            match block {
+                Block::Text(text) => {
+                    digest.tag(b't');
+                    lines(&mut digest, &text.text);
+                }
+                Block::Media(media) => self.media(&mut digest, media),
+                Block::Other(other) => {
+                    digest.tag(b'o').part(other.kind.as_bytes());
+                    let doc = other.raw.doc();
+                    json(&mut digest, doc.root(), true);
+                }
+                Block::ToolResponse(response) => {
+                    digest.tag(b'r').key(&self.result(response));
+                }
+                Block::ToolCall(call) => {
+                    digest.tag(b'c').key(&self.call(call));
+                }
+                Block::Thinking(_) => {}
+            }
+        }
+        digest.finish()
+    }
+
+    /// The visible text of an answer; `None` where it says nothing.
+    pub(super) fn answer(&self, text: &str) -> Option<Key> {
+        let text = without_display_copy(text);
+        if text.trim().is_empty() {
+            return None;
+        }
+        let mut digest = self.digest(Of::Piece);
+        digest.tag(b'a');
+        lines(&mut digest, text);
+        Some(digest.finish())
+    }
+
+    /// Name and arguments of a call; ids are for [`weak_id`].
+    pub(super) fn call(&self, call: &ToolCall) -> Key {
+        let mut digest = self.digest(Of::Piece);
+        digest.tag(b'c').part(call.name.as_bytes());
+        match &call.parameters {
+            Parameters::Json(raw) => {
+                let doc = raw.doc();
+                json(&mut digest, doc.root(), false);
+            }
+            Parameters::Free(text) => {
+                digest.tag(b'f').part(text.as_bytes());
+            }
+            Parameters::Invalid(text) => {
+                digest.tag(b'i').part(text.trim().as_bytes());
+            }
+        }
+        digest.finish()
+    }
+
+    /// What a tool gave.
+    pub(super) fn result(&self, response: &ToolResponse) -> Key {
+        let mut digest = self.digest(Of::Piece);
+        digest.tag(b'r');
+        let doc = response.result.doc();
+        let root = doc.root();
+        match texts(root) {
+            Some(text) => lines(digest.tag(b't'), &text),
+            None => json(&mut digest, root, true),
+        }
+        digest.finish()
+    }
+
+    pub(super) fn tools(&self, tools: &[Tool]) -> Key {
+        let mut digest = self.digest(Of::Tools);
+        for tool in tools {
+            match tool {
+                Tool::Function { name, description, parameters, extra: _ } => {
+                    digest.tag(b'f').part(name.as_bytes());
+                    lines(&mut digest, description.as_deref().unwrap_or_default());
+                    if let Some(parameters) = parameters {
+                        let doc = parameters.doc();
+                        json(&mut digest, doc.root(), true);
+                    }
+                }
+                Tool::Other { wire, raw } => {
+                    digest.tag(b'o').part(wire.as_bytes());
+                    let doc = raw.doc();
+                    json(&mut digest, doc.root(), true);
+                }
+            }
+        }
+        digest.finish()
+    }
+
+    fn media(&self, digest: &mut Digest, media: &Media) {
+        match &media.source {
+            MediaSource::Data(data) => digest.tag(b'd').part(data.as_bytes()),
+            MediaSource::Url(url) => digest.tag(b'u').part(url.as_bytes()),
+        };
+    }
+}
+
+/// An id as far as clients leave it alone: they replace what other APIs refuse, mark repetitions, and cut the end off.
+pub(super) fn weak_id(id: &str) -> String {
+    let plain: String = id
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+        .take(40)
+        .collect();
+    match plain.rsplit_once("_dup") {
+        Some((head, number)) if number.bytes().all(|b| b.is_ascii_digit()) => head.to_owned(),
+        _ => plain,
+    }
+}
+
+/// The lines of a text without the white space at their ends, and without blank lines at its own.
+fn lines(digest: &mut Digest, text: &str) {
+    let text = text.trim();
+    // How many there are comes first, so that what follows the text is never taken for a line.
+    digest.part(&(text.lines().count() as u64).to_le_bytes());
+    for line in text.lines() {
+        digest.part(line.trim_end().as_bytes());
+    }
+}
+
+/// A text without the copy of the thought that a client shows before it.
+fn without_display_copy(text: &str) -> &str {
+    display_copy(text).map_or(text, |(_, rest)| rest)
+}
+
+/// The copy of a thought that a client shows at the head of a text, and what is said behind it.
+pub(super) fn display_copy(text: &str) -> Option<(&str, &str)> {
+    let trimmed = text.trim_start();
+    for (open, close) in
+        [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<details", "</details>")]
+    {
+        if let Some(inside) = trimmed.strip_prefix(open)
+            && let Some((copy, rest)) = inside.split_once(close)
+        {
+            return Some((copy, rest));
+        }
+    }
+    None
+}
+
+/// The text that a string or a list of nothing but text parts says.
+fn texts(value: Val<'_>) -> Option<String> {
+    if let Some(text) = value.as_str() {
+        return Some(text.into_owned());
+    }
+    if value.is_null() {
+        return Some(String::new());
+    }
+    let is_text = |kind: &str| matches!(kind, "text" | "input_text" | "output_text");
+    let parts = value.is_array().then(|| value.items())?;
+    parts
+        .map(|part| {
+            part.text("text").filter(|_| part.text("type").is_some_and(|kind| is_text(&kind)))
+        })
+        .collect()
+}
+
+/// JSON whose spelling says nothing. `is_marked`: cache markers say nothing either.
+fn json(digest: &mut Digest, value: Val<'_>, is_marked: bool) {
+    match value.kind() {
+        Kind::Null => {
+            digest.tag(b'0');
+        }
+        Kind::Bool => {
+            digest.tag(if value.as_bool() == Some(true) { b'1' } else { b'2' });
+        }
+        Kind::Number => {
+            digest.tag(b'n').part(number(value).as_bytes());
+        }
+        Kind::String => {
+            digest.tag(b's').part(value.as_str().unwrap_or_default().as_bytes());
+        }
+        Kind::Array => {
+            digest.tag(b'[');
+            value.items().for_each(|item| json(digest, item, is_marked));
+            digest.tag(b']');
+        }
+        Kind::Object => {
+            let mut members: Vec<_> =
+                value.entries().filter(|(key, _)| !(is_marked && key == "cache_control")).collect();
+            // Stable, so that of members that repeat the last stays last.
+            members.sort_by(|(one, _), (two, _)| one.cmp(two));
+            digest.tag(b'{');
+            for (index, (key, value)) in members.iter().enumerate() {
+                let is_repeated = members.get(index + 1).is_some_and(|(next, _)| next == key);
+                if !is_repeated {
+                    digest.tag(b'k').part(key.as_bytes());
+                    json(digest, *value, is_marked);
+                }
+            }
+            digest.tag(b'}');
+        }
+    }
+}
+
+/// A number as every client would write it: whole numbers as they stand, `1.0` as `1`, and what no float can hold as
+/// it was written.
+fn number(value: Val<'_>) -> String {
+    let raw = value.raw();
+    if raw.bytes().all(|b| b.is_ascii_digit() || b == b'-') {
+        return if raw == "-0" { "0".to_owned() } else { raw.to_owned() };
+    }
+    match value.as_f64() {
+        Some(0.0) => "0".to_owned(),
+        Some(float) if float.is_finite() => float.to_string(),
+        _ => raw.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::{Speaker, Text};
+    use crate::json::{Extra, Raw};
+
+    const SECRET: [u8; 32] = [7; 32];
+
+    fn with<T>(run: impl FnOnce(&Normal<'_>) -> T) -> T {
+        run(&Normal { secret: &Secret::new(SECRET), version: Version::CURRENT })
+    }
+
+    fn arguments(json: &str) -> Key {
+        let call = ToolCall {
+            id: None,
+            name: "t".into(),
+            parameters: Parameters::from_text(json),
+            signature: None,
+            extra: Extra::default(),
+        };
+        with(|normal| normal.call(&call))
+    }
+
+    fn result(json: &str) -> Key {
+        let response = ToolResponse {
+            call_id: None,
+            name: None,
+            result: Raw::parse(json).unwrap(),
+            is_error: false,
+            extra: Extra::default(),
+        };
+        with(|normal| normal.result(&response))
+    }
+
+    fn answer(text: &str) -> Option<Key> {
+        with(|normal| normal.answer(text))
+    }
+
+    #[test]
+    fn what_clients_do_to_text_says_nothing() {
+        for (one, two) in [
+            ("a\nb", "a  \r\nb\n"),
+            ("\n\nHello", "Hello"),
+            ("Hello", "<think>\nhm\n</think>\n\nHello"),
+            ("Hello", "<details open><summary>Thought</summary>hm</details>\nHello"),
+        ] {
+            assert_eq!(answer(one), answer(two), "{one:?} {two:?}");
+        }
+        assert_eq!(answer(" \n"), None);
+        assert_eq!(answer("<think>only a copy</think>"), None);
+        for (one, two) in [("a\nb", "ab"), ("a\nb", "a\n\nb"), ("a b", "a  b"), ("a", "A")] {
+            assert_ne!(answer(one), answer(two), "{one:?} {two:?}");
+        }
+    }
+
+    #[test]
+    fn what_clients_do_to_arguments_says_nothing() {
+        for (one, two) in [
+            (r#"{"a":1,"b":[true,null]}"#, "{ \"b\" : [ true , null ], \"a\" : 1.0 }"),
+            (r#"{"a":"\u00e4\/"}"#, r#"{"a":"ä/"}"#),
+            (r#"{"a":1,"a":2}"#, r#"{"a":2}"#),
+            ("", "{}"),
+            ("1e2", "100.0"),
+            ("0.0", "-0"),
+        ] {
+            assert_eq!(arguments(one), arguments(two), "{one} {two}");
+        }
+        for (one, two) in [
+            (r#"{"a":1}"#, r#"{"a":"1"}"#),
+            (r#"{"a":9007199254740993}"#, r#"{"a":9007199254740992}"#),
+            (r#"{"a":[1,2]}"#, r#"{"a":[2,1]}"#),
+            (r#"{"a":[[1],2]}"#, r#"{"a":[1,[2]]}"#),
+            (r#"{"a":null}"#, "{}"),
+            (r#"{"a":1,"extra":2}"#, r#"{"a":1}"#),
+            ("{broken", "{}"),
+        ] {
+            assert_ne!(arguments(one), arguments(two), "{one} {two}");
+        }
+    }
+
+    #[test]
+    fn results_are_what_they_say() {
+        for (one, two) in [
+            (r#""a\n""#, r#"[{"type":"text","text":"a"}]"#),
+            (
+                r#""ab""#,
+                r#"[{"type":"text","text":"a","cache_control":{}},{"type":"text","text":"b"}]"#,
+            ),
+            ("null", r#""""#),
+            (r#"{"a":1,"cache_control":{"type":"ephemeral"}}"#, r#"{"a":1.0}"#),
+        ] {
+            assert_eq!(result(one), result(two), "{one} {two}");
+        }
+        assert_ne!(result(r#""1""#), result("1"));
+    }
+
+    #[test]
+    fn ids_are_compared_as_clients_leave_them() {
+        for (native, kept) in [
+            ("functions.list_dir:0", "functions_list_dir_0"),
+            ("call_1", "call_1_dup2"),
+            (&"x".repeat(64), &"x".repeat(40)),
+        ] {
+            assert_eq!(weak_id(native), weak_id(kept));
+        }
+        assert_ne!(weak_id("call_1"), weak_id("call_2"));
+        assert_eq!(weak_id("call_dupe"), "call_dupe");
+    }
+
+    #[test]
+    fn speakers_and_blocks_do_not_mix() {
+        let said = |speaker, texts: &[&str]| {
+            let blocks = texts.iter().map(|text| Block::Text(Text::new(*text))).collect();
+            with(|normal| normal.said(&Content::new(speaker, blocks)))
+        };
+        assert_ne!(said(Speaker::Human, &["a"]), said(Speaker::System, &["a"]));
+        assert_ne!(said(Speaker::Human, &["a", "b"]), said(Speaker::Human, &["a\nb"]));
+        assert_eq!(said(Speaker::Human, &["a "]), said(Speaker::Human, &["a"]));
+    }
+}

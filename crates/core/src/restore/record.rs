@@ -1,0 +1,203 @@
+//! Records: finished answers as the vault keeps them.
+
+use super::key::{Key, Of, Version};
+use super::normal::Normal;
+use crate::content::{Block, Origin, Parameters, Text, Thinking, ToolCall, push_thought};
+use crate::json::{Doc, Extra, Writer};
+use crate::plane::Exact;
+use crate::shape::{read_block, write_block};
+
+/// What is known about a record without opening it: digests, and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The record's id, drawn by whoever stores it.
+    pub id: String,
+    /// The version of the normal form of its keys.
+    pub version: Version,
+    /// Who thought it.
+    pub origin: Origin,
+    /// The digest of the system messages of its request.
+    pub system: Key,
+    /// The digest of the tools of its request.
+    pub tools: Key,
+    /// The digest of the session hint of its request.
+    pub hint: Option<Key>,
+    /// The first node of its conversation.
+    pub root: Key,
+    /// The keys by which it is found.
+    pub keys: Keys,
+    /// Its calls, in order.
+    pub calls: Vec<CallMark>,
+    /// The answer before it in its request.
+    pub parent: Link,
+    /// The last answer before it whose thought was in its request.
+    pub follows: Link,
+    /// The digest of its reasoning; `None`: it is known to have had none.
+    pub thought: Option<Thought>,
+    /// How it ended.
+    pub delivery: Delivery,
+    /// When it ended, in milliseconds since 1970: of equal ones, the later counts.
+    pub at: u64,
+}
+
+/// The keys by which a record is found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keys {
+    /// The whole answer behind the whole conversation.
+    pub chain: Key,
+    /// The same with only its first call, its first two, and so on: clients split parallel calls into messages.
+    pub fragments: Vec<Key>,
+    /// The whole answer behind the beginning of its turn.
+    pub tail: Key,
+    /// The set of its calls in its session.
+    pub calls: Option<Key>,
+    /// The tickets of its calls, as many as there are calls, or none.
+    pub tickets: Vec<Key>,
+    /// The request that it answers, where answers stand in it: when it comes again, what was decided then holds.
+    pub request: Option<Key>,
+}
+
+impl Keys {
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = Key> {
+        let one = [self.chain, self.tail].into_iter().chain(self.calls).chain(self.request);
+        one.chain(self.fragments.iter().copied()).chain(self.tickets.iter().copied())
+    }
+}
+
+/// One call of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallMark {
+    /// The digest of its name and arguments.
+    pub digest: Key,
+    /// The id that the caller was given, as far as clients leave it alone.
+    pub id: String,
+}
+
+/// What a record hangs on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// There was nothing.
+    Root,
+    /// The record with this id.
+    Record(String),
+    /// There was something that had no record.
+    Unknown,
+}
+
+impl Link {
+    /// The id of the record, if it is one.
+    pub(super) fn record(&self) -> Option<&str> {
+        match self {
+            Link::Record(id) => Some(id),
+            Link::Root | Link::Unknown => None,
+        }
+    }
+}
+
+/// How an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Delivery {
+    /// The upstream broke off: nothing of it can be trusted to be whole.
+    Cut,
+    /// The caller broke off: what was complete by then is.
+    Stopped,
+    /// As it should.
+    Full,
+}
+
+/// The digest of reasoning: two answers with the same one were thought the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Thought {
+    pub(super) text: Option<Key>,
+    pub(super) payloads: Option<Key>,
+}
+
+impl Thought {
+    /// The digest of what is thought in `blocks`; `None` where nothing is. White space alone is a filler, no thought.
+    pub(super) fn of<'b>(
+        normal: &Normal<'_>,
+        blocks: impl Iterator<Item = &'b Block>,
+    ) -> Option<Self> {
+        let mut readable = String::new();
+        let (mut digest, mut has_payload) = (normal.digest(Of::Thought), false);
+        let mut payload = |place: u8, text: &Option<String>| {
+            if let Some(text) = text.as_ref().filter(|text| !text.is_empty()) {
+                digest.tag(place).part(text.as_bytes());
+                has_payload = true;
+            }
+        };
+        for block in blocks {
+            match block {
+                Block::Thinking(thinking) => {
+                    push_thought(&mut readable, &thinking.thought);
+                    payload(b's', &thinking.signature);
+                    payload(b'r', &thinking.redacted_data);
+                    payload(b'e', &thinking.encrypted_content);
+                }
+                Block::Text(text) => payload(b't', &text.signature),
+                Block::ToolCall(call) => payload(b'c', &call.signature),
+                Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => {}
+            }
+        }
+        let payloads = has_payload.then(|| digest.finish());
+        let text = normal.answer(&readable);
+        (text.is_some() || payloads.is_some()).then_some(Thought { text, payloads })
+    }
+
+    /// Whether a client that sends `own` sends this thought. Where payloads count, they must be the same too.
+    pub(super) fn is_sent_as(&self, own: &Thought, signed: bool) -> bool {
+        if signed { self == own } else { self.text == own.text }
+    }
+}
+
+/// What is sealed of a record: the exact reasoning at its places among the visible parts, and the provider's own ids.
+/// The visible parts themselves are the caller's to send, so only their outline is here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The answer's blocks in order. Text is only a mark, and a call has its id, name and payload, no arguments.
+    pub blocks: Vec<Block>,
+}
+
+impl Kept {
+    /// The outline of an answer. Thoughts that were cut off are left out: they can never be sent.
+    #[must_use]
+    pub fn of(blocks: &[Block]) -> Self {
+        let outline = |block: &Block| match block {
+            Block::Thinking(thinking) => (!thinking.partial).then(|| {
+                let thinking = Thinking { duration_ms: None, is_hidden: false, ..thinking.clone() };
+                Block::Thinking(thinking)
+            }),
+            Block::Text(text) => {
+                (!text.text.trim().is_empty() || text.signature.is_some()).then(|| {
+                    let mark = if text.text.trim().is_empty() { "" } else { "." };
+                    Block::Text(Text { signature: text.signature.clone(), ..Text::new(mark) })
+                })
+            }
+            Block::ToolCall(call) => Some(Block::ToolCall(ToolCall {
+                parameters: Parameters::default(),
+                extra: Extra::default(),
+                ..call.clone()
+            })),
+            Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => None,
+        };
+        Kept { blocks: blocks.iter().filter_map(outline).collect() }
+    }
+}
+
+/// A JSON array of blocks in the public shape.
+impl Exact for Kept {
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut w = Writer::new();
+        w.array(|w| self.blocks.iter().for_each(|block| write_block(w, block)));
+        w.finish().into_bytes()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let doc = Doc::parse(bytes).ok()?;
+        let blocks = doc.root().is_array().then(|| doc.root().items())?;
+        let blocks: Result<_, _> =
+            blocks.map(|block| read_block(block, "blocks")).collect::<Result<Vec<_>, _>>();
+        Some(Kept { blocks: blocks.ok()? })
+    }
+}

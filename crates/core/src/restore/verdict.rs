@@ -1,0 +1,122 @@
+//! What is decided about one answer, and why.
+
+use crate::contract::Level;
+
+/// What is decided about one answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// What happens.
+    pub verdict: Verdict,
+    /// The record that it is known to come from, whatever happens.
+    pub found: Option<Found>,
+}
+
+/// The record that a step is known to come from, whether or not its thought goes back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The record's id.
+    pub id: String,
+    /// Its index among the records.
+    pub record: usize,
+    /// How surely.
+    pub level: Level,
+    /// How many of its calls stand in earlier messages, because the client split them.
+    pub calls_before: usize,
+}
+
+/// What happens to the thought of one answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Several thoughts fit, so that none is put back; the number of them.
+    Ambiguous(usize),
+    /// There is one, and it must not go.
+    Dropped(Why),
+    /// It is known that there was none.
+    Empty,
+    /// The message goes on with the answer of an earlier one, which has the thought.
+    GoesOn,
+    /// What the client sends stays.
+    Kept,
+    /// None was found.
+    Missed(Why),
+    /// The contract does not want it here.
+    NotWanted,
+    /// It goes back from the vault.
+    Restored,
+}
+
+impl Verdict {
+    /// Whether the request has a thought here.
+    #[must_use]
+    pub fn is_sent(&self) -> bool {
+        matches!(self, Verdict::Kept | Verdict::Restored)
+    }
+}
+
+/// Why a thought does not go back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The client sends thoughts of its own, and what they are bound to is not known.
+    ClientKeepsOwn,
+    /// It was thought where the target cannot read it.
+    Foreign,
+    /// A thought between it and those that are sent is missing.
+    Gap,
+    /// No record was found.
+    NoRecord,
+    /// The record that fits hangs on another answer than the one before.
+    OtherPath,
+    /// The record that the next answer names is gone.
+    PathGone,
+    /// The turn went on without it before.
+    SentWithout,
+    /// The caller broke the answer off, and the model takes no part of one.
+    Stopped,
+    /// This many thoughts fit.
+    Several(usize),
+}
+
+impl Why {
+    /// The reason in a sentence for people.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Why::ClientKeepsOwn => {
+                "the client sends thoughts that are not known here, and theirs are bound to what is sent"
+            }
+            Why::Foreign => "it was thought elsewhere and the model cannot read it",
+            Why::Gap => "a thought between it and those that are sent is missing",
+            Why::NoRecord => "no record of this answer was found",
+            Why::OtherPath => "the record that fits belongs to another conversation",
+            Why::PathGone => "the record that the next answer names is gone",
+            Why::SentWithout => "this turn went on without it, and what was sent stays as it was",
+            Why::Stopped => "the answer was broken off, and the model takes whole thoughts only",
+            Why::Several(_) => "several thoughts fit, and nothing tells which is the one",
+        }
+    }
+}
+
+/// The numbers of assistant messages in a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Their thought was put back.
+    pub restored: usize,
+    /// Their thought was wanted and not found.
+    pub missed: usize,
+    /// Several thoughts fit.
+    pub ambiguous: usize,
+    /// Their thought must not go.
+    pub dropped: usize,
+}
+
+impl Counts {
+    pub(super) fn add(&mut self, verdict: &Verdict) {
+        match verdict {
+            Verdict::Restored => self.restored += 1,
+            Verdict::Missed(_) => self.missed += 1,
+            Verdict::Ambiguous(_) => self.ambiguous += 1,
+            Verdict::Dropped(_) => self.dropped += 1,
+            Verdict::Empty | Verdict::GoesOn | Verdict::Kept | Verdict::NotWanted => {}
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Where the blocks of a record go in the caller's messages.
+
+use super::normal::display_copy;
+use super::question::Step;
+use super::record::Kept;
+use super::ticket;
+use super::verdict::{Outcome, Verdict};
+use crate::content::{Block, Content, Speaker};
+use crate::edit::{Change, What};
+
+/// The changes that carry out what was decided about one step. `kept` is what its record opened to; where the outcome
+/// needs none, it may be `None`.
+///
+/// Whatever the client sends of a thought in the step goes when another takes its place. Ids that were minted for the
+/// caller become the provider's own again, also where no thought goes back.
+#[must_use]
+pub fn weave(
+    contents: &[Content],
+    step: &Step,
+    outcome: &Outcome,
+    kept: Option<&Kept>,
+) -> Vec<Change> {
+    let spots = spots(contents, step);
+    let mut changes = Vec::new();
+    let is_restored = matches!(outcome.verdict, Verdict::Restored);
+    let goes_on = matches!(outcome.verdict, Verdict::GoesOn);
+    if is_restored || matches!(outcome.verdict, Verdict::Dropped(_)) {
+        remove_own(contents, step, &mut changes);
+    }
+    let Some(kept) = kept else { return changes };
+    let before = outcome.found.as_ref().map_or(0, |found| found.calls_before);
+    if is_restored {
+        insert(contents, &spots, kept, step, &mut changes);
+    }
+    if is_restored || goes_on {
+        sign(&spots, kept, before, &mut changes);
+    }
+    rename(contents, step, &spots, kept, before, &mut changes);
+    unshow(contents, &spots, kept, &mut changes);
+    changes
+}
+
+/// A copy of the thought that the client shows at the head of the text goes: the thought has its own place, and models
+/// write what they read. What only looks like one stays.
+fn unshow(contents: &[Content], spots: &[Spot], kept: &Kept, changes: &mut Vec<Change>) {
+    let Some(spot) = spots.first().filter(|spot| !spot.is_call) else { return };
+    let block = contents.get(spot.message).and_then(|content| content.blocks.get(spot.block));
+    let Some(Block::Text(text)) = block else { return };
+    let thoughts = kept.blocks.iter().filter_map(|block| match block {
+        // In tags of the model's own, the text is the thought's place.
+        Block::Thinking(thinking) if thinking.source_field != "think_tags" => {
+            Some(thinking.thought.trim())
+        }
+        Block::Media(_)
+        | Block::Other(_)
+        | Block::Text(_)
+        | Block::Thinking(_)
+        | Block::ToolCall(_)
+        | Block::ToolResponse(_) => None,
+    });
+    let thought = crate::content::join_thoughts(thoughts);
+    let Some((copy, rest)) = display_copy(&text.text) else { return };
+    if !thought.is_empty() && copy.trim_end().ends_with(&thought) {
+        let Spot { message, block, .. } = *spot;
+        changes.push(Change { message, block, what: What::Say(rest.trim_start().to_owned()) });
+    }
+}
+
+/// A visible block of the step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Spot {
+    message: usize,
+    block: usize,
+    is_call: bool,
+}
+
+fn spots(contents: &[Content], step: &Step) -> Vec<Spot> {
+    let messages = contents.iter().enumerate().take(step.contents.end).skip(step.contents.start);
+    let mut spots = Vec::new();
+    for (message, content) in messages {
+        for (block, value) in content.blocks.iter().enumerate() {
+            if let Some(is_call) = visible(value) {
+                spots.push(Spot { message, block, is_call });
+            }
+        }
+    }
+    spots
+}
+
+/// Whether a visible block is a call; `None` for what cannot be seen.
+fn visible(block: &Block) -> Option<bool> {
+    match block {
+        Block::ToolCall(_) => Some(true),
+        Block::Text(text) => (!text.text.trim().is_empty()).then_some(false),
+        Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolResponse(_) => None,
+    }
+}
+
+fn remove_own(contents: &[Content], step: &Step, changes: &mut Vec<Change>) {
+    let messages = contents.iter().enumerate().take(step.contents.end).skip(step.contents.start);
+    for (message, content) in messages {
+        for (block, value) in content.blocks.iter().enumerate() {
+            let what = match value {
+                Block::Thinking(_) => What::Remove,
+                Block::Text(text) if text.signature.is_some() => What::Sign(None),
+                Block::ToolCall(call) if call.signature.is_some() => What::Sign(None),
+                Block::Media(_)
+                | Block::Other(_)
+                | Block::Text(_)
+                | Block::ToolCall(_)
+                | Block::ToolResponse(_) => continue,
+            };
+            changes.push(Change { message, block, what });
+        }
+    }
+}
+
+fn insert(
+    contents: &[Content],
+    spots: &[Spot],
+    kept: &Kept,
+    step: &Step,
+    changes: &mut Vec<Change>,
+) {
+    let outline: Vec<bool> = kept.blocks.iter().filter_map(visible).collect();
+    let is_same = outline.iter().copied().eq(spots.iter().map(|spot| spot.is_call));
+    let (mut seen, mut calls) = (0, 0);
+    let first = spots.first().map_or((step.contents.start, 0), |spot| (spot.message, spot.block));
+    let end = spots.last().map_or(first, |spot| (spot.message, spot.block + 1));
+    for block in &kept.blocks {
+        match block {
+            Block::Thinking(thinking) => {
+                let spot = if is_same {
+                    spots.get(seen)
+                } else if calls == 0 {
+                    // The client has cut the text otherwise: what is thought before the first call goes first.
+                    spots.first()
+                } else {
+                    spots.iter().filter(|spot| spot.is_call).nth(calls)
+                };
+                let (message, block) = spot.map_or(end, |spot| (spot.message, spot.block));
+                let mut thinking = thinking.clone();
+                if thinking.is_item() && !spot.is_some_and(|spot| has_item_id(contents, spot)) {
+                    thinking.id = None;
+                }
+                let what = What::Insert(Box::new(thinking));
+                changes.push(Change { message, block, what });
+            }
+            Block::Text(_) | Block::ToolCall(_) => {
+                if let Some(is_call) = visible(block) {
+                    seen += 1;
+                    calls += usize::from(is_call);
+                }
+            }
+            Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => {}
+        }
+    }
+}
+
+/// Whether the client kept the id of the item that stands here.
+fn has_item_id(contents: &[Content], spot: &Spot) -> bool {
+    let block = contents.get(spot.message).and_then(|content| content.blocks.get(spot.block));
+    let extra = match block {
+        Some(Block::Text(text)) => &text.extra,
+        Some(Block::ToolCall(call)) => &call.extra,
+        Some(Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolResponse(_))
+        | None => return false,
+    };
+    extra.fields.iter().any(|(key, _)| key == "id")
+}
+
+fn sign(spots: &[Spot], kept: &Kept, calls_before: usize, changes: &mut Vec<Change>) {
+    let mut set = |spot: &Spot, signature: &String| {
+        let Spot { message, block, .. } = *spot;
+        // What the client sent in this place went before; this is put in its stead.
+        changes.retain(|it| {
+            !(it.message == message && it.block == block && matches!(it.what, What::Sign(_)))
+        });
+        changes.push(Change { message, block, what: What::Sign(Some(signature.clone())) });
+    };
+    let calls = kept.blocks.iter().filter_map(|block| match block {
+        Block::ToolCall(call) => Some(call),
+        Block::Media(_)
+        | Block::Other(_)
+        | Block::Text(_)
+        | Block::Thinking(_)
+        | Block::ToolResponse(_) => None,
+    });
+    let in_step = calls.skip(calls_before).zip(spots.iter().filter(|spot| spot.is_call));
+    for (call, spot) in in_step {
+        if let Some(signature) = &call.signature {
+            set(spot, signature);
+        }
+    }
+    let texts = kept.blocks.iter().filter_map(|block| match block {
+        Block::Text(text) => Some(text),
+        Block::Media(_)
+        | Block::Other(_)
+        | Block::ToolCall(_)
+        | Block::Thinking(_)
+        | Block::ToolResponse(_) => None,
+    });
+    // A payload on text goes with the last text that is there.
+    if calls_before == 0
+        && let Some(signature) = texts.filter_map(|text| text.signature.as_ref()).next_back()
+        && let Some(spot) = spots.iter().rfind(|spot| !spot.is_call)
+    {
+        set(spot, signature);
+    }
+}
+
+/// Ids that were minted for the caller, that it changed, or that its wire has no place for become the provider's own
+/// again, on calls and on the results that name them.
+fn rename(
+    contents: &[Content],
+    step: &Step,
+    spots: &[Spot],
+    kept: &Kept,
+    calls_before: usize,
+    changes: &mut Vec<Change>,
+) {
+    let native = kept.blocks.iter().filter_map(|block| match block {
+        Block::ToolCall(call) => Some(call.id.as_ref()),
+        Block::Media(_)
+        | Block::Other(_)
+        | Block::Text(_)
+        | Block::Thinking(_)
+        | Block::ToolResponse(_) => None,
+    });
+    let mut nameless = 0;
+    for (native, spot) in native.skip(calls_before).zip(spots.iter().filter(|spot| spot.is_call)) {
+        let block = contents.get(spot.message).and_then(|content| content.blocks.get(spot.block));
+        let Some(Block::ToolCall(call)) = block else { continue };
+        let place = nameless;
+        nameless += usize::from(call.id.is_none());
+        let Some(native) = native.filter(|native| call.id.as_ref() != Some(native)) else {
+            continue;
+        };
+        let mut say = |message, block| {
+            changes.push(Change { message, block, what: What::Rename(native.clone()) });
+        };
+        say(spot.message, spot.block);
+        match call.id.as_deref() {
+            None => results(contents, step, false)
+                .filter(|(_, _, id)| id.is_none())
+                .skip(place)
+                .take(1)
+                .for_each(|(message, block, _)| say(message, block)),
+            // A ticket is never another's; any other id may stand in other turns as well.
+            Some(id) => results(contents, step, ticket::is_ticket(id))
+                .filter(|(_, _, named)| *named == Some(id))
+                .for_each(|(message, block, _)| say(message, block)),
+        }
+    }
+}
+
+/// The results behind a step: those of its own calls, or all of them. Each with its place and the id that it names.
+fn results<'c>(
+    contents: &'c [Content],
+    step: &Step,
+    all: bool,
+) -> impl Iterator<Item = (usize, usize, Option<&'c str>)> {
+    let behind = contents.iter().enumerate().skip(step.contents.end);
+    let own = behind.take_while(move |(_, content)| all || content.speaker == Speaker::Tool);
+    own.flat_map(|(message, content)| {
+        content.blocks.iter().enumerate().filter_map(move |(block, value)| match value {
+            Block::ToolResponse(result) => Some((message, block, result.call_id.as_deref())),
+            Block::Media(_)
+            | Block::Other(_)
+            | Block::Text(_)
+            | Block::Thinking(_)
+            | Block::ToolCall(_) => None,
+        })
+    })
+}

@@ -1,0 +1,218 @@
+//! Weak ids of calls: the caller gets tickets, the provider its own ids.
+
+use crate::{Gateway, Lock};
+use thinkthrough_core::content::{Block, Content, Speaker, ToolCall, ToolResponse};
+use thinkthrough_core::event::Fold;
+use thinkthrough_core::exchange::{Prepared, Restore};
+use thinkthrough_core::json::{Doc, Extra, Raw};
+use thinkthrough_core::provider::Target;
+use thinkthrough_core::read::{Form, Reader};
+use thinkthrough_core::request::Request;
+use thinkthrough_core::restore::ticket;
+use thinkthrough_core::wire::{Dialect, find};
+
+const WIRES: [&str; 5] =
+    ["chat-completions", "responses", "messages", "generate-content", "ollama-chat"];
+
+fn gateway(caller: &str) -> Gateway {
+    Gateway::new(caller, "moonshotai", None, "kimi-k3")
+}
+
+/// A client that drops thoughts, on any wire.
+struct Client {
+    wire: &'static str,
+    stream: bool,
+    said: Vec<Content>,
+}
+
+impl Client {
+    fn new(wire: &'static str, stream: bool) -> Self {
+        Client { wire, stream, said: vec![Content::text(Speaker::Human, "Read both.")] }
+    }
+
+    fn request(&self) -> String {
+        let request = Request {
+            model: "kimi-k3".to_owned(),
+            stream: self.stream,
+            max_tokens: Some(2000),
+            contents: self.said.clone(),
+            ..Request::default()
+        };
+        find(self.wire).unwrap().write_request(&request, &Dialect::PLAIN).body
+    }
+
+    /// Reads an answer, and runs its calls. Gives their ids.
+    fn reads(&mut self, answer: &str) -> Vec<String> {
+        let calls = calls(self.wire, self.stream, answer);
+        let result = |call: &ToolCall| {
+            Block::ToolResponse(ToolResponse {
+                call_id: call.id.clone(),
+                name: Some(call.name.clone()),
+                result: Raw::string("text"),
+                is_error: false,
+                extra: Extra::default(),
+            })
+        };
+        let results = calls.iter().map(|call| Content::new(Speaker::Tool, vec![result(call)]));
+        let results: Vec<Content> = results.collect();
+        let ids = ids(&calls).into_iter().map(str::to_owned).collect();
+        self.said.push(Content::new(Speaker::Ai, calls.into_iter().map(Block::ToolCall).collect()));
+        self.said.extend(results);
+        ids
+    }
+}
+
+/// Two calls of one answer, with ids that every answer has, and arguments that look like a call.
+const STREAM: [&str; 6] = [
+    ": hello\r\n\r\ndata:  {\"id\":\"1\", \"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"reasoning_content\":\"Look\"}}]}\r\n\r\n",
+    "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\": \"read:0\",\"type\":\"function\",\"function\":{\"name\":\"read\",\"arguments\":\"\"}}]}}]}\n\n",
+    "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"\",\"function\":{\"arguments\":\"{\\\"id\\\":\\\"read:0\\\"}\"}}]}}]}\n\n",
+    "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":1,\"id\":\"read:1\",\"type\":\"function\",\"function\":{\"name\":\"read\",\"arguments\":\"{}\"}}]}}]}\n\n",
+    "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n",
+    "data: [DONE]\n\n",
+];
+const WHOLE: &str = r#"{ "id":"1", "model":"kimi-k3","choices":[{"index":0,"message":{"role":"assistant","content":null,"reasoning_content":"Look","tool_calls":[{"id":"read:0","type":"function","function":{"name":"read","arguments":"{\"id\":\"read:0\"}"}}, {"id": "read:1","type":"function","function":{"name":"read","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}
+"#;
+
+/// The calls in an answer of this wire.
+fn calls(wire: &str, stream: bool, answer: &str) -> Vec<ToolCall> {
+    let mut fold = Fold::new();
+    let form = if stream { Form::Stream } else { Form::Whole };
+    let mut reader = Reader::new(find(wire).unwrap(), &Dialect::PLAIN, form);
+    reader.push(answer.as_bytes(), &mut fold);
+    reader.end(&mut fold);
+    let content = fold.finish().into_content(None);
+    content.tool_calls().cloned().collect()
+}
+
+fn ids(calls: &[ToolCall]) -> Vec<&str> {
+    calls.iter().filter_map(|call| call.id.as_deref()).collect()
+}
+
+#[test]
+fn on_the_same_wire_nothing_but_the_ids_changes_however_the_answer_is_cut() {
+    for (stream, answer) in [(true, STREAM.concat()), (false, WHOLE.to_owned())] {
+        let ask = || {
+            gateway("chat-completions")
+                .ask(&Client::new("chat-completions", stream).request(), &Lock)
+        };
+        let (said, done) = gateway("chat-completions").answer(ask(), &[&answer], None);
+        let calls = calls("chat-completions", stream, &said);
+        let [one, two] = ids(&calls).try_into().unwrap();
+        assert!(ticket::is_ticket(one) && ticket::is_ticket(two) && one != two, "{one} {two}");
+        let expected = answer
+            .replace("\"id\": \"read:0\"", &format!("\"id\": \"{one}\""))
+            .replace("{\"id\":\"read:0\",\"type\"", &format!("{{\"id\":\"{one}\",\"type\""))
+            .replace("\"id\":\"read:1\"", &format!("\"id\":\"{two}\""))
+            .replace("\"id\": \"read:1\"", &format!("\"id\": \"{two}\""));
+        assert_eq!(said, expected);
+        assert_eq!(done.records[0].0.keys.tickets.len(), 2);
+        for at in 0..answer.len() {
+            let (head, tail) = answer.split_at(at);
+            let (cut, _) = gateway("chat-completions").answer(ask(), &[head, tail], None);
+            assert_eq!(cut, said, "{at}");
+        }
+    }
+}
+
+#[test]
+fn the_caller_sees_tickets_and_the_provider_its_own_ids_on_every_wire() {
+    for wire in WIRES {
+        for (stream, answer) in [(true, STREAM.concat()), (false, WHOLE.to_owned())] {
+            let (mut gateway, mut client) = (gateway(wire), Client::new(wire, stream));
+            gateway.stream = Some(stream);
+            let mut seen = Vec::new();
+            for round in 0..3 {
+                let prepared = gateway.ask(&client.request(), &Lock);
+                assert_eq!(prepared.counts.restored, round, "{wire} {stream}");
+                assert_eq!(
+                    native(&prepared),
+                    ["read:0", "read:1"].repeat(round),
+                    "{wire} {stream}"
+                );
+                let (said, _) = gateway.answer(prepared, &[&answer], None);
+                seen.extend(client.reads(&said));
+            }
+            assert!(seen.iter().all(|id| ticket::is_ticket(id)), "{wire} {stream}: {seen:?}");
+            seen.sort();
+            seen.dedup();
+            assert_eq!(seen.len(), 6, "{wire} {stream}: {seen:?}");
+        }
+    }
+}
+
+/// The ids of the calls that go upstream, if their results have the same ones.
+fn native(prepared: &Prepared) -> Vec<String> {
+    let Some(body) = &prepared.body else { return Vec::new() };
+    let doc = Doc::parse_str(body).unwrap();
+    let request = find("chat-completions").unwrap().read_request(doc.root()).unwrap();
+    let calls = request.contents.iter().flat_map(Content::tool_calls);
+    let ids: Vec<String> = calls.filter_map(|call| call.id.clone()).collect();
+    let blocks = request.contents.iter().flat_map(|content| &content.blocks);
+    let results = blocks.filter_map(|block| match block {
+        Block::ToolResponse(result) => result.call_id.clone(),
+        _ => None,
+    });
+    assert_eq!(results.collect::<Vec<_>>(), ids, "{body}");
+    ids
+}
+
+#[test]
+fn a_ticket_whose_record_is_gone_becomes_an_id_of_the_providers_form() {
+    for (model, expected) in [
+        ("kimi-k3", ["read:0", "read:1", "read:0", "read:1"]),
+        (
+            "kimi-k2-thinking",
+            ["functions.read:0", "functions.read:1", "functions.read:2", "functions.read:3"],
+        ),
+    ] {
+        let (mut gateway, mut client) = (gateway("messages"), Client::new("messages", false));
+        gateway.target = Target::built_in("moonshotai", None, model).unwrap();
+        for _ in 0..2 {
+            let prepared = gateway.ask(&client.request(), &Lock);
+            let (said, _) = gateway.answer(prepared, &[WHOLE], None);
+            client.reads(&said);
+        }
+        gateway.records.clear();
+        // The calls are told in words, for their thoughts are gone too.
+        let told = gateway.ask(&client.request(), &Lock);
+        assert!(native(&told).is_empty() && !told.body.unwrap().contains("tk_"), "{model}");
+        gateway.manner.restore = Restore::Required;
+        assert_eq!(native(&gateway.ask(&client.request(), &Lock)), expected, "{model}");
+        // Nobody's request gets none either.
+        gateway.is_nobodys = true;
+        assert_eq!(native(&gateway.ask(&client.request(), &Lock)), expected, "{model}");
+    }
+}
+
+#[test]
+fn another_model_is_given_the_ticket_rather_than_the_weak_id() {
+    let (mut gateway, mut client) = (gateway("messages"), Client::new("messages", false));
+    let prepared = gateway.ask(&client.request(), &Lock);
+    let (said, _) = gateway.answer(prepared, &[WHOLE], None);
+    let tickets = client.reads(&said);
+    gateway.target = Target::built_in("anthropic", None, "claude-sonnet-4-5").unwrap();
+    let next = gateway.ask(&client.request(), &Lock);
+    let sent = next.body.unwrap_or_else(|| client.request());
+    assert!(tickets.iter().all(|ticket| sent.matches(ticket.as_str()).count() == 2), "{sent}");
+}
+
+#[test]
+fn where_nothing_is_kept_no_ticket_is_minted() {
+    let cases: [fn(&mut Gateway); 4] = [
+        |it| it.is_kept = false,
+        |it| it.is_nobodys = true,
+        |it| it.manner.dry_run = true,
+        |it| it.manner.restore = Restore::Never,
+    ];
+    for change in cases {
+        for wire in ["chat-completions", "messages"] {
+            let mut gateway = gateway(wire);
+            change(&mut gateway);
+            let mut client = Client::new(wire, false);
+            let prepared = gateway.ask(&client.request(), &Lock);
+            let (said, _) = gateway.answer(prepared, &[WHOLE], None);
+            assert_eq!(client.reads(&said), ["read:0", "read:1"]);
+        }
+    }
+}

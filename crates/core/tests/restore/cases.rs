@@ -1,0 +1,434 @@
+//! The hard cases, one by one.
+
+use crate::vault::*;
+use thinkthrough_core::content::{Block, Content};
+use thinkthrough_core::edit::{What, changed};
+use thinkthrough_core::plane::Exact;
+use thinkthrough_core::restore::{Delivery, Kept, Secret, Verdict, Why, ticket, weave};
+
+/// A conversation under way: the truth with its thoughts, and the vault that saw it.
+pub(crate) struct Talk {
+    pub(crate) vault: Vault,
+    pub(crate) frame: Frame,
+    pub(crate) truth: Vec<Content>,
+}
+
+impl Talk {
+    pub(crate) fn new(contract: thinkthrough_core::contract::Contract) -> Self {
+        let frame = Frame { tools: vec![tool("read")], ..Frame::default() };
+        Talk { vault: Vault::new(contract), frame, truth: vec![system("You help.")] }
+    }
+
+    pub(crate) fn says(&mut self, content: Content) {
+        self.truth.push(content);
+    }
+
+    /// The model answers what a naive client sends.
+    pub(crate) fn answers(&mut self, blocks: Vec<Block>) -> Option<String> {
+        self.answers_as(blocks, Delivery::Full)
+    }
+
+    pub(crate) fn answers_as(&mut self, blocks: Vec<Block>, delivery: Delivery) -> Option<String> {
+        let answer = ai(blocks);
+        let sent = bare(&self.truth);
+        let id = self.vault.answered(&sent, &self.frame, &answer, delivery);
+        self.truth.push(answer);
+        id
+    }
+
+    pub(crate) fn verdicts(&self, contents: &[Content]) -> Vec<Verdict> {
+        let (_, _, plan) = self.vault.plan(contents, &self.frame);
+        plan.outcomes.iter().map(|outcome| outcome.verdict).collect()
+    }
+
+    /// What goes upstream for these messages.
+    pub(crate) fn restored(&self, contents: &[Content]) -> Vec<Content> {
+        let (question, heads, plan) = self.vault.plan(contents, &self.frame);
+        let mut changes = Vec::new();
+        for (step, outcome) in question.steps.iter().zip(&plan.outcomes) {
+            let kept = outcome.found.as_ref().map(|found| {
+                assert_eq!(heads[found.record].id, found.id);
+                Kept::from_bytes(&self.vault.records[&found.id].1.to_bytes()).unwrap()
+            });
+            changes.extend(weave(contents, step, outcome, kept.as_ref()));
+        }
+        changed(contents, &changes)
+    }
+}
+
+/// A tool loop of two rounds, under way.
+fn tool_loop(contract: thinkthrough_core::contract::Contract) -> Talk {
+    let mut talk = Talk::new(contract);
+    talk.says(human("What is here?"));
+    talk.answers(vec![
+        thought("look"),
+        text("Looking."),
+        call("call_A1b2C3d4E5", "read", r#"{"a":1,"b":2}"#),
+    ]);
+    talk.says(result("call_A1b2C3d4E5", "file"));
+    talk.answers(vec![thought("again"), call("call_F6g7H8i9J0", "read", "{}")]);
+    talk.says(result("call_F6g7H8i9J0", "file"));
+    talk
+}
+
+#[test]
+fn a_naive_client_gets_its_thoughts_back_in_their_places() {
+    for contract in [PLAIN, SIGNED, BOUND] {
+        let talk = tool_loop(contract);
+        assert_eq!(talk.restored(&bare(&talk.truth)), talk.truth);
+        let (_, _, plan) = talk.vault.plan(&bare(&talk.truth), &talk.frame);
+        assert_eq!((plan.counts().restored, plan.counts().missed), (2, 0));
+        // A client that keeps them is asked nothing, and changed in nothing.
+        assert_eq!(talk.restored(&talk.truth), talk.truth);
+        assert_eq!(talk.verdicts(&talk.truth), [Verdict::Kept, Verdict::Kept]);
+    }
+}
+
+/// Edge case 1: Kimi's ids begin again with every turn.
+#[test]
+fn ids_that_repeat_every_turn_are_no_keys() {
+    let mut talk = Talk::new(PLAIN);
+    for turn in ["one", "two", "three"] {
+        talk.says(human("list it"));
+        talk.answers(vec![thought(turn), call("list_dir:0", "list_dir", "{}")]);
+        talk.says(result("list_dir:0", "a b c"));
+        talk.answers(vec![thought(&format!("{turn} done")), text("ok")]);
+    }
+    assert_eq!(talk.restored(&bare(&talk.truth)), talk.truth);
+}
+
+/// Edge case 2.
+#[test]
+fn rewritten_ids_are_no_miss() {
+    let talk = tool_loop(PLAIN);
+    let mut sent = bare(&talk.truth);
+    for content in &mut sent {
+        for block in &mut content.blocks {
+            match block {
+                Block::ToolCall(call) => call.id = call.id.as_ref().map(|id| format!("mine_{id}")),
+                Block::ToolResponse(it) => {
+                    it.call_id = it.call_id.as_ref().map(|id| format!("mine_{id}"));
+                }
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(talk.verdicts(&sent), [Verdict::Restored; 2]);
+}
+
+/// Edge case 3: one message for each parallel call, its result behind it.
+#[test]
+fn split_parallel_calls_get_the_thought_once() {
+    for contract in [PLAIN, SIGNED, BOUND] {
+        let mut talk = Talk::new(contract);
+        talk.says(human("both"));
+        let calls = [
+            call("call_A1b2C3d4E5", "read", r#"{"n":1}"#),
+            call("call_F6g7H8i9J0", "read", r#"{"n":2}"#),
+        ];
+        talk.answers(vec![thought("both at once"), calls[0].clone(), calls[1].clone()]);
+        talk.says(result("call_A1b2C3d4E5", "1"));
+        talk.says(result("call_F6g7H8i9J0", "2"));
+        talk.answers(vec![thought("and then"), text("done")]);
+        let [one, two] = calls;
+        let split = vec![
+            talk.truth[0].clone(),
+            talk.truth[1].clone(),
+            ai(vec![one]),
+            result("call_A1b2C3d4E5", "1"),
+            ai(vec![two]),
+            result("call_F6g7H8i9J0", "2"),
+            ai(vec![text("done")]),
+        ];
+        assert_eq!(
+            talk.verdicts(&split),
+            [Verdict::Restored, Verdict::GoesOn, Verdict::Restored],
+            "{contract:?}"
+        );
+        let sent = talk.restored(&split);
+        assert!(matches!(&sent[2].blocks[0], Block::Thinking(it) if it.thought == "both at once"));
+        assert_eq!(sent[4].blocks.len(), 1);
+        // The second call alone is not what was answered.
+        let lone = [&split[..4], &[human("stop")]].concat();
+        assert_eq!(talk.verdicts(&lone), [Verdict::Missed(Why::NoRecord)]);
+    }
+}
+
+/// Edge case 5.
+#[test]
+fn re_encoded_content_is_the_same() {
+    let talk = tool_loop(SIGNED);
+    let mut sent = bare(&talk.truth);
+    sent[2].blocks[0] = text("Looking.\n\n");
+    sent[2].blocks[1] = call("call_A1b2C3d4E5", "read", "{ \"b\": 2, \"a\": 1.0 }");
+    sent[4].blocks.insert(0, text(""));
+    assert_eq!(talk.verdicts(&sent), [Verdict::Restored; 2]);
+    sent[2].blocks[1] = call("call_A1b2C3d4E5", "read", r#"{"a":1}"#);
+    assert_eq!(talk.verdicts(&sent), [Verdict::Missed(Why::NoRecord); 2]);
+}
+
+/// Edge case 6: two branches with their own thoughts, side by side.
+#[test]
+fn forks_coexist() {
+    let mut talk = tool_loop(SIGNED);
+    let fork = talk.truth.clone();
+    talk.answers(vec![thought("left"), text("left")]);
+    let left = std::mem::replace(&mut talk.truth, fork);
+    talk.answers(vec![thought("right"), text("right")]);
+    for branch in [left, talk.truth.clone()] {
+        assert_eq!(talk.restored(&bare(&branch)), branch);
+    }
+}
+
+/// Edge case 7: the head is replaced by a summary.
+#[test]
+fn a_compacted_history_finds_the_turn_under_way() {
+    let mut talk = Talk::new(TAILED);
+    talk.says(human("Earlier."));
+    talk.answers(vec![thought("early"), text("Then.")]);
+    talk.says(human("Now look."));
+    talk.answers(vec![thought("now"), call("call_A1b2C3d4E5", "read", "{}")]);
+    talk.says(result("call_A1b2C3d4E5", "file"));
+    let mut compacted = vec![system("You help."), human("Summary: much was said.")];
+    compacted.extend_from_slice(&bare(&talk.truth)[3..]);
+    assert_eq!(talk.verdicts(&compacted), [Verdict::Restored]);
+    // Where only the whole conversation will do, it is an honest miss.
+    talk.vault.contract = SIGNED;
+    assert_eq!(talk.verdicts(&compacted), [Verdict::Missed(Why::NoRecord)]);
+    // In another session it is another answer.
+    talk.vault.contract = TAILED;
+    talk.frame.tools = vec![tool("other")];
+    assert_eq!(talk.verdicts(&compacted), [Verdict::Missed(Why::NoRecord)]);
+}
+
+/// Edge case 9: the same request twice gives two thoughts with one visible answer.
+#[test]
+fn retries_take_the_latest_that_was_delivered_and_stick_to_it() {
+    let mut talk = Talk::new(PLAIN);
+    talk.says(human("Hi"));
+    let before = talk.truth.clone();
+    for name in ["first", "second"] {
+        talk.truth.clone_from(&before);
+        talk.answers(vec![thought(name), text("Hello")]);
+    }
+    talk.truth.truncate(before.len());
+    talk.answers_as(vec![thought("third"), text("Hello")], Delivery::Stopped);
+    let read = |talk: &Talk| match &talk.restored(&bare(&talk.truth))[2].blocks[0] {
+        Block::Thinking(it) => it.thought.clone(),
+        other => panic!("{other:?}"),
+    };
+    talk.says(human("And?"));
+    assert_eq!(read(&talk), "second");
+    talk.answers(vec![thought("more"), text("More.")]);
+    // A later retry of the first answer changes nothing in a conversation that has gone on.
+    let gone_on = std::mem::replace(&mut talk.truth, before);
+    talk.answers(vec![thought("fourth"), text("Hello")]);
+    talk.truth = gone_on;
+    assert_eq!(read(&talk), "second");
+    // Where thoughts are signed, two that fit are none.
+    talk.vault.contract = SIGNED;
+    talk.truth.truncate(3);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Ambiguous(4)]);
+}
+
+/// Edge case 11.
+#[test]
+fn what_was_cut_off_is_not_kept() {
+    let mut talk = Talk::new(PLAIN);
+    talk.says(human("Hi"));
+    assert_eq!(talk.answers_as(vec![thought("half"), text("Hel")], Delivery::Cut), None);
+    talk.truth.pop();
+    // Stopped by the caller: what was complete comes back with the visible part that was delivered, and with no other.
+    talk.answers_as(vec![thought("whole"), text("Hel")], Delivery::Stopped);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored]);
+    let mut edited = bare(&talk.truth);
+    edited[2] = ai(vec![text("Hello")]);
+    assert_eq!(talk.verdicts(&edited), [Verdict::Missed(Why::NoRecord)]);
+    talk.vault.contract = BOUND;
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Missed(Why::Stopped)]);
+}
+
+/// Edge case 12.
+#[test]
+fn altered_thoughts_are_the_clients_where_plain_and_ours_where_signed() {
+    let mut talk = tool_loop(PLAIN);
+    let mut sent = talk.truth.clone();
+    sent[2].blocks[0] = thought("edited");
+    assert_eq!(talk.verdicts(&sent), [Verdict::Kept, Verdict::Kept]);
+    assert_eq!(talk.restored(&sent), sent);
+    talk.vault.contract = SIGNED;
+    assert_eq!(talk.verdicts(&sent), [Verdict::Restored, Verdict::Kept]);
+    assert_eq!(talk.restored(&sent), talk.truth);
+    // A filler is no thought.
+    talk.vault.contract = PLAIN;
+    sent[2].blocks[0] =
+        Block::Thinking(thinkthrough_core::content::Thinking::new(" ", "reasoning_content"));
+    assert_eq!(talk.restored(&sent), talk.truth);
+}
+
+/// Edge case 13.
+#[test]
+fn foreign_thoughts_are_withheld_and_come_back_at_home() {
+    let mut talk = tool_loop(SIGNED);
+    let home = talk.vault.origin.clone();
+    talk.vault.origin.endpoint = "https://elsewhere.example".into();
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Dropped(Why::Foreign); 2]);
+    talk.answers(vec![thought("elsewhere"), text("ok")]);
+    talk.says(human("Go on."));
+    talk.vault.origin = home;
+    let foreign = Verdict::Dropped(Why::Foreign);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored, Verdict::Restored, foreign]);
+}
+
+/// Edge case 14: a helper call with thinking off neither gets thoughts nor loses the branch.
+#[test]
+fn a_call_without_thinking_keeps_the_branch() {
+    let mut talk = tool_loop(BOUND);
+    talk.vault.is_thinking = false;
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::NotWanted; 2]);
+    let helper = talk.answers(vec![text("A title")]).unwrap();
+    let (head, _) = &talk.vault.records[&helper];
+    assert!(
+        matches!(&head.parent, thinkthrough_core::restore::Link::Record(id) if id == "r000002")
+    );
+    talk.vault.is_thinking = true;
+    talk.says(human("Go on."));
+    let expected = [Verdict::Restored, Verdict::Restored, Verdict::Empty];
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), expected);
+}
+
+/// Edge case 16: what was sent without a thought stays without it until the turn is over.
+#[test]
+fn a_late_record_does_not_rewrite_the_turn() {
+    let mut talk = tool_loop(PLAIN);
+    // The second record arrives only after the request behind it went out.
+    let late = talk.vault.records.pop_last().unwrap();
+    talk.answers(vec![thought("third"), call("call_K1l2M3n4O5", "read", "{}")]);
+    talk.says(result("call_K1l2M3n4O5", "file"));
+    talk.vault.records.insert(late.0, late.1);
+    let sent_without = Verdict::Missed(Why::SentWithout);
+    let verdicts = talk.verdicts(&bare(&talk.truth));
+    assert_eq!(verdicts, [Verdict::Restored, sent_without, Verdict::Restored]);
+    talk.says(human("Next."));
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored; 3]);
+}
+
+/// Edge case 18: tenants share nothing.
+#[test]
+fn another_tenant_finds_nothing() {
+    let mut talk = tool_loop(PLAIN);
+    talk.vault.secret = Secret::new([8; 32]);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Missed(Why::NoRecord); 2]);
+}
+
+/// A gap in the chain ends it: what stands before the gap is left out, never something in the middle.
+#[test]
+fn a_bound_chain_has_no_gap() {
+    let mut talk = tool_loop(BOUND);
+    talk.answers(vec![thought("third"), text("ok")]);
+    talk.says(human("Go on."));
+    talk.answers(vec![thought("fourth"), text("fine")]);
+    talk.says(human("And?"));
+    let lost = talk.vault.records.remove("r000002").unwrap();
+    let verdicts = talk.verdicts(&bare(&talk.truth));
+    let (missed, gap) = (Verdict::Missed(Why::NoRecord), Verdict::Dropped(Why::Gap));
+    assert_eq!(verdicts, [gap, missed, Verdict::Restored, Verdict::Restored]);
+    talk.vault.records.insert("r000002".into(), lost);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored; 4]);
+    // Another system message: nothing may go back.
+    let mut changed = bare(&talk.truth);
+    changed[0] = system("You help. It is noon.");
+    assert_eq!(talk.verdicts(&changed), [missed; 4]);
+    // On contracts that are not bound, the ids say that it is the same answer.
+    talk.vault.contract = SIGNED;
+    assert_eq!(talk.verdicts(&changed)[..2], [Verdict::Restored; 2]);
+}
+
+#[test]
+fn tickets_lead_back_to_the_provider_own_ids() {
+    let mut talk = Talk::new(TICKETS);
+    talk.says(human("list"));
+    let id = talk.answers(vec![thought("t"), call("functions.list:0", "list", "{}")]).unwrap();
+    let minted = ticket::mint(&talk.vault.secret, &id, 0);
+    let sent = |arguments: &str| {
+        vec![
+            system("Another head."),
+            human("and another question"),
+            ai(vec![call(&minted, "list", arguments)]),
+            result(&minted, "a"),
+        ]
+    };
+    talk.frame.tools.clear();
+    let upstream = talk.restored(&sent("{}"));
+    assert!(matches!(&upstream[2].blocks[0], Block::Thinking(it) if it.thought == "t"));
+    assert!(
+        matches!(&upstream[2].blocks[1], Block::ToolCall(it) if it.id.as_deref() == Some("functions.list:0"))
+    );
+    assert!(
+        matches!(&upstream[3].blocks[0], Block::ToolResponse(it) if it.call_id.as_deref() == Some("functions.list:0"))
+    );
+    // With other arguments it is another call, whatever its id.
+    assert_eq!(talk.verdicts(&sent(r#"{"x":1}"#)), [Verdict::Missed(Why::NoRecord)]);
+}
+
+#[test]
+fn the_calls_of_a_session_are_enough_for_plain_text_and_never_without_a_session() {
+    let mut talk = Talk::new(PLAIN);
+    talk.frame.hint = Some("session-1");
+    talk.says(human("environment: 10:00. Look."));
+    talk.answers(vec![thought("t"), call("call_A1b2C3d4E5", "read", r#"{"n":1}"#)]);
+    talk.says(result("call_A1b2C3d4E5", "file"));
+    let mut sent = bare(&talk.truth);
+    sent[1] = human("environment: 10:01. Look.");
+    assert_eq!(talk.verdicts(&sent), [Verdict::Restored]);
+    for hint in [None, Some("session-2")] {
+        talk.frame.hint = hint;
+        assert_eq!(talk.verdicts(&sent), [Verdict::Missed(Why::NoRecord)]);
+    }
+}
+
+#[test]
+fn what_goes_back_is_the_same_for_ever() {
+    let talk = tool_loop(SIGNED);
+    let first = talk.restored(&bare(&talk.truth[..4]));
+    let later = talk.restored(&bare(&talk.truth));
+    assert_eq!(later[..4], first[..]);
+}
+
+#[test]
+fn several_thoughts_keep_their_places() {
+    let mut talk = Talk::new(SIGNED);
+    talk.says(human("both"));
+    let answer = vec![
+        thought("one"),
+        text("First."),
+        thought("two"),
+        call("call_A1b2C3d4E5", "read", "{}"),
+        thought("three"),
+        call("call_F6g7H8i9J0", "read", "{}"),
+    ];
+    talk.answers(answer);
+    talk.says(result("call_A1b2C3d4E5", "1"));
+    talk.says(result("call_F6g7H8i9J0", "2"));
+    let sent = bare(&talk.truth);
+    assert_eq!(talk.restored(&sent), talk.truth);
+    // The text in two pieces: places are known by the calls.
+    let mut cut = sent.clone();
+    cut[2].blocks[0] = text("Fir");
+    cut[2].blocks.insert(1, text("st."));
+    let restored = talk.restored(&cut);
+    let thoughts: Vec<_> = restored[2]
+        .blocks
+        .iter()
+        .map(|block| match block {
+            Block::Thinking(it) => it.thought.as_str(),
+            Block::ToolCall(_) => "call",
+            _ => "text",
+        })
+        .collect();
+    assert_eq!(thoughts, ["one", "two", "text", "text", "call", "three", "call"]);
+    let (question, _, plan) = talk.vault.plan(&sent, &talk.frame);
+    let kept = &talk.vault.records["r000001"].1;
+    let changes = weave(&sent, &question.steps[0], &plan.outcomes[0], Some(kept));
+    assert!(changes.iter().all(|change| matches!(change.what, What::Insert(_))));
+}

@@ -1,0 +1,73 @@
+//! Answers that look the same.
+
+use crate::cases::Talk;
+use crate::vault::*;
+use thinkthrough_core::restore::{Delivery, Verdict, Why};
+
+/// A twin of the answer behind does not put in doubt what both of them were thought behind.
+#[test]
+fn a_twin_of_the_next_answer_leaves_what_was_sent() {
+    let mut talk = Talk::new(SIGNED);
+    talk.says(human("Hi"));
+    talk.answers(vec![thought("first"), text("Hello")]);
+    talk.says(human("And?"));
+    let before = talk.truth.clone();
+    talk.answers(vec![thought("second"), text("More.")]);
+    let gone_on = std::mem::replace(&mut talk.truth, before);
+    // The second request is asked again, and its answer looks the same; then the first is.
+    talk.answers(vec![thought("twin of second"), text("More.")]);
+    talk.truth.truncate(2);
+    talk.answers(vec![thought("twin of first"), text("Hello")]);
+    talk.truth = gone_on;
+    let verdicts = talk.verdicts(&bare(&talk.truth));
+    assert_eq!(verdicts, [Verdict::Restored, Verdict::Ambiguous(2)]);
+    assert_eq!(talk.restored(&bare(&talk.truth))[2].blocks[0], thought("first"));
+}
+
+/// A bound thought of an answer that was broken off cannot go back; nor can that of the whole answer that looks like it,
+/// because the client may have either.
+#[test]
+fn a_broken_off_answer_is_a_twin_too() {
+    let mut talk = Talk::new(BOUND);
+    talk.says(human("Hi"));
+    talk.answers_as(vec![thought("stopped"), text("Hello")], Delivery::Stopped);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Missed(Why::Stopped)]);
+    talk.truth.truncate(2);
+    talk.answers(vec![thought("whole"), text("Hello")]);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Ambiguous(2)]);
+}
+
+/// Two calls in one answer and two answers with one call each are one sequence of pieces where the results are the same.
+#[test]
+fn calls_one_after_the_other_are_not_those_of_a_parallel_answer() {
+    let parallel = |ids: [&str; 2]| {
+        vec![thought("both"), call(ids[0], "read", "{}"), call(ids[1], "read", "{}")]
+    };
+    let sequence = |ids: [&str; 2]| {
+        ids.into_iter()
+            .flat_map(|id| [ai(vec![call(id, "read", "{}")]), result(id, "file")])
+            .collect::<Vec<_>>()
+    };
+    for (ids, others) in [
+        (["call_A1b2C3d4E5", "call_F6g7H8i9J0"], ["call_K1l2M3n4O5", "call_P6q7R8s9T0"]),
+        (["read:0", "read:1"], ["read:0", "read:0"]),
+    ] {
+        let mut talk = Talk::new(PLAIN);
+        talk.says(human("Hi"));
+        talk.answers(parallel(ids));
+        talk.truth.pop();
+        let mut sent = talk.truth.clone();
+        sent.extend(sequence(others));
+        let verdicts = talk.verdicts(&sent);
+        assert_eq!(verdicts, [Verdict::Missed(Why::NoRecord); 2], "{ids:?}");
+        sent.truncate(talk.truth.len());
+        sent.extend(sequence(ids));
+        assert_eq!(talk.verdicts(&sent), [Verdict::Restored, Verdict::GoesOn], "{ids:?}");
+        // Both happened, and the ids are the same: nobody knows which.
+        talk.answers(vec![thought("one"), call(ids[0], "read", "{}")]);
+        assert_eq!(talk.verdicts(&sent)[0], Verdict::Restored);
+        talk.says(result(ids[0], "file"));
+        talk.answers(vec![thought("two"), call(ids[1], "read", "{}")]);
+        assert_eq!(talk.verdicts(&sent), [Verdict::Ambiguous(2); 2], "{ids:?}");
+    }
+}

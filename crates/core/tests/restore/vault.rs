@@ -1,0 +1,176 @@
+//! A vault in memory, and short words for conversations.
+
+use std::collections::BTreeMap;
+use thinkthrough_core::content::{
+    Block, Content, Origin, Parameters, Speaker, Text, Thinking, ToolCall, ToolResponse,
+};
+use thinkthrough_core::contract::{Contract, Level, Readable, Return, WeakIds};
+use thinkthrough_core::json::{Extra, Raw};
+use thinkthrough_core::request::Tool;
+use thinkthrough_core::restore::{
+    About, Answered, Ask, Delivery, Head, Kept, Question, Restoration, Secret, Version, capture,
+    ticket,
+};
+
+pub(crate) const PLAIN: Contract =
+    Contract { required: true, ..Contract::plain(Return::All, "reasoning_content") };
+pub(crate) const TICKETS: Contract = Contract { tickets: Some(WeakIds::Counted), ..PLAIN };
+pub(crate) const SIGNED: Contract = Contract::sealed(Return::All);
+pub(crate) const TAILED: Contract = Contract { level: Level::Tail, ..SIGNED };
+pub(crate) const BOUND: Contract =
+    Contract { bound: true, readable: Readable::SameModel, ..SIGNED };
+
+/// One tenant's records, and the request at hand.
+pub(crate) struct Vault {
+    pub(crate) secret: Secret,
+    pub(crate) contract: Contract,
+    pub(crate) origin: Origin,
+    pub(crate) is_thinking: bool,
+    pub(crate) records: BTreeMap<String, (Head, Kept)>,
+    clock: u64,
+}
+
+/// What a request says beside its messages.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Frame {
+    pub(crate) hint: Option<&'static str>,
+    pub(crate) tools: Vec<Tool>,
+}
+
+impl Vault {
+    pub(crate) fn new(contract: Contract) -> Self {
+        let origin = Origin {
+            provider: "p".into(),
+            endpoint: "https://p.example".into(),
+            model: "m".into(),
+            account: None,
+        };
+        Vault {
+            secret: Secret::new([9; 32]),
+            contract,
+            origin,
+            is_thinking: true,
+            records: BTreeMap::new(),
+            clock: 0,
+        }
+    }
+
+    pub(crate) fn plan(
+        &self,
+        contents: &[Content],
+        frame: &Frame,
+    ) -> (Question, Vec<Head>, Restoration) {
+        let about = About { tools: &frame.tools, hint: frame.hint };
+        let question = Question::read(contents, about, &self.secret, Version::CURRENT);
+        let keys = question.keys();
+        let hit = |head: &Head| head.keys.all().any(|key| keys.binary_search(&key).is_ok());
+        let heads: Vec<Head> =
+            self.records.values().map(|(head, _)| head).filter(|head| hit(head)).cloned().collect();
+        let ask =
+            Ask { contract: &self.contract, origin: &self.origin, is_thinking: self.is_thinking };
+        let plan = Restoration::plan(&question, &heads, &ask);
+        (question, heads, plan)
+    }
+
+    /// The answer to a request is recorded; gives its record's id.
+    pub(crate) fn answered(
+        &mut self,
+        contents: &[Content],
+        frame: &Frame,
+        answer: &Content,
+        delivery: Delivery,
+    ) -> Option<String> {
+        let (question, _, plan) = self.plan(contents, frame);
+        self.clock += 1;
+        let id = format!("r{:06}", self.clock);
+        let answered = Answered {
+            record: &id,
+            content: answer,
+            origin: &self.origin,
+            delivery,
+            at: self.clock,
+            has_tickets: self.contract.tickets.is_some(),
+        };
+        let (head, kept) = capture(&question, &plan, &answered, &self.secret)?;
+        self.records.insert(id.clone(), (head, kept));
+        Some(id)
+    }
+
+    /// The answer as its caller gets it: with tickets, where the contract mints them.
+    pub(crate) fn given(&self, mut answer: Content, record: &str) -> Content {
+        let calls = answer.blocks.iter_mut().filter_map(|block| match block {
+            Block::ToolCall(call) => Some(call),
+            _ => None,
+        });
+        if self.contract.tickets.is_some() {
+            for (call, nth) in calls.zip(0..) {
+                call.id = Some(ticket::mint(&self.secret, record, nth));
+            }
+        }
+        answer
+    }
+}
+
+pub(crate) fn system(text: &str) -> Content {
+    Content::text(Speaker::System, text)
+}
+
+pub(crate) fn human(text: &str) -> Content {
+    Content::text(Speaker::Human, text)
+}
+
+/// A thought; where contracts are signed, its signature is made of it.
+pub(crate) fn thought(text: &str) -> Block {
+    Block::Thinking(Thinking {
+        signature: Some(format!("sig:{text}")),
+        ..Thinking::new(text, "thinking")
+    })
+}
+
+pub(crate) fn text(text: &str) -> Block {
+    Block::Text(Text::new(text))
+}
+
+pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Block {
+    Block::ToolCall(ToolCall {
+        id: (!id.is_empty()).then(|| id.to_owned()),
+        name: name.to_owned(),
+        parameters: Parameters::from_text(arguments),
+        signature: None,
+        extra: Extra::default(),
+    })
+}
+
+pub(crate) fn ai(blocks: Vec<Block>) -> Content {
+    Content::new(Speaker::Ai, blocks)
+}
+
+pub(crate) fn result(id: &str, text: &str) -> Content {
+    let response = ToolResponse {
+        call_id: (!id.is_empty()).then(|| id.to_owned()),
+        name: None,
+        result: Raw::string(text),
+        is_error: false,
+        extra: Extra::default(),
+    };
+    Content::new(Speaker::Tool, vec![Block::ToolResponse(response)])
+}
+
+pub(crate) fn tool(name: &str) -> Tool {
+    Tool::Function {
+        name: name.into(),
+        description: None,
+        parameters: None,
+        extra: Extra::default(),
+    }
+}
+
+/// The same messages as a client that drops thoughts sends them.
+pub(crate) fn bare(contents: &[Content]) -> Vec<Content> {
+    let bare = contents.iter().map(|content| {
+        let mut content = content.clone();
+        content.blocks.retain(|block| !matches!(block, Block::Thinking(_)));
+        content
+    });
+    bare.collect()
+}
