@@ -1,0 +1,63 @@
+//! The databases behind the façade. Both keep the same rows and answer to the same calls.
+
+use crate::error::StoreError;
+use crate::postgres::Postgres;
+use crate::row::{
+    Append, Appended, ConversationRow, DraftRow, InstallRow, KeyRow, NewConversation, NewRecord,
+    NewResponse, RecordRow, ResponseRow, TenantRow, ThreadRow, Usage,
+};
+use crate::sqlite::Sqlite;
+
+/// A database that keeps rows.
+#[derive(Clone)]
+pub(crate) enum Backend {
+    Postgres(Postgres),
+    Sqlite(Sqlite),
+}
+
+/// Declares calls that each database answers.
+macro_rules! calls {
+    ($($name:ident($($argument:ident: $kind:ty),*) -> $result:ty;)*) => {
+        impl Backend {
+            $(pub(crate) async fn $name(&self, $($argument: $kind),*) -> Result<$result, StoreError> {
+                match self {
+                    Backend::Postgres(database) => database.$name($($argument),*).await,
+                    Backend::Sqlite(database) => database.$name($($argument),*).await,
+                }
+            })*
+        }
+    };
+}
+
+calls! {
+    install() -> Option<InstallRow>;
+    keep_install(check: Vec<u8>, install_key: Vec<u8>) -> Option<InstallRow>;
+    tenant(name: String) -> Option<TenantRow>;
+    add_tenant(name: String, lookup_key: Vec<u8>, data_key: Vec<u8>) -> Option<TenantRow>;
+    add_data_key(tenant: i64, id: u32, wrapped: Vec<u8>) -> ();
+    remove_tenant(name: String) -> Option<u64>;
+    add_conversation(new: NewConversation) -> Option<i64>;
+    conversation(tenant: i64, id: String) -> Option<ConversationRow>;
+    conversations(tenant: i64) -> Vec<ConversationRow>;
+    ids(tenant: i64, beginning: String) -> Vec<String>;
+    append(append: Append) -> Appended;
+    messages(conversation: i64, from: u32, limit: u32) -> Vec<(u32, Vec<u8>)>;
+    set_meta(conversation: i64, meta: Vec<u8>) -> bool;
+    remove_conversation(conversation: i64) -> bool;
+    add_draft(row: DraftRow) -> bool;
+    drafts(conversation: i64) -> Vec<DraftRow>;
+    remove_draft(conversation: i64, draft: i64) -> ();
+    records(tenant: i64, keys: Vec<i64>) -> (Vec<RecordRow>, usize);
+    add_records(records: Vec<NewRecord>) -> Vec<bool>;
+    usage(before: i64) -> Vec<Usage>;
+    oldest(tenant: i64, limit: u32) -> Vec<ThreadRow>;
+    remove_threads(threads: Vec<ThreadRow>) -> u64;
+    touch(threads: Vec<i64>, now: i64) -> ();
+    put_response(new: NewResponse) -> bool;
+    responses(tenant: i64, id: Vec<u8>, limit: u32) -> Vec<ResponseRow>;
+    remove_response(tenant: i64, id: Vec<u8>) -> bool;
+    add_key(name: String, hash: Vec<u8>, now: i64) -> bool;
+    revoke_key(name: String, now: i64) -> bool;
+    keys() -> Vec<KeyRow>;
+    key_changes() -> i64;
+}

@@ -1,0 +1,101 @@
+//! Tenants of callers that bring the upstream's own credential.
+
+use crate::store::Store;
+use thinkthrough_core::plane::Tenant;
+
+/// What clients send where a server asks for no key: their own defaults, and what guides say to write.
+const DUMMIES: [&str; 18] = [
+    "anything",
+    "api-key",
+    "apikey",
+    "changeme",
+    "dummy-key",
+    "fake-key",
+    "lm-studio",
+    "no-api-key",
+    "no-key-needed",
+    "no-key-required",
+    "not-needed",
+    "not-required",
+    "placeholder",
+    "sk-no-key-required",
+    "token-abc123",
+    "your-api-key",
+    "your_api_key",
+    "your_api_key_here",
+];
+
+/// Fewer letters and digits are nobody's secret (`EMPTY`, `ollama`, `none`, `sk-1234`).
+const SHORTEST: usize = 9;
+
+impl Store {
+    /// Whoever brings this credential to this upstream. `None` where it says nothing about who that is: it is none, a
+    /// dummy for a server that asks for none, or a token that changes every hour.
+    ///
+    /// The name is a digest under a key of this installation, so that nobody learns from it what the credential is, or
+    /// whether two installations know the same.
+    #[must_use]
+    pub fn pass_through_tenant(&self, endpoint: &str, credential: &str) -> Option<Tenant> {
+        let credential = credential.trim();
+        if !names_somebody(credential) {
+            return None;
+        }
+        let mut digest = blake3::Hasher::new_keyed(self.install_key().bytes());
+        for part in [endpoint.trim_end_matches('/'), credential] {
+            digest.update(&(part.len() as u64).to_le_bytes());
+            digest.update(part.as_bytes());
+        }
+        Some(Tenant::digest(digest.finalize().as_bytes()))
+    }
+}
+
+fn names_somebody(credential: &str) -> bool {
+    let lower = credential.to_ascii_lowercase();
+    let body = lower.strip_prefix("sk-").unwrap_or(&lower);
+    let mut letters = body.bytes().filter(u8::is_ascii_alphanumeric);
+    let first = letters.next();
+    let is_varied = letters.clone().any(|letter| Some(letter) != first);
+    let is_long = letters.count() + 1 >= SHORTEST;
+    is_long && is_varied && !DUMMIES.contains(&lower.as_str()) && !is_short_lived(credential)
+}
+
+/// Tokens that are made anew every hour or so: signed claims, and those of a cloud's OAuth server. Each would be a
+/// tenant of its own.
+fn is_short_lived(credential: &str) -> bool {
+    let is_claims = credential.starts_with("eyJ") && credential.matches('.').count() == 2;
+    is_claims || credential.starts_with("ya29.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names_somebody;
+
+    #[test]
+    fn dummies_and_tokens_of_an_hour_name_nobody() {
+        for none in [
+            "",
+            "x",
+            "EMPTY",
+            "ollama",
+            "none",
+            "sk-x",
+            "sk-xxxxxxxxxxxxxxxxxxxxxxxx",
+            "XXXXXXXXXXXX",
+            "sk-1234",
+            "lm-studio",
+            "not-needed",
+            "Your-API-Key",
+            "sk-no-key-required",
+            "token-abc123",
+            "eyJhbGciOi.eyJzdWIi.c2ln",
+            "ya29.a0AfH6SMBx12345678",
+            "------------",
+        ] {
+            assert!(!names_somebody(none), "{none}");
+        }
+        for one in ["sk-proj-4f9aB2c81d", "gsk_12345678ab", "AIzaSyA1b2c3d4e5", "0123456789abcdef"]
+        {
+            assert!(names_somebody(one), "{one}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What outlives a process: conversations, complete with every thought, and the vault.
+//!
+//! A [`Store`] is one façade over the databases behind it; everything it keeps belongs to a
+//! [`Tenant`](thinkthrough_core::plane::Tenant) and is sealed. [`Conversations`] are exact logs, and [`Search`]
+//! looks through them. A [`Vault`] keeps the thoughts that clients drop, for the gateway to put back.
+//!
+//! - What is acknowledged is there after any end of the process, and after a power cut.
+//! - Messages, titles, models and settings are sealed (XChaCha20-Poly1305) with a key per conversation, which is
+//!   locked with the tenant's data key, which is locked with the master key. The master key is not in the database.
+//! - A row opens at its own place only: moved to another position, conversation or tenant, it stays shut.
+//! - A deleted conversation's key is gone, and in a file it is overwritten. Several processes may use one store.
+//! - [`Location`] is a file (SQLite) or a server (PostgreSQL); one suite of tests runs on both.
+//!
+//! ```
+//! # tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(async {
+//! use thinkthrough_core::content::{Block, Content, Speaker, Text};
+//! use thinkthrough_core::plane::Tenant;
+//! use thinkthrough_store::{KeySource, Location, Meta, Store};
+//!
+//! # let folder = std::env::temp_dir().join(format!("think-store-doc-{}", std::process::id()));
+//! let (file, key) = (folder.join("thinkthrough.db"), folder.join("thinkthrough.key"));
+//! let store = Store::open(&Location::Sqlite(file), &KeySource::File(key)).await?;
+//! let conversations = store.conversations(&Tenant::local());
+//!
+//! let id = conversations.create(&Meta { title: Some("Skies".into()), ..Meta::default() }).await?;
+//! conversations.append(&id, &[Content::text(Speaker::Human, "Why is the sky blue?")]).await?;
+//!
+//! // While the answer comes in, a few times a second:
+//! let mut draft = conversations.draft(&id, None).await?;
+//! draft.record(&[Block::text("Because")]).await?;
+//! draft.record(&[Block::text("Because of scattering.")]).await?;
+//! draft.finish(&[Content::text(Speaker::Ai, "Because of scattering.")]).await?;
+//!
+//! let whole = conversations.load(&id).await?;
+//! assert_eq!(whole.contents.len(), 2);
+//! # std::fs::remove_dir_all(folder).unwrap();
+//! # Ok::<(), thinkthrough_store::StoreError>(())
+//! # }).unwrap();
+//! ```
+
+mod backend;
+mod clock;
+mod conversations;
+mod credential;
+mod error;
+mod gateway_keys;
+mod id;
+mod keys;
+mod known_keys;
+mod location;
+mod master;
+mod meta;
+mod postgres;
+mod responses;
+mod retention;
+mod row;
+mod seal;
+mod sqlite;
+mod store;
+mod touched;
+mod vault;
+
+pub use clock::Moment;
+pub use conversations::{
+    Conversation, Conversations, Draft, Found, Hit, Piece, Search, Summary, Within,
+};
+pub use error::StoreError;
+pub use gateway_keys::{GatewayKey, GatewayKeys, KeyHash, NewKey};
+pub use id::ConversationId;
+pub use location::Location;
+pub use master::{KeySource, read_private};
+pub use meta::{Fork, Meta};
+pub use responses::Responses;
+pub use retention::{Limits, Pruned};
+pub use store::Store;
+pub use vault::{Looked, Opener, Vault};

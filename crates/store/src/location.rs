@@ -1,0 +1,61 @@
+//! Where a store is.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Where a store is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Location {
+    /// A PostgreSQL server, by its address (`postgres://user@host/database`), which may hold a password.
+    Postgres(String),
+    /// A file of this machine.
+    Sqlite(PathBuf),
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Location::Postgres(url) => f.write_str(&without_credentials(url)),
+            Location::Sqlite(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// The address as messages show it: neither user nor password nor options.
+fn without_credentials(url: &str) -> String {
+    let plain = url.split(['?', '#']).next().unwrap_or_default();
+    match plain.split_once("://") {
+        Some((scheme, rest)) => {
+            let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+            format!("{scheme}://{host}")
+        }
+        // The form `key=value ...` may hold a password anywhere.
+        None => "the PostgreSQL server".to_owned(),
+    }
+}
+
+/// As in messages: a password in the address is not shown.
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_credential_is_shown() {
+        for (url, expected) in [
+            ("postgres://me:secret@host:5432/db?password=secret", "postgres://host:5432/db"),
+            ("postgresql://host/db", "postgresql://host/db"),
+            ("postgres://me:se@cret@host/db", "postgres://host/db"),
+            ("host=h user=me password=secret", "the PostgreSQL server"),
+        ] {
+            let location = Location::Postgres(url.to_owned());
+            assert_eq!(format!("{location}"), expected);
+            assert!(!format!("{location:?}").contains("secret"));
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The master key: where it comes from, and the file that keeps it.
+
+use crate::error::StoreError;
+use crate::seal::{self, Key};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use zeroize::Zeroizing;
+
+/// Where the master key comes from. It is 64 hexadecimal digits everywhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySource {
+    /// What a program prints.
+    Command(Vec<String>),
+    /// An environment variable.
+    Env(String),
+    /// A file that only its owner can read; made with a new key where store and file are both new.
+    File(PathBuf),
+}
+
+/// The master key. Nothing but keys of tenants is locked with it.
+#[derive(Clone)]
+pub(crate) struct Master {
+    pub(crate) key: Key,
+    /// Where it came from, in words.
+    pub(crate) from: String,
+}
+
+impl KeySource {
+    /// The source in words, for messages.
+    pub(crate) fn in_words(&self) -> String {
+        match self {
+            KeySource::Command(command) => {
+                format!("the command `{}`", command.first().map_or("", String::as_str))
+            }
+            KeySource::Env(name) => format!("the environment variable `{name}`"),
+            KeySource::File(path) => format!("the file `{}`", path.display()),
+        }
+    }
+
+    /// Writes the key of the store `store` into a new file that only its owner can read.
+    ///
+    /// # Errors
+    /// When the key cannot be read, or the file is there already or cannot be written.
+    pub fn backup(&self, store: &str, file: &Path) -> Result<(), StoreError> {
+        let master = self.read(store, false)?;
+        let no = |error: io::Error| StoreError::File {
+            path: file.to_owned(),
+            message: match error.kind() {
+                io::ErrorKind::AlreadyExists => {
+                    "it is there already, and a key is never written over; name another file"
+                        .to_owned()
+                }
+                _ => error.to_string(),
+            },
+        };
+        let text = Zeroizing::new(format!("{}\n", hex(master.key.bytes())));
+        let mut made = private_file(file).map_err(no)?;
+        made.write_all(text.as_bytes()).and_then(|()| made.sync_all()).map_err(no)?;
+        sync_folder(file);
+        Ok(())
+    }
+
+    /// Reads the key; a file that is not there is made if `may_create`.
+    pub(crate) fn read(&self, store: &str, may_create: bool) -> Result<Master, StoreError> {
+        let from = self.in_words();
+        let refuse = |message: String| StoreError::Key { from: from.clone(), message };
+        let text = match self {
+            KeySource::Command(command) => Zeroizing::new(printed(command).map_err(refuse)?),
+            KeySource::Env(name) => {
+                let text = std::env::var(name).map_err(|_| refuse("it is not set".to_owned()))?;
+                Zeroizing::new(text)
+            }
+            KeySource::File(path) => match read_private(path)? {
+                Some(text) => text,
+                None if may_create => create(path)?,
+                None => {
+                    let store = store.to_owned();
+                    return Err(StoreError::KeyMissing { path: path.clone(), store });
+                }
+            },
+        };
+        let key = unhex(text.trim()).ok_or_else(|| {
+            refuse("it is not 64 hexadecimal digits; restore it, or make one with `openssl rand -hex 32`".to_owned())
+        })?;
+        Ok(Master { key: Key::new(key), from })
+    }
+}
+
+fn printed(command: &[String]) -> Result<String, String> {
+    let (program, arguments) = command.split_first().ok_or("it names no program")?;
+    let output = Command::new(program)
+        .args(arguments)
+        .stdin(std::process::Stdio::null())
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .map_err(|error| format!("it does not run: {error}"))?;
+    let printed = Zeroizing::new(output.stdout);
+    if !output.status.success() {
+        return Err(format!("it failed with {}", output.status));
+    }
+    String::from_utf8(printed.to_vec()).map_err(|_| "it printed no text".to_owned())
+}
+
+/// The text of a file that nobody but its owner may read; `None` where there is none.
+///
+/// # Errors
+///
+/// [`StoreError::Key`] if others may read it, [`StoreError::File`] if it cannot be read.
+pub fn read_private(path: &Path) -> Result<Option<Zeroizing<String>>, StoreError> {
+    let no = |message: String| StoreError::File { path: path.to_owned(), message };
+    match fs::read_to_string(path) {
+        Ok(text) => {
+            let text = Zeroizing::new(text);
+            match foreign_access(path) {
+                None => Ok(Some(text)),
+                Some(mode) => Err(StoreError::Key {
+                    from: format!("the file `{}`", path.display()),
+                    message: format!(
+                        "others may read this key (mode {mode:03o}); run `chmod 600` on it"
+                    ),
+                }),
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(no(error.to_string())),
+    }
+}
+
+/// The file's mode, if it lets others than the owner in.
+#[cfg(unix)]
+fn foreign_access(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
+    (mode & 0o077 != 0).then_some(mode)
+}
+
+#[cfg(not(unix))]
+fn foreign_access(_: &Path) -> Option<u32> {
+    None
+}
+
+/// Makes a key file. Of two processes that do so at once, both get the key of the one that was first.
+fn create(path: &Path) -> Result<Zeroizing<String>, StoreError> {
+    let no =
+        |error: io::Error| StoreError::File { path: path.to_owned(), message: error.to_string() };
+    if let Some(folder) = path.parent() {
+        private_folder(folder)?;
+    }
+    let broken = |_| no(io::Error::other("the system gives no random bytes"));
+    let text = Zeroizing::new(format!("{}\n", hex(Key::random().map_err(broken)?.bytes())));
+    // The file gets its name only once it is complete: a link fails where the name is taken.
+    let mark = hex(&seal::random::<8>().map_err(broken)?);
+    let unnamed = path.with_extension(format!("{mark}.new"));
+    let written = private_file(&unnamed).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::hard_link(&unnamed, path)
+    });
+    let removed = fs::remove_file(&unnamed);
+    match written {
+        Ok(()) => {
+            removed.map_err(no)?;
+            sync_folder(path);
+            Ok(text)
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            read_private(path)?.ok_or_else(|| no(error))
+        }
+        Err(error) => Err(no(error)),
+    }
+}
+
+/// Makes a folder that only its owner can enter, with those above it.
+pub(crate) fn private_folder(folder: &Path) -> Result<(), StoreError> {
+    if folder.as_os_str().is_empty() || folder.is_dir() {
+        return Ok(());
+    }
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+        .create(folder)
+        .map_err(|error| StoreError::File { path: folder.to_owned(), message: error.to_string() })
+}
+
+/// Makes a new file that only its owner can read.
+pub(crate) fn private_file(path: &Path) -> io::Result<fs::File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// A new name survives a power cut only once its folder is written; where folders cannot be synced nothing is lost
+/// but that.
+fn sync_folder(path: &Path) {
+    if let Some(folder) = path.parent().and_then(|folder| fs::File::open(folder).ok()) {
+        drop(folder.sync_all());
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        // Writing into a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let mut key = [0; 32];
+    if text.len() != 64 {
+        return None;
+    }
+    for (byte, pair) in key.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        let &[high, low] = pair else { return None };
+        let digit = |c: u8| char::from(c).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        *byte = digit(high)? << 4 | digit(low)?;
+    }
+    Some(key)
+}

@@ -1,0 +1,74 @@
+//! What is known about a conversation besides its messages.
+
+use thinkthrough_core::json::{Doc, Raw, Writer};
+
+/// What is known about a conversation besides its messages. It is sealed like them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// What it is called.
+    pub title: Option<String>,
+    /// The model it is held with, by the name that was asked for.
+    pub model: Option<String>,
+    /// Settings that stick to it: a JSON object whose members are the client's own.
+    pub settings: Option<Raw>,
+    /// What it was forked from.
+    pub fork: Option<Fork>,
+}
+
+/// Where a conversation left another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fork {
+    /// The id of the other one, which may be gone.
+    pub from: String,
+    /// How many messages they share.
+    pub at: u32,
+}
+
+impl Meta {
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut w = Writer::new();
+        w.object(|w| {
+            w.opt_str("title", self.title.as_deref());
+            w.opt_str("model", self.model.as_deref());
+            if let Some(settings) = &self.settings {
+                w.field_raw("settings", settings);
+            }
+            if let Some(fork) = &self.fork {
+                w.field_str("forkedFrom", &fork.from);
+                w.field_u64("forkedAt", fork.at.into());
+            }
+        });
+        w.finish().into_bytes()
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let doc = Doc::parse(bytes).ok()?;
+        let root = doc.root();
+        let at = root.u64("forkedAt").and_then(|at| u32::try_from(at).ok());
+        Some(Meta {
+            title: root.string("title"),
+            model: root.string("model"),
+            settings: root.some("settings").map(Raw::from),
+            fork: root.string("forkedFrom").zip(at).map(|(from, at)| Fork { from, at }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_read_back() {
+        let full = Meta {
+            title: Some("a \"title\"".into()),
+            model: Some("m".into()),
+            settings: Raw::parse("{\"x\": 1.50}").ok(),
+            fork: Some(Fork { from: "id".into(), at: 3 }),
+        };
+        for meta in [Meta::default(), full] {
+            assert_eq!(Meta::from_bytes(&meta.to_bytes()), Some(meta));
+        }
+        assert_eq!(Meta::from_bytes(b"{"), None);
+    }
+}

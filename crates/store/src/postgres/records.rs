@@ -1,0 +1,149 @@
+//! The records of the vault.
+
+use super::{Postgres, get, number};
+use crate::error::StoreError;
+use crate::row::{NewRecord, PER_KEY, RecordRow};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+impl Postgres {
+    /// The records of a tenant with any of these keys. A server that cannot read one reads none.
+    pub(crate) async fn records(
+        &self,
+        tenant: i64,
+        keys: Vec<i64>,
+    ) -> Result<(Vec<RecordRow>, usize), StoreError> {
+        // Written so that there is nothing to plan: each key is looked for in the index, whatever the server thinks
+        // of the size of the tables. Of an erased tenant nothing is found, though rows may still be on their way out.
+        let sql = "WITH hit AS MATERIALIZED (SELECT DISTINCT of_key.record \
+                       FROM unnest($2) AS asked (key) CROSS JOIN LATERAL (\
+                           SELECT record FROM record_key \
+                           WHERE tenant = $1 AND record_key.key = asked.key \
+                           ORDER BY record DESC LIMIT $3) AS of_key) \
+                   SELECT thread, id, key_id, head, kept FROM hit CROSS JOIN LATERAL (\
+                       SELECT thread, id, key_id, head, kept FROM record \
+                       WHERE nr = hit.record AND tenant = $1 LIMIT 1) AS it \
+                   WHERE EXISTS (SELECT 1 FROM data_key WHERE tenant = $1)";
+        let values = [
+            (&tenant as _, Type::INT8),
+            (&keys as _, Type::INT8_ARRAY),
+            (&PER_KEY as _, Type::INT8),
+        ];
+        let rows = self.query(sql, &values).await?;
+        let records = rows.iter().map(|row| self.record_of(row));
+        Ok((records.collect::<Result<_, _>>()?, 0))
+    }
+
+    /// Adds records, each with the conversation that it belongs to; one that is there already stays as it is. Says of
+    /// each whether it is there now: it is not where its tenant is gone.
+    pub(crate) async fn add_records(
+        &self,
+        records: Vec<NewRecord>,
+    ) -> Result<Vec<bool>, StoreError> {
+        self.inner.appends.add(self, records).await
+    }
+
+    /// Writes what waited together.
+    pub(super) async fn write_records(
+        &self,
+        records: &[NewRecord],
+    ) -> Result<Vec<bool>, StoreError> {
+        let new = Columns::of(records);
+        // The setting holds until the statement is committed: the end of this process loses nothing, that of the
+        // server may lose the last moment. Keys are held until the rows stand, so that nobody erases the tenant in
+        // between; conversations are taken in one order, so that two gateways never wait for each other.
+        let sql = "WITH cheap AS MATERIALIZED (\
+                       SELECT set_config('synchronous_commit', 'off', true) AS said), \
+                   held AS MATERIALIZED (SELECT tenant, id FROM data_key WHERE (tenant, id) IN (\
+                       SELECT * FROM unnest($1, $5)) FOR KEY SHARE), \
+                   given AS MATERIALIZED (\
+                       SELECT given.*, (held.id IS NOT NULL) AS has_key, \
+                           EXISTS (SELECT 1 FROM record WHERE record.tenant = given.tenant \
+                               AND record.id = given.id) AS is_there, \
+                           coalesce((SELECT thread.name FROM record \
+                               JOIN thread ON thread.nr = record.thread \
+                               WHERE record.tenant = given.tenant \
+                               AND record.id = given.parent), given.own) AS name \
+                       FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY AS given \
+                           (tenant, id, parent, own, key_id, keys, head, kept, bytes, now, place) \
+                       LEFT JOIN held ON held.tenant = given.tenant AND held.id = given.key_id), \
+                   grown AS (INSERT INTO thread (tenant, name, records, bytes, used_at) \
+                       SELECT tenant, name, count(*), sum(bytes), max(now) FROM given, cheap \
+                       WHERE has_key AND NOT is_there GROUP BY tenant, name ORDER BY tenant, name \
+                       ON CONFLICT (tenant, name) DO UPDATE \
+                       SET records = thread.records + excluded.records, \
+                           bytes = thread.bytes + excluded.bytes, \
+                           used_at = greatest(thread.used_at, excluded.used_at) \
+                       RETURNING nr, tenant, name), \
+                   kept AS (INSERT INTO record (tenant, thread, id, key_id, keys, head, kept) \
+                       SELECT tenant, grown.nr, id, key_id, string_to_array(keys, ',')::int8[], \
+                           head, kept \
+                       FROM given JOIN grown USING (tenant, name) \
+                       WHERE has_key AND NOT is_there \
+                       ON CONFLICT (tenant, id) DO NOTHING RETURNING nr, tenant, keys), \
+                   found_by AS (INSERT INTO record_key (tenant, key, record) \
+                       SELECT tenant, unnest(keys), nr FROM kept) \
+                   SELECT has_key FROM given ORDER BY place";
+        let values = [
+            (&new.tenant as _, Type::INT8_ARRAY),
+            (&new.id as _, Type::TEXT_ARRAY),
+            (&new.parent as _, Type::TEXT_ARRAY),
+            (&new.thread as _, Type::BYTEA_ARRAY),
+            (&new.key_id as _, Type::INT8_ARRAY),
+            (&new.keys as _, Type::TEXT_ARRAY),
+            (&new.head as _, Type::BYTEA_ARRAY),
+            (&new.kept as _, Type::BYTEA_ARRAY),
+            (&new.bytes as _, Type::INT8_ARRAY),
+            (&new.now as _, Type::INT8_ARRAY),
+        ];
+        let rows = self.query_on(&self.inner.writing, sql, &values).await?;
+        rows.iter().map(|row| get(row, 0, &self.inner.at)).collect()
+    }
+
+    fn record_of(&self, row: &Row) -> Result<RecordRow, StoreError> {
+        let at = &self.inner.at;
+        Ok(RecordRow {
+            thread: get(row, 0, at)?,
+            id: get(row, 1, at)?,
+            key_id: number(row, 2, at)?,
+            head: get(row, 3, at)?,
+            kept: get(row, 4, at)?,
+        })
+    }
+}
+
+/// Records by column, as the server takes many rows at once.
+#[derive(Default)]
+struct Columns<'r> {
+    tenant: Vec<i64>,
+    id: Vec<&'r str>,
+    parent: Vec<Option<&'r str>>,
+    thread: Vec<&'r [u8]>,
+    key_id: Vec<i64>,
+    /// Lists of different lengths are no array of the server's, so each is a text.
+    keys: Vec<String>,
+    head: Vec<&'r [u8]>,
+    kept: Vec<&'r [u8]>,
+    bytes: Vec<i64>,
+    now: Vec<i64>,
+}
+
+impl<'r> Columns<'r> {
+    fn of(records: &'r [NewRecord]) -> Self {
+        let mut columns = Columns::default();
+        for record in records {
+            let keys: Vec<String> = record.keys.iter().map(i64::to_string).collect();
+            columns.tenant.push(record.tenant);
+            columns.id.push(&record.id);
+            columns.parent.push(record.parent.as_deref());
+            columns.thread.push(&record.thread);
+            columns.key_id.push(record.key_id.into());
+            columns.keys.push(keys.join(","));
+            columns.head.push(&record.head);
+            columns.kept.push(&record.kept);
+            columns.bytes.push(record.size());
+            columns.now.push(record.now);
+        }
+        columns
+    }
+}

@@ -1,0 +1,37 @@
+//! Bringing the tables of a database up to date.
+
+use super::trouble;
+use crate::error::StoreError;
+use tokio_postgres::Client;
+
+/// Each brings the tables from the version before to its own, counted from 1. They never change once shipped.
+const MIGRATIONS: [&str; 2] = [include_str!("001.sql"), include_str!("002.sql")];
+
+/// Processes that start at once wait for each other here. The number is nobody else's: "think".
+const LOCK: i64 = 0x74_6869_6E6B;
+
+pub(super) async fn migrate(client: &mut Client, at: &str) -> Result<(), StoreError> {
+    let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+    let failed = |error: tokio_postgres::Error| trouble(at, &error);
+    let transaction = client.transaction().await.map_err(failed)?;
+    let lock = format!("SELECT pg_advisory_xact_lock({LOCK})");
+    transaction.batch_execute(&lock).await.map_err(failed)?;
+    let table = "CREATE TABLE IF NOT EXISTS thinkthrough_schema (version INT8 NOT NULL)";
+    transaction.batch_execute(table).await.map_err(failed)?;
+    let sql = "SELECT coalesce(max(version), 0) FROM thinkthrough_schema";
+    let row = transaction.query_typed(sql, &[]).await.map_err(failed)?;
+    let found = match row.first() {
+        Some(row) => super::number(row, 0, at)?,
+        None => 0,
+    };
+    if found > known {
+        return Err(StoreError::Newer { at: at.to_owned(), found, known });
+    }
+    let behind = usize::try_from(found).unwrap_or(usize::MAX);
+    for (version, migration) in (1_i64..).zip(MIGRATIONS).skip(behind) {
+        transaction.batch_execute(migration).await.map_err(failed)?;
+        let sql = format!("INSERT INTO thinkthrough_schema VALUES ({version})");
+        transaction.batch_execute(&sql).await.map_err(failed)?;
+    }
+    transaction.commit().await.map_err(failed)
+}

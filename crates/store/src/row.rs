@@ -1,0 +1,185 @@
+//! What the databases keep: rows whose content is sealed already.
+
+/// What a store has one of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InstallRow {
+    /// What only the right master key opens.
+    pub(crate) key_check: Vec<u8>,
+    /// Locked with the master key; stores of the first schema have none until they are opened anew.
+    pub(crate) install_key: Option<Vec<u8>>,
+}
+
+/// A tenant with its locked keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TenantRow {
+    pub(crate) nr: i64,
+    pub(crate) lookup_key: Vec<u8>,
+    /// By id; the last one is current.
+    pub(crate) data_keys: Vec<(u32, Vec<u8>)>,
+}
+
+/// A conversation without its messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ConversationRow {
+    /// Never used again, so that whoever remembers one cannot hit another conversation.
+    pub(crate) nr: i64,
+    pub(crate) id: String,
+    pub(crate) key_id: u32,
+    pub(crate) wrapped_key: Vec<u8>,
+    pub(crate) meta: Vec<u8>,
+    pub(crate) messages: u32,
+    /// Unix milliseconds.
+    pub(crate) updated_at: i64,
+}
+
+/// A conversation that begins, perhaps with messages.
+#[derive(Clone, Debug)]
+pub(crate) struct NewConversation {
+    pub(crate) tenant: i64,
+    pub(crate) id: String,
+    pub(crate) key_id: u32,
+    pub(crate) wrapped_key: Vec<u8>,
+    pub(crate) meta: Vec<u8>,
+    pub(crate) messages: Vec<Vec<u8>>,
+    /// Unix milliseconds.
+    pub(crate) now: i64,
+}
+
+/// Messages that go to the end of a conversation.
+#[derive(Clone, Debug)]
+pub(crate) struct Append {
+    pub(crate) conversation: i64,
+    /// The position of the first, which the messages are sealed for.
+    pub(crate) at: u32,
+    pub(crate) messages: Vec<Vec<u8>>,
+    /// The drafts that these messages replace.
+    pub(crate) drafts: Vec<i64>,
+    /// Unix milliseconds.
+    pub(crate) now: i64,
+}
+
+/// What became of an append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Appended {
+    Done,
+    /// The conversation is not there any more.
+    Gone,
+    /// Somebody else appended first; the conversation has this many messages now.
+    Moved(u32),
+}
+
+/// A piece of an answer in progress.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DraftRow {
+    pub(crate) conversation: i64,
+    pub(crate) draft: i64,
+    pub(crate) part: u32,
+    pub(crate) sealed: Vec<u8>,
+}
+
+/// A record of the vault that is to be kept.
+#[derive(Clone, Debug)]
+pub(crate) struct NewRecord {
+    pub(crate) tenant: i64,
+    pub(crate) id: String,
+    /// The record whose conversation it belongs to, where that one is there.
+    pub(crate) parent: Option<String>,
+    /// The name of its conversation otherwise.
+    pub(crate) thread: Vec<u8>,
+    pub(crate) key_id: u32,
+    pub(crate) keys: Vec<i64>,
+    pub(crate) head: Vec<u8>,
+    pub(crate) kept: Vec<u8>,
+    /// Unix milliseconds.
+    pub(crate) now: i64,
+}
+
+impl NewRecord {
+    /// What it counts as: its content, and about what rows and indexes take.
+    pub(crate) fn size(&self) -> i64 {
+        const ROW: usize = 160;
+        const KEY: usize = 24;
+        let size = self.head.len() + self.kept.len() + ROW + KEY * self.keys.len();
+        i64::try_from(size).unwrap_or(i64::MAX)
+    }
+}
+
+/// A record of the vault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RecordRow {
+    pub(crate) thread: i64,
+    pub(crate) id: String,
+    pub(crate) key_id: u32,
+    pub(crate) head: Vec<u8>,
+    pub(crate) kept: Vec<u8>,
+}
+
+/// How many records one key finds at most: the latest. The same question with the same answer may have been asked any
+/// number of times.
+pub(crate) const PER_KEY: i64 = 32;
+
+/// A conversation of the vault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ThreadRow {
+    pub(crate) nr: i64,
+    /// Unix milliseconds.
+    pub(crate) used_at: i64,
+    pub(crate) records: i64,
+    pub(crate) bytes: i64,
+}
+
+/// What a tenant has in the vault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Usage {
+    pub(crate) tenant: i64,
+    /// Its keys are there; else nothing of it can be opened any more.
+    pub(crate) has_keys: bool,
+    pub(crate) records: i64,
+    pub(crate) bytes: i64,
+    /// How many of the records were not used for long.
+    pub(crate) stale: i64,
+}
+
+/// A key of the gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KeyRow {
+    pub(crate) name: String,
+    pub(crate) hash: Vec<u8>,
+    /// Unix milliseconds.
+    pub(crate) created_at: i64,
+    pub(crate) is_revoked: bool,
+}
+
+/// An answer that is to be kept by its id.
+#[derive(Clone, Debug)]
+pub(crate) struct NewResponse {
+    pub(crate) tenant: i64,
+    pub(crate) id: Vec<u8>,
+    /// The one that it goes on from, and whose conversation it belongs to.
+    pub(crate) previous: Option<Vec<u8>>,
+    pub(crate) key_id: u32,
+    pub(crate) sealed: Vec<u8>,
+    /// Unix milliseconds.
+    pub(crate) now: i64,
+}
+
+impl NewResponse {
+    /// What it counts as.
+    pub(crate) fn size(&self) -> i64 {
+        NewResponse::size_of(i64::try_from(self.sealed.len()).unwrap_or(i64::MAX))
+    }
+
+    /// What an answer of this length counts as: its content, and about what row and index take.
+    pub(crate) fn size_of(len: i64) -> i64 {
+        len.saturating_add(160)
+    }
+}
+
+/// An answer that is kept by its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ResponseRow {
+    pub(crate) thread: i64,
+    pub(crate) id: Vec<u8>,
+    pub(crate) key_id: u32,
+    pub(crate) sealed: Vec<u8>,
+}

@@ -1,0 +1,94 @@
+//! The store in a file.
+//!
+//! A write-ahead log, so that readers and the writer do not wait for each other, and so that what was committed is
+//! there after any end of the process.
+
+mod conversations;
+mod gateway_keys;
+mod records;
+mod responses;
+mod schema;
+mod tenants;
+mod threads;
+mod writer;
+
+use crate::error::StoreError;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use writer::{Safety, Writer, is_damage, trouble};
+
+/// A file. Clones share its writer and its readers.
+#[derive(Clone)]
+pub(crate) struct Sqlite {
+    writer: Writer,
+    readers: Arc<Readers>,
+}
+
+/// How long a read may take. What takes longer is a disk that does not answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many connections are kept for the next reads. A burst may open more, which end with it.
+const IDLE: usize = 8;
+
+struct Readers {
+    path: PathBuf,
+    at: String,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl Sqlite {
+    /// Opens a file, and makes it where there is none. Blocks.
+    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        let at = path.display().to_string();
+        let connection = schema::open(path)?;
+        let writer = Writer::start(connection, at.clone())
+            .map_err(|error| StoreError::Database { at: at.clone(), message: error.to_string() })?;
+        let readers = Readers { path: path.to_owned(), at, idle: Mutex::new(Vec::new()) };
+        Ok(Sqlite { writer, readers: Arc::new(readers) })
+    }
+
+    /// Reads, off the threads that serve everybody else.
+    async fn read<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    {
+        let readers = Arc::clone(&self.readers);
+        let read = tokio::task::spawn_blocking(move || readers.read(work));
+        match tokio::time::timeout(PATIENCE, read).await {
+            Ok(read) => read.map_err(|_| StoreError::Closed)?,
+            Err(_) => Err(StoreError::Busy(self.readers.at.clone())),
+        }
+    }
+
+    async fn write<T, F>(&self, safety: Safety, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    {
+        self.writer.write(safety, work).await
+    }
+}
+
+impl Readers {
+    fn read<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = |error: rusqlite::Error| trouble(&self.at, &error);
+        let reader = idle().pop();
+        let reader = match reader {
+            Some(reader) => reader,
+            None => schema::connect(&self.path).map_err(failed)?,
+        };
+        let read = work(&reader).map_err(failed);
+        let mut idle = idle();
+        if idle.len() < IDLE {
+            idle.push(reader);
+        }
+        read
+    }
+}

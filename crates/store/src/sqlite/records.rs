@@ -1,0 +1,137 @@
+//! The records of the vault.
+
+use super::{Safety, Sqlite, is_damage};
+use crate::error::StoreError;
+use crate::row::{NewRecord, PER_KEY, RecordRow};
+use rusqlite::{Connection, OptionalExtension as _, params};
+use std::collections::BTreeSet;
+
+impl Sqlite {
+    /// The records of a tenant with any of these keys, and how many more there are that cannot be read.
+    pub(crate) async fn records(
+        &self,
+        tenant: i64,
+        keys: Vec<i64>,
+    ) -> Result<(Vec<RecordRow>, usize), StoreError> {
+        self.read(move |connection| {
+            // All of them from one moment, and the file is locked once.
+            let transaction = connection.unchecked_transaction()?;
+            // Nothing is to be committed, and after a damaged page nothing can be.
+            records(&transaction, tenant, &keys)
+        })
+        .await
+    }
+
+    /// Adds records, each with the conversation that it belongs to; one that is there already stays as it is. Says of
+    /// each whether it is there now: it is not where its tenant is gone.
+    pub(crate) async fn add_records(
+        &self,
+        records: Vec<NewRecord>,
+    ) -> Result<Vec<bool>, StoreError> {
+        self.write(Safety::Process, move |connection| {
+            records.iter().map(|record| add(connection, record)).collect()
+        })
+        .await
+    }
+}
+
+fn records(
+    connection: &Connection,
+    tenant: i64,
+    keys: &[i64],
+) -> rusqlite::Result<(Vec<RecordRow>, usize)> {
+    // Of an erased tenant nothing is found, though rows may still be on their way out.
+    let held = "SELECT 1 FROM data_key WHERE tenant = ?";
+    if !connection.prepare_cached(held)?.exists([tenant])? {
+        return Ok((Vec::new(), 0));
+    }
+    let sql = "SELECT record FROM record_key WHERE tenant = ? AND key = ? \
+               ORDER BY record DESC LIMIT ?";
+    let mut by_key = connection.prepare_cached(sql)?;
+    let mut numbers = BTreeSet::new();
+    let mut unreadable = 0;
+    for key in keys {
+        let mut rows = by_key.query(params![tenant, key, PER_KEY])?;
+        loop {
+            match rows.next() {
+                Ok(Some(row)) => numbers.insert(row.get::<_, i64>(0)?),
+                Ok(None) => break,
+                // A damaged page takes what stands on it, and nothing else.
+                Err(error) if is_damage(&error) => {
+                    unreadable += 1;
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
+        }
+    }
+    let sql = "SELECT thread, id, key_id, head, kept FROM record WHERE nr = ? AND tenant = ?";
+    let mut by_number = connection.prepare_cached(sql)?;
+    let mut found = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        let row = by_number.query_row(params![number, tenant], |row| {
+            Ok(RecordRow {
+                thread: row.get(0)?,
+                id: row.get(1)?,
+                key_id: row.get(2)?,
+                head: row.get(3)?,
+                kept: row.get(4)?,
+            })
+        });
+        match row.optional() {
+            Ok(row) => found.extend(row),
+            Err(error) if is_damage(&error) => unreadable += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((found, unreadable))
+}
+
+fn add(connection: &Connection, record: &NewRecord) -> rusqlite::Result<bool> {
+    let exists =
+        |sql: &str, values: &[&dyn rusqlite::ToSql]| connection.prepare_cached(sql)?.exists(values);
+    let held = "SELECT 1 FROM data_key WHERE tenant = ? AND id = ?";
+    if !exists(held, &[&record.tenant, &record.key_id])? {
+        return Ok(false);
+    }
+    let there = "SELECT 1 FROM record WHERE tenant = ? AND id = ?";
+    if exists(there, &[&record.tenant, &record.id])? {
+        return Ok(true);
+    }
+    let thread = thread(connection, record)?;
+    let sql = "INSERT INTO record (tenant, thread, id, key_id, keys, head, kept) \
+               VALUES (?, ?, ?, ?, ?, ?, ?)";
+    let keys: Vec<u8> = record.keys.iter().flat_map(|key| key.to_le_bytes()).collect();
+    let NewRecord { tenant, id, key_id, head, kept, .. } = record;
+    connection
+        .prepare_cached(sql)?
+        .execute(params![tenant, thread, id, key_id, keys, head, kept])?;
+    let number = connection.last_insert_rowid();
+    let sql = "INSERT INTO record_key (tenant, key, record) VALUES (?, ?, ?)";
+    let mut insert = connection.prepare_cached(sql)?;
+    for key in &record.keys {
+        insert.execute(params![tenant, key, number])?;
+    }
+    Ok(true)
+}
+
+/// The conversation that a record belongs to, which has grown by it.
+fn thread(connection: &Connection, record: &NewRecord) -> rusqlite::Result<i64> {
+    let sql = "SELECT name FROM record JOIN thread ON thread.nr = record.thread \
+               WHERE record.tenant = ? AND record.id = ?";
+    let name: Option<Vec<u8>> = match &record.parent {
+        Some(parent) => connection
+            .prepare_cached(sql)?
+            .query_row(params![record.tenant, parent], |row| row.get(0))
+            .optional()?,
+        None => None,
+    };
+    let name = name.as_ref().unwrap_or(&record.thread);
+    let sql = "INSERT INTO thread (tenant, name, records, bytes, used_at) VALUES (?, ?, 1, ?, ?) \
+               ON CONFLICT (tenant, name) DO UPDATE SET records = records + 1, \
+                   bytes = bytes + excluded.bytes, used_at = max(used_at, excluded.used_at) \
+               RETURNING nr";
+    connection
+        .prepare_cached(sql)?
+        .query_row(params![record.tenant, name, record.size(), record.now], |row| row.get(0))
+}

@@ -1,0 +1,114 @@
+//! Tenants and their keys.
+
+use super::{Safety, Sqlite};
+use crate::error::StoreError;
+use crate::row::{InstallRow, TenantRow};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+impl Sqlite {
+    /// What there is one of, if the store was made already.
+    pub(crate) async fn install(&self) -> Result<Option<InstallRow>, StoreError> {
+        self.read(stored_install).await
+    }
+
+    /// Keeps what is not there yet; gives what was there first.
+    pub(crate) async fn keep_install(
+        &self,
+        check: Vec<u8>,
+        install_key: Vec<u8>,
+    ) -> Result<Option<InstallRow>, StoreError> {
+        self.write(Safety::Power, move |connection| {
+            let sql = "INSERT INTO install (one, key_check, install_key) VALUES (1, ?, ?) \
+                       ON CONFLICT DO UPDATE SET install_key = excluded.install_key \
+                       WHERE install_key IS NULL";
+            connection.execute(sql, [&check, &install_key])?;
+            stored_install(connection)
+        })
+        .await
+    }
+
+    pub(crate) async fn tenant(&self, name: String) -> Result<Option<TenantRow>, StoreError> {
+        self.read(move |connection| tenant(connection, &name)).await
+    }
+
+    /// Adds a tenant with its first data key; gives the one that was there first.
+    pub(crate) async fn add_tenant(
+        &self,
+        name: String,
+        lookup_key: Vec<u8>,
+        data_key: Vec<u8>,
+    ) -> Result<Option<TenantRow>, StoreError> {
+        self.write(Safety::Power, move |connection| {
+            let sql = "INSERT INTO tenant (name, lookup_key) VALUES (?, ?) ON CONFLICT DO NOTHING";
+            if connection.execute(sql, params![name, lookup_key])? == 1 {
+                let sql = "INSERT INTO data_key (tenant, id, wrapped) VALUES (?, 1, ?)";
+                connection.execute(sql, params![connection.last_insert_rowid(), data_key])?;
+            }
+            tenant(connection, &name)
+        })
+        .await
+    }
+
+    /// Adds a data key, unless one of its number is there, or the tenant is gone.
+    pub(crate) async fn add_data_key(
+        &self,
+        tenant: i64,
+        id: u32,
+        wrapped: Vec<u8>,
+    ) -> Result<(), StoreError> {
+        self.write(Safety::Power, move |connection| {
+            let sql = "INSERT INTO data_key (tenant, id, wrapped) \
+                       SELECT nr, ?2, ?3 FROM tenant WHERE nr = ?1 ON CONFLICT DO NOTHING";
+            connection.execute(sql, params![tenant, id, wrapped]).map(|_| ())
+        })
+        .await
+    }
+
+    /// Takes out a tenant with everything it has; gives how many conversations that were, if
+    /// there was such a tenant.
+    pub(crate) async fn remove_tenant(&self, name: String) -> Result<Option<u64>, StoreError> {
+        let removed = self
+            .write(Safety::Power, move |connection| {
+                let of = "(SELECT nr FROM tenant WHERE name = ?)";
+                let delete = |sql: &str| connection.execute(sql, [&name]);
+                let removed = delete(&format!("DELETE FROM conversation WHERE tenant = {of}"))?;
+                delete(&format!("DELETE FROM data_key WHERE tenant = {of}"))?;
+                let was_there = delete("DELETE FROM tenant WHERE name = ?")? == 1;
+                Ok(was_there.then(|| u64::try_from(removed).unwrap_or(u64::MAX)))
+            })
+            .await?;
+        self.forget_log().await?;
+        Ok(removed)
+    }
+
+    /// What was deleted may still stand in the write-ahead log, which is therefore emptied.
+    pub(super) async fn forget_log(&self) -> Result<(), StoreError> {
+        // Waits for readers as long as for anything; what is still read then stays.
+        let was_blocked = self.read(|connection| {
+            let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+            connection.query_row(sql, [], |row| row.get::<_, bool>(0))
+        });
+        match was_blocked.await? {
+            false => Ok(()),
+            true => Err(StoreError::Lingers(self.readers.at.clone())),
+        }
+    }
+}
+
+fn stored_install(connection: &Connection) -> rusqlite::Result<Option<InstallRow>> {
+    let sql = "SELECT key_check, install_key FROM install";
+    let row = connection.query_row(sql, [], |row| {
+        Ok(InstallRow { key_check: row.get(0)?, install_key: row.get(1)? })
+    });
+    row.optional()
+}
+
+fn tenant(connection: &Connection, name: &str) -> rusqlite::Result<Option<TenantRow>> {
+    let sql = "SELECT nr, lookup_key FROM tenant WHERE name = ?";
+    let found = connection.query_row(sql, [name], |row| Ok((row.get(0)?, row.get(1)?)));
+    let Some((nr, lookup_key)) = found.optional()? else { return Ok(None) };
+    let sql = "SELECT id, wrapped FROM data_key WHERE tenant = ? ORDER BY id";
+    let mut keys = connection.prepare_cached(sql)?;
+    let keys = keys.query_map([nr], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(Some(TenantRow { nr, lookup_key, data_keys: keys.collect::<Result<_, _>>()? }))
+}

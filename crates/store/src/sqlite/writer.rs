@@ -1,0 +1,213 @@
+//! One thread writes; what waits for it is committed together.
+
+use crate::error::StoreError;
+use rusqlite::{Connection, ErrorCode};
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+
+/// How many writes may wait before whoever brings more has to.
+const QUEUE: usize = 256;
+/// How many writes one commit takes at most.
+const BATCH: usize = 128;
+
+/// How long a write may wait for its turn, which another process may hold for the time that a connection waits.
+const PATIENCE: Duration = Duration::from_secs(6);
+
+/// How safe a write has to be before it counts as done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Safety {
+    /// It survives the end of the process, however sudden.
+    Process,
+    /// It survives the end of power too.
+    Power,
+}
+
+/// Hands work to the thread. Clones share it; it ends with the last one.
+#[derive(Clone)]
+pub(super) struct Writer {
+    jobs: mpsc::Sender<Box<dyn Job>>,
+    at: String,
+}
+
+/// Something to write, and whoever waits for it.
+trait Job: Send {
+    fn safety(&self) -> Safety;
+    /// Writes, inside a transaction that is not this job's alone. Says whether it worked.
+    fn write(&mut self, connection: &Connection) -> Result<(), rusqlite::Error>;
+    /// Tells whoever waits, once all is decided.
+    fn end(self: Box<Self>, outcome: Result<(), StoreError>);
+}
+
+struct Task<T, F> {
+    safety: Safety,
+    /// Nobody waits after that, so it is not done any more.
+    deadline: Instant,
+    work: Option<F>,
+    written: Option<T>,
+    at: String,
+    reply: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<T, F> Job for Task<T, F>
+where
+    T: Send,
+    F: FnOnce(&Connection) -> rusqlite::Result<T> + Send,
+{
+    fn safety(&self) -> Safety {
+        self.safety
+    }
+
+    fn write(&mut self, connection: &Connection) -> Result<(), rusqlite::Error> {
+        if let Some(work) = self.work.take().filter(|_| Instant::now() < self.deadline) {
+            self.written = Some(work(connection)?);
+        }
+        Ok(())
+    }
+
+    fn end(self: Box<Self>, outcome: Result<(), StoreError>) {
+        let Task { written, reply, at, .. } = *self;
+        // Whoever does not wait any more does not want to know.
+        drop(reply.send(outcome.and_then(|()| written.ok_or(StoreError::Busy(at)))));
+    }
+}
+
+impl Writer {
+    /// Starts the thread.
+    pub(super) fn start(connection: Connection, at: String) -> std::io::Result<Self> {
+        let (jobs, queue) = mpsc::channel(QUEUE);
+        let own = at.clone();
+        thread::Builder::new()
+            .name("store".to_owned())
+            .spawn(move || write_all(&connection, queue, &own))?;
+        Ok(Writer { jobs, at })
+    }
+
+    /// Does `work` and waits until it is committed.
+    pub(super) async fn write<T, F>(&self, safety: Safety, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    {
+        let (reply, written) = oneshot::channel();
+        let (deadline, at) = (Instant::now() + PATIENCE, self.at.clone());
+        let task = Task { safety, deadline, work: Some(work), written: None, at, reply };
+        let done = async {
+            self.jobs.send(Box::new(task)).await.map_err(|_| StoreError::Closed)?;
+            written.await.map_err(|_| StoreError::Closed)?
+        };
+        // What is being written at the deadline may still come to its end.
+        let done = tokio::time::timeout(PATIENCE + PATIENCE, done).await;
+        done.unwrap_or_else(|_| Err(StoreError::Busy(self.at.clone())))
+    }
+}
+
+fn write_all(connection: &Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, at: &str) {
+    let mut safety = None;
+    while let Some(first) = queue.blocking_recv() {
+        let mut batch = vec![first];
+        while batch.len() < BATCH
+            && let Ok(job) = queue.try_recv()
+        {
+            batch.push(job);
+        }
+        let wanted = batch.iter().map(|job| job.safety()).max();
+        if wanted != safety {
+            let level = if wanted == Some(Safety::Power) { "full" } else { "normal" };
+            // Should it fail, the level stays, and the next batch tries again.
+            let set = connection.pragma_update(None, "synchronous", level);
+            safety = set.is_ok().then_some(wanted).flatten();
+        }
+        commit(connection, batch, at);
+    }
+}
+
+/// Commits all jobs together; one that fails takes nobody with it.
+fn commit(connection: &Connection, batch: Vec<Box<dyn Job>>, at: &str) {
+    let begun = connection.execute_batch("BEGIN IMMEDIATE");
+    if let Err(error) = begun {
+        return end_all(batch, &trouble(at, &error));
+    }
+    let mut done = Vec::with_capacity(batch.len());
+    let mut rest = batch.into_iter();
+    while let Some(mut job) = rest.next() {
+        match write_one(connection, job.as_mut()) {
+            Ok(()) => done.push(job),
+            Err(error) => {
+                let error = trouble(at, &error);
+                job.end(Err(error.clone()));
+                // A full disk may have ended the transaction for everybody.
+                if connection.is_autocommit() {
+                    done.extend(rest);
+                    return end_all(done, &error);
+                }
+            }
+        }
+    }
+    match connection.execute_batch("COMMIT") {
+        Ok(()) => done.into_iter().for_each(|job| job.end(Ok(()))),
+        Err(error) => {
+            let error = trouble(at, &error);
+            if !connection.is_autocommit() {
+                // Nothing more can be done if this fails too: the next beginning says so.
+                drop(connection.execute_batch("ROLLBACK"));
+            }
+            end_all(done, &error);
+        }
+    }
+}
+
+fn write_one(connection: &Connection, job: &mut dyn Job) -> rusqlite::Result<()> {
+    connection.execute_batch("SAVEPOINT job")?;
+    let written = job.write(connection);
+    if written.is_err() && !connection.is_autocommit() {
+        connection.execute_batch("ROLLBACK TO job")?;
+    }
+    if !connection.is_autocommit() {
+        connection.execute_batch("RELEASE job")?;
+    }
+    written
+}
+
+fn end_all(jobs: Vec<Box<dyn Job>>, error: &StoreError) {
+    jobs.into_iter().for_each(|job| job.end(Err(error.clone())));
+}
+
+/// What an error of the database means to whoever asked.
+pub(super) fn trouble(at: &str, error: &rusqlite::Error) -> StoreError {
+    let at = at.to_owned();
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(at),
+        Some(ErrorCode::DiskFull) => StoreError::Full(at),
+        _ if is_damage(error) => StoreError::Damaged { what: format!("the store `{at}`") },
+        _ => StoreError::Database { at, message: error.to_string() },
+    }
+}
+
+/// Whether a part of the file is not what was written there.
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error_code();
+    matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_the_database_are_told_apart() {
+        let told = |code: i32| {
+            let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+            trouble("x.db", &error)
+        };
+        assert_eq!(told(rusqlite::ffi::SQLITE_BUSY), StoreError::Busy("x.db".to_owned()));
+        assert_eq!(
+            told(rusqlite::ffi::SQLITE_FULL).to_string(),
+            "the disk of the store `x.db` is full, so nothing was written; make room and try again"
+        );
+        for code in [rusqlite::ffi::SQLITE_CORRUPT, rusqlite::ffi::SQLITE_NOTADB] {
+            assert!(matches!(told(code), StoreError::Damaged { .. }), "{code}");
+        }
+        assert!(matches!(told(rusqlite::ffi::SQLITE_IOERR), StoreError::Database { .. }));
+    }
+}

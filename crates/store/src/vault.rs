@@ -1,0 +1,214 @@
+//! The vault: what was thought, kept so that it can be put back where a client drops it.
+//!
+//! A record has a head, by which restoration decides, and its thoughts. Both are sealed, each for its own place: what
+//! is moved or altered stays shut, and counts as not there. The keys by which a record is found are digests under the
+//! tenant's own secret, of which the index keeps eight bytes; a record that only looks alike there is left out.
+
+use crate::clock::now;
+use crate::error::StoreError;
+use crate::keys::TenantKeys;
+use crate::row::{NewRecord, RecordRow};
+use crate::seal::{Broken, Kind, bind};
+use crate::store::Store;
+use std::fmt;
+use std::sync::Arc;
+
+use thinkthrough_core::exchange::Found;
+use thinkthrough_core::plane::{Exact as _, Open, Place, SealError, Sealed, Tenant};
+use thinkthrough_core::restore::{Head, Kept, Key, Link, Secret};
+
+/// The vault of one tenant. Clones are handles to the same one.
+#[derive(Clone, Debug)]
+pub struct Vault {
+    store: Store,
+    tenant: Tenant,
+}
+
+/// What a look-up found.
+pub struct Looked {
+    /// The records with any of the keys.
+    pub found: Vec<Found>,
+    /// How many records were there and cannot be opened, because they were altered or damaged.
+    pub damaged: usize,
+    /// Opens their thoughts, without asking the database again.
+    pub opener: Opener,
+}
+
+/// Opens the thoughts of one tenant: the capability that only restoration is given.
+#[derive(Clone)]
+pub struct Opener(Option<Arc<TenantKeys>>);
+
+impl Store {
+    /// The vault of a tenant.
+    #[must_use]
+    pub fn vault(&self, tenant: &Tenant) -> Vault {
+        Vault { store: self.clone(), tenant: tenant.clone() }
+    }
+}
+
+impl Vault {
+    /// The tenant's secret for look-ups; a tenant that is new gets its keys. One that a credential stands for is written
+    /// down only with the first record that is kept for it.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub async fn secret(&self) -> Result<Secret, StoreError> {
+        let key = self.store.lookup_key(&self.tenant).await?;
+        Ok(Secret::new(*key.bytes()))
+    }
+
+    /// As [`Vault::secret`], for whoever only looks: `None` where the store knows no such tenant.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn known_secret(&self) -> Result<Option<Secret>, StoreError> {
+        let keys = self.store.keys(&self.tenant).await?;
+        Ok(keys.map(|keys| Secret::new(*keys.lookup.bytes())))
+    }
+
+    /// All records with any of these keys, in one round trip. One that is damaged is left out and counted.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn lookup(&self, keys: &[Key]) -> Result<Looked, StoreError> {
+        let Some(mut opens) = self.store.keys(&self.tenant).await? else {
+            return Ok(Looked::nothing());
+        };
+        if keys.is_empty() {
+            return Ok(Looked::nothing());
+        }
+        let short = keys.iter().map(in_index).collect();
+        let (rows, unreadable) = self.store.backend().records(opens.nr, short).await?;
+        self.store.touch(rows.iter().map(|row| row.thread));
+        if rows.iter().any(|row| opens.data(row.key_id).is_none()) {
+            // Another process gave the tenant a new data key.
+            self.store.forget(&self.tenant);
+            opens = self.store.keys(&self.tenant).await?.unwrap_or(opens);
+        }
+        let mut asked = keys.to_vec();
+        asked.sort_unstable();
+        let mut looked = Looked {
+            damaged: unreadable,
+            opener: Opener(Some(Arc::clone(&opens))),
+            ..Looked::nothing()
+        };
+        for row in rows {
+            match self.open(&opens, row) {
+                Some(found)
+                    if found.head.keys.all().any(|key| asked.binary_search(&key).is_ok()) =>
+                {
+                    looked.found.push(found);
+                }
+                Some(_) => {}
+                None => looked.damaged += 1,
+            }
+        }
+        Ok(looked)
+    }
+
+    /// Keeps records. Once this returns, a look-up by any process finds them, and the end of this process loses
+    /// nothing. A record whose id is there already stays as it is.
+    ///
+    /// # Errors
+    /// When the store cannot be written, or the tenant was erased while the answers were on their way.
+    pub async fn append(&self, records: Vec<(Head, Kept)>) -> Result<(), StoreError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let keys = self.store.keys_or_new(&self.tenant).await?;
+        let now = now();
+        let sealed = records.iter().map(|(head, kept)| self.seal(&keys, head, kept, now));
+        let sealed = sealed.collect::<Result<_, _>>().map_err(|_| self.store.no_random())?;
+        let kept = self.store.backend().add_records(sealed).await?;
+        if kept.iter().all(|is_kept| *is_kept) {
+            return Ok(());
+        }
+        // The keys of these records are digests under a secret that is gone, so nothing would ever find them.
+        self.store.forget(&self.tenant);
+        Err(StoreError::Erased(self.tenant.clone()))
+    }
+
+    fn seal(
+        &self,
+        keys: &TenantKeys,
+        head: &Head,
+        kept: &Kept,
+        now: i64,
+    ) -> Result<NewRecord, SealError> {
+        let place =
+            Place { tenant: &self.tenant, record: &head.id, origin: &head.origin, position: 0 };
+        let kept = Sealed::seal(kept, &place, keys)?;
+        let key = keys.data(kept.key()).ok_or(SealError::Unavailable)?;
+        let place = head_place(&self.tenant, &head.id);
+        let sealed = key.seal(&head.to_bytes(), &place).map_err(|Broken| SealError::Unavailable)?;
+        let mut found_by: Vec<i64> = head.keys.all().map(|key| in_index(&key)).collect();
+        found_by.sort_unstable();
+        found_by.dedup();
+        Ok(NewRecord {
+            tenant: keys.nr,
+            id: head.id.clone(),
+            parent: match &head.parent {
+                Link::Record(parent) => Some(parent.clone()),
+                Link::Root | Link::Unknown => None,
+            },
+            thread: thread(head),
+            key_id: kept.key(),
+            keys: found_by,
+            head: sealed,
+            kept: kept.bytes().to_vec(),
+            now,
+        })
+    }
+
+    fn open(&self, keys: &TenantKeys, row: RecordRow) -> Option<Found> {
+        let key = keys.data(row.key_id)?;
+        let plain = key.open(&row.head, &head_place(&self.tenant, &row.id)).ok()?;
+        let head = Head::from_bytes(&plain).filter(|head| head.id == row.id)?;
+        Some(Found { head, kept: Sealed::stored(row.key_id, row.kept) })
+    }
+}
+
+impl Looked {
+    fn nothing() -> Self {
+        Looked { found: Vec::new(), damaged: 0, opener: Opener(None) }
+    }
+}
+
+impl Open for Opener {
+    fn open(&self, key: u32, sealed: &[u8], aad: &[u8]) -> Result<Vec<u8>, SealError> {
+        self.0.as_ref().ok_or(SealError::KeyGone(key))?.open(key, sealed, aad)
+    }
+}
+
+impl fmt::Debug for Opener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Opener(..)")
+    }
+}
+
+impl fmt::Debug for Looked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Looked")
+            .field("found", &self.found.len())
+            .field("damaged", &self.damaged)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the index keeps of a key: two different ones are almost never the same here, and the head has them whole.
+fn in_index(key: &Key) -> i64 {
+    key.bytes().first_chunk().map_or(0, |first| i64::from_le_bytes(*first))
+}
+
+/// The name of the conversation that a record begins. Many conversations begin with the same question, but hardly any
+/// two with the same answer as well; where something before the record is not known, the session stands for it.
+fn thread(head: &Head) -> Vec<u8> {
+    match head.parent {
+        Link::Root => head.id.as_bytes().to_vec(),
+        Link::Record(_) | Link::Unknown => head.hint.unwrap_or(head.root).bytes().to_vec(),
+    }
+}
+
+fn head_place(tenant: &Tenant, id: &str) -> Vec<u8> {
+    bind(Kind::Head, &[tenant.as_str(), id], &[])
+}

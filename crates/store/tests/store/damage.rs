@@ -1,0 +1,305 @@
+//! Files that were damaged, and disks that are full.
+
+use super::{Folder, answer, local, question, titled};
+use std::process::Command;
+use thinkthrough_core::content::Content;
+use thinkthrough_store::StoreError;
+
+/// Changes the database as no version of ours would.
+fn tamper(folder: &Folder, sql: &str) {
+    let connection = rusqlite::Connection::open(folder.file()).unwrap();
+    connection.execute_batch(sql).unwrap();
+}
+
+fn said(n: usize) -> Vec<Content> {
+    (0..n).map(|n| answer("hm", &format!("answer {n}"))).collect()
+}
+
+#[tokio::test]
+async fn a_damaged_message_is_named_and_the_others_are_there() {
+    let folder = Folder::new();
+    let conversations = local(&folder).await;
+    let id = conversations.begin(&titled("t"), &said(6)).await.unwrap();
+    tamper(
+        &folder,
+        "UPDATE message SET sealed = substr(sealed, 1, length(sealed) - 1) WHERE position = 1;
+         DELETE FROM message WHERE position = 3;
+         DELETE FROM message WHERE position = 5;",
+    );
+    let whole = conversations.load(&id).await.unwrap();
+    let expected = said(6);
+    assert_eq!(whole.contents, [0, 2, 4].map(|n| expected[n].clone()));
+    assert_eq!(whole.damaged, [1, 3, 5]);
+    assert!(matches!(conversations.fork(&id, 2).await, Err(StoreError::Damaged { .. })));
+    assert!(conversations.fork(&id, 1).await.is_ok());
+    assert_eq!(conversations.append(&id, &[question("on?")]).await, Ok(7));
+}
+
+#[tokio::test]
+async fn rows_that_change_places_stay_shut() {
+    let folder = Folder::new();
+    let conversations = local(&folder).await;
+    let one = conversations.begin(&titled("one"), &said(2)).await.unwrap();
+    let two = conversations.begin(&titled("two"), &said(2)).await.unwrap();
+    tamper(
+        &folder,
+        "UPDATE message SET position = 9 WHERE conversation = 1 AND position = 0;
+         UPDATE message SET position = 0 WHERE conversation = 1 AND position = 1;
+         UPDATE message SET position = 1 WHERE conversation = 1 AND position = 9;
+         UPDATE message SET sealed = (SELECT sealed FROM message WHERE conversation = 1 AND position = 0)
+            WHERE conversation = 2 AND position = 1;",
+    );
+    assert_eq!(conversations.load(&one).await.unwrap().damaged, [0, 1]);
+    let two = conversations.load(&two).await.unwrap();
+    assert_eq!((two.contents, two.damaged), (said(1), vec![1]));
+}
+
+#[tokio::test]
+async fn keys_of_another_tenant_open_nothing() {
+    let folder = Folder::new();
+    let conversations = local(&folder).await;
+    conversations.begin(&titled("t"), &said(1)).await.unwrap();
+    drop(conversations);
+    tamper(&folder, "UPDATE tenant SET name = 'mallory'");
+    let store = folder.open().await.unwrap();
+    let mallory = thinkthrough_core::plane::Tenant::named("mallory").unwrap();
+    let error = store.conversations(&mallory).list().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a key of the tenant `mallory` was altered or damaged and cannot be opened; restore the store from a backup"
+    );
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused_and_left_alone() {
+    let folder = Folder::new();
+    drop(local(&folder).await);
+    tamper(&folder, "PRAGMA user_version = 99");
+    let error = folder.open().await.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("has schema 99 and this version knows up to 2; use a newer `think`"),
+        "{error}"
+    );
+    let connection = rusqlite::Connection::open(folder.file()).unwrap();
+    let version: i64 =
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert_eq!(version, 99);
+}
+
+#[tokio::test]
+async fn a_database_of_somebody_else_is_left_alone() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(&folder.path).unwrap();
+    tamper(&folder, "CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)");
+    let before = folder.bytes();
+    let error = folder.open().await.unwrap_err().to_string();
+    assert!(error.contains("a database of another program"), "{error}");
+    assert_eq!(folder.bytes(), before);
+}
+
+/// The log of a process that was killed, cut anywhere as a crash of the machine may do, opens with some first part
+/// of what was written.
+#[tokio::test]
+async fn a_log_that_was_cut_opens_with_what_was_complete() {
+    let folder = Folder::new();
+    let conversations = local(&folder).await;
+    let id = conversations.create(&titled("t")).await.unwrap();
+    let expected = said(8);
+    for content in &expected {
+        conversations.append(&id, std::slice::from_ref(content)).await.unwrap();
+    }
+    let log = |folder: &Folder| folder.path.join("thinkthrough.db-wal");
+    let whole = std::fs::metadata(log(&folder)).unwrap().len();
+    assert!(whole > 10_000, "everything is in the log still: {whole}");
+    let mut found = std::collections::BTreeSet::new();
+    for cut in (0..whole).step_by(1777) {
+        let copy = Folder::new();
+        std::fs::create_dir_all(&copy.path).unwrap();
+        std::fs::copy(folder.file(), copy.file()).unwrap();
+        std::fs::copy(folder.key(), copy.key()).unwrap();
+        let bytes = std::fs::read(log(&folder)).unwrap();
+        let cut = usize::try_from(cut).unwrap();
+        std::fs::write(log(&copy), &bytes[..cut]).unwrap();
+        let Ok(store) = copy.open().await else {
+            panic!("cut at {cut} the store does not open");
+        };
+        let conversations = store.conversations(&thinkthrough_core::plane::Tenant::local());
+        let contents = match conversations.load(&id).await {
+            Ok(whole) => {
+                assert_eq!(whole.damaged, [], "cut at {cut}");
+                whole.contents
+            }
+            Err(StoreError::NoConversation(_)) => continue,
+            Err(error) => panic!("cut at {cut}: {error}"),
+        };
+        assert_eq!(contents, expected[..contents.len()], "cut at {cut}");
+        found.insert(contents.len());
+    }
+    assert!(found.len() >= 8, "every length was met: {found:?}");
+}
+
+/// The folder that the process with little room works in; set in that process only.
+const FOLDER: &str = "THINK_STORE_TEST_FULL";
+
+/// Runs in a process whose files cannot grow beyond a limit: writes until the disk is full, and says what it is told.
+#[tokio::test]
+async fn writes_until_the_disk_is_full() {
+    let folder = match std::env::var_os(FOLDER) {
+        Some(folder) => Folder::at(folder.into()),
+        // Without a limit: what follows must not depend on it.
+        None => Folder::new(),
+    };
+    let conversations = local(&folder).await;
+    let id = conversations.create(&titled("t")).await.unwrap();
+    let long = question(&"x".repeat(20_000));
+    let mut safe = 0;
+    let mut failure = None;
+    for _ in 0..200 {
+        match conversations.append(&id, std::slice::from_ref(&long)).await {
+            Ok(messages) => safe = messages,
+            Err(error) => {
+                failure = Some(error);
+                break;
+            }
+        }
+    }
+    // What was acknowledged can be read on a full disk too.
+    let whole = conversations.load(&id).await.unwrap();
+    assert_eq!(u32::try_from(whole.contents.len()).unwrap(), safe);
+    match failure {
+        None => assert_eq!(safe, 200),
+        Some(error) => println!("full after {safe}: {error}"),
+    }
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_and_loses_nothing_and_recovers() {
+    let folder = Folder::new();
+    let program = std::env::current_exe().unwrap();
+    // A signal ends whoever passes the limit unless it is ignored; then the write fails.
+    let script = "trap '' XFSZ; ulimit -f 1500; exec \"$0\" --exact damage::writes_until_the_disk_is_full --nocapture";
+    let output = Command::new("/bin/bash")
+        .args(["-c", script])
+        .arg(program)
+        .env(FOLDER, &folder.path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text} {}", String::from_utf8_lossy(&output.stderr));
+    let line = text.lines().find(|line| line.contains("full after ")).expect("it became full");
+    let safe: u32 =
+        line.split("full after ").nth(1).unwrap().split(':').next().unwrap().parse().unwrap();
+    assert!(safe > 10, "{line}");
+    // A limit of the process is told apart from a disk without room; the words for that one differ.
+    assert!(line.contains("cannot be used: disk I/O error"), "{line}");
+    let conversations = local(&folder).await;
+    let id = conversations.latest().await.unwrap().unwrap().id;
+    let whole = conversations.load(&id).await.unwrap();
+    assert_eq!((u32::try_from(whole.contents.len()).unwrap(), whole.damaged), (safe, vec![]));
+    assert_eq!(conversations.append(&id, &[question("room again")]).await, Ok(safe + 1));
+}
+
+/// Breaks the chain of pages that hold `content`, which is in the file and not in its log.
+fn break_pages(folder: &Folder, content: &[u8]) {
+    const PAGE: usize = 8192;
+    tamper(folder, "PRAGMA wal_checkpoint(TRUNCATE)");
+    let mut bytes = std::fs::read(folder.file()).unwrap();
+    let at = bytes.windows(64).position(|window| window == &content[20_000..20_064]).unwrap();
+    // The first bytes of such a page are the number of the next one.
+    let page = at / PAGE * PAGE;
+    bytes[page..page + 4].fill(0xff);
+    std::fs::write(folder.file(), bytes).unwrap();
+}
+
+fn content_of(folder: &Folder, sql: &str) -> Vec<u8> {
+    let connection = rusqlite::Connection::open(folder.file()).unwrap();
+    connection.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn d_4_a_damaged_page_takes_one_message_and_no_other() {
+    let folder = Folder::new();
+    let conversations = local(&folder).await;
+    let said = [question("a"), question(&"b".repeat(60_000)), question("c")];
+    let id = conversations.begin(&titled("t"), &said).await.unwrap();
+    drop(conversations);
+    let content = content_of(&folder, "SELECT sealed FROM message WHERE position = 1");
+    break_pages(&folder, &content);
+    let whole = local(&folder).await.load(&id).await.unwrap();
+    assert_eq!((whole.contents, whole.damaged), (vec![question("a"), question("c")], vec![1]));
+}
+
+#[tokio::test]
+async fn d_4_a_damaged_page_takes_one_thought_and_no_other() {
+    let folder = Folder::new();
+    let store = folder.open().await.unwrap();
+    let tenant = thinkthrough_core::plane::Tenant::local();
+    let mut talk = super::talk::Talk::new(&store, &tenant, "a");
+    for (ask, thought) in [("one", "hm"), ("two", &"b".repeat(60_000)), ("three", "ah")] {
+        talk.turn(ask, thought, "yes").await;
+    }
+    drop(store);
+    let content = content_of(&folder, "SELECT kept FROM record WHERE length(kept) > 60000");
+    break_pages(&folder, &content);
+    let store = folder.open().await.unwrap();
+    let looked = store.vault(&tenant).lookup(&talk.keys().await).await.unwrap();
+    let thoughts = talk.thoughts(&looked);
+    assert_eq!(thoughts, [Some("hm".to_owned()), Some("ah".to_owned())]);
+    assert_eq!(looked.damaged, 1);
+}
+
+/// The folder that the process with little room keeps thoughts in; set in that process only.
+const VAULT: &str = "THINK_STORE_TEST_FULL_VAULT";
+
+/// Runs in a process whose files cannot grow beyond a limit: keeps thoughts until the disk is full, and says so.
+#[tokio::test]
+async fn thinks_until_the_disk_is_full() {
+    let folder = match std::env::var_os(VAULT) {
+        Some(folder) => Folder::at(folder.into()),
+        // Without a limit: what follows must not depend on it.
+        None => Folder::new(),
+    };
+    let store = folder.open().await.unwrap();
+    let tenant = thinkthrough_core::plane::Tenant::local();
+    let mut talk = super::talk::Talk::new(&store, &tenant, "a");
+    let (mut safe, mut failure) = (0, None);
+    for n in 0..60 {
+        talk.said.push(question(&format!("{n}")));
+        let record = talk.record(&"x".repeat(40_000), "yes").await;
+        if let Err(error) = talk.vault.append(vec![record]).await {
+            talk.said.pop();
+            failure = Some(error);
+            break;
+        }
+        talk.said.push(Content::text(thinkthrough_core::content::Speaker::Ai, "yes"));
+        safe = n + 1;
+    }
+    // Look-ups go on, and find all that was acknowledged.
+    assert_eq!(talk.restored().await, safe);
+    match failure {
+        None => assert_eq!(safe, 60),
+        Some(error) => println!("full after {safe}: {error}"),
+    }
+}
+
+#[tokio::test]
+async fn d_2_a_full_disk_keeps_no_more_thoughts_and_finds_all_it_had() {
+    let folder = Folder::new();
+    let script = "trap '' XFSZ; ulimit -f 1500; exec \"$0\" --exact damage::thinks_until_the_disk_is_full --nocapture";
+    let output = Command::new("/bin/bash")
+        .args(["-c", script])
+        .arg(std::env::current_exe().unwrap())
+        .env(VAULT, &folder.path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text} {}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("full after "), "{text}");
+    let store = folder.open().await.unwrap();
+    let tenant = thinkthrough_core::plane::Tenant::local();
+    let mut talk = super::talk::Talk::new(&store, &tenant, "b");
+    talk.turn("room again", "hm", "yes").await;
+    assert_eq!(talk.restored().await, 1);
+}

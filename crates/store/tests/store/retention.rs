@@ -1,0 +1,138 @@
+//! How long the vault keeps what, and how much of it.
+
+use super::Folder;
+use super::talk::Talk;
+use std::time::Duration;
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_store::{Limits, Moment, Pruned, Store};
+
+on_each_database! {
+    what_is_not_used_for_the_time_goes_as_a_whole,
+    what_is_used_stays,
+    k_7_a_clock_that_jumps_does_not_empty_the_vault,
+    a_tenant_with_too_much_loses_the_longest_unused_and_nobody_else_anything,
+    what_is_left_of_an_erased_tenant_goes,
+}
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+fn later(moment: Moment, by: Duration) -> Moment {
+    Moment { wall: moment.wall + by, steady: moment.steady + by }
+}
+
+async fn talk(store: &Store, tenant: &Tenant, mark: &str, turns: usize) -> Talk {
+    let mut talk = Talk::new(store, tenant, mark);
+    for n in 0..turns {
+        talk.turn(&format!("{mark} {n}"), &format!("thought {n}"), &format!("answer {n}")).await;
+    }
+    talk
+}
+
+fn went(conversations: u64) -> Pruned {
+    Pruned { conversations, held_back: 0 }
+}
+
+async fn what_is_not_used_for_the_time_goes_as_a_whole(folder: Folder) {
+    let store = folder.open().await.unwrap();
+    let start = Moment::now();
+    let limits = Limits::default();
+    assert_eq!(store.prune(&limits, start).await, Ok(went(0)));
+    let mut talks = Vec::new();
+    for n in 0..70 {
+        talks.push(talk(&store, &Tenant::local(), &format!("talk {n}"), 3).await);
+    }
+    assert_eq!(store.prune(&limits, later(start, 29 * DAY)).await, Ok(went(0)));
+    assert_eq!(talks[0].restored().await, 3);
+    assert_eq!(store.prune(&limits, later(start, 31 * DAY)).await, Ok(went(70)));
+    for talk in &talks {
+        assert!(talk.looks().await.unwrap().found.is_empty());
+    }
+    assert_eq!(store.prune(&limits, later(start, 32 * DAY)).await, Ok(went(0)));
+    talk(&store, &Tenant::local(), "talk 0", 2).await;
+}
+
+async fn what_is_used_stays(folder: Folder) {
+    let store = folder.open().await.unwrap();
+    let start = Moment::now();
+    store.prune(&Limits::default(), start).await.unwrap();
+    let (used, unused) = (
+        talk(&store, &Tenant::local(), "used", 2).await,
+        talk(&store, &Tenant::local(), "unused", 2).await,
+    );
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let asked = std::time::SystemTime::now();
+    // Another process, which has not used it today.
+    let other = folder.open().await.unwrap();
+    assert_eq!(
+        other.vault(&Tenant::local()).lookup(&used.keys().await).await.unwrap().found.len(),
+        2
+    );
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    let limits = Limits { age: DAY, ..Limits::default() };
+    let just_before = Moment { wall: asked + DAY, steady: start.steady + DAY };
+    assert_eq!(store.prune(&limits, just_before).await, Ok(went(1)));
+    assert_eq!((used.restored().await, unused.restored().await), (2, 0));
+}
+
+async fn k_7_a_clock_that_jumps_does_not_empty_the_vault(folder: Folder) {
+    let store = folder.open().await.unwrap();
+    let start = Moment::now();
+    let talks = [
+        talk(&store, &Tenant::local(), "one", 2).await,
+        talk(&store, &Tenant::local(), "two", 2).await,
+    ];
+    let limits = Limits::default();
+    let held = Pruned { conversations: 0, held_back: 4 };
+    let ahead =
+        |by: Duration| Moment { wall: start.wall + 3650 * DAY + by, steady: start.steady + by };
+    // At its first look nobody knows whether the clock is right; then it jumps back, and ahead again.
+    assert_eq!(store.prune(&limits, ahead(Duration::ZERO)).await, Ok(held));
+    assert_eq!(store.prune(&limits, later(start, DAY / 2)).await, Ok(went(0)));
+    assert_eq!(store.prune(&limits, ahead(DAY)).await, Ok(held));
+    for talk in &talks {
+        assert_eq!(talk.restored().await, 2);
+    }
+    assert_eq!(store.prune(&limits, ahead(DAY + DAY / 24)).await, Ok(went(2)));
+}
+
+async fn a_tenant_with_too_much_loses_the_longest_unused_and_nobody_else_anything(folder: Folder) {
+    let store = folder.open().await.unwrap();
+    let [alice, bob] = ["alice", "bob"].map(|name| Tenant::named(name).unwrap());
+    let his = talk(&store, &bob, "his", 4).await;
+    let mut hers = Vec::new();
+    for n in 0..5 {
+        hers.push(talk(&store, &alice, &format!("hers {n}"), 3).await);
+        // Each was used later than the one before.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // Now the first is the latest that was used.
+    hers[0].turn("more", "more", "more").await;
+    let limits = Limits { records: 10, ..Limits::default() };
+    assert_eq!(store.prune(&limits, Moment::now()).await, Ok(went(2)));
+    let mut left = Vec::new();
+    for talk in &hers {
+        left.push(talk.restored().await);
+    }
+    assert_eq!((left, his.restored().await), (vec![4, 0, 0, 3, 3], 4));
+    let limits = Limits { bytes: 1, ..Limits::default() };
+    assert_eq!(store.prune(&limits, Moment::now()).await, Ok(went(4)));
+}
+
+async fn what_is_left_of_an_erased_tenant_goes(folder: Folder) {
+    let store = folder.open().await.unwrap();
+    let alice = Tenant::named("alice").unwrap();
+    for n in 0..3 {
+        talk(&store, &alice, &format!("talk {n}"), 2).await;
+    }
+    // As if the process had ended right after the keys were destroyed.
+    let keyless = "DELETE FROM data_key; DELETE FROM tenant";
+    match &folder.server {
+        Some(server) => {
+            let client = super::server::connect(&server.url).await.unwrap();
+            client.batch_execute(keyless).await.unwrap();
+        }
+        None => rusqlite::Connection::open(folder.file()).unwrap().execute_batch(keyless).unwrap(),
+    }
+    assert_eq!(store.prune(&Limits::default(), Moment::now()).await, Ok(went(3)));
+    assert_eq!(store.prune(&Limits::default(), Moment::now()).await, Ok(went(0)));
+}
