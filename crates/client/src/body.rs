@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 use crate::client::Slot;
-use crate::config::{Timeouts, after};
+use crate::config::{AnswerCaps, Timeouts, after};
 use crate::error::{ClientError, Phase, chain};
 use crate::gzip::{Inflate, InflateError};
 
@@ -30,10 +30,20 @@ const CHANNEL_CHUNKS: usize = 16;
 /// connection (HTTP/1.1) or a reset stream (HTTP/2).
 pub struct BodyStream {
     source: Source,
+    /// What was read already and put back.
+    ahead: Option<Bytes>,
     inflate: Option<Inflate>,
     target: Arc<str>,
     received: u64,
     clock: Option<Clock>,
+    cap: Option<Cap>,
+}
+
+/// How much of a body is taken.
+struct Cap {
+    caps: AnswerCaps,
+    left: usize,
+    until: Pin<Box<Sleep>>,
 }
 
 enum Source {
@@ -70,13 +80,23 @@ impl BodyStream {
     }
 
     fn new(source: Source) -> Self {
-        Self { source, inflate: None, target: Arc::from(""), received: 0, clock: None }
+        let target = Arc::from("");
+        Self { source, ahead: None, inflate: None, target, received: 0, clock: None, cap: None }
     }
 
     /// Names the body in errors and starts its clock.
     pub(crate) fn timed(mut self, target: String, timeouts: Timeouts, started: Instant) -> Self {
         self.target = target.into();
         self.clock = Some(Clock { timeouts, last: started, phase: Phase::FirstByte, timer: None });
+        self
+    }
+
+    /// Breaks the body off where it has more bytes than these caps grant, or takes longer from now on: for whoever keeps
+    /// what comes.
+    #[must_use]
+    pub fn within(mut self, caps: AnswerCaps) -> Self {
+        let until = Box::pin(sleep_until(after(Instant::now(), caps.time)));
+        self.cap = Some(Cap { caps, left: caps.bytes, until });
         self
     }
 
@@ -90,9 +110,23 @@ impl BodyStream {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
+    /// Puts bytes back that [`next`](Self::next) gave: they are the next again, before all that was put back earlier.
+    pub fn put_back(&mut self, bytes: Bytes) {
+        self.ahead = match self.ahead.take() {
+            Some(ahead) => Some([bytes, ahead].concat().into()),
+            None => Some(bytes).filter(|bytes| !bytes.is_empty()),
+        };
+    }
+
     /// Polls for the next bytes, as [`next`](Self::next) does.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ClientError>>> {
-        let item = ready!(self.poll_item(cx));
+        if let Some(ahead) = self.ahead.take() {
+            return Poll::Ready(Some(Ok(ahead)));
+        }
+        let item = match self.poll_capped(cx) {
+            Some(error) => Some(Err(error)),
+            None => ready!(self.poll_item(cx)).map(|item| self.take(item?)),
+        };
         if !matches!(item, Some(Ok(_))) {
             // Whoever still holds a finished body must not hold a connection with it.
             self.source = Source::Done;
@@ -134,6 +168,27 @@ impl BodyStream {
         let mut bytes = whole.into_bytes();
         bytes.truncate(limit);
         bytes
+    }
+
+    /// The body takes too long.
+    fn poll_capped(&mut self, cx: &mut Context<'_>) -> Option<ClientError> {
+        let cap = self.cap.as_mut()?;
+        let Poll::Ready(()) = cap.until.as_mut().poll(cx) else { return None };
+        let (after, target) = (cap.caps.time, self.target.to_string());
+        Some(ClientError::Timeout { target, phase: Phase::Answer, after })
+    }
+
+    /// Counts bytes that came.
+    fn take(&mut self, bytes: Bytes) -> Result<Bytes, ClientError> {
+        let Some(cap) = &mut self.cap else { return Ok(bytes) };
+        let Some(left) = cap.left.checked_sub(bytes.len()) else {
+            return Err(ClientError::TooLarge {
+                target: self.target.to_string(),
+                limit: cap.caps.bytes,
+            });
+        };
+        cap.left = left;
+        Ok(bytes)
     }
 
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ClientError>>> {
@@ -263,7 +318,7 @@ impl Clock {
     fn limit(&self) -> Duration {
         match self.phase {
             Phase::Idle => self.timeouts.idle,
-            Phase::Connect | Phase::FirstByte | Phase::Proxy | Phase::Tls => {
+            Phase::Answer | Phase::Connect | Phase::FirstByte | Phase::Proxy | Phase::Tls => {
                 self.timeouts.first_byte
             }
         }

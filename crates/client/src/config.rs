@@ -10,6 +10,8 @@ use crate::ProxyRules;
 /// Nothing here is read from the environment; the binary passes in what it found there.
 #[derive(Clone, Debug)]
 pub struct ClientConfig {
+    /// How much of one answer is taken by whoever keeps it.
+    pub answer: AnswerCaps,
     /// A PEM file with certificate authorities to trust in addition to the built-in ones.
     pub ca_file: Option<PathBuf>,
     /// Whether plain and TLS connections speak HTTP/2 at once, without asking.
@@ -29,6 +31,7 @@ pub struct ClientConfig {
 impl Default for ClientConfig {
     fn default() -> Self {
         Self {
+            answer: AnswerCaps::default(),
             ca_file: None,
             http2_prior_knowledge: false,
             max_error_body: 64 * 1024,
@@ -36,6 +39,22 @@ impl Default for ClientConfig {
             timeouts: Timeouts::default(),
             user_agent: concat!("thinkthrough/", env!("CARGO_PKG_VERSION")).to_owned(),
         }
+    }
+}
+
+/// How much of one answer is taken by whoever keeps it: a guard against an upstream that never ends, far beyond what any
+/// honest one says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerCaps {
+    /// The most bytes.
+    pub bytes: usize,
+    /// The longest time, however it drips.
+    pub time: Duration,
+}
+
+impl Default for AnswerCaps {
+    fn default() -> Self {
+        Self { bytes: 256 * 1024 * 1024, time: Duration::from_secs(60 * 60) }
     }
 }
 

@@ -106,6 +106,16 @@ pub enum ClientError {
         /// What is wrong, and what to do.
         detail: String,
     },
+    /// The account's credential was not exchanged for a token.
+    #[error("`{target}` gives no access token ({detail}); check the credential")]
+    Token {
+        /// Where tokens come from.
+        target: String,
+        /// What it said instead.
+        detail: String,
+        /// Whether a later try may succeed.
+        transient: bool,
+    },
     /// The answer is larger than the caller's limit; nothing of it was kept.
     #[error("the answer of `{target}` is larger than the limit of {limit} bytes")]
     TooLarge {
@@ -125,10 +135,10 @@ impl ClientError {
         match self {
             Self::Closed { received, .. } => received.is_none(),
             Self::Connect { .. } | Self::Dns { .. } => true,
-            Self::Proxy { transient, .. } => *transient,
+            Self::Proxy { transient, .. } | Self::Token { transient, .. } => *transient,
             Self::Timeout { phase, .. } => match phase {
                 Phase::Connect | Phase::Proxy | Phase::Tls => true,
-                Phase::FirstByte | Phase::Idle => false,
+                Phase::Answer | Phase::FirstByte | Phase::Idle => false,
             },
             Self::Config(_)
             | Self::Protocol { .. }
@@ -143,6 +153,8 @@ impl ClientError {
 /// What a request was waiting for when its time ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
+    /// The end of the answer's body, for whoever takes no longer one.
+    Answer,
     /// The host's address and the connection.
     Connect,
     /// The first byte of the answer's body.
@@ -159,6 +171,7 @@ impl Phase {
     /// Gives the configuration key that sets this phase's limit.
     pub fn setting(self) -> &'static str {
         match self {
+            Self::Answer => "answer_timeout",
             Self::Connect | Self::Proxy | Self::Tls => "connect_timeout",
             Self::FirstByte => "first_byte_timeout",
             Self::Idle => "idle_timeout",
@@ -169,6 +182,7 @@ impl Phase {
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Answer => "did not end its answer",
             Self::Connect => "did not take the connection",
             Self::FirstByte => "did not begin its answer",
             Self::Idle => "stopped in the middle of its answer and sent nothing more",

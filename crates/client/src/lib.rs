@@ -5,8 +5,8 @@
 //! callers are written once. A [`RetryPolicy`] decides, as pure arithmetic, when a failure is worth
 //! another try. Every failure is a [`ClientError`], which never repeats a [`Secret`].
 //!
-//! What is absent: no environment is read (the binary passes in what it found), no bytes are
-//! interpreted (that is the core's work), no status is an error, no redirect is followed, and
+//! What is absent: no environment is read (the binary passes in what it found), no bytes of an API are
+//! interpreted (that is the core's work; only the tokens of cloud accounts are read here), no status is an error, no redirect is followed, and
 //! nothing is retried once a byte of a body was read.
 //!
 //! ```no_run
@@ -26,8 +26,14 @@
 //! # }
 //! ```
 
+/// Credentials of cloud accounts, as the clouds' own tools write them.
+pub mod account {
+    pub use crate::cloud::read;
+}
+
 mod body;
 mod client;
+mod cloud;
 mod config;
 mod connect;
 mod error;
@@ -43,7 +49,8 @@ mod tunnel;
 
 pub use body::{BodySender, BodyStream};
 pub use client::{Client, Response};
-pub use config::{ClientConfig, Timeouts};
+pub use cloud::{AwsKeys, Tokens};
+pub use config::{AnswerCaps, ClientConfig, Timeouts};
 pub use error::{ClientError, Phase};
 pub use proxy::ProxyRules;
 pub use request::Request;

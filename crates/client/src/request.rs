@@ -1,4 +1,5 @@
 use std::fmt;
+use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::header::{
@@ -72,7 +73,8 @@ impl Request {
         let (mut url, user) = split_user(&self.url)?;
         let mut auth_header = None;
         match &self.auth {
-            Auth::None => {}
+            // What signs is put in last, and what is exchanged for a token before.
+            Auth::None | Auth::Aws(_) | Auth::Token(_) => {}
             Auth::Bearer(secret) => {
                 auth_header = Some((AUTHORIZATION, secret_value("Bearer ", secret)?));
             }
@@ -96,6 +98,9 @@ impl Request {
         *request.uri_mut() = url;
         *request.headers_mut() = self.outgoing(auth_header, user_agent)?;
         *request.extensions_mut() = self.extensions.clone();
+        if let Auth::Aws(keys) = &self.auth {
+            keys.sign(&mut request, SystemTime::now())?;
+        }
         Ok(request)
     }
 
@@ -211,7 +216,8 @@ fn with_parameter(url: &Uri, name: &str, secret: &Secret) -> Result<Uri, ClientE
     })
 }
 
-fn escape(text: &str) -> String {
+/// The form of a text in a query or a form: everything but letters, digits and `-._~` as bytes.
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

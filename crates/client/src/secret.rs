@@ -4,6 +4,8 @@ use std::sync::Arc;
 use http::HeaderName;
 use zeroize::Zeroizing;
 
+use crate::cloud::{AwsKeys, Tokens};
+
 /// A credential: it can be sent, but neither printed nor logged, and its memory is cleared on drop.
 ///
 /// Clones share one buffer, so handing a key to many requests copies nothing.
@@ -54,6 +56,8 @@ pub enum Auth {
         /// Its whole value.
         secret: Secret,
     },
+    /// Keys that sign each request.
+    Aws(Arc<AwsKeys>),
     /// No credential beyond what the request's own headers carry.
     #[default]
     None,
@@ -64,6 +68,8 @@ pub enum Auth {
         /// Its value, unescaped.
         secret: Secret,
     },
+    /// `authorization: Bearer TOKEN`, with a token that the account's credential is exchanged for.
+    Token(Arc<Tokens>),
 }
 
 #[cfg(test)]

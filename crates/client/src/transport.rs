@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use http::StatusCode;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::client::{Client, Response, silent};
@@ -13,6 +14,7 @@ use crate::config::{ClientConfig, after};
 use crate::error::ClientError;
 use crate::request::Request;
 use crate::retry::{Advice, Failure, RetryPolicy};
+use crate::secret::Auth;
 
 /// An upstream without a network: a simulator in the same process.
 pub trait InProcess: Send + Sync {
@@ -60,6 +62,18 @@ impl Transport {
     ///
     /// Those of [`Client::send`].
     pub async fn send(&self, request: &Request) -> Result<Response, ClientError> {
+        let Auth::Token(tokens) = &request.auth else { return self.send_as_it_is(request).await };
+        let token = tokens.get(self).await?;
+        let request = Request { auth: Auth::Bearer(token.clone()), ..request.clone() };
+        let answer = self.send_as_it_is(&request).await?;
+        if answer.status == StatusCode::UNAUTHORIZED {
+            tokens.forget(&token).await;
+        }
+        Ok(answer)
+    }
+
+    /// Sends a request whose credential, if it has one, is that of its own.
+    pub(crate) async fn send_as_it_is(&self, request: &Request) -> Result<Response, ClientError> {
         match self {
             Self::Http(client) => client.send(request).await,
             Self::InProcess { upstream, config } => {

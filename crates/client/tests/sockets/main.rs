@@ -7,6 +7,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod accounts;
 mod authority;
 mod cancelling;
 mod endings;
