@@ -1,0 +1,137 @@
+//! What is known about a request before it is sent: whose it is, what holds for it, and what was kept for it.
+
+use crate::door::{self, Turned, turned};
+use crate::house::House;
+use crate::metrics::Metrics;
+use crate::models::Route;
+use crate::reply::random_id;
+use crate::tenant::{account, is_ours};
+use crate::vault::{LOOKUP, Looked, Vault};
+use http::{HeaderMap, HeaderName};
+use std::sync::Arc;
+use thinkthrough_client::Auth;
+use thinkthrough_core::exchange::{Asked, Manner, Need, Owner, View};
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_core::provider::Auth as AuthForm;
+use thinkthrough_core::settings::{Layer, Partial, Resolved, Source, resolve};
+
+/// The tenant's records, and whose request it is.
+pub(crate) struct Claim {
+    pub(crate) owner: Owner,
+    pub(crate) vault: Arc<dyn Vault>,
+}
+
+/// Whose request it is; nobody's where there is no vault, or it cannot be reached.
+pub(crate) async fn claim(
+    house: &House,
+    route: &Route,
+    callers: &Auth,
+    hint: Option<String>,
+) -> Option<Claim> {
+    let vaults = house.vaults.as_ref()?;
+    let claim = async {
+        let tenant = tenant(house, route, callers)?;
+        let vault = vaults.of(&tenant).await.inspect_err(|_| house.metrics.blind()).ok()?;
+        let (secret, record) = (vault.secret(), random_id());
+        let account = account(&route.target, &credential_for(route, callers.clone()));
+        let owner = Owner { tenant, secret, hint, account, record, is_kept: true };
+        Some(Claim { owner, vault })
+    };
+    tokio::time::timeout(LOOKUP, claim).await.unwrap_or_else(|_| {
+        house.metrics.blind();
+        None
+    })
+}
+
+/// Whose request it is; nobody's where nothing says so.
+pub(crate) fn tenant(house: &House, route: &Route, callers: &Auth) -> Option<Tenant> {
+    match (&house.pass, door::exposed(callers)) {
+        (Some(pass), _) => Some(pass.tenant.clone()),
+        // Callers that bring their own keys are strangers to each other.
+        (None, _) if is_ours(route) && house.options.pass_through => None,
+        (None, _) if is_ours(route) => Some(Tenant::local()),
+        (None, Some(secret)) => house.vaults.as_ref()?.pass_through(&route.target.base_url, secret),
+        (None, None) => None,
+    }
+}
+
+/// What the configuration says, and what the caller says with this request.
+pub(crate) fn settings(route: &Route, headers: &HeaderMap) -> Result<Resolved, Turned> {
+    let rule = Layer { source: Source::ModelRule, values: route.target.rule.settings() };
+    let config = Layer { source: Source::UserConfig, values: route.reasoning.clone() };
+    let mut said = Partial::default();
+    for line in headers.get_all("x-thinkthrough-set") {
+        let line = line.to_str().unwrap_or_default();
+        for pair in line.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            said.set(name.trim(), value.trim()).map_err(|error| {
+                let message = format!("the header `x-thinkthrough-set` cannot be used: {error}");
+                turned(400, "invalid_request_error", message)
+            })?;
+        }
+    }
+    Ok(resolve(&[rule, config, Layer { source: Source::Request, values: said }]))
+}
+
+/// How the request is treated; a caller may say where it wants to find thoughts.
+pub(crate) fn manner(route: &Route, headers: &HeaderMap) -> Result<Manner, Turned> {
+    let mut manner = route.manner;
+    if let Some(said) = headers.get("x-thinkthrough-view") {
+        let view = said.to_str().ok().and_then(View::parse);
+        manner.view = Some(view.ok_or_else(|| {
+            let all: Vec<&str> = View::ALL.iter().map(|(name, _)| *name).collect();
+            let message =
+                format!("the header `x-thinkthrough-view` must be one of {}", all.join(", "));
+            turned(400, "invalid_request_error", message)
+        })?);
+    }
+    Ok(manner)
+}
+
+/// A request without a thought that must be there.
+pub(crate) fn missing(route: &Route, message: usize) -> Turned {
+    let text = format!(
+        "the thought of message {message} is not known here, and `{}` demands it; send it back as it came, begin a new \
+         conversation, or set `restore = \"recommended\"` for the model",
+        route.target.model
+    );
+    turned(400, "reasoning_missing", text)
+}
+
+/// What the vault knows; a vault that fails or takes too long knows nothing.
+pub(crate) async fn look_up(
+    asked: &Asked<'_>,
+    vault: Option<&Arc<dyn Vault>>,
+    metrics: &Metrics,
+) -> Looked {
+    let (Some(vault), Need::Lookup(keys)) = (vault, asked.need()) else {
+        return Looked::nothing();
+    };
+    match tokio::time::timeout(LOOKUP, vault.lookup(keys)).await {
+        Ok(Ok(looked)) => looked,
+        Ok(Err(_)) | Err(_) => {
+            metrics.blind();
+            Looked::nothing()
+        }
+    }
+}
+
+/// The gateway's own credential, else the caller's in the form that the upstream reads.
+pub(crate) fn credential_for(route: &Route, callers: Auth) -> Auth {
+    if !matches!(route.auth, Auth::None) {
+        return route.auth.clone();
+    }
+    let secret = match callers {
+        Auth::Bearer(secret) | Auth::Header { secret, .. } | Auth::Query { secret, .. } => secret,
+        other => return other,
+    };
+    match route.target.auth {
+        AuthForm::None => Auth::None,
+        AuthForm::Bearer => Auth::Bearer(secret),
+        AuthForm::Header(name) => match HeaderName::try_from(name) {
+            Ok(name) => Auth::Header { name, secret },
+            Err(_) => Auth::None,
+        },
+        AuthForm::Query(name) => Auth::Query { name: name.to_owned(), secret },
+    }
+}

@@ -1,0 +1,193 @@
+//! How many tokens a request has, as it would be sent: with the thoughts that were put back, and without those that are
+//! withheld.
+
+use crate::asking::{Claim, claim, credential_for, look_up, manner, settings};
+use crate::door::{self, Turned, turned};
+use crate::flow::Flow;
+use crate::house::House;
+use crate::place::Face;
+use crate::reply::{Account, json, refusal};
+use crate::sending::{merged, onward};
+use crate::take;
+use crate::tenant;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::request::Parts;
+use http::{HeaderMap, Response};
+use hyper::body::Incoming;
+use std::sync::Arc;
+use thinkthrough_client::Request as Outbound;
+use thinkthrough_core::exchange::{Asked, Prepared};
+use thinkthrough_core::json::{Doc, Raw, Val, Writer};
+use thinkthrough_core::tokens::EffectiveCount;
+
+/// More than any count says.
+const ANSWER: usize = 64 * 1024;
+
+/// Answers `/v1/messages/count_tokens` and `:countTokens`.
+pub(crate) async fn answer(
+    house: &Arc<House>,
+    parts: Parts,
+    body: Incoming,
+    face: Face,
+    model: Option<String>,
+) -> Response<Flow> {
+    let mut account = Account::open();
+    let outcome = counted(house, &parts, body, face, model, &mut account).await;
+    let mut answer = outcome.unwrap_or_else(|turned| refusal(Some(face.spoken()), &turned));
+    account.explain(&mut answer);
+    answer
+}
+
+async fn counted(
+    house: &Arc<House>,
+    parts: &Parts,
+    body: Incoming,
+    face: Face,
+    model: Option<String>,
+    account: &mut Account,
+) -> Result<Response<Flow>, Turned> {
+    let bad = |message: &str| turned(400, "invalid_request_error", message);
+    let credential = door::credential(&parts.uri, &parts.headers)?;
+    let bytes = take::body(&parts.headers, body, house.options.body_limit).await?;
+    let bytes = unwrapped(&bytes)?;
+    let doc = take::json(&bytes)?;
+    let root = doc.root();
+    let model = model.or_else(|| root.string("model"));
+    let model = model.ok_or_else(|| bad("`model` is missing; name the model to ask"))?;
+    let route = house.models.find(&model);
+    let route = route.map_err(|unrouted| turned(404, "model_not_found", unrouted.0))?;
+    account.model.clone_from(&model);
+    account.provider.clone_from(&route.target.provider);
+    let hint = tenant::hint(&parts.headers, root);
+    let claim = claim(house, &route, &credential, hint).await;
+    let settings = settings(&route, &parts.headers)?;
+    let manner = manner(&route, &parts.headers)?;
+    let (owner, vault) = claim.map(|Claim { owner, vault }| (owner, vault)).unzip();
+    let asked = Asked::read(face.spoken(), &doc, &route.target, &settings, manner, owner);
+    let asked = asked.map_err(|error| bad(&error.to_string()))?;
+    let looked = look_up(&asked, vault.as_ref(), &house.metrics).await;
+    let prepared = asked.prepare(&looked.found, &*looked.open);
+    drop(asked);
+    account.made.counts = prepared.counts;
+    account.made.around = prepared.around;
+    let Prepared { body, exchange, .. } = prepared;
+    account.untranslated.clone_from(&exchange.outgoing().untranslated);
+    let sent = body.map_or_else(|| bytes.clone(), Bytes::from);
+    if exchange.is_relayed() {
+        let outgoing = exchange.outgoing();
+        let url = asking(face, &outgoing.url);
+        let headers = merged(&outgoing.headers, onward(&parts.headers));
+        let ask = Ask { url, headers, body: sent.clone() };
+        if let Some(answer) = ask.send(&route, credential_for(&route, credential)).await {
+            return Ok(json(200, answer));
+        }
+    }
+    let text = String::from_utf8_lossy(&sent).into_owned();
+    let tokenizer = house.options.tokenizer;
+    // Loading the tables and reading a long request would hold up other answers.
+    let count = tokio::task::spawn_blocking(move || {
+        let tokenizer = tokenizer.map(|it| it as &dyn thinkthrough_core::tokens::Tokenizer);
+        EffectiveCount::new(tokenizer).of_body(&text).count
+    });
+    let count = count.await.map_err(|_| turned(500, "internal_error", "the count failed"))?;
+    Ok(json(200, written(face, count.tokens)))
+}
+
+/// The request within the envelope that `:countTokens` also takes.
+fn unwrapped(bytes: &Bytes) -> Result<Bytes, Turned> {
+    let doc = take::json(bytes)?;
+    let inner = doc.root().some("generateContentRequest").map(Val::raw);
+    Ok(inner.map_or_else(|| bytes.clone(), |inner| Bytes::copy_from_slice(inner.as_bytes())))
+}
+
+/// The upstream's own route beside the one that answers.
+fn asking(face: Face, url: &str) -> String {
+    let url = url.split('?').next().unwrap_or(url);
+    match face {
+        Face::Generate => {
+            let base = url.rsplit_once(':').map_or(url, |(base, _)| base);
+            format!("{base}:countTokens")
+        }
+        _ => format!("{url}/count_tokens"),
+    }
+}
+
+struct Ask {
+    url: String,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Ask {
+    /// What the upstream says; `None` where it has no such route or cannot be asked.
+    async fn send(
+        self,
+        route: &crate::models::Route,
+        auth: thinkthrough_client::Auth,
+    ) -> Option<Bytes> {
+        let body = match self.url.ends_with(":countTokens") {
+            // Only within the envelope this route takes what belongs to a whole request.
+            true => enveloped(&route.target.model, &self.body)?,
+            false => self.body,
+        };
+        let mut send = Outbound::post(&self.url, body).ok()?;
+        send.headers = self.headers;
+        send.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        send.auth = auth;
+        let answer = route.transport.send(&send).await.ok()?;
+        if !answer.status.is_success() {
+            return None;
+        }
+        let body = answer.body.collect_up_to(ANSWER).await.ok()?;
+        let is_count = Doc::parse(&body).is_ok_and(|doc| {
+            ["input_tokens", "totalTokens"].into_iter().any(|key| doc.root().some(key).is_some())
+        });
+        is_count.then_some(body)
+    }
+}
+
+fn enveloped(model: &str, body: &[u8]) -> Option<Bytes> {
+    let doc = Doc::parse(body).ok()?;
+    let raw = Raw::build(|w: &mut Writer| {
+        w.object(|w| {
+            w.key("generateContentRequest").object(|w| {
+                w.field_str("model", &format!("models/{model}"));
+                for (key, value) in doc.root().entries().filter(|(key, _)| *key != "model") {
+                    w.key(&key).raw_str(value.raw());
+                }
+            });
+        });
+    });
+    Some(Bytes::copy_from_slice(raw.as_str().as_bytes()))
+}
+
+fn written(face: Face, tokens: u64) -> String {
+    let key = if face == Face::Generate { "totalTokens" } else { "input_tokens" };
+    Raw::build(|w: &mut Writer| w.object(|w| w.field_u64(key, tokens))).as_str().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_upstreams_route_stands_beside_the_one_that_answers() {
+        let messages = asking(Face::Messages, "https://a.test/v1/messages");
+        assert_eq!(messages, "https://a.test/v1/messages/count_tokens");
+        let generate = "https://g.test/v1beta/models/m:streamGenerateContent?alt=sse";
+        assert_eq!(asking(Face::Generate, generate), "https://g.test/v1beta/models/m:countTokens");
+    }
+
+    #[test]
+    fn a_request_within_its_envelope_is_the_request() {
+        let inner = r#"{"contents":[]}"#;
+        let whole = format!(r#"{{"generateContentRequest":{inner}}}"#);
+        for body in [inner.to_owned(), whole] {
+            assert_eq!(unwrapped(&Bytes::from(body)).ok().unwrap(), inner);
+        }
+        let body = enveloped("m", inner.as_bytes()).unwrap();
+        let expected = r#"{"generateContentRequest":{"model":"models/m","contents":[]}}"#;
+        assert_eq!(body, expected);
+    }
+}

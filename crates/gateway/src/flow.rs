@@ -1,0 +1,367 @@
+//! The body of an answer: bytes of the upstream as they come, translated where the wires differ.
+
+use crate::metrics::Metrics;
+use crate::passage::{Passage, Saving};
+use crate::sending::{Outcome, SILENCE, Waiting};
+use crate::whole_events::WholeEvents;
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use std::fmt;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use thinkthrough_client::{BodyStream, ClientError};
+use thinkthrough_core::exchange::error_event;
+use thinkthrough_core::frame::Framing;
+use thinkthrough_core::wire::{Wire, error};
+use tokio::time::{Instant, Sleep};
+
+/// A line that every reader of server-sent events skips.
+const STILL_HERE: &[u8] = b": still waiting for the model\n\n";
+/// The same for whoever looks: the caller has its answer, and traffic never waits for a store that is too slow, but
+/// what was lost by that is said.
+const UNSAVED: &[u8] = b": this answer ended before its thoughts were saved\n\n";
+/// How long an upstream may take to end a body whose answer is over, so that its connection can be used again.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// The body of an answer.
+pub(crate) struct Flow {
+    state: State,
+    guard: Option<Guard>,
+}
+
+enum State {
+    Over,
+    Whole(Bytes),
+    /// Bytes that nobody looks at.
+    Raw(BodyStream),
+    Live(Live),
+    /// The end of an answer, held back until its record can be seen.
+    Held(Held),
+    /// The head went out before the upstream said anything; what it says then decides.
+    Waiting {
+        answer: Waiting,
+        alive: Pin<Box<Sleep>>,
+        wire: &'static dyn Wire,
+    },
+    Failed(io::Error),
+}
+
+/// An answer that comes.
+struct Live {
+    body: BodyStream,
+    passage: Box<Passage>,
+    form: Form,
+}
+
+/// What form the caller's body has.
+enum Form {
+    /// A stream, with the time at which the silence gets long, where its framing knows comments.
+    Stream { alive: Option<Pin<Box<Sleep>>>, events: WholeEvents },
+    /// One value, whose last bytes are always held back, because whoever has them has it all.
+    Whole { last: Bytes },
+}
+
+struct Held {
+    out: Bytes,
+    saving: Option<Saving>,
+    /// The caller's framing knows comments.
+    knows_comments: bool,
+    then: Then,
+}
+
+/// What comes behind the end of an answer.
+enum Then {
+    Nothing,
+    /// The upstream's body goes on; the caller gets what still comes.
+    Relay(BodyStream),
+    /// The upstream's body goes on, for nobody.
+    Drain(BodyStream),
+    /// It was no end.
+    Break(String),
+}
+
+impl Flow {
+    /// A body that is all there.
+    pub(crate) fn whole(bytes: Bytes) -> Self {
+        Self::of(State::Whole(bytes))
+    }
+
+    /// The upstream's bytes, whatever they are.
+    pub(crate) fn raw(body: BodyStream) -> Self {
+        Self::of(State::Raw(body))
+    }
+
+    /// A stream.
+    pub(crate) fn stream(body: BodyStream, passage: Box<Passage>, wire: &dyn Wire) -> Self {
+        Self::of(State::Live(Live::stream(body, passage, wire)))
+    }
+
+    /// One value, as it comes.
+    pub(crate) fn value(body: BodyStream, passage: Box<Passage>) -> Self {
+        let form = Form::Whole { last: Bytes::new() };
+        Self::of(State::Live(Live { body, passage, form }))
+    }
+
+    /// A stream whose beginning is still awaited.
+    pub(crate) fn waiting(answer: Waiting, wire: &'static dyn Wire) -> Self {
+        // The caller hears at once that it is being served.
+        let alive = Box::pin(tokio::time::sleep_until(Instant::now()));
+        Self::of(State::Waiting { answer, alive, wire })
+    }
+
+    fn of(state: State) -> Self {
+        Flow { state, guard: None }
+    }
+
+    /// Counts the answer as open until it is over or let go.
+    pub(crate) fn counted(mut self, metrics: &Arc<Metrics>) -> Self {
+        self.guard = Some(Guard::new(metrics));
+        self
+    }
+
+    fn over(&mut self) {
+        self.state = State::Over;
+        if let Some(guard) = &mut self.guard {
+            guard.is_whole = true;
+        }
+    }
+
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        loop {
+            let (out, next) = match &mut self.state {
+                State::Over => return Poll::Ready(None),
+                State::Failed(_) => {
+                    let State::Failed(error) = std::mem::replace(&mut self.state, State::Over)
+                    else {
+                        continue;
+                    };
+                    self.over();
+                    return Poll::Ready(Some(Err(error)));
+                }
+                State::Whole(bytes) => (std::mem::take(bytes), Some(State::Over)),
+                State::Raw(body) => match ready!(body.poll_next(cx)) {
+                    Some(Ok(bytes)) => (bytes, None),
+                    // A connection that breaks is what the caller would have seen without us.
+                    Some(Err(error)) => (Bytes::new(), Some(State::failed(error.to_string()))),
+                    None => (Bytes::new(), Some(State::Over)),
+                },
+                State::Live(live) => ready!(live.poll(cx)),
+                State::Held(held) => ready!(held.poll(cx)),
+                State::Waiting { answer, alive, wire } => match answer.as_mut().poll(cx) {
+                    Poll::Ready(answer) => begin(answer, *wire),
+                    Poll::Pending => {
+                        ready!(alive.as_mut().poll(cx));
+                        alive.as_mut().reset(Instant::now() + SILENCE);
+                        (Bytes::from_static(STILL_HERE), None)
+                    }
+                },
+            };
+            match next {
+                Some(State::Over) => self.over(),
+                Some(next) => self.state = next,
+                None => {}
+            }
+            if !out.is_empty() {
+                return Poll::Ready(Some(Ok(out)));
+            }
+        }
+    }
+}
+
+impl State {
+    fn failed(message: String) -> Self {
+        State::Failed(io::Error::other(message))
+    }
+}
+
+/// What a poll gives: bytes for the caller, and the state that follows, if it is another.
+type Step = (Bytes, Option<State>);
+
+impl Live {
+    fn stream(body: BodyStream, passage: Box<Passage>, wire: &dyn Wire) -> Self {
+        let knows_comments = wire.framing() == Framing::Sse;
+        let alive = knows_comments.then(|| Box::pin(tokio::time::sleep(SILENCE)));
+        let events = WholeEvents::new(wire.framing());
+        Live { body, passage, form: Form::Stream { alive, events } }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
+        match self.body.poll_next(cx) {
+            Poll::Ready(Some(Ok(bytes))) => Poll::Ready(self.take(bytes)),
+            Poll::Ready(None) => Poll::Ready(self.end(Bytes::new(), None)),
+            Poll::Ready(Some(Err(error))) => Poll::Ready(self.end(Bytes::new(), Some(&error))),
+            Poll::Pending => {
+                let Form::Stream { alive: Some(alive), .. } = &mut self.form else {
+                    return Poll::Pending;
+                };
+                ready!(alive.as_mut().poll(cx));
+                alive.as_mut().reset(Instant::now() + SILENCE);
+                Poll::Ready((Bytes::from_static(STILL_HERE), None))
+            }
+        }
+    }
+
+    fn take(&mut self, bytes: Bytes) -> Step {
+        let mut out = self.passage.push(bytes);
+        if self.passage.is_over() {
+            return self.end(out, None);
+        }
+        match &mut self.form {
+            Form::Whole { last } if !out.is_empty() => out = std::mem::replace(last, out),
+            Form::Whole { .. } => {}
+            Form::Stream { alive, events } => {
+                if let Some(alive) = alive {
+                    alive.as_mut().reset(Instant::now() + SILENCE);
+                }
+                if self.passage.is_relayed() {
+                    out = events.take(out);
+                }
+            }
+        }
+        (out, None)
+    }
+
+    /// The answer is over, or the upstream's body is.
+    fn end(&mut self, out: Bytes, cut: Option<&ClientError>) -> Step {
+        let is_over = self.passage.is_over();
+        let cut = cut.map(ToString::to_string);
+        let Some(ended) = self.passage.end(cut.as_deref()) else { return (out, Some(State::Over)) };
+        let knows_comments = matches!(self.form, Form::Stream { alive: Some(_), .. });
+        let (first, is_value) = match &mut self.form {
+            // Of an answer that broke off, the event that it broke off in is none.
+            Form::Stream { events, .. } if ended.finished.answer.is_complete() => {
+                (joined(events.rest(), &out), false)
+            }
+            Form::Stream { .. } => (out, false),
+            Form::Whole { last } => (joined(std::mem::take(last), &out), true),
+        };
+        let then = match cut {
+            Some(cut) if is_value && self.passage.is_relayed() => Then::Break(cut),
+            _ if !is_over => Then::Nothing,
+            _ => {
+                let body = std::mem::replace(&mut self.body, BodyStream::whole(Bytes::new()));
+                if self.passage.is_relayed() { Then::Relay(body) } else { Then::Drain(body) }
+            }
+        };
+        let out = joined(first, &ended.out);
+        let held = Held { out, saving: ended.saving, knows_comments, then };
+        (Bytes::new(), Some(State::Held(held)))
+    }
+}
+
+fn joined(first: Bytes, second: &[u8]) -> Bytes {
+    match (first.is_empty(), second.is_empty()) {
+        (_, true) => first,
+        (true, false) => Bytes::copy_from_slice(second),
+        (false, false) => [&first, second].concat().into(),
+    }
+}
+
+impl Held {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
+        if let Some(saving) = &mut self.saving {
+            let is_saved = ready!(saving.poll(cx));
+            self.saving = None;
+            if !is_saved && self.knows_comments {
+                self.out = joined(Bytes::from_static(UNSAVED), &self.out);
+            }
+        }
+        let next = match std::mem::replace(&mut self.then, Then::Nothing) {
+            Then::Nothing => State::Over,
+            Then::Relay(body) => State::Raw(body),
+            Then::Drain(body) => {
+                drain(body);
+                State::Over
+            }
+            Then::Break(message) => State::failed(message),
+        };
+        Poll::Ready((std::mem::take(&mut self.out), Some(next)))
+    }
+}
+
+/// Reads what is left of a body, so that its connection can be used again.
+fn drain(mut body: BodyStream) {
+    tokio::spawn(async move {
+        let all = async { while let Some(Ok(_)) = body.next().await {} };
+        // One that does not end is closed.
+        drop(tokio::time::timeout(LINGER, all).await);
+    });
+}
+
+/// The upstream's late answer: its body, or its refusal as the wire's error event.
+fn begin(answer: Result<Outcome, ClientError>, wire: &'static dyn Wire) -> Step {
+    let failure = match answer {
+        Ok(Outcome::Answer { answer, passage, .. }) => {
+            return (Bytes::new(), Some(State::Live(Live::stream(answer.body, passage, wire))));
+        }
+        Ok(Outcome::Refused(refused)) => {
+            let text = String::from_utf8_lossy(&refused.body);
+            error::read_text(&text).map_or_else(
+                || format!("the provider answered with status {}", refused.status.as_u16()),
+                |problem| problem.message,
+            )
+        }
+        Err(error) => error.to_string(),
+    };
+    (error_event(wire, &failure).into(), Some(State::Over))
+}
+
+impl Body for Flow {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        self.get_mut().poll_bytes(cx).map(|next| next.map(|next| next.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.state {
+            State::Over => true,
+            State::Whole(bytes) => bytes.is_empty(),
+            _ => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.state {
+            State::Over => SizeHint::with_exact(0),
+            State::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            _ => SizeHint::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Flow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Flow")
+    }
+}
+
+/// Counts an answer while it is open, and as cancelled when it was let go before its end.
+struct Guard {
+    metrics: Arc<Metrics>,
+    is_whole: bool,
+}
+
+impl Guard {
+    fn new(metrics: &Arc<Metrics>) -> Self {
+        metrics.open.fetch_add(1, Ordering::Relaxed);
+        Guard { metrics: Arc::clone(metrics), is_whole: false }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.metrics.open.fetch_sub(1, Ordering::Relaxed);
+        if !self.is_whole {
+            self.metrics.cancelled.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

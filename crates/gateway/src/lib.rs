@@ -1,0 +1,52 @@
+//! The gateway: any client points its base URL here, picks any reasoning model, and nothing breaks.
+//!
+//! - [`serve`] takes requests on a listener and answers them; [`Running`] stops it in good order.
+//! - [`Models`] is what the gateway is told about models: where a name leads. The binary makes it from the
+//!   configuration.
+//!
+//! A request on the wire that its model speaks is relayed as it is, byte for byte but for the model's name. On any
+//! other wire it goes through the neutral form, both ways, and what the other wire cannot say is named in the answer's
+//! `x-thinkthrough` header.
+
+mod asking;
+mod count;
+mod door;
+mod flow;
+mod house;
+mod keeping;
+mod keys;
+mod learned;
+mod list;
+mod log;
+mod metrics;
+mod models;
+mod passage;
+mod patient;
+mod place;
+mod pool;
+mod raw;
+mod recall;
+mod relay;
+mod reply;
+mod respond;
+mod sending;
+mod server;
+mod shelf;
+mod stored;
+mod take;
+mod tenant;
+mod tls;
+mod tries;
+mod vault;
+mod watched;
+mod whole_events;
+
+pub use house::Options;
+pub use keys::{Access, Keys, Looking, Pass};
+pub use log::{Log, LogForm};
+pub use models::{Listed, Models, Route, Unrouted};
+pub use pool::Pool;
+pub use server::{Running, serve};
+pub use tenant::account;
+pub use tls::Tls;
+pub use vault::{Later, Looked, Shelf, Vault, VaultError, Vaults};

@@ -1,0 +1,238 @@
+//! One line for each request: what was asked of whom, how it went and how long it took; nothing of what was said.
+
+use std::io::Write;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use thinkthrough_core::json::Writer;
+
+/// How many lines may wait for whoever reads them; those beyond are lost, because traffic never waits for its log.
+const WAITING: usize = 4_096;
+/// The longest name that is written out.
+const LONGEST: usize = 200;
+
+/// The form of the lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogForm {
+    /// A JSON object a line.
+    Json,
+    /// For people.
+    Text,
+}
+
+/// Where lines go.
+#[derive(Clone, Debug, Default)]
+pub struct Log(Option<Arc<Inner>>);
+
+#[derive(Debug)]
+struct Inner {
+    form: LogForm,
+    /// Gone when the log is closed.
+    sender: Mutex<Option<SyncSender<String>>>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What is known about a request when it is over.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Line {
+    /// Milliseconds since 1970.
+    pub(crate) at: u64,
+    /// The trace of the answer's header.
+    pub(crate) id: String,
+    pub(crate) route: &'static str,
+    pub(crate) tenant: String,
+    pub(crate) model: String,
+    pub(crate) provider: String,
+    pub(crate) status: u16,
+    /// How it ended: `completed`, `cancelled`, `failed` or `interrupted`.
+    pub(crate) outcome: &'static str,
+    /// Until the head of the answer, until its first byte, and until its end.
+    pub(crate) head: Duration,
+    pub(crate) first: Option<Duration>,
+    pub(crate) total: Duration,
+    /// The size of the answer.
+    pub(crate) bytes: u64,
+    /// The numbers of the answer's header, as it has them.
+    pub(crate) counts: Vec<(&'static str, u64)>,
+}
+
+impl Log {
+    /// No lines.
+    #[must_use]
+    pub fn off() -> Self {
+        Log(None)
+    }
+
+    /// Lines go to `out`, from a thread of their own.
+    #[must_use]
+    pub fn to(mut out: Box<dyn Write + Send>, form: LogForm) -> Self {
+        let (sender, lines) = sync_channel::<String>(WAITING);
+        let work = move || {
+            for line in lines {
+                // Nobody may be listening any more.
+                let _ = out.write_all(line.as_bytes());
+            }
+            let _ = out.flush();
+        };
+        let writer = std::thread::Builder::new().name("log".to_owned()).spawn(work).ok();
+        let (sender, writer) = (Mutex::new(Some(sender)), Mutex::new(writer));
+        Log(Some(Arc::new(Inner { form, sender, writer })))
+    }
+
+    /// Waits until every line is written. There are none after it.
+    pub fn close(&self) {
+        let Some(inner) = &self.0 else { return };
+        drop(inner.sender.lock().unwrap_or_else(PoisonError::into_inner).take());
+        let writer = inner.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer {
+            // A writer that broke has nothing left to write.
+            let _ = writer.join();
+        }
+    }
+
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Leaves a line; false if it is lost.
+    pub(crate) fn line(&self, line: &Line) -> bool {
+        let Some(inner) = &self.0 else { return true };
+        let text = match inner.form {
+            LogForm::Json => json(line),
+            LogForm::Text => text(line),
+        };
+        let sender = inner.sender.lock().unwrap_or_else(PoisonError::into_inner);
+        sender.as_ref().is_some_and(|sender| sender.try_send(text).is_ok())
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A name from outside, short and without anything that could break a line or steer a terminal.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control() && !c.is_whitespace()).take(LONGEST).collect()
+}
+
+fn json(line: &Line) -> String {
+    let mut w = Writer::new();
+    w.object(|w| {
+        w.field_u64("ts", line.at);
+        w.field_str("event", "request");
+        w.field_str("id", &line.id);
+        w.field_str("route", line.route);
+        for (key, value) in
+            [("tenant", &line.tenant), ("model", &line.model), ("provider", &line.provider)]
+        {
+            if !value.is_empty() {
+                w.field_str(key, &plain(value));
+            }
+        }
+        w.field_u64("status", line.status.into());
+        w.field_str("outcome", line.outcome);
+        w.field_u64("head_ms", millis(line.head));
+        if let Some(first) = line.first {
+            w.field_u64("first_byte_ms", millis(first));
+        }
+        w.field_u64("total_ms", millis(line.total));
+        w.field_u64("bytes", line.bytes);
+        for (name, count) in &line.counts {
+            w.field_u64(name, *count);
+        }
+    });
+    w.finish() + "\n"
+}
+
+fn text(line: &Line) -> String {
+    let mut text = format!("{} {} {}", line.status, line.route, line.outcome);
+    for (key, value) in
+        [("model", &line.model), ("provider", &line.provider), ("tenant", &line.tenant)]
+    {
+        if !value.is_empty() {
+            text.push_str(&format!(" {key}={}", plain(value)));
+        }
+    }
+    text.push_str(&format!(" {}ms {}B", millis(line.total), line.bytes));
+    for (name, count) in &line.counts {
+        text.push_str(&format!(" {name}={count}"));
+    }
+    text.push_str(&format!(" id={}\n", line.id));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A place to write that tells what it got.
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn line() -> Line {
+        Line {
+            at: 7,
+            id: "t".to_owned(),
+            route: "/v1/messages",
+            model: "a\u{1b}[2J\nb".to_owned(),
+            status: 200,
+            outcome: "completed",
+            counts: vec![("restored", 2)],
+            ..Line::default()
+        }
+    }
+
+    #[test]
+    fn lines_are_there_once_the_log_is_closed_and_names_cannot_break_them() {
+        for (form, expected) in [
+            (
+                LogForm::Json,
+                "{\"ts\":7,\"event\":\"request\",\"id\":\"t\",\"route\":\"/v1/messages\",\
+                 \"model\":\"a[2Jb\",\"status\":200,\"outcome\":\"completed\",\"head_ms\":0,\
+                 \"total_ms\":0,\"bytes\":0,\"restored\":2}\n",
+            ),
+            (LogForm::Text, "200 /v1/messages completed model=a[2Jb 0ms 0B restored=2 id=t\n"),
+        ] {
+            let kept = Kept::default();
+            let log = Log::to(Box::new(kept.clone()), form);
+            assert!(log.line(&line()));
+            log.close();
+            assert_eq!(String::from_utf8(kept.0.lock().unwrap().clone()).unwrap(), expected);
+            assert!(!log.line(&line()), "nothing comes after the end");
+        }
+    }
+
+    /// Takes nothing until it is let go.
+    struct Stuck(std::sync::mpsc::Receiver<()>);
+
+    impl Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let _ = self.0.recv();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_reader_that_is_stuck_costs_lines_and_no_time() {
+        let (go, stuck) = std::sync::mpsc::channel();
+        let log = Log::to(Box::new(Stuck(stuck)), LogForm::Text);
+        let lost = (0..WAITING + 10).filter(|_| !log.line(&line())).count();
+        assert!((1..=10).contains(&lost), "{lost}");
+        drop(go);
+        log.close();
+    }
+}

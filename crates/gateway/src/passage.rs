@@ -1,0 +1,172 @@
+//! An answer on its way through the gateway, and what is kept of it.
+
+use crate::keeping::Keeping;
+use crate::metrics::Metrics;
+use crate::vault::{APPEND, Vault};
+use bytes::Bytes;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{SystemTime, UNIX_EPOCH};
+use thinkthrough_core::event::Event;
+use thinkthrough_core::exchange::{Ending, Exchange};
+use thinkthrough_core::restore::{Head, Kept};
+use thinkthrough_core::turn::Finished;
+use tokio::task::JoinHandle;
+use tokio::time::Sleep;
+
+/// One answer: the upstream's bytes go in, the caller's come out, and in the end its record is kept.
+pub(crate) struct Passage {
+    /// Gone once the answer is over.
+    exchange: Option<Exchange>,
+    keep: Keep,
+    is_relayed: bool,
+    is_untouched: bool,
+}
+
+/// Where the record goes.
+#[derive(Clone)]
+pub(crate) struct Keep {
+    /// `None`: nothing is kept.
+    pub(crate) vault: Option<Arc<dyn Vault>>,
+    /// Where the answer is kept by its id.
+    pub(crate) keeping: Option<Arc<Keeping>>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+/// The end of an answer.
+pub(crate) struct Ended {
+    /// What the caller is still to get.
+    pub(crate) out: Vec<u8>,
+    /// To be waited for before the caller gets it.
+    pub(crate) saving: Option<Saving>,
+    pub(crate) finished: Finished,
+}
+
+impl Passage {
+    /// The way of an answer whose head came.
+    pub(crate) fn new(exchange: Exchange, keep: Keep) -> Self {
+        let (is_relayed, is_untouched) = (exchange.is_relayed(), exchange.is_untouched());
+        Passage { exchange: Some(exchange), keep, is_relayed, is_untouched }
+    }
+
+    /// The caller gets the upstream's own bytes, or all but the ids of calls.
+    pub(crate) fn is_relayed(&self) -> bool {
+        self.is_relayed
+    }
+
+    /// The caller gets the very bytes of the upstream.
+    pub(crate) fn is_untouched(&self) -> bool {
+        self.is_untouched
+    }
+
+    /// Bytes came; gives those of the caller.
+    pub(crate) fn push(&mut self, bytes: Bytes) -> Bytes {
+        let mut out = Vec::new();
+        if let Some(exchange) = &mut self.exchange {
+            exchange.push(&bytes, &mut out, &mut nobody);
+        }
+        if self.is_untouched { bytes } else { out.into() }
+    }
+
+    /// Nothing of the answer can come any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.exchange.as_ref().is_none_or(Exchange::is_over)
+    }
+
+    /// The answer is over; `cut` says why, where the upstream broke off. `None` if it was over before.
+    pub(crate) fn end(&mut self, cut: Option<&str>) -> Option<Ended> {
+        let exchange = self.exchange.take()?;
+        let mut out = Vec::new();
+        let ending = Ending { cut, is_stopped: false, at: now() };
+        let done = exchange.end(&ending, &mut out, &mut nobody);
+        let saving = self.save(done.records, done.named).map(|task| Saving {
+            task,
+            limit: Box::pin(tokio::time::sleep(APPEND)),
+            metrics: Arc::clone(&self.keep.metrics),
+        });
+        Some(Ended { out, saving, finished: done.finished })
+    }
+
+    /// Begins to keep records, and the answer by its id; it goes on whoever waits for it.
+    fn save(&self, records: Vec<(Head, Kept)>, named: Option<String>) -> Option<JoinHandle<bool>> {
+        let records =
+            self.keep.vault.clone().filter(|_| !records.is_empty()).map(|it| (it, records));
+        let named = self.keep.keeping.clone().zip(named);
+        if records.is_none() && named.is_none() {
+            return None;
+        }
+        let (runtime, is_relayed) = (tokio::runtime::Handle::try_current().ok()?, self.is_relayed);
+        Some(runtime.spawn(async move {
+            let records = async {
+                match records {
+                    Some((vault, records)) => vault.append(records).await.is_ok(),
+                    None => true,
+                }
+            };
+            let named = async {
+                match named {
+                    Some((keeping, answer)) => keeping.keep(&answer, is_relayed).await,
+                    None => true,
+                }
+            };
+            let (records, named) = tokio::join!(records, named);
+            records && named
+        }))
+    }
+}
+
+/// A caller that goes away has seen what came so far, and what was complete of it can be put back later.
+impl Drop for Passage {
+    fn drop(&mut self) {
+        let Some(exchange) = self.exchange.take() else { return };
+        let ending = Ending { cut: None, is_stopped: true, at: now() };
+        let done = exchange.end(&ending, &mut Vec::new(), &mut nobody);
+        drop(self.save(done.records, None));
+    }
+}
+
+impl fmt::Debug for Passage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Passage").field("is_relayed", &self.is_relayed).finish_non_exhaustive()
+    }
+}
+
+/// A record that is being kept.
+pub(crate) struct Saving {
+    task: JoinHandle<bool>,
+    limit: Pin<Box<Sleep>>,
+    metrics: Arc<Metrics>,
+}
+
+impl Saving {
+    /// Whether the record can be seen; not if that has taken too long, but it goes on being kept then.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        let is_saved = match Pin::new(&mut self.task).poll(cx) {
+            Poll::Ready(saved) => saved.unwrap_or(false),
+            Poll::Pending => match self.limit.as_mut().poll(cx) {
+                Poll::Ready(()) => false,
+                Poll::Pending => return Poll::Pending,
+            },
+        };
+        if !is_saved {
+            self.metrics.unsaved();
+        }
+        Poll::Ready(is_saved)
+    }
+
+    /// Waits for it, as long as it may take.
+    pub(crate) async fn wait(mut self) {
+        std::future::poll_fn(|cx| self.poll(cx)).await;
+    }
+}
+
+/// What is said is in the bytes; nobody listens to the events yet.
+fn nobody(_: Event<'_>) {}
+
+/// Milliseconds since 1970; a clock before that says 0.
+pub(crate) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

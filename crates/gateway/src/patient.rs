@@ -1,0 +1,224 @@
+//! A connection whose peer must send a request's head, and take what it is sent, within a time.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep};
+
+/// How long a caller may take nothing of what waits for it.
+const WRITE_IDLE: Duration = Duration::from_secs(60);
+
+/// How long the head of a request may take from its first byte on.
+const HEAD: Duration = Duration::from_secs(10);
+/// How connections of HTTP/2 begin; there, heads are the protocol's own affair.
+const PREFACE: &[u8] = b"PRI";
+
+/// How many requests of a connection are being answered.
+#[derive(Debug, Default)]
+pub(crate) struct Pace(AtomicUsize);
+
+impl Pace {
+    /// A head came.
+    pub(crate) fn asked(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// An answer is over.
+    pub(crate) fn answered(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn is_idle(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+}
+
+/// A stream that breaks when its peer takes nothing for too long, or sends a head drop by drop.
+pub(crate) struct Patient<S> {
+    stream: S,
+    limit: Duration,
+    /// Set while a write waits.
+    until: Option<Pin<Box<Sleep>>>,
+    pace: Arc<Pace>,
+    head: Duration,
+    /// Set while a head comes.
+    head_until: Option<Pin<Box<Sleep>>>,
+    kind: Kind,
+}
+
+/// What is spoken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Unknown,
+    Http1,
+    Http2,
+}
+
+impl<S> Patient<S> {
+    pub(crate) fn new(stream: S, pace: Arc<Pace>) -> Self {
+        Patient {
+            stream,
+            limit: WRITE_IDLE,
+            until: None,
+            pace,
+            head: HEAD,
+            head_until: None,
+            kind: Kind::Unknown,
+        }
+    }
+
+    /// The head that begins must be there in time.
+    fn came(&mut self, bytes: &[u8]) {
+        if self.kind == Kind::Unknown && !bytes.is_empty() {
+            let is_http2 = bytes.starts_with(PREFACE);
+            self.kind = if is_http2 { Kind::Http2 } else { Kind::Http1 };
+        }
+        if self.kind == Kind::Http1 && self.pace.is_idle() && self.head_until.is_none() {
+            self.head_until = Some(Box::pin(tokio::time::sleep(self.head)));
+        }
+    }
+
+    fn waited<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        outcome: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if outcome.is_ready() {
+            self.until = None;
+            return outcome;
+        }
+        let limit = self.limit;
+        let until = self
+            .until
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + limit)));
+        ready!(until.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buf.filled().len();
+        let outcome = Pin::new(&mut this.stream).poll_read(cx, buf);
+        if !this.pace.is_idle() {
+            this.head_until = None;
+        }
+        if outcome.is_ready() {
+            this.came(buf.filled().get(before..).unwrap_or_default());
+            return outcome;
+        }
+        let Some(until) = &mut this.head_until else { return Poll::Pending };
+        ready!(until.as_mut().poll(cx));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let outcome = Pin::new(&mut this.stream).poll_write(cx, bytes);
+        this.waited(cx, outcome)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let outcome = Pin::new(&mut this.stream).poll_write_vectored(cx, slices);
+        this.waited(cx, outcome)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let outcome = Pin::new(&mut this.stream).poll_flush(cx);
+        this.waited(cx, outcome)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let outcome = Pin::new(&mut this.stream).poll_shutdown(cx);
+        this.waited(cx, outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncWriteExt;
+
+    #[tokio::test]
+    async fn c_4_a_peer_that_takes_nothing_is_given_up() {
+        let (ours, theirs) = tokio::io::duplex(8);
+        let limit = Duration::from_millis(20);
+        let mut patient = Patient { limit, ..Patient::new(ours, Arc::default()) };
+        let error = patient.write_all(&[0; 64]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(theirs);
+    }
+
+    #[tokio::test]
+    async fn a_slow_reader_that_goes_on_gets_everything() {
+        let (ours, mut theirs) = tokio::io::duplex(8);
+        let limit = Duration::from_millis(200);
+        let mut patient = Patient { limit, ..Patient::new(ours, Arc::default()) };
+        let reading = tokio::spawn(async move {
+            let mut all = Vec::new();
+            let mut piece = [0; 8];
+            while let Ok(read) = tokio::io::AsyncReadExt::read(&mut theirs, &mut piece).await {
+                if read == 0 {
+                    break;
+                }
+                all.extend_from_slice(&piece[..read]);
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            all
+        });
+        patient.write_all(&[7; 64]).await.unwrap();
+        drop(patient);
+        assert_eq!(reading.await.unwrap(), vec![7; 64]);
+    }
+
+    #[tokio::test]
+    async fn t_28_a_head_that_drips_is_given_up_and_an_idle_connection_is_not() {
+        use tokio::io::AsyncReadExt;
+        let (ours, mut theirs) = tokio::io::duplex(64);
+        let head = Duration::from_millis(40);
+        let pace = Arc::new(Pace::default());
+        let mut patient = Patient { head, ..Patient::new(ours, Arc::clone(&pace)) };
+        let mut piece = [0; 8];
+        let long = Duration::from_millis(80);
+        let read = tokio::time::timeout(long, patient.read(&mut piece)).await;
+        assert!(read.is_err(), "nothing came, and nothing is wrong with that");
+        theirs.write_all(b"GET /").await.unwrap();
+        assert_eq!(patient.read(&mut piece).await.unwrap(), 5);
+        // The rest of a request may take its time once its head is there.
+        pace.asked();
+        let read = tokio::time::timeout(long, patient.read(&mut piece)).await;
+        assert!(read.is_err(), "the body has another clock");
+        pace.answered();
+        theirs.write_all(b"GET ").await.unwrap();
+        assert_eq!(patient.read(&mut piece).await.unwrap(), 4);
+        let error = patient.read(&mut piece).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+}

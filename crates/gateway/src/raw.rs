@@ -1,0 +1,59 @@
+//! A provider's own API, as it is.
+
+use crate::asking::credential_for;
+use crate::door::{self, Turned, turned};
+use crate::flow::Flow;
+use crate::house::House;
+use crate::relay::relayed;
+use crate::reply::{Account, refusal};
+use crate::sending::{failed, onward, with_query};
+use crate::take;
+use http::Response;
+use http::request::Parts;
+use hyper::body::Incoming;
+use std::sync::Arc;
+use thinkthrough_client::Request as Outbound;
+
+/// A provider's own API, as it is: any method, any path, any body.
+pub(crate) async fn raw(
+    house: &Arc<House>,
+    parts: Parts,
+    body: Incoming,
+    provider: &str,
+    path: &str,
+) -> Response<Flow> {
+    let account = Account::open();
+    let outcome = passed(house, parts, body, provider, path).await;
+    let mut answer = outcome.unwrap_or_else(|turned| refusal(None, &turned));
+    account.explain(&mut answer);
+    answer
+}
+
+async fn passed(
+    house: &Arc<House>,
+    parts: Parts,
+    body: Incoming,
+    provider: &str,
+    path: &str,
+) -> Result<Response<Flow>, Turned> {
+    let credential = door::credential(&parts.uri, &parts.headers)?;
+    let route = house.models.provider(provider);
+    let route = route.map_err(|unrouted| turned(404, "provider_not_found", unrouted.0))?;
+    if path.split('/').any(|part| part == ".." || part.eq_ignore_ascii_case("%2e%2e")) {
+        return Err(turned(400, "invalid_request_error", "the path leads upwards"));
+    }
+    let bytes = take::body(&parts.headers, body, house.options.body_limit).await?;
+    let base = route.target.base_url.trim_end_matches('/');
+    // A version at the end of the base URL is not doubled.
+    let path = path.split_once('/').map_or("", |(_, rest)| rest);
+    let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+    let path = if base.ends_with(&format!("/{first}")) { rest } else { path };
+    let url = with_query(&format!("{base}/{path}"), parts.uri.query());
+    let mut send = Outbound::new(parts.method, &url).map_err(|error| failed(&error))?;
+    send.body = bytes;
+    send.headers = onward(&parts.headers);
+    send.auth = credential_for(&route, credential);
+    let answer = route.transport.send(&send).await.map_err(|error| failed(&error))?;
+    let flow = Flow::raw(answer.body).counted(&house.metrics);
+    Ok(relayed(answer.status, &answer.headers, answer.extensions, flow))
+}

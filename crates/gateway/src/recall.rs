@@ -1,0 +1,151 @@
+//! Requests of the Responses API that go on from an answer that is kept by its id.
+//!
+//! Where the upstream keeps answers itself, the request goes as it came. Of such an answer, only whose it is stands here,
+//! and which model's upstream has it. Else the request goes with the whole conversation in it.
+
+use crate::asking::tenant;
+use crate::door::{Turned, turned};
+use crate::house::House;
+use crate::keeping::{Keeping, PREVIOUS};
+use crate::models::Route;
+use crate::reply::random_id;
+use crate::tenant::is_ours;
+use crate::vault::{LOOKUP, Later};
+use bytes::Bytes;
+use std::sync::Arc;
+use thinkthrough_client::Auth;
+use thinkthrough_core::edit::Draft;
+use thinkthrough_core::edit::list::{ListEdit, member};
+use thinkthrough_core::json::{Doc, Val};
+use thinkthrough_core::wire::Wire;
+use thinkthrough_core::wire::responses::Responses;
+
+/// What a request that goes on from a kept answer becomes, and where its own answer is to be kept.
+#[derive(Default)]
+pub(crate) struct Recalled {
+    /// The request with the whole conversation in it; `None`: as it came.
+    pub(crate) body: Option<Bytes>,
+    /// `None`: the answer is not kept.
+    pub(crate) keeping: Option<Arc<Keeping>>,
+}
+
+/// Reads what a request of the Responses API says about kept answers.
+pub(crate) async fn recall(
+    house: &House,
+    route: &Route,
+    credential: &Auth,
+    doc: &Doc<'_>,
+    may_keep: bool,
+) -> Result<Recalled, Turned> {
+    let root = doc.root();
+    let tenant = tenant(house, route, credential);
+    let shelf = tenant.zip(house.vaults.as_ref()).and_then(|(tenant, all)| all.shelf(&tenant));
+    let previous = root.string(PREVIOUS);
+    let body = match &previous {
+        None => None,
+        Some(id) => {
+            let before = match &shelf {
+                Some(shelf) => patiently(shelf.chain(id.clone())).await?,
+                None => Vec::new(),
+            };
+            // Strangers that share a key of the gateway's share the upstream's answers as well, if they are let.
+            let is_same_wire = route.target.wire.id() == Responses.id();
+            let may_pass = is_same_wire && (house.pass.is_none() || !is_ours(route));
+            gone_on(doc, id, &before, is_same_wire, may_pass)?
+        }
+    };
+    let keeps = may_keep && root.bool("store") != Some(false);
+    let keeping = shelf.filter(|_| keeps).map(|shelf| {
+        let (id, model) = (format!("resp_{}", random_id()), root.string("model"));
+        let (model, input) = (model.unwrap_or_default(), items(root));
+        Arc::new(Keeping { shelf, id, previous, model, input })
+    });
+    Ok(Recalled { body, keeping })
+}
+
+/// What is kept takes as long as it takes, within reason: without it there is no conversation.
+pub(crate) async fn patiently<T>(later: Later<'_, T>) -> Result<T, Turned> {
+    let gone = || turned(503, "store_unavailable", "kept responses cannot be read now; ask again");
+    let found = tokio::time::timeout(20 * LOOKUP, later).await.map_err(|_| gone())?;
+    found.map_err(|_| gone())
+}
+
+/// The request with everything in it that it goes on from; `None` where the upstream has that itself.
+fn gone_on(
+    body: &Doc<'_>,
+    id: &str,
+    before: &[Vec<u8>],
+    is_same_wire: bool,
+    may_pass: bool,
+) -> Result<Option<Bytes>, Turned> {
+    let missing = |id: &str| {
+        let message = format!("Previous response with id '{id}' not found.");
+        turned(400, "previous_response_not_found", message)
+    };
+    let Some(last) = before.last() else {
+        return if may_pass { Ok(None) } else { Err(missing(id)) };
+    };
+    if is_upstreams(last) {
+        return if is_same_wire { Ok(None) } else { Err(missing(id)) };
+    }
+    let mut said = Vec::new();
+    for (at, row) in before.iter().enumerate() {
+        let doc = Doc::parse(row).map_err(|_| missing(id))?;
+        let row = doc.root();
+        if let Some(earlier) = row.string("previous").filter(|_| at == 0) {
+            return Err(missing(&earlier));
+        }
+        let output = row.path(&["response", "output"]);
+        let all = row.get("input").into_iter().chain(output).flat_map(Val::items);
+        said.extend(all.map(|item| item.raw().to_owned()));
+    }
+    Ok(Some(joined(body, &said)))
+}
+
+fn is_upstreams(row: &[u8]) -> bool {
+    Doc::parse(row).is_ok_and(|doc| doc.root().get("response").is_none())
+}
+
+/// The request with these items before its own.
+fn joined(body: &Doc<'_>, said: &[String]) -> Bytes {
+    let root = body.root();
+    let (mut draft, mut members) = (Draft::new(), ListEdit::of(root));
+    let previous = root.entries().enumerate().filter(|(_, (key, _))| key == PREVIOUS);
+    previous.for_each(|(index, _)| members.remove(index));
+    match root.get("input") {
+        Some(list) if list.is_array() => {
+            let mut edit = ListEdit::of(list);
+            said.iter().for_each(|item| edit.insert(0, item.as_str()));
+            edit.finish(&mut draft);
+        }
+        input => {
+            let own = items(root);
+            let own = own.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or_default();
+            let own = Some(own).filter(|own| !own.is_empty());
+            let all: Vec<&str> = said.iter().map(String::as_str).chain(own).collect();
+            let all = format!("[{}]", all.join(","));
+            match input {
+                Some(input) => draft.replace(input.span(), all),
+                None => members.insert(0, member("input", &all)),
+            }
+        }
+    }
+    members.finish(&mut draft);
+    let text = body.text().as_bytes();
+    match draft.finish(text.len()) {
+        Ok(plan) => plan.apply(text).into_owned().into(),
+        // Edits of different members never overlap.
+        Err(_) => Bytes::copy_from_slice(text),
+    }
+}
+
+/// What the request itself says, as a list of items.
+fn items(root: Val<'_>) -> String {
+    match root.get("input") {
+        Some(list) if list.is_array() => list.raw().to_owned(),
+        Some(text) if text.as_str().is_some() => {
+            format!(r#"[{{"role":"user","content":{}}}]"#, text.raw())
+        }
+        Some(_) | None => "[]".to_owned(),
+    }
+}

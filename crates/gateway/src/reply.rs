@@ -1,0 +1,142 @@
+//! Answers of the gateway's own, and the header that explains each request.
+
+use crate::door::Turned;
+use crate::flow::Flow;
+use crate::sending::Made;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+use thinkthrough_core::json::{Raw, Writer};
+use thinkthrough_core::restore::Counts;
+use thinkthrough_core::wire::{ErrorBody, Wire};
+
+/// The name of the header that explains what was done.
+pub(crate) const EXPLAINS: &str = "x-thinkthrough";
+
+/// What was done to a request, as the header says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Account {
+    pub(crate) made: Made,
+    pub(crate) trace: String,
+    pub(crate) untranslated: Vec<String>,
+    /// The name that was asked for, and whose model it is; known once a route is.
+    pub(crate) model: String,
+    pub(crate) provider: String,
+}
+
+/// What the log is told of an account.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Served {
+    pub(crate) id: String,
+    pub(crate) model: String,
+    pub(crate) provider: String,
+    pub(crate) counts: Vec<(&'static str, u64)>,
+}
+
+impl Account {
+    /// The account of a request that nothing was done to yet.
+    pub(crate) fn open() -> Self {
+        Account { trace: random_id(), ..Account::default() }
+    }
+
+    fn value(&self) -> Option<HeaderValue> {
+        let Account { made, trace, untranslated, .. } = self;
+        let Made { counts, around, learned, repaired, hops } = made;
+        let Counts { restored, missed, ambiguous, dropped } = counts;
+        let mut value = format!(
+            "restored={restored}; missed={missed}; ambiguous={ambiguous}; dropped={dropped}; trace={trace}"
+        );
+        for (name, count) in [("bypassed", around.bypassed), ("flattened", around.told)] {
+            if count > 0 {
+                value.push_str(&format!("; {name}={count}"));
+            }
+        }
+        if around.is_off {
+            value.push_str("; thinking=off");
+        }
+        for (name, repair) in [("learned", learned), ("repaired", repaired)] {
+            if let Some(repair) = repair {
+                value.push_str(&format!("; {name}={}", repair.as_str()));
+            }
+        }
+        if !untranslated.is_empty() {
+            value.push_str("; untranslated=");
+            value.push_str(&untranslated.join(","));
+        }
+        if *hops > 0 {
+            value.push_str(&format!("; hops={hops}"));
+        }
+        HeaderValue::try_from(value).ok()
+    }
+
+    fn served(&self) -> Served {
+        let Counts { restored, missed, ambiguous, dropped } = self.made.counts;
+        let mut counts: Vec<(&'static str, u64)> = vec![
+            ("restored", restored as u64),
+            ("missed", missed as u64),
+            ("ambiguous", ambiguous as u64),
+            ("dropped", dropped as u64),
+        ];
+        if self.made.hops > 0 {
+            counts.push(("hops", self.made.hops as u64));
+        }
+        let Account { trace, model, provider, .. } = self.clone();
+        Served { id: trace, model, provider, counts }
+    }
+
+    /// Puts the header on an answer.
+    pub(crate) fn explain(&self, answer: &mut Response<Flow>) {
+        if let Some(value) = self.value() {
+            answer.headers_mut().insert(EXPLAINS, value);
+        }
+        answer.extensions_mut().insert(self.served());
+    }
+}
+
+/// A name that no other request has.
+pub(crate) fn random_id() -> String {
+    // A system without randomness gives zeros; it could not have opened its store either.
+    let id = getrandom::u64().unwrap_or_default();
+    let more = getrandom::u64().unwrap_or_default();
+    format!("{id:016x}{more:016x}")
+}
+
+/// An answer with a JSON body.
+pub(crate) fn json(status: u16, body: impl Into<Bytes>) -> Response<Flow> {
+    typed(status, "application/json", body)
+}
+
+/// An answer with a body of that type.
+pub(crate) fn typed(status: u16, media: &'static str, body: impl Into<Bytes>) -> Response<Flow> {
+    let mut answer = Response::new(Flow::whole(body.into()));
+    *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY);
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media));
+    answer
+}
+
+/// An error in the form of the caller's API; of none in particular, in OpenAI's, which most clients read.
+pub(crate) fn refusal(wire: Option<&dyn Wire>, turned: &Turned) -> Response<Flow> {
+    let error = ErrorBody {
+        status: turned.status,
+        code: turned.code.to_owned(),
+        message: turned.message.clone(),
+    };
+    let body = match wire {
+        Some(wire) => wire.write_error(&error),
+        None => plain_error(&error),
+    };
+    json(turned.status, body)
+}
+
+fn plain_error(error: &ErrorBody) -> String {
+    let raw = Raw::build(|w: &mut Writer| {
+        w.object(|w| {
+            w.key("error").object(|w| {
+                w.field_str("message", &error.message);
+                w.field_str("type", &error.code);
+                w.field_str("code", &error.code);
+            });
+        });
+    });
+    raw.as_str().to_owned()
+}

@@ -1,0 +1,231 @@
+//! One request, from the door to the head of its answer.
+
+use crate::count;
+use crate::door::{self, Turned, turned};
+use crate::flow::Flow;
+use crate::house::{Estate, House, Stage};
+use crate::keys::{Access, Allowed, is_plausible};
+use crate::list;
+use crate::log::Line;
+use crate::models::Listed;
+use crate::passage::now;
+use crate::patient::Pace;
+use crate::place::{self, Face, Nowhere, Place};
+use crate::raw;
+use crate::relay::{self, Wanted};
+use crate::reply::{Served, json, refusal, typed};
+use crate::shelf;
+use crate::watched::{Caught, Entry, Interrupted, Watched};
+use http::header::{HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use http::request::Parts;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use std::net::IpAddr;
+use std::sync::Arc;
+use thinkthrough_core::wire::Wire;
+use tokio::sync::watch;
+
+/// Who is at the other end of a connection.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    pub(crate) peer: IpAddr,
+    /// It came to the listener for metrics.
+    pub(crate) is_admin: bool,
+    pub(crate) pace: Arc<Pace>,
+    pub(crate) stage: watch::Receiver<Stage>,
+}
+
+/// Answers a request.
+pub(crate) async fn respond(
+    estate: &Arc<Estate>,
+    guest: &Guest,
+    request: Request<Incoming>,
+) -> Response<Watched> {
+    let house = estate.house();
+    let (parts, body) = request.into_parts();
+    let place = place::find(&parts.method, parts.uri.path());
+    let route = place.as_ref().map_or("nowhere", Place::label);
+    let wire = spoken(&place);
+    let line = Line { at: now(), route, ..Line::default() };
+    let mut entry = Entry::new(Arc::clone(&house), line, Arc::clone(&guest.pace));
+    let work = Caught(Box::pin(admitted(estate, guest, &house, parts, body, place)));
+    let (tenant, mut answer) = tokio::select! {
+        done = work => done.unwrap_or_else(|()| {
+            house.metrics.panicked();
+            let turned = turned(500, "internal_error", "the request failed within the gateway");
+            (String::new(), refusal(wire, &turned))
+        }),
+        () = ended(guest.stage.clone()) => {
+            let turned = turned(503, "shutting_down", "the gateway is being stopped; ask again");
+            (String::new(), refusal(wire, &turned))
+        }
+    };
+    house.metrics.answered(answer.status().as_u16());
+    let served = answer.extensions_mut().remove::<Served>().unwrap_or_default();
+    entry.line.tenant = tenant;
+    entry.serve(served);
+    Watched::over(answer, entry, ended(guest.stage.clone()), wire)
+}
+
+/// The wire of the place that is asked.
+fn spoken(place: &Result<Place, Nowhere>) -> Option<&'static dyn Wire> {
+    place.as_ref().ok().and_then(Place::face).map(Face::spoken)
+}
+
+/// Comes when answers that are under way have to end.
+fn ended(mut stage: watch::Receiver<Stage>) -> Interrupted {
+    Box::pin(async move {
+        if stage.wait_for(|stage| *stage == Stage::Ended).await.is_err() {
+            // Nobody is there any more who could end it.
+            std::future::pending::<()>().await;
+        }
+    })
+}
+
+/// The tenant of the caller's key, where there is one, and the answer.
+async fn admitted(
+    estate: &Arc<Estate>,
+    guest: &Guest,
+    house: &Arc<House>,
+    mut parts: Parts,
+    body: Incoming,
+    place: Result<Place, Nowhere>,
+) -> (String, Response<Flow>) {
+    let wire = spoken(&place);
+    let nobody = String::new;
+    if let Err(turned) =
+        door::check(&parts.method, &parts.uri, &parts.headers, &house.options.hosts)
+    {
+        return (nobody(), refusal(None, &turned));
+    }
+    let place = match place {
+        Ok(place) => place,
+        Err(nowhere) => return (nobody(), lost(nowhere, parts.uri.path())),
+    };
+    if guest.is_admin && !matches!(place, Place::Metrics | Place::Live | Place::Ready) {
+        return (nobody(), lost(Nowhere::Path, parts.uri.path()));
+    }
+    if place == Place::Metrics && !may_count(guest, house, &parts) {
+        let message = match house.options.has_admin {
+            true => "metrics are asked for on the listener of `[server] admin_listen`",
+            false => "metrics are for callers on this machine; set `[server] admin_listen`",
+        };
+        return (nobody(), refusal(None, &turned(403, "forbidden", message)));
+    }
+    if place.is_open() {
+        return (nobody(), open(estate, house, &place));
+    }
+    let house = match admit(house, &mut parts).await {
+        Ok(house) => house,
+        Err(turned) => {
+            let mut answer = refusal(wire, &turned);
+            if turned.status == 401 {
+                house.metrics.turned_away();
+                let scheme = HeaderValue::from_static("Bearer");
+                answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+            }
+            return (nobody(), answer);
+        }
+    };
+    let tenant = house.pass.as_ref().map(|pass| pass.tenant.to_string()).unwrap_or_default();
+    let answer = match place {
+        Place::Answer { face, model, stream } => {
+            relay::answer(&house, parts, body, Wanted { face, model, stream }).await
+        }
+        Place::Count { face, model } => count::answer(&house, parts, body, face, model).await,
+        Place::Kept { id } => shelf::answer(&house, &parts, &id).await,
+        Place::Raw { provider, path } => raw::raw(&house, parts, body, &provider, &path).await,
+        Place::Models(face) => {
+            let face = spoken_by(face, &parts);
+            json(200, list::models(face, &house.models.list()))
+        }
+        Place::Model { face, name } => model(&house, spoken_by(face, &parts), wire, &name),
+        Place::Live | Place::Metrics | Place::Ready | Place::Root => open(estate, &house, &place),
+    };
+    (tenant, answer)
+}
+
+/// Who asks for `/v1/models` with a version of this API wants its lists; the path is the same.
+fn spoken_by(face: Face, parts: &Parts) -> Face {
+    const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
+    if face == Face::Chat && parts.headers.contains_key(VERSION) { Face::Messages } else { face }
+}
+
+/// Metrics are for their own listener; without one, for callers on this machine that speak for themselves.
+fn may_count(guest: &Guest, house: &House, parts: &Parts) -> bool {
+    if house.options.has_admin {
+        return guest.is_admin;
+    }
+    let is_forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"]
+        .into_iter()
+        .any(|name| parts.headers.contains_key(name));
+    guest.is_admin || guest.peer.to_canonical().is_loopback() && !is_forwarded
+}
+
+/// Lets the caller in: its key names the tenant and goes no further.
+async fn admit(house: &Arc<House>, parts: &mut Parts) -> Result<Arc<House>, Turned> {
+    let credential = door::credential(&parts.uri, &parts.headers)?;
+    let key = door::exposed(&credential);
+    let Some(keys) = &house.options.keys else { return without_keys(house, key) };
+    // What cannot be a key is not looked up; whether one is needed still is.
+    let plausible = key.filter(|key| is_plausible(key));
+    let access = keys.find(plausible).await.map_err(|_| {
+        turned(503, "keys_unavailable", "the keys cannot be looked up now; ask again")
+    })?;
+    match access {
+        Access::Open => without_keys(house, key),
+        Access::Unknown => Err(match key {
+            None => turned(401, "missing_key", "this gateway needs a key; send one of its own"),
+            Some(_) => turned(401, "invalid_key", "the key is not known to this gateway"),
+        }),
+        Access::Known(pass) => {
+            door::take_off(parts);
+            let models = Arc::clone(&house.models);
+            let allowed = Allowed { models, pass: Arc::clone(&pass) };
+            let house =
+                House { models: Arc::new(allowed), pass: Some(pass), ..House::clone(house) };
+            Ok(Arc::new(house))
+        }
+    }
+}
+
+fn without_keys(house: &Arc<House>, key: Option<&str>) -> Result<Arc<House>, Turned> {
+    if house.options.pass_through && key.is_none() {
+        let message = "callers of this gateway bring their own key for the provider; send one";
+        return Err(turned(401, "missing_key", message));
+    }
+    Ok(Arc::clone(house))
+}
+
+/// What the gateway itself answers, whoever asks.
+fn open(estate: &Estate, house: &House, place: &Place) -> Response<Flow> {
+    match place {
+        Place::Ready if estate.is_closing() => typed(503, TEXT, "closing\n"),
+        Place::Live | Place::Ready => typed(200, TEXT, "ok\n"),
+        Place::Metrics => typed(200, "text/plain; version=0.0.4", house.metrics.text()),
+        _ => typed(200, TEXT, "Thinkthrough is running\n"),
+    }
+}
+
+const TEXT: &str = "text/plain; charset=utf-8";
+
+fn model(house: &House, face: Face, wire: Option<&'static dyn Wire>, name: &str) -> Response<Flow> {
+    match house.models.find(name) {
+        Ok(route) => {
+            let listed = Listed { name: name.to_owned(), provider: route.target.provider };
+            json(200, list::model(face, &listed))
+        }
+        Err(unrouted) => refusal(wire, &turned(404, "model_not_found", unrouted.0)),
+    }
+}
+
+fn lost(nowhere: Nowhere, path: &str) -> Response<Flow> {
+    let path: String = path.chars().filter(char::is_ascii_graphic).take(200).collect();
+    let turned = match nowhere {
+        Nowhere::Path => turned(404, "not_found", format!("there is nothing at `{path}`")),
+        Nowhere::Method => {
+            turned(405, "method_not_allowed", format!("`{path}` is asked with another method"))
+        }
+    };
+    refusal(None, &turned)
+}

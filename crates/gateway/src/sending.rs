@@ -1,0 +1,290 @@
+//! Sending a request upstream, and what comes of it before the first byte of the answer.
+
+use crate::door::{self, Turned, turned};
+use crate::models::Route;
+use crate::passage::{Keep, Passage};
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING};
+use http::{Extensions, HeaderMap, HeaderName, StatusCode};
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+use thinkthrough_client::{
+    AnswerCaps, Auth, BodyStream, ClientError, Request as Outbound, Response as Answer, RetryPolicy,
+};
+use thinkthrough_core::exchange::{Around, Exchange, Prepared, Repair};
+use thinkthrough_core::frame::Framing;
+use thinkthrough_core::json::Doc;
+use thinkthrough_core::outgoing::merged_headers;
+use thinkthrough_core::restore::Counts;
+use thinkthrough_core::wire::error;
+
+/// How long a stream may be silent before the caller hears that somebody is still there.
+pub(crate) const SILENCE: Duration = Duration::from_secs(15);
+/// The most of a refusal that is passed on.
+const REFUSAL: usize = 1024 * 1024;
+/// What a JSON body is as long as that may be an error although the status says that it is an answer.
+const SHORT: usize = 4096;
+/// What stands in every such error.
+const ERROR: &[u8] = b"\"error\"";
+
+/// An answer of the upstream that has not begun.
+pub(crate) type Waiting = Pin<Box<dyn Future<Output = Result<Outcome, ClientError>> + Send>>;
+
+/// What came of a request.
+pub(crate) enum Outcome {
+    /// An answer begins.
+    Answer { answer: Box<Answer>, passage: Box<Passage>, made: Made },
+    /// The upstream does not want it.
+    Refused(Refused),
+}
+
+/// What was made of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Made {
+    pub(crate) counts: Counts,
+    /// What is done about thoughts that are missing.
+    pub(crate) around: Around,
+    /// What was learned before from refusals of this model.
+    pub(crate) learned: Option<Repair>,
+    /// What a refusal of this very request led to.
+    pub(crate) repaired: Option<Repair>,
+    /// How many models were asked in vain before.
+    pub(crate) hops: usize,
+}
+
+/// The upstream's refusal.
+pub(crate) struct Refused {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) extensions: Extensions,
+    pub(crate) body: Bytes,
+    pub(crate) made: Made,
+    /// The refusal is on the caller's wire.
+    pub(crate) is_relayed: bool,
+}
+
+/// A caller's request, read as far as it takes to send it.
+pub(crate) struct Job {
+    pub(crate) route: Route,
+    pub(crate) body: Bytes,
+    pub(crate) keep: Keep,
+    /// The caller's headers and parameters.
+    pub(crate) headers: HeaderMap,
+    pub(crate) query: Option<String>,
+    pub(crate) auth: Auth,
+    /// How much of the answer is taken.
+    pub(crate) caps: AnswerCaps,
+    /// There is no other way, so that it is worth waiting for this one.
+    pub(crate) is_last: bool,
+    pub(crate) made: Made,
+}
+
+/// A request to send.
+struct Attempt {
+    send: Outbound,
+    exchange: Exchange,
+    made: Made,
+}
+
+impl Job {
+    /// Sends what was prepared.
+    pub(crate) fn send(self, prepared: Prepared) -> Result<Waiting, Turned> {
+        let attempt = self.attempt(prepared)?;
+        Ok(Box::pin(self.run(attempt)))
+    }
+
+    fn attempt(&self, prepared: Prepared) -> Result<Attempt, Turned> {
+        let Prepared { body, exchange, .. } = prepared;
+        let body = body.map_or_else(|| self.body.clone(), Bytes::from);
+        let outgoing = exchange.outgoing();
+        let is_relayed = exchange.is_relayed();
+        let query = self.query.as_deref().filter(|_| is_relayed);
+        let url = with_query(&outgoing.url, query);
+        let mut send = Outbound::post(&url, body).map_err(|error| failed(&error))?;
+        send.headers = match is_relayed {
+            true => merged(&outgoing.headers, onward(&self.headers)),
+            false => merged(&outgoing.headers, HeaderMap::new()),
+        };
+        if !is_relayed {
+            send.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        }
+        send.auth = self.auth.clone();
+        Ok(Attempt { send, exchange, made: self.made.clone() })
+    }
+
+    async fn run(self, attempt: Attempt) -> Result<Outcome, ClientError> {
+        let Attempt { send, mut exchange, made } = attempt;
+        let transport = &self.route.transport;
+        let policy = if self.is_last { RetryPolicy::default() } else { RetryPolicy::NEVER };
+        let mut answer = transport.send_with_retry(&send, &policy, &mut |_| {}).await?;
+        // What was sent is not needed while the answer comes.
+        drop(send);
+        let is_relayed = exchange.is_relayed();
+        let refused = |answer: Answer, status, body, made| {
+            let Answer { headers, extensions, .. } = answer;
+            Ok(Outcome::Refused(Refused { status, headers, extensions, body, made, is_relayed }))
+        };
+        if !answer.status.is_success() {
+            let body = std::mem::replace(&mut answer.body, BodyStream::whole(Bytes::new()));
+            let (status, body) = (answer.status, body.collect_error(REFUSAL).await);
+            return refused(answer, status, body, made);
+        }
+        answer.body = answer.body.within(self.caps);
+        let expected = Expected {
+            url: &exchange.outgoing().url,
+            framing: self.route.target.wire.framing(),
+            is_stream: exchange.outgoing().stream,
+            is_relayed,
+        };
+        if let Some(body) = expected.error_in(&mut answer).await? {
+            return refused(answer, StatusCode::BAD_GATEWAY, body, made);
+        }
+        exchange.head(answer.status.as_u16());
+        let passage = Box::new(Passage::new(exchange, self.keep));
+        Ok(Outcome::Answer { answer: Box::new(answer), passage, made })
+    }
+}
+
+/// What an answer should be.
+struct Expected<'a> {
+    url: &'a str,
+    framing: Framing,
+    is_stream: bool,
+    is_relayed: bool,
+}
+
+impl Expected<'_> {
+    /// Tells an answer from what only has its status: a page of something in between; the provider's error in JSON,
+    /// which is given; and, where a stream of events was asked for, one JSON value, which the caller could not read
+    /// unless it is translated.
+    async fn error_in(&self, answer: &mut Answer) -> Result<Option<Bytes>, ClientError> {
+        let media = answer.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
+        let media = media.unwrap_or_default().to_ascii_lowercase();
+        if media.starts_with("text/html") {
+            return Err(self.no_answer("it is a web page"));
+        }
+        if !media.starts_with("application/json") || !self.may_be_error(answer) {
+            return Ok(None);
+        }
+        let Some(first) = answer.body.next().await else { return Ok(None) };
+        let first = first?;
+        let is_value = first.trim_ascii_start().starts_with(b"{");
+        answer.body.put_back(first);
+        if !is_value {
+            return Ok(None);
+        }
+        let whole = std::mem::replace(&mut answer.body, BodyStream::whole(Bytes::new()));
+        let whole = whole.collect_up_to(REFUSAL).await?;
+        if is_error(&whole) {
+            return Ok(Some(whole));
+        }
+        if self.is_stream && self.is_relayed {
+            return Err(self.no_answer("it is one JSON value and no stream"));
+        }
+        answer.body = BodyStream::whole(whole);
+        Ok(None)
+    }
+
+    /// Streams of lines of JSON look like one value in the beginning; and of values, long ones are no errors.
+    fn may_be_error(&self, answer: &Answer) -> bool {
+        if self.is_stream {
+            return self.framing == Framing::Sse;
+        }
+        let length = answer.headers.get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
+        length.and_then(|it| it.parse::<usize>().ok()).is_some_and(|length| length <= SHORT)
+    }
+
+    fn no_answer(&self, detail: &str) -> ClientError {
+        ClientError::Protocol { target: self.url.to_owned(), detail: detail.to_owned() }
+    }
+}
+
+fn is_error(body: &[u8]) -> bool {
+    let mut names = body.windows(ERROR.len()).filter(|name| *name == ERROR);
+    let text = names.next().and_then(|_| std::str::from_utf8(body).ok());
+    let doc = text.and_then(|text| Doc::parse_str(text).ok());
+    doc.is_some_and(|doc| error::read(doc.root()).is_some())
+}
+
+/// What has begun.
+pub(crate) enum Begun {
+    Outcome(Box<Result<Outcome, ClientError>>),
+    Silent(Waiting),
+}
+
+/// Waits for the head of the answer; a stream is begun without it once the silence gets long.
+pub(crate) async fn begun(mut waiting: Waiting, may_begin: bool) -> Begun {
+    if !may_begin {
+        return Begun::Outcome(Box::new(waiting.await));
+    }
+    match tokio::time::timeout(SILENCE, &mut waiting).await {
+        Ok(outcome) => Begun::Outcome(Box::new(outcome)),
+        Err(_) => Begun::Silent(waiting),
+    }
+}
+
+/// The answer to a request that could not be sent, or not be answered.
+pub(crate) fn failed(error: &ClientError) -> Turned {
+    let status = match error {
+        ClientError::Timeout { .. } => 504,
+        ClientError::Request(_) | ClientError::Config(_) => 500,
+        _ => 502,
+    };
+    turned(status, "upstream_error", error.to_string())
+}
+
+/// The address with the caller's own parameters, but for a credential, in place of the address's.
+pub(crate) fn with_query(url: &str, query: Option<&str>) -> String {
+    let kept: Vec<&str> = query
+        .unwrap_or_default()
+        .split('&')
+        .filter(|pair| !pair.is_empty() && !pair.starts_with("key="))
+        .collect();
+    if kept.is_empty() {
+        return url.to_owned();
+    }
+    let base = url.split('?').next().unwrap_or(url);
+    format!("{base}?{}", kept.join("&"))
+}
+
+/// The caller's headers that travel on.
+pub(crate) fn onward(headers: &HeaderMap) -> HeaderMap {
+    let kept = headers
+        .iter()
+        .filter(|(name, _)| !door::stays_here(name) && *name != CONTENT_LENGTH && !is_hop(name));
+    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// Whether a header speaks of one connection only.
+pub(crate) fn is_hop(name: &HeaderName) -> bool {
+    ["connection", "keep-alive", "proxy-authenticate", "te", "trailer", "upgrade"]
+        .contains(&name.as_str())
+        || *name == TRANSFER_ENCODING
+}
+
+/// The caller's headers and the target's own; of lists of beta features, both.
+pub(crate) fn merged(own: &[(String, String)], callers: HeaderMap) -> HeaderMap {
+    let mut merged = callers;
+    for (name, value) in own {
+        let Ok(name) = HeaderName::try_from(name.as_str()) else { continue };
+        let said: Vec<(String, String)> = merged
+            .get_all(&name)
+            .iter()
+            .filter_map(|said| Some((name.to_string(), said.to_str().ok()?.to_owned())))
+            .collect();
+        let all = match said.as_slice() {
+            [] => value.clone(),
+            _ => {
+                let lines: Vec<&str> = said.iter().map(|(_, said)| said.as_str()).collect();
+                let said = [(name.to_string(), lines.join(","))];
+                let own = [(name.to_string(), value.clone())];
+                merged_headers(&own, &said).pop().map_or_else(|| value.clone(), |(_, all)| all)
+            }
+        };
+        if let Ok(all) = HeaderValue::try_from(all) {
+            merged.insert(name, all);
+        }
+    }
+    merged
+}

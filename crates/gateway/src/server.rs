@@ -1,0 +1,225 @@
+//! Taking connections, and stopping in good order.
+
+use crate::house::{Estate, House, Options, Stage};
+use crate::metrics::Metrics;
+use crate::models::Models;
+use crate::patient::{Pace, Patient};
+use crate::respond::{Guest, respond};
+use crate::vault::Vaults;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinHandle;
+
+/// How long a caller may take for the handshake of TLS.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long a connection may be idle between two requests.
+const IDLE: Duration = Duration::from_secs(60);
+/// How much of one streamed answer may wait for a slow reader.
+const SEND_BUFFER: usize = 256 * 1024;
+/// The greatest head of a request, and the most lines in it.
+const HEAD_SIZE: u16 = u16::MAX;
+const HEAD_LINES: usize = 128;
+/// Answers at a time on one HTTP/2 connection.
+const STREAMS: u32 = 256;
+/// A caller that went away without a word is found out this way.
+const PING: Duration = Duration::from_secs(30);
+const PING_ANSWER: Duration = Duration::from_secs(20);
+/// Long enough for the runtime to do other work, too short to notice.
+const MOMENT: Duration = Duration::from_millis(10);
+/// How long callers have to take the last words of answers that were ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// What somebody hears for whom there is no room.
+const NO_ROOM: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\n\
+connection: close\r\n\r\n";
+
+/// A running gateway.
+#[derive(Debug)]
+pub struct Running {
+    addr: SocketAddr,
+    stage: watch::Sender<Stage>,
+    tasks: Vec<JoinHandle<()>>,
+    estate: Arc<Estate>,
+}
+
+impl Running {
+    /// The address on which requests are taken.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Serves metrics on a listener of their own too.
+    pub fn admin(&mut self, listener: TcpListener) {
+        let accepting = accept(listener, Arc::clone(&self.estate), self.stage.subscribe(), true);
+        self.tasks.push(tokio::spawn(accepting));
+    }
+
+    /// Requests that come from now on see other models and options; those under way keep theirs.
+    pub fn reload(&self, models: Arc<dyn Models>, options: Options) {
+        self.estate.change(models, options);
+    }
+
+    /// Says at once that no further work is to be sent here, but takes it for `delay`, until whoever balances the load
+    /// has noticed. Then takes no further connections, lets answers that are under way come to their end, and ends
+    /// those that take longer than `limit` with an error in the words of their wire.
+    pub async fn drain(mut self, delay: Duration, limit: Duration) {
+        self.estate.close();
+        tokio::time::sleep(delay).await;
+        // Without a receiver there is nobody left to tell.
+        let _ = self.stage.send(Stage::Draining);
+        for task in &mut self.tasks {
+            let _ = task.await;
+        }
+        if tokio::time::timeout(limit, self.stage.closed()).await.is_err() {
+            let _ = self.stage.send(Stage::Ended);
+            let _ = tokio::time::timeout(LAST_WORDS, self.stage.closed()).await;
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// Takes requests on `listener`. Without `vaults` no thought is kept and none put back.
+///
+/// # Errors
+/// When the listener's address cannot be read.
+pub fn serve(
+    listener: TcpListener,
+    models: Arc<dyn Models>,
+    vaults: Option<Arc<dyn Vaults>>,
+    options: Options,
+) -> io::Result<Running> {
+    let addr = listener.local_addr()?;
+    let metrics = Arc::new(Metrics::default());
+    let options = Arc::new(options);
+    let estate = Estate::new(House {
+        models,
+        vaults,
+        options,
+        metrics,
+        learned: Arc::default(),
+        pass: None,
+    });
+    let estate = Arc::new(estate);
+    let (stage, staged) = watch::channel(Stage::Open);
+    let task = tokio::spawn(accept(listener, Arc::clone(&estate), staged, false));
+    Ok(Running { addr, stage, tasks: vec![task], estate })
+}
+
+async fn accept(
+    listener: TcpListener,
+    estate: Arc<Estate>,
+    mut stage: watch::Receiver<Stage>,
+    is_admin: bool,
+) {
+    let room = Arc::new(Semaphore::new(estate.house().options.connections));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stage.changed() => return,
+        };
+        // A failed accept is a peer that went away or a lack of descriptors that passes; the listener stays.
+        let Ok((stream, peer)) = accepted else {
+            tokio::time::sleep(MOMENT).await;
+            continue;
+        };
+        let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
+            estate.metrics.shed();
+            tokio::spawn(no_room(stream));
+            continue;
+        };
+        let (estate, stage) = (Arc::clone(&estate), stage.clone());
+        tokio::spawn(async move {
+            connection(stream, peer.ip(), is_admin, estate, stage).await;
+            drop(place);
+        });
+    }
+}
+
+async fn no_room(stream: TcpStream) {
+    if let Ok(Ok(())) = tokio::time::timeout(MOMENT, stream.writable()).await {
+        // Whoever cannot hear it sees the connection close.
+        let _ = stream.try_write(NO_ROOM);
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    peer: IpAddr,
+    is_admin: bool,
+    estate: Arc<Estate>,
+    stage: watch::Receiver<Stage>,
+) {
+    // Small events must leave at once; a socket that cannot do that still works.
+    drop(stream.set_nodelay(true));
+    let pace = Arc::new(Pace::default());
+    let guest = Guest { peer, is_admin, pace: Arc::clone(&pace), stage: stage.clone() };
+    let tls = estate.house().options.tls.clone();
+    match tls {
+        None => talk(Patient::new(stream, pace), guest, estate, stage).await,
+        Some(tls) => {
+            let handshake = tls.acceptor().accept(stream);
+            // A handshake that fails is the caller's affair; it has been told why.
+            if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, handshake).await {
+                talk(Patient::new(stream, pace), guest, estate, stage).await;
+            }
+        }
+    }
+}
+
+async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    stream: S,
+    guest: Guest,
+    estate: Arc<Estate>,
+    mut stage: watch::Receiver<Stage>,
+) {
+    let guest = Arc::new(guest);
+    let service = service_fn(move |request| {
+        let (estate, guest) = (Arc::clone(&estate), Arc::clone(&guest));
+        async move { Ok::<_, Infallible>(respond(&estate, &guest, request).await) }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(IDLE)
+        .max_headers(HEAD_LINES)
+        .max_buf_size(HEAD_SIZE.into())
+        .preserve_header_case(true);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING)
+        .keep_alive_timeout(PING_ANSWER)
+        .max_concurrent_streams(STREAMS)
+        .max_header_list_size(HEAD_SIZE.into())
+        .max_send_buf_size(SEND_BUFFER);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let draining = async {
+        // Without a sender the process ends anyway.
+        drop(stage.wait_for(|stage| *stage > Stage::Open).await);
+    };
+    // A broken connection is a caller that went away.
+    tokio::select! {
+        ended = connection.as_mut() => drop(ended),
+        () = draining => {
+            connection.as_mut().graceful_shutdown();
+            drop(connection.await);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `GET` and `DELETE /v1/responses/{id}`: answers that are kept by their ids, here or at their upstream.
+
+use crate::asking::{credential_for, tenant};
+use crate::door::{self, Turned, turned};
+use crate::flow::Flow;
+use crate::house::House;
+use crate::recall::patiently;
+use crate::relay::relayed;
+use crate::reply::{Account, json, refusal};
+use crate::sending::{failed, onward, with_query};
+use crate::vault::Shelf;
+use http::request::Parts;
+use http::{Method, Response};
+use std::sync::Arc;
+use thinkthrough_client::{Auth, Request as Outbound};
+use thinkthrough_core::json::{Doc, Raw};
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_core::wire::responses::Responses;
+
+/// Gives or deletes a kept answer.
+pub(crate) async fn answer(house: &House, parts: &Parts, id: &str) -> Response<Flow> {
+    let outcome = found(house, parts, id).await;
+    let mut answer = outcome.unwrap_or_else(|turned| refusal(Some(&Responses), &turned));
+    Account::open().explain(&mut answer);
+    answer
+}
+
+async fn found(house: &House, parts: &Parts, id: &str) -> Result<Response<Flow>, Turned> {
+    let credential = door::credential(&parts.uri, &parts.headers)?;
+    for shelf in shelves(house, &credential) {
+        let Some(row) = patiently(shelf.get(id.to_owned())).await? else { continue };
+        let is_deleted = parts.method == Method::DELETE;
+        let doc = Doc::parse(&row).map_err(|_| missing(id))?;
+        let answer = match doc.root().get("response") {
+            Some(response) if !is_deleted => json(200, response.raw().to_owned()),
+            Some(_) => json(200, deleted(id)),
+            None => {
+                let model = doc.root().string("model").unwrap_or_default();
+                ask_upstream(house, parts, &credential, &model, id).await?
+            }
+        };
+        if is_deleted && answer.status().is_success() {
+            patiently(shelf.delete(id.to_owned())).await?;
+        }
+        return Ok(answer);
+    }
+    Err(missing(id))
+}
+
+fn missing(id: &str) -> Turned {
+    let id: String = id.chars().take(200).collect();
+    turned(404, "not_found", format!("Response with id '{id}' not found."))
+}
+
+fn deleted(id: &str) -> String {
+    let raw = Raw::build(|w| {
+        w.object(|w| {
+            w.field_str("id", id);
+            w.field_str("object", "response");
+            w.key("deleted").bool(true);
+        });
+    });
+    raw.as_str().to_owned()
+}
+
+/// The answers that the caller may have. No model says here whose the caller is, so it is any whom a model would say.
+fn shelves(house: &House, credential: &Auth) -> Vec<Arc<dyn Shelf>> {
+    let Some(vaults) = &house.vaults else { return Vec::new() };
+    let mut tenants: Vec<Tenant> = Vec::new();
+    let mut add = |tenant: Option<Tenant>| {
+        tenants.extend(tenant.filter(|tenant| !tenants.contains(tenant)));
+    };
+    match &house.pass {
+        Some(pass) => add(Some(pass.tenant.clone())),
+        None => {
+            let routes =
+                house.models.list().into_iter().filter_map(|it| house.models.find(&it.name).ok());
+            routes.for_each(|route| add(tenant(house, &route, credential)));
+        }
+    }
+    tenants.iter().filter_map(|tenant| vaults.shelf(tenant)).collect()
+}
+
+/// The upstream's own answer to the same question.
+async fn ask_upstream(
+    house: &House,
+    parts: &Parts,
+    credential: &Auth,
+    model: &str,
+    id: &str,
+) -> Result<Response<Flow>, Turned> {
+    let route = house.models.find(model).map_err(|_| missing(id))?;
+    let url = with_query(&format!("{}/{id}", route.target.url(false)), parts.uri.query());
+    let mut send = Outbound::new(parts.method.clone(), &url).map_err(|error| failed(&error))?;
+    send.headers = onward(&parts.headers);
+    send.auth = credential_for(&route, credential.clone());
+    let answer = route.transport.send(&send).await.map_err(|error| failed(&error))?;
+    let flow = Flow::raw(answer.body).counted(&house.metrics);
+    Ok(relayed(answer.status, &answer.headers, answer.extensions, flow))
+}

@@ -1,0 +1,73 @@
+//! The store's vaults, as the gateway sees them.
+
+use crate::vault::{Later, Looked, Shelf, Vault, VaultError, Vaults};
+use std::sync::Arc;
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_core::restore::{Head, Kept, Key, Secret};
+use thinkthrough_store::{Responses, Store, StoreError};
+
+impl Vaults for Store {
+    fn of<'a>(&'a self, tenant: &'a Tenant) -> Later<'a, Arc<dyn Vault>> {
+        Box::pin(async move {
+            let vault = self.vault(tenant);
+            let secret = vault.secret().await?;
+            let one: Arc<dyn Vault> = Arc::new(One { vault, secret });
+            Ok(one)
+        })
+    }
+
+    fn pass_through(&self, endpoint: &str, credential: &str) -> Option<Tenant> {
+        self.pass_through_tenant(endpoint, credential)
+    }
+
+    fn shelf(&self, tenant: &Tenant) -> Option<Arc<dyn Shelf>> {
+        Some(Arc::new(self.responses(tenant)))
+    }
+}
+
+impl Shelf for Responses {
+    fn put(&self, id: String, answer: Vec<u8>, previous: Option<String>) -> Later<'_, ()> {
+        Box::pin(async move { Ok(Responses::put(self, &id, &answer, previous.as_deref()).await?) })
+    }
+
+    fn chain(&self, id: String) -> Later<'_, Vec<Vec<u8>>> {
+        Box::pin(async move { Ok(Responses::chain(self, &id).await?) })
+    }
+
+    fn get(&self, id: String) -> Later<'_, Option<Vec<u8>>> {
+        Box::pin(async move { Ok(Responses::get(self, &id).await?) })
+    }
+
+    fn delete(&self, id: String) -> Later<'_, bool> {
+        Box::pin(async move { Ok(Responses::delete(self, &id).await?) })
+    }
+}
+
+/// One tenant's.
+struct One {
+    vault: thinkthrough_store::Vault,
+    secret: Secret,
+}
+
+impl Vault for One {
+    fn secret(&self) -> Secret {
+        self.secret.clone()
+    }
+
+    fn lookup(&self, keys: Vec<Key>) -> Later<'_, Looked> {
+        Box::pin(async move {
+            let looked = self.vault.lookup(&keys).await?;
+            Ok(Looked { found: looked.found, open: Arc::new(looked.opener) })
+        })
+    }
+
+    fn append(&self, records: Vec<(Head, Kept)>) -> Later<'_, ()> {
+        Box::pin(async move { Ok(self.vault.append(records).await?) })
+    }
+}
+
+impl From<StoreError> for VaultError {
+    fn from(error: StoreError) -> Self {
+        VaultError(error.to_string())
+    }
+}

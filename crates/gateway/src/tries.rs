@@ -1,0 +1,304 @@
+//! The ways of a request: its model with one key after the other, then its fallbacks, until one answers.
+//!
+//! All of it happens before the first byte of an answer. Each try is prepared anew, because what may be sent differs:
+//! a thought that was sealed for one account or one model is withheld from the others.
+
+use crate::asking::{Claim, claim, credential_for, look_up, manner, missing, settings};
+use crate::door::{Turned, turned};
+use crate::house::House;
+use crate::keeping::Keeping;
+use crate::learned::{Learned, Scope};
+use crate::models::Route;
+use crate::passage::Keep;
+use crate::pool::Picked;
+use crate::reply::Account;
+use crate::sending::{Job, Made, Outcome, Waiting};
+use crate::{take, tenant};
+use bytes::Bytes;
+use http::HeaderMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Instant, SystemTime};
+use thinkthrough_client::{Advice, Auth, ClientError};
+use thinkthrough_core::content::Speaker;
+use thinkthrough_core::exchange::{Asked, Prepared, Repair, Restore};
+use thinkthrough_core::json::Doc;
+use thinkthrough_core::wire::Wire;
+
+/// What every try begins with.
+pub(crate) struct Caller {
+    pub(crate) house: Arc<House>,
+    pub(crate) wire: &'static dyn Wire,
+    pub(crate) body: Bytes,
+    pub(crate) headers: HeaderMap,
+    pub(crate) query: Option<String>,
+    /// The caller's own credential, where it may go upstream.
+    pub(crate) credential: Auth,
+    /// What the client says about its session.
+    pub(crate) hint: Option<String>,
+    pub(crate) stream: bool,
+    /// Whether the answer may be kept.
+    pub(crate) is_kept: bool,
+    /// Where the answer is kept by its id.
+    pub(crate) keeping: Option<Arc<Keeping>>,
+}
+
+/// One way.
+#[derive(Clone)]
+struct Way {
+    route: Route,
+    picked: Option<Picked>,
+    /// The keys of this route that were tried before.
+    used: Vec<usize>,
+    /// The models that come after it.
+    rest: Vec<String>,
+    hops: usize,
+    mending: Mending,
+}
+
+/// What refusals have taught about a way.
+#[derive(Clone, Default)]
+struct Mending {
+    /// Whose lesson it would be; known once the way is prepared.
+    scope: Option<Scope>,
+    learned: Option<Repair>,
+    repaired: Option<Repair>,
+}
+
+impl Caller {
+    /// Prepares the first way, writes into `account` what was made of it, and gives the answer that all ways lead to.
+    pub(crate) async fn send(
+        self,
+        route: Route,
+        doc: &Doc<'_>,
+        account: &mut Account,
+    ) -> Result<Waiting, Turned> {
+        let mut rest = route.fallback.clone();
+        rest.reverse();
+        let mut way = Way::to(route, rest, 0);
+        self.pick(&mut way);
+        let (job, prepared) = self.prepare(&mut way, doc).await?;
+        account.made = job.made.clone();
+        required(&way.route, &self.headers, &prepared)?;
+        account.untranslated.clone_from(&prepared.exchange.outgoing().untranslated);
+        let metrics = &self.house.metrics;
+        metrics.thoughts(&way.route.target.provider, prepared.counts);
+        let kind =
+            if prepared.exchange.is_relayed() { &metrics.relayed } else { &metrics.translated };
+        kind.fetch_add(1, Ordering::Relaxed);
+        let waiting = job.send(prepared)?;
+        Ok(Box::pin(self.follow(way, waiting)))
+    }
+
+    /// The session's key, where the route has several.
+    fn pick(&self, way: &mut Way) {
+        let Some(pool) = &way.route.pool else { return };
+        let session = self.hint.clone().unwrap_or_else(|| self.first_words());
+        way.picked = pool.pick(&session, &way.used);
+    }
+
+    /// What the first person said first: it stays the same as the conversation grows.
+    fn first_words(&self) -> String {
+        let read = || {
+            let doc = Doc::parse(&self.body).ok()?;
+            let request = self.wire.read_request(doc.root()).ok()?;
+            let first = request.contents.iter().find(|it| it.speaker == Speaker::Human)?;
+            Some(first.visible_text())
+        };
+        read().unwrap_or_default()
+    }
+
+    async fn prepare(&self, way: &mut Way, doc: &Doc<'_>) -> Result<(Job, Prepared), Turned> {
+        let bad = |message: String| turned(400, "invalid_request_error", message);
+        let route = way.route.clone();
+        let settings = settings(&route, &self.headers)?;
+        let manner = manner(&route, &self.headers)?;
+        let claim = claim(&self.house, &route, &self.credential, self.hint.clone()).await;
+        let (mut owner, vault) = claim.map(|Claim { owner, vault }| (owner, vault)).unzip();
+        if let Some(owner) = &mut owner {
+            owner.is_kept = self.is_kept;
+            if let Some(picked) = &way.picked {
+                owner.account = tenant::account(&route.target, &picked.auth);
+            }
+        }
+        let tenant = owner.as_ref().map(|owner| owner.tenant.to_string());
+        let asked = Asked::read(self.wire, doc, &route.target, &settings, manner, owner);
+        let mut asked = asked.map_err(|error| bad(error.to_string()))?;
+        asked.set_stream(self.stream);
+        if let Some(tenant) = tenant {
+            way.learn(tenant, &self.house.learned);
+        }
+        if !manner.dry_run && manner.restore == Restore::Recommended {
+            let Mending { learned, repaired, .. } = way.mending;
+            learned.into_iter().chain(repaired).for_each(|repair| asked.repair(repair));
+        }
+        self.keeping.iter().for_each(|keeping| asked.set_name(keeping.name()));
+        let looked = look_up(&asked, vault.as_ref(), &self.house.metrics).await;
+        let prepared = asked.prepare(&looked.found, &*looked.open);
+        let auth = match &way.picked {
+            Some(picked) => picked.auth.clone(),
+            None => credential_for(&route, self.credential.clone()),
+        };
+        let job = Job {
+            body: self.body.clone(),
+            keep: Keep {
+                vault: vault.filter(|_| self.is_kept),
+                keeping: self.keeping.clone(),
+                metrics: Arc::clone(&self.house.metrics),
+            },
+            headers: self.headers.clone(),
+            query: self.query.clone(),
+            auth,
+            route,
+            caps: self.house.options.answer,
+            is_last: !way.has_next(),
+            made: Made {
+                counts: prepared.counts,
+                around: prepared.around,
+                learned: way.mending.learned,
+                repaired: way.mending.repaired,
+                hops: way.hops,
+            },
+        };
+        Ok((job, prepared))
+    }
+
+    /// Waits for one way after the other.
+    async fn follow(self, mut way: Way, mut waiting: Waiting) -> Result<Outcome, ClientError> {
+        loop {
+            let outcome = waiting.await;
+            way.note(&outcome, &self.house.learned);
+            let next = self.mended(&way, &outcome).or_else(|| self.next(&mut way, &outcome));
+            let Some(mut next) = next else { return outcome };
+            // A way that cannot be gone says less than the one before it.
+            let Ok(after) = self.again(&mut next).await else { return outcome };
+            (way, waiting) = (next, after);
+        }
+    }
+
+    /// The same way with a repair, where the refusal is one of those that are known; once for a request.
+    fn mended(&self, way: &Way, outcome: &Result<Outcome, ClientError>) -> Option<Way> {
+        let Ok(Outcome::Refused(refused)) = outcome else { return None };
+        let manner = way.route.manner;
+        let may_repair = manner.restore == Restore::Recommended && !manner.dry_run;
+        if !may_repair || way.mending.repaired.is_some() || !refused.status.is_client_error() {
+            return None;
+        }
+        let repair = Repair::of(&String::from_utf8_lossy(&refused.body))?;
+        // For nobody, nothing is kept that could go back.
+        let is_in_vain = matches!(repair, Repair::Return(_) | Repair::Sign);
+        if way.mending.learned == Some(repair) || (is_in_vain && way.mending.scope.is_none()) {
+            return None;
+        }
+        self.house.metrics.repairs.fetch_add(1, Ordering::Relaxed);
+        let mending = Mending { repaired: Some(repair), ..way.mending.clone() };
+        Some(Way { mending, ..way.clone() })
+    }
+
+    async fn again(&self, way: &mut Way) -> Result<Waiting, Turned> {
+        let doc = take::json(&self.body)?;
+        let (job, prepared) = self.prepare(way, &doc).await?;
+        required(&way.route, &self.headers, &prepared)?;
+        job.send(prepared)
+    }
+
+    /// The way after this one, if there is a reason to go it.
+    fn next(&self, way: &mut Way, outcome: &Result<Outcome, ClientError>) -> Option<Way> {
+        if let (Ok(Outcome::Refused(refused)), Some(pool), Some(picked)) =
+            (outcome, &way.route.pool, &way.picked)
+        {
+            let after = Advice::from_headers(&refused.headers, SystemTime::now()).wait;
+            if pool.refused(picked.at, refused.status.as_u16(), after) {
+                way.used.push(picked.at);
+                if pool.has_other(&way.used) {
+                    let (route, used) = (way.route.clone(), way.used.clone());
+                    let mut next = Way { used, ..Way::to(route, way.rest.clone(), way.hops) };
+                    self.pick(&mut next);
+                    return Some(next);
+                }
+            }
+        }
+        if !is_no_answer(way, outcome) {
+            return None;
+        }
+        while let Some(name) = way.rest.pop() {
+            let Ok(route) = self.house.models.find(&name) else { continue };
+            self.house.metrics.fallbacks.fetch_add(1, Ordering::Relaxed);
+            let mut next = Way::to(route, way.rest.clone(), way.hops + 1);
+            self.pick(&mut next);
+            return Some(next);
+        }
+        None
+    }
+}
+
+/// A thought that must be there and is not ends the request, where the configuration says so.
+fn required(route: &Route, headers: &HeaderMap, prepared: &Prepared) -> Result<(), Turned> {
+    let is_required = manner(route, headers)?.restore == Restore::Required;
+    match prepared.missing.filter(|_| is_required) {
+        Some(message) => Err(missing(route, message)),
+        None => Ok(()),
+    }
+}
+
+impl Way {
+    fn to(route: Route, rest: Vec<String>, hops: usize) -> Self {
+        let mending = Mending::default();
+        Way { route, picked: None, used: Vec::new(), rest, hops, mending }
+    }
+
+    /// Takes what is known about the model.
+    fn learn(&mut self, tenant: String, learned: &Learned) {
+        let Route { target, .. } = &self.route;
+        let (endpoint, model) = (target.base_url.clone(), target.model.clone());
+        let scope = Scope { tenant, endpoint, model };
+        if self.mending.repaired.is_none() {
+            self.mending.learned = learned.of(&scope, Instant::now());
+        }
+        self.mending.scope = Some(scope);
+    }
+
+    /// A repair that helped is a lesson; one that led to a refusal of its own is none any more.
+    fn note(&self, outcome: &Result<Outcome, ClientError>, learned: &Learned) {
+        let Mending { scope: Some(scope), learned: known, repaired } = &self.mending else {
+            return;
+        };
+        match outcome {
+            Ok(Outcome::Answer { .. }) => {
+                if let Some(repair) = repaired.filter(|repair| repair.is_learned()) {
+                    learned.add(scope.clone(), repair, Instant::now());
+                }
+            }
+            Ok(Outcome::Refused(refused)) if known.is_some() && repaired.is_none() => {
+                if Repair::of(&String::from_utf8_lossy(&refused.body)).is_some() {
+                    learned.forget(scope);
+                }
+            }
+            Ok(Outcome::Refused(_)) | Err(_) => {}
+        }
+    }
+
+    fn has_next(&self) -> bool {
+        let has_key = self.route.pool.as_ref().is_some_and(|pool| {
+            let picked = self.picked.as_ref().map(|picked| picked.at);
+            let used: Vec<usize> = self.used.iter().copied().chain(picked).collect();
+            pool.has_other(&used)
+        });
+        has_key || !self.rest.is_empty()
+    }
+}
+
+/// Whether another model may do better: nothing came, the upstream is in trouble, or it does not take the gateway's own
+/// key. What is wrong with the request itself is wrong everywhere.
+fn is_no_answer(way: &Way, outcome: &Result<Outcome, ClientError>) -> bool {
+    match outcome {
+        Ok(Outcome::Answer { .. }) => false,
+        Ok(Outcome::Refused(refused)) => match refused.status.as_u16() {
+            408 | 429 | 500.. => true,
+            401..=403 => way.picked.is_some() || !matches!(way.route.auth, Auth::None),
+            _ => false,
+        },
+        Err(ClientError::Request(_) | ClientError::Config(_)) => false,
+        Err(_) => true,
+    }
+}

@@ -1,0 +1,103 @@
+//! Where records are kept, as far as the gateway needs to know.
+//!
+//! Whatever happens there, traffic goes on: a look-up that fails or takes too long finds nothing, and a record that
+//! cannot be kept is counted.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+use thinkthrough_core::exchange::Found;
+use thinkthrough_core::plane::{Open, Tenant};
+use thinkthrough_core::restore::{Head, Kept, Key, Secret};
+
+/// How long a request waits for what a vault knows; then it goes on as if that were nothing.
+pub(crate) const LOOKUP: Duration = Duration::from_millis(100);
+/// How long the end of an answer waits until its record can be seen by every gateway.
+pub(crate) const APPEND: Duration = Duration::from_millis(20);
+
+/// Something that comes later.
+pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, VaultError>> + Send + 'a>>;
+
+/// Why a vault did not do what was asked, in a sentence for logs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VaultError(pub String);
+
+impl std::fmt::Display for VaultError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for VaultError {}
+
+/// The records of all tenants.
+pub trait Vaults: Send + Sync {
+    /// The records of one tenant.
+    fn of<'a>(&'a self, tenant: &'a Tenant) -> Later<'a, Arc<dyn Vault>>;
+
+    /// The tenant that a caller's own credential at an upstream stands for; `None` where it says nothing about who
+    /// that is.
+    fn pass_through(&self, endpoint: &str, credential: &str) -> Option<Tenant>;
+
+    /// The answers of one tenant that are kept by their ids; `None` where none are.
+    fn shelf(&self, _tenant: &Tenant) -> Option<Arc<dyn Shelf>> {
+        None
+    }
+}
+
+/// Answers of one tenant that are kept by their ids, each perhaps behind the one that it goes on from.
+pub trait Shelf: Send + Sync {
+    /// Keeps an answer.
+    fn put(&self, id: String, answer: Vec<u8>, previous: Option<String>) -> Later<'_, ()>;
+
+    /// The answer with this id behind those that it goes on from, the first one first; empty where it is not kept.
+    fn chain(&self, id: String) -> Later<'_, Vec<Vec<u8>>>;
+
+    /// The answer with this id, if it is kept.
+    fn get(&self, id: String) -> Later<'_, Option<Vec<u8>>>;
+
+    /// Deletes the answer with this id; whether it was kept.
+    fn delete(&self, id: String) -> Later<'_, bool>;
+}
+
+/// The records of one tenant.
+pub trait Vault: Send + Sync {
+    /// The tenant's secret for look-ups.
+    fn secret(&self) -> Secret;
+
+    /// The records with any of these keys, and what opens them.
+    fn lookup(&self, keys: Vec<Key>) -> Later<'_, Looked>;
+
+    /// Keeps records; every gateway finds them once this is done.
+    fn append(&self, records: Vec<(Head, Kept)>) -> Later<'_, ()>;
+}
+
+/// What a look-up gave.
+pub struct Looked {
+    /// The records.
+    pub found: Vec<Found>,
+    /// What opens them.
+    pub open: Arc<dyn Open + Send + Sync>,
+}
+
+impl Looked {
+    /// Nothing.
+    pub(crate) fn nothing() -> Self {
+        Looked { found: Vec::new(), open: Arc::new(Shut) }
+    }
+}
+
+/// Opens nothing, for there is nothing to open.
+struct Shut;
+
+impl Open for Shut {
+    fn open(
+        &self,
+        key: u32,
+        _: &[u8],
+        _: &[u8],
+    ) -> Result<Vec<u8>, thinkthrough_core::plane::SealError> {
+        Err(thinkthrough_core::plane::SealError::KeyGone(key))
+    }
+}

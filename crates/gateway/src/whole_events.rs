@@ -1,0 +1,102 @@
+//! Bytes of a stream, handed on up to the last whole event.
+//!
+//! A reader can do nothing with the beginning of an event, so this costs no time. And when the upstream breaks off in
+//! the middle of one, what is said instead begins at a place where something can begin.
+
+use bytes::{Bytes, BytesMut};
+use thinkthrough_core::frame::Framing;
+
+/// Longer than any honest event; what is longer goes on as it comes.
+const LONGEST: usize = 4 * 1024 * 1024;
+
+/// The beginning of an event whose end has not come.
+#[derive(Debug)]
+pub(crate) struct WholeEvents {
+    framing: Framing,
+    begun: BytesMut,
+    /// So much of it was looked through, so that a long event is not looked through again with each of its chunks.
+    seen: usize,
+}
+
+impl WholeEvents {
+    pub(crate) fn new(framing: Framing) -> Self {
+        WholeEvents { framing, begun: BytesMut::new(), seen: 0 }
+    }
+
+    /// Takes the next bytes, and gives those of every event that they complete; without a copy where no event spreads
+    /// over several chunks.
+    pub(crate) fn take(&mut self, mut bytes: Bytes) -> Bytes {
+        if self.begun.is_empty() {
+            let whole = bytes.split_to(self.end(&bytes, 0));
+            self.begun.extend_from_slice(&bytes);
+            self.seen = self.begun.len();
+            return whole;
+        }
+        self.begun.extend_from_slice(&bytes);
+        let whole = self.begun.split_to(self.end(&self.begun, self.seen));
+        self.seen = self.begun.len();
+        whole.freeze()
+    }
+
+    /// How much goes on.
+    fn end(&self, bytes: &[u8], seen: usize) -> usize {
+        match self.boundary(bytes, seen) {
+            None if bytes.len() > LONGEST => bytes.len(),
+            end => end.unwrap_or_default(),
+        }
+    }
+
+    /// What is left when a stream ends as it should.
+    pub(crate) fn rest(&mut self) -> Bytes {
+        self.begun.split().freeze()
+    }
+
+    /// Where the last whole event ends; before `seen` none does.
+    fn boundary(&self, bytes: &[u8], seen: usize) -> Option<usize> {
+        match self.framing {
+            Framing::Ndjson => bytes.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1),
+            Framing::Sse => {
+                let ends = |at: &usize| {
+                    let head = bytes.get(..*at).unwrap_or_default();
+                    [&b"\n\n"[..], b"\n\r\n", b"\r\r"].iter().any(|end| head.ends_with(end))
+                };
+                (seen..=bytes.len()).rev().find(ends)
+            }
+            // Its messages say their own length, and a broken one is known as such.
+            Framing::EventStream => Some(bytes.len()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_whole_events_goes_on_and_nothing_is_lost() {
+        let sse = "event: a\r\ndata: 1\r\n\r\ndata: 2\n\n: c\n\ndata: 3\r\rdata: 4";
+        let lines = "{\"a\":1}\n{\"b\":2}\n{\"c\"";
+        for (framing, text, rest) in
+            [(Framing::Sse, sse, "data: 4"), (Framing::Ndjson, lines, "{\"c\"")]
+        {
+            for size in 1..text.len() {
+                let (mut events, mut out) = (WholeEvents::new(framing), Vec::new());
+                for chunk in text.as_bytes().chunks(size) {
+                    out.extend_from_slice(&events.take(Bytes::copy_from_slice(chunk)));
+                    assert!(text.as_bytes().starts_with(&out));
+                }
+                assert_eq!(out, text.strip_suffix(rest).unwrap().as_bytes(), "{size}");
+                assert_eq!(events.rest(), rest);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_far_too_long_for_an_event_goes_on() {
+        let mut events = WholeEvents::new(Framing::Sse);
+        let piece = Bytes::from(vec![b'x'; LONGEST / 2 + 1]);
+        assert!(events.take(piece.clone()).is_empty());
+        assert_eq!(events.take(piece).len(), LONGEST + 2);
+        assert!(events.rest().is_empty());
+    }
+}

@@ -1,0 +1,19 @@
+//! The gateway over real sockets, between naive clients and strict simulated upstreams.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "everything here is a test"
+)]
+
+mod breaking;
+mod faults;
+mod loops;
+mod memory;
+mod naive;
+mod no_answers;
+mod repairs;
+mod tickets;
+mod town;
+mod upstreams;

@@ -1,0 +1,132 @@
+//! A vault that forgets, for tests only, and one that fails in every way a database can.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use thinkthrough_core::exchange::Found;
+use thinkthrough_core::plane::{Open, Place, Seal, SealError, Sealed, Tenant};
+use thinkthrough_core::restore::{Head, Kept, Key, Secret};
+use thinkthrough_gateway::{Later, Looked, Vault, VaultError, Vaults};
+
+/// How the vault behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mood {
+    #[default]
+    Fine,
+    /// Every call fails.
+    Dead,
+    /// Every call takes far too long.
+    Slow,
+    /// Reads work, writes fail.
+    Full,
+}
+
+type Row = (Tenant, Head, Sealed<Kept>);
+
+/// Records of every tenant. Clones are handles to the same ones.
+#[derive(Clone, Default)]
+pub(crate) struct Memory {
+    rows: Arc<Mutex<Vec<Row>>>,
+    mood: Arc<Mutex<Mood>>,
+}
+
+impl Memory {
+    pub(crate) fn feel(&self, mood: Mood) {
+        *self.mood.lock().unwrap() = mood;
+    }
+
+    pub(crate) fn records(&self) -> usize {
+        self.rows.lock().unwrap().len()
+    }
+
+    /// The tenants that have records.
+    pub(crate) fn tenants(&self) -> Vec<String> {
+        let rows = self.rows.lock().unwrap();
+        let mut names: Vec<String> = rows.iter().map(|(it, _, _)| it.to_string()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    async fn mood(&self, is_write: bool) -> Result<(), VaultError> {
+        let mood = *self.mood.lock().unwrap();
+        match mood {
+            Mood::Fine => Ok(()),
+            Mood::Full if !is_write => Ok(()),
+            Mood::Dead | Mood::Full => Err(VaultError("as it was told".to_owned())),
+            Mood::Slow => {
+                tokio::time::sleep(Duration::from_secs(30)).await;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Vaults for Memory {
+    fn of<'a>(&'a self, tenant: &'a Tenant) -> Later<'a, Arc<dyn Vault>> {
+        Box::pin(async move {
+            let one: Arc<dyn Vault> = Arc::new(One(self.clone(), tenant.clone()));
+            Ok(one)
+        })
+    }
+
+    fn pass_through(&self, endpoint: &str, credential: &str) -> Option<Tenant> {
+        let mut digest = [0; 32];
+        for (at, byte) in endpoint.bytes().chain(credential.bytes()).enumerate() {
+            digest[at % 32] ^= byte;
+        }
+        (credential != "EMPTY").then(|| Tenant::digest(&digest))
+    }
+}
+
+struct One(Memory, Tenant);
+
+impl Vault for One {
+    fn secret(&self) -> Secret {
+        let mut bytes = [7; 32];
+        for (at, byte) in self.1.as_str().bytes().enumerate() {
+            bytes[at % 32] ^= byte;
+        }
+        Secret::new(bytes)
+    }
+
+    fn lookup(&self, keys: Vec<Key>) -> Later<'_, Looked> {
+        Box::pin(async move {
+            self.0.mood(false).await?;
+            let rows = self.0.rows.lock().unwrap();
+            let hits = rows.iter().filter(|(tenant, head, _)| {
+                *tenant == self.1 && head.keys.all().any(|key| keys.contains(&key))
+            });
+            let found =
+                hits.map(|(_, head, kept)| Found { head: head.clone(), kept: kept.clone() });
+            Ok(Looked { found: found.collect(), open: Arc::new(Lock) })
+        })
+    }
+
+    fn append(&self, records: Vec<(Head, Kept)>) -> Later<'_, ()> {
+        Box::pin(async move {
+            self.0.mood(true).await?;
+            for (head, kept) in records {
+                let (record, origin) = (head.id.as_str(), &head.origin);
+                let place = Place { tenant: &self.1, record, origin, position: 0 };
+                let sealed = Sealed::seal(&kept, &place, &Lock).unwrap();
+                self.0.rows.lock().unwrap().push((self.1.clone(), head, sealed));
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Keeps the place beside the bytes, and so opens at it only.
+struct Lock;
+
+impl Seal for Lock {
+    fn seal(&self, plain: &[u8], aad: &[u8]) -> Result<(u32, Vec<u8>), SealError> {
+        Ok((1, [aad, plain].concat()))
+    }
+}
+
+impl Open for Lock {
+    fn open(&self, _: u32, sealed: &[u8], aad: &[u8]) -> Result<Vec<u8>, SealError> {
+        sealed.strip_prefix(aad).map(<[u8]>::to_vec).ok_or(SealError::Altered)
+    }
+}

@@ -1,0 +1,84 @@
+//! Refusals that say what a model wants, where nothing is known about it.
+
+use crate::naive::Naive;
+use crate::town::{Said, Town};
+use thinkthrough_core::contract::Contract;
+use thinkthrough_core::exchange::Restore;
+use thinkthrough_gateway::Route;
+
+/// As if nobody had said anything about the model.
+fn unknown(route: &mut Route) {
+    route.target = route.target.clone().with_contract(Contract::NONE, "none");
+}
+
+fn explains(said: &Said) -> String {
+    said.headers["x-thinkthrough"].clone()
+}
+
+fn refusals(town: &Town) -> usize {
+    town.seen().iter().filter(|entry| entry.refusal.is_some()).count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_refusal_says_is_learned_after_one_repair() {
+    for (model, repair) in [
+        ("deepseek-v4", "return"),
+        ("deepseek-v32", "return"),
+        ("deepseek-v4-everywhere", "return"),
+        ("mimo", "return"),
+        ("kimi-k2", "return"),
+        ("gemini-3-chat", "sign"),
+    ] {
+        let town = Town::with(unknown).await;
+        let mut client = Naive::new("chat-completions", model, true);
+        client.user("What is in this folder, and what does the readme say?");
+        let (first, calls) = client.step(&town, &town.gateway).await;
+        assert!(!explains(&first).contains("repair"), "{model}: {}", explains(&first));
+        client.run_tools(&calls);
+        let (repaired, calls) = client.step(&town, &town.gateway).await;
+        let explained = explains(&repaired);
+        assert!(explained.ends_with(&format!("; repaired={repair}")), "{model}: {explained}");
+        assert_eq!((repaired.count("restored"), refusals(&town)), (1, 1), "{model}: {explained}");
+        client.run_tools(&calls);
+        let (learned, _) = client.step(&town, &town.gateway).await;
+        let explained = explains(&learned);
+        assert!(explained.ends_with(&format!("; learned={repair}")), "{model}: {explained}");
+        assert_eq!((learned.count("restored"), refusals(&town)), (2, 0), "{model}: {explained}");
+        let metrics = town.metrics().await;
+        assert!(metrics.contains("thinkthrough_repairs_total 1\n"), "{metrics}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_repaired_where_nothing_is_to_be_restored() {
+    let town = Town::with(|route| {
+        unknown(route);
+        route.manner.restore = Restore::Never;
+    })
+    .await;
+    let mut client = Naive::new("chat-completions", "kimi-k2", false);
+    client.user("What is in this folder?");
+    let (_, calls) = client.step(&town, &town.gateway).await;
+    client.run_tools(&calls);
+    let refused = client.ask(&town, &town.gateway, &[]).await;
+    assert_eq!((refused.status, refusals(&town)), (400, 1), "{}", refused.text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_repair_is_all_there_is() {
+    // A thought that nobody has and that cannot be told either: the second refusal is the answer.
+    let town = Town::with(unknown).await;
+    let body = r#"{"model":"deepseek-v4-everywhere","messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Ho"},{"role":"user","content":"And?"}]}"#;
+    let off = town.post(&town.gateway, "/v1/chat/completions", &[], body).await;
+    assert_eq!((off.status, refusals(&town)), (200, 1), "{}", off.text());
+    assert!(explains(&off).contains("thinking=off; repaired=return"), "{}", explains(&off));
+
+    let town = Town::with(|route| {
+        unknown(route);
+        route.target.rule.thinking.off = None;
+    })
+    .await;
+    let refused = town.post(&town.gateway, "/v1/chat/completions", &[], body).await;
+    assert_eq!((refused.status, refusals(&town)), (400, 2), "{}", refused.text());
+    assert!(explains(&refused).ends_with("; repaired=return"), "{}", explains(&refused));
+}
