@@ -8,13 +8,15 @@ use crate::exchange::SimChunk;
 use crate::reply::Answer;
 
 /// Faults to inject into one answer, as written in `x-sim-fault` or `--fault`: `cut=N`, `stall=MS`,
-/// `status=429,retry-after=S`, `error-at=N`, joined by commas.
+/// `stall-at=N`, `status=429,retry-after=S`, `error-at=N`, joined by commas.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fault {
     /// The connection breaks after this many bytes of the body.
     pub cut: Option<usize>,
-    /// A silence before the first byte of the body.
+    /// A silence before the first byte of the body, or where `stall_at` says.
     pub stall: Option<Duration>,
+    /// The silence comes after this many events of a stream, or before its last where it has no more.
+    pub stall_at: Option<usize>,
     /// The request is refused with this status.
     pub status: Option<u16>,
     /// Seconds for the `retry-after` header of that refusal.
@@ -34,8 +36,8 @@ impl fmt::Display for FaultError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "unknown fault `{}`; allowed are `cut=N` (bytes), `stall=MS`, `status=CODE` from 400 to 599 with or \
-             without `retry-after=S`, and `error-at=N` (events), joined by commas",
+            "unknown fault `{}`; allowed are `cut=N` (bytes), `stall=MS` with or without \
+             `stall-at=N` (events), `status=CODE` from 400 to 599 with or without `retry-after=S`, and `error-at=N` (events), joined by commas",
             self.part
         )
     }
@@ -56,6 +58,7 @@ impl FromStr for Fault {
                 "stall" => {
                     fault.stall = Some(Duration::from_millis(value.parse().map_err(|_| error())?));
                 }
+                "stall-at" => fault.stall_at = Some(value.parse().map_err(|_| error())?),
                 "status" => {
                     let status: u16 = value.parse().map_err(|_| error())?;
                     if !(400..600).contains(&status) {
@@ -71,6 +74,9 @@ impl FromStr for Fault {
         if fault.retry_after.is_some() && fault.status.is_none() {
             return Err(FaultError { part: "retry-after without status".to_owned() });
         }
+        if fault.stall_at.is_some() && fault.stall.is_none() {
+            return Err(FaultError { part: "stall-at without stall".to_owned() });
+        }
         Ok(fault)
     }
 }
@@ -80,6 +86,7 @@ impl fmt::Display for Fault {
         let parts = [
             self.cut.map(|n| format!("cut={n}")),
             self.stall.map(|pause| format!("stall={}", pause.as_millis())),
+            self.stall_at.map(|n| format!("stall-at={n}")),
             self.status.map(|code| format!("status={code}")),
             self.retry_after.map(|seconds| format!("retry-after={seconds}")),
             self.error_at.map(|n| format!("error-at={n}")),
@@ -101,8 +108,10 @@ impl Fault {
             .map(|frame| SimChunk { pause: Duration::ZERO, bytes: frame })
             .collect();
         let cut = self.cut.is_some_and(|limit| shorten(&mut chunks, limit));
-        if let (Some(first), Some(pause)) = (chunks.first_mut(), self.stall) {
-            first.pause = pause;
+        let last = chunks.len().saturating_sub(1);
+        let at = self.stall_at.unwrap_or_default().min(last);
+        if let (Some(chunk), Some(pause)) = (chunks.get_mut(at), self.stall) {
+            chunk.pause = pause;
         }
         (chunks, cut)
     }
@@ -127,12 +136,19 @@ mod tests {
 
     #[test]
     fn specifications_are_read_and_written_back() {
-        for spec in
-            ["cut=10", "stall=1500", "status=429,retry-after=2", "error-at=3", "cut=4,stall=5"]
-        {
+        for spec in [
+            "cut=10",
+            "stall=1500",
+            "stall=5,stall-at=2",
+            "status=429,retry-after=2",
+            "error-at=3",
+            "cut=4,stall=5",
+        ] {
             assert_eq!(spec.parse::<Fault>().unwrap().to_string(), spec);
         }
-        for spec in ["", "cut", "cut=x", "status=200", "bogus=1", "retry-after=3", "cut=-1"] {
+        for spec in
+            ["", "cut", "cut=x", "status=200", "bogus=1", "retry-after=3", "stall-at=3", "cut=-1"]
+        {
             let error = spec.parse::<Fault>().unwrap_err().to_string();
             assert!(error.contains("error-at=N"), "{spec}: {error}");
         }

@@ -30,6 +30,7 @@ mod bedrock;
 mod catalog;
 mod chat;
 mod cohere;
+pub mod doctor;
 mod exchange;
 mod fault;
 mod gemini;

@@ -24,6 +24,9 @@ use crate::fault::Fault;
 use crate::log::LogEntry;
 use crate::{Simulator, list};
 
+/// Something that lets a simulator answer, and sees both sides of it.
+pub(crate) type Witness = Arc<dyn Fn(&Simulator, &SimRequest) -> SimResponse + Send + Sync>;
+
 /// Something that is told of every request.
 pub type Watcher = Arc<dyn Fn(&LogEntry) + Send + Sync>;
 
@@ -82,13 +85,22 @@ impl Drop for Running {
 ///
 /// The listener's address cannot be read.
 pub fn serve(listener: TcpListener, options: SimOptions) -> io::Result<Running> {
+    serve_before(listener, options, Arc::new(Simulator::handle))
+}
+
+/// As [`serve`], with a witness between the socket and the simulators.
+pub(crate) fn serve_before(
+    listener: TcpListener,
+    options: SimOptions,
+    witness: Witness,
+) -> io::Result<Running> {
     let addr = listener.local_addr()?;
     let simulators = list()
         .iter()
         .filter_map(|row| Simulator::find(row.id))
         .map(|simulator| simulator.with_fault(options.fault.clone()))
         .collect();
-    let house = Arc::new(House { simulators, log: options.log });
+    let house = Arc::new(House { simulators, log: options.log, witness });
     let task = tokio::spawn(async move {
         loop {
             // A failed accept is a peer that went away or a lack of descriptors that passes; the listener stays.
@@ -105,6 +117,7 @@ pub fn serve(listener: TcpListener, options: SimOptions) -> io::Result<Running> 
 struct House {
     simulators: Vec<Simulator>,
     log: Option<Watcher>,
+    witness: Witness,
 }
 
 impl House {
@@ -112,7 +125,7 @@ impl House {
         let id = request.route().split('/').nth(1).unwrap_or_default();
         let found = self.simulators.iter().find(|simulator| simulator.id() == id);
         let response =
-            found.map_or_else(|| self.unknown(request, id), |simulator| simulator.handle(request));
+            found.map_or_else(|| self.unknown(request, id), |found| (self.witness)(found, request));
         if let Some(log) = &self.log {
             log(&response.log);
         }

@@ -140,6 +140,28 @@ pub(crate) enum Switch {
 }
 
 impl ChatDialect {
+    /// How many choices a request may ask for, as the provider documents its `n`: one where it documents none.
+    pub(crate) fn most_choices(&self) -> u64 {
+        match self.house {
+            // They name no limit; this one is ours.
+            // Sources: docs.vllm.ai, "Sampling parameters"; docs.mistral.ai, "Sampling", "N"; docs.x.ai, "Chat
+            // completions".
+            House::Vllm | House::Mistral | House::Xai => 8,
+            // Source: platform.kimi.ai, "Parameter comparison": 5 for K2; fixed for the models behind it.
+            House::Kimi if self.contract != Contract::Preserved => 5,
+            House::Kimi
+            | House::DeepSeek
+            | House::MiMo
+            | House::Groq
+            | House::Cerebras
+            | House::MiniMax
+            | House::OpenRouter
+            | House::Zai
+            | House::Qwen
+            | House::Google => 1,
+        }
+    }
+
     /// The wire by its public name.
     pub(crate) fn wire_name(&self) -> &'static str {
         if self.house == House::Mistral { "mistral-chat" } else { "chat-completions" }

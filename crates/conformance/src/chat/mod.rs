@@ -76,11 +76,14 @@ fn complete(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Answer, Refu
             | Carrier::Chunks => String::new(),
         },
         plan,
+        index: 0,
+        choices: request.choices,
     };
     Ok(if request.stream { stream::render(&reply) } else { whole::render(&reply) })
 }
 
 /// Everything that both renderers need.
+#[derive(Clone)]
 struct Reply<'a> {
     dialect: &'a ChatDialect,
     id: String,
@@ -97,9 +100,30 @@ struct Reply<'a> {
     hidden: bool,
     /// The signature of the thought, where the provider gives one.
     signature: String,
+    /// Which of the choices it is.
+    index: u64,
+    /// How many there are.
+    choices: u64,
 }
 
 impl Reply<'_> {
+    /// All choices: the same calls, each with a thought, words and ids of its own.
+    fn all(&self) -> Vec<Self> {
+        let one = |index: u64| {
+            let mut choice = Self { index, ..self.clone() };
+            if index > 0 {
+                choice.ids.iter_mut().for_each(|id| id.push_str(&format!("{index}")));
+                if !choice.plan.text.is_empty() {
+                    choice.plan.text.push_str(&format!(" (Said in {} other words.)", index + 1));
+                }
+                let Plan { thought, text, calls, .. } = &choice.plan;
+                choice.plan.thought = mind::reworded(thought, index + 1, text, calls);
+            }
+            choice
+        };
+        (0..self.choices).map(one).collect()
+    }
+
     fn finish_reason(&self) -> &'static str {
         if self.plan.truncated {
             "length"
@@ -162,6 +186,7 @@ fn usage(dialect: &ChatDialect, request: &read::Request, plan: &Plan) -> Value {
     let prompt = mind::tokens(&request.body.at("messages").to_string())
         + mind::tokens(&request.body.at("tools").to_string());
     let (thought, visible) = (plan.thought_tokens(), plan.visible_tokens());
+    let (thought, visible) = (thought * request.choices, visible * request.choices);
     let completion = thought + visible;
     let mut usage = json!({
         "prompt_tokens": prompt,

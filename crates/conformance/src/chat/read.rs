@@ -14,6 +14,8 @@ pub(super) struct Request {
     pub(super) body: Value,
     pub(super) model: String,
     pub(super) stream: bool,
+    /// How many answers are wanted.
+    pub(super) choices: u64,
     pub(super) messages: Vec<Message>,
     pub(super) scene: Scene,
 }
@@ -116,11 +118,16 @@ pub(super) fn request(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Re
     last(&messages, dialect)?;
     let stream = *body.at("stream") == true;
     visit.log.stream = stream;
-    if body.at("n").as_u64().is_some_and(|n| n != 1) {
+    let choices = body.at("n").as_u64().unwrap_or(1);
+    let most = dialect.most_choices();
+    if most == 1 && choices != 1 {
         return Err(bad("Invalid 'n': this model gives one choice only"));
     }
+    if !(1..=most).contains(&choices) {
+        return Err(bad(&format!("n must be between 1 and {most}, got {choices}.")));
+    }
     let scene = scene(visit.id, &body, &messages, dialect)?;
-    Ok(Request { body, model, stream, messages, scene })
+    Ok(Request { body, model, stream, choices, messages, scene })
 }
 
 fn message(raw: &Value, place: usize, dialect: &ChatDialect) -> Result<Message, Refusal> {

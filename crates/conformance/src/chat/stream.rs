@@ -1,5 +1,7 @@
 //! The answer as a stream of small deltas.
 
+use std::collections::VecDeque;
+
 use serde_json::{Value, json};
 
 use super::whole::{detail, thinking_chunk};
@@ -16,13 +18,27 @@ pub(super) fn render(reply: &Reply<'_>) -> Answer {
     } else if reply.dialect.house == House::OpenRouter {
         frames.push(": OPENROUTER PROCESSING\n\n".to_owned());
     }
-    frames.push(data(&chunk(reply, &opening(reply))));
-    for delta in thought(reply).into_iter().chain(text(reply)).chain(calls(reply)) {
-        frames.push(data(&chunk(reply, &delta)));
+    // The pieces of several choices come in turn.
+    let mut choices: Vec<_> =
+        reply.all().into_iter().map(|reply| (pieces_of(&reply), reply)).collect();
+    while choices.iter().any(|(pieces, _)| !pieces.is_empty()) {
+        for (pieces, reply) in &mut choices {
+            frames.extend(pieces.pop_front().map(|delta| data(&chunk(reply, &delta))));
+        }
     }
-    frames.extend(closing(reply));
+    let last = choices.len().saturating_sub(1);
+    for (at, (_, reply)) in choices.iter().enumerate() {
+        // What closes the stream comes once, behind the end of the last choice.
+        let own = if at == last { usize::MAX } else { 1 };
+        frames.extend(closing(reply).into_iter().take(own));
+    }
     frames.push("data: [DONE]\n\n".to_owned());
     Answer::events(frames, error_event(reply))
+}
+
+fn pieces_of(reply: &Reply<'_>) -> VecDeque<Value> {
+    let said = thought(reply).into_iter().chain(text(reply)).chain(calls(reply));
+    std::iter::once(opening(reply)).chain(said).collect()
 }
 
 fn chunk(reply: &Reply<'_>, delta: &Value) -> Value {
@@ -31,7 +47,7 @@ fn chunk(reply: &Reply<'_>, delta: &Value) -> Value {
         "object": "chat.completion.chunk",
         "created": CREATED,
         "model": reply.model,
-        "choices": [{"index": 0, "delta": delta, "finish_reason": null}],
+        "choices": [{"index": reply.index, "delta": delta, "finish_reason": null}],
     })
 }
 

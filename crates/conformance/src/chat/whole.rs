@@ -12,11 +12,7 @@ pub(super) fn render(reply: &Reply<'_>) -> Answer {
         "object": "chat.completion",
         "created": CREATED,
         "model": reply.model,
-        "choices": [{
-            "index": 0,
-            "message": message(reply),
-            "finish_reason": reply.finish_reason(),
-        }],
+        "choices": reply.all().iter().map(choice).collect::<Vec<_>>(),
         "usage": reply.usage,
     });
     if reply.dialect.house == House::MiniMax {
@@ -32,6 +28,14 @@ pub(super) fn render(reply: &Reply<'_>) -> Answer {
         }
     }
     answer
+}
+
+fn choice(reply: &Reply<'_>) -> Value {
+    json!({
+        "index": reply.index,
+        "message": message(reply),
+        "finish_reason": reply.finish_reason(),
+    })
 }
 
 fn message(reply: &Reply<'_>) -> Value {

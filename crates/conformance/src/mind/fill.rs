@@ -70,6 +70,12 @@ pub(super) fn is_path(name: &str) -> bool {
     ["path", "file", "dir", "folder"].iter().any(|part| name.contains(part))
 }
 
+/// The property holds a path at which no file can be.
+fn is_folder(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ["dir", "folder"].iter().any(|part| name.contains(part))
+}
+
 fn required(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let names = schema.at("required").as_array().cloned().unwrap_or_default();
     let properties = schema.at("properties").as_object().into_iter().flatten();
@@ -89,7 +95,7 @@ fn object(schema: &Value, words: &Words<'_>, depth: usize) -> Value {
         out.insert(name.clone(), value(name, property, &place, depth));
     }
     for (name, property) in schema.at("properties").as_object().into_iter().flatten() {
-        let named = is_path(name) && !words.paths().is_empty();
+        let named = is_path(name) && !words.candidates(name).is_empty();
         if !out.contains_key(name) && named && property.at("type") == "string" {
             out.insert(name.clone(), value(name, property, words, depth));
         }
@@ -166,7 +172,9 @@ impl<'a> Words<'a> {
     fn candidates(&self, name: &str) -> Vec<&'a str> {
         let lower = name.to_lowercase();
         if is_path(name) {
-            return self.paths();
+            let mut paths = self.paths();
+            paths.retain(|path| !is_folder(name) || !is_file(path));
+            return paths;
         }
         if self.trade == Trade::Shell {
             return Vec::new();

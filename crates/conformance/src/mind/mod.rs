@@ -12,7 +12,7 @@ mod words;
 
 use serde_json::Value;
 
-pub(crate) use note::{Verdict, judge};
+pub(crate) use note::{Verdict, judge, reworded};
 
 /// A conversation as far as the mind needs it: what is visible, thoughts left out.
 #[derive(Debug, Clone, Default)]

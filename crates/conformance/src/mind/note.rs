@@ -25,6 +25,17 @@ pub(super) fn signed(words: &str, text: &str, calls: &[Call]) -> String {
     format!("{words}{OPEN}{}{CLOSE}", mark(words, text, calls))
 }
 
+/// The thought of another choice: other words, and the mark of this visible part.
+pub(crate) fn reworded(thought: &str, choice: u64, text: &str, calls: &[Call]) -> String {
+    // A thought that was cut short has no mark to renew.
+    match thought.rsplit_once(OPEN) {
+        Some((words, _)) => {
+            signed(&format!("{words} I could say it in {choice} ways."), text, calls)
+        }
+        None => thought.to_owned(),
+    }
+}
+
 /// Judges a thought that came back beside this visible part.
 pub(crate) fn judge(thought: &str, text: &str, calls: &[Call]) -> Verdict {
     let Some((words, tail)) = thought.rsplit_once(OPEN) else {

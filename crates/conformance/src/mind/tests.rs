@@ -216,3 +216,17 @@ fn several_arguments_take_several_values() {
         assert_eq!(plan.calls[0].arguments, json!({"a": 2, "b": 40}), "{question}");
     }
 }
+
+#[test]
+fn a_file_is_no_folder_to_work_in() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"cmd": {"type": "string"}, "workdir": {"type": "string"}},
+        "required": ["cmd"]
+    });
+    let shell = tool("exec_command", "Runs a command in a shell", schema);
+    let plan =
+        think(&ask("Run the shell command cat notes.txt and tell me what it says.", vec![shell]));
+    let arguments = &plan.calls[0].arguments;
+    assert!(arguments.get("workdir").is_none(), "{arguments}");
+}

@@ -98,6 +98,7 @@ const KNOWN: &[&str] = &[
     "stream_options",
     "top_logprobs",
     "context_management",
+    "client_metadata",
 ];
 
 /// Reads the body, or refuses it.

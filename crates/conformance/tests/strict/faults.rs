@@ -29,6 +29,21 @@ fn a_cut_ends_the_body_at_that_byte() {
 }
 
 #[test]
+fn a_stall_may_come_in_mid_stream_and_changes_no_byte() {
+    for row in list() {
+        let simulator = Simulator::find(row.id).unwrap();
+        let whole = simulator.handle(&request(row.id, true, "stall=0"));
+        for (spec, place) in [("stall=250", 0), ("stall=250,stall-at=3", 3)] {
+            let stalled = simulator.handle(&request(row.id, true, spec));
+            assert_eq!(stalled.bytes(), whole.bytes(), "{}", row.id);
+            let pauses: Vec<_> = stalled.body.iter().map(|chunk| chunk.pause.as_millis()).collect();
+            assert_eq!(pauses.iter().position(|pause| *pause == 250), Some(place), "{}", row.id);
+            assert_eq!(pauses.iter().sum::<u128>(), 250, "{}", row.id);
+        }
+    }
+}
+
+#[test]
 fn an_error_event_ends_a_stream_in_the_words_of_its_wire() {
     for row in list() {
         let simulator = Simulator::find(row.id).unwrap();

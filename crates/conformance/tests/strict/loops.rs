@@ -1,7 +1,7 @@
 //! Tool loops that a correct client gets through, on every simulator, streamed and not.
 
-use serde_json::json;
-use thinkthrough_conformance::{Simulator, ThoughtState, list};
+use serde_json::{Value, json};
+use thinkthrough_conformance::{SimResponse, Simulator, ThoughtState, list};
 
 use crate::client::{Client, client, run_tools, step};
 
@@ -50,6 +50,95 @@ fn kept(simulator: &Simulator, client: &mut dyn Client, id: &str) {
     assert_eq!(log.thoughts.len(), 4, "{id}: {log}");
     assert!(log.thoughts.iter().all(|thought| thought.state == ThoughtState::Own), "{id}: {log}");
     assert!(log.losses.is_empty(), "{id}: {log}");
+}
+
+/// Whose provider documents `n`.
+const SEVERAL: [&str; 5] = ["default", "kimi-k2", "mistral", "vllm", "xai-chat"];
+
+/// Asks for several choices.
+fn choices(id: &str, question: &str, n: u64, stream: bool) -> SimResponse {
+    let mut client = client(id);
+    client.user(question);
+    let mut request = client.request(stream);
+    let mut body: Value = serde_json::from_slice(&request.body).unwrap();
+    body["n"] = json!(n);
+    request.body = body.to_string().into_bytes();
+    Simulator::find(id).unwrap().handle(&request)
+}
+
+/// The thought and the words of a message or a delta.
+fn said(message: &Value) -> (String, String) {
+    let own =
+        ["reasoning_content", "reasoning"].map(|key| message[key].as_str().unwrap_or_default());
+    let (mut thought, mut words) = (own.concat(), String::new());
+    match &message["content"] {
+        Value::Array(parts) => {
+            for part in parts {
+                words.push_str(part["text"].as_str().unwrap_or_default());
+                let inner = part["thinking"].as_array().into_iter().flatten();
+                inner.for_each(|it| thought.push_str(it["text"].as_str().unwrap()));
+            }
+        }
+        content => words.push_str(content.as_str().unwrap_or_default()),
+    }
+    (thought, words)
+}
+
+#[test]
+fn several_choices_come_whole_and_streamed_and_only_where_the_provider_documents_them() {
+    for id in SEVERAL {
+        let whole = choices(id, "Hello there!", 3, false).json();
+        let messages = whole["choices"].as_array().unwrap().iter().map(|it| said(&it["message"]));
+        let messages: Vec<_> = messages.collect();
+        assert_eq!(messages.len(), 3, "{id}");
+        for (one, other) in [(0, 1), (1, 2), (0, 2)] {
+            assert_ne!(messages[one].0, messages[other].0, "{id}: each has a thought of its own");
+            assert_ne!(messages[one].1, messages[other].1, "{id}: each says it in its own words");
+        }
+        let streamed = choices(id, "Hello there!", 3, true).text();
+        let mut told = vec![(String::new(), String::new()); 3];
+        for line in streamed.lines().filter_map(|line| line.strip_prefix("data: {")) {
+            let chunk: Value = serde_json::from_str(&format!("{{{line}")).unwrap();
+            for choice in chunk["choices"].as_array().unwrap() {
+                let at = usize::try_from(choice["index"].as_u64().unwrap()).unwrap();
+                let (thought, words) = said(&choice["delta"]);
+                told[at].0.push_str(&thought);
+                told[at].1.push_str(&words);
+            }
+        }
+        assert_eq!(told, messages, "{id}");
+        assert_eq!(choices(id, "Hello there!", 9, false).status, 400, "{id}");
+    }
+    for row in list().iter().filter(|row| row.wire == "chat-completions") {
+        let status = choices(row.id, "Hello there!", 2, false).status;
+        assert_eq!(status == 200, SEVERAL.contains(&row.id), "{}: {status}", row.id);
+    }
+}
+
+#[test]
+fn any_of_several_choices_goes_on_with_its_own_thought() {
+    for id in SEVERAL {
+        let answer = choices(id, "What is in this folder?", 3, false).json();
+        for choice in answer["choices"].as_array().unwrap() {
+            let message = &choice["message"];
+            let results = message["tool_calls"].as_array().unwrap().iter();
+            let results = results.map(
+                |call| json!({"role": "tool", "tool_call_id": call["id"], "name": "list", "content": "Cargo.toml"}),
+            );
+            let mut client = client(id);
+            client.user("What is in this folder?");
+            let mut request = client.request(false);
+            let mut body: Value = serde_json::from_slice(&request.body).unwrap();
+            let history = body["messages"].as_array_mut().unwrap();
+            history.push(message.clone());
+            history.extend(results);
+            request.body = body.to_string().into_bytes();
+            let went_on = Simulator::find(id).unwrap().handle(&request);
+            assert_eq!(went_on.status, 200, "{id}: {}", went_on.text());
+            let states: Vec<_> = went_on.log.thoughts.iter().map(|thought| thought.state).collect();
+            assert_eq!(states, [ThoughtState::Own], "{id}: {}", went_on.log);
+        }
+    }
 }
 
 #[test]

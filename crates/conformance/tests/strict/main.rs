@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod client;
 #[cfg(test)]
+mod doctor;
+#[cfg(test)]
 mod faults;
 #[cfg(test)]
 mod hostile;

@@ -1,0 +1,208 @@
+//! Examines gateways: plays scenarios of lost thoughts against the simulators, and says how each went.
+//!
+//! Each scenario is played three ways. A client that does everything right asks the simulator, and passes. A naive one
+//! does the same and fails, with the provider's words or because the simulator misses a thought. Then the naive one
+//! goes through a gateway, which has to make up for it.
+
+mod caller;
+mod course;
+mod edges;
+mod habit;
+mod judge;
+mod patient;
+mod post;
+mod scenario;
+mod span;
+mod stage;
+mod switches;
+mod texts;
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+
+use tokio::net::TcpListener;
+
+use crate::catalog::{Listed, list};
+use course::{Run, Trace};
+use patient::Way;
+use post::Postman;
+use scenario::Scenario;
+use stage::Stage;
+
+/// Something that comes later.
+pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, String>> + Send + 'a>>;
+
+/// The gateway's name for the model whose caller brings a credential of its own.
+const PASSING: &str = "passing";
+
+/// What makes the numbers of second tries differ from those of first ones.
+const AGAIN: usize = 1000;
+
+/// A gateway that is examined.
+pub trait Gateway: Send + Sync {
+    /// Its address, `http://` included and without a path.
+    fn base(&self) -> String;
+
+    /// Whether [`Gateway::kill_and_start`] can be asked for.
+    fn can_be_killed(&self) -> bool;
+
+    /// Ends a gateway in a process of its own without a warning (the first time, there is none yet), starts it again
+    /// and gives its address. It knows what it knew before, unless it `forgets`.
+    fn kill_and_start(&self, forgets: bool) -> Later<'_, String>;
+}
+
+/// How it went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// Everything worked.
+    Pass,
+    /// It was refused, or a thought was lost.
+    Fail,
+    /// It was not tried.
+    Skip,
+}
+
+impl Mark {
+    /// As it stands in tables.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Skip => "skip",
+        }
+    }
+}
+
+/// One row of the table.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The id of the scenario.
+    pub scenario: String,
+    /// A client that does everything right, at the simulator.
+    pub direct: Mark,
+    /// A naive client at the simulator.
+    pub naive: Mark,
+    /// The naive client through the gateway.
+    pub gateway: Mark,
+    /// What happened, in one line.
+    pub reason: String,
+    /// The first way passes, the second fails as it should, and the third passes, or was rightly left out.
+    pub is_expected: bool,
+}
+
+/// A model that a gateway must know for the examination.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// The name that the clients ask for.
+    pub name: &'static str,
+    /// The simulator behind it.
+    pub simulator: Listed,
+    /// Where the simulator is; the paths of its API come behind this.
+    pub base_url: String,
+    /// The credential that the gateway sends; `None` passes on that of the caller.
+    pub key: Option<&'static str>,
+}
+
+/// The ids of all scenarios, each with one sentence.
+pub fn scenarios() -> Vec<(String, String)> {
+    let one = |it: Scenario| (it.id.into_owned(), it.says.into_owned());
+    all().into_iter().map(one).collect()
+}
+
+fn all() -> Vec<Scenario> {
+    [texts::all(), edges::all(), switches::cuts(), switches::pairs()].concat()
+}
+
+/// The simulators of an examination, and the clients that visit them.
+#[derive(Debug)]
+pub struct Ward {
+    stage: Stage,
+    postman: Postman,
+    scenarios: Vec<Scenario>,
+}
+
+impl Ward {
+    /// Starts the simulators on a listener.
+    ///
+    /// # Errors
+    ///
+    /// The listener's address cannot be read, or no client can be made.
+    pub fn open(listener: TcpListener) -> io::Result<Self> {
+        let postman = Postman::new().map_err(io::Error::other)?;
+        Ok(Self { stage: Stage::open(listener)?, postman, scenarios: all() })
+    }
+
+    /// The address of the simulators.
+    pub fn base(&self) -> String {
+        self.stage.base()
+    }
+
+    /// The models that a gateway must know.
+    pub fn models(&self) -> Vec<Model> {
+        let used = |id: &str| {
+            self.scenarios.iter().any(|scenario| {
+                let acts = match &scenario.play {
+                    scenario::Play::Acts(acts) => acts.as_slice(),
+                    scenario::Play::Cuts => &[],
+                };
+                let models = acts.iter().filter_map(|act| match act {
+                    scenario::Act::Model(sim) => Some(*sim),
+                    _ => None,
+                });
+                models.chain([scenario.sim]).any(|sim| sim == id)
+            })
+        };
+        let model = |simulator: Listed, name, key| {
+            let base_url = format!("{}/{}", self.base(), simulator.id);
+            Model { name, simulator, base_url, key }
+        };
+        let own = list().into_iter().filter(|it| used(it.id));
+        let mut models: Vec<Model> = own.map(|it| model(it, it.id, Some("the-gateway"))).collect();
+        let passing = list().into_iter().find(|it| it.id == "kimi-k2");
+        models.extend(passing.map(|it| model(it, PASSING, None)));
+        models
+    }
+
+    /// Plays one scenario; `None` where there is none of this id.
+    pub async fn examine(&self, id: &str, gateway: Option<&dyn Gateway>) -> Option<Row> {
+        let found = self.scenarios.iter().enumerate().find(|(_, scenario)| scenario.id == id);
+        let (number, scenario) = found?;
+        let direct = self.play((number, scenario), Way::Direct, None).await;
+        let naive = self.play((number, scenario), Way::Naive, None).await;
+        let play = |number| async move {
+            match gateway {
+                Some(gateway) if scenario.needs_restart() && !gateway.can_be_killed() => {
+                    Err("this gateway cannot be killed from here".to_owned())
+                }
+                Some(_) => Ok(Some(self.play((number, scenario), Way::Gateway, gateway).await)),
+                None => Ok(None),
+            }
+        };
+        let row = judge::judge(scenario, &direct, &naive, play(number).await.as_ref());
+        if row.gateway != Mark::Fail || row.is_expected {
+            return Some(row);
+        }
+        // On a machine that has much else to do, a gateway's store may be late once.
+        let again = judge::judge(scenario, &direct, &naive, play(number + AGAIN).await.as_ref());
+        if again.gateway != Mark::Pass {
+            return Some(row);
+        }
+        let first = row.reason.rsplit("gateway: ").next().unwrap_or_default();
+        let reason = format!("{}; only at the second try, the first: {first}", again.reason);
+        Some(Row { reason, ..again })
+    }
+
+    async fn play(
+        &self,
+        (number, scenario): (usize, &Scenario),
+        way: Way,
+        gateway: Option<&dyn Gateway>,
+    ) -> Trace {
+        let mut run = Run::new(self, (number, scenario), way, gateway);
+        if let Err(why) = run.prepare(scenario).await {
+            return Trace { broken: Some(why), ..Trace::default() };
+        }
+        run.play(&scenario.play).await
+    }
+}
