@@ -2,15 +2,37 @@
 //!
 //! - [`run`] drives [`Turn`](thinkthrough_core::turn::Turn)s over a [`Transport`](thinkthrough_client::Transport) until
 //!   the model has answered, and tells a [`Watch`] everything that happens.
-//! - [`Toolbox`] holds the tools; the built-in ones read files inside one folder and nothing else.
-//! - [`History`] is a conversation in a file, one content a line.
+//! - [`Gate`] stands before each request: the session's budget and the provider's limits.
+//! - [`Control`] stops it at any point, or says something more while tools run.
+//! - [`Toolbox`] holds the tools of a session and what is allowed in it; [`Approve`] is asked where that is open.
+//! - [`History`] is a conversation in a file, one content a line; [`Kept`] is one in the store.
+//! - [`export`] writes conversations as Markdown, HTML and JSON lines, and reads them back.
+//! - [`screen`] draws a conversation for a terminal, and [`harmless`] keeps a model's text from steering it.
+//! - [`session`] is the terminal client without a terminal: messages in, effects out; [`terminal`] carries them out.
 //!
-//! Nothing here knows a terminal: whoever watches decides what is shown.
+//! The loop knows no terminal: whoever watches decides what is shown.
 
+pub mod acp;
 mod agent;
+pub mod export;
+mod gate;
+pub mod harmless;
 mod history;
+mod kept;
+pub mod mcp;
+pub mod screen;
+pub mod search;
+pub mod session;
+pub mod terminal;
 mod tools;
+mod wording;
 
-pub use agent::{AskError, Outcome, Round, Setup, Watch, run};
+pub use agent::{AskError, Called, Control, MAX_ROUNDS, Outcome, Round, Setup, Watch, run};
+pub use gate::{Admission, Gate, Notice};
 pub use history::{History, HistoryError};
-pub use tools::{Toolbox, ToolboxError};
+pub use kept::{Beside, Keeper, Kept};
+pub use tools::{
+    Approve, Builtin, FileChange, Given, Job, Nobody, Pending, Permission, Question, Rule, Source,
+    ToolKind, Toolbox, ToolboxError, Verdict, Weighed,
+};
+pub use wording::{ago, grouped, title};

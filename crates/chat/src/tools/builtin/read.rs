@@ -1,8 +1,9 @@
 //! Reads a file.
 
 use super::folder::Folder;
-use super::{Spec, clipped};
-use std::fs::File;
+use super::{Plan, Spec, clipped, planned};
+use crate::tools::permission::{Permission, ToolKind};
+use crate::tools::source::Given;
 use std::io::Read as _;
 use thinkthrough_core::json::Val;
 
@@ -10,16 +11,22 @@ pub(super) const SPEC: Spec = Spec {
     name: "read_file",
     description: "Read a text file of the working directory.",
     parameters: r#"{"type":"object","properties":{"path":{"type":"string","description":"The file, relative to the working directory."}},"required":["path"]}"#,
+    kind: ToolKind::Read,
+    permission: Permission::Allow,
+    plan,
     run,
 };
 
 const LIMIT: usize = 64 * 1024;
 
-fn run(folder: &Folder, arguments: Val<'_>) -> Result<String, String> {
+fn plan(folder: &Folder, arguments: Val<'_>) -> Result<Plan, String> {
+    planned(folder, arguments, "read")
+}
+
+fn run(folder: &Folder, arguments: Val<'_>, may_leave: bool) -> Result<Given, String> {
     let path = arguments.text("path").ok_or("`path` is missing; name the file to read")?;
-    let real = folder.resolve(&path)?;
     let refuse = |error: std::io::Error| format!("cannot read `{path}`: {error}");
-    let file = File::open(&real).map_err(refuse)?;
+    let (file, _) = folder.open_existing(&path, may_leave)?;
     let kind = file.metadata().map_err(refuse)?;
     if !kind.is_file() {
         return Err(format!("`{path}` is no file; list it instead"));
@@ -35,5 +42,5 @@ fn run(folder: &Folder, arguments: Val<'_>) -> Result<String, String> {
     if is_cut {
         text.push_str(&format!(" [the file has {} bytes]", kind.len()));
     }
-    Ok(text)
+    Ok(Given::text(&text))
 }

@@ -1,7 +1,9 @@
 //! Lists a folder.
 
 use super::folder::Folder;
-use super::{Spec, clipped};
+use super::{Plan, Spec, clipped, planned};
+use crate::tools::permission::{Permission, ToolKind};
+use crate::tools::source::Given;
 use std::fs;
 use thinkthrough_core::json::Val;
 
@@ -9,14 +11,21 @@ pub(super) const SPEC: Spec = Spec {
     name: "list_directory",
     description: "List the files and folders in a folder of the working directory. Folders end with a slash.",
     parameters: r#"{"type":"object","properties":{"path":{"type":"string","description":"The folder, relative to the working directory; \".\" is the working directory itself.","default":"."}}}"#,
+    kind: ToolKind::Read,
+    permission: Permission::Allow,
+    plan,
     run,
 };
 
 const LIMIT: usize = 32 * 1024;
 
-fn run(folder: &Folder, arguments: Val<'_>) -> Result<String, String> {
+fn plan(folder: &Folder, arguments: Val<'_>) -> Result<Plan, String> {
+    planned(folder, arguments, "list")
+}
+
+fn run(folder: &Folder, arguments: Val<'_>, may_leave: bool) -> Result<Given, String> {
     let path = arguments.text("path").unwrap_or_default();
-    let real = folder.resolve(&path)?;
+    let real = folder.existing(&path, may_leave)?;
     let entries = fs::read_dir(&real).map_err(|error| format!("cannot list `{path}`: {error}"))?;
     let mut names = Vec::new();
     for entry in entries.flatten() {
@@ -28,7 +37,7 @@ fn run(folder: &Folder, arguments: Val<'_>) -> Result<String, String> {
     }
     names.sort();
     if names.is_empty() {
-        return Ok(format!("`{}` is empty", folder.shown(&real)));
+        return Ok(Given::text(&format!("`{}` is empty", folder.shown(&real))));
     }
-    Ok(clipped(names.join("\n"), LIMIT))
+    Ok(Given::text(&clipped(names.join("\n"), LIMIT)))
 }

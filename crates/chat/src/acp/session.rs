@@ -1,0 +1,247 @@
+//! One conversation of an editor.
+
+use super::Kit;
+use super::replay::replay;
+use super::rpc::{Outbox, Problem, Reply};
+use super::setup::{EFFORT, Mode, effort, write_modes, write_options};
+use super::show::{Show, write_call};
+use crate::agent::{Control, Outcome, Setup, run};
+use crate::kept::{Beside, Kept};
+use crate::tools::{Approve, Pending, Question, ToolKind, Verdict};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
+use thinkthrough_core::content::Content;
+use thinkthrough_core::json::Raw;
+use thinkthrough_core::settings::{Display, Resolved, Setting, Source};
+use tokio::sync::{Mutex, OwnedMutexGuard};
+
+/// A session, shared between the prompt that runs and the lines that come in.
+#[derive(Debug)]
+pub(super) struct Session {
+    id: String,
+    kit: Kit,
+    outbox: Arc<Outbox>,
+    /// Where it is kept.
+    kept: Option<Kept>,
+    /// Held while a prompt runs.
+    conversation: Arc<Mutex<Vec<Content>>>,
+    /// How many requests went out, over all prompts.
+    round: AtomicUsize,
+    said: Lock<Said>,
+}
+
+/// What a session goes on with.
+pub(super) struct Past {
+    /// Where it is kept.
+    pub(super) kept: Option<Kept>,
+    /// What is sent of what was said.
+    pub(super) contents: Vec<Content>,
+}
+
+/// A prompt that has begun; no other can until it is gone.
+pub(super) struct Begun {
+    conversation: OwnedMutexGuard<Vec<Content>>,
+    control: Control,
+}
+
+/// What the editor said about the session.
+#[derive(Debug)]
+struct Said {
+    control: Control,
+    mode: Mode,
+    settings: Resolved,
+}
+
+impl Session {
+    pub(super) fn new(id: String, kit: Kit, outbox: Arc<Outbox>, past: Past) -> Self {
+        let settings = kit.settings.clone();
+        let said = Said { control: Control::new(), mode: Mode::default(), settings };
+        let Past { kept, contents } = past;
+        let (conversation, round) = (Arc::new(Mutex::new(contents)), AtomicUsize::new(0));
+        Session { id, kit, outbox, kept, conversation, round, said: Lock::new(said) }
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The reply to its beginning; the editor knows the id of one that it loads.
+    pub(super) fn describe(&self, is_new: bool) -> Raw {
+        let said = self.said();
+        Raw::build(|w| {
+            w.object(|w| {
+                if is_new {
+                    w.field_str("sessionId", &self.id);
+                }
+                write_modes(w, said.mode);
+                write_options(w, said.settings.effort.value);
+            });
+        })
+    }
+
+    pub(super) fn stop(&self) {
+        self.said().control.stop();
+    }
+
+    pub(super) async fn close(&self) {
+        self.kit.tools.close().await;
+    }
+
+    pub(super) fn set_mode(&self, id: &str) -> Result<(), Problem> {
+        self.said().mode = Mode::parse(id)?;
+        Ok(())
+    }
+
+    /// Takes effect on the next request.
+    pub(super) fn set_option(&self, key: &str, value: &str) -> Reply {
+        if key != EFFORT {
+            return Err(Problem::params(&format!(
+                "there is no option `{key}`; there is `{EFFORT}`"
+            )));
+        }
+        let mut said = self.said();
+        said.settings.effort = Setting { value: effort(value)?, source: Source::Session };
+        let now = said.settings.effort.value;
+        Ok(Raw::build(|w| w.object(|w| write_options(w, now))))
+    }
+
+    /// Begins a prompt; from here on it can be stopped.
+    pub(super) fn begin(&self) -> Result<Begun, Problem> {
+        let conversation = Arc::clone(&self.conversation).try_lock_owned().map_err(|_| {
+            Problem::params("a prompt is being answered; cancel it or wait for its end")
+        })?;
+        let mut said = self.said();
+        // What stopped the last prompt must not stop this one.
+        said.control = Control::new();
+        Ok(Begun { conversation, control: said.control.clone() })
+    }
+
+    /// Tells the editor what was said before.
+    pub(super) async fn replay(&self, contents: &[Content]) {
+        let settings = self.said().settings.clone();
+        replay(&mut self.show(&settings), &self.kit.tools, contents).await;
+    }
+
+    /// Asks a question and tells the editor everything that happens.
+    pub(super) async fn prompt(&self, begun: Begun, question: Content) -> Reply {
+        let Begun { mut conversation, control } = begun;
+        let settings = self.said().settings.clone();
+        let asker = Asker(self);
+        let mut setup = Setup::new(&self.kit.target, &settings, &self.kit.transport);
+        setup.auth = self.kit.auth.clone();
+        setup.tools = Some(&self.kit.tools);
+        setup.approve = &asker;
+        setup.gate = Some(&self.kit.gate);
+        let Kit { name, target, .. } = &self.kit;
+        let keeper = self.kept.as_ref().map(|kept| kept.ask(question.clone(), name, target));
+        let before = conversation.len();
+        conversation.push(question);
+        let mut show = self.show(&settings);
+        let mut watch = Beside::new(keeper.as_ref(), &mut show);
+        let outcome = run(&setup, &mut conversation, &control, &mut watch).await;
+        if conversation.len() == before + 1 {
+            // What came to nothing is not kept either, and may be asked again.
+            conversation.truncate(before);
+        }
+        if let Some(keeper) = keeper
+            && let Err(error) = keeper.end().await
+        {
+            show.say(&format!("the conversation is not kept: {error}"));
+        }
+        let outcome = outcome.map_err(|error| Problem::failed(&error.to_string()))?;
+        let reason = stop_reason(&outcome)?;
+        Ok(Raw::build(|w| w.object(|w| w.field_str("stopReason", reason))))
+    }
+
+    fn show(&self, settings: &Resolved) -> Show<'_> {
+        let thoughts = settings.include_in_response.value && settings.display.value != Display::Off;
+        Show::new(&self.id, &self.outbox, &self.round, thoughts)
+    }
+
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The protocol's word for why a prompt ended.
+fn stop_reason(outcome: &Outcome) -> Result<&'static str, Problem> {
+    if outcome.is_stopped {
+        return Ok("cancelled");
+    }
+    if let Some(failure) = &outcome.failure {
+        let remedy = failure.remedy.as_deref().map(|it| format!("; {it}")).unwrap_or_default();
+        return Err(Problem::failed(&format!("{}{remedy}", failure.message)));
+    }
+    if let Some(refused) = &outcome.refused {
+        return Err(Problem::failed(&refused.to_string()));
+    }
+    if outcome.is_unfinished {
+        return Ok("max_turn_requests");
+    }
+    let answer = outcome.rounds.last().map(|round| &round.answer);
+    if answer.is_some_and(|answer| answer.refusal.is_some()) {
+        return Ok("refusal");
+    }
+    let word = answer.and_then(|answer| answer.finish_reason.as_deref()).unwrap_or_default();
+    let word = word.to_ascii_lowercase();
+    Ok(match word.as_str() {
+        "length" | "max_tokens" | "max_output_tokens" | "incomplete" => "max_tokens",
+        "refusal" | "content_filter" | "safety" => "refusal",
+        _ => "end_turn",
+    })
+}
+
+/// Puts questions to the editor.
+struct Asker<'a>(&'a Session);
+
+impl Approve for Asker<'_> {
+    fn approve<'a>(&'a self, question: &'a Question) -> Pending<'a, Verdict> {
+        Box::pin(async move {
+            let mode = self.0.said().mode;
+            match mode {
+                Mode::Read
+                    if question.kind != ToolKind::Read && question.kind != ToolKind::Search =>
+                {
+                    return Verdict::Deny("the session is read-only".to_owned());
+                }
+                Mode::Edits if question.kind == ToolKind::Edit && question.reason.is_none() => {
+                    return Verdict::Once;
+                }
+                Mode::Ask | Mode::Edits | Mode::Read => {}
+            }
+            let round = self.0.round.load(Ordering::Acquire);
+            let params = Raw::build(|w| {
+                w.object(|w| {
+                    w.field_str("sessionId", &self.0.id);
+                    w.key("toolCall").object(|w| write_call(w, round, question));
+                    w.key("options").array(|w| {
+                        for (id, name, kind) in [
+                            ("once", "Allow once".to_owned(), "allow_once"),
+                            (
+                                "always",
+                                format!("Always in this session: {}", question.grant),
+                                "allow_always",
+                            ),
+                            ("deny", "Do not allow".to_owned(), "reject_once"),
+                        ] {
+                            w.object(|w| {
+                                w.field_str("optionId", id);
+                                w.field_str("name", &name);
+                                w.field_str("kind", kind);
+                            });
+                        }
+                    });
+                });
+            });
+            let reply = self.0.outbox.ask("session/request_permission", &params).await;
+            let chosen = reply.ok().and_then(|reply| {
+                reply.doc().root().get("outcome").and_then(|outcome| outcome.string("optionId"))
+            });
+            match chosen.as_deref() {
+                Some("once") => Verdict::Once,
+                Some("always") => Verdict::Always,
+                _ => Verdict::Deny(String::new()),
+            }
+        })
+    }
+}

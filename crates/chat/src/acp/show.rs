@@ -1,0 +1,233 @@
+//! What happens, as updates of the protocol.
+
+use super::rpc::Outbox;
+use crate::agent::{Called, Watch};
+use crate::gate::Notice;
+use crate::tools::{FileChange, Question, ToolKind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use thinkthrough_client::Retry;
+use thinkthrough_core::content::{Block, Content, Media, MediaSource, ToolCall, ToolResponse};
+use thinkthrough_core::event::Event;
+use thinkthrough_core::json::{Raw, Writer};
+use thinkthrough_core::outgoing::Outgoing;
+
+/// Tells an editor what happens.
+pub(super) struct Show<'a> {
+    session: &'a str,
+    outbox: &'a Outbox,
+    /// The request that is being answered, from 1, over all prompts of the session.
+    round: &'a AtomicUsize,
+    shows_thoughts: bool,
+    /// Whether the open block was told while it came in.
+    has_told: bool,
+}
+
+impl<'a> Show<'a> {
+    pub(super) fn new(
+        session: &'a str,
+        outbox: &'a Outbox,
+        round: &'a AtomicUsize,
+        shows_thoughts: bool,
+    ) -> Self {
+        Show { session, outbox, round, shows_thoughts, has_told: false }
+    }
+
+    fn update(&self, kind: &str, body: impl FnOnce(&mut Writer)) {
+        let params = Raw::build(|w| {
+            w.object(|w| {
+                w.field_str("sessionId", self.session);
+                w.key("update").object(|w| {
+                    w.field_str("sessionUpdate", kind);
+                    body(w);
+                });
+            });
+        });
+        self.outbox.notify("session/update", &params);
+    }
+
+    /// Says something that is not the model's; the protocol has no other place for it.
+    pub(super) fn say(&mut self, text: &str) {
+        self.chunk("agent_message_chunk", &format!("\n_{text}_\n\n"));
+    }
+
+    pub(super) fn shows_thoughts(&self) -> bool {
+        self.shows_thoughts
+    }
+
+    /// A thought came without its text.
+    pub(super) fn withheld(&mut self) {
+        self.chunk("agent_thought_chunk", "(the provider withheld the text)");
+    }
+
+    /// A call of the answer that never ran.
+    pub(super) fn call_dropped(&self, index: usize) {
+        self.call(index, |w| w.field_str("status", "failed"));
+    }
+
+    /// The next answer begins.
+    pub(super) fn next_round(&self) {
+        self.round.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(super) fn chunk(&mut self, kind: &str, text: &str) {
+        self.has_told = true;
+        self.update(kind, |w| w.key("content").object(|w| write_text(w, text)));
+    }
+
+    fn call(&self, index: usize, body: impl FnOnce(&mut Writer)) {
+        let id = call_id(self.round.load(Ordering::Acquire), index);
+        self.update("tool_call_update", |w| {
+            w.field_str("toolCallId", &id);
+            body(w);
+        });
+    }
+}
+
+impl Watch for Show<'_> {
+    fn event(&mut self, _: usize, event: Event<'_>) {
+        match event {
+            Event::ThinkingStart { .. } | Event::TextStart { .. } => self.has_told = false,
+            Event::ThinkingDelta { delta, .. } if self.shows_thoughts => {
+                self.chunk("agent_thought_chunk", delta);
+            }
+            Event::ThinkingEnd { thought: Some(thought), .. }
+                if self.shows_thoughts && !self.has_told =>
+            {
+                self.chunk("agent_thought_chunk", thought);
+            }
+            Event::TextDelta { delta, .. } => self.chunk("agent_message_chunk", delta),
+            Event::TextEnd { whole: Some(whole), .. } if !self.has_told => {
+                self.chunk("agent_message_chunk", whole);
+            }
+            _ => {}
+        }
+    }
+
+    fn outgoing(&mut self, _: usize, _: &Outgoing) {
+        self.next_round();
+    }
+
+    fn retry(&mut self, _: &Retry<'_>) {}
+
+    fn notice(&mut self, notice: &Notice) {
+        self.say(&notice.to_string());
+    }
+
+    fn call_weighed(
+        &mut self,
+        _: usize,
+        index: usize,
+        call: &ToolCall,
+        (kind, title): (ToolKind, &str),
+    ) {
+        let id = call_id(self.round.load(Ordering::Acquire), index);
+        self.update("tool_call", |w| {
+            w.field_str("toolCallId", &id);
+            w.field_str("title", title);
+            w.field_str("kind", kind_word(kind));
+            w.field_str("status", "pending");
+            if let Ok(input) = Raw::parse(call.parameters.as_text()) {
+                w.field_raw("rawInput", &input);
+            }
+        });
+    }
+
+    fn call_started(&mut self, _: usize, index: usize, _: &ToolCall) {
+        self.call(index, |w| w.field_str("status", "in_progress"));
+    }
+
+    fn call_finished(&mut self, _: usize, index: usize, called: &Called) {
+        let status = if called.response.is_error { "failed" } else { "completed" };
+        self.call(index, |w| {
+            w.field_str("status", status);
+            w.key("content").array(|w| match &called.change {
+                Some(change) => write_diff(w, change),
+                None => {
+                    let doc = called.response.result.doc();
+                    let text = doc.root().as_str();
+                    let text = text.as_deref().unwrap_or(called.response.result.as_str());
+                    w.object(|w| {
+                        w.field_str("type", "content");
+                        w.key("content").object(|w| write_text(w, text));
+                    });
+                    called.media.iter().for_each(|media| write_media(w, media));
+                }
+            });
+        });
+    }
+
+    fn tool_response(&mut self, _: usize, _: &ToolResponse) {}
+
+    fn added(&mut self, _: usize, content: &Content) {
+        // Without thoughts in deltas there is nothing to tell but that the provider withheld them.
+        let withheld = content.blocks.iter().any(|block| match block {
+            Block::Thinking(thinking) => thinking.is_withheld(),
+            _ => false,
+        });
+        if withheld && self.shows_thoughts {
+            self.withheld();
+        }
+    }
+}
+
+/// The call that a question is about.
+pub(super) fn write_call(w: &mut Writer, round: usize, question: &Question) {
+    w.field_str("toolCallId", &call_id(round, question.index));
+    w.field_str("status", "pending");
+    w.field_str("kind", kind_word(question.kind));
+    let title = match &question.reason {
+        Some(reason) => format!("{} ({reason})", question.title),
+        None => question.title.clone(),
+    };
+    w.field_str("title", &title);
+    if let Some(change) = &question.change {
+        w.key("content").array(|w| write_diff(w, change));
+        w.key("locations").array(|w| {
+            w.object(|w| w.field_str("path", &change.path.display().to_string()));
+        });
+    }
+}
+
+/// Providers may give no id, or the same one twice; the place of a call in the session is its id here.
+fn call_id(round: usize, index: usize) -> String {
+    format!("call-{round}-{index}")
+}
+
+const fn kind_word(kind: ToolKind) -> &'static str {
+    match kind {
+        ToolKind::Edit => "edit",
+        ToolKind::Execute => "execute",
+        ToolKind::Read => "read",
+        ToolKind::Search => "search",
+        ToolKind::Other => "other",
+    }
+}
+
+fn write_text(w: &mut Writer, text: &str) {
+    w.field_str("type", "text");
+    w.field_str("text", text);
+}
+
+fn write_diff(w: &mut Writer, change: &FileChange) {
+    w.object(|w| {
+        w.field_str("type", "diff");
+        w.field_str("path", &change.path.display().to_string());
+        w.str_or_null("oldText", change.old.as_deref());
+        w.field_str("newText", &change.new);
+    });
+}
+
+fn write_media(w: &mut Writer, media: &Media) {
+    let MediaSource::Data(data) = &media.source else { return };
+    if !media.media_type.starts_with("image/") {
+        return;
+    }
+    w.object(|w| {
+        w.field_str("type", "content");
+        w.key("content").object(|w| {
+            w.field_str("type", "image");
+            w.field_str("data", data);
+            w.field_str("mimeType", &media.media_type);
+        });
+    });
+}

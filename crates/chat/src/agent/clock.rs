@@ -1,0 +1,62 @@
+//! How long a request and its thoughts took.
+
+use std::time::Duration;
+use thinkthrough_core::content::{Block, Content};
+use thinkthrough_core::event::Event;
+use tokio::time::Instant;
+
+/// Measures an answer while it comes in.
+///
+/// A thought begins when the head of the answer is there, or when the block before it ends: providers that withhold
+/// the text send nothing while the model thinks.
+#[derive(Debug)]
+pub(super) struct Clock {
+    sent: Instant,
+    since: Instant,
+    /// Block and duration of each thought that ended or is still open.
+    thoughts: Vec<(usize, Duration)>,
+    open: Option<usize>,
+}
+
+impl Clock {
+    pub(super) fn start() -> Self {
+        let now = Instant::now();
+        Clock { sent: now, since: now, thoughts: Vec::new(), open: None }
+    }
+
+    pub(super) fn head(&mut self) {
+        self.since = Instant::now();
+    }
+
+    pub(super) fn see(&mut self, event: &Event<'_>) {
+        match event {
+            Event::ThinkingStart { block, .. } => self.open = Some(*block),
+            Event::ThinkingEnd { block, .. } => self.end(*block),
+            Event::TextStart { .. } | Event::ToolCallStart { .. } => self.since = Instant::now(),
+            Event::TextEnd { .. } | Event::ToolCallEnd { .. } | Event::Whole { .. } => {
+                self.since = Instant::now();
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, block: usize) {
+        self.open = None;
+        self.thoughts.push((block, self.since.elapsed()));
+        self.since = Instant::now();
+    }
+
+    /// Time since the request, and the time of all thoughts; writes the latter into the thoughts of `content`.
+    pub(super) fn stop(mut self, content: Option<&mut Content>) -> (Duration, Duration) {
+        if let Some(block) = self.open {
+            self.end(block);
+        }
+        let blocks = content.map(|content| content.blocks.as_mut_slice()).unwrap_or_default();
+        for (block, took) in &self.thoughts {
+            if let Some(Block::Thinking(thinking)) = blocks.get_mut(*block) {
+                thinking.duration_ms = Some(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+            }
+        }
+        (self.sent.elapsed(), self.thoughts.iter().map(|(_, took)| *took).sum())
+    }
+}

@@ -1,0 +1,53 @@
+//! What whoever asked may do while the model works: stop it, or say something more.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use thinkthrough_core::content::Content;
+use tokio_util::sync::CancellationToken;
+
+/// A hold on a running question. Clones hold the same one.
+#[derive(Clone, Debug, Default)]
+pub struct Control {
+    stop: CancellationToken,
+    queue: Arc<Mutex<VecDeque<Content>>>,
+}
+
+impl Control {
+    /// A hold on a question that has yet to be asked.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stops the answer and the tools at once; what was said until then is kept. Stopping twice is stopping once.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Whether it was stopped.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stop.is_cancelled()
+    }
+
+    /// The token behind [`stop`](Self::stop).
+    #[must_use]
+    pub fn token(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// Queues a message of the user; it goes to the model after the results of the tools that run now.
+    pub fn say(&self, content: Content) {
+        self.queue().push_back(content);
+    }
+
+    /// Takes what is queued; what is left when the question is answered begins the next one.
+    #[must_use]
+    pub fn take(&self) -> Vec<Content> {
+        self.queue().drain(..).collect()
+    }
+
+    fn queue(&self) -> std::sync::MutexGuard<'_, VecDeque<Content>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,346 @@
+//! The loop around requests and answers.
+
+mod calls;
+mod clock;
+mod control;
+mod watch;
+
+pub use calls::Called;
+pub use control::Control;
+pub use watch::Watch;
+
+use crate::gate::{Admission, Gate, Notice};
+use crate::tools::{Approve, Nobody, Toolbox};
+use calls::run_calls;
+use clock::Clock;
+use std::fmt;
+use std::time::Duration;
+use thinkthrough_client::{Auth, ClientError, Request as Send, Retry, RetryPolicy, Transport};
+use thinkthrough_core::answer::Answer;
+use thinkthrough_core::budget::BudgetRefusal;
+use thinkthrough_core::content::{Content, ToolCall, ToolResponse};
+use thinkthrough_core::event::Event;
+use thinkthrough_core::outgoing::Outgoing;
+use thinkthrough_core::provider::Target;
+use thinkthrough_core::request::{Request, Tool};
+use thinkthrough_core::settings::Resolved;
+use thinkthrough_core::turn::{Failure, Finished, Turn};
+
+/// What stays the same over the rounds.
+#[derive(Clone)]
+pub struct Setup<'a> {
+    /// Where requests go.
+    pub target: &'a Target,
+    /// The settings that hold.
+    pub settings: &'a Resolved,
+    /// How requests travel.
+    pub transport: &'a Transport,
+    /// The credential.
+    pub auth: Auth,
+    /// The tools on offer, if any.
+    pub tools: Option<&'a Toolbox>,
+    /// Who is asked before a tool runs that needs a permission.
+    pub approve: &'a dyn Approve,
+    /// What stands before each request, if anything.
+    pub gate: Option<&'a Gate<'a>>,
+    /// How many requests one question may take.
+    pub max_rounds: usize,
+}
+
+impl<'a> Setup<'a> {
+    /// A setup without tools, and with nobody to ask.
+    #[must_use]
+    pub fn new(target: &'a Target, settings: &'a Resolved, transport: &'a Transport) -> Self {
+        let (auth, tools, approve, gate) = (Auth::None, None, &Nobody, None);
+        Setup { target, settings, transport, auth, tools, approve, gate, max_rounds: MAX_ROUNDS }
+    }
+}
+
+/// How many requests one question may take where nothing else is said.
+pub const MAX_ROUNDS: usize = 24;
+
+/// One request and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Round {
+    /// What the provider said.
+    pub answer: Answer,
+    /// What the tools gave that it called, in the order of the calls.
+    pub tool_responses: Vec<ToolResponse>,
+    /// From the request to the end of its answer.
+    pub took: Duration,
+    /// How much of that the model spent on thoughts.
+    pub thinking: Duration,
+    /// How long the tools took after it, questions included.
+    pub tools: Duration,
+}
+
+/// What a question came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The rounds.
+    pub rounds: Vec<Round>,
+    /// The messages that the conversation grew by.
+    pub added: Vec<Content>,
+    /// The provider refused, or the answer broke off.
+    pub failure: Option<Failure>,
+    /// The session's budget let no further request out.
+    pub refused: Option<BudgetRefusal>,
+    /// The model still called tools when its rounds were used up.
+    pub is_unfinished: bool,
+    /// It was stopped; what had been said until then is in `added`, marked partial.
+    pub is_stopped: bool,
+}
+
+impl Outcome {
+    /// Time that the model spent on thoughts, over all rounds; the time of tools is not in it.
+    #[must_use]
+    pub fn thinking(&self) -> Duration {
+        self.rounds.iter().map(|round| round.thinking).sum()
+    }
+}
+
+/// Why a question could not be asked.
+#[derive(Debug)]
+pub enum AskError {
+    /// The upstream could not be reached, or broke the protocol.
+    Client(ClientError),
+    /// A header that the provider's entry names is none.
+    Header(String),
+}
+
+impl fmt::Display for AskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AskError::Client(error) => error.fmt(f),
+            AskError::Header(name) => {
+                write!(f, "`{name}` is no header; change the provider's entry")
+            }
+        }
+    }
+}
+
+impl std::error::Error for AskError {}
+
+impl From<ClientError> for AskError {
+    fn from(error: ClientError) -> Self {
+        AskError::Client(error)
+    }
+}
+
+/// Asks the last question of `conversation` and runs tools until the model has answered.
+///
+/// `control` stops it at any point: the connection is dropped, running tools are ended, and what had been said stays
+/// in the conversation, so that it can go on from there.
+///
+/// # Errors
+/// When the upstream cannot be reached before anything was said. What a provider refuses, and what breaks off in
+/// the middle, is an [`Outcome`] with a failure: nothing that was said is lost.
+pub async fn run(
+    setup: &Setup<'_>,
+    conversation: &mut Vec<Content>,
+    control: &Control,
+    watch: &mut (dyn Watch + std::marker::Send),
+) -> Result<Outcome, AskError> {
+    let mut run = Run { setup, control, watch, conversation, outcome: Outcome::default() };
+    for round in 0..setup.max_rounds.max(1) {
+        if !run.round(round).await? {
+            break;
+        }
+    }
+    run.outcome.is_stopped = control.is_stopped();
+    Ok(run.outcome)
+}
+
+/// A question that is being answered.
+struct Run<'a> {
+    setup: &'a Setup<'a>,
+    control: &'a Control,
+    watch: &'a mut (dyn Watch + std::marker::Send),
+    conversation: &'a mut Vec<Content>,
+    outcome: Outcome,
+}
+
+impl Run<'_> {
+    /// One request, its answer and its tools. Says whether another must follow.
+    async fn round(&mut self, round: usize) -> Result<bool, AskError> {
+        self.outcome.is_unfinished = false;
+        let stop = self.control.token();
+        let offers = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(false),
+            offers = offers(self.setup.tools) => offers,
+        };
+        let Some(admission) = self.admit().await else { return Ok(false) };
+        let mut clock = Clock::start();
+        let asked = self.ask(round, offers, admission.settings(self.setup), &mut clock).await;
+        let answer = asked.as_ref().ok().and_then(|finished| finished.as_ref());
+        self.settle(admission, answer.map(|finished| &finished.answer));
+        let Some(finished) = asked? else { return Ok(false) };
+        let Finished { answer, mut content, failure } = finished;
+        let (took, thinking) = clock.stop(content.as_mut());
+        let is_broken = failure.is_some() || !answer.is_complete();
+        if !stop.is_cancelled() || failure.is_some() {
+            self.outcome.failure = failure.or_else(|| broken_off(&answer));
+        }
+        let calls: Vec<ToolCall> = match &content {
+            Some(content) if !is_broken => content.tool_calls().cloned().collect(),
+            _ => Vec::new(),
+        };
+        if let Some(content) = content {
+            self.add(round, content);
+        }
+        let started = tokio::time::Instant::now();
+        let tool_responses = self.call(round, &calls).await;
+        let has_called = !tool_responses.is_empty();
+        let tools = started.elapsed();
+        let done = Round { answer, tool_responses, took, thinking, tools };
+        self.watch.round_over(round, &done);
+        self.outcome.rounds.push(done);
+        self.outcome.is_unfinished = has_called;
+        Ok(has_called && !stop.is_cancelled())
+    }
+
+    /// Runs the tools that an answer calls; without tools of ours a call is for whoever reads the output.
+    async fn call(&mut self, round: usize, calls: &[ToolCall]) -> Vec<ToolResponse> {
+        let Some(tools) = self.setup.tools.filter(|_| !calls.is_empty()) else { return Vec::new() };
+        let (approve, stop) = (self.setup.approve, self.control.token());
+        let called = run_calls(tools, approve, stop, (round, calls), self.watch).await;
+        for called in &called {
+            self.watch.tool_response(round, &called.response);
+            self.add(round, called.content());
+        }
+        // What the user said meanwhile comes after the results: they belong to the calls.
+        if !stop.is_cancelled() {
+            for said in self.control.take() {
+                self.add(round, said);
+            }
+        }
+        called.into_iter().map(|called| called.response).collect()
+    }
+
+    fn add(&mut self, round: usize, content: Content) {
+        self.watch.added(round, &content);
+        self.conversation.push(content.clone());
+        self.outcome.added.push(content);
+    }
+
+    /// Waits until the gate lets the request out; nothing when it does not, or when it was stopped meanwhile.
+    async fn admit(&mut self) -> Option<Admitted> {
+        let Setup { gate, target, settings, .. } = *self.setup;
+        let Some(gate) = gate else { return Some(Admitted(None)) };
+        let (stop, watch) = (self.control.token(), &mut *self.watch);
+        let mut notice = |notice: Notice| watch.notice(&notice);
+        let admission = tokio::select! {
+            biased;
+            () = stop.cancelled() => return None,
+            admission = gate.admit(target, settings, self.conversation, &mut notice) => admission,
+        };
+        match admission {
+            Ok(admission) => Some(Admitted(Some(admission))),
+            Err(refused) => {
+                self.outcome.refused = Some(refused);
+                None
+            }
+        }
+    }
+
+    /// Books what the request did cost.
+    fn settle(&mut self, admitted: Admitted, answer: Option<&Answer>) {
+        let (Some(gate), Some(admission)) = (self.setup.gate, admitted.0) else { return };
+        for notice in gate.settle(admission, answer) {
+            self.watch.notice(&notice);
+        }
+        self.watch.spent(gate.used());
+    }
+
+    /// Sends the request and reads its answer; nothing when it was stopped before the answer began.
+    async fn ask(
+        &mut self,
+        round: usize,
+        tools: Vec<Tool>,
+        settings: &Resolved,
+        clock: &mut Clock,
+    ) -> Result<Option<Finished>, AskError> {
+        let stop = self.control.token();
+        let contents = self.conversation.clone();
+        let request = Request { contents, tools, stream: true, ..Request::default() };
+        let mut turn = Turn::begin(&request, self.setup.target, settings);
+        self.watch.outgoing(round, turn.outgoing());
+        let send = prepare(self.setup, turn.outgoing())?;
+        let policy = RetryPolicy::default();
+        let mut on_retry = |retry: &Retry<'_>| self.watch.retry(retry);
+        let sending = self.setup.transport.send_with_retry(&send, &policy, &mut on_retry);
+        // A request that is dropped here, and a body below, closes the connection.
+        let mut response = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ok(None),
+            response = sending => response?,
+        };
+        turn.head(response.status.as_u16());
+        clock.head();
+        let mut sink = |event: Event<'_>| {
+            clock.see(&event);
+            self.watch.event(round, event);
+        };
+        let cut = loop {
+            let chunk = tokio::select! {
+                biased;
+                () = stop.cancelled() => break Some(STOPPED.to_owned()),
+                chunk = response.body.next() => chunk,
+            };
+            match chunk {
+                Some(Ok(bytes)) => turn.push(&bytes, &mut sink),
+                Some(Err(error)) => break Some(error.to_string()),
+                None => break None,
+            }
+        };
+        drop(response);
+        Ok(Some(turn.end(cut.as_deref(), &mut sink)))
+    }
+}
+
+/// A request that may go out: what the gate said, where there is one.
+struct Admitted(Option<Admission>);
+
+impl Admitted {
+    fn settings<'s>(&'s self, setup: &'s Setup<'_>) -> &'s Resolved {
+        self.0.as_ref().map_or(setup.settings, |admission| &admission.settings)
+    }
+}
+
+const STOPPED: &str = "stopped by the user";
+
+async fn offers(tools: Option<&Toolbox>) -> Vec<Tool> {
+    match tools {
+        Some(tools) => tools.offers().await,
+        None => Vec::new(),
+    }
+}
+
+fn prepare(setup: &Setup<'_>, outgoing: &Outgoing) -> Result<Send, AskError> {
+    let mut send = Send::post(&outgoing.url, outgoing.body.clone())?;
+    let json = [("content-type".to_owned(), "application/json".to_owned())];
+    for (name, value) in outgoing.headers.iter().chain(&json) {
+        let bad = || AskError::Header(name.clone());
+        let name = http::HeaderName::try_from(name.as_str()).map_err(|_| bad())?;
+        let value = http::HeaderValue::try_from(value.as_str()).map_err(|_| bad())?;
+        send.headers.insert(name, value);
+    }
+    send.auth = setup.auth.clone();
+    Ok(send)
+}
+
+fn broken_off(answer: &Answer) -> Option<Failure> {
+    if answer.is_complete() {
+        return None;
+    }
+    let problem = answer.problems.last()?;
+    Some(Failure {
+        status: 200,
+        message: format!("the answer broke off: {}", problem.message),
+        remedy: Some("what came is kept and marked partial".to_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! Conversations as one page of HTML.
+
+use super::page::{POLICY, SCRIPT, SCRIPT_HASH, STYLE};
+use super::{Exported, label};
+use pulldown_cmark::{Event, Options, Parser, Tag, html};
+use thinkthrough_core::content::{
+    Block, Content, Media, MediaSource, Speaker, Thinking, ToolCall, ToolResponse,
+};
+
+/// The conversation as a page that needs nothing else and loads nothing, with the thoughts folded.
+///
+/// Each thought is an element with `data-ai-reasoning`, `data-collapsed` and `data-token-est`, its button has
+/// `data-ai-reasoning-toggle`, and a click sends the event `svmai:event` to the document. What a model wrote cannot
+/// become markup: HTML in it is shown as text, and links lead to the web or to mail only.
+#[must_use]
+pub fn to_html(exported: &Exported) -> String {
+    let title = escaped(exported.title.as_deref().unwrap_or("Conversation"));
+    let policy = POLICY.replace("HASH", SCRIPT_HASH);
+    let mut page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
+    );
+    for (number, content) in exported.contents.iter().enumerate() {
+        page.push_str(&message(number, content));
+    }
+    page.push_str(&format!("<script>{SCRIPT}</script>\n</body>\n</html>\n"));
+    page
+}
+
+fn message(number: usize, content: &Content) -> String {
+    let (name, class) = match content.speaker {
+        Speaker::Ai => ("Model", "ai"),
+        Speaker::Human => ("You", "human"),
+        Speaker::System => ("System", "system"),
+        Speaker::Tool => ("Tool", "tool-message"),
+    };
+    let id = format!("m{number}");
+    let mut out = format!("<section class=\"{class}\" id=\"{id}\">\n<h2>{name}</h2>\n");
+    for (at, block) in content.blocks.iter().enumerate() {
+        out.push_str(&match block {
+            Block::Text(text) => rendered(&text.text),
+            Block::Thinking(thinking) => thought(&id, at, thinking),
+            Block::ToolCall(call) => tool_call(call),
+            Block::ToolResponse(response) => tool_response(response),
+            Block::Media(media) => picture(media),
+            Block::Other(other) => folded(&other.kind, other.raw.as_str()),
+        });
+    }
+    if content.partial {
+        out.push_str("<p class=\"note\">The answer broke off here.</p>\n");
+    }
+    out.push_str("</section>\n");
+    out
+}
+
+fn thought(message: &str, at: usize, thinking: &Thinking) -> String {
+    // Seed 002 counts UTF-16 units by four, whatever tokenizer the model has.
+    let tokens = thinking.thought.encode_utf16().count().div_ceil(4);
+    let (label, text) = (escaped(&label(thinking)), escaped(&thinking.thought));
+    let id = format!("{message}-thought{at}");
+    format!(
+        "<div data-ai-reasoning data-collapsed=\"true\" data-token-est=\"{tokens}\" data-msg-id=\"{message}\">\n\
+         <button type=\"button\" data-ai-reasoning-toggle aria-expanded=\"false\" aria-controls=\"{id}\">{label}</button>\n\
+         <div data-ai-reasoning-content id=\"{id}\">{text}</div>\n</div>\n"
+    )
+}
+
+fn tool_call(call: &ToolCall) -> String {
+    folded(&format!("Calls {}", call.name), call.parameters.as_text())
+}
+
+fn tool_response(response: &ToolResponse) -> String {
+    let name = response.name.as_deref().unwrap_or("tool");
+    let title = format!("{name} {}", if response.is_error { "failed" } else { "gave" });
+    match response.result.doc().root().as_str() {
+        Some(text) => folded(&title, &text),
+        None => folded(&title, response.result.as_str()),
+    }
+}
+
+fn folded(title: &str, body: &str) -> String {
+    let (title, body) = (escaped(title), escaped(body));
+    format!("<details class=\"tool\"><summary>{title}</summary>\n<pre>{body}</pre>\n</details>\n")
+}
+
+/// A picture that is in the conversation is shown; one that is elsewhere is named, because the page loads nothing.
+fn picture(media: &Media) -> String {
+    let kind = escaped(&media.media_type);
+    match &media.source {
+        MediaSource::Data(data) if is_picture(&media.media_type) => {
+            let data = escaped(data);
+            format!("<p><img alt=\"{kind}\" src=\"data:{kind};base64,{data}\"></p>\n")
+        }
+        MediaSource::Data(data) => {
+            format!("<p class=\"note\">{kind}, {} characters of base64</p>\n", data.len())
+        }
+        MediaSource::Url(url) => format!("<p class=\"note\">{kind} {}</p>\n", escaped(url)),
+    }
+}
+
+/// Formats that cannot carry a script.
+fn is_picture(media_type: &str) -> bool {
+    ["image/png", "image/jpeg", "image/gif", "image/webp"].contains(&media_type)
+}
+
+/// Markdown as HTML, without any HTML that stood in it and without links that could run something.
+fn rendered(markdown: &str) -> String {
+    let options =
+        Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
+    let events = Parser::new_ext(markdown, options).map(|event| match event {
+        Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
+        Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
+            let dest_url = if is_harmless(&dest_url) { dest_url } else { "#".into() };
+            Event::Start(Tag::Link { link_type, dest_url, title, id })
+        }
+        Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
+            // Policy lets no picture in from elsewhere; what it is called is still shown.
+            let is_inline = dest_url.starts_with("data:image/");
+            let dest_url = if is_inline { dest_url } else { "data:,".into() };
+            Event::Start(Tag::Image { link_type, dest_url, title, id })
+        }
+        other => other,
+    });
+    let mut out = String::with_capacity(markdown.len() * 5 / 4);
+    html::push_html(&mut out, events);
+    out
+}
+
+fn is_harmless(url: &str) -> bool {
+    ["https://", "http://", "mailto:", "#"].iter().any(|start| {
+        url.get(..start.len()).is_some_and(|scheme| scheme.eq_ignore_ascii_case(start))
+    })
+}
+
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for sign in text.chars() {
+        match sign {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\0' => out.push('\u{fffd}'),
+            _ => out.push(sign),
+        }
+    }
+    out
+}

@@ -1,0 +1,104 @@
+//! Conversations out of the house and back in: Markdown, HTML and JSON lines.
+//!
+//! - [`to_markdown`] and [`from_markdown`] are each other's inverse: every block comes back as it was, opaque payloads
+//!   included, unless thoughts were left out. What a reader changes by hand is what comes back.
+//! - [`to_html`] is one page that needs nothing else, with the thoughts folded.
+//! - [`to_jsonl`] and [`from_jsonl`] are the neutral contents, one a line, as in history files.
+
+mod html;
+mod jsonl;
+mod lines;
+mod markdown;
+mod page;
+mod read;
+
+pub use html::to_html;
+pub use jsonl::{from_jsonl, to_jsonl};
+pub use markdown::to_markdown;
+pub use read::from_markdown;
+
+use crate::wording::grouped;
+use std::fmt;
+use thinkthrough_core::content::{Block, Content, Thinking};
+use thinkthrough_core::reasoning::estimate_thinking_tokens;
+
+/// A conversation as it is exported and imported.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exported {
+    /// Its title, one line.
+    pub title: Option<String>,
+    /// What was said.
+    pub contents: Vec<Content>,
+}
+
+/// How thoughts look in Markdown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThoughtForm {
+    /// `> [!thinking]-`: a folded callout in editors that know them, a quote everywhere else.
+    #[default]
+    Callout,
+    /// `<details>`: folded wherever HTML is rendered.
+    Details,
+    /// Between lines `---thinking---` and `---/thinking---`.
+    Fenced,
+}
+
+impl ThoughtForm {
+    /// The form of that name: `callout`, `details` or `fenced`.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        match name {
+            "callout" => Some(ThoughtForm::Callout),
+            "details" => Some(ThoughtForm::Details),
+            "fenced" => Some(ThoughtForm::Fenced),
+            _ => None,
+        }
+    }
+}
+
+/// Why a text is no exported conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub message: String,
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}; correct it or take it out", self.line, self.message)
+    }
+}
+
+impl std::error::Error for ImportError {}
+
+/// The contents without their thoughts. A message that was nothing but thoughts is left out.
+#[must_use]
+pub fn without_thoughts(contents: &[Content]) -> Vec<Content> {
+    let is_kept = |block: &Block| !matches!(block, Block::Thinking(_));
+    contents
+        .iter()
+        .filter(|content| content.blocks.is_empty() || content.blocks.iter().any(is_kept))
+        .map(|content| Content {
+            blocks: content.blocks.iter().filter(|block| is_kept(block)).cloned().collect(),
+            ..content.clone()
+        })
+        .collect()
+}
+
+/// What a folded thought is called: `Thought for 12 s, 1,240 tokens`, as far as it is known.
+#[must_use]
+pub fn label(thinking: &Thinking) -> String {
+    if thinking.is_withheld() {
+        return "The provider withheld the text".to_owned();
+    }
+    let tokens = grouped(estimate_thinking_tokens(&[thinking]));
+    match thinking.duration_ms {
+        Some(ms) => format!("Thought for {} s, about {tokens} tokens", (ms + 500) / 1000),
+        None => format!("Thinking, about {tokens} tokens"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

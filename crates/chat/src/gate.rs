@@ -1,0 +1,318 @@
+//! What stands before each request: the session's budget of reasoning tokens, and the provider's limits.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use thinkthrough_core::answer::Answer;
+use thinkthrough_core::budget::{
+    Admitted, Ask, BudgetEvent, BudgetEventKind, BudgetRefusal, BudgetRules, BudgetState, Call,
+    Limit, OnExceed, RateLimiter, RateLimits, RateRefusal, Refusal, SessionBudget, admit,
+};
+use thinkthrough_core::content::{Block, Content};
+use thinkthrough_core::outgoing;
+use thinkthrough_core::provider::{ModelRule, Target};
+use thinkthrough_core::request::Request;
+use thinkthrough_core::settings::{Budget, Effort, Resolved, Setting, Source};
+use thinkthrough_core::tokens::{
+    TokenCount, TokenSource, Tokenizer, count_or_estimate, estimate_conservative, estimate_opaque,
+};
+use tokio::time::{Instant, sleep};
+
+/// Holds requests back, changes what they ask for, or refuses them. Several may be under way at once.
+pub struct Gate<'t> {
+    rules: BudgetRules,
+    tokenizer: Option<&'t dyn Tokenizer>,
+    began: Instant,
+    state: Mutex<State>,
+}
+
+/// What changes with every request.
+struct State {
+    budget: SessionBudget,
+    /// The weakest source of what was counted.
+    source: TokenSource,
+    /// The limits of each provider, and what was asked of it of late.
+    limiters: BTreeMap<String, (RateLimits, RateLimiter)>,
+}
+
+/// A request that may go out.
+#[derive(Debug)]
+#[must_use = "an admitted request holds its reservations until it is settled"]
+pub struct Admission {
+    /// The settings that it is built with.
+    pub settings: Resolved,
+    /// Whose limits it counts against.
+    provider: String,
+    admitted: Admitted,
+}
+
+/// What the gate has to say to the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A threshold of the budget was reached.
+    Budget {
+        /// Which one, and by how much.
+        event: BudgetEvent,
+        /// What happens from now on.
+        on_exceed: OnExceed,
+        /// The weakest source of what was counted.
+        source: TokenSource,
+    },
+    /// The request waits for the provider's limit.
+    Waits(RateRefusal),
+}
+
+impl<'t> Gate<'t> {
+    /// A gate for a new session. Without a tokenizer, what the provider does not report is estimated.
+    #[must_use]
+    pub fn new(rules: BudgetRules, tokenizer: Option<&'t dyn Tokenizer>) -> Self {
+        let state = State {
+            budget: SessionBudget::new(),
+            source: TokenSource::Reported,
+            limiters: BTreeMap::new(),
+        };
+        Gate { rules, tokenizer, began: Instant::now(), state: Mutex::new(state) }
+    }
+
+    /// From now on this may be asked of a provider within a minute.
+    pub fn limit(&self, provider: &str, limits: RateLimits) {
+        let limiters = &mut self.state().limiters;
+        match limiters.get_mut(provider) {
+            Some((old, _)) => *old = limits,
+            None => {
+                limiters.insert(provider.to_owned(), (limits, RateLimiter::new()));
+            }
+        }
+    }
+
+    /// From now on the budget is that of a conversation; what it has spent before counts.
+    pub fn resume(&self, conversation: &[Content]) {
+        let (mut used, mut weakest) = (0_u64, TokenSource::Reported);
+        for content in conversation {
+            let reported = content.usage.as_ref().and_then(|usage| usage.reasoning_tokens);
+            let count = self.reasoning(reported, &content.blocks, used);
+            used = used.saturating_add(count.tokens);
+            weakest = weakest.min(count.source);
+        }
+        let mut state = self.state();
+        state.budget = SessionBudget::resume(BudgetState { used, ..BudgetState::default() });
+        state.source = weakest;
+    }
+
+    /// Reasoning tokens spent so far, and how we know.
+    #[must_use]
+    pub fn used(&self) -> TokenCount {
+        let state = self.state();
+        TokenCount { tokens: state.budget.used(), source: state.source }
+    }
+
+    /// Waits until the provider's limits let a request out, and asks the budget.
+    ///
+    /// # Errors
+    /// When the budget is spent and its rules block.
+    pub async fn admit(
+        &self,
+        target: &Target,
+        settings: &Resolved,
+        conversation: &[Content],
+        notice: &mut (dyn FnMut(Notice) + Send),
+    ) -> Result<Admission, BudgetRefusal> {
+        let tokens = self.size(target, settings, conversation);
+        let call = Call { tokens, reasoning: ask(&target.rule, settings) };
+        let provider = &target.provider;
+        loop {
+            match self.try_admit(provider, call) {
+                Ok(admitted) => {
+                    let settings = within(settings, &target.rule, &admitted);
+                    return Ok(Admission { settings, provider: provider.clone(), admitted });
+                }
+                Err(Refusal::Budget(refusal)) => return Err(refusal),
+                Err(Refusal::Rate(refusal)) => {
+                    notice(Notice::Waits(refusal));
+                    sleep(refusal.retry_after.max(Duration::from_millis(1))).await;
+                }
+            }
+        }
+    }
+
+    fn try_admit(&self, provider: &str, call: Call) -> Result<Admitted, Refusal> {
+        let now = self.began.elapsed();
+        let State { budget, limiters, .. } = &mut *self.state();
+        let mut free = (RateLimits::UNLIMITED, RateLimiter::new());
+        let (limits, limiter) = limiters.get_mut(provider).unwrap_or(&mut free);
+        admit((limiter, limits), (budget, &self.rules), call, now)
+    }
+
+    /// The most tokens that a request and its answer are expected to cost.
+    fn size(&self, target: &Target, settings: &Resolved, conversation: &[Content]) -> u64 {
+        /// Room for an answer, which nobody knows before.
+        const ANSWER: u64 = 8_192;
+        let counts =
+            |(limits, _): &(RateLimits, RateLimiter)| limits.tokens_per_minute != Limit::Unlimited;
+        if !self.state().limiters.get(&target.provider).is_some_and(counts) {
+            return 0;
+        }
+        let request = Request { contents: conversation.to_vec(), ..Request::default() };
+        let body = outgoing::build(&request, target, settings).body;
+        estimate_conservative(&body).saturating_add(ANSWER)
+    }
+
+    /// Books what a request did cost. Without an answer it cost nothing.
+    pub fn settle(&self, admission: Admission, answer: Option<&Answer>) -> Vec<Notice> {
+        let Admission { provider, admitted: Admitted { rate, budget }, .. } = admission;
+        let usage = answer.and_then(|answer| answer.usage.as_ref());
+        let blocks = answer.map_or(&[][..], |answer| answer.blocks.as_slice());
+        let reported = usage.and_then(|usage| usage.reasoning_tokens);
+        let count = self.reasoning(reported, blocks, self.used().tokens);
+        let total = usage.and_then(|usage| {
+            let sum = || Some(usage.input_tokens?.saturating_add(usage.output_tokens?));
+            usage.total_tokens.or_else(sum)
+        });
+        let now = self.began.elapsed();
+        let mut state = self.state();
+        if let Some((_, limiter)) = state.limiters.get_mut(&provider) {
+            match (answer, total) {
+                (None, _) => limiter.give_back(rate, now),
+                (Some(_), Some(total)) => limiter.settle(rate, total, now),
+                // What was reserved is the best that is known.
+                (Some(_), None) => drop(rate),
+            }
+        }
+        state.source = state.source.min(count.source);
+        let (on_exceed, source) = (self.rules.on_exceed, state.source);
+        let events = state.budget.settle(&self.rules, budget, count.tokens);
+        events.into_iter().map(|event| Notice::Budget { event, on_exceed, source }).collect()
+    }
+
+    /// The reasoning tokens of one answer: the provider's number, else a count of what can be read and an estimate of
+    /// what cannot. `used` is what was spent before it.
+    fn reasoning(&self, reported: Option<u64>, blocks: &[Block], used: u64) -> TokenCount {
+        if let Some(reported) = reported {
+            return TokenCount::reported(reported);
+        }
+        let mut sum = TokenCount::reported(0);
+        for block in blocks {
+            let Block::Thinking(thinking) = block else { continue };
+            let payload = thinking.encrypted_content.as_ref().or(thinking.redacted_data.as_ref());
+            let count = match payload.or(thinking.signature.as_ref()) {
+                Some(payload) if thinking.thought.is_empty() => {
+                    TokenCount::estimated(estimate_opaque(payload))
+                }
+                _ => self.count(&thinking.thought, used),
+            };
+            sum.tokens = sum.tokens.saturating_add(count.tokens);
+            sum.source = sum.source.min(count.source);
+        }
+        sum
+    }
+
+    /// Loading a tokenizer takes longer than many an answer: what is a hundredth of the budget at most is estimated, until
+    /// half of it is spent.
+    fn count(&self, thought: &str, used: u64) -> TokenCount {
+        let estimate = estimate_conservative(thought);
+        let matters = self
+            .rules
+            .max
+            .get()
+            .is_some_and(|max| estimate > max / 100 || used.saturating_add(estimate) > max / 2);
+        count_or_estimate(self.tokenizer.filter(|_| matters), thought).0
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Gate<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate")
+            .field("rules", &self.rules)
+            .field("used", &self.used())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a request asks of the budget.
+fn ask(rule: &ModelRule, settings: &Resolved) -> Ask {
+    let is_off = !settings.enabled.value || settings.effort.value == Some(Effort::None);
+    let wanted = match settings.max_tokens.value {
+        _ if is_off => 0,
+        Some(Budget::Tokens(tokens)) => tokens.get(),
+        Some(Budget::Unlimited) | None => u64::MAX,
+    };
+    let least = rule.thinking.budget.map_or(1, |form| form.min);
+    Ask { wanted, least: least.min(wanted) }
+}
+
+/// The settings within what the budget granted.
+fn within(settings: &Resolved, rule: &ModelRule, admitted: &Admitted) -> Resolved {
+    let mut settings = settings.clone();
+    match admitted.budget.exceeded() {
+        Some(OnExceed::DisableReasoning) => settings.enabled = decided(false),
+        Some(OnExceed::LowerEffort) => lower(&mut settings, rule),
+        Some(OnExceed::Warn | OnExceed::Block) => {}
+        None => {
+            // A grant that is above what the model can be told says nothing new.
+            let cap = admitted
+                .budget
+                .cap()
+                .filter(|cap| rule.thinking.budget.is_some_and(|form| *cap < form.max));
+            if let Some(cap) = cap.and_then(std::num::NonZeroU64::new) {
+                settings.max_tokens = decided(Some(Budget::Tokens(cap)));
+            }
+        }
+    }
+    settings
+}
+
+/// The least that still is thinking: the lowest effort, else the lowest cap.
+fn lower(settings: &mut Resolved, rule: &ModelRule) {
+    let steps = rule.thinking.effort.map_or(&[][..], |form| form.words);
+    let lowest = steps.iter().map(|(step, _)| *step).filter(|step| *step > Effort::None).min();
+    if let Some(effort) = lowest {
+        let asked = settings.effort.value.unwrap_or(Effort::Max);
+        settings.effort = decided(Some(asked.min(effort)));
+    }
+    let least = rule.thinking.budget.and_then(|form| std::num::NonZeroU64::new(form.min));
+    if let Some(least) = least {
+        settings.max_tokens = decided(Some(Budget::Tokens(least)));
+    }
+}
+
+fn decided<T>(value: T) -> Setting<T> {
+    Setting { value, source: Source::Request }
+}
+
+impl std::fmt::Display for Notice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Notice::Budget { event, on_exceed, source } => {
+                let BudgetEvent { kind, used, max, percent } = event;
+                write!(f, "{used} of the session's {max} reasoning tokens are spent ")?;
+                write!(f, "({percent} %, {source})")?;
+                f.write_str(match (kind, on_exceed) {
+                    (BudgetEventKind::Warning, _) => "",
+                    (BudgetEventKind::Exceeded, OnExceed::Warn) => "; nothing is held back",
+                    (BudgetEventKind::Exceeded, OnExceed::LowerEffort) => {
+                        "; from now on the model is asked for the least effort"
+                    }
+                    (BudgetEventKind::Exceeded, OnExceed::DisableReasoning) => {
+                        "; from now on the model is asked not to think"
+                    }
+                    (BudgetEventKind::Exceeded, OnExceed::Block) => {
+                        "; further requests are refused"
+                    }
+                })
+            }
+            Notice::Waits(refusal) => {
+                let RateRefusal { unit, limit, retry_after } = refusal;
+                let (unit, seconds) = (unit.as_str(), retry_after.as_secs_f64());
+                write!(f, "the limit of {limit} {unit} per minute is reached; ")?;
+                write!(f, "going on in {seconds:.1} s")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! Makes a model's text harmless for a terminal.
+//!
+//! A model may say anything, but it may not steer the terminal, nor show a text other than the one that is copied.
+//! [`harmless_char`] is the one place that knows which characters do; [`harmless`] is it over a text, for output that
+//! is written as it comes, and the screen passes every cell through it.
+
+/// What stands for a character that is not shown.
+const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
+
+/// The character itself, or what is shown instead: a picture of a control character, or U+FFFD. Line feeds and tabs
+/// stay. Works on the character alone, so a split of the text makes no difference.
+#[must_use]
+pub fn harmless_char(char: char) -> char {
+    match char {
+        '\n' | '\t' | ' '..='~' => char,
+        '\u{7f}' => '\u{2421}',
+        // U+2400 and on are the pictures of the control characters.
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(char)).unwrap_or(REPLACEMENT),
+        '\u{80}'..='\u{9f}' => REPLACEMENT,
+        char if reorders(char) || hides(char) => REPLACEMENT,
+        other => other,
+    }
+}
+
+/// Appends `text` with every character passed through [`harmless_char`].
+pub fn push_harmless(text: &str, out: &mut String) {
+    out.extend(text.chars().map(harmless_char));
+}
+
+/// As [`push_harmless`], on its own.
+#[must_use]
+pub fn harmless(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    push_harmless(text, &mut out);
+    out
+}
+
+/// Whether nothing in `text` would be replaced; quick for plain text.
+#[must_use]
+pub fn is_harmless(text: &str) -> bool {
+    text.bytes().all(|byte| (b' '..=b'~').contains(&byte) || byte == b'\n' || byte == b'\t')
+        || text.chars().all(|char| harmless_char(char) == char)
+}
+
+/// Bidirectional controls can show a text other than the one that is copied (Unicode Standard Annex 9).
+fn reorders(char: char) -> bool {
+    matches!(
+        char,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    )
+}
+
+/// Characters without any ink can carry text that nobody sees. Joiners and the two emoji selectors stay, because
+/// languages and emoji need them.
+fn hides(char: char) -> bool {
+    matches!(
+        char,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{115f}' | '\u{1160}'
+            | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'
+            // Line and paragraph separators, which some terminals take for line feeds.
+            | '\u{2028}' | '\u{2029}'
+            | '\u{2060}'..='\u{2065}'
+            | '\u{206a}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0d}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            // Tags, and selectors by which any byte can be hidden behind any letter.
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{harmless, harmless_char, is_harmless};
+
+    #[test]
+    fn no_control_character_is_left() {
+        let hostile = "a\u{1b}[31mb\u{7}\u{9b}2J\u{202e}c\r\n\td\u{7f}";
+        let shown = harmless(hostile);
+        assert!(shown.chars().all(|c| !c.is_control() || c == '\n' || c == '\t'), "{shown:?}");
+        assert_eq!(shown, "a␛[31mb␇\u{fffd}2J\u{fffd}c␍\n\td␡");
+    }
+
+    #[test]
+    fn what_is_hidden_is_seen() {
+        assert_eq!(
+            harmless("pass\u{200b}word\u{e0041}\u{feff}"),
+            "pass\u{fffd}word\u{fffd}\u{fffd}"
+        );
+    }
+
+    #[test]
+    fn languages_and_emoji_stay() {
+        for text in [
+            "नमस्ते",
+            "می\u{200c}خواهم",
+            "👩\u{200d}👩\u{200d}👧",
+            "❤\u{fe0f}",
+            "日本語",
+            "é e\u{301}",
+        ] {
+            assert_eq!(harmless(text), text);
+            assert!(is_harmless(text));
+        }
+    }
+
+    #[test]
+    fn twice_is_once() {
+        for char in '\0'..=char::MAX {
+            let once = harmless_char(char);
+            assert_eq!(harmless_char(once), once, "{char:?}");
+            assert_eq!(is_harmless(&char.to_string()), once == char, "{char:?}");
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! A question in a conversation that is kept: everything is written as it happens, so that a program that ends in the
+//! middle loses nothing that was said.
+
+use crate::agent::{Called, Round, Watch};
+use crate::gate::Notice;
+use crate::tools::ToolKind;
+use crate::wording::title;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use thinkthrough_client::Retry;
+use thinkthrough_core::content::{Content, Origin, Speaker, ToolCall, ToolResponse};
+use thinkthrough_core::event::{Event, Fold, Sink as _};
+use thinkthrough_core::outgoing::Outgoing;
+use thinkthrough_core::provider::Target;
+use thinkthrough_core::tokens::TokenCount;
+use thinkthrough_store::{ConversationId, Conversations, Draft, Meta, StoreError};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// How often an answer in progress is written down.
+const PACE: Duration = Duration::from_millis(250);
+
+/// A conversation of the store, or one that begins there with its first answer.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    conversations: Conversations,
+    id: ConversationId,
+    is_there: Arc<AtomicBool>,
+}
+
+impl Kept {
+    /// A conversation that is not in the store yet.
+    ///
+    /// # Errors
+    /// When the system gives no random numbers.
+    pub fn new(conversations: Conversations) -> Result<Self, StoreError> {
+        let id = conversations.new_id()?;
+        Ok(Kept { conversations, id, is_there: Arc::default() })
+    }
+
+    /// A conversation that is in the store.
+    #[must_use]
+    pub fn stored(conversations: Conversations, id: ConversationId) -> Self {
+        Kept { conversations, id, is_there: Arc::new(AtomicBool::new(true)) }
+    }
+
+    /// Its id, which it has before it is in the store too.
+    #[must_use]
+    pub fn id(&self) -> &ConversationId {
+        &self.id
+    }
+
+    /// What keeps a question and its answer, which the model of this name gives. Nothing is written before the answer begins: a question that could not
+    /// be asked may be asked again. Runs on the runtime until [`Keeper::end`].
+    #[must_use]
+    pub fn ask(&self, question: Content, model: &str, target: &Target) -> Keeper {
+        let (added, queue) = mpsc::unbounded_channel();
+        let fold = Arc::new(Mutex::new(Fold::new()));
+        let writer = Writer {
+            kept: self.clone(),
+            question: Some(question),
+            model: model.to_owned(),
+            origin: target.origin(None),
+            fold: Arc::clone(&fold),
+            draft: None,
+        };
+        Keeper { fold, added, writing: tokio::spawn(writer.write(queue)) }
+    }
+}
+
+/// Writes down what a question comes to, while it comes.
+#[derive(Debug)]
+pub struct Keeper {
+    fold: Arc<Mutex<Fold>>,
+    added: mpsc::UnboundedSender<Content>,
+    writing: JoinHandle<Result<Option<ConversationId>, StoreError>>,
+}
+
+impl Keeper {
+    /// Waits until everything is written; gives the conversation that it is in, if it came to any.
+    ///
+    /// # Errors
+    /// When the store could not be written.
+    pub async fn end(self) -> Result<Option<ConversationId>, StoreError> {
+        let Keeper { added, writing, .. } = self;
+        drop(added);
+        writing.await.unwrap_or(Err(StoreError::Closed))
+    }
+}
+
+/// The task that writes.
+struct Writer {
+    kept: Kept,
+    /// Until it is written.
+    question: Option<Content>,
+    /// What the user calls the model, so that the conversation goes on with it.
+    model: String,
+    origin: Origin,
+    fold: Arc<Mutex<Fold>>,
+    draft: Option<Draft>,
+}
+
+impl Writer {
+    async fn write(
+        mut self,
+        mut queue: mpsc::UnboundedReceiver<Content>,
+    ) -> Result<Option<ConversationId>, StoreError> {
+        let mut ticks = interval(PACE);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                added = queue.recv() => match added {
+                    Some(content) => self.add(content).await?,
+                    None => break,
+                },
+                _ = ticks.tick() => self.record().await?,
+            }
+        }
+        // An answer that came to nothing leaves nothing.
+        if let Some(draft) = self.draft {
+            draft.discard().await?;
+        }
+        Ok(self.kept.is_there.load(Ordering::Acquire).then_some(self.kept.id))
+    }
+
+    /// A message is complete, and takes the place of its draft.
+    async fn add(&mut self, content: Content) -> Result<(), StoreError> {
+        let draft = match content.speaker {
+            Speaker::Ai => self.draft.take(),
+            Speaker::Human | Speaker::System | Speaker::Tool => None,
+        };
+        match draft {
+            Some(draft) => draft.finish(&[content]).await.map(|_| ()),
+            None => self.say(vec![content]).await,
+        }
+    }
+
+    /// Appends contents, behind the question if it is not written yet.
+    async fn say(&mut self, contents: Vec<Content>) -> Result<(), StoreError> {
+        let said: Vec<Content> = self.question.iter().cloned().chain(contents).collect();
+        let Kept { conversations, id, is_there } = &self.kept;
+        let model = Some(self.model.clone());
+        if is_there.load(Ordering::Acquire) {
+            conversations.append(id, &said).await?;
+            let meta = conversations.meta(id).await?;
+            if self.question.is_some() && meta.model != model {
+                conversations.set_meta(id, &Meta { model, ..meta }).await?;
+            }
+        } else {
+            let question = self.question.as_ref().map(Content::visible_text);
+            let title = question.and_then(|question| title(&question));
+            let meta = Meta { title, model, ..Meta::default() };
+            conversations.begin_as(id, &meta, &said).await?;
+            is_there.store(true, Ordering::Release);
+        }
+        self.question = None;
+        Ok(())
+    }
+
+    /// Writes down what an answer in progress grew by.
+    async fn record(&mut self) -> Result<(), StoreError> {
+        if lock(&self.fold).so_far().blocks.is_empty() {
+            return Ok(());
+        }
+        let mut draft = match self.draft.take() {
+            Some(draft) => draft,
+            None => {
+                if self.question.is_some() {
+                    self.say(Vec::new()).await?;
+                }
+                self.kept.conversations.draft(&self.kept.id, Some(&self.origin)).await?
+            }
+        };
+        let piece = draft.piece(&lock(&self.fold).so_far().blocks);
+        let draft = self.draft.insert(draft);
+        match piece {
+            Some(piece) => draft.keep(piece).await,
+            None => Ok(()),
+        }
+    }
+}
+
+fn lock(fold: &Mutex<Fold>) -> MutexGuard<'_, Fold> {
+    fold.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Tells a watch what happens, and keeps it.
+pub struct Beside<'w> {
+    keeper: Option<&'w Keeper>,
+    watch: &'w mut (dyn Watch + Send),
+}
+
+impl<'w> Beside<'w> {
+    /// Tells `watch`, and the keeper where there is one.
+    #[must_use]
+    pub fn new(keeper: Option<&'w Keeper>, watch: &'w mut (dyn Watch + Send)) -> Self {
+        Beside { keeper, watch }
+    }
+}
+
+impl Watch for Beside<'_> {
+    fn event(&mut self, round: usize, event: Event<'_>) {
+        if let Some(keeper) = self.keeper {
+            lock(&keeper.fold).event(event);
+        }
+        self.watch.event(round, event);
+    }
+
+    fn outgoing(&mut self, round: usize, request: &Outgoing) {
+        self.watch.outgoing(round, request);
+    }
+
+    fn retry(&mut self, retry: &Retry<'_>) {
+        self.watch.retry(retry);
+    }
+
+    fn notice(&mut self, notice: &Notice) {
+        self.watch.notice(notice);
+    }
+
+    fn spent(&mut self, used: TokenCount) {
+        self.watch.spent(used);
+    }
+
+    fn call_weighed(
+        &mut self,
+        round: usize,
+        index: usize,
+        call: &ToolCall,
+        weighed: (ToolKind, &str),
+    ) {
+        self.watch.call_weighed(round, index, call, weighed);
+    }
+
+    fn call_started(&mut self, round: usize, index: usize, call: &ToolCall) {
+        self.watch.call_started(round, index, call);
+    }
+
+    fn call_output(&mut self, round: usize, index: usize, text: &str) {
+        self.watch.call_output(round, index, text);
+    }
+
+    fn call_finished(&mut self, round: usize, index: usize, called: &Called) {
+        self.watch.call_finished(round, index, called);
+    }
+
+    fn tool_response(&mut self, round: usize, response: &ToolResponse) {
+        self.watch.tool_response(round, response);
+    }
+
+    fn added(&mut self, round: usize, content: &Content) {
+        if let Some(keeper) = self.keeper {
+            if content.speaker == Speaker::Ai {
+                *lock(&keeper.fold) = Fold::new();
+            }
+            // Should the writer have failed, the end says so.
+            drop(keeper.added.send(content.clone()));
+        }
+        self.watch.added(round, content);
+    }
+
+    fn round_over(&mut self, round: usize, done: &Round) {
+        self.watch.round_over(round, done);
+    }
+}

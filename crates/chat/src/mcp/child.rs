@@ -1,0 +1,99 @@
+//! A server that is a program of ours to start and to end.
+
+use crate::tools::speaks_of_secrets;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use thinkthrough_client::Secret;
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+
+/// How long a server may take to end by itself when its input is closed, and again when it is asked to.
+const GRACE: Duration = Duration::from_secs(1);
+/// How much of its last words is kept.
+const LAST_WORDS: usize = 2048;
+
+/// A running program; it and all it started are killed when this goes.
+#[derive(Debug)]
+pub(super) struct Program {
+    child: Child,
+    group: Option<Pid>,
+    said: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Program {
+    /// Starts the program, and gives it with the two ends that the protocol is spoken over.
+    pub(super) fn start(
+        command: &[String],
+        env: &[(String, Secret)],
+        folder: &Path,
+    ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
+        let (program, arguments) =
+            command.split_first().ok_or_else(|| io::Error::other("no program is named"))?;
+        let mut start = Command::new(program);
+        start
+            .args(arguments)
+            .current_dir(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        for (name, _) in std::env::vars_os() {
+            if speaks_of_secrets(&name.to_string_lossy()) {
+                start.env_remove(&name);
+            }
+        }
+        start.envs(env.iter().map(|(name, value)| (name, value.expose())));
+        let mut child = start.spawn()?;
+        let lost = || io::Error::other("its streams are lost");
+        let stdout = child.stdout.take().ok_or_else(lost)?;
+        let stdin = child.stdin.take().ok_or_else(lost)?;
+        let mut stderr = child.stderr.take().ok_or_else(lost)?;
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&said);
+        // Ends when the program closes its error stream, at the latest with it.
+        tokio::spawn(async move {
+            let mut buffer = [0; 1024];
+            while let Ok(count @ 1..) = stderr.read(&mut buffer).await {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend_from_slice(buffer.get(..count).unwrap_or_default());
+                let over = kept.len().saturating_sub(LAST_WORDS);
+                kept.drain(..over);
+            }
+        });
+        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        Ok((Program { child, group, said }, stdout, stdin))
+    }
+
+    /// The last line of what it said on its error stream.
+    pub(super) fn last_words(&self) -> Option<String> {
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&said).into_owned();
+        text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    }
+
+    /// Waits for its end, asks for it, then makes it.
+    pub(super) async fn end(mut self) {
+        if timeout(GRACE, self.child.wait()).await.is_err() {
+            self.signal(Signal::TERM);
+            let _ = timeout(GRACE, self.child.wait()).await;
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}

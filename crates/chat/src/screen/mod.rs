@@ -1,0 +1,264 @@
+//! What the terminal client shows: from a [`model::View`] to the cells of a screen, and nothing else.
+//!
+//! [`Screen::render`] paints a view and says what stands where. It lays out only what is in sight and keeps it until it
+//! changes, so a frame costs the same in a short conversation and in a long one. Text of any length is cut into
+//! segments; the transcript is a roll of them (`roll`), and a place on it is never a number of rows.
+//!
+//! Everything that reaches a cell passes `glyph`, which is where text becomes harmless.
+
+mod canvas;
+mod chrome;
+mod chunk;
+mod code;
+mod colour;
+mod fence;
+mod flow;
+mod fold;
+mod glyph;
+mod head;
+mod heights;
+mod ink;
+mod laid;
+mod markdown;
+pub mod model;
+mod roll;
+mod rows;
+pub mod theme;
+mod transcript;
+mod wrap;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+pub use chrome::{column_of, move_by_rows};
+pub use colour::Rgb;
+pub use flow::{Flow, first_row, last_words};
+
+use canvas::Canvas;
+use ink::{Ground, Ink, Tone};
+use laid::Part;
+use model::{EntryId, Overlay, View};
+use roll::{Place, Roll};
+use theme::Theme;
+
+/// The screen of one session: the look, the place on the transcript, and what is laid out of it.
+#[derive(Debug)]
+pub struct Screen {
+    theme: Theme,
+    roll: Roll,
+    /// Where the transcript is held; `None` follows its end.
+    held: Option<Place>,
+    /// Where it began when it was painted last.
+    top: Option<Place>,
+    pending: Vec<Scroll>,
+    page: usize,
+}
+
+/// A way to move over the transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scroll {
+    /// To its end, and on with it.
+    End,
+    /// So many pages down, or up.
+    Pages(isize),
+    /// So many rows down, or up.
+    Rows(isize),
+    /// To its start.
+    Start,
+    /// To an entry, which is then at the top.
+    To(EntryId),
+}
+
+/// What a frame says beside its cells.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    /// Where the cursor is, if it is to be seen.
+    pub cursor: Option<(u16, u16)>,
+    /// The entries in sight, from top to bottom.
+    pub entries: Vec<EntryId>,
+    transcript: Rect,
+    rows: Vec<(EntryId, Part)>,
+    latest: Option<u16>,
+    list: Rect,
+    first: usize,
+    overlay: Rect,
+}
+
+/// What is at a place of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hit {
+    /// The text of an entry.
+    Entry(EntryId),
+    /// The line by which an entry is opened and folded.
+    Head(EntryId),
+    /// The row of a list, by its index.
+    Item(usize),
+    /// The remark that there is more below.
+    Latest,
+}
+
+impl Frame {
+    /// What is at this cell.
+    #[must_use]
+    pub fn hit(&self, x: u16, y: u16) -> Option<Hit> {
+        let at = ratatui::layout::Position::new(x, y);
+        if self.list.contains(at) {
+            return Some(Hit::Item(self.first + usize::from(y - self.list.y)));
+        }
+        if self.overlay.contains(at) || !self.transcript.contains(at) {
+            return None;
+        }
+        if self.latest == Some(y) {
+            return Some(Hit::Latest);
+        }
+        let (entry, part) = self.rows.get(usize::from(y - self.transcript.y))?;
+        match part {
+            Part::Gap => None,
+            Part::Head | Part::Result => Some(Hit::Head(*entry)),
+            Part::Newest(_) | Part::Segment(_) => Some(Hit::Entry(*entry)),
+        }
+    }
+}
+
+impl Screen {
+    /// A screen that follows the end of the transcript.
+    #[must_use]
+    pub fn new(theme: Theme) -> Self {
+        Self { theme, roll: Roll::default(), held: None, top: None, pending: Vec::new(), page: 1 }
+    }
+
+    /// Changes the look from the next frame on.
+    pub fn set_theme(&mut self, theme: Theme) {
+        self.theme = theme;
+    }
+
+    /// Moves over the transcript with the next frame.
+    pub fn scroll(&mut self, scroll: Scroll) {
+        self.pending.push(scroll);
+    }
+
+    /// Holds what is at the top of the screen, as before something in sight is opened or folded.
+    pub fn hold(&mut self) {
+        self.held = self.held.or(self.top);
+    }
+
+    /// Whether the end of the transcript stays in sight while it grows.
+    #[must_use]
+    pub fn is_following(&self) -> bool {
+        self.held.is_none()
+    }
+
+    /// Paints the view over all of the buffer.
+    pub fn render(&mut self, view: &View, buffer: &mut Buffer) -> Frame {
+        let screen = buffer.area;
+        let theme = self.theme.clone();
+        let mut canvas = Canvas { buffer, theme: &theme };
+        canvas.ground(screen, Ground::Plain);
+        if screen.width < 12 || screen.height < 4 {
+            canvas.text(
+                (screen.x, screen.y),
+                screen.right(),
+                "too small",
+                Ink::default(),
+                Ground::Plain,
+            );
+            return Frame::default();
+        }
+        let (asking, writing) = panels(view, screen);
+        let rest = screen.height - asking - writing - 1;
+        let area = Rect::new(screen.x, screen.y, screen.width, rest);
+        let mut frame = self.transcript(&mut canvas, view, area);
+        let asked = Rect::new(screen.x, area.bottom(), screen.width, asking);
+        let below = Rect::new(screen.x, asked.bottom(), screen.width, writing);
+        if let Some(question) = view.question.as_ref().filter(|_| asking > 0) {
+            chrome::paint_question(&mut canvas, question, asked);
+        }
+        if writing > 0 {
+            frame.cursor = chrome::paint_composer(&mut canvas, view, below);
+        }
+        let last = Rect::new(screen.x, screen.bottom() - 1, screen.width, 1);
+        chrome::paint_status(&mut canvas, &view.status, last);
+        if let Some(overlay) = &view.overlay {
+            let painted = chrome::paint_overlay(&mut canvas, overlay, area);
+            (frame.list, frame.first, frame.overlay) = (painted.rows, painted.first, painted.area);
+            if !matches!(overlay, Overlay::Completion(_)) {
+                frame.cursor = None;
+            }
+        }
+        frame
+    }
+
+    fn transcript(&mut self, canvas: &mut Canvas<'_>, view: &View, area: Rect) -> Frame {
+        let height = usize::from(area.height);
+        self.roll.sync(view, transcript::text_width(area.width));
+        self.page = height.saturating_sub(2).max(1);
+        let Some(top) = self.find_top(view, height) else {
+            self.top = None;
+            return Frame { transcript: area, ..Frame::default() };
+        };
+        self.top = Some(top);
+        let slices = self.roll.slices(view, top, height);
+        let rows = transcript::paint(canvas, view, &mut self.roll, &slices, area);
+        transcript::paint_bar(canvas, &self.roll, (top, self.is_following()), area);
+        let mut entries: Vec<EntryId> = rows.iter().map(|(entry, _)| *entry).collect();
+        entries.dedup();
+        let latest = (!self.is_following()).then(|| area.bottom().saturating_sub(1));
+        if let Some(y) = latest {
+            let ink = Ink::of(Tone::Accent).bold();
+            let end = (area.right().saturating_sub(2), y);
+            canvas.text_right(area.x, end, " ↓ more below: End ", ink, Ground::Selected);
+        }
+        Frame { transcript: area, rows, entries, latest, ..Frame::default() }
+    }
+
+    /// Where the screen begins, after all that was asked for.
+    fn find_top(&mut self, view: &View, height: usize) -> Option<Place> {
+        let end = self.roll.end(view)?;
+        let (last, _) = self.roll.up(view, end, height);
+        let mut top = match self.held {
+            Some(place) => self.roll.settle(view, place)?,
+            None => last,
+        };
+        for scroll in std::mem::take(&mut self.pending) {
+            top = self.scrolled(view, top, last, scroll)?;
+        }
+        // Whoever comes to the end goes on with it.
+        let is_last = (top.entry, top.part, top.row) >= (last.entry, last.part, last.row);
+        self.held = (!is_last).then_some(top);
+        Some(if is_last { last } else { top })
+    }
+
+    fn scrolled(&mut self, view: &View, top: Place, last: Place, scroll: Scroll) -> Option<Place> {
+        let page = isize::try_from(self.page).unwrap_or(1);
+        let rows = match scroll {
+            Scroll::End => return Some(last),
+            Scroll::Start => return self.roll.start(view),
+            Scroll::To(entry) => return self.roll.at_entry(view, entry.0),
+            Scroll::Pages(pages) => pages.saturating_mul(page),
+            Scroll::Rows(rows) => rows,
+        };
+        Some(if rows < 0 {
+            self.roll.up(view, top, rows.unsigned_abs()).0
+        } else {
+            self.roll.down(view, top, rows.unsigned_abs())
+        })
+    }
+}
+
+/// How high the question is, and how high the composer. A question stands in the place of a composer that is empty, and
+/// above one that is being written in.
+fn panels(view: &View, screen: Rect) -> (u16, u16) {
+    let most = screen.height - 2;
+    let writing = chrome::composer_height(view, screen).min(most);
+    let Some(question) = &view.question else { return (0, writing) };
+    let asking = chrome::question_height(question, screen);
+    if view.composer.text.is_empty() {
+        return (asking.min(most), 0);
+    }
+    // What is typed must be seen; the question takes what is left, where that is enough for its frame.
+    let left = most - writing;
+    (if left < 3 { 0 } else { asking.min(left) }, writing)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,63 @@
+//! The last line of the screen.
+
+/// What the status line says. Whatever is `None` or empty is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The model as the user names it.
+    pub model: String,
+    /// The effort that will be asked for.
+    pub effort: Option<String>,
+    /// Tokens of the request that would be sent now.
+    pub effective: Option<u64>,
+    /// The model's context window in tokens.
+    pub limit: Option<u64>,
+    /// What the session cost so far, with its currency: `$0.42`.
+    pub cost: Option<String>,
+    /// The budget of reasoning tokens.
+    pub budget: Option<Budget>,
+    /// What happens now.
+    pub activity: Activity,
+    /// A passing message, such as `Thinking blocks: hidden`; it takes the place of the hints.
+    pub message: Option<String>,
+}
+
+/// How much of a budget is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Reasoning tokens used.
+    pub used: u64,
+    /// Reasoning tokens allowed.
+    pub max: u64,
+    /// The percentage at which the user is warned.
+    pub warn_percent: u8,
+}
+
+/// What happens now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Activity {
+    /// The answer comes.
+    Answering,
+    /// The history is being compressed.
+    Compressing,
+    /// Nothing: the user's turn.
+    #[default]
+    Idle,
+    /// A request that failed is tried again after a wait.
+    Retrying,
+    /// The request is out and nothing came yet.
+    Sending,
+    /// The model thinks.
+    Thinking,
+    /// Tools run.
+    Tools,
+    /// The user has to decide something.
+    Waiting,
+}
+
+impl Budget {
+    /// The used part in percent, rounded down, which may be over 100.
+    #[must_use]
+    pub fn percent(&self) -> u64 {
+        self.used.saturating_mul(100).checked_div(self.max).unwrap_or(0)
+    }
+}

@@ -1,0 +1,33 @@
+//! Search through what is kept, by whoever asks: a thought that is not to be shown is not found either.
+
+use thinkthrough_store::{Conversations, Found, Search, StoreError, Within};
+
+/// Whether one may look there.
+///
+/// # Errors
+/// Why not, in a sentence for people.
+pub fn may_look(within: Within, shows_thoughts: bool) -> Result<(), &'static str> {
+    match within {
+        Within::Thoughts if !shows_thoughts => Err(
+            "`reasoning.includeInResponse` is false, so no thought is shown; set it to true to search thoughts",
+        ),
+        Within::All | Within::Answers | Within::Thoughts => Ok(()),
+    }
+}
+
+/// Says what it finds as it finds it; `found` says whether to go on.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn search(
+    conversations: &Conversations,
+    wanted: &Search,
+    shows_thoughts: bool,
+    mut found: impl FnMut(Found) -> bool,
+) -> Result<(), StoreError> {
+    let visible = |it: Found| {
+        let is_hidden = !shows_thoughts && matches!(&it, Found::Hit(hit) if hit.is_thought);
+        is_hidden || found(it)
+    };
+    conversations.search(wanted, visible).await
+}

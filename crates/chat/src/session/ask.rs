@@ -1,0 +1,332 @@
+//! Asking: what goes out, what it may spend, and when the conversation is compressed first.
+
+use super::conversation::{Conversation, Plan};
+use super::message::{Count, Counted, Effect, Keep, Question, RunId, Scroll, Side};
+use super::price::Price;
+use super::{Compressing, Session};
+use crate::screen::model::{Activity, Body, Budget, EntryId, Level};
+use crate::wording::title;
+use std::collections::HashMap;
+use thinkthrough_core::budget::{BudgetRefusal, OnExceed};
+use thinkthrough_core::content::{Content, Speaker};
+use thinkthrough_core::policy::{self, Action};
+use thinkthrough_core::settings::{Setting, Source};
+use thinkthrough_core::tokens::IncrementalEstimate;
+use thinkthrough_core::usage::Usage;
+
+/// The question under way.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) id: RunId,
+    /// The entries of the answer that comes in, by the index of their block.
+    pub(super) blocks: HashMap<usize, EntryId>,
+    pub(super) estimates: HashMap<usize, IncrementalEstimate>,
+    /// The calls of the answer, in order.
+    pub(super) calls: Vec<CallEntry>,
+    pub(super) is_stopping: bool,
+    /// What its model costs.
+    pub(super) price: Option<Price>,
+}
+
+/// A call of the answer that comes in.
+#[derive(Debug)]
+pub(super) struct CallEntry {
+    /// The provider's id of it.
+    pub(super) id: Option<String>,
+    pub(super) entry: EntryId,
+    /// The user said no.
+    pub(super) is_refused: bool,
+}
+
+/// The share of the context window, in percent, that stays beside a summary.
+const STAYS: u64 = 25;
+
+impl Session {
+    /// Sends a text, or keeps it until the question under way is done with.
+    pub(super) fn submit(&mut self, text: String) {
+        self.effect(Effect::Scroll(Scroll::Bottom));
+        if self.run.is_some() || self.compressing.is_some() {
+            self.queue.push_back(text);
+            return;
+        }
+        if let Some(missing) = self.model.missing_key.clone() {
+            self.composer.put(&text);
+            self.notice(Level::Error, format!("{missing}, or choose another with `/model`"));
+            return;
+        }
+        if self.is_full()
+            && let Some(plan) = self.plan()
+        {
+            self.compress(plan, Some(text));
+            return;
+        }
+        self.ask(text);
+    }
+
+    /// Goes on with what waits.
+    pub(super) fn next(&mut self) {
+        if let Some(text) = self.queue.pop_front() {
+            self.submit_again(text);
+        }
+    }
+
+    fn submit_again(&mut self, text: String) {
+        if self.is_full()
+            && let Some(plan) = self.plan()
+        {
+            return self.compress(plan, Some(text));
+        }
+        self.ask(text);
+    }
+
+    pub(super) fn ask(&mut self, text: String) {
+        if let Some(refusal) = self.refusal() {
+            self.composer.put(&text);
+            self.notice(Level::Error, refusal.to_string());
+            return;
+        }
+        let settings = self.layers.resolve();
+        self.view.transcript.push(Body::User(text.clone()));
+        let content = Content::text(Speaker::Human, text);
+        if self.conversation.contents().is_empty() {
+            self.effect(Effect::Keep(Keep::Begin));
+            self.effect(Effect::Keep(Keep::Model(self.model.name.clone())));
+        }
+        self.effect(Effect::Keep(Keep::Message(Box::new(content.clone()))));
+        self.conversation.push(content);
+        self.last_run += 1;
+        self.run = Some(Run {
+            id: self.last_run,
+            blocks: HashMap::new(),
+            estimates: HashMap::new(),
+            calls: Vec::new(),
+            is_stopping: false,
+            price: self.model.price,
+        });
+        self.view.status.activity = Activity::Sending;
+        self.is_stale = true;
+        let contents = self.conversation.sent(&self.model.target.rule.contract);
+        self.effect(Effect::Ask(Box::new(Question {
+            run: self.last_run,
+            model: self.model.name.clone(),
+            target: self.model.target.clone(),
+            settings,
+            contents,
+        })));
+    }
+
+    /// Stops the question under way; what was said is kept.
+    pub(super) fn stop(&mut self) -> bool {
+        let Some(run) = &mut self.run else { return self.stop_compressing() };
+        if !run.is_stopping {
+            run.is_stopping = true;
+            let id = run.id;
+            self.effect(Effect::Stop(id));
+            self.say("stopping; what was said is kept");
+        }
+        true
+    }
+
+    /// Gives a summary up that is being written; what still comes of it is not heard.
+    fn stop_compressing(&mut self) -> bool {
+        let Some(Compressing { then, .. }) = self.compressing.take() else { return false };
+        self.notice(Level::Info, "nothing was compressed");
+        if let Some(text) = then.filter(|_| self.composer.is_empty()) {
+            self.composer.put(&text);
+        }
+        self.next();
+        true
+    }
+
+    /// Why nothing may be asked any more. What else happens when the budget is spent, the gate sees to.
+    fn refusal(&self) -> Option<BudgetRefusal> {
+        let max = self.rules.max.get()?;
+        let is_off = !self.layers.resolve().enabled.value;
+        let is_spent = self.rules.on_exceed == OnExceed::Block && self.used >= max && !is_off;
+        is_spent.then_some(BudgetRefusal { used: self.used, reserved: 0, max })
+    }
+
+    pub(super) fn budget_shown(&self) -> Option<Budget> {
+        let max = self.rules.max.get()?;
+        Some(Budget { used: self.used, max, warn_percent: self.rules.warn_at.percent() })
+    }
+
+    /// Books what was asked aside.
+    pub(super) fn pay(&mut self, model: &str, usage: Option<&Usage>) {
+        let models = self.utility.iter().chain([&self.model]);
+        let price = models.into_iter().find(|it| it.name == model).and_then(|it| it.price);
+        self.cost.add(price, usage);
+    }
+
+    /// Has the request counted that would be sent, if it may be another one now.
+    pub(super) fn recount(&mut self) {
+        if !std::mem::take(&mut self.is_stale) {
+            return;
+        }
+        self.counts += 1;
+        let count = self.request();
+        self.effect(Effect::Count(Box::new(count)));
+    }
+
+    /// The request that would be sent now.
+    pub(super) fn request(&self) -> Count {
+        Count {
+            number: self.counts,
+            target: self.model.target.clone(),
+            settings: self.layers.resolve(),
+            contents: self.conversation.sent(&self.model.target.rule.contract),
+            tools: self.tools.clone(),
+        }
+    }
+
+    pub(super) fn on_counted(&mut self, counted: Counted) {
+        if let Some(failure) = counted.warning {
+            self.notice(Level::Warning, failure.to_string());
+        }
+        if counted.number == self.counts {
+            self.count = Some(counted.count);
+        }
+    }
+
+    /// The request has reached the threshold at which the conversation is compressed.
+    pub(super) fn is_full(&self) -> bool {
+        let (Some(count), Some(limit)) = (self.count, self.model.limit()) else { return false };
+        let threshold = u128::from(limit) * u128::from(self.compress_at);
+        self.compress_at > 0 && u128::from(count.tokens) * 100 >= threshold
+    }
+
+    pub(super) fn plan(&self) -> Option<Plan> {
+        let room = self.model.limit().map_or(0, |limit| limit / 100 * STAYS);
+        self.conversation.plan(room)
+    }
+
+    /// Has the older part of the conversation summarised; `then` is asked afterwards.
+    pub(super) fn compress(&mut self, plan: Plan, then: Option<String>) {
+        let before = self.count;
+        let of = before.map_or_else(String::new, |count| format!(" of {}", count.tokens));
+        let Plan { summarised, stays, tokens, .. } = plan;
+        let bound = if self.model.target.rule.contract.bound {
+            "; their thoughts are bound to what goes and stay out of requests"
+        } else {
+            ""
+        };
+        self.notice(
+            Level::Info,
+            format!(
+                "Compressing: {summarised} messages (about {tokens}{of} tokens) become a summary, the last {stays} \
+                 stay{bound}. Nothing is lost: the log keeps everything, and `/compress undo` takes it back."
+            ),
+        );
+        let text = self.conversation.to_summarise(plan.upto);
+        self.compressing = Some(Compressing { plan, before, then });
+        self.aside(Side::Summary(plan.upto), text);
+    }
+
+    /// Asks the utility model, or else the one at hand, without reasoning.
+    fn aside(&mut self, side: Side, text: String) {
+        let model = self.utility.as_ref().unwrap_or(&self.model);
+        let mut settings = self.layers.resolve();
+        settings.enabled = Setting { value: false, source: Source::Request };
+        let question = Question {
+            run: 0,
+            model: model.name.clone(),
+            target: model.target.clone(),
+            settings,
+            contents: vec![Content::text(Speaker::Human, text)],
+        };
+        self.effect(Effect::Aside(side, Box::new(question)));
+    }
+
+    pub(super) fn on_side(&mut self, side: Side, said: Result<String, String>) {
+        match side {
+            Side::Title => {
+                if let Ok(title) = said {
+                    let title = title_of(&title);
+                    self.effect(Effect::Keep(Keep::Title(title.clone())));
+                    self.conversation.title = Some(title);
+                }
+            }
+            Side::Summary(upto) => self.on_summary(upto, said),
+        }
+    }
+
+    fn on_summary(&mut self, upto: usize, said: Result<String, String>) {
+        let Some(Compressing { plan, before, then }) = self.compressing.take() else { return };
+        if plan.upto != upto {
+            return;
+        }
+        match said.map(|text| text.trim().to_owned()) {
+            Ok(summary) if !summary.is_empty() => {
+                let compression = self.conversation.compress(upto, summary.clone());
+                self.effect(Effect::Keep(Keep::Compressed(Some(compression))));
+                let before = before.map_or_else(String::new, |count| {
+                    format!(" The request had {} tokens.", count.tokens)
+                });
+                let text = format!(
+                    "{} messages are sent as this summary from now on.{before}\n\n{summary}",
+                    plan.summarised
+                );
+                self.view.transcript.push(Body::Compression(text));
+                self.is_stale = true;
+            }
+            Ok(_) => {
+                let text =
+                    "the summary came back empty, so nothing was compressed; try `/compress` again";
+                self.notice(Level::Error, text);
+            }
+            Err(error) => {
+                self.notice(Level::Error, format!("nothing was compressed: {error}"));
+            }
+        }
+        match then {
+            Some(text) => self.ask(text),
+            None => self.next(),
+        }
+    }
+
+    /// Gives a new conversation a title: the utility model's, or the beginning of its first question.
+    pub(super) fn title(&mut self) {
+        if self.is_titled {
+            return;
+        }
+        let contents = std::sync::Arc::clone(self.conversation.contents());
+        let Some(first) = contents.iter().find(|content| content.speaker == Speaker::Human) else {
+            return;
+        };
+        let title = title_of(&first.visible_text());
+        let asked = first.visible_text();
+        self.is_titled = true;
+        self.conversation.title = Some(title.clone());
+        self.effect(Effect::Keep(Keep::Title(title)));
+        if self.utility.is_none() {
+            return;
+        }
+        let answered = contents.last().map(Content::visible_text).unwrap_or_default();
+        let text = format!(
+            "Give this conversation a title of at most six words. Say the title only.\n\n[user]\n{}\n\n[assistant]\n{}",
+            head(&asked),
+            head(&answered)
+        );
+        self.aside(Side::Title, text);
+    }
+
+    /// How many thoughts the model at hand cannot read.
+    pub(super) fn withheld(&self) -> usize {
+        let contents = self.conversation.contents();
+        let applied = policy::apply(contents, &self.model.target, &self.layers.resolve());
+        applied.decisions.iter().filter(|it| it.action == Action::Withhold).count()
+    }
+
+    pub(super) fn conversation(&self) -> &Conversation {
+        &self.conversation
+    }
+}
+
+/// A title from the beginning of a text.
+fn title_of(text: &str) -> String {
+    title(text).unwrap_or_else(|| "untitled".to_owned())
+}
+
+fn head(text: &str) -> String {
+    text.chars().take(2_000).collect()
+}

@@ -1,0 +1,308 @@
+//! Commands: a line that begins with `/` or `:`.
+
+mod look;
+mod profile;
+mod set;
+mod talk;
+
+use super::Session;
+use crate::screen::model::Level;
+use std::fmt::Write as _;
+
+/// A command.
+struct Command {
+    /// Its name, without the slash.
+    name: &'static str,
+    /// What may follow.
+    arguments: &'static str,
+    /// What it does, in a sentence.
+    about: &'static str,
+    run: fn(&mut Session, &str),
+    /// What may stand as the last of these words, the ones before it given.
+    words: fn(&Session, &[&str]) -> Vec<Word>,
+}
+
+/// A word that may stand somewhere, and what it means.
+struct Word {
+    text: String,
+    about: String,
+    /// More words may follow.
+    goes_on: bool,
+}
+
+/// A way to complete what is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Candidate {
+    /// Where in the text it goes.
+    pub(super) from: usize,
+    /// What goes there.
+    pub(super) text: String,
+    /// What it means.
+    pub(super) about: String,
+    /// More words may follow.
+    pub(super) goes_on: bool,
+}
+
+/// All commands, in the order in which help lists them.
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "thinking",
+        arguments: "[show|collapsed|stream_only|off]",
+        about: "Show or hide thoughts, the past ones too; remembered in your configuration.",
+        run: look::thinking,
+        words: look::thinking_words,
+    },
+    Command {
+        name: "toggle",
+        arguments: "thinking",
+        about: "The same as `/thinking` alone.",
+        run: look::toggle,
+        words: |_, before| only(before, &[("thinking", "show or hide thoughts")]),
+    },
+    Command {
+        name: "set",
+        arguments: "[KEY [VALUE]]",
+        about: "Change a setting for this session, from the next request on; alone, list them all.",
+        run: set::set,
+        words: set::words,
+    },
+    Command {
+        name: "unset",
+        arguments: "KEY",
+        about: "Take back what `/set` said.",
+        run: set::unset,
+        words: set::unset_words,
+    },
+    Command {
+        name: "effort",
+        arguments: "[none|minimal|low|medium|high|xhigh|max|unset]",
+        about: "How much the model thinks, and what is sent for it.",
+        run: set::effort,
+        words: |session, before| set::value_words(session, before, "reasoning.effort"),
+    },
+    Command {
+        name: "budget",
+        arguments: "[TOKENS|unlimited|unset]",
+        about: "The most tokens that one thought may take; alone, what the session has used.",
+        run: set::budget,
+        words: |session, before| set::value_words(session, before, "reasoning.maxTokens"),
+    },
+    Command {
+        name: "profile",
+        arguments: "save|load|delete NAME, list",
+        about: "Keep settings and the model under a name in your configuration.",
+        run: profile::profile,
+        words: profile::words,
+    },
+    Command {
+        name: "model",
+        arguments: "[NAME]",
+        about: "Change the model; alone, choose one from a list.",
+        run: talk::model,
+        words: none,
+    },
+    Command {
+        name: "explain",
+        arguments: "",
+        about: "What would be sent now: every decision about a thought with its reason, and the tokens.",
+        run: look::explain,
+        words: none,
+    },
+    Command {
+        name: "compress",
+        arguments: "[undo|at PERCENT|at never]",
+        about: "Send a summary in place of the older messages; nothing that was said is lost.",
+        run: talk::compress,
+        words: |_, before| {
+            only(
+                before,
+                &[("undo", "send everything again"), ("at", "from which share of the window on")],
+            )
+        },
+    },
+    Command {
+        name: "new",
+        arguments: "",
+        about: "Begin another conversation.",
+        run: talk::new,
+        words: none,
+    },
+    Command {
+        name: "sessions",
+        arguments: "",
+        about: "Choose an earlier conversation and go on with it.",
+        run: talk::sessions,
+        words: none,
+    },
+    Command {
+        name: "fork",
+        arguments: "[TURNS]",
+        about: "Go on in a copy of this conversation; with a number, in one without its last turns.",
+        run: talk::fork,
+        words: none,
+    },
+    Command {
+        name: "delete",
+        arguments: "[yes]",
+        about: "Delete this conversation for good; asks for `/delete yes`.",
+        run: talk::delete,
+        words: none,
+    },
+    Command {
+        name: "search",
+        arguments: "WORDS [--in thoughts|answers|all]",
+        about: "Find words in all conversations.",
+        run: talk::search,
+        words: talk::search_words,
+    },
+    Command {
+        name: "copy",
+        arguments: "[thought|answer]",
+        about: "Put the newest answer or thought on the clipboard.",
+        run: look::copy,
+        words: |_, before| {
+            only(before, &[("answer", "the newest answer"), ("thought", "the newest thought")])
+        },
+    },
+    Command {
+        name: "export",
+        arguments: "FILE [--as callout|details|fenced|html|jsonl] [--no-thoughts]",
+        about: "Write the conversation to a file; its name ends with `.md`, `.html` or `.jsonl`.",
+        run: talk::export,
+        words: talk::export_words,
+    },
+    Command {
+        name: "import",
+        arguments: "FILE",
+        about: "Go on with a conversation from an exported file, as a new one.",
+        run: talk::import,
+        words: none,
+    },
+    Command {
+        name: "help",
+        arguments: "",
+        about: "This page.",
+        run: |session, _| session.show_help(),
+        words: none,
+    },
+    Command { name: "quit", arguments: "", about: "Leave.", run: talk::quit, words: none },
+];
+
+/// Keys, for the help page.
+const KEYS: &[(&str, &str)] = &[
+    ("Enter", "send"),
+    ("Alt-Enter, Shift-Enter, Ctrl-J", "a new line"),
+    ("Up, Down", "what you sent before"),
+    ("Tab", "complete a command"),
+    ("Ctrl-U", "take back what is written before the cursor"),
+    ("y, a, n", "answer the question of a tool, while nothing is written; Enter says no"),
+    ("Esc, Ctrl-C", "interrupt: what was said is kept"),
+    ("Ctrl-C twice, Ctrl-D", "leave"),
+    ("Ctrl-T", "show or hide thoughts"),
+    ("Ctrl-O, click", "open or fold the newest thought or tool, or the one that is marked"),
+    ("Alt-Up, Alt-Down", "mark another thought or tool"),
+    ("PgUp, PgDn, wheel", "scroll by pages, or by a few lines"),
+    ("Ctrl-Up, Ctrl-Down", "scroll by a line"),
+    ("Ctrl-Home, Ctrl-End", "scroll to the ends"),
+    ("Ctrl-L", "draw everything afresh"),
+    ("F1", "this page"),
+];
+
+/// Whether a text is a command and nothing for the model: a slash or colon and one word of letters.
+pub(super) fn is_command(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix(['/', ':']) else { return false };
+    let word = rest.split_whitespace().next().unwrap_or_default();
+    !text.contains('\n')
+        && rest.starts_with(|char: char| char.is_ascii_lowercase())
+        && word.chars().all(|char| char.is_ascii_lowercase())
+}
+
+/// Every command and key, in Markdown.
+#[must_use]
+pub fn help() -> String {
+    let mut text = String::from("## Commands\n\n");
+    for command in COMMANDS {
+        let Command { name, arguments, about, .. } = command;
+        let space = if arguments.is_empty() { "" } else { " " };
+        let _ = writeln!(text, "- `/{name}{space}{arguments}`: {about}");
+    }
+    text.push_str("\nA colon does as well as a slash: `:thinking`.\n\n## Keys\n\n");
+    for (key, about) in KEYS {
+        let _ = writeln!(text, "- **{key}**: {about}");
+    }
+    text
+}
+
+impl Session {
+    pub(super) fn run_command(&mut self, line: &str) {
+        let line = line.trim().trim_start_matches(['/', ':']);
+        let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        match COMMANDS.iter().find(|command| command.name == name) {
+            Some(command) => (command.run)(self, rest.trim()),
+            None if name == "exit" || name == "q" => talk::quit(self, ""),
+            None => {
+                let near = COMMANDS.iter().find(|it| it.name.starts_with(name));
+                let hint =
+                    near.map_or_else(String::new, |it| format!("did you mean `/{}`? ", it.name));
+                let text = format!("`/{name}` is no command; {hint}`/help` lists them");
+                self.notice(Level::Error, text);
+            }
+        }
+    }
+
+    pub(super) fn show_help(&mut self) {
+        self.show_page("Help", help());
+    }
+
+    /// What may stand at the end of this text.
+    pub(super) fn candidates(&self, text: &str) -> Vec<Candidate> {
+        let Some(line) = text.strip_prefix(['/', ':']) else { return Vec::new() };
+        if text.contains('\n') {
+            return Vec::new();
+        }
+        let from = text.rfind(char::is_whitespace).map_or(1, |at| at + 1);
+        let last = text.get(from..).unwrap_or_default();
+        let mut words: Vec<&str> = line.split_whitespace().collect();
+        if !last.is_empty() {
+            words.pop();
+        }
+        let rows = match words.split_first() {
+            None => COMMANDS
+                .iter()
+                .map(|it| Word {
+                    text: it.name.to_owned(),
+                    about: it.about.to_owned(),
+                    goes_on: !it.arguments.is_empty(),
+                })
+                .collect(),
+            Some((name, before)) => match COMMANDS.iter().find(|it| it.name == *name) {
+                Some(command) => (command.words)(self, before),
+                None => Vec::new(),
+            },
+        };
+        let lower = last.to_lowercase();
+        rows.into_iter()
+            .filter(|word| word.text.to_lowercase().starts_with(&lower))
+            .map(|Word { text, about, goes_on }| Candidate { from, text, about, goes_on })
+            .collect()
+    }
+}
+
+fn none(_: &Session, _: &[&str]) -> Vec<Word> {
+    Vec::new()
+}
+
+/// One word out of a few.
+fn only(before: &[&str], words: &[(&str, &str)]) -> Vec<Word> {
+    if !before.is_empty() {
+        return Vec::new();
+    }
+    words
+        .iter()
+        .map(|(text, about)| Word {
+            text: (*text).to_owned(),
+            about: (*about).to_owned(),
+            goes_on: false,
+        })
+        .collect()
+}

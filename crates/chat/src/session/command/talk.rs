@@ -1,0 +1,317 @@
+//! Commands about conversations and the model they are held with.
+
+use super::super::Session;
+use super::super::message::{Effect, Form, Keep};
+use super::super::model::Model;
+use super::Word;
+use crate::screen::model::Level;
+use crate::search;
+use std::path::PathBuf;
+use std::sync::Arc;
+use thinkthrough_core::content::Speaker;
+use thinkthrough_store::Within;
+
+pub(super) fn model(session: &mut Session, rest: &str) {
+    if rest.is_empty() {
+        session.say("looking for models");
+        session.effect(Effect::ListModels);
+    } else {
+        session.effect(Effect::Choose(rest.to_owned()));
+    }
+}
+
+pub(super) fn compress(session: &mut Session, rest: &str) {
+    if !rest.starts_with("at ") && is_busy(session) {
+        return;
+    }
+    match rest {
+        "" => match session.plan() {
+            Some(plan) => session.compress(plan, None),
+            None => session.notice(Level::Info, "there is nothing to compress yet"),
+        },
+        "undo" => {
+            if session.conversation.decompress() {
+                session.effect(Effect::Keep(Keep::Compressed(None)));
+                session.is_stale = true;
+                session.notice(Level::Info, "the summary is taken back; everything is sent again");
+            } else {
+                session.notice(Level::Info, "nothing is compressed");
+            }
+        }
+        _ => match rest.strip_prefix("at ").map(|word| (word, threshold(word))) {
+            Some((_, Some(percent))) => {
+                let old = at(session.compress_at);
+                session.compress_at = percent;
+                session.notice(Level::Info, format!("compression: {old} -> {}", at(percent)));
+            }
+            Some((word, None)) => {
+                let text = format!("`{word}` is no threshold; write 1 to 100 percent, or `never`");
+                session.notice(Level::Error, text);
+            }
+            None => {
+                let text =
+                    "there are `/compress`, `/compress undo` and `/compress at PERCENT|never`";
+                session.notice(Level::Error, text);
+            }
+        },
+    }
+}
+
+/// A share of the context window in percent; 0 is never.
+fn threshold(word: &str) -> Option<u8> {
+    let word = word.trim();
+    let percent = word.strip_suffix('%').unwrap_or(word).trim().parse::<u8>().ok();
+    if word == "never" { Some(0) } else { percent.filter(|it| (1..=100).contains(it)) }
+}
+
+fn at(percent: u8) -> String {
+    if percent == 0 { "never".to_owned() } else { format!("at {percent} %") }
+}
+
+/// What cannot be done while an answer comes in says so.
+fn is_busy(session: &mut Session) -> bool {
+    let is_busy = session.run.is_some() || session.compressing.is_some();
+    if is_busy {
+        session.notice(Level::Error, "not while an answer comes in; press Esc to interrupt it");
+    }
+    is_busy
+}
+
+pub(super) fn new(session: &mut Session, _: &str) {
+    if !is_busy(session) {
+        session.clear();
+        session.effect(Effect::Keep(Keep::Leave));
+        session.say("a new conversation");
+    }
+}
+
+pub(super) fn sessions(session: &mut Session, _: &str) {
+    if !is_busy(session) {
+        session.effect(Effect::Keep(Keep::List));
+    }
+}
+
+pub(super) fn fork(session: &mut Session, rest: &str) {
+    if is_busy(session) {
+        return;
+    }
+    let Ok(turns) = (if rest.is_empty() { Ok(0) } else { rest.parse::<usize>() }) else {
+        let text = format!("`{rest}` is no number of turns; `/fork 1` leaves the last one out");
+        return session.notice(Level::Error, text);
+    };
+    let contents = session.conversation().contents();
+    let starts: Vec<usize> = contents
+        .iter()
+        .enumerate()
+        .filter(|(_, content)| content.speaker == Speaker::Human)
+        .map(|(index, _)| index)
+        .collect();
+    let at = match turns {
+        0 => contents.len(),
+        turns => match starts.len().checked_sub(turns).and_then(|at| starts.get(at)) {
+            Some(at) => *at,
+            None => {
+                let text = format!("the conversation has only {} turns", starts.len());
+                return session.notice(Level::Error, text);
+            }
+        },
+    };
+    if contents.is_empty() {
+        return session.notice(Level::Error, "there is nothing to copy yet");
+    }
+    session.fork(at);
+}
+
+pub(super) fn delete(session: &mut Session, rest: &str) {
+    if is_busy(session) {
+        return;
+    }
+    let Some(id) = session.conversation().id.clone() else {
+        return session.notice(Level::Info, "nothing of this conversation is stored yet");
+    };
+    if rest == "yes" {
+        session.effect(Effect::Keep(Keep::Delete(id)));
+    } else {
+        let text = "`/delete yes` deletes this conversation and every thought in it for good";
+        session.notice(Level::Warning, text);
+    }
+}
+
+pub(super) fn search(session: &mut Session, rest: &str) {
+    let mut within = Within::All;
+    let mut words = Vec::new();
+    let mut parts = rest.split_whitespace();
+    while let Some(part) = parts.next() {
+        let place = match part.strip_prefix("--in=") {
+            Some(place) => Some(place),
+            None if part == "--in" => Some(parts.next().unwrap_or_default()),
+            None => None,
+        };
+        match place.map(|place| (place, place_of(place))) {
+            None => words.push(part),
+            Some((_, Some(place))) => within = place,
+            Some((place, None)) => {
+                let text = format!("`--in` cannot be `{place}`; allowed: thoughts, answers, all");
+                return session.notice(Level::Error, text);
+            }
+        }
+    }
+    if words.is_empty() {
+        return session
+            .notice(Level::Error, "`/search` needs words, like `/search parser --in thoughts`");
+    }
+    let shows_thoughts = session.layers.resolve().include_in_response.value;
+    if let Err(why) = search::may_look(within, shows_thoughts) {
+        return session.notice(Level::Error, why);
+    }
+    let words = words.join(" ");
+    session.effect(Effect::Keep(Keep::Search { words, within, shows_thoughts }));
+}
+
+fn place_of(word: &str) -> Option<Within> {
+    match word {
+        "all" => Some(Within::All),
+        "answers" => Some(Within::Answers),
+        "thoughts" => Some(Within::Thoughts),
+        _ => None,
+    }
+}
+
+pub(super) fn search_words(_: &Session, before: &[&str]) -> Vec<Word> {
+    let words: &[&str] = match before.split_last() {
+        Some((&"--in", _)) => &["all", "answers", "thoughts"],
+        Some(_) if !before.contains(&"--in") => &["--in"],
+        _ => &[],
+    };
+    let word = |text: &&str| Word {
+        text: (*text).to_owned(),
+        about: String::new(),
+        goes_on: text.starts_with('-'),
+    };
+    words.iter().map(word).collect()
+}
+
+pub(super) fn export(session: &mut Session, rest: &str) {
+    let mut with_thoughts = true;
+    let mut form = None;
+    let mut path = Vec::new();
+    let mut words = rest.split(' ');
+    while let Some(word) = words.next() {
+        match word {
+            "--no-thoughts" => with_thoughts = false,
+            "--as" => {
+                let name = words.next().unwrap_or_default();
+                form = Form::parse(name);
+                if form.is_none() {
+                    let known = Form::ALL.map(|(name, _, _)| name).join(", ");
+                    let text = format!("`--as` cannot be `{name}`; allowed: {known}");
+                    return session.notice(Level::Error, text);
+                }
+            }
+            _ => path.push(word),
+        }
+    }
+    // A name may hold spaces.
+    let path = path.join(" ").trim().to_owned();
+    if path.is_empty() {
+        return session.notice(Level::Error, "`/export` needs a file, like `/export talk.md`");
+    }
+    let path = PathBuf::from(path);
+    let Some(form) = form.or_else(|| Form::of(&path)) else {
+        let text = format!(
+            "`{}` says no form; end the name with `.md`, `.html` or `.jsonl`, or say `--as FORM`",
+            path.display()
+        );
+        return session.notice(Level::Error, text);
+    };
+    let shows = session.layers.resolve().include_in_response.value;
+    let contents = Arc::clone(session.conversation().contents());
+    session.effect(Effect::Export {
+        path,
+        form,
+        contents,
+        title: session.conversation().title.clone().unwrap_or_else(|| "untitled".to_owned()),
+        with_thoughts: with_thoughts && shows,
+    });
+}
+
+pub(super) fn export_words(_: &Session, before: &[&str]) -> Vec<Word> {
+    let word = |text: &str, about: &str, goes_on| Word {
+        text: text.to_owned(),
+        about: about.to_owned(),
+        goes_on,
+    };
+    match before.last() {
+        Some(&"--as") => {
+            Form::ALL.iter().map(|(name, _, about)| word(name, about, false)).collect()
+        }
+        Some(_) => {
+            [("--as", "in another form than the name says", true), ("--no-thoughts", "", false)]
+                .into_iter()
+                .filter(|(text, ..)| !before.contains(text))
+                .map(|(text, about, goes_on)| word(text, about, goes_on))
+                .collect()
+        }
+        None => Vec::new(),
+    }
+}
+
+pub(super) fn import(session: &mut Session, rest: &str) {
+    if rest.is_empty() {
+        return session.notice(Level::Error, "`/import` needs a file, like `/import talk.md`");
+    }
+    if !is_busy(session) {
+        session.effect(Effect::Import(PathBuf::from(rest)));
+    }
+}
+
+pub(super) fn quit(session: &mut Session, _: &str) {
+    session.effect(Effect::Quit);
+}
+
+impl Session {
+    fn fork(&mut self, at: usize) {
+        self.conversation.truncate(at);
+        self.view.transcript = crate::screen::model::Transcript::default();
+        let contents = Arc::clone(self.conversation.contents());
+        super::super::entries::show(&contents, &mut self.view.transcript);
+        self.view.focus = None;
+        self.is_stale = true;
+        self.effect(Effect::Keep(Keep::Fork(at)));
+    }
+
+    /// Another model: what happens to the thoughts of the one before is said.
+    pub(in crate::session) fn on_chosen(&mut self, chosen: Result<Box<Model>, String>) {
+        let model = match chosen {
+            Ok(model) => *model,
+            Err(error) => return self.notice(Level::Error, error),
+        };
+        let before = self.withheld();
+        self.model = model;
+        self.take_model_settings();
+        self.is_stale = true;
+        self.count = None;
+        let mut text = format!("now `{}`", self.model.name);
+        if self.model.is_simulated {
+            text.push_str(", a simulated model");
+        }
+        let withheld = self.withheld();
+        if withheld > before {
+            let plural = if withheld == 1 { "thought stays" } else { "thoughts stay" };
+            text.push_str(&format!(
+                ": {withheld} {plural} here, because only the model that thought them can read them; they are withheld, \
+                 not lost, and go back when you change back"
+            ));
+        }
+        if self.run.is_some() {
+            text.push_str("; the answer under way is still from the other one");
+        }
+        if let Some(missing) = &self.model.missing_key {
+            text.push_str(&format!("; {missing}"));
+        }
+        self.notice(Level::Info, text);
+        if !self.conversation.contents().is_empty() {
+            self.effect(Effect::Keep(Keep::Model(self.model.name.clone())));
+        }
+    }
+}

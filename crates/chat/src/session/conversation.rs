@@ -1,0 +1,197 @@
+//! The conversation: everything that was said, and what of it is sent.
+
+use super::message::{Compression, Stored};
+use std::sync::Arc;
+use thinkthrough_core::content::{Block, Content, Speaker};
+use thinkthrough_core::contract::Contract;
+use thinkthrough_core::tokens::estimate_conservative;
+
+/// A conversation. What was said is never changed; compressions only say from where on it is sent.
+#[derive(Clone, Debug, Default)]
+pub struct Conversation {
+    /// Its id in the store, once it is there.
+    pub id: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    contents: Arc<Vec<Content>>,
+    compressions: Vec<Compression>,
+}
+
+/// What a compression would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The index of the first message that stays as it is.
+    pub upto: usize,
+    /// The number of messages that become a summary, an earlier summary's among them.
+    pub summarised: usize,
+    /// The number of messages that stay.
+    pub stays: usize,
+    /// About how many tokens the messages have that become a summary.
+    pub tokens: u64,
+}
+
+impl Conversation {
+    /// A conversation from the store.
+    #[must_use]
+    pub fn stored(stored: Stored) -> Self {
+        let Stored { id, title, contents, mut compressions, .. } = stored;
+        compressions.retain(|it| it.upto <= it.made_at && it.made_at <= contents.len());
+        let id = Some(id).filter(|id| !id.is_empty());
+        Conversation { id, title, contents: Arc::new(contents), compressions }
+    }
+
+    /// Everything that was said.
+    #[must_use]
+    pub fn contents(&self) -> &Arc<Vec<Content>> {
+        &self.contents
+    }
+
+    /// Adds a message.
+    pub fn push(&mut self, content: Content) {
+        Arc::make_mut(&mut self.contents).push(content);
+    }
+
+    /// Forgets all but the first messages.
+    pub fn truncate(&mut self, len: usize) {
+        Arc::make_mut(&mut self.contents).truncate(len);
+        self.compressions.retain(|it| it.made_at <= len);
+    }
+
+    /// The compression that holds.
+    #[must_use]
+    pub fn compression(&self) -> Option<&Compression> {
+        self.compressions.last()
+    }
+
+    /// From now on a summary stands for the messages before `upto`.
+    pub fn compress(&mut self, upto: usize, summary: String) -> Compression {
+        let compression = Compression { upto, made_at: self.contents.len(), summary };
+        self.compressions.push(compression.clone());
+        compression
+    }
+
+    /// Takes the last compression back. Returns whether there was one.
+    pub fn decompress(&mut self) -> bool {
+        self.compressions.pop().is_some()
+    }
+
+    /// The messages of a request: a summary where there is one, and what follows it.
+    ///
+    /// A thought that is bound to everything before it is worth nothing once a summary stands there. On such a
+    /// contract the thoughts from before the compression stay out, so that what is left out is always the oldest.
+    #[must_use]
+    pub fn sent(&self, contract: &Contract) -> Vec<Content> {
+        let Some(compression) = self.compression() else { return self.contents.to_vec() };
+        let Compression { upto, made_at, summary } = compression;
+        let text = format!("A summary of the conversation until here:\n\n{summary}");
+        let mut sent = vec![Content::text(Speaker::System, text)];
+        for (index, content) in self.contents.iter().enumerate().skip(*upto) {
+            let mut content = content.clone();
+            if contract.bound && index < *made_at {
+                unbind(&mut content);
+            }
+            sent.push(content);
+        }
+        sent
+    }
+
+    /// What a compression would do, if there is anything to compress: the last turn stays, and as many before it as
+    /// fit into `room` tokens.
+    #[must_use]
+    pub fn plan(&self, room: u64) -> Option<Plan> {
+        let start = self.compression().map_or(0, |it| it.upto);
+        let mut upto = None;
+        let (mut kept, mut tokens) = (0_u64, 0_u64);
+        for (index, content) in self.contents.iter().enumerate().skip(start).rev() {
+            let cost = estimate(content);
+            tokens = tokens.saturating_add(cost);
+            let fits = upto.is_none() || tokens <= room;
+            if content.speaker == Speaker::Human && fits && index > start {
+                upto = Some(index);
+                kept = tokens;
+            }
+        }
+        let upto = upto?;
+        Some(Plan {
+            upto,
+            summarised: upto - start,
+            stays: self.contents.len() - upto,
+            tokens: tokens.saturating_sub(kept),
+        })
+    }
+
+    /// What the utility model is asked to summarise: the visible text before `upto`, and an earlier summary.
+    #[must_use]
+    pub fn to_summarise(&self, upto: usize) -> String {
+        let mut text = String::from(
+            "Summarise this conversation so that it can go on without its text. Keep facts, decisions, names, paths, \
+             open questions and what the user wants, and leave out everything else.\n",
+        );
+        let start = self.compression().map_or(0, |it| it.upto);
+        if let Some(compression) = self.compression() {
+            text.push_str(&format!("\n[summary of what came before]\n{}\n", compression.summary));
+        }
+        for content in self.contents.iter().take(upto).skip(start) {
+            say(content, &mut text);
+        }
+        text
+    }
+
+    /// The reasoning tokens that the conversation cost, as far as providers reported them.
+    #[must_use]
+    pub fn reasoning_tokens(&self) -> u64 {
+        self.contents.iter().map(reasoning_tokens).fold(0, u64::saturating_add)
+    }
+}
+
+/// The reasoning tokens of an answer: reported, else estimated from its thoughts.
+#[must_use]
+fn reasoning_tokens(content: &Content) -> u64 {
+    let reported = content.usage.as_ref().and_then(|usage| usage.reasoning_tokens);
+    reported.unwrap_or_else(|| {
+        content.thoughts().map(|it| estimate_conservative(&it.thought)).fold(0, u64::saturating_add)
+    })
+}
+
+/// About how many tokens a message has.
+fn estimate(content: &Content) -> u64 {
+    let tokens = |block: &Block| match block {
+        Block::Text(text) => estimate_conservative(&text.text),
+        Block::Thinking(thinking) => estimate_conservative(&thinking.thought),
+        Block::ToolCall(call) => estimate_conservative(call.parameters.as_text()),
+        Block::ToolResponse(response) => estimate_conservative(response.result.as_str()),
+        Block::Other(other) => estimate_conservative(other.raw.as_str()),
+        Block::Media(_) => 0,
+    };
+    content.blocks.iter().map(tokens).fold(4, u64::saturating_add)
+}
+
+fn unbind(content: &mut Content) {
+    content.blocks.retain_mut(|block| {
+        match block {
+            Block::Thinking(_) => return false,
+            Block::Text(text) => text.signature = None,
+            Block::ToolCall(call) => call.signature = None,
+            Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => {}
+        }
+        true
+    });
+}
+
+fn say(content: &Content, text: &mut String) {
+    let who = match content.speaker {
+        Speaker::Ai => "assistant",
+        Speaker::Human => "user",
+        Speaker::System => "system",
+        Speaker::Tool => "tool",
+    };
+    for block in &content.blocks {
+        let said = match block {
+            Block::Text(said) => said.text.clone(),
+            Block::ToolCall(call) => format!("calls {} {}", call.name, call.parameters.as_text()),
+            Block::ToolResponse(response) => response.result.as_str().to_owned(),
+            Block::Media(_) | Block::Other(_) | Block::Thinking(_) => continue,
+        };
+        text.push_str(&format!("\n[{who}]\n{said}\n"));
+    }
+}

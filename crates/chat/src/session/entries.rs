@@ -1,0 +1,149 @@
+//! Messages as entries of the transcript.
+
+use crate::screen::model::{
+    Body, EntryId, Level, Thought, ThoughtState, Tool, ToolState, Transcript,
+};
+use std::time::Duration;
+use thinkthrough_core::content::{Block, Content, Speaker, Thinking, ToolCall, ToolResponse};
+use thinkthrough_core::json::Val;
+use thinkthrough_core::tokens::{TokenCount, estimate_conservative};
+
+/// Shows messages that were said earlier.
+pub(super) fn show(contents: &[Content], transcript: &mut Transcript) {
+    let mut calls: Vec<(Option<String>, EntryId)> = Vec::new();
+    for content in contents {
+        if content.speaker == Speaker::Ai {
+            calls.clear();
+        }
+        for block in &content.blocks {
+            show_block(content, block, &mut calls, transcript);
+        }
+        if content.partial {
+            let text = "this answer was not finished; what came is kept".to_owned();
+            transcript.push(Body::Notice(Level::Info, text));
+        }
+    }
+    // What has no result now will never have one.
+    for (_, id) in calls {
+        transcript.edit(id, |body| {
+            if let Body::Tool(tool) = body
+                && tool.state == ToolState::Running
+            {
+                tool.set_result("it was not run", ToolState::Denied);
+            }
+        });
+    }
+}
+
+fn show_block(
+    content: &Content,
+    block: &Block,
+    calls: &mut Vec<(Option<String>, EntryId)>,
+    transcript: &mut Transcript,
+) {
+    match block {
+        Block::Text(text) if text.text.is_empty() => {}
+        Block::Text(text) => {
+            let text = text.text.clone();
+            transcript.push(match content.speaker {
+                Speaker::Ai | Speaker::Tool => Body::Answer(text),
+                Speaker::Human => Body::User(text),
+                Speaker::System => Body::Notice(Level::Info, text),
+            });
+        }
+        Block::Thinking(thinking) => {
+            transcript.push(Body::Thought(thought(content, thinking)));
+        }
+        Block::ToolCall(call) => {
+            let id = transcript.push(Body::Tool(tool(call)));
+            calls.push((call.id.clone(), id));
+        }
+        Block::ToolResponse(response) => {
+            let at = calls.iter().position(|(id, _)| *id == response.call_id);
+            if let Some(at) = at {
+                let (_, id) = calls.remove(at);
+                let state = if response.is_error { ToolState::Error } else { ToolState::Ok };
+                give(transcript, id, response, state);
+            }
+        }
+        Block::Media(media) => {
+            transcript.push(Body::Notice(Level::Info, format!("[{}]", media.media_type)));
+        }
+        Block::Other(other) => {
+            transcript.push(Body::Notice(Level::Info, format!("[{}]", other.kind)));
+        }
+    }
+}
+
+fn thought(content: &Content, thinking: &Thinking) -> Thought {
+    let state = if thinking.partial {
+        ThoughtState::Partial
+    } else if thinking.is_withheld() {
+        ThoughtState::Withheld
+    } else {
+        ThoughtState::Done
+    };
+    let spent = thinking.duration_ms.map(Duration::from_millis);
+    let mut thought = Thought::stored(thinking.thought.clone(), state, spent);
+    thought.tokens = tokens(content, thinking);
+    thought
+}
+
+/// The tokens of a thought: reported where it is the answer's only one, else estimated; none where nobody knows.
+pub(super) fn tokens(content: &Content, thinking: &Thinking) -> Option<TokenCount> {
+    let reported = content.usage.as_ref().and_then(|usage| usage.reasoning_tokens);
+    match reported {
+        Some(tokens) if content.thoughts().count() == 1 => Some(TokenCount::reported(tokens)),
+        _ if thinking.thought.is_empty() => None,
+        _ => Some(TokenCount::estimated(estimate_conservative(&thinking.thought))),
+    }
+}
+
+/// A call that begins.
+pub(super) fn tool(call: &ToolCall) -> Tool {
+    let mut tool = Tool::call(call.name.clone(), summary(call));
+    call.parameters.as_text().clone_into(&mut tool.arguments);
+    tool
+}
+
+/// Puts a result under its call.
+pub(super) fn give(
+    transcript: &mut Transcript,
+    id: EntryId,
+    response: &ToolResponse,
+    state: ToolState,
+) {
+    let text = text_of(response);
+    let is_diff = text.lines().any(|line| line.starts_with("@@ "));
+    transcript.edit(id, |body| {
+        if let Body::Tool(tool) = body {
+            if is_diff {
+                "diff".clone_into(&mut tool.language);
+            }
+            tool.set_result(text, state);
+        }
+    });
+}
+
+fn text_of(response: &ToolResponse) -> String {
+    let doc = response.result.doc();
+    doc.root()
+        .as_str()
+        .map_or_else(|| response.result.as_str().to_owned(), std::borrow::Cow::into_owned)
+}
+
+/// The first argument that is a word: a path, a pattern, a command.
+fn summary(call: &ToolCall) -> String {
+    use thinkthrough_core::content::Parameters;
+    match &call.parameters {
+        Parameters::Json(raw) => {
+            let doc = raw.doc();
+            let word = |(_, value): (_, Val<'_>)| value.as_str().map(std::borrow::Cow::into_owned);
+            let first = doc.root().entries().find_map(word);
+            first.unwrap_or_default().lines().next().unwrap_or_default().to_owned()
+        }
+        Parameters::Free(text) | Parameters::Invalid(text) => {
+            text.lines().next().unwrap_or_default().to_owned()
+        }
+    }
+}

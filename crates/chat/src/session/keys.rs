@@ -1,0 +1,194 @@
+//! What keys do.
+
+use super::Session;
+use super::command;
+use super::message::{Effect, Scroll, Write};
+use super::picker::Picker;
+use crate::screen::model::{Body, EntryId};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use thinkthrough_core::settings::Display;
+
+/// Lines that one key moves.
+const LINE: isize = 1;
+
+impl Session {
+    pub(super) fn on_key(&mut self, key: KeyEvent) {
+        if key.kind == KeyEventKind::Release {
+            return;
+        }
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let was_leaving = std::mem::take(&mut self.is_leaving);
+        match key.code {
+            KeyCode::Char('c') if control => return self.interrupt(was_leaving),
+            KeyCode::Char('t') if control => return self.toggle_thinking(),
+            KeyCode::Char('l') if control => return self.effect(Effect::Redraw),
+            _ => {}
+        }
+        if self.answer_question(key) || self.picker_key(key) {
+            return;
+        }
+        self.is_writing(key);
+        let shift_or_alt = key.modifiers.intersects(KeyModifiers::SHIFT | KeyModifiers::ALT);
+        match key.code {
+            KeyCode::Enter if shift_or_alt => self.composer.break_line(),
+            KeyCode::Char('j') if control => self.composer.break_line(),
+            KeyCode::Enter => self.enter(),
+            KeyCode::Esc => self.escape(),
+            KeyCode::Tab => self.complete(),
+            KeyCode::F(1) => self.show_help(),
+            KeyCode::Char('d') if control && self.composer.is_empty() => self.effect(Effect::Quit),
+            KeyCode::Char('o') if control => self.open_entry(),
+            KeyCode::Up if key.modifiers == KeyModifiers::ALT => self.move_focus(false),
+            KeyCode::Down if key.modifiers == KeyModifiers::ALT => self.move_focus(true),
+            _ if self.scroll_key(key) => {}
+            _ => {
+                self.composer.key(key);
+                self.refresh_completions();
+            }
+        }
+    }
+
+    /// What is pasted goes where a key would go.
+    pub(super) fn on_paste(&mut self, text: &str) {
+        match &mut self.picker {
+            Some(Picker::Choice(choice)) => return choice.narrow(text),
+            // Whoever writes has read enough.
+            Some(Picker::Page { .. }) => self.picker = None,
+            Some(Picker::Completions { .. }) | None => {}
+        }
+        self.hold_question();
+        self.composer.insert(text);
+        self.refresh_completions();
+    }
+
+    fn scroll_key(&mut self, key: KeyEvent) -> bool {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let scroll = match key.code {
+            KeyCode::PageUp => Scroll::Pages(-1),
+            KeyCode::PageDown => Scroll::Pages(1),
+            KeyCode::Up if control => Scroll::Lines(-LINE),
+            KeyCode::Down if control => Scroll::Lines(LINE),
+            KeyCode::Home if control => Scroll::Top,
+            KeyCode::End if control => Scroll::Bottom,
+            _ => return false,
+        };
+        self.effect(Effect::Scroll(scroll));
+        true
+    }
+
+    fn enter(&mut self) {
+        if self.composer.is_empty() {
+            if let Some(id) = self.view.focus {
+                self.toggle_entry(id);
+            }
+            return;
+        }
+        if self.composer.text().trim().is_empty() {
+            return self.composer.clear();
+        }
+        let text = self.composer.take();
+        self.picker = None;
+        if command::is_command(&text) {
+            self.run_command(&text);
+        } else {
+            self.submit(text);
+        }
+    }
+
+    /// Ctrl-C: stops, else throws away what is written, else leaves when pressed twice.
+    fn interrupt(&mut self, was_leaving: bool) {
+        if was_leaving {
+            return self.effect(Effect::Quit);
+        }
+        if self.picker.take().is_some() || self.stop() {
+            self.is_leaving = self.run.as_ref().is_some_and(|run| run.is_stopping);
+            return;
+        }
+        if !self.composer.is_empty() {
+            return self.composer.clear();
+        }
+        self.is_leaving = true;
+        self.say("press Ctrl-C again to leave");
+    }
+
+    fn escape(&mut self) {
+        if self.view.focus.take().is_some() {
+            return;
+        }
+        if !self.stop() {
+            self.effect(Effect::Scroll(Scroll::Bottom));
+        }
+    }
+
+    /// Shows thoughts, or no longer. Everything counts as hidden that does not show their text by itself.
+    pub(super) fn toggle_thinking(&mut self) {
+        let display = match self.layers.resolve().display.value {
+            Display::Show => Display::Off,
+            Display::Collapsed | Display::Off | Display::StreamOnly => Display::Show,
+        };
+        self.set_display(display);
+    }
+
+    pub(super) fn set_display(&mut self, display: Display) {
+        self.layers.show(display);
+        self.effect(Effect::Write(Write::Display(display)));
+        let text = match display {
+            Display::Show => "Thinking blocks: shown",
+            Display::Off => "Thinking blocks: hidden",
+            Display::Collapsed => "Thinking blocks: collapsed",
+            Display::StreamOnly => "Thinking blocks: shown while they stream",
+        };
+        let is_hidden = !self.layers.resolve().include_in_response.value;
+        if is_hidden && display != Display::Off {
+            self.say(format!("{text}, once reasoning.includeInResponse is true again"));
+        } else {
+            self.say(text);
+        }
+    }
+
+    /// Opens the entry that has the focus, or the newest that can be opened; closes it if it is open.
+    fn open_entry(&mut self) {
+        let newest = || self.openable().last().copied();
+        if let Some(id) = self.view.focus.or_else(newest) {
+            self.toggle_entry(id);
+            self.effect(Effect::Scroll(Scroll::To(id)));
+        }
+    }
+
+    pub(super) fn toggle_entry(&mut self, id: EntryId) {
+        let display = self.view.display;
+        let is_open = match self.view.transcript.get(id) {
+            Some(Body::Thought(thought)) => thought.choice.unwrap_or(match display {
+                Display::Show => true,
+                Display::StreamOnly => thought.running_since.is_some(),
+                Display::Collapsed | Display::Off => false,
+            }),
+            Some(Body::Tool(tool)) => tool.choice.unwrap_or(false),
+            _ => return,
+        };
+        self.view.transcript.choose(id, !is_open);
+    }
+
+    fn openable(&self) -> Vec<EntryId> {
+        self.view
+            .transcript
+            .iter()
+            .filter(|(_, body)| matches!(body, Body::Thought(_) | Body::Tool(_)))
+            .map(|(id, _)| id)
+            .collect()
+    }
+
+    fn move_focus(&mut self, is_down: bool) {
+        let openable = self.openable();
+        let at = self.view.focus.and_then(|id| openable.iter().position(|it| *it == id));
+        let next = match (at, is_down) {
+            (None, _) => openable.len().checked_sub(1),
+            (Some(at), true) => Some(at + 1).filter(|at| *at < openable.len()),
+            (Some(at), false) => Some(at.saturating_sub(1)),
+        };
+        self.view.focus = next.and_then(|at| openable.get(at)).copied();
+        if let Some(id) = self.view.focus {
+            self.effect(Effect::Scroll(Scroll::To(id)));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The layers of settings that a session works with, and how they are changed.
+
+use thinkthrough_core::settings::{
+    Display, Key, Layer, Partial, Resolved, SettingError, Source, resolve,
+};
+
+/// What each layer says. The built-in values lie below them.
+#[derive(Clone, Debug, Default)]
+pub struct Layers {
+    /// What is known about the model.
+    pub rule: Partial,
+    /// The user's configuration.
+    pub user: Partial,
+    /// What the configuration says under the model.
+    pub model: Partial,
+    /// The profile in use, with its name.
+    pub profile: Option<(String, Partial)>,
+    /// Said in this session.
+    pub session: Partial,
+}
+
+/// A setting was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Which one.
+    pub key: Key,
+    /// The value before.
+    pub old: String,
+    /// The value that holds now.
+    pub new: String,
+    /// Where the value that holds now comes from.
+    pub source: Source,
+}
+
+impl Layers {
+    /// What holds now.
+    #[must_use]
+    pub fn resolve(&self) -> Resolved {
+        let layer = |source, values: &Partial| Layer { source, values: values.clone() };
+        let mut layers = vec![
+            layer(Source::ModelRule, &self.rule),
+            layer(Source::UserConfig, &self.user),
+            layer(Source::UserConfig, &self.model),
+        ];
+        if let Some((_, values)) = &self.profile {
+            layers.push(layer(Source::Profile, values));
+        }
+        layers.push(layer(Source::Session, &self.session));
+        resolve(&layers)
+    }
+
+    /// Says a value for this session.
+    ///
+    /// # Errors
+    /// When there is no such setting, or it does not take the value; everything stays as it was then.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<Change, SettingError> {
+        let before = self.resolve();
+        let key = self.session.set(name, value)?;
+        Ok(self.change(key, &before))
+    }
+
+    /// Takes back what was said in this session; the layers below count again.
+    ///
+    /// # Errors
+    /// When there is no such setting.
+    pub fn unset(&mut self, name: &str) -> Result<Change, SettingError> {
+        let before = self.resolve();
+        let key = known(name)?;
+        let said = std::mem::take(&mut self.session);
+        for other in Key::ALL.into_iter().filter(|other| *other != key) {
+            if let Some(value) = said.get(other) {
+                // It was accepted once.
+                let _ = self.session.set(other.as_str(), &value);
+            }
+        }
+        Ok(self.change(key, &before))
+    }
+
+    /// Changes how thoughts are shown, in the user's own layer, and above it only if something there says otherwise.
+    pub fn show(&mut self, display: Display) {
+        self.user.display = Some(display);
+        self.session.display = None;
+        if self.resolve().display.value != display {
+            self.session.display = Some(display);
+        }
+    }
+
+    /// Everything that holds and is not built in, as a profile keeps it.
+    #[must_use]
+    pub fn said(&self) -> Partial {
+        let resolved = self.resolve();
+        let mut said = Partial::default();
+        for key in Key::ALL {
+            let (value, source) = resolved.get(key);
+            if source > Source::ModelRule {
+                let _ = said.set(key.as_str(), &value);
+            }
+        }
+        said
+    }
+
+    fn change(&self, key: Key, before: &Resolved) -> Change {
+        let (new, source) = self.resolve().get(key);
+        Change { key, old: before.get(key).0, new, source }
+    }
+}
+
+/// The key of a name, those of other systems included.
+fn known(name: &str) -> Result<Key, SettingError> {
+    match name {
+        "thinking.context_mode" => Ok(Key::IncludeInContext),
+        "show_thinking" => Ok(Key::Display),
+        _ => Key::parse(name).ok_or_else(|| SettingError::UnknownKey { key: name.to_owned() }),
+    }
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Change { key, old, new, source } = self;
+        write!(f, "{}: {old} -> {new} ({})", key.as_str(), source.as_str())
+    }
+}

@@ -1,0 +1,464 @@
+//! What can happen to a session, and what it wants done.
+
+use crossterm::event::KeyEvent;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use thinkthrough_core::content::{Content, ToolCall, ToolResponse};
+use thinkthrough_core::problem::Problem;
+use thinkthrough_core::provider::Target;
+use thinkthrough_core::request::Tool;
+use thinkthrough_core::settings::{Display, Partial, Resolved};
+use thinkthrough_core::tokens::{TokenCount, TokenizerFailure};
+use thinkthrough_core::usage::Usage;
+use thinkthrough_store::Within;
+
+use super::model::Model;
+use crate::export::ThoughtForm;
+use crate::screen::model::EntryId;
+
+/// Numbers the questions of a session, so that what a stopped one still says is not taken for the next one's.
+pub type RunId = u64;
+
+/// Something happened.
+#[derive(Debug)]
+pub enum Message {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// Text was pasted.
+    Paste(String),
+    /// An entry of the transcript was clicked.
+    Click(EntryId),
+    /// A row of the list on the screen was clicked.
+    Pick(usize),
+    /// Time passed, or the terminal has another size.
+    Tick,
+    /// The question under way says something.
+    Told(RunId, Told),
+    /// The model was changed, or could not be.
+    Chosen(Result<Box<Model>, String>),
+    /// The models that can be chosen.
+    Models(Vec<Offer>),
+    /// A request was counted.
+    Counted(Counted),
+    /// The utility model answered, or could not.
+    Side(Side, Result<String, String>),
+    /// The store did something, or could not.
+    Stored(Result<Kept, String>),
+    /// The user's configuration was written, or could not be.
+    Written(Result<Wrote, String>),
+    /// Lines that were sent in earlier sessions, the oldest first.
+    Sent(Vec<String>),
+    /// The tools on offer.
+    Tools(Vec<Tool>),
+    /// The model of this name answered something aside, for this.
+    Paid(String, Option<Usage>),
+    /// Something outside the conversation is not as it should be.
+    Warned(String),
+    /// Something was done that only needs to be said.
+    Said(Result<String, String>),
+}
+
+/// What the question under way says.
+#[derive(Debug)]
+pub enum Told {
+    /// A request goes out.
+    Outgoing {
+        /// What the user should know about it.
+        warnings: Vec<Problem>,
+    },
+    /// A thought begins; the number is the index of its block in this answer.
+    ThoughtBegins(usize),
+    /// A thought grows.
+    ThoughtGrows(usize, String),
+    /// A thought is complete.
+    ThoughtEnds {
+        /// The index of its block in this answer.
+        block: usize,
+        /// Only an opaque payload came.
+        is_withheld: bool,
+        /// The text that stands instead of what grew.
+        whole: Option<String>,
+    },
+    /// Visible text grows.
+    TextGrows(usize, String),
+    /// The text that stands instead of what grew.
+    TextIs(usize, String),
+    /// The model calls a tool.
+    Calls(usize, ToolCall),
+    /// A tool waits for the user.
+    Asks(Permission),
+    /// A call began to run.
+    Runs {
+        /// The call's place among those of its answer.
+        call: usize,
+    },
+    /// A tool gave something.
+    Gave {
+        /// The call's place among those of its answer.
+        call: usize,
+        /// What it gave.
+        response: ToolResponse,
+        /// How long it ran.
+        took: Duration,
+    },
+    /// Something was found in the answer.
+    Finding(Problem),
+    /// The request waits, and why.
+    Retries(String),
+    /// Something to look at.
+    Warns(String),
+    /// So many reasoning tokens are used in this conversation.
+    Spent(u64),
+    /// A message is complete and part of the conversation.
+    Added(Box<Content>),
+    /// The question is done with.
+    Done(Ended),
+}
+
+/// How a question ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// Why there is no proper answer, in a sentence.
+    pub failure: Option<String>,
+    /// The user stopped it.
+    pub is_stopped: bool,
+}
+
+/// A tool that waits for the user's word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permission {
+    /// The provider's id of the call.
+    pub call_id: Option<String>,
+    /// The tool's name.
+    pub tool: String,
+    /// What is asked, in a few words.
+    pub title: String,
+    /// What the tool would do: a command, a difference.
+    pub detail: String,
+    /// The language of `detail`.
+    pub language: String,
+    /// What "always" would allow.
+    pub grant: String,
+}
+
+/// The user's word on a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// This once.
+    Once,
+    /// For the rest of the session.
+    Always,
+    /// Not.
+    No,
+}
+
+/// A model that can be chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// The name to choose it by.
+    pub name: String,
+    /// What it is.
+    pub detail: String,
+}
+
+/// The count of a request.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// Which count was asked for; an older one is out of date.
+    pub number: u64,
+    /// The count.
+    pub count: TokenCount,
+    /// The tokenizer's first failure.
+    pub warning: Option<TokenizerFailure>,
+}
+
+/// What the utility model is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// A summary of the messages before this one.
+    Summary(usize),
+    /// A title of the conversation.
+    Title,
+}
+
+/// What the store did.
+#[derive(Clone, Debug)]
+pub enum Kept {
+    /// The conversation was stored under this id.
+    Begun(String),
+    /// A conversation was opened.
+    Opened(Box<Stored>),
+    /// A copy of the conversation was made, under this id.
+    Forked(String),
+    /// A conversation was deleted.
+    Deleted(String),
+    /// The conversations there are.
+    Sessions(Vec<Listed>),
+    /// What a search found.
+    Found(Vec<Hit>),
+    /// A search goes on.
+    Searching {
+        /// Conversations looked through.
+        done: usize,
+        /// Conversations there are.
+        all: usize,
+    },
+}
+
+/// A conversation from the store.
+#[derive(Clone, Debug, Default)]
+pub struct Stored {
+    /// Its id.
+    pub id: String,
+    /// Its title, if it has one.
+    pub title: Option<String>,
+    /// The model that it was last held with.
+    pub model: Option<String>,
+    /// Its messages.
+    pub contents: Vec<Content>,
+    /// Its compressions, the latest last.
+    pub compressions: Vec<Compression>,
+}
+
+/// A summary that stands for the messages before an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compression {
+    /// The index of the first message that is still sent as it is.
+    pub upto: usize,
+    /// The number of messages when it was made: thoughts before it were bound to what is gone.
+    pub made_at: usize,
+    /// What stands for the messages before `upto`.
+    pub summary: String,
+}
+
+/// A conversation in a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// When, how long, with which model.
+    pub detail: String,
+}
+
+/// Something that a search found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hit {
+    /// The conversation.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// It stands in a thought.
+    pub is_thought: bool,
+    /// The words around the find, and where they stand.
+    pub excerpt: String,
+}
+
+/// What was written into the user's configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wrote {
+    /// How thoughts are shown.
+    Display,
+    /// A profile.
+    Profile {
+        /// Its name.
+        name: String,
+        /// The file.
+        path: PathBuf,
+    },
+    /// A profile is gone.
+    NoProfile {
+        /// Its name.
+        name: String,
+    },
+}
+
+/// What the session wants done.
+#[derive(Debug)]
+pub enum Effect {
+    /// Ask the model.
+    Ask(Box<Question>),
+    /// The budget is that of this conversation from now on.
+    Resume(Arc<Vec<Content>>),
+    /// Stop the question under way; it says [`Told::Done`] when it has stopped.
+    Stop(RunId),
+    /// Pass the user's word on to the tool that waits.
+    Verdict(Verdict),
+    /// Do something with the store, in this order.
+    Keep(Keep),
+    /// Put a text on the clipboard.
+    Copy(String),
+    /// Change the user's configuration.
+    Write(Write),
+    /// Find the model of this name.
+    Choose(String),
+    /// List the models that can be chosen.
+    ListModels,
+    /// Count the request that would be sent.
+    Count(Box<Count>),
+    /// Ask the utility model.
+    Aside(Side, Box<Question>),
+    /// Write the conversation to a file.
+    Export {
+        /// The file.
+        path: PathBuf,
+        /// What is written into it.
+        form: Form,
+        /// Everything that was said.
+        contents: Arc<Vec<Content>>,
+        /// The title.
+        title: String,
+        /// Whether thoughts go along.
+        with_thoughts: bool,
+    },
+    /// Read a conversation from a file.
+    Import(PathBuf),
+    /// Move what is seen of the transcript.
+    Scroll(Scroll),
+    /// Draw everything afresh.
+    Redraw,
+    /// Leave.
+    Quit,
+}
+
+/// The form of an exported conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Markdown, its thoughts in this form.
+    Markdown(ThoughtForm),
+    /// A page.
+    Html,
+    /// Neutral contents, a line each.
+    Jsonl,
+}
+
+impl Form {
+    /// The forms, their names, and what they are.
+    pub const ALL: [(&'static str, Form, &'static str); 5] = [
+        ("callout", Form::Markdown(ThoughtForm::Callout), "Markdown, thoughts as callouts"),
+        ("details", Form::Markdown(ThoughtForm::Details), "Markdown, thoughts that open"),
+        ("fenced", Form::Markdown(ThoughtForm::Fenced), "Markdown, thoughts in fences"),
+        ("html", Form::Html, "a page of its own"),
+        ("jsonl", Form::Jsonl, "everything, for programs"),
+    ];
+
+    /// The form of this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(known, ..)| *known == name).map(|(_, form, _)| form)
+    }
+
+    /// The form that a file's name says.
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Self> {
+        match path.extension().and_then(OsStr::to_str) {
+            Some("md" | "markdown") => Some(Form::Markdown(ThoughtForm::Callout)),
+            Some("html" | "htm") => Some(Form::Html),
+            Some("jsonl") => Some(Form::Jsonl),
+            _ => None,
+        }
+    }
+}
+
+/// Moves what is seen of the transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scroll {
+    /// Lines, towards the end if positive.
+    Lines(isize),
+    /// Screens, towards the end if positive.
+    Pages(isize),
+    /// To the first line.
+    Top,
+    /// To the last line, and stay there.
+    Bottom,
+    /// Until this entry is seen.
+    To(EntryId),
+}
+
+/// Everything about a question that holds until it is answered, whatever is changed meanwhile.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// Its number.
+    pub run: RunId,
+    /// The model's name, by which its connection is found.
+    pub model: String,
+    /// Where it goes.
+    pub target: Target,
+    /// The settings.
+    pub settings: Resolved,
+    /// The messages, with the question at the end.
+    pub contents: Vec<Content>,
+}
+
+/// A request to count.
+#[derive(Clone, Debug)]
+pub struct Count {
+    /// Its number.
+    pub number: u64,
+    /// Where it would go.
+    pub target: Target,
+    /// The settings.
+    pub settings: Resolved,
+    /// The messages.
+    pub contents: Vec<Content>,
+    /// The tools on offer.
+    pub tools: Vec<Tool>,
+}
+
+/// Something for the store.
+#[derive(Clone, Debug)]
+pub enum Keep {
+    /// Begin a conversation.
+    Begin,
+    /// Leave the conversation; the next one begins anew.
+    Leave,
+    /// Add a message.
+    Message(Box<Content>),
+    /// The title of the conversation.
+    Title(String),
+    /// The model that it is held with.
+    Model(String),
+    /// A compression, or that the last one is taken back.
+    Compressed(Option<Compression>),
+    /// Open a conversation.
+    Open(String),
+    /// Copy the first messages of this conversation to a new one and go on there.
+    Fork(usize),
+    /// Delete a conversation.
+    Delete(String),
+    /// List them.
+    List,
+    /// Search in all of them.
+    Search {
+        /// The words, as they stand.
+        words: String,
+        /// Where to look.
+        within: Within,
+        /// Whether thoughts may be found.
+        shows_thoughts: bool,
+    },
+}
+
+/// A change of the user's configuration.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// `reasoning.display`
+    Display(Display),
+    /// `[profiles.NAME]`, as a whole.
+    Profile {
+        /// Its name.
+        name: String,
+        /// The model.
+        model: String,
+        /// The settings.
+        settings: Partial,
+    },
+    /// No `[profiles.NAME]` any more.
+    NoProfile {
+        /// Its name.
+        name: String,
+    },
+}

@@ -1,0 +1,338 @@
+//! A session of the terminal client, without a terminal: what happens goes in, what shall be done comes out.
+//!
+//! [`Session::update`] is a function of the session, a [`Message`] and the time. It does nothing by itself: whoever runs
+//! it draws [`Session::view`] and carries out each [`Effect`], in order.
+
+mod ask;
+mod command;
+mod composer;
+mod conversation;
+mod count;
+mod entries;
+mod keys;
+mod layers;
+mod message;
+mod model;
+mod permission;
+mod picker;
+mod price;
+mod told;
+
+#[cfg(test)]
+mod tests;
+
+pub use command::help;
+pub use conversation::{Conversation, Plan};
+pub use count::Counter;
+pub use layers::{Change, Layers};
+pub use message::{
+    Compression, Count, Counted, Effect, Ended, Form, Hit, Keep, Kept, Listed, Message, Offer,
+    Permission, Question, RunId, Scroll, Side, Stored, Told, Verdict, Write, Wrote,
+};
+pub use model::Model;
+pub use price::Price;
+
+use crate::screen::model::{Activity, Body, Level, Transcript, View};
+use ask::Run;
+use composer::Composer;
+use picker::Picker;
+use price::Cost;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use thinkthrough_core::budget::BudgetRules;
+use thinkthrough_core::request::Tool;
+use thinkthrough_core::settings::Partial;
+use thinkthrough_core::tokens::TokenCount;
+
+/// What a session begins with.
+#[derive(Debug)]
+pub struct Start {
+    /// The model.
+    pub model: Model,
+    /// The model for titles and summaries, where one is named.
+    pub utility: Option<Model>,
+    /// The settings, layer by layer.
+    pub layers: Layers,
+    /// The profiles of the user's configuration.
+    pub profiles: Vec<Profile>,
+    /// What the session may spend on reasoning.
+    pub budget: BudgetRules,
+    /// The share of the context window, in percent, at which the conversation is compressed.
+    pub compress_at: u8,
+    /// A conversation to go on with.
+    pub resumed: Option<Stored>,
+    /// What is said at the start, in Markdown.
+    pub greeting: String,
+}
+
+/// A profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// Its name.
+    pub name: String,
+    /// The model, if it names one.
+    pub model: Option<String>,
+    /// Its settings.
+    pub settings: Partial,
+}
+
+/// A session.
+#[derive(Debug)]
+pub struct Session {
+    view: View,
+    composer: Composer,
+    layers: Layers,
+    profiles: Vec<Profile>,
+    model: Model,
+    utility: Option<Model>,
+    tools: Vec<Tool>,
+    conversation: Conversation,
+    /// Reasoning tokens that the conversation has used.
+    used: u64,
+    rules: BudgetRules,
+    cost: Cost,
+    compress_at: u8,
+    run: Option<Run>,
+    /// Questions that wait for the one under way.
+    queue: VecDeque<String>,
+    last_run: RunId,
+    /// The summary under way, and the question that waits for it.
+    compressing: Option<Compressing>,
+    picker: Option<Picker>,
+    /// The tool that waits for the user's word.
+    permission: Option<Permission>,
+    /// Until then a key belongs to what the user was writing, not to the question that came up meanwhile.
+    calm_at: Duration,
+    count: Option<TokenCount>,
+    counts: u64,
+    is_stale: bool,
+    is_titled: bool,
+    /// When the message in the status line goes away.
+    message_until: Duration,
+    /// Ctrl-C was just pressed at rest: pressed again it leaves.
+    is_leaving: bool,
+    effects: Vec<Effect>,
+}
+
+/// A summary under way.
+#[derive(Debug)]
+struct Compressing {
+    plan: Plan,
+    before: Option<TokenCount>,
+    then: Option<String>,
+}
+
+/// Said beside what is written while a question waits: keys are for the text then.
+const ANSWER_FIRST: &str = "empty this to answer";
+/// How long a passing message stays.
+const MESSAGE: Duration = Duration::from_secs(5);
+
+impl Session {
+    /// Begins a session.
+    #[must_use]
+    pub fn new(start: Start) -> Self {
+        let mut session = Session {
+            view: View::default(),
+            composer: Composer::default(),
+            layers: start.layers,
+            profiles: start.profiles,
+            model: start.model,
+            utility: start.utility,
+            tools: Vec::new(),
+            conversation: Conversation::default(),
+            used: 0,
+            rules: start.budget,
+            cost: Cost::default(),
+            compress_at: start.compress_at,
+            run: None,
+            queue: VecDeque::new(),
+            last_run: 0,
+            compressing: None,
+            picker: None,
+            permission: None,
+            calm_at: Duration::ZERO,
+            count: None,
+            counts: 0,
+            is_stale: true,
+            is_titled: false,
+            message_until: Duration::ZERO,
+            is_leaving: false,
+            effects: Vec::new(),
+        };
+        session.take_model_settings();
+        if !start.greeting.is_empty() {
+            session.view.transcript.push(Body::Notice(Level::Info, start.greeting));
+        }
+        if let Some(missing) = session.model.missing_key.clone() {
+            session.notice(Level::Warning, format!("{missing}, or choose another with `/model`"));
+        }
+        if let Some(stored) = start.resumed {
+            session.open(stored);
+        }
+        session.view.composer.placeholder = "ask, or type / for commands".to_owned();
+        session.refresh();
+        session
+    }
+
+    /// Another model brings settings along.
+    fn take_model_settings(&mut self) {
+        self.layers.rule = self.model.target.rule.settings();
+        self.layers.model = self.model.settings.clone();
+    }
+
+    /// What there is to see.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Whether something on the screen changes by itself: a timer, a passing message.
+    #[must_use]
+    pub fn is_moving(&self) -> bool {
+        self.run.is_some() || self.compressing.is_some() || self.view.status.message.is_some()
+    }
+
+    /// Whether a question is under way.
+    #[must_use]
+    pub fn is_asking(&self) -> bool {
+        self.run.is_some()
+    }
+
+    /// The user leaves: what is under way stops, and nothing follows it.
+    pub fn leave(&mut self) -> Vec<Effect> {
+        self.queue.clear();
+        self.stop();
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Something happened at `now`, counted from the start of the session.
+    pub fn update(&mut self, message: Message, now: Duration) -> Vec<Effect> {
+        self.view.now = now;
+        if self.view.status.message.is_some() && now >= self.message_until {
+            self.view.status.message = None;
+            self.is_leaving = false;
+        }
+        match message {
+            Message::Key(key) => self.on_key(key),
+            Message::Paste(text) => self.on_paste(&text),
+            Message::Click(id) => self.toggle_entry(id),
+            Message::Pick(row) => self.pick(row),
+            Message::Tick => {}
+            Message::Told(run, told) => self.on_told(run, told),
+            Message::Chosen(chosen) => self.on_chosen(chosen),
+            Message::Models(offers) => self.on_models(offers),
+            Message::Counted(counted) => self.on_counted(counted),
+            Message::Side(side, said) => self.on_side(side, said),
+            Message::Stored(Ok(kept)) => self.on_kept(kept),
+            Message::Written(Ok(wrote)) => self.on_written(&wrote),
+            Message::Tools(tools) => {
+                self.tools = tools;
+                self.is_stale = true;
+            }
+            Message::Paid(model, usage) => self.pay(&model, usage.as_ref()),
+            Message::Warned(text) => self.notice(Level::Warning, text),
+            Message::Sent(lines) => self.composer.remember(lines),
+            Message::Said(Ok(text)) => self.notice(Level::Info, text),
+            Message::Stored(Err(error))
+            | Message::Written(Err(error))
+            | Message::Said(Err(error)) => self.notice(Level::Error, error),
+        }
+        self.recount();
+        self.refresh();
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Says something in the transcript.
+    fn notice(&mut self, level: Level, text: impl Into<String>) {
+        self.view.transcript.push(Body::Notice(level, text.into()));
+    }
+
+    /// Says something in passing.
+    fn say(&mut self, text: impl Into<String>) {
+        self.view.status.message = Some(text.into());
+        self.message_until = self.view.now + MESSAGE;
+    }
+
+    fn effect(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    /// Goes on with a conversation from the store.
+    fn open(&mut self, stored: Stored) {
+        self.is_titled = stored.title.is_some();
+        self.conversation = Conversation::stored(stored);
+        self.used = self.conversation.reasoning_tokens();
+        self.effect(Effect::Resume(Arc::clone(self.conversation.contents())));
+        entries::show(self.conversation.contents(), &mut self.view.transcript);
+        if let Some(compression) = self.conversation.compression() {
+            let text = format!(
+                "messages 1 to {} are sent as a summary; `/compress undo` takes it back",
+                compression.upto
+            );
+            self.view.transcript.push(Body::Compression(text));
+        }
+        self.is_stale = true;
+        self.effect(Effect::Scroll(Scroll::Bottom));
+    }
+
+    /// Puts everything on the screen that belongs to the conversation to an end.
+    fn clear(&mut self) {
+        self.view.transcript = Transcript::default();
+        self.view.focus = None;
+        self.conversation = Conversation::default();
+        self.used = 0;
+        self.effect(Effect::Resume(Arc::default()));
+        self.is_titled = false;
+        self.is_stale = true;
+    }
+
+    fn on_written(&mut self, wrote: &Wrote) {
+        match wrote {
+            // The toggle has said what it did.
+            Wrote::Display => {}
+            Wrote::Profile { name, path } => {
+                let text = format!("profile `{name}` is saved in `{}`", path.display());
+                self.notice(Level::Info, text);
+            }
+            Wrote::NoProfile { name } => {
+                self.notice(Level::Info, format!("profile `{name}` is deleted"));
+            }
+        }
+    }
+
+    /// Brings the view up to date with everything that is no part of it.
+    fn refresh(&mut self) {
+        let resolved = self.layers.resolve();
+        let view = &mut self.view;
+        view.display = resolved.display.value;
+        view.shows_thoughts = resolved.include_in_response.value;
+        view.composer.text = self.composer.text();
+        view.composer.cursor = self.composer.cursor();
+        view.composer.note = match self.queue.len() {
+            0 if self.permission.is_some() => ANSWER_FIRST.to_owned(),
+            0 => self.composer.note(),
+            1 => "1 message waits".to_owned(),
+            waiting => format!("{waiting} messages wait"),
+        };
+        view.status.model.clone_from(&self.model.name);
+        view.status.effort = if resolved.enabled.value {
+            resolved.effort.value.map(|effort| effort.as_str().to_owned())
+        } else {
+            Some("no thinking".to_owned())
+        };
+        view.status.effective = self.count.map(|count| count.tokens);
+        view.status.limit = self.model.limit();
+        self.view.status.budget = self.budget_shown();
+        self.view.status.cost = self.cost.shown();
+        self.refresh_question();
+        self.refresh_overlay();
+        if self.compressing.is_some() {
+            self.view.status.activity = Activity::Compressing;
+        } else if self.run.is_none() {
+            self.view.status.activity = Activity::Idle;
+        } else if self.permission.is_some() {
+            self.view.status.activity = Activity::Waiting;
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The model that a session talks to.
+
+use super::price::Price;
+use thinkthrough_core::provider::Target;
+use thinkthrough_core::settings::Partial;
+
+/// A model, as the session knows it.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// Its name, as the user says it.
+    pub name: String,
+    /// Where its requests go, and what is known about it.
+    pub target: Target,
+    /// What the configuration says under the model.
+    pub settings: Partial,
+    /// What it costs, if the configuration says so.
+    pub price: Option<Price>,
+    /// How it came to be chosen, for people.
+    pub why: String,
+    /// Why it cannot be asked: the key that it needs is nowhere.
+    pub missing_key: Option<String>,
+    /// It runs inside the program and only plays a model.
+    pub is_simulated: bool,
+}
+
+impl Model {
+    /// The context window in tokens, if it is known.
+    #[must_use]
+    pub fn limit(&self) -> Option<u64> {
+        Some(self.target.rule.context).filter(|limit| *limit > 0)
+    }
+}

@@ -1,0 +1,318 @@
+//! Lists and pages above the transcript: completions, models, conversations, what a search found, texts to read.
+
+use super::Session;
+use super::command;
+use super::message::{Effect, Hit, Keep, Kept, Listed, Offer};
+use crate::screen::model::{Body, Item, Level, List, Overlay, Page};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// What lies above the transcript.
+#[derive(Debug)]
+pub(super) enum Picker {
+    /// What may stand where the cursor is.
+    Completions {
+        /// The candidates.
+        rows: Vec<command::Candidate>,
+        /// The one that Tab takes.
+        selected: usize,
+    },
+    /// Something to choose from.
+    Choice(Choice),
+    /// Something to read.
+    Page {
+        /// What it is.
+        title: String,
+        /// The text, in Markdown.
+        text: String,
+        /// Rows that are scrolled away.
+        scroll: usize,
+    },
+}
+
+/// Something to choose from.
+#[derive(Debug)]
+pub(super) struct Choice {
+    kind: Kind,
+    title: String,
+    filter: String,
+    rows: Vec<Row>,
+    selected: usize,
+    empty: String,
+}
+
+/// What the rows of a list are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Models,
+    Sessions,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    /// What is chosen: a model's name, a conversation's id.
+    key: String,
+    item: Item,
+}
+
+impl Choice {
+    fn shown(&self) -> Vec<&Row> {
+        let words: Vec<String> = self.filter.split_whitespace().map(str::to_lowercase).collect();
+        let fits = |row: &&Row| {
+            let text = format!("{} {}", row.item.label, row.item.detail).to_lowercase();
+            words.iter().all(|word| text.contains(word))
+        };
+        self.rows.iter().filter(fits).collect()
+    }
+
+    /// Adds to what is looked for; a list has one line for it.
+    pub(super) fn narrow(&mut self, text: &str) {
+        self.filter.extend(text.chars().map(|it| if it.is_control() { ' ' } else { it }));
+        self.selected = 0;
+    }
+
+    fn chosen(&self) -> Option<String> {
+        self.shown().get(self.selected).map(|row| row.key.clone())
+    }
+}
+
+impl Session {
+    /// A key for what lies above the transcript. Returns whether it took the key.
+    pub(super) fn picker_key(&mut self, key: KeyEvent) -> bool {
+        match &mut self.picker {
+            None => false,
+            Some(Picker::Completions { .. }) => self.completion_key(key),
+            Some(Picker::Page { scroll, .. }) => {
+                match key.code {
+                    KeyCode::Up => *scroll = scroll.saturating_sub(1),
+                    KeyCode::Down => *scroll = scroll.saturating_add(1),
+                    KeyCode::PageUp => *scroll = scroll.saturating_sub(PAGE),
+                    KeyCode::PageDown | KeyCode::Char(' ') => *scroll = scroll.saturating_add(PAGE),
+                    KeyCode::Home => *scroll = 0,
+                    KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q') => self.picker = None,
+                    // Whoever writes has read enough.
+                    KeyCode::Char(_) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
+                        self.picker = None;
+                        return false;
+                    }
+                    _ => {}
+                }
+                true
+            }
+            Some(Picker::Choice(choice)) => {
+                let last = choice.shown().len().saturating_sub(1);
+                match key.code {
+                    KeyCode::Up => choice.selected = choice.selected.saturating_sub(1),
+                    KeyCode::Down => choice.selected = (choice.selected + 1).min(last),
+                    KeyCode::PageUp => choice.selected = choice.selected.saturating_sub(PAGE),
+                    KeyCode::PageDown => choice.selected = (choice.selected + PAGE).min(last),
+                    KeyCode::Home => choice.selected = 0,
+                    KeyCode::End => choice.selected = last,
+                    KeyCode::Esc => self.picker = None,
+                    KeyCode::Enter => self.take_choice(),
+                    KeyCode::Backspace => {
+                        choice.filter.pop();
+                        choice.selected = 0;
+                    }
+                    KeyCode::Char(char) if !key.modifiers.contains(KeyModifiers::CONTROL) => {
+                        choice.narrow(char.encode_utf8(&mut [0; 4]));
+                    }
+                    _ => {}
+                }
+                true
+            }
+        }
+    }
+
+    fn completion_key(&mut self, key: KeyEvent) -> bool {
+        let Some(Picker::Completions { rows, selected }) = &mut self.picker else { return false };
+        match key.code {
+            KeyCode::Up => *selected = selected.checked_sub(1).unwrap_or(rows.len() - 1),
+            KeyCode::Down => *selected = (*selected + 1) % rows.len().max(1),
+            KeyCode::Tab => self.complete(),
+            KeyCode::Esc => self.picker = None,
+            _ => return false,
+        }
+        true
+    }
+
+    /// A row was clicked.
+    pub(super) fn pick(&mut self, row: usize) {
+        match &mut self.picker {
+            Some(Picker::Completions { selected, .. }) => {
+                *selected = row;
+                self.complete();
+            }
+            Some(Picker::Choice(choice)) => {
+                choice.selected = row;
+                self.take_choice();
+            }
+            Some(Picker::Page { .. }) | None => {}
+        }
+    }
+
+    /// Tab: takes the candidate, or what all candidates begin with.
+    pub(super) fn complete(&mut self) {
+        if self.picker.is_none() {
+            self.refresh_completions();
+        }
+        let Some(Picker::Completions { rows, selected }) = &self.picker else { return };
+        let Some(candidate) = rows.get(*selected).cloned() else { return };
+        let text = self.composer.text();
+        let kept = text.get(..candidate.from).unwrap_or_default();
+        let space = if candidate.goes_on { " " } else { "" };
+        self.composer.put(&format!("{kept}{}{space}", candidate.text));
+        self.refresh_completions();
+    }
+
+    /// Shows what may stand at the end of a command.
+    pub(super) fn refresh_completions(&mut self) {
+        if !matches!(self.picker, None | Some(Picker::Completions { .. })) {
+            return;
+        }
+        let text = self.composer.text();
+        let is_at_end = self.composer.cursor() == text.len();
+        let rows = if is_at_end { self.candidates(&text) } else { Vec::new() };
+        // What is written in full needs no completion.
+        let is_whole =
+            matches!(rows.as_slice(), [only] if text.get(only.from..) == Some(only.text.as_str()));
+        self.picker =
+            (!rows.is_empty() && !is_whole).then_some(Picker::Completions { rows, selected: 0 });
+    }
+
+    fn take_choice(&mut self) {
+        let Some(Picker::Choice(choice)) = &self.picker else { return };
+        let (kind, Some(key)) = (choice.kind, choice.chosen()) else { return };
+        self.picker = None;
+        match kind {
+            Kind::Models => self.effect(Effect::Choose(key)),
+            Kind::Sessions => self.effect(Effect::Keep(Keep::Open(key))),
+        }
+    }
+
+    pub(super) fn show_page(&mut self, title: &str, text: String) {
+        self.picker = Some(Picker::Page { title: title.to_owned(), text, scroll: 0 });
+    }
+
+    pub(super) fn on_models(&mut self, offers: Vec<Offer>) {
+        // They are found.
+        self.view.status.message = None;
+        let rows = offers
+            .into_iter()
+            .map(|Offer { name, detail }| Row {
+                item: Item { is_current: name == self.model.name, ..Item::new(&name, detail) },
+                key: name,
+            })
+            .collect();
+        self.choose_from(Kind::Models, "Models", rows, "no model is there");
+    }
+
+    pub(super) fn on_kept(&mut self, kept: Kept) {
+        match kept {
+            Kept::Opened(stored) => {
+                self.clear();
+                let title = stored.title.clone().unwrap_or_else(|| stored.id.clone());
+                let model = stored.model.clone();
+                self.open(*stored);
+                self.say(format!("opened: {title}"));
+                if let Some(model) = model.filter(|model| *model != self.model.name) {
+                    self.notice(
+                        Level::Info,
+                        format!(
+                            "this conversation was held with `{model}`; now it goes on with `{}` (`/model {model}` \
+                             changes back)",
+                            self.model.name
+                        ),
+                    );
+                }
+            }
+            Kept::Begun(id) => self.conversation.id = Some(id),
+            Kept::Forked(id) => {
+                self.conversation.id = Some(id);
+                self.say("this is a copy now; the other conversation stays as it was");
+            }
+            Kept::Deleted(id) => {
+                if self.conversation.id.as_ref() == Some(&id) {
+                    self.clear();
+                }
+                self.say("the conversation is deleted");
+            }
+            Kept::Sessions(listed) => {
+                let rows = listed
+                    .into_iter()
+                    .map(|Listed { id, title, detail }| Row {
+                        item: Item {
+                            is_current: self.conversation.id.as_ref() == Some(&id),
+                            ..Item::new(title, detail)
+                        },
+                        key: id,
+                    })
+                    .collect();
+                self.choose_from(Kind::Sessions, "Conversations", rows, "nothing is stored yet");
+            }
+            Kept::Found(hits) => {
+                // The setting may have changed while the search went on.
+                let shows = self.layers.resolve().include_in_response.value;
+                let rows = hits
+                    .into_iter()
+                    .filter(|hit| shows || !hit.is_thought)
+                    .map(|Hit { id, title, excerpt, .. }| Row {
+                        key: id,
+                        item: Item::new(title, excerpt),
+                    })
+                    .collect();
+                self.choose_from(Kind::Sessions, "Found", rows, "nothing was found");
+            }
+            Kept::Searching { done, all } => self.say(format!("searching: {done} of {all}")),
+        }
+    }
+
+    fn choose_from(&mut self, kind: Kind, title: &str, rows: Vec<Row>, empty: &str) {
+        let selected = rows.iter().position(|row| row.item.is_current).unwrap_or(0);
+        self.picker = Some(Picker::Choice(Choice {
+            kind,
+            title: title.to_owned(),
+            filter: String::new(),
+            rows,
+            selected,
+            empty: empty.to_owned(),
+        }));
+    }
+
+    /// Shows what lies above the transcript.
+    pub(super) fn refresh_overlay(&mut self) {
+        self.view.overlay = self.picker.as_ref().map(|picker| match picker {
+            Picker::Completions { rows, selected } => Overlay::Completion(List {
+                items: rows.iter().map(|row| Item::new(&row.text, &row.about)).collect(),
+                selected: *selected,
+                hint: "tab complete  esc close".to_owned(),
+                ..List::default()
+            }),
+            Picker::Choice(choice) => Overlay::List(List {
+                title: choice.title.clone(),
+                filter: Some(choice.filter.clone()),
+                items: choice.shown().into_iter().map(|row| row.item.clone()).collect(),
+                selected: choice.selected,
+                empty: choice.empty.clone(),
+                hint: "enter use  esc close".to_owned(),
+            }),
+            Picker::Page { title, text, scroll } => Overlay::Page(Page {
+                title: title.clone(),
+                text: text.clone(),
+                scroll: *scroll,
+                hint: "esc close".to_owned(),
+            }),
+        });
+    }
+
+    /// The newest thought or answer, to copy.
+    pub(super) fn newest(&self, wants_thought: bool) -> Option<String> {
+        self.view.transcript.iter().rev().find_map(|(_, body)| match body {
+            Body::Thought(thought) if wants_thought => Some(thought.text.clone()),
+            Body::Answer(text) if !wants_thought => Some(text.clone()),
+            _ => None,
+        })
+    }
+}
+
+/// Rows that a page key moves.
+const PAGE: usize = 10;

@@ -1,0 +1,318 @@
+//! Commands: what they change, what they say, what they refuse.
+
+use super::{desk, desk_of, start, wire};
+use crate::screen::model::Level;
+use crate::session::{Effect, Hit, Keep, Kept, Message, Profile, Write, help};
+use crossterm::event::{KeyCode, KeyModifiers};
+use thinkthrough_core::settings::{Display, Key, Partial};
+use thinkthrough_store::Within;
+
+#[test]
+fn table_1_5_every_form_of_the_toggle_answers_exactly() {
+    for command in ["/thinking", ":thinking", ":toggle thinking", "/toggle thinking"] {
+        let mut desk = desk();
+        desk.line(command);
+        assert_eq!(desk.said(), "Thinking blocks: hidden", "{command}");
+        assert_eq!(desk.session.view().display, Display::Off);
+        desk.line(command);
+        assert_eq!(desk.said(), "Thinking blocks: shown", "{command}");
+        assert_eq!(desk.session.view().display, Display::Show);
+        assert!(desk.asked().is_empty());
+    }
+    let mut desk = desk();
+    desk.press(KeyCode::Char('t'), KeyModifiers::CONTROL);
+    assert_eq!(desk.said(), "Thinking blocks: hidden");
+}
+
+#[test]
+fn table_1_5_toggles_are_written_to_the_users_configuration() {
+    let mut desk = desk();
+    for word in ["show", "collapsed", "stream_only", "off"] {
+        desk.line(&format!("/thinking {word}"));
+    }
+    let written: Vec<_> = desk.written().into_iter().cloned().collect();
+    let modes = written.iter().map(|write| match write {
+        Write::Display(display) => display.as_str(),
+        _ => "",
+    });
+    assert_eq!(modes.collect::<Vec<_>>(), ["show", "collapsed", "stream_only", "off"]);
+}
+
+#[test]
+fn a_toggle_wins_over_what_the_session_or_a_profile_said() {
+    let mut start = start();
+    start.layers.profile = Some(("p".into(), Partial::default()));
+    start.layers.profile.as_mut().unwrap().1.display = Some(Display::Collapsed);
+    start.layers.session.display = Some(Display::StreamOnly);
+    let mut desk = desk_of(start);
+    desk.line("/thinking off");
+    assert_eq!(desk.session.view().display, Display::Off);
+}
+
+#[test]
+fn req_think_006_every_key_and_value_is_taken_and_echoed() {
+    for key in Key::ALL {
+        for word in key.allowed().split(", ") {
+            let word = if word == "a positive integer" { "2048" } else { word };
+            let mut desk = desk();
+            let old = desk.session.layers.resolve().get(key).0;
+            desk.line(&format!("/set {} {word}", key.as_str()));
+            let expected = format!("{}: {old} -> {word} (session)", key.as_str());
+            assert_eq!(desk.noticed(), (Level::Info, expected));
+        }
+    }
+    for (line, key, value) in [
+        ("/set thinking.context_mode keep", Key::IncludeInContext, "true"),
+        ("/set show_thinking false", Key::Display, "stream_only"),
+        ("/set reasoning.display=on", Key::Display, "show"),
+        ("/set effort = high", Key::Effort, "high"),
+    ] {
+        let mut desk = desk();
+        desk.line(line);
+        assert_eq!(desk.session.layers.resolve().get(key).0, value, "{line}");
+    }
+}
+
+#[test]
+fn err_001_a_bad_value_names_everything_and_changes_nothing() {
+    let mut desk = desk();
+    desk.line("/set reasoning.format native");
+    desk.line("/set reasoning.format xml");
+    let text = "`reasoning.format` cannot be `xml`; allowed: field, native";
+    assert_eq!(desk.noticed(), (Level::Error, text.to_owned()));
+    assert_eq!(desk.session.layers.resolve().get(Key::Format).0, "native");
+    desk.line("/effort huge");
+    assert_eq!(desk.noticed().0, Level::Error);
+    desk.line("/unset reasoning.nothing");
+    assert!(desk.noticed().1.starts_with("`reasoning.nothing` is no setting"));
+    desk.line("/thinking sometimes");
+    assert!(desk.noticed().1.contains("allowed: show, collapsed, stream_only, off"));
+}
+
+#[test]
+fn unset_lets_the_layer_below_count_again() {
+    let mut start = start();
+    start.layers.user.set("reasoning.effort", "low").unwrap();
+    let mut desk = desk_of(start);
+    desk.line("/set reasoning.effort high");
+    desk.line("/set reasoning.format native");
+    desk.line("/unset reasoning.effort");
+    assert_eq!(desk.noticed().1, "reasoning.effort: high -> low (config)");
+    assert_eq!(desk.session.layers.resolve().get(Key::Format).0, "native");
+    desk.line("/set");
+    let page = desk.page();
+    assert!(page.contains("| reasoning.effort | low | config |"), "{page}");
+    assert!(page.contains("| reasoning.enabled | true | built-in |"), "{page}");
+}
+
+#[test]
+fn req_think_006_6_profiles_keep_everything_that_was_said() {
+    let mut desk = desk();
+    for (key, value) in [("effort", "high"), ("maxTokens", "4096"), ("stripFromContext", "all")] {
+        desk.line(&format!("/set reasoning.{key} {value}"));
+    }
+    desk.line("/profile save careful");
+    let written = desk.written();
+    let [Write::Profile { name, settings, .. }] = written.as_slice() else { panic!("{written:?}") };
+    assert_eq!(name, "careful");
+    assert_eq!(settings.get(Key::MaxTokens).as_deref(), Some("4096"));
+    assert_eq!(settings.get(Key::Enabled), None, "what nobody said stays unsaid");
+    for (key, value) in [("effort", "low"), ("maxTokens", "1"), ("stripFromContext", "none")] {
+        desk.line(&format!("/set reasoning.{key} {value}"));
+    }
+    desk.line("/profile load careful");
+    let resolved = desk.session.layers.resolve();
+    let values = [Key::Effort, Key::MaxTokens, Key::StripFromContext].map(|it| resolved.get(it).0);
+    assert_eq!(values, ["high", "4096", "all"]);
+    desk.line("/profile load none");
+    assert_eq!(desk.noticed().1, "`none` is no profile; there are: careful");
+    desk.line("/profile save a/b");
+    assert_eq!(desk.noticed().0, Level::Error);
+}
+
+#[test]
+fn ec_005_a_profile_counts_from_the_next_request_and_on_the_screen_at_once() {
+    let mut start = start();
+    let mut settings = Partial::default();
+    settings.set("reasoning.display", "off").unwrap();
+    settings.set("reasoning.enabled", "false").unwrap();
+    start.profiles.push(Profile { name: "quiet".into(), model: None, settings });
+    let mut desk = desk_of(start);
+    desk.line("first");
+    desk.line("/profile load quiet");
+    assert_eq!(desk.session.view().display, Display::Off);
+    desk.answer("hm", "yes");
+    desk.line("second");
+    let asked = desk.asked();
+    assert!(asked[0].settings.enabled.value && !asked[1].settings.enabled.value);
+    assert_ne!(wire(&asked[0]).contains("disabled"), wire(&asked[1]).contains("disabled"));
+}
+
+#[test]
+fn completion_offers_commands_keys_and_values() {
+    let mut desk = desk();
+    let rows = |desk: &mut super::Desk, text: &str| {
+        desk.session.composer.clear();
+        for char in text.chars() {
+            desk.press(KeyCode::Char(char), KeyModifiers::NONE);
+        }
+        desk.rows()
+    };
+    assert_eq!(rows(&mut desk, "/th"), ["thinking"]);
+    assert_eq!(rows(&mut desk, "/thinking s"), ["show", "stream_only"]);
+    assert_eq!(rows(&mut desk, "/set reasoning.st"), ["reasoning.stripFromContext"]);
+    assert_eq!(rows(&mut desk, "/set reasoning.format "), ["field", "native"]);
+    assert_eq!(rows(&mut desk, "/set thinking.context_mode k"), ["keep"]);
+    assert_eq!(rows(&mut desk, ":un"), ["unset"]);
+    assert!(rows(&mut desk, "what about /th").is_empty());
+    rows(&mut desk, "/set reasoning.str");
+    desk.press(KeyCode::Tab, KeyModifiers::NONE);
+    assert_eq!(desk.session.view().composer.text, "/set reasoning.stripFromContext ");
+    desk.press(KeyCode::Tab, KeyModifiers::NONE);
+    assert_eq!(desk.session.view().composer.text, "/set reasoning.stripFromContext none");
+}
+
+#[test]
+fn a_path_is_no_command_and_an_unknown_one_is_said() {
+    let mut desk = desk();
+    desk.line("/etc/passwd is a file?");
+    assert_eq!(desk.asked().len(), 1);
+    desk.line("/thonking");
+    assert_eq!(desk.noticed().1, "`/thonking` is no command; `/help` lists them");
+}
+
+#[test]
+fn help_lists_every_command_with_what_may_follow_it() {
+    let text = help();
+    let mut desk = desk();
+    desk.press(KeyCode::Char('/'), KeyModifiers::NONE);
+    let commands = desk.rows();
+    assert!(commands.len() >= 20, "{commands:?}");
+    for name in commands {
+        let line = text.lines().find(|line| {
+            line.strip_prefix(&format!("- `/{name}")).is_some_and(|it| it.starts_with(['`', ' ']))
+        });
+        let line = line.unwrap_or_else(|| panic!("`/{name}` is not in the help"));
+        assert!(line.ends_with('.'), "it says what it does: {line}");
+        // What Tab offers behind it is in the help too.
+        let mut desk = super::desk();
+        desk.tell(Message::Paste(format!("/{name} ")));
+        desk.press(KeyCode::Tab, KeyModifiers::NONE);
+        let words = desk.session.candidates(&format!("/{name} "));
+        let listed = ["set", "unset", "profile", "budget"].contains(&name.as_str());
+        for word in words.iter().filter(|_| !listed) {
+            assert!(line.contains(&word.text), "{} of {line}", word.text);
+        }
+    }
+}
+
+#[test]
+fn search_says_where_to_look() {
+    let mut desk = desk();
+    desk.line("/search two words --in thoughts");
+    desk.line("/search one");
+    desk.line("/search one --in dreams");
+    let searched: Vec<_> = desk
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Keep(Keep::Search { words, within, .. }) => Some((words.as_str(), *within)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(searched, [("two words", Within::Thoughts), ("one", Within::All)]);
+    assert!(desk.noticed().1.contains("allowed: thoughts, answers, all"));
+}
+
+#[test]
+fn req_think_007_4_a_search_in_the_chat_finds_no_hidden_thought() {
+    let mut desk = desk();
+    let looks = |desk: &super::Desk| match desk.effects.last() {
+        Some(Effect::Keep(Keep::Search { within, shows_thoughts, .. })) => {
+            Some((*within, *shows_thoughts))
+        }
+        _ => None,
+    };
+    desk.line("/search plan");
+    assert_eq!(looks(&desk), Some((Within::All, true)));
+    desk.line("/set reasoning.includeInResponse false");
+    // What was looked for before the setting changed is found after it.
+    let hit = |text: &str, is_thought| Hit {
+        id: text.to_owned(),
+        title: text.to_owned(),
+        is_thought,
+        excerpt: text.to_owned(),
+    };
+    let hits = vec![hit("a secret plan", true), hit("a plan", false)];
+    desk.tell(Message::Stored(Ok(Kept::Found(hits))));
+    assert_eq!(desk.rows(), ["a plan"]);
+    desk.press(KeyCode::Esc, KeyModifiers::NONE);
+    desk.line("/search plan");
+    assert_eq!(looks(&desk), Some((Within::All, false)));
+    let before = desk.effects.len();
+    desk.line("/search plan --in thoughts");
+    let searches = |it: &Effect| matches!(it, Effect::Keep(Keep::Search { .. }));
+    assert!(!desk.effects[before..].iter().any(searches));
+    assert!(desk.noticed().1.contains("set it to true to search thoughts"), "{:?}", desk.noticed());
+}
+
+#[test]
+fn copying_a_hidden_thought_is_refused() {
+    let mut desk = desk();
+    desk.line("hello");
+    desk.answer("secret plan", "hi");
+    desk.line("/copy thought");
+    desk.line("/set reasoning.includeInResponse false");
+    desk.line("/copy thought");
+    desk.line("/copy");
+    let copied: Vec<_> = desk
+        .effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Copy(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(copied, ["secret plan", "hi"]);
+}
+
+#[test]
+fn a_model_that_cannot_be_found_changes_nothing() {
+    let mut desk = desk();
+    desk.line("/model nothing");
+    assert!(matches!(desk.effects.last(), Some(Effect::Choose(name)) if name == "nothing"));
+    desk.tell(Message::Chosen(Err("there is no such model".to_owned())));
+    assert_eq!(desk.noticed().1, "there is no such model");
+    assert_eq!(desk.session.view().status.model, "deepseek/deepseek-v4-pro");
+}
+
+#[test]
+fn oq4_an_export_takes_the_form_that_is_said_or_that_the_name_says() {
+    use crate::export::ThoughtForm;
+    use crate::session::Form;
+    let form_of = |line: &str| {
+        let mut desk = desk();
+        desk.line("one");
+        desk.answer("T", "first");
+        desk.line(line);
+        let forms = desk.effects.iter().find_map(|effect| match effect {
+            Effect::Export { form, path, with_thoughts, .. } => {
+                Some((*form, path.display().to_string(), *with_thoughts))
+            }
+            _ => None,
+        });
+        forms.ok_or_else(|| desk.noticed().1)
+    };
+    let said = |form, path: &str, thoughts| Ok((form, path.to_owned(), thoughts));
+    assert_eq!(
+        form_of("/export a b.md"),
+        said(Form::Markdown(ThoughtForm::Callout), "a b.md", true)
+    );
+    assert_eq!(form_of("/export a.html --no-thoughts"), said(Form::Html, "a.html", false));
+    assert_eq!(form_of("/export a.jsonl"), said(Form::Jsonl, "a.jsonl", true));
+    for (name, form, _) in Form::ALL {
+        assert_eq!(form_of(&format!("/export a.txt --as {name}")), said(form, "a.txt", true));
+    }
+    assert!(form_of("/export a.txt").unwrap_err().contains("`.jsonl`, or say `--as FORM`"));
+    assert!(form_of("/export a.md --as pdf").unwrap_err().contains("callout, details, fenced"));
+}

@@ -1,0 +1,75 @@
+//! Finds the way to a model and asks.
+
+use super::engine::Inbound;
+use super::keep::Order;
+use super::{App, LAST_WRITES};
+use crate::session::{Ended, Keep, Message, Question, Side, Told};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+impl App {
+    pub(super) fn ask(&mut self, question: Question) {
+        match self.connections.get(&question.model).cloned() {
+            Some(connection) => {
+                let is_kept = self.is_kept();
+                self.engine.ask(question, connection, is_kept);
+            }
+            None => {
+                let failure = Some(format!("there is no way to `{}`", question.model));
+                let ended = Ended { failure, is_stopped: false };
+                self.update(Message::Told(question.run, Told::Done(ended)));
+            }
+        }
+    }
+
+    /// Waits until everything that was said so far is kept: what a model answers to is never lost.
+    pub(super) fn is_kept(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (sender, receiver) = oneshot::channel();
+        self.order(Order::Done(sender));
+        async move {
+            // Where nothing is kept the sender is gone.
+            drop(timeout(LAST_WRITES, receiver).await);
+        }
+    }
+
+    pub(super) fn aside(&mut self, side: Side, question: Question) {
+        match self.connections.get(&question.model).cloned() {
+            Some(connection) => {
+                self.engine.aside(question, connection, move |said| Message::Side(side, said));
+            }
+            None => {
+                let error = format!("there is no way to `{}`", question.model);
+                self.update(Message::Side(side, Err(error)));
+            }
+        }
+    }
+
+    /// Finds a model; the way to it is known before the session hears of it.
+    pub(super) fn choose(&mut self, name: String) {
+        let (host, sender) = (Arc::clone(&self.host), self.sender.clone());
+        tokio::spawn(async move {
+            let inbound = match host.choose(&name).await {
+                Ok(connection) => Inbound::Chosen(Box::new(connection)),
+                Err(error) => Inbound::Message(Message::Chosen(Err(error))),
+            };
+            drop(sender.send(inbound));
+        });
+    }
+
+    /// Nothing is kept; what asks for it says so.
+    pub(super) fn without_store(&mut self, keep: &Keep) {
+        match keep {
+            Keep::Begin
+            | Keep::Leave
+            | Keep::Message(_)
+            | Keep::Title(_)
+            | Keep::Model(_)
+            | Keep::Compressed(_) => {}
+            Keep::Open(_) | Keep::Fork(_) | Keep::Delete(_) | Keep::List | Keep::Search { .. } => {
+                let error = "conversations are not kept in this session".to_owned();
+                self.update(Message::Stored(Err(error)));
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Runs questions beside the screen and tells what happens.
+
+use super::host::Connection;
+use super::teller::{News, SoFar, Teller};
+use crate::agent::{Control, MAX_ROUNDS, Setup, Watch, run};
+use crate::gate::Gate;
+use crate::session::{Ended, Message, Permission, Question, RunId, Told};
+use crate::tools::{self, Approve, Pending, Toolbox};
+use std::sync::{Arc, Mutex, PoisonError};
+use thinkthrough_client::Retry;
+use thinkthrough_core::content::{Content, Origin, Speaker, ToolResponse};
+use thinkthrough_core::event::Event;
+use thinkthrough_core::outgoing::Outgoing;
+use tokio::sync::{mpsc, oneshot};
+
+/// What comes in beside keys.
+#[derive(Debug)]
+pub(super) enum Inbound {
+    /// For the session.
+    Message(Message),
+    /// A model was chosen.
+    Chosen(Box<Connection>),
+    /// An answer begins; whoever keeps it begins a draft.
+    Begins(Origin),
+    /// What the answer under way has so far.
+    Draft(SoFar),
+}
+
+/// Runs questions.
+pub(super) struct Engine {
+    inbox: mpsc::UnboundedSender<Inbound>,
+    tools: Option<Arc<Toolbox>>,
+    gate: Arc<Gate<'static>>,
+    running: Option<(RunId, Control)>,
+    desk: Arc<Desk>,
+}
+
+/// Where a tool waits for the user's word.
+#[derive(Debug)]
+struct Desk {
+    inbox: mpsc::UnboundedSender<Inbound>,
+    waiting: Mutex<Option<oneshot::Sender<tools::Verdict>>>,
+    run: Mutex<RunId>,
+}
+
+impl Desk {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Option<oneshot::Sender<tools::Verdict>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self) -> std::sync::MutexGuard<'_, RunId> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Approve for Desk {
+    fn approve<'a>(&'a self, question: &'a tools::Question) -> Pending<'a, tools::Verdict> {
+        Box::pin(async move {
+            let (sender, receiver) = oneshot::channel();
+            *self.waiting() = Some(sender);
+            let asks = Told::Asks(permission(question));
+            let run = *self.run();
+            drop(self.inbox.send(Inbound::Message(Message::Told(run, asks))));
+            // Whoever stops the question takes the sender away.
+            receiver.await.unwrap_or_else(|_| tools::Verdict::Deny(String::new()))
+        })
+    }
+}
+
+fn permission(question: &tools::Question) -> Permission {
+    let (detail, language) = match &question.change {
+        Some(change) => {
+            (difference(change.old.as_deref().unwrap_or_default(), &change.new), "diff")
+        }
+        None => (String::new(), ""),
+    };
+    let reason = question.reason.as_ref().map_or_else(String::new, |it| format!(" ({it})"));
+    Permission {
+        call_id: question.call_id.clone(),
+        tool: question.tool.clone(),
+        title: format!("{}?{reason}", question.title),
+        detail,
+        language: language.to_owned(),
+        grant: question.grant.clone(),
+    }
+}
+
+/// The lines that differ between two texts, with what they have in common at both ends left out.
+fn difference(old: &str, new: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let same = |(a, b): &(&&str, &&str)| a == b;
+    let head = old.iter().zip(&new).take_while(same).count();
+    let (old, new) = (old.get(head..).unwrap_or_default(), new.get(head..).unwrap_or_default());
+    let tail = old.iter().rev().zip(new.iter().rev()).take_while(same).count();
+    let gone = old.iter().take(old.len() - tail).map(|line| format!("-{line}"));
+    let come = new.iter().take(new.len() - tail).map(|line| format!("+{line}"));
+    let at = format!("@@ line {} @@", head + 1);
+    std::iter::once(at).chain(gone).chain(come).collect::<Vec<_>>().join("\n")
+}
+
+impl Engine {
+    pub(super) fn new(
+        inbox: mpsc::UnboundedSender<Inbound>,
+        tools: Option<Arc<Toolbox>>,
+        gate: Gate<'static>,
+    ) -> Self {
+        let desk = Desk { inbox: inbox.clone(), waiting: Mutex::default(), run: Mutex::default() };
+        Engine { inbox, tools, gate: Arc::new(gate), running: None, desk: Arc::new(desk) }
+    }
+
+    /// The budget is that of this conversation from now on.
+    pub(super) fn resume(&self, conversation: &[Content]) {
+        self.gate.resume(conversation);
+    }
+
+    /// Finds out which tools are on offer, which may start servers.
+    pub(super) fn look_for_tools(&self) {
+        let Some(tools) = self.tools.clone() else { return };
+        let inbox = self.inbox.clone();
+        tokio::spawn(async move {
+            let offers = tools.offers().await;
+            drop(inbox.send(Inbound::Message(Message::Tools(offers))));
+        });
+    }
+
+    /// Ends what the tools started.
+    pub(super) async fn close(&self) {
+        if let Some(tools) = &self.tools {
+            tools.close().await;
+        }
+    }
+
+    /// Begins a question, once what was said before it is kept.
+    pub(super) fn ask(
+        &mut self,
+        question: Question,
+        connection: Connection,
+        is_kept: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let control = Control::new();
+        self.running = Some((question.run, control.clone()));
+        *self.desk.run() = question.run;
+        let (inbox, tools, gate) = (self.inbox.clone(), self.tools.clone(), Arc::clone(&self.gate));
+        gate.limit(&question.target.provider, connection.limits);
+        let desk = Arc::clone(&self.desk);
+        tokio::spawn(async move {
+            is_kept.await;
+            let news = News::default();
+            let origin = question.target.origin(None);
+            let mut teller = Teller::new(question.run, inbox.clone(), origin, news.clone());
+            let setup = Setup {
+                auth: connection.auth,
+                tools: tools.as_deref(),
+                approve: desk.as_ref(),
+                gate: Some(&gate),
+                max_rounds: MAX_ROUNDS,
+                ..Setup::new(&question.target, &question.settings, &connection.transport)
+            };
+            let mut contents = question.contents;
+            let outcome = tokio::select! {
+                outcome = run(&setup, &mut contents, &control, &mut teller) => outcome,
+                () = news.hand_on(inbox) => return,
+            };
+            let name = &question.model;
+            let ended = match outcome {
+                Ok(outcome) => {
+                    let failure = outcome.failure.map(|failure| {
+                        let remedy = failure.remedy.map(|it| format!("; {it}")).unwrap_or_default();
+                        format!("`{name}`: {}{remedy}", failure.message.trim())
+                    });
+                    let unfinished = outcome.is_unfinished.then(|| {
+                        format!("the model still called tools after {MAX_ROUNDS} requests; say `go on` to let it")
+                    });
+                    let refused = outcome.refused.map(|refused| refused.to_string());
+                    Ended {
+                        failure: failure.or(refused).or(unfinished),
+                        is_stopped: outcome.is_stopped,
+                    }
+                }
+                Err(error) => Ended {
+                    failure: Some(format!("`{name}`: {error}")),
+                    is_stopped: control.is_stopped(),
+                },
+            };
+            teller.tell(Told::Done(ended));
+        });
+    }
+
+    /// Asks something aside, without tools; only the visible text is of interest.
+    pub(super) fn aside(
+        &self,
+        question: Question,
+        connection: Connection,
+        then: impl FnOnce(Result<String, String>) -> Message + Send + 'static,
+    ) {
+        let (inbox, gate) = (self.inbox.clone(), Arc::clone(&self.gate));
+        gate.limit(&question.target.provider, connection.limits);
+        tokio::spawn(async move {
+            let setup = Setup {
+                auth: connection.auth,
+                gate: Some(&gate),
+                max_rounds: 1,
+                ..Setup::new(&question.target, &question.settings, &connection.transport)
+            };
+            let mut contents = question.contents;
+            let outcome = run(&setup, &mut contents, &Control::new(), &mut Silent).await;
+            let rounds = outcome.as_ref().map(|it| it.rounds.as_slice()).unwrap_or_default();
+            for round in rounds {
+                let usage = round.answer.usage.clone();
+                let paid = Message::Paid(question.model.clone(), usage);
+                drop(inbox.send(Inbound::Message(paid)));
+            }
+            let said = match outcome {
+                Ok(outcome) => match outcome.failure {
+                    Some(failure) => Err(format!("`{}`: {}", question.model, failure.message)),
+                    None => Ok(outcome
+                        .added
+                        .iter()
+                        .filter(|content| content.speaker == Speaker::Ai)
+                        .map(Content::visible_text)
+                        .collect()),
+                },
+                Err(error) => Err(format!("`{}`: {error}", question.model)),
+            };
+            drop(inbox.send(Inbound::Message(then(said))));
+        });
+    }
+
+    /// Stops a question.
+    pub(super) fn stop(&mut self, run: RunId) {
+        if let Some((_, control)) = self.running.as_ref().filter(|(running, _)| *running == run) {
+            control.stop();
+        }
+        drop(self.desk.waiting().take());
+    }
+
+    /// Passes the user's word on.
+    pub(super) fn decide(&self, verdict: tools::Verdict) {
+        if let Some(sender) = self.desk.waiting().take() {
+            drop(sender.send(verdict));
+        }
+    }
+}
+
+/// Hears nothing.
+struct Silent;
+
+impl Watch for Silent {
+    fn event(&mut self, _: usize, _: Event<'_>) {}
+    fn outgoing(&mut self, _: usize, _: &Outgoing) {}
+    fn retry(&mut self, _: &Retry<'_>) {}
+    fn tool_response(&mut self, _: usize, _: &ToolResponse) {}
+}

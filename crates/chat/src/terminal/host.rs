@@ -1,0 +1,40 @@
+//! What the session needs from whoever knows the configuration.
+
+use crate::session::{Model, Offer, Write, Wrote};
+use crate::tools::Pending;
+use thinkthrough_client::{Auth, Transport};
+use thinkthrough_core::budget::RateLimits;
+
+/// A model and the way to it.
+#[derive(Clone)]
+pub struct Connection {
+    /// The model.
+    pub model: Model,
+    /// How its requests travel.
+    pub transport: Transport,
+    /// The credential.
+    pub auth: Auth,
+    /// What may be asked of its provider within a minute.
+    pub limits: RateLimits,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection").field("model", &self.model.name).finish_non_exhaustive()
+    }
+}
+
+/// Whoever knows the configuration.
+pub trait Host: Send + Sync {
+    /// Finds the model of this name.
+    fn choose<'a>(&'a self, name: &'a str) -> Pending<'a, Result<Connection, String>>;
+
+    /// The models that can be chosen: configured ones, those of local servers, simulated ones.
+    fn models(&self) -> Pending<'_, Vec<Offer>>;
+
+    /// Changes the user's configuration file.
+    ///
+    /// # Errors
+    /// When it cannot be written, in a sentence for people.
+    fn write(&self, write: &Write) -> Result<Wrote, String>;
+}

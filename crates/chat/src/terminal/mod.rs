@@ -1,0 +1,368 @@
+//! The loop of the terminal client: keys and what the model says go into the [`Session`], frames and requests come out.
+//!
+//! Frames are drawn when something changed, at most sixty a second; whatever comes in between is taken together.
+
+mod ahead;
+mod asking;
+mod background;
+mod engine;
+mod events;
+mod files;
+mod guard;
+mod host;
+mod keep;
+mod teller;
+
+pub use host::{Connection, Host};
+pub use keep::open;
+
+use crate::gate::Gate;
+use crate::screen::theme::{Background, Depth, Theme};
+use crate::screen::{self, Frame, Hit, Screen};
+use crate::session::{Effect, Message, Scroll, Session, Start, Verdict};
+use crate::tools::{self, Toolbox};
+use background::Listener;
+use crossterm::event::{Event, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
+use crossterm::{execute, queue};
+use engine::{Engine, Inbound};
+use events::{Ending, copy, counter, keys, pass_on};
+use guard::Guard;
+use keep::{Keeper, Order};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use ratatui::layout::{Position, Rect};
+use std::collections::HashMap;
+use std::io::{self, BufWriter};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use thinkthrough_core::tokens::Tokenizer;
+use thinkthrough_store::Conversations;
+use tokio::sync::mpsc;
+use tokio::time::{sleep_until, timeout};
+
+/// Everything that the client needs.
+pub struct Client {
+    /// What the session begins with.
+    pub start: Start,
+    /// The way to the model that the session begins with.
+    pub connection: Connection,
+    /// The way to the utility model, where there is one.
+    pub utility: Option<Connection>,
+    /// Whoever knows the configuration.
+    pub host: Arc<dyn Host>,
+    /// The tools, if any.
+    pub tools: Option<Toolbox>,
+    /// What their servers have to say to the user.
+    pub notices: mpsc::UnboundedReceiver<String>,
+    /// Where conversations are kept, unless they are not.
+    pub conversations: Option<Conversations>,
+    /// Counts tokens.
+    pub tokenizer: &'static dyn Tokenizer,
+    /// Reads the environment.
+    pub env: fn(&str) -> Option<String>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").field("connection", &self.connection).finish_non_exhaustive()
+    }
+}
+
+/// The shortest time between two frames.
+const FRAME: Duration = Duration::from_millis(16);
+/// The same after a key, whose letter nobody wants to wait for.
+const FRAME_OF_A_KEY: Duration = Duration::from_millis(3);
+/// How often timers on the screen go on.
+const TICK: Duration = Duration::from_millis(100);
+/// How long the store may take to finish when the client ends.
+const LAST_WRITES: Duration = Duration::from_secs(5);
+/// How long what is under way may take to stop when the client ends.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Rows that one turn of the wheel moves.
+const WHEEL: isize = 3;
+
+/// Has a conversation until the user leaves.
+///
+/// # Errors
+/// When the terminal cannot be used.
+pub async fn run(client: Client) -> io::Result<()> {
+    let ended = Ending::new()?;
+    let guard = Guard::take()?;
+    let ahead = ahead::typed();
+    let listener = background::ask(client.env);
+    let mut app = App::new(client, listener)?;
+    let ended = app.run(ended, ahead).await;
+    drop(guard);
+    app.finish().await;
+    ended
+}
+
+struct App {
+    terminal: Terminal<CrosstermBackend<BufWriter<io::Stdout>>>,
+    screen: Screen,
+    frame: Frame,
+    session: Session,
+    began: Instant,
+    engine: Engine,
+    host: Arc<dyn Host>,
+    connections: HashMap<String, Connection>,
+    inbox: mpsc::UnboundedReceiver<Inbound>,
+    sender: mpsc::UnboundedSender<Inbound>,
+    orders: Option<mpsc::UnboundedSender<Order>>,
+    counts: std::sync::mpsc::Sender<crate::session::Count>,
+    env: fn(&str) -> Option<String>,
+    listener: Listener,
+    is_dirty: bool,
+    /// A key came since the last frame.
+    is_typed: bool,
+    /// What the terminal shows may not be what was drawn last.
+    is_stale: bool,
+    is_over: bool,
+}
+
+impl App {
+    fn new(client: Client, listener: Listener) -> io::Result<Self> {
+        let Client { start, connection, utility, host, tools, notices, conversations, .. } = client;
+        let (tokenizer, env) = (client.tokenizer, client.env);
+        let (sender, inbox) = mpsc::unbounded_channel();
+        let orders = conversations.map(|conversations| {
+            let (orders, queue) = mpsc::unbounded_channel();
+            let keeper = Keeper::new(conversations, sender.clone(), start.resumed.as_ref());
+            tokio::spawn(keeper.run(queue));
+            orders
+        });
+        let mut connections = HashMap::new();
+        for connection in utility.into_iter().chain([connection]) {
+            connections.insert(connection.model.name.clone(), connection);
+        }
+        tokio::spawn(pass_on(notices, sender.clone()));
+        let gate = Gate::new(start.budget, Some(tokenizer));
+        let engine = Engine::new(sender.clone(), tools.map(Arc::new), gate);
+        // A frame goes out in one piece.
+        let out = BufWriter::with_capacity(1 << 18, io::stdout());
+        // Until the terminal says better.
+        let theme = Theme::new(Background::of(env), Depth::of(env));
+        Ok(App {
+            terminal: Terminal::new(CrosstermBackend::new(out))?,
+            screen: Screen::new(theme),
+            frame: Frame::default(),
+            session: Session::new(start),
+            began: Instant::now(),
+            engine,
+            host,
+            connections,
+            inbox,
+            counts: counter(tokenizer, sender.clone()),
+            sender,
+            orders,
+            env,
+            listener,
+            is_dirty: true,
+            is_typed: false,
+            is_stale: false,
+            is_over: false,
+        })
+    }
+
+    async fn run(&mut self, mut ended: Ending, ahead: Vec<Event>) -> io::Result<()> {
+        self.draw()?;
+        let mut keys = keys();
+        let mut drawn = Instant::now();
+        self.update(Message::Tick);
+        self.engine.look_for_tools();
+        ahead.into_iter().for_each(|event| self.on_event(event));
+        while !self.is_over {
+            let pace = if self.is_typed { FRAME_OF_A_KEY } else { FRAME };
+            let next_frame = pace.saturating_sub(drawn.elapsed());
+            let (is_dirty, is_moving) = (self.is_dirty, self.session.is_moving());
+            let held = self.listener.deadline();
+            tokio::select! {
+                biased;
+                event = keys.recv() => match event {
+                    Some(event) => self.on_typed(event),
+                    // The terminal is gone.
+                    None => self.is_over = true,
+                },
+                () = ended.wait() => self.is_over = true,
+                () = sleep_until(held.unwrap_or(drawn).into()), if held.is_some() => {
+                    let held = self.listener.give_up();
+                    held.into_iter().for_each(|event| self.on_event(event));
+                }
+                () = tokio::time::sleep(next_frame), if is_dirty => {
+                    self.draw()?;
+                    drawn = Instant::now();
+                }
+                Some(inbound) = self.inbox.recv() => self.on_inbound(inbound),
+                () = tokio::time::sleep(TICK), if is_moving && !is_dirty => self.update(Message::Tick),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the store finish what it was given.
+    async fn finish(mut self) {
+        for effect in self.session.leave() {
+            self.carry_out(effect);
+        }
+        // What an answer under way has said so far becomes a message.
+        let stopped = async {
+            while self.session.is_asking() {
+                let Some(inbound) = self.inbox.recv().await else { return };
+                self.on_inbound(inbound);
+            }
+        };
+        drop(timeout(LAST_WORDS, stopped).await);
+        self.is_kept().await;
+        drop(timeout(LAST_WORDS, self.engine.close()).await);
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        // Terminals that know it show the whole frame at once; the others ignore it.
+        queue!(self.terminal.backend_mut(), BeginSynchronizedUpdate)?;
+        if std::mem::take(&mut self.is_stale) {
+            // `clear` would ask for the cursor, and wait for an answer that the keys' reader takes.
+            let size = self.terminal.size()?;
+            self.terminal.resize(Rect::from((Position::ORIGIN, size)))?;
+        }
+        let (screen, frame) = (&mut self.screen, &mut self.frame);
+        let view = self.session.view();
+        self.terminal.draw(|target| {
+            *frame = screen.render(view, target.buffer_mut());
+            if let Some(cursor) = frame.cursor {
+                target.set_cursor_position(cursor);
+            }
+        })?;
+        execute!(self.terminal.backend_mut(), EndSynchronizedUpdate)?;
+        (self.is_dirty, self.is_typed) = (false, false);
+        Ok(())
+    }
+
+    /// Something came from the terminal: from the user, or its answer about its background.
+    fn on_typed(&mut self, event: Event) {
+        self.is_typed = true;
+        let heard = self.listener.hear(event, Instant::now());
+        heard.events.into_iter().for_each(|event| self.on_event(event));
+        if let Some(rgb) = heard.background {
+            self.screen.set_theme(Theme::new(Background::Known(rgb), Depth::of(self.env)));
+            self.is_dirty = true;
+        }
+    }
+
+    fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Key(key) => self.update(Message::Key(key)),
+            Event::Paste(text) => self.update(Message::Paste(text)),
+            Event::Mouse(mouse) => self.on_mouse(mouse),
+            // Even a size that is the old one again may have cost what was on the screen.
+            Event::Resize(..) => (self.is_dirty, self.is_stale) = (true, true),
+            Event::FocusGained | Event::FocusLost => {}
+        }
+    }
+
+    fn on_mouse(&mut self, mouse: MouseEvent) {
+        let rows = match mouse.kind {
+            MouseEventKind::ScrollUp => -WHEEL,
+            MouseEventKind::ScrollDown => WHEEL,
+            MouseEventKind::Down(MouseButton::Left) => {
+                match self.frame.hit(mouse.column, mouse.row) {
+                    Some(Hit::Head(entry)) => {
+                        self.screen.hold();
+                        self.update(Message::Click(entry));
+                    }
+                    Some(Hit::Item(row)) => self.update(Message::Pick(row)),
+                    Some(Hit::Latest) => self.scroll(screen::Scroll::End),
+                    Some(Hit::Entry(_)) | None => {}
+                }
+                return;
+            }
+            _ => return,
+        };
+        self.scroll(screen::Scroll::Rows(rows));
+    }
+
+    fn scroll(&mut self, scroll: screen::Scroll) {
+        self.screen.scroll(scroll);
+        self.is_dirty = true;
+    }
+
+    fn on_inbound(&mut self, inbound: Inbound) {
+        match inbound {
+            Inbound::Message(message) => self.update(message),
+            Inbound::Chosen(connection) => {
+                let model = Box::new(connection.model.clone());
+                self.connections.insert(model.name.clone(), *connection);
+                self.update(Message::Chosen(Ok(model)));
+            }
+            Inbound::Begins(origin) => self.order(Order::Begins(origin)),
+            Inbound::Draft(so_far) => self.order(Order::Draft(so_far)),
+        }
+    }
+
+    fn order(&self, order: Order) {
+        if let Some(orders) = &self.orders {
+            drop(orders.send(order));
+        }
+    }
+
+    fn update(&mut self, message: Message) {
+        self.is_dirty = true;
+        for effect in self.session.update(message, self.began.elapsed()) {
+            self.carry_out(effect);
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Ask(question) => self.ask(*question),
+            Effect::Resume(conversation) => self.engine.resume(&conversation),
+            Effect::Stop(run) => self.engine.stop(run),
+            Effect::Verdict(verdict) => self.engine.decide(match verdict {
+                Verdict::Once => tools::Verdict::Once,
+                Verdict::Always => tools::Verdict::Always,
+                Verdict::No => tools::Verdict::Deny(String::new()),
+            }),
+            Effect::Keep(keep) => match &self.orders {
+                Some(_) => self.order(Order::Keep(keep)),
+                None => self.without_store(&keep),
+            },
+            Effect::Copy(text) => copy(&text),
+            Effect::Write(write) => {
+                let (host, sender) = (Arc::clone(&self.host), self.sender.clone());
+                tokio::task::spawn_blocking(move || {
+                    drop(sender.send(Inbound::Message(Message::Written(host.write(&write)))));
+                });
+            }
+            Effect::Choose(name) => self.choose(name),
+            Effect::ListModels => {
+                let (host, sender) = (Arc::clone(&self.host), self.sender.clone());
+                tokio::spawn(async move {
+                    let offers = host.models().await;
+                    drop(sender.send(Inbound::Message(Message::Models(offers))));
+                });
+            }
+            Effect::Count(count) => drop(self.counts.send(*count)),
+            Effect::Aside(side, question) => self.aside(side, *question),
+            Effect::Export { path, form, contents, title, with_thoughts } => {
+                let sender = self.sender.clone();
+                tokio::task::spawn_blocking(move || {
+                    let said = files::export(&path, form, &contents, &title, with_thoughts);
+                    drop(sender.send(Inbound::Message(Message::Said(said))));
+                });
+            }
+            Effect::Import(path) => match files::import(&path) {
+                Ok((title, contents)) => self.order(Order::Import(title, contents)),
+                Err(error) => self.update(Message::Said(Err(error))),
+            },
+            Effect::Scroll(scroll) => self.scroll(match scroll {
+                Scroll::Lines(lines) => screen::Scroll::Rows(lines),
+                Scroll::Pages(pages) => screen::Scroll::Pages(pages),
+                Scroll::Top => screen::Scroll::Start,
+                Scroll::Bottom => screen::Scroll::End,
+                Scroll::To(entry) => screen::Scroll::To(entry),
+            }),
+            Effect::Redraw => self.is_stale = true,
+            Effect::Quit => self.is_over = true,
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Tells the session what happens to a question, and has the answer kept while it comes.
+
+use super::engine::Inbound;
+use crate::agent::{Called, Round, Watch};
+use crate::gate::Notice;
+use crate::session::{Message, RunId, Told};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use thinkthrough_client::Retry;
+use thinkthrough_core::content::{Block, Content, Origin, ToolCall, ToolResponse};
+use thinkthrough_core::event::{Event, Fold, Sink as _};
+use thinkthrough_core::outgoing::Outgoing;
+use thinkthrough_core::tokens::TokenCount;
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// How often what an answer has so far is handed on to be kept.
+const KEPT_EVERY: Duration = Duration::from_millis(150);
+
+/// What an answer has so far, shared with whoever keeps it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SoFar(Arc<Mutex<Fold>>);
+
+impl SoFar {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Fold> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What of an answer has yet to be handed on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct News(Arc<Mutex<Option<SoFar>>>);
+
+impl News {
+    fn lock(&self) -> MutexGuard<'_, Option<SoFar>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands on what there is, now and then, until it is dropped.
+    pub(super) async fn hand_on(self, inbox: mpsc::UnboundedSender<Inbound>) {
+        let mut ticks = interval(KEPT_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if let Some(so_far) = self.lock().take() {
+                drop(inbox.send(Inbound::Draft(so_far)));
+            }
+        }
+    }
+}
+
+/// Passes on what happens.
+pub(super) struct Teller {
+    run: RunId,
+    inbox: mpsc::UnboundedSender<Inbound>,
+    origin: Origin,
+    so_far: SoFar,
+    news: News,
+}
+
+impl Teller {
+    pub(super) fn new(
+        run: RunId,
+        inbox: mpsc::UnboundedSender<Inbound>,
+        origin: Origin,
+        news: News,
+    ) -> Self {
+        Teller { run, inbox, origin, so_far: SoFar::default(), news }
+    }
+
+    pub(super) fn tell(&self, told: Told) {
+        drop(self.inbox.send(Inbound::Message(Message::Told(self.run, told))));
+    }
+}
+
+impl Watch for Teller {
+    fn event(&mut self, _: usize, event: Event<'_>) {
+        self.so_far.lock().event(event);
+        *self.news.lock() = Some(self.so_far.clone());
+        match event {
+            Event::ThinkingStart { block, .. } => self.tell(Told::ThoughtBegins(block)),
+            Event::ThinkingDelta { block, delta } => {
+                self.tell(Told::ThoughtGrows(block, delta.to_owned()));
+            }
+            Event::ThinkingEnd { block, thinking, thought } => {
+                let has_text = self.so_far.lock().so_far().blocks.get(block).is_some_and(
+                    |block| matches!(block, Block::Thinking(it) if !it.thought.is_empty()),
+                );
+                self.tell(Told::ThoughtEnds {
+                    block,
+                    is_withheld: !has_text && thinking.has_payload(),
+                    whole: thought.map(str::to_owned),
+                });
+            }
+            Event::TextDelta { block, delta } => {
+                self.tell(Told::TextGrows(block, delta.to_owned()));
+            }
+            Event::TextEnd { block, whole: Some(whole), .. } => {
+                self.tell(Told::TextIs(block, whole.to_owned()));
+            }
+            Event::ToolCallEnd { block, call } => self.tell(Told::Calls(block, call.clone())),
+            Event::Whole { block, value } => self.tell_whole(block, value),
+            Event::Problem(problem) => self.tell(Told::Finding(problem.clone())),
+            _ => {}
+        }
+    }
+
+    fn outgoing(&mut self, _: usize, request: &Outgoing) {
+        self.so_far = SoFar::default();
+        *self.news.lock() = None;
+        self.tell(Told::Outgoing { warnings: request.warnings.clone() });
+        drop(self.inbox.send(Inbound::Begins(self.origin.clone())));
+    }
+
+    fn retry(&mut self, retry: &Retry<'_>) {
+        let seconds = retry.wait.as_secs_f32();
+        self.tell(Told::Retries(format!("the provider is busy; trying again in {seconds:.1} s")));
+    }
+
+    fn notice(&mut self, notice: &Notice) {
+        self.tell(match notice {
+            Notice::Budget { .. } => Told::Warns(notice.to_string()),
+            Notice::Waits(_) => Told::Retries(notice.to_string()),
+        });
+    }
+
+    fn spent(&mut self, used: TokenCount) {
+        self.tell(Told::Spent(used.tokens));
+    }
+
+    fn call_started(&mut self, _: usize, index: usize, _: &ToolCall) {
+        self.tell(Told::Runs { call: index });
+    }
+
+    fn call_finished(&mut self, _: usize, index: usize, called: &Called) {
+        self.tell(Told::Gave { call: index, response: called.response.clone(), took: called.took });
+    }
+
+    fn tool_response(&mut self, _: usize, _: &ToolResponse) {}
+
+    fn added(&mut self, _: usize, content: &Content) {
+        self.tell(Told::Added(Box::new(content.clone())));
+    }
+
+    fn round_over(&mut self, _: usize, _: &Round) {}
+}
+
+impl Teller {
+    fn tell_whole(&self, block: usize, value: &Block) {
+        match value {
+            Block::Thinking(thinking) => {
+                self.tell(Told::ThoughtBegins(block));
+                self.tell(Told::ThoughtEnds {
+                    block,
+                    is_withheld: thinking.is_withheld(),
+                    whole: Some(thinking.thought.clone()),
+                });
+            }
+            Block::Text(text) => self.tell(Told::TextGrows(block, text.text.clone())),
+            Block::ToolCall(call) => self.tell(Told::Calls(block, call.clone())),
+            Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => {}
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! A change as a unified diff.
+
+use crate::tools::permission::FileChange;
+use similar::{Algorithm, TextDiff};
+use std::time::Duration;
+
+/// Lines around a change.
+const CONTEXT: usize = 3;
+/// A diff that is not found by then is a coarser one.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+impl FileChange {
+    /// The change as a unified diff without a head; empty when nothing changes.
+    #[must_use]
+    pub fn diff(&self) -> String {
+        let old = self.old.as_deref().unwrap_or_default();
+        let diff = TextDiff::configure()
+            .algorithm(Algorithm::Myers)
+            .timeout(PATIENCE)
+            .diff_lines(old, self.new.as_str());
+        diff.unified_diff().context_radius(CONTEXT).to_string()
+    }
+
+    /// How many lines come and go.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        let diff = self.diff();
+        let count = |mark: char| diff.lines().filter(|line| line.starts_with(mark)).count();
+        (count('+'), count('-'))
+    }
+}

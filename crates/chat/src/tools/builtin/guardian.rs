@@ -1,0 +1,50 @@
+//! Ends a command when we are gone. Whoever is killed can clean nothing up, so somebody else has to watch.
+
+use rustix::process::Pid;
+use std::io;
+use std::process::Stdio;
+use tokio::process::{Child, Command};
+
+/// Waits for the end of its input, then ends its own process group.
+const SCRIPT: &str = "trap '' HUP INT QUIT TERM; read -r _; kill -s KILL 0";
+
+/// A small process that outlives us for a moment. It is there before the command, which joins its process group.
+#[derive(Debug)]
+pub(super) struct Guardian {
+    child: Child,
+    group: Pid,
+}
+
+impl Guardian {
+    /// Begins a process group and watches over it until this goes.
+    pub(super) fn start() -> io::Result<Self> {
+        // Its input is a pipe that nobody but us can write into, and we never do: it ends when we do, in whatever way.
+        let child = Command::new("/bin/sh")
+            .args(["-c", SCRIPT])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let group = group_of(&child).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Guardian { child, group })
+    }
+
+    /// Its process group.
+    pub(super) fn group(&self) -> Pid {
+        self.group
+    }
+}
+
+/// The process group that a child leads.
+pub(super) fn group_of(child: &Child) -> Option<Pid> {
+    child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?))
+}
+
+impl Drop for Guardian {
+    fn drop(&mut self) {
+        // Before its input ends: what was left in the background on purpose stays.
+        let _ = self.child.start_kill();
+    }
+}

@@ -1,0 +1,116 @@
+//! Who may do what: the rule of a tool, the question that it may lead to, and the answer to that.
+
+use crate::tools::Pending;
+use std::path::PathBuf;
+
+/// What the configuration says about a tool, or what holds where it says nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// The call runs.
+    Allow,
+    /// Whoever watches is asked first.
+    Ask,
+    /// The call does not run.
+    Deny,
+}
+
+impl Permission {
+    /// The value that a configuration names.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "allow" => Some(Permission::Allow),
+            "ask" => Some(Permission::Ask),
+            "deny" => Some(Permission::Deny),
+            _ => None,
+        }
+    }
+
+    /// The word that [`Permission::parse`] reads.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Permission::Allow => "allow",
+            Permission::Ask => "ask",
+            Permission::Deny => "deny",
+        }
+    }
+}
+
+/// What a tool does to the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolKind {
+    /// Changes files.
+    Edit,
+    /// Runs programs.
+    Execute,
+    /// Reads files.
+    Read,
+    /// Looks for something.
+    Search,
+    /// Nobody here knows: a tool of a server.
+    Other,
+}
+
+/// The text of a file before and after a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileChange {
+    /// The file.
+    pub path: PathBuf,
+    /// What it held; `None` for a new file.
+    pub old: Option<String>,
+    /// What it holds afterwards.
+    pub new: String,
+}
+
+/// What somebody is asked before a call runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The provider's id of the call.
+    pub call_id: Option<String>,
+    /// Its place among the calls of the answer, from 0.
+    pub index: usize,
+    /// The tool's name.
+    pub tool: String,
+    /// What the tool does to the world.
+    pub kind: ToolKind,
+    /// What would happen, in a line: ``edit `src/main.rs` ``.
+    pub title: String,
+    /// Why it has to be asked although the tool is allowed, such as a path outside the working folder.
+    pub reason: Option<String>,
+    /// The change that would be made, where the tool changes a file.
+    pub change: Option<FileChange>,
+    /// What "always in this session" would allow, in words; the same words are the same permission.
+    pub grant: String,
+}
+
+/// What somebody says to a [`Question`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// This call runs.
+    Once,
+    /// This call runs, and all of its kind until the session ends.
+    Always,
+    /// This call does not run; the text, which may be empty, is told to the model.
+    Deny(String),
+}
+
+/// Is asked before a call runs. Questions come one at a time; a stopped run drops the one that is open.
+pub trait Approve: Send + Sync {
+    /// Answers a question, whenever the answer is there.
+    fn approve<'a>(&'a self, question: &'a Question) -> Pending<'a, Verdict>;
+}
+
+/// Nobody is there to be asked: every question is a refusal that tells the model why.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nobody;
+
+impl Approve for Nobody {
+    fn approve<'a>(&'a self, question: &'a Question) -> Pending<'a, Verdict> {
+        let why = question.reason.as_deref().unwrap_or("it needs a permission");
+        let text = format!(
+            "{why}, and nobody is there to give one; go on without it, or say what you would have done"
+        );
+        Box::pin(std::future::ready(Verdict::Deny(text)))
+    }
+}

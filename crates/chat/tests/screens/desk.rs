@@ -1,0 +1,178 @@
+//! A session without a terminal, driven as the program drives it.
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::time::Duration;
+use thinkthrough_chat::screen::model::View;
+use thinkthrough_chat::session::{
+    Counted, Effect, Ended, Layers, Message, Model, Price, Session, Side, Start, Told,
+};
+use thinkthrough_core::budget::BudgetRules;
+use thinkthrough_core::content::{
+    Block, Content, Parameters, Speaker, Text, Thinking, ToolCall, ToolResponse,
+};
+use thinkthrough_core::json::{Extra, Raw};
+use thinkthrough_core::provider::Target;
+use thinkthrough_core::settings::{Display, Partial};
+use thinkthrough_core::tokens::TokenCount;
+use thinkthrough_core::usage::Usage;
+
+/// A session and the time in it.
+pub(crate) struct Desk {
+    session: Session,
+    now: Duration,
+    run: u64,
+    /// The summary that is asked for, if one is.
+    pub(crate) aside: Option<Side>,
+}
+
+pub(crate) fn model(provider: &str, name: &str) -> Model {
+    Model {
+        name: format!("{provider}/{name}"),
+        target: Target::built_in(provider, None, name).unwrap(),
+        settings: Partial::default(),
+        price: Some(Price { input: 0.6, output: 2.5, cache_read: None, cache_write: None }),
+        why: "`MOONSHOT_API_KEY` is set".to_owned(),
+        missing_key: None,
+        is_simulated: false,
+    }
+}
+
+/// What a session begins with, thoughts shown so.
+pub(crate) fn start(display: Display) -> Start {
+    let mut layers = Layers::default();
+    layers.user.display = Some(display);
+    layers.session.set("reasoning.effort", "high").unwrap();
+    Start {
+        model: model("moonshotai", "kimi-k3"),
+        utility: None,
+        layers,
+        profiles: Vec::new(),
+        budget: BudgetRules::DEFAULT,
+        compress_at: 80,
+        resumed: None,
+        greeting: String::new(),
+    }
+}
+
+impl Desk {
+    pub(crate) fn new(display: Display) -> Self {
+        Self::of(start(display))
+    }
+
+    pub(crate) fn of(start: Start) -> Self {
+        let mut desk =
+            Desk { session: Session::new(start), now: Duration::ZERO, run: 0, aside: None };
+        desk.tell(Message::Tick);
+        desk
+    }
+
+    /// Gives a message; a request that shall be counted has 123,000 tokens.
+    pub(crate) fn tell(&mut self, message: Message) {
+        for effect in self.session.update(message, self.now) {
+            match effect {
+                Effect::Ask(question) => self.run = question.run,
+                Effect::Aside(side, _) => self.aside = Some(side),
+                Effect::Count(count) => {
+                    let count = Counted {
+                        number: count.number,
+                        count: TokenCount::tokenized(123_000),
+                        warning: None,
+                    };
+                    self.session.update(Message::Counted(count), self.now);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(crate) fn told(&mut self, told: Told) {
+        self.tell(Message::Told(self.run, told));
+    }
+
+    pub(crate) fn wait(&mut self, millis: u64) {
+        self.now += Duration::from_millis(millis);
+        self.tell(Message::Tick);
+    }
+
+    pub(crate) fn key(&mut self, code: KeyCode, modifiers: KeyModifiers) {
+        self.tell(Message::Key(KeyEvent::new(code, modifiers)));
+    }
+
+    pub(crate) fn press(&mut self, code: KeyCode) {
+        self.key(code, KeyModifiers::NONE);
+    }
+
+    pub(crate) fn write(&mut self, text: &str) {
+        text.chars().for_each(|char| self.press(KeyCode::Char(char)));
+    }
+
+    /// Sends a line.
+    pub(crate) fn line(&mut self, text: &str) {
+        self.tell(Message::Paste(text.to_owned()));
+        self.press(KeyCode::Enter);
+    }
+
+    /// Asks; the request is out.
+    pub(crate) fn ask(&mut self, text: &str) {
+        self.line(text);
+        self.told(Told::Outgoing { warnings: Vec::new() });
+    }
+
+    /// A thought of so many seconds.
+    pub(crate) fn think(&mut self, block: usize, text: &str, seconds: u64) {
+        self.told(Told::ThoughtBegins(block));
+        if !text.is_empty() {
+            self.told(Told::ThoughtGrows(block, text.to_owned()));
+        }
+        self.wait(seconds * 1_000);
+        self.told(Told::ThoughtEnds { block, is_withheld: text.is_empty(), whole: None });
+    }
+
+    pub(crate) fn call(&mut self, block: usize, name: &str, parameters: &str) {
+        let id = format!("call{block}");
+        let parameters = Parameters::from_text(parameters);
+        let call = ToolCall { parameters, ..ToolCall::new(Some(id.as_str()), name) };
+        self.told(Told::Calls(block, call));
+    }
+
+    pub(crate) fn gave(&mut self, call: usize, text: &str, is_error: bool) {
+        let response = ToolResponse {
+            call_id: None,
+            name: None,
+            result: Raw::string(text),
+            is_error,
+            extra: Extra::default(),
+        };
+        self.told(Told::Gave { call, response, took: Duration::from_millis(2_300) });
+    }
+
+    /// The answer is complete, and is the end.
+    pub(crate) fn end(&mut self, blocks: Vec<Block>, ended: Ended) {
+        let usage = Usage {
+            input_tokens: Some(120_000),
+            output_tokens: Some(1_800),
+            reasoning_tokens: Some(1_240),
+            ..Usage::default()
+        };
+        let partial = blocks.iter().any(|it| matches!(it, Block::Thinking(it) if it.partial));
+        let content = Content { usage: Some(usage), partial, ..Content::new(Speaker::Ai, blocks) };
+        self.told(Told::Spent(40_210));
+        self.told(Told::Added(Box::new(content)));
+        self.told(Told::Done(ended));
+    }
+
+    /// An answer with a thought of 12 seconds.
+    pub(crate) fn answer(&mut self, thought: &str, text: &str) {
+        self.think(0, thought, 12);
+        self.told(Told::TextGrows(1, text.to_owned()));
+        self.end(vec![thinking(thought), Block::Text(Text::new(text))], Ended::default());
+    }
+
+    pub(crate) fn view(&self) -> View {
+        self.session.view().clone()
+    }
+}
+
+pub(crate) fn thinking(text: &str) -> Block {
+    Block::Thinking(Thinking::new(text, "reasoning_content"))
+}
