@@ -2,12 +2,19 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::command::acp::Acp;
 use crate::command::ask::Ask;
+use crate::command::chat::Chat;
 use crate::command::completions::Completions;
 use crate::command::convert::Convert;
+use crate::command::doctor::Doctor;
+use crate::command::erase::Erase;
 use crate::command::explain::Explain;
+use crate::command::keys::Keys;
 use crate::command::models::Models;
 use crate::command::parse::Parse;
+use crate::command::serve::Serve;
+use crate::command::sessions::Sessions;
 use crate::command::settings::Settings;
 use crate::command::sim::Sim;
 use crate::command::split::Split;
@@ -26,13 +33,20 @@ pub(crate) struct Args {
 /// One variant for each command; each stands in a file of its own.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Chat(Chat),
     Ask(Ask),
+    Acp(Acp),
     Parse(Parse),
     Split(Split),
     Convert(Convert),
     Explain(Explain),
     Settings(Settings),
+    Sessions(Sessions),
+    Keys(Keys),
+    Erase(Erase),
+    Serve(Serve),
     Sim(Sim),
+    Doctor(Doctor),
     Models(Models),
     Completions(Completions),
     /// Print the manual page

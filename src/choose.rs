@@ -1,30 +1,46 @@
 //! Which model answers: from its name, or from what is there.
 
-use crate::config::{Config, ModelEntry};
+use crate::account::{self, auth};
+use crate::config::{Config, Credential, ModelEntry};
+use crate::environment::{Lookup, usable};
 use crate::failure::Failure;
 use crate::{local, simulated};
-use http::HeaderName;
+use thinkthrough_chat::session::Price;
 use thinkthrough_client::{Auth, Client, Secret, Transport};
+use thinkthrough_core::budget::RateLimits;
 use thinkthrough_core::contract::{Contract, Return};
+use thinkthrough_core::exchange::Manner;
 use thinkthrough_core::provider::{self, Auth as AuthForm, Endpoint, Provider, Target};
 use thinkthrough_core::settings::Partial;
 use thinkthrough_core::wire;
 
 /// A model, ready to be asked.
 pub(crate) struct Chosen {
+    /// The name that it was found by, which finds it again.
+    pub(crate) name: String,
     pub(crate) target: Target,
     pub(crate) transport: Transport,
     pub(crate) auth: Auth,
     /// What the configuration says under the model.
     pub(crate) reasoning: Partial,
+    /// How a gateway treats requests to it.
+    pub(crate) manner: Manner,
     /// How it came to be chosen, for people.
     pub(crate) why: String,
+    /// What may be asked of its provider within a minute.
+    pub(crate) limits: RateLimits,
+    /// What it costs, if the configuration says so.
+    pub(crate) price: Option<Price>,
     /// Why it cannot be asked: the key that it needs is nowhere.
     pub(crate) missing_key: Option<String>,
 }
 
-/// Reads the environment; tests pass their own.
-pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+impl Chosen {
+    /// It runs inside the program and only plays a model.
+    pub(crate) fn is_simulated(&self) -> bool {
+        matches!(self.transport, Transport::InProcess { .. })
+    }
+}
 
 /// The model of this name, or the one that is used where none is named.
 pub(crate) async fn choose(
@@ -48,7 +64,7 @@ pub(crate) async fn choose(
             return named(config, &name, env, format!("`{key}` is set"));
         }
     }
-    if config.path.is_none()
+    if !config.names_models()
         && let Some((provider, model)) = local::first_model().await
     {
         let why = "a local server answers".to_owned();
@@ -58,12 +74,34 @@ pub(crate) async fn choose(
     named(config, "sim/default", env, why)
 }
 
-/// A value that says something.
-pub(crate) fn usable(value: Option<String>) -> Option<String> {
-    value.filter(|value| !value.trim().is_empty())
+/// The model of this name; no other is looked for.
+pub(crate) fn choose_named(
+    config: &Config,
+    name: &str,
+    env: Lookup<'_>,
+) -> Result<Chosen, Failure> {
+    named(config, name, env, format!("asked for as `{name}`"))
 }
 
-fn named(config: &Config, name: &str, env: Lookup<'_>, why: String) -> Result<Chosen, Failure> {
+pub(crate) fn named(
+    config: &Config,
+    name: &str,
+    env: Lookup<'_>,
+    why: String,
+) -> Result<Chosen, Failure> {
+    Ok(Chosen { name: name.to_owned(), ..look_up(config, name, env, why)? })
+}
+
+fn look_up(config: &Config, name: &str, env: Lookup<'_>, why: String) -> Result<Chosen, Failure> {
+    if let Some(role) = name.strip_prefix("role:") {
+        let model = config.role(role).ok_or_else(|| no_role(config, role))?;
+        if model.starts_with("role:") {
+            return Err(Failure::Failed(format!(
+                "`roles.{role}` is `{model}`, which is no model; name a model there"
+            )));
+        }
+        return named(config, model, env, why);
+    }
     if let Some(entry) = config.models.iter().find(|entry| entry.name == name) {
         return entry_of(config, entry, name, env, why);
     }
@@ -90,6 +128,14 @@ fn named(config: &Config, name: &str, env: Lookup<'_>, why: String) -> Result<Ch
         "no provider is known for the model `{name}`; {}",
         choices(config)
     )))
+}
+
+fn no_role(config: &Config, role: &str) -> Failure {
+    let known: Vec<_> = config.roles.iter().map(|(role, _)| role.as_str()).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Failure::Failed(format!(
+        "no model plays the role `{role}`; the configuration's `[roles]` has: {known}"
+    ))
 }
 
 fn choices(config: &Config) -> String {
@@ -146,6 +192,8 @@ fn entry_of(
         chosen.target = chosen.target.with_contract(contract, "config");
     }
     chosen.reasoning = entry.reasoning.clone();
+    chosen.price = entry.price;
+    chosen.manner = entry.manner;
     Ok(chosen)
 }
 
@@ -186,16 +234,31 @@ fn at(
         let keys = built_in.map_or(&[][..], |provider| provider.keys);
         keys.iter().find_map(|key| usable(env(key))).map(Secret::new)
     };
-    let key = entry.and_then(|entry| entry.key.clone()).or_else(from_env);
-    let auth = auth(target.auth, key.clone())?;
-    let keys = built_in.map_or(String::new(), |provider| provider.keys.join("` or `"));
-    let is_missing =
-        key.is_none() && target.auth != AuthForm::None && entry.is_none() && !keys.is_empty();
-    let missing_key = is_missing.then(|| format!("`{name}` needs a key; set `{keys}`"));
+    let (key, missing) = match entry.and_then(|entry| entry.key.clone()) {
+        Some(Credential::Given(key)) => (Some(key), None),
+        Some(Credential::Missing(variables)) => (None, Some(variables)),
+        None => {
+            let key = match (from_env(), built_in.and_then(Provider::account)) {
+                (None, Some(account)) => account::in_environment(account, env)?,
+                (key, _) => key,
+            };
+            // An entry without a key may be for a server that needs none.
+            let needs = target.auth != AuthForm::None && entry.is_none() && key.is_none();
+            let account = built_in.and_then(Provider::account).map(account::variable);
+            let keys = built_in.into_iter().flat_map(|provider| provider.keys).copied();
+            let keys = keys.chain(account).collect::<Vec<_>>().join("` or `");
+            (key, Some(keys).filter(|keys| needs && !keys.is_empty()))
+        }
+    };
+    let auth = auth(target.auth, key)?;
+    let missing_key = missing.map(|keys| format!("`{name}` needs a key; set `{keys}`"));
     let client =
         Client::new(config.client.clone()).map_err(|error| Failure::Failed(error.to_string()))?;
     let transport = Transport::Http(client);
-    Ok(Chosen { target, transport, auth, reasoning: Partial::default(), why, missing_key })
+    let limits = entry.map_or(RateLimits::UNLIMITED, |entry| entry.limits);
+    let (name, reasoning, manner) = (String::new(), Partial::default(), Manner::default());
+    let price = None;
+    Ok(Chosen { name, target, transport, auth, reasoning, manner, why, limits, price, missing_key })
 }
 
 /// How a wire's credential usually travels is what its first provider does.
@@ -216,19 +279,6 @@ fn own(like: &Endpoint, model: &str) -> Target {
     let nobody =
         Provider { id: "", keys: &[], default_model: None, local_port: None, endpoints: &[] };
     Target::of(&nobody, &plain, model)
-}
-
-fn auth(form: AuthForm, key: Option<Secret>) -> Result<Auth, Failure> {
-    let Some(secret) = key else { return Ok(Auth::None) };
-    Ok(match form {
-        // Local servers need no key; one that is given travels in the usual way.
-        AuthForm::Bearer | AuthForm::None => Auth::Bearer(secret),
-        AuthForm::Header(name) => {
-            let bad = |_| Failure::Failed(format!("`{name}` is no header name"));
-            Auth::Header { name: HeaderName::try_from(name).map_err(bad)?, secret }
-        }
-        AuthForm::Query(name) => Auth::Query { name: name.to_owned(), secret },
-    })
 }
 
 /// A simulated provider in this process, with the rules of the one that it imitates.
@@ -254,5 +304,75 @@ fn simulator(id: &str, why: String) -> Result<Chosen, Failure> {
     target.provider = "sim".to_owned();
     target.base_url = format!("http://sim.localhost/{id}");
     let auth = auth(target.auth, Some(Secret::new("simulated")))?;
-    Ok(Chosen { target, transport, auth, reasoning: Partial::default(), why, missing_key: None })
+    let (name, reasoning, limits) = (String::new(), Partial::default(), RateLimits::UNLIMITED);
+    let (manner, price, missing_key) = (Manner::default(), None, None);
+    Ok(Chosen { name, target, transport, auth, reasoning, manner, why, limits, price, missing_key })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// The model that is chosen where none is named, and why. A key behind `!` is set to white space.
+    fn unnamed(config: &str, keys: &[&str]) -> (String, String) {
+        let env = |name: &str| {
+            let value = if keys.contains(&name) { "a key" } else { " " };
+            keys.iter().any(|key| key.trim_start_matches('!') == name).then(|| value.to_owned())
+        };
+        let config = crate::config::of_text(config, &env, Path::new("/")).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let chosen = runtime.block_on(choose(&config, None, &env)).map_err(|it| it.to_string());
+        let chosen = chosen.unwrap();
+        (chosen.name, chosen.why)
+    }
+
+    /// The first two providers that have a key and a model of their own.
+    fn two() -> [&'static Provider; 2] {
+        let mut with_key = provider::ALL
+            .iter()
+            .filter(|provider| !provider.keys.is_empty() && provider.default_model.is_some());
+        [with_key.next().unwrap(), with_key.next().unwrap()]
+    }
+
+    /// What is chosen for a provider's key.
+    fn by_key(provider: &Provider) -> (String, String) {
+        let model = provider.default_model.unwrap();
+        (format!("{}/{model}", provider.id), format!("`{}` is set", provider.keys[0]))
+    }
+
+    #[test]
+    fn without_a_name_the_configuration_counts_then_keys_then_what_is_here() {
+        let own = "[providers.own]\nextends = \"openai-compatible\"\nbase_url = \"http://x\"\n";
+        let any = "[models.\"*\"]\nprovider = \"own\"\n";
+        let mine = "[models.mine]\nprovider = \"own\"\nmodel = \"m\"\n";
+        let [one, two] = two();
+        let (key, other) = (one.keys[0], two.keys[0]);
+        let blank = format!("!{key}");
+        let said = |name: &str, why: &str| (name.to_owned(), why.to_owned());
+        let played = "no key is set and no local server answers, so a simulated model does";
+        let cases: [(String, &[&str], (String, String)); 7] = [
+            (
+                format!("default_model = \"own/big\"\n{own}{mine}"),
+                &[key],
+                said("own/big", "the configuration's `default_model`"),
+            ),
+            (
+                format!("{own}{any}{mine}"),
+                &[key],
+                said("mine", "the first model of the configuration"),
+            ),
+            // A pattern names no model.
+            (format!("{own}{any}"), &[key], by_key(one)),
+            (String::new(), &[other], by_key(two)),
+            (String::new(), &[other, key], by_key(one)),
+            // A key of white space is none.
+            (own.to_owned(), &[&blank, other], by_key(two)),
+            // Whoever configures a provider is not given whatever listens on this machine.
+            (own.to_owned(), &[&blank], said("sim/default", played)),
+        ];
+        for (config, keys, expected) in cases {
+            assert_eq!(unnamed(&config, keys), expected, "{config}");
+        }
+    }
 }

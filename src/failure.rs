@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
+use thinkthrough_chat::harmless::harmless;
 
 /// Why a command did not succeed.
 #[derive(Debug)]
@@ -32,6 +33,15 @@ impl Failure {
     }
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::ReaderGone => f.write_str("nobody reads the output any more"),
+            Failure::Failed(message) | Failure::Usage(message) => f.write_str(message),
+        }
+    }
+}
+
 impl From<io::Error> for Failure {
     /// An error of the output.
     fn from(error: io::Error) -> Self {
@@ -44,7 +54,8 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Says a line on standard error; nobody may be listening there.
+/// Says a line on standard error; nobody may be listening there. It may hold a provider's or a model's words.
 pub(crate) fn say(line: fmt::Arguments<'_>) {
+    let line = harmless(&line.to_string());
     drop(io::Write::write_fmt(&mut io::stderr().lock(), format_args!("{line}\n")));
 }

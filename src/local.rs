@@ -1,10 +1,11 @@
-//! Servers on this machine: which of the usual ports answers, and with which models.
+//! Servers and the models that they list: those on the usual ports of this machine, and those of the user's own.
 
+use http::{HeaderName, HeaderValue};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
-use thinkthrough_client::{Client, ClientConfig, Request};
-use thinkthrough_core::json::Doc;
-use thinkthrough_core::provider::{self, Provider};
+use thinkthrough_client::{Auth, Client, ClientConfig, Request, Transport};
+use thinkthrough_core::json::{Doc, Val};
+use thinkthrough_core::provider::{self, Provider, Target};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -14,42 +15,91 @@ const CONNECT: Duration = Duration::from_millis(100);
 /// How long a server that accepted may take to list its models.
 const LIST: Duration = Duration::from_secs(2);
 
+/// Every model of every local server that answers: provider and model.
+pub(crate) async fn all_models() -> Vec<(&'static str, String)> {
+    let mut models = Vec::new();
+    for provider in provider::ALL {
+        if answers(provider).await {
+            models.extend(listed(provider).await.into_iter().map(|model| (provider.id, model)));
+        }
+    }
+    models
+}
+
 /// The first model of the first local server that answers: provider and model.
 pub(crate) async fn first_model() -> Option<(&'static str, String)> {
     for provider in provider::ALL {
-        let Some(port) = provider.local_port else { continue };
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let is_there = matches!(timeout(CONNECT, TcpStream::connect(address)).await, Ok(Ok(_)));
-        if is_there && let Some(model) = first_listed(provider).await {
+        if answers(provider).await
+            && let Some(model) = listed(provider).await.into_iter().next()
+        {
             return Some((provider.id, model));
         }
     }
     None
 }
 
-async fn first_listed(provider: &Provider) -> Option<String> {
-    let base = provider.endpoints.first()?.base_url.trim_end_matches('/');
-    let root = base.trim_end_matches("/v1");
+/// The models that the server behind this address lists; none if it does not say soon.
+pub(crate) async fn models_of(target: Target, transport: Transport, auth: Auth) -> Vec<String> {
+    let base = target.base_url.trim_end_matches("/v1");
+    let request = |path: &str| {
+        let mut request = Request::new(http::Method::GET, &format!("{base}{path}")).ok()?;
+        for (name, value) in &target.headers {
+            let header = (HeaderName::try_from(name), HeaderValue::try_from(value));
+            if let (Ok(name), Ok(value)) = header {
+                request.headers.insert(name, value);
+            }
+        }
+        Some(Request { auth: auth.clone(), ..request })
+    };
+    let looks = async {
+        // Some stand below a path that says no version.
+        for path in ["/v1/models", "/models"] {
+            let names = asked(&transport, request(path)).await;
+            if !names.is_empty() {
+                return names;
+            }
+        }
+        Vec::new()
+    };
+    timeout(LIST, looks).await.unwrap_or_default()
+}
+
+/// Whether something listens on the provider's usual port.
+async fn answers(provider: &Provider) -> bool {
+    let Some(port) = provider.local_port else { return false };
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    matches!(timeout(CONNECT, TcpStream::connect(address)).await, Ok(Ok(_)))
+}
+
+async fn listed(provider: &Provider) -> Vec<String> {
+    let Some(endpoint) = provider.endpoints.first() else { return Vec::new() };
+    let root = endpoint.base_url.trim_end_matches('/').trim_end_matches("/v1");
+    let Ok(client) = Client::new(ClientConfig::default()) else { return Vec::new() };
+    let transport = Transport::Http(client);
     for path in ["/v1/models", "/api/tags"] {
-        let body = timeout(LIST, get(&format!("{root}{path}"))).await.ok().flatten();
-        if let Some(name) = body.as_deref().and_then(first_name) {
-            return Some(name);
+        let request = Request::new(http::Method::GET, &format!("{root}{path}"));
+        let names = timeout(LIST, asked(&transport, request.ok())).await.unwrap_or_default();
+        if !names.is_empty() {
+            return names;
         }
     }
-    None
+    Vec::new()
 }
 
-async fn get(url: &str) -> Option<Vec<u8>> {
-    let client = Client::new(ClientConfig::default()).ok()?;
-    let request = Request::new(http::Method::GET, url).ok()?;
-    let response = client.send(&request).await.ok().filter(|it| it.status.is_success())?;
-    Some(response.body.collect_up_to(1 << 20).await.ok()?.to_vec())
+/// The names that a server answers with.
+async fn asked(transport: &Transport, request: Option<Request>) -> Vec<String> {
+    let answer = async {
+        let response = transport.send(&request?).await.ok().filter(|it| it.status.is_success())?;
+        Some(names(&response.body.collect_up_to(1 << 20).await.ok()?))
+    };
+    answer.await.unwrap_or_default()
 }
 
-fn first_name(body: &[u8]) -> Option<String> {
-    let doc = Doc::parse(body).ok()?;
+fn names(body: &[u8]) -> Vec<String> {
+    let Ok(doc) = Doc::parse(body) else { return Vec::new() };
     let root = doc.root();
-    let list = root.some("data").or_else(|| root.some("models"))?;
-    let first = list.items().next()?;
-    first.string("id").or_else(|| first.string("model")).or_else(|| first.string("name"))
+    let Some(list) = root.some("data").or_else(|| root.some("models")) else { return Vec::new() };
+    let name =
+        |it: Val<'_>| it.string("id").or_else(|| it.string("model")).or_else(|| it.string("name"));
+    list.items().filter_map(name).collect()
 }

@@ -1,15 +1,21 @@
 //! `think`: arguments, configuration and wiring; the logic lives in the crates.
 
+mod account;
 mod args;
 mod choose;
 mod command;
 mod config;
+mod environment;
 mod failure;
+mod gate;
 mod input;
 mod known;
 mod local;
-mod sanitize;
+mod printed;
+mod routes;
 mod simulated;
+mod stored;
+mod tooling;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -33,13 +39,20 @@ fn main() -> ExitCode {
 
 fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
+        Command::Chat(chat) => chat.run(),
         Command::Ask(ask) => ask.run(out),
+        Command::Acp(acp) => acp.run(out),
         Command::Explain(explain) => explain.run(out),
         Command::Settings(settings) => settings.run(out),
         Command::Parse(parse) => parse.run(out),
         Command::Split(split) => split.run(out),
         Command::Convert(convert) => convert.run(out),
+        Command::Sessions(sessions) => sessions.run(out),
+        Command::Keys(keys) => keys.run(out),
+        Command::Erase(erase) => erase.run(),
+        Command::Serve(serve) => serve.run(out),
         Command::Sim(sim) => sim.run(out),
+        Command::Doctor(doctor) => doctor.run(out),
         Command::Models(models) => models.run(out),
         Command::Completions(completions) => completions.run(Args::command(), out),
         Command::Man => command::completions::manual(Args::command(), out),

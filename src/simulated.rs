@@ -1,15 +1,30 @@
 //! The simulated providers, in this process.
 
 use std::sync::Arc;
+use std::time::Duration;
 use thinkthrough_client::{BodyStream, InProcess, InProcessAnswer, Response, Transport};
 use thinkthrough_conformance::{SimRequest, SimResponse, Simulator};
 
 /// A simulator behind the interface of an upstream.
-struct Upstream(Simulator);
+struct Upstream {
+    simulator: Simulator,
+    /// How long each piece of an answer takes.
+    pace: Duration,
+}
 
 /// A transport to the simulator of this id.
 pub(crate) fn transport(id: &str) -> Option<Transport> {
-    Some(Transport::in_process(Arc::new(Upstream(Simulator::find(id)?))))
+    paced(id, Duration::ZERO)
+}
+
+/// The same for people: it thinks about as fast as it can be read.
+pub(crate) fn readable(id: &str) -> Option<Transport> {
+    paced(id, Duration::from_millis(12))
+}
+
+fn paced(id: &str, pace: Duration) -> Option<Transport> {
+    let simulator = Simulator::find(id)?;
+    Some(Transport::in_process(Arc::new(Upstream { simulator, pace })))
 }
 
 impl InProcess for Upstream {
@@ -25,12 +40,12 @@ impl InProcess for Upstream {
             .collect();
         let request =
             SimRequest { method: head.method.to_string(), path, headers, body: body.to_vec() };
-        Box::pin(async move { Ok(answer(self.0.handle(&request))) })
+        Box::pin(async move { Ok(answer(self.simulator.handle(&request), self.pace)) })
     }
 }
 
 /// The simulator's answer, with its pauses.
-fn answer(said: SimResponse) -> Response {
+fn answer(said: SimResponse, pace: Duration) -> Response {
     let status = http::StatusCode::from_u16(said.status).unwrap_or(http::StatusCode::BAD_GATEWAY);
     let mut headers = http::HeaderMap::new();
     for (name, value) in &said.headers {
@@ -45,8 +60,9 @@ fn answer(said: SimResponse) -> Response {
     // Ends by itself: with the last chunk, or as soon as nobody reads any more.
     tokio::spawn(async move {
         for chunk in chunks {
-            if !chunk.pause.is_zero() {
-                tokio::time::sleep(chunk.pause).await;
+            let pause = chunk.pause.max(pace);
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
             }
             if !sender.send(chunk.bytes).await {
                 return;

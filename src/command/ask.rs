@@ -1,28 +1,38 @@
 //! `think ask`: one question, answered.
 
-use super::ask_show::{Plain, Recorder, Stream};
+use super::ask_plain::Plain;
+use super::ask_show::{Recorder, Stream};
 use super::asking::Asking;
 use crate::choose::Chosen;
 use crate::failure::{Failure, say};
-use crate::sanitize::harmless;
+use crate::stored;
+use crate::tooling::{aloud, toolbox};
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal as _, Read as _, Write};
 use std::path::PathBuf;
-use thinkthrough_chat::{History, Outcome, Setup, Toolbox, Watch, run};
+use thinkthrough_chat::harmless::harmless;
+use thinkthrough_chat::{
+    Beside, Control, Gate, History, Keeper, MAX_ROUNDS, Nobody, Outcome, Setup, Watch, run,
+};
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::settings::Resolved;
+use thinkthrough_store::ConversationId;
 
 /// Ask a model one question
 ///
 /// The answer goes to standard output and the thoughts to standard error, so that a script can
 /// take one without the other. The model may list, read and search files below the current
-/// folder; it can change nothing.
+/// folder; it can change nothing, unless `[tools.NAME] permission = "allow"` in the configuration
+/// says so.
 ///
 /// Without a key, a configuration or a local server, a simulated model answers and says so.
 ///
 ///   think ask "What is in this folder? Think first."
 ///   think ask -m deepseek/deepseek-v4 --set reasoning.effort=high "Why is the sky blue?"
 ///   git diff | think ask --history review.jsonl -
+///   think ask --continue "And why is it red in the evening?"
+///
+/// Nothing is stored unless one of --history, --continue and --session says so.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Ask {
@@ -31,6 +41,12 @@ pub(crate) struct Ask {
     /// Read the conversation from this file and add to it: neutral contents, one JSON value a line
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
+    /// Go on with the latest conversation that is kept, or begin one
+    #[arg(long = "continue", conflicts_with_all = ["history", "session"])]
+    goes_on: bool,
+    /// Go on with this conversation; the first letters of its ID are enough
+    #[arg(long, value_name = "ID", conflicts_with = "history")]
+    session: Option<String>,
     /// Print everything as one JSON object
     #[arg(long, conflicts_with = "stream_json")]
     json: bool,
@@ -51,9 +67,6 @@ enum Switch {
     Off,
 }
 
-/// How many requests one question may take.
-const MAX_ROUNDS: usize = 24;
-
 impl Ask {
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -70,16 +83,21 @@ impl Ask {
         if let Some(missing) = &chosen.missing_key {
             return Err(Failure::Failed(missing.clone()));
         }
-        let settings = self.asking.settings(&config, &chosen.reasoning)?;
+        let settings = self.asking.settings(&config, Some(&chosen))?;
         let failed = |error: String| Failure::Failed(error);
         let mut history = match &self.history {
             Some(path) => Some(History::open(path).map_err(|error| failed(error.to_string()))?),
             None => None,
         };
+        let kept = if self.goes_on || self.session.is_some() {
+            Some(stored::kept(&config, self.session.as_deref()).await?)
+        } else {
+            None
+        };
         let tools = match self.tools {
             Switch::On => {
                 let here = std::env::current_dir().map_err(|error| failed(error.to_string()))?;
-                Some(Toolbox::new(&here).map_err(|error| failed(error.to_string()))?)
+                Some(toolbox(&config, &here, Vec::new(), aloud())?)
             }
             Switch::Off => None,
         };
@@ -88,18 +106,32 @@ impl Ask {
             chosen.target.provider, chosen.target.model, chosen.why
         ));
         let question = Content::text(Speaker::Human, prompt);
-        let mut conversation =
-            history.as_ref().map(|history| history.contents.clone()).unwrap_or_default();
+        let kept_before = kept.as_ref().map(|(_, contents)| contents);
+        let before = history.as_ref().map(|history| &history.contents).or(kept_before);
+        let mut conversation = before.cloned().unwrap_or_default();
         conversation.push(question.clone());
+        let gate = Gate::new(config.budget, Some(thinkthrough_tokenizer::o200k()));
+        gate.limit(&chosen.target.provider, chosen.limits);
+        gate.resume(&conversation);
         let setup = Setup {
             target: &chosen.target,
             settings: &settings,
             transport: &chosen.transport,
             auth: chosen.auth.clone(),
             tools: tools.as_ref(),
+            approve: &Nobody,
+            gate: Some(&gate),
             max_rounds: MAX_ROUNDS,
         };
-        let outcome = self.show(&setup, &mut conversation, &settings, out).await?;
+        let mut keeper =
+            kept.map(|(kept, _)| kept.ask(question.clone(), &chosen.name, &chosen.target));
+        let asked = self.show(&setup, &mut keeper, &mut conversation, &settings, out).await;
+        let ended = end(keeper).await;
+        if let Some(tools) = &tools {
+            tools.close().await;
+        }
+        ended?;
+        let outcome = asked?;
         if let Some(history) = history.as_mut().filter(|_| !outcome.added.is_empty()) {
             let mut added = vec![question];
             added.extend(outcome.added.iter().cloned());
@@ -111,27 +143,27 @@ impl Ask {
     async fn show(
         &self,
         setup: &Setup<'_>,
+        keeper: &mut Option<Keeper>,
         conversation: &mut Vec<Content>,
         settings: &Resolved,
         out: &mut dyn Write,
     ) -> Result<Outcome, Failure> {
         let shows = settings.include_in_response.value;
         if self.json {
-            let mut watch = Recorder;
-            let outcome = drive(setup, conversation, &mut watch).await?;
-            super::ask_show::write_json(&outcome, shows, out)?;
+            let outcome = ask(setup, conversation, keeper.as_ref(), &mut Recorder).await?;
+            let session = end(keeper.take()).await?;
+            let session = session.as_ref().map(ConversationId::as_str);
+            super::ask_show::write_json(&outcome, session, shows, out)?;
             return Ok(outcome);
         }
         if self.stream_json {
             let mut watch = Stream::new(shows);
-            return drive(setup, conversation, &mut watch).await;
+            return ask(setup, conversation, keeper.as_ref(), &mut watch).await;
         }
-        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let colour = io::stderr().is_terminal() && !is_plain;
-        let mut watch = Plain::new(settings, colour);
-        let outcome = drive(setup, conversation, &mut watch).await?;
+        let mut watch = Plain::new(settings);
+        let asked = ask(setup, conversation, keeper.as_ref(), &mut watch).await;
         watch.finish();
-        Ok(outcome)
+        asked
     }
 
     fn prompt(&self) -> Result<String, Failure> {
@@ -157,15 +189,30 @@ impl Ask {
     }
 }
 
-async fn drive(
+/// Asks the last question of the conversation, and writes down what comes where there is a keeper.
+async fn ask(
     setup: &Setup<'_>,
     conversation: &mut Vec<Content>,
+    keeper: Option<&Keeper>,
     watch: &mut (dyn Watch + Send),
 ) -> Result<Outcome, Failure> {
-    run(setup, conversation, watch).await.map_err(|error| Failure::Failed(error.to_string()))
+    let mut watch = Beside::new(keeper, watch);
+    let outcome = run(setup, conversation, &Control::new(), &mut watch).await;
+    outcome.map_err(|error| Failure::Failed(error.to_string()))
+}
+
+/// Waits until everything is written; gives the conversation that it is in.
+async fn end(keeper: Option<Keeper>) -> Result<Option<ConversationId>, Failure> {
+    match keeper {
+        Some(keeper) => Ok(keeper.end().await?),
+        None => Ok(None),
+    }
 }
 
 fn finish(outcome: &Outcome, chosen: &Chosen) -> Result<(), Failure> {
+    if let Some(refused) = &outcome.refused {
+        return Err(Failure::Failed(refused.to_string()));
+    }
     if let Some(failure) = &outcome.failure {
         let message = harmless(failure.message.trim());
         let remedy =

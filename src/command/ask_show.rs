@@ -1,140 +1,17 @@
-//! What `think ask` shows: text for people, events, or one JSON object.
+//! What `think ask` prints for programs: events, or one JSON object.
 
-use crate::failure::Failure;
-use crate::sanitize::{harmless, push_harmless};
+use crate::failure::{Failure, say};
+use crate::printed::printed;
 use std::io::{self, Write};
-use thinkthrough_chat::{Outcome, Round, Watch};
+use thinkthrough_chat::{Notice, Outcome, Round, Watch};
 use thinkthrough_client::Retry;
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, ToolResponse};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::json::Writer;
 use thinkthrough_core::outgoing::Outgoing;
-use thinkthrough_core::problem::ProblemCode;
-use thinkthrough_core::settings::{Display, Resolved};
 use thinkthrough_core::shape::{write_answer_and, write_block, write_event};
-use thinkthrough_core::tokens::estimate_conservative;
 use thinkthrough_core::usage::Usage;
-
-/// Text for people: the answer on standard output, everything else on standard error.
-pub(crate) struct Plain {
-    shows_text: bool,
-    shows_line: bool,
-    colour: bool,
-    thought: String,
-    /// The last thing on standard error was a thought without its line feed.
-    is_open: bool,
-    has_answered: bool,
-    ends_with_line: bool,
-    warned: Vec<String>,
-}
-
-impl Plain {
-    pub(crate) fn new(settings: &Resolved, colour: bool) -> Self {
-        let shows = settings.include_in_response.value;
-        let display = settings.display.value;
-        let in_full = matches!(display, Display::Show | Display::StreamOnly);
-        Plain {
-            shows_text: shows && in_full,
-            shows_line: shows && !in_full,
-            colour,
-            thought: String::new(),
-            is_open: false,
-            has_answered: false,
-            ends_with_line: true,
-            warned: Vec::new(),
-        }
-    }
-
-    pub(crate) fn finish(&mut self) {
-        if self.has_answered && !self.ends_with_line {
-            put(&mut io::stdout(), "\n");
-        }
-    }
-
-    fn note(&mut self, text: &str) {
-        self.close();
-        put(&mut io::stderr(), &format!("{}\n", harmless(text)));
-    }
-
-    fn close(&mut self) {
-        if std::mem::take(&mut self.is_open) {
-            put(&mut io::stderr(), if self.colour { "\u{1b}[0m\n" } else { "\n" });
-        }
-    }
-
-    fn think(&mut self, delta: &str) {
-        let mut shown = String::new();
-        if !self.is_open {
-            shown.push_str(if self.colour { "\u{1b}[2;3m" } else { "" });
-            shown.push_str("thinking: ");
-            self.is_open = true;
-        }
-        push_harmless(delta, &mut shown);
-        put(&mut io::stderr(), &shown);
-    }
-
-    fn answer(&mut self, delta: &str) {
-        self.close();
-        self.has_answered = true;
-        self.ends_with_line = delta.ends_with('\n');
-        put(&mut io::stdout(), &harmless(delta));
-    }
-}
-
-impl Watch for Plain {
-    fn event(&mut self, _: usize, event: Event<'_>) {
-        match event {
-            Event::ThinkingDelta { delta, .. } if self.shows_text => self.think(delta),
-            Event::ThinkingDelta { delta, .. } if self.shows_line => self.thought.push_str(delta),
-            Event::ThinkingEnd { thinking, .. } if self.shows_text => {
-                if !self.is_open && thinking.has_payload() {
-                    self.note("thinking: (the provider withheld the text)");
-                }
-                self.close();
-            }
-            Event::ThinkingEnd { .. } if self.shows_line => {
-                let tokens = estimate_conservative(&std::mem::take(&mut self.thought));
-                self.note(&format!("thought (about {tokens} tokens)"));
-            }
-            Event::TextDelta { delta, .. } => self.answer(delta),
-            Event::ToolCallEnd { call, .. } => {
-                self.note(&format!("calls {} {}", call.name, call.parameters.as_text()));
-            }
-            // What ends the run is said at its end.
-            Event::Problem(problem)
-                if !matches!(problem.code, ProblemCode::UpstreamError | ProblemCode::Truncated) =>
-            {
-                self.note(&problem.to_string());
-            }
-            _ => {}
-        }
-    }
-
-    fn outgoing(&mut self, _: usize, request: &Outgoing) {
-        for warning in &request.warnings {
-            if !self.warned.contains(&warning.message) {
-                self.warned.push(warning.message.clone());
-                self.note(&format!("warning: {}", warning.message));
-            }
-        }
-    }
-
-    fn tool_response(&mut self, _: usize, response: &ToolResponse) {
-        let doc = response.result.doc();
-        let text = doc.root().as_str().unwrap_or_default();
-        let lines = text.lines().count();
-        let name = response.name.as_deref().unwrap_or("tool");
-        let word = if response.is_error { "failed" } else { "gave" };
-        let plural = if lines == 1 { "" } else { "s" };
-        self.note(&format!("{name} {word} {lines} line{plural}"));
-    }
-
-    fn retry(&mut self, retry: &Retry<'_>) {
-        let seconds = retry.wait.as_secs_f32();
-        self.note(&format!("the provider is busy; trying again in {seconds:.1} s"));
-    }
-}
 
 /// Nothing until the end, then one JSON object.
 pub(crate) struct Recorder;
@@ -144,6 +21,10 @@ impl Watch for Recorder {
     fn outgoing(&mut self, _: usize, _: &Outgoing) {}
     fn tool_response(&mut self, _: usize, _: &ToolResponse) {}
     fn retry(&mut self, _: &Retry<'_>) {}
+
+    fn notice(&mut self, notice: &Notice) {
+        tell(notice);
+    }
 }
 
 /// Event lines as they come.
@@ -169,7 +50,7 @@ impl Watch for Stream {
         let mut w = Writer::new();
         let more = |w: &mut Writer| w.field_u64("round", number(round));
         if write_event(&mut w, &event, &more) {
-            put(&mut io::stdout(), &format!("{}\n", w.finish_line()));
+            put(&mut io::stdout(), &(printed(&w.finish()) + "\n"));
         }
     }
 
@@ -187,15 +68,25 @@ impl Watch for Stream {
             }
             w.field_u64("round", number(round));
         });
-        put(&mut io::stdout(), &format!("{}\n", w.finish_line()));
+        put(&mut io::stdout(), &(printed(&w.finish()) + "\n"));
     }
 
     fn retry(&mut self, _: &Retry<'_>) {}
+
+    fn notice(&mut self, notice: &Notice) {
+        tell(notice);
+    }
+}
+
+/// Says what the gate has to say.
+pub(super) fn tell(notice: &Notice) {
+    say(format_args!("note: {notice}"));
 }
 
 /// Prints the last answer, the rounds, and the usage of all of them.
 pub(crate) fn write_json(
     outcome: &Outcome,
+    session: Option<&str>,
     shows: bool,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
@@ -215,10 +106,10 @@ pub(crate) fn write_json(
                 });
             }
         });
-        w.key("session").null();
+        w.str_or_null("session", session);
         w.key("trace").null();
     });
-    writeln!(out, "{}", w.finish_line())?;
+    writeln!(out, "{}", printed(&w.finish()))?;
     Ok(())
 }
 
@@ -262,6 +153,6 @@ fn number(n: usize) -> u64 {
 }
 
 /// Writes at once. A reader that has gone away is told by the last write of the command.
-fn put(to: &mut dyn Write, text: &str) {
+pub(super) fn put(to: &mut dyn Write, text: &str) {
     drop(to.write_all(text.as_bytes()).and_then(|()| to.flush()));
 }

@@ -1,6 +1,6 @@
 //! What `ask` and `explain` share: which model, and which settings hold for it.
 
-use crate::choose::{Chosen, choose};
+use crate::choose::{Chosen, choose, choose_named};
 use crate::config::{self, Config, Profile};
 use crate::failure::Failure;
 use clap::Args;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use thinkthrough_core::settings::{Layer, Partial, Resolved, Source, resolve};
 
 /// Options of every command that asks a model.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Asking {
     /// The model: a name of the configuration, `provider/model`, or `sim/ID` for a simulated one
     #[arg(short, long, value_name = "MODEL")]
@@ -36,8 +36,50 @@ impl Asking {
         choose(config, name, &env).await
     }
 
-    /// The settings, with what the configuration says under the model.
-    pub(crate) fn settings(&self, config: &Config, model: &Partial) -> Result<Resolved, Failure> {
+    /// The model that a conversation goes on with: the one that it was held with, unless another is named.
+    pub(crate) async fn resume(
+        &self,
+        config: &Config,
+        held_with: Option<&str>,
+    ) -> Result<Chosen, Failure> {
+        if let (Some(model), None) = (held_with, self.named(config)?)
+            && let Ok(chosen) = choose_named(config, model, &env)
+        {
+            return Ok(chosen);
+        }
+        self.choose(config).await
+    }
+
+    /// The model that is named: on the command line, by the profile, or by the configuration.
+    pub(crate) fn named<'a>(&'a self, config: &'a Config) -> Result<Option<&'a str>, Failure> {
+        let of_profile = self.profile(config)?.and_then(|profile| profile.model.as_deref());
+        let first = || config.models.iter().find(|entry| entry.name != "*");
+        let said = self.model.as_deref().or(of_profile).or(config.default_model.as_deref());
+        Ok(said.or_else(|| first().map(|entry| entry.name.as_str())))
+    }
+
+    /// The settings, with what is known and configured about the model.
+    pub(crate) fn settings(
+        &self,
+        config: &Config,
+        chosen: Option<&Chosen>,
+    ) -> Result<Resolved, Failure> {
+        let session = self.said()?;
+        let layer = |source, values: &Partial| Layer { source, values: values.clone() };
+        let mut layers =
+            vec![layer(Source::UserConfig, &config.reasoning), layer(Source::Session, &session)];
+        if let Some(chosen) = chosen {
+            layers.push(layer(Source::ModelRule, &chosen.target.rule.settings()));
+            layers.push(layer(Source::UserConfig, &chosen.reasoning));
+        }
+        if let Some(profile) = self.profile(config)? {
+            layers.push(layer(Source::Profile, &profile.reasoning));
+        }
+        Ok(resolve(&layers))
+    }
+
+    /// What `--set` says.
+    pub(crate) fn said(&self) -> Result<Partial, Failure> {
         let mut session = Partial::default();
         for pair in &self.set {
             let (key, value) = pair.split_once('=').ok_or_else(|| {
@@ -50,19 +92,10 @@ impl Asking {
             };
             session.set(key.trim(), value.trim()).map_err(refuse)?;
         }
-        let layer = |source, values: &Partial| Layer { source, values: values.clone() };
-        let mut layers = vec![
-            layer(Source::UserConfig, &config.reasoning),
-            layer(Source::UserConfig, model),
-            layer(Source::Session, &session),
-        ];
-        if let Some(profile) = self.profile(config)? {
-            layers.push(layer(Source::Profile, &profile.reasoning));
-        }
-        Ok(resolve(&layers))
+        Ok(session)
     }
 
-    fn profile<'c>(&self, config: &'c Config) -> Result<Option<&'c Profile>, Failure> {
+    pub(crate) fn profile<'c>(&self, config: &'c Config) -> Result<Option<&'c Profile>, Failure> {
         let Some(name) = &self.profile else { return Ok(None) };
         let found = config.profiles.iter().find(|profile| profile.name == *name);
         found.map(Some).ok_or_else(|| {

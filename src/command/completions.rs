@@ -31,15 +31,16 @@ impl Completions {
 /// Prints the manual page: the program's, and then every command's.
 pub(crate) fn manual(mut command: Command, out: &mut dyn Write) -> Result<(), Failure> {
     command.build();
+    pages(&command, command.get_name(), out)
+}
+
+/// The page of a command, and then those of the commands below it.
+fn pages(command: &Command, title: &str, out: &mut dyn Write) -> Result<(), Failure> {
     let mut page = Vec::new();
-    clap_mangen::Man::new(command.clone()).render(&mut page)?;
+    clap_mangen::Man::new(command.clone()).title(title).render(&mut page)?;
     out.write_all(&page)?;
-    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
-        let mut page = Vec::new();
-        clap_mangen::Man::new(sub.clone())
-            .title(format!("think-{}", sub.get_name()))
-            .render(&mut page)?;
-        out.write_all(&page)?;
+    for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+        pages(below, &format!("{title}-{}", below.get_name()), out)?;
     }
     Ok(())
 }

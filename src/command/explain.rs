@@ -1,24 +1,29 @@
 //! `think explain`: what a request would be, and why.
 
 use super::asking::Asking;
+use super::explain_vault::{Answer, Claim};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::known;
+use crate::printed::printed;
 use clap::Args;
 use std::io::Write;
+use thinkthrough_chat::harmless::harmless;
 use thinkthrough_core::json::{Doc, Writer};
 use thinkthrough_core::outgoing::{self, Outgoing};
 use thinkthrough_core::provider::Target;
-use thinkthrough_core::tokens::{EffectiveCount, Piece, PieceKey, TokenCount};
-use thinkthrough_core::wire::Wire;
+use thinkthrough_core::tokens::{EffectiveCount, TokenCount};
+use thinkthrough_core::wire::{RequestError, Wire};
 
 /// Show what would be sent to a model, and why
 ///
 /// Reads a request body and prints the request that would go out: which thoughts are sent,
 /// which are not, and the setting or contract that decided. No credential is in it and nothing
-/// is sent.
+/// is sent. With a tenant, its thoughts are looked up as the gateway would, and what happens to
+/// each answer's is said.
 ///
 ///   think explain -m deepseek/deepseek-v4 request.json
+///   think explain -m kimi --tenant local request.json
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Explain {
@@ -27,6 +32,8 @@ pub(crate) struct Explain {
     /// The wire that the request is written for
     #[arg(long, value_name = "WIRE", value_parser = known::wires(), default_value = "chat-completions")]
     from: &'static dyn Wire,
+    #[command(flatten)]
+    claim: Claim,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -51,31 +58,39 @@ impl Explain {
         let body = self.input.all()?;
         let config = self.asking.config()?;
         let chosen = self.asking.choose(&config).await?;
-        let settings = self.asking.settings(&config, &chosen.reasoning)?;
+        let settings = self.asking.settings(&config, Some(&chosen))?;
         let doc = Doc::parse(&body).map_err(|error| {
             Failure::Failed(format!("the request is {error}; give a `{}` request", self.from.id()))
         })?;
-        let request = self.from.read_request(doc.root()).map_err(|error| {
+        let read = |error: RequestError| {
             Failure::Failed(format!("the request is no `{}` request: {error}", self.from.id()))
-        })?;
-        let request = outgoing::build(&request, &chosen.target, &settings);
+        };
+        let (request, answers) = match self.claim.vault(&config).await? {
+            Some(vault) => {
+                let restored = vault.explain(self.from, &doc, &chosen, &settings).await?;
+                restored.map_err(read)?
+            }
+            None => {
+                let request = self.from.read_request(doc.root()).map_err(read)?;
+                (outgoing::build(&request, &chosen.target, &settings), Vec::new())
+            }
+        };
         let count = count(&request);
         if self.json {
-            writeln!(out, "{}", as_json(&request, &chosen.target, count))?;
+            writeln!(out, "{}", printed(&as_json(&request, &answers, &chosen.target, count)))?;
             return Ok(());
         }
-        as_text(&request, &chosen.target, count, out)
+        as_text(&request, &answers, &chosen.target, count, out)
     }
 }
 
 /// The tokens of the request as it would be sent.
 fn count(request: &Outgoing) -> TokenCount {
     let mut counter = EffectiveCount::new(Some(thinkthrough_tokenizer::o200k()));
-    let piece = Piece { key: PieceKey::of_text(&request.body), text: &request.body, overhead: 0 };
-    counter.update(0, [piece]).count
+    counter.of_body(&request.body).count
 }
 
-fn as_json(request: &Outgoing, target: &Target, count: TokenCount) -> String {
+fn as_json(request: &Outgoing, answers: &[Answer], target: &Target, count: TokenCount) -> String {
     let mut w = Writer::new();
     w.object(|w| {
         w.field_str("provider", &target.provider);
@@ -101,6 +116,7 @@ fn as_json(request: &Outgoing, target: &Target, count: TokenCount) -> String {
                 });
             }
         });
+        w.key("answers").array(|w| answers.iter().for_each(|answer| answer.write(w)));
         w.key("warnings").array(|w| {
             request.warnings.iter().for_each(|warning| w.str(&warning.message));
         });
@@ -111,6 +127,7 @@ fn as_json(request: &Outgoing, target: &Target, count: TokenCount) -> String {
 
 fn as_text(
     request: &Outgoing,
+    answers: &[Answer],
     target: &Target,
     count: TokenCount,
     out: &mut dyn Write,
@@ -129,9 +146,12 @@ fn as_text(
         limit => limit.to_string(),
     };
     writeln!(out, "tokens {}/{limit} ({})", count.tokens, count.source.as_str())?;
+    for answer in answers {
+        writeln!(out, "{}", harmless(&answer.to_string()))?;
+    }
     for decision in &request.decisions {
         let (message, block) = (decision.message, decision.block);
-        let (action, reason) = (decision.action.as_str(), &decision.reason);
+        let (action, reason) = (decision.action.as_str(), harmless(&decision.reason));
         writeln!(
             out,
             "message {message}, block {block}: {action}, {reason} [{}]",
@@ -139,11 +159,11 @@ fn as_text(
         )?;
     }
     for warning in &request.warnings {
-        writeln!(out, "warning: {}", warning.message)?;
+        writeln!(out, "warning: {}", harmless(&warning.message))?;
     }
     for lost in &request.untranslated {
-        writeln!(out, "cannot be said on this wire: {lost}")?;
+        writeln!(out, "cannot be said on this wire: {}", harmless(lost))?;
     }
-    writeln!(out, "\n{}", request.body)?;
+    writeln!(out, "\n{}", printed(&request.body))?;
     Ok(())
 }

@@ -1,20 +1,28 @@
 //! `think models`: which models have rules, and what they demand.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
 use thinkthrough_conformance::list;
 use thinkthrough_core::json::Writer;
 use thinkthrough_core::provider;
 
+use super::asking::env;
+use crate::choose::choose_named;
+use crate::config;
 use crate::failure::Failure;
+use crate::printed::printed;
 
 /// List what is known about models, and what they demand of the thoughts sent back
 ///
 /// A name with `*` in it is a pattern: the rule holds for every model of the provider that matches it; the first that
-/// matches counts.
+/// matches counts. The models of the configuration come first; they are asked for by these names.
 #[derive(Debug, Args)]
 pub(crate) struct Models {
+    /// The configuration file, in place of the usual one
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -23,42 +31,63 @@ pub(crate) struct Models {
 /// One line of the list.
 struct Row {
     name: String,
-    provider: &'static str,
-    model: &'static str,
+    provider: String,
+    model: String,
     wire: &'static str,
     contract: String,
+    source: &'static str,
 }
 
 /// Where the built-in rules come from.
-const SOURCE: &str = "built-in";
+const BUILT_IN: &str = "built-in";
 
 impl Models {
     /// Runs the command.
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let rows = rows();
+        let mut rows = self.configured()?;
+        rows.extend(built_in());
         if self.json { print_json(&rows, out) } else { print_table(&rows, out) }
+    }
+
+    /// The models of the configuration, in its order.
+    fn configured(&self) -> Result<Vec<Row>, Failure> {
+        let config = config::read(self.config.as_deref(), &env).map_err(Failure::Failed)?;
+        let row = |entry: &config::ModelEntry| {
+            let target = choose_named(&config, &entry.name, &env)?.target;
+            Ok(Row {
+                name: entry.name.clone(),
+                provider: entry.provider.clone(),
+                wire: target.wire.id(),
+                contract: target.rule.contract.summary(),
+                model: target.model,
+                source: "config",
+            })
+        };
+        config.models.iter().map(row).collect()
     }
 }
 
-fn rows() -> Vec<Row> {
+fn built_in() -> Vec<Row> {
     let mut rows = Vec::new();
     for provider in provider::ALL {
         for endpoint in provider.endpoints {
             rows.extend(endpoint.models.iter().map(|rule| Row {
                 name: format!("{}/{}", provider.id, rule.pattern),
-                provider: provider.id,
-                model: rule.pattern,
+                provider: provider.id.to_owned(),
+                model: rule.pattern.to_owned(),
                 wire: endpoint.wire,
                 contract: rule.contract.summary(),
+                source: BUILT_IN,
             }));
         }
     }
     rows.extend(list().into_iter().map(|simulator| Row {
         name: format!("sim/{}", simulator.id),
-        provider: "sim",
-        model: simulator.model,
+        provider: "sim".to_owned(),
+        model: simulator.model.to_owned(),
         wire: simulator.wire,
         contract: simulator.rule.to_owned(),
+        source: BUILT_IN,
     }));
     rows
 }
@@ -78,14 +107,14 @@ fn print_json(rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
         for row in rows {
             w.object(|w| {
                 w.field_str("name", &row.name);
-                w.field_str("provider", row.provider);
-                w.field_str("model", row.model);
+                w.field_str("provider", &row.provider);
+                w.field_str("model", &row.model);
                 w.field_str("wire", row.wire);
                 w.field_str("contract", &row.contract);
-                w.field_str("source", SOURCE);
+                w.field_str("source", row.source);
             });
         }
     });
-    writeln!(out, "{}", json.finish())?;
+    writeln!(out, "{}", printed(&json.finish()))?;
     Ok(())
 }

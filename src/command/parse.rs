@@ -14,6 +14,7 @@ use thinkthrough_core::wire::{Dialect, Wire};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::known;
+use crate::printed::printed;
 
 /// Read what a model answered: thoughts, text, tool calls, usage
 ///
@@ -77,7 +78,7 @@ impl Parse {
         let has_read = body.end(&mut fold);
         let mut json = Writer::new();
         shape::write_answer(&mut json, &fold.finish());
-        writeln!(out, "{}", json.finish_line())?;
+        writeln!(out, "{}", printed(&json.finish()))?;
         Ok(has_read)
     }
 
@@ -163,7 +164,7 @@ impl Sink for Lines<'_> {
     fn event(&mut self, event: Event<'_>) {
         let mut json = Writer::new();
         if self.result.is_ok() && shape::write_event(&mut json, &event, &|_| {}) {
-            self.result = writeln!(self.out, "{}", json.finish_line());
+            self.result = writeln!(self.out, "{}", printed(&json.finish()));
         }
     }
 }

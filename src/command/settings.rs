@@ -1,11 +1,12 @@
 //! `think settings`: what holds, and where it comes from.
 
-use super::asking::Asking;
+use super::asking::{Asking, env};
+use crate::choose::choose_named;
 use crate::failure::Failure;
 use clap::Args;
 use std::io::Write;
 use thinkthrough_core::json::Writer;
-use thinkthrough_core::settings::{Key, Partial};
+use thinkthrough_core::settings::Key;
 
 /// Show every setting with its value and where it comes from
 ///
@@ -29,11 +30,11 @@ impl Settings {
             return reference(out);
         }
         let config = self.asking.config()?;
-        let model = self.asking.model.as_deref();
-        let entry = model.and_then(|name| config.models.iter().find(|entry| entry.name == name));
-        let nothing = Partial::default();
-        let under_model = entry.map_or(&nothing, |entry| &entry.reasoning);
-        let resolved = self.asking.settings(&config, under_model)?;
+        let chosen = match self.asking.named(&config)? {
+            Some(name) => Some(choose_named(&config, name, &env)?),
+            None => None,
+        };
+        let resolved = self.asking.settings(&config, chosen.as_ref())?;
         if self.json {
             let mut w = Writer::new();
             w.array(|w| {

@@ -27,7 +27,7 @@ pub(crate) struct Sim {
     /// Where to listen; port 0 takes any free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4115")]
     listen: String,
-    /// What goes wrong: `cut=BYTES`, `stall=MS`, `status=CODE`, `retry-after=S`, `error-at=EVENTS`, joined by commas
+    /// What goes wrong: `cut=BYTES`, `stall=MS`, `stall-at=EVENTS`, `status=CODE`, `retry-after=S`, `error-at=EVENTS`, joined by commas
     #[arg(long, value_name = "SPEC")]
     fault: Option<Fault>,
     /// Print the simulators with their wires and rules, and exit

@@ -8,6 +8,7 @@ use thinkthrough_core::tags::{SplitOptions, Start, TagSpec, split};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::known;
+use crate::printed::printed;
 
 /// Split a text into what is visible and what was thought between tags
 ///
@@ -56,7 +57,7 @@ impl Split {
         };
         let text = self.input.all()?;
         let halves = split(&String::from_utf8_lossy(&text), &options);
-        writeln!(out, "{}", halves.to_json())?;
+        writeln!(out, "{}", printed(&halves.to_json()))?;
         Ok(())
     }
 

@@ -1,43 +1,104 @@
-//! The configuration file.
+//! The configuration file: what may stand in it, read once into types that cannot be wrong.
+//!
+//! Keys of what is not built yet are refused by name; every other unknown key is an error that names the nearest one.
 
+mod client;
+pub(crate) mod edit;
+pub(crate) mod keys;
+mod limits;
+mod models;
+mod places;
+mod providers;
 mod read;
+mod reasoning;
+mod secret;
+pub(crate) mod server;
+pub(crate) mod store;
 mod table;
+#[cfg(test)]
+mod tests;
+pub(crate) mod tools;
 
+#[cfg(test)]
+pub(crate) use read::of_text;
 pub(crate) use read::read;
+pub(crate) use secret::Credential;
 
 use std::path::PathBuf;
+use thinkthrough_chat::session::Price;
 use thinkthrough_client::{ClientConfig, Secret};
+use thinkthrough_core::budget::{BudgetRules, RateLimits};
 use thinkthrough_core::contract::Contract;
+use thinkthrough_core::exchange::Manner;
 use thinkthrough_core::settings::Partial;
 
-/// What the file says.
-#[derive(Debug, Default)]
+/// What the file says, with what holds where it says nothing.
+#[derive(Debug)]
 pub(crate) struct Config {
     /// Where it stands; `None` when there is none.
     pub(crate) path: Option<PathBuf>,
+    /// The model that answers where none is named.
     pub(crate) default_model: Option<String>,
+    /// `[reasoning]`
     pub(crate) reasoning: Partial,
+    /// `[providers.NAME]`, in file order.
     pub(crate) providers: Vec<ProviderEntry>,
-    /// In file order.
+    /// `[models.NAME]`, in file order.
     pub(crate) models: Vec<ModelEntry>,
+    /// `[profiles.NAME]`, in file order.
     pub(crate) profiles: Vec<Profile>,
+    /// `[client]`
     pub(crate) client: ClientConfig,
+    /// `[roles]`: the name of a role and the model that plays it, in file order.
+    pub(crate) roles: Vec<(String, String)>,
+    /// `[tools.NAME]`, in file order.
+    pub(crate) tools: Vec<tools::Tool>,
+    /// `[mcp.NAME]`, in file order.
+    pub(crate) mcp: Vec<tools::Mcp>,
+    /// `[budget]`: what a session of `think chat` or `think ask` may spend on reasoning.
+    pub(crate) budget: BudgetRules,
+    /// `[chat] compress_at`: the share of the context window, in percent, at which the older part of a conversation is
+    /// summarised; 0 is never.
+    pub(crate) compress_at: u8,
+    /// `[keys.NAME]`, in file order.
+    pub(crate) keys: Vec<keys::GateKey>,
+    /// `[server]`
+    pub(crate) server: server::Server,
+    /// `[store]`, or the usual place; `None` where neither is said and no home folder is known.
+    pub(crate) store: Option<store::Store>,
+}
+
+impl Config {
+    /// Whether anything in it says which model answers, or where one is. What a command of `think chat` writes does not.
+    pub(crate) fn names_models(&self) -> bool {
+        self.default_model.is_some() || !self.models.is_empty() || !self.providers.is_empty()
+    }
+
+    /// The model that plays a role (`reasoning`, `utility`), if one is named.
+    pub(crate) fn role(&self, name: &str) -> Option<&str> {
+        self.roles.iter().find(|(role, _)| role == name).map(|(_, model)| model.as_str())
+    }
 }
 
 /// `[providers.NAME]`
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct ProviderEntry {
     pub(crate) name: String,
     /// The built-in provider whose rules hold; `None` for one of the user's own.
     pub(crate) extends: Option<String>,
     pub(crate) wire: Option<String>,
     pub(crate) base_url: Option<String>,
-    pub(crate) key: Option<Secret>,
+    /// The credential: `api_key`, or the first of `api_keys` that is there.
+    pub(crate) key: Option<Credential>,
+    /// The further ones of `api_keys`, which the gateway takes turns with.
+    pub(crate) more_keys: Vec<Secret>,
     pub(crate) contract: Option<Contract>,
+    /// What may be asked of it within a minute.
+    pub(crate) limits: RateLimits,
 }
 
 /// `[models.NAME]`
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct ModelEntry {
     pub(crate) name: String,
     pub(crate) provider: String,
@@ -45,10 +106,16 @@ pub(crate) struct ModelEntry {
     pub(crate) model: Option<String>,
     pub(crate) contract: Option<Contract>,
     pub(crate) reasoning: Partial,
+    /// What it costs.
+    pub(crate) price: Option<Price>,
+    /// How a gateway treats requests to it.
+    pub(crate) manner: Manner,
+    /// The models that the gateway asks in its place when it does not answer.
+    pub(crate) fallback: Vec<String>,
 }
 
 /// `[profiles.NAME]`
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Profile {
     pub(crate) name: String,
     pub(crate) model: Option<String>,

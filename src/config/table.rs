@@ -1,5 +1,7 @@
 //! Tables of the configuration, read key by key, so that every unknown key is an error that names the nearest one.
 
+use super::places::from_file;
+use std::path::Path;
 use toml::{Table, Value};
 
 /// A table and the name under which it stands.
@@ -10,6 +12,22 @@ pub(super) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
+    /// Refuses keys of what is not built yet.
+    pub(super) fn later(self, keys: &[&str]) -> Result<(), String> {
+        match keys.iter().find(|key| self.table.contains_key(**key)) {
+            None => Ok(()),
+            Some(key) => Err(format!(
+                "`{}` is for something that this version does not have yet; take it out",
+                self.at(key)
+            )),
+        }
+    }
+
+    /// The last part of the table's name; names of the user's own may hold dots.
+    pub(super) fn own_name(self) -> String {
+        self.name.split_once('.').map_or(self.name, |(_, name)| name).to_owned()
+    }
+
     /// Refuses keys that are not `known`.
     pub(super) fn only(self, known: &[&str]) -> Result<Self, String> {
         for key in self.table.keys() {
@@ -33,8 +51,56 @@ impl<'a> Section<'a> {
         self.typed(key, "a string", |value| value.as_str().map(str::to_owned))
     }
 
+    pub(super) fn strings(self, key: &str) -> Result<Option<Vec<String>>, String> {
+        self.typed(key, "a list of strings", |value| {
+            let list = value.as_array()?.iter();
+            list.map(|item| item.as_str().map(str::to_owned)).collect()
+        })
+    }
+
     pub(super) fn boolean(self, key: &str) -> Result<Option<bool>, String> {
         self.typed(key, "true or false", Value::as_bool)
+    }
+
+    pub(super) fn number(self, key: &str) -> Result<Option<f64>, String> {
+        self.typed(key, "a number", |value| match value {
+            Value::Float(number) => Some(*number),
+            Value::Integer(number) => i32::try_from(*number).ok().map(f64::from),
+            _ => None,
+        })
+    }
+
+    /// A program and its arguments: a list, or a line for the shell. A program that is named by a relative path is
+    /// looked for beside the file.
+    pub(super) fn command(self, key: &str, folder: &Path) -> Result<Option<Vec<String>>, String> {
+        let what = "a list of strings that begins with a program, or a line for the shell";
+        let mut command = self.typed(key, what, |value| match value {
+            Value::String(line) if !line.trim().is_empty() => Some(shell(line)),
+            Value::Array(list) if !list.is_empty() => {
+                list.iter().map(|part| part.as_str().map(str::to_owned)).collect()
+            }
+            _ => None,
+        })?;
+        if let Some(program) = command.iter_mut().flat_map(|command| command.first_mut()).next()
+            && program.contains(std::path::MAIN_SEPARATOR)
+        {
+            *program = from_file(folder, program).display().to_string();
+        }
+        Ok(command)
+    }
+
+    /// Which of two names of one key is used.
+    pub(super) fn one_of(self, keys: [&str; 2]) -> Result<Option<&str>, String> {
+        match keys.map(|key| self.table.contains_key(key)) {
+            [true, true] => Err(format!(
+                "`{}` says the same as `{}`; keep one of them",
+                self.at(keys[1]),
+                self.at(keys[0])
+            )),
+            [true, false] => Ok(Some(keys[0])),
+            [false, true] => Ok(Some(keys[1])),
+            [false, false] => Ok(None),
+        }
     }
 
     pub(super) fn table(self, key: &str) -> Result<Option<&'a Table>, String> {
@@ -68,6 +134,12 @@ impl<'a> Section<'a> {
             },
         }
     }
+}
+
+/// A line as the system's shell takes it.
+fn shell(line: &str) -> Vec<String> {
+    let shell = if cfg!(windows) { ["cmd", "/C"] } else { ["/bin/sh", "-c"] };
+    shell.into_iter().chain([line]).map(str::to_owned).collect()
 }
 
 /// The known word that is at most a third of its letters away.

@@ -1,0 +1,125 @@
+//! `think acp`: the face for editors.
+
+use super::asking::Asking;
+use crate::choose::Chosen;
+use crate::config::Config;
+use crate::failure::{Failure, say};
+use crate::{stored, tooling};
+use clap::Args;
+use std::io::{self, BufRead as _, Write};
+use std::path::Path;
+use std::sync::Arc;
+use thinkthrough_chat::acp::{EditorReach, EditorServer, Host, Kit, serve};
+use thinkthrough_chat::mcp::{McpServer, Reach};
+use thinkthrough_chat::{Gate, Pending};
+use thinkthrough_client::Auth;
+use tokio::sync::mpsc;
+
+/// Speak the Agent Client Protocol with an editor, over standard input and output
+///
+/// Editors that know the protocol start this by themselves. They show the thoughts as they come,
+/// the tools that run with the changes they make, and ask before a file is changed or a command
+/// runs. Everything that is said is kept sealed on this machine, with every thought: an editor can
+/// load it again, and so can `think chat --session`.
+///
+///   think acp -m moonshotai/kimi-k2-thinking
+///   think acp --set reasoning.includeInResponse=false
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Acp {
+    #[command(flatten)]
+    asking: Asking,
+}
+
+impl Acp {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let config = self.asking.config()?;
+        // A setting that is none is said at once, not in the middle of the editor's first session.
+        self.asking.settings(&config, None)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::Failed(format!("the runtime cannot start: {error}")))?;
+        let (store, problem) = runtime.block_on(stored::or_why(&config));
+        if let Some(problem) = problem {
+            say(format_args!("{problem}"));
+        }
+        let host = Arc::new(Wiring { asking: self.asking.clone(), config });
+        let (line, lines) = mpsc::unbounded_channel();
+        // Ends with standard input, which ends the sessions; until then it waits there.
+        std::thread::spawn(move || {
+            for text in io::stdin().lock().lines().map_while(Result::ok) {
+                if line.send(text).is_err() {
+                    break;
+                }
+            }
+        });
+        let (sender, mut written) = mpsc::unbounded_channel::<String>();
+        let serving = runtime.spawn(serve(host, store, lines, sender));
+        while let Some(text) = written.blocking_recv() {
+            writeln!(out, "{text}")?;
+            out.flush()?;
+        }
+        runtime
+            .block_on(serving)
+            .map_err(|error| Failure::Failed(format!("the session broke off: {error}")))
+    }
+}
+
+/// What sessions work with: the model and the tools of the configuration, and the servers of the editor.
+struct Wiring {
+    asking: Asking,
+    config: Config,
+}
+
+impl Wiring {
+    async fn kit(
+        &self,
+        folder: &Path,
+        servers: Vec<EditorServer>,
+        model: Option<&str>,
+    ) -> Result<Kit, Failure> {
+        let chosen = self.asking.resume(&self.config, model).await?;
+        if let Some(missing) = &chosen.missing_key {
+            return Err(Failure::Failed(missing.clone()));
+        }
+        let settings = self.asking.settings(&self.config, Some(&chosen))?;
+        let servers = servers.into_iter().map(|server| self.server(folder, server));
+        let servers = servers.collect::<Result<Vec<_>, _>>()?;
+        let tools = tooling::toolbox(&self.config, folder, servers, tooling::aloud())?.attended();
+        let gate = Gate::new(self.config.budget, Some(thinkthrough_tokenizer::o200k()));
+        gate.limit(&chosen.target.provider, chosen.limits);
+        let Chosen { name, target, transport, auth, .. } = chosen;
+        Ok(Kit { name, target, settings, transport, auth, tools, gate })
+    }
+
+    fn server(&self, folder: &Path, server: EditorServer) -> Result<McpServer, Failure> {
+        let reach = match server.reach {
+            EditorReach::Command(command, env) => {
+                Reach::Command { command, env, folder: folder.to_owned() }
+            }
+            EditorReach::Http(url, headers) => {
+                let client = tooling::client(&self.config)?;
+                Reach::Http { url, headers, auth: Auth::None, client }
+            }
+        };
+        Ok(McpServer { name: server.name, reach })
+    }
+}
+
+impl Host for Wiring {
+    fn open<'a>(
+        &'a self,
+        folder: &'a Path,
+        servers: Vec<EditorServer>,
+        model: Option<&'a str>,
+    ) -> Pending<'a, Result<Kit, String>> {
+        Box::pin(async move {
+            self.kit(folder, servers, model).await.map_err(|failure| match failure {
+                Failure::Failed(message) | Failure::Usage(message) => message,
+                Failure::ReaderGone => "the editor has gone".to_owned(),
+            })
+        })
+    }
+}

@@ -1,0 +1,187 @@
+//! What `think ask` shows to people: the answer on standard output, everything else on standard error.
+
+use super::ask_show::{put, tell};
+use super::ask_thought::{Shows, Thought, width};
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal as _};
+use thinkthrough_chat::harmless::harmless;
+use thinkthrough_chat::screen::Flow;
+use thinkthrough_chat::{Notice, Watch};
+use thinkthrough_client::Retry;
+use thinkthrough_core::content::{Thinking, ToolResponse};
+use thinkthrough_core::event::Event;
+use thinkthrough_core::outgoing::Outgoing;
+use thinkthrough_core::problem::ProblemCode;
+use thinkthrough_core::settings::Resolved;
+
+/// Shows an answer as it comes.
+pub(crate) struct Plain {
+    shows: Shows,
+    colour: bool,
+    /// Thoughts that have begun and not ended, by block.
+    thoughts: BTreeMap<usize, Thought>,
+    /// The last thing on standard error was a thought without its line feed.
+    is_open: bool,
+    /// Breaks it at words, on a terminal.
+    flow: Option<Flow>,
+    /// Standard error ends with a line that is written over.
+    is_live: bool,
+    has_answered: bool,
+    ends_with_line: bool,
+    warned: Vec<String>,
+}
+
+impl Plain {
+    pub(crate) fn new(settings: &Resolved) -> Self {
+        let is_terminal = io::stderr().is_terminal();
+        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let is_dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        Plain {
+            shows: Shows::of(settings, is_terminal && !is_dumb),
+            colour: is_terminal && !is_plain && !is_dumb,
+            thoughts: BTreeMap::new(),
+            is_open: false,
+            flow: is_terminal.then(Flow::default),
+            is_live: false,
+            has_answered: false,
+            ends_with_line: true,
+            warned: Vec::new(),
+        }
+    }
+
+    pub(crate) fn finish(&mut self) {
+        self.close();
+        if self.has_answered && !self.ends_with_line {
+            put(&mut io::stdout(), "\n");
+        }
+    }
+
+    /// A line on standard error.
+    pub(crate) fn note(&mut self, text: &str) {
+        self.close();
+        put(&mut io::stderr(), &format!("{}\n", harmless(text)));
+    }
+
+    /// Ends what stands open on standard error: a live line goes, a thought gets its line feed.
+    fn close(&mut self) {
+        if std::mem::take(&mut self.is_live) {
+            put(&mut io::stderr(), "\r\u{1b}[K");
+        }
+        if std::mem::take(&mut self.is_open) {
+            let rest = self.flow.as_mut().map(Flow::rest).unwrap_or_default();
+            let off = if self.colour { "\u{1b}[0m" } else { "" };
+            put(&mut io::stderr(), &format!("{rest}{off}\n"));
+        }
+    }
+
+    fn think(&mut self, block: usize, delta: &str) {
+        let Some(thought) = self.thoughts.get_mut(&block) else { return };
+        thought.push(delta);
+        match self.shows {
+            Shows::Nothing => {}
+            Shows::InFull => self.in_full(delta),
+            Shows::Line { live: false, .. } => {}
+            Shows::Line { live: true, .. } | Shows::Live => {
+                if let Some(line) = thought.live_line(self.shows) {
+                    self.is_live = true;
+                    put(&mut io::stderr(), &live_line(&line, self.colour));
+                }
+            }
+        }
+    }
+
+    fn in_full(&mut self, delta: &str) {
+        let mut shown = String::new();
+        let mut text = harmless(delta);
+        if !self.is_open {
+            shown.push_str(if self.colour { "\u{1b}[2;3m" } else { "" });
+            text.insert_str(0, "thinking: ");
+            self.is_open = true;
+        }
+        match &mut self.flow {
+            Some(flow) => shown.push_str(&flow.push(&text, width())),
+            None => shown.push_str(&text),
+        }
+        put(&mut io::stderr(), &shown);
+    }
+
+    fn thought(&mut self, block: usize, thinking: &Thinking) {
+        let Some(mut thought) = self.thoughts.remove(&block) else { return };
+        match self.shows {
+            Shows::Nothing => {}
+            Shows::InFull => {
+                if !self.is_open && thinking.has_payload() {
+                    self.note("thinking: (the provider withheld the text)");
+                }
+                self.close();
+            }
+            Shows::Line { .. } => self.note(&thought.line(self.shows)),
+            Shows::Live => self.close(),
+        }
+    }
+
+    fn answer(&mut self, delta: &str) {
+        self.close();
+        self.has_answered = true;
+        self.ends_with_line = delta.ends_with('\n');
+        put(&mut io::stdout(), &harmless(delta));
+    }
+}
+
+/// A line that the next one, or nothing, is written over.
+fn live_line(text: &str, colour: bool) -> String {
+    let [on, off] = if colour { ["\u{1b}[2;3m", "\u{1b}[0m"] } else { ["", ""] };
+    format!("\r{on}{}{off}\u{1b}[K", harmless(text))
+}
+
+impl Watch for Plain {
+    fn event(&mut self, _: usize, event: Event<'_>) {
+        match event {
+            Event::ThinkingStart { block, .. } => {
+                self.thoughts.insert(block, Thought::begin(self.shows));
+            }
+            Event::ThinkingDelta { block, delta } => self.think(block, delta),
+            Event::ThinkingEnd { block, thinking, .. } => self.thought(block, thinking),
+            Event::TextDelta { delta, .. } => self.answer(delta),
+            Event::ToolCallEnd { call, .. } => {
+                self.note(&format!("calls {} {}", call.name, call.parameters.as_text()));
+            }
+            // What ends the run is said at its end.
+            Event::Problem(problem)
+                if !matches!(problem.code, ProblemCode::UpstreamError | ProblemCode::Truncated) =>
+            {
+                self.note(&problem.to_string());
+            }
+            _ => {}
+        }
+    }
+
+    fn outgoing(&mut self, _: usize, request: &Outgoing) {
+        for warning in &request.warnings {
+            if !self.warned.contains(&warning.message) {
+                self.warned.push(warning.message.clone());
+                self.note(&format!("warning: {}", warning.message));
+            }
+        }
+    }
+
+    fn tool_response(&mut self, _: usize, response: &ToolResponse) {
+        let doc = response.result.doc();
+        let text = doc.root().as_str().unwrap_or_default();
+        let lines = text.lines().count();
+        let name = response.name.as_deref().unwrap_or("tool");
+        let word = if response.is_error { "failed" } else { "gave" };
+        let plural = if lines == 1 { "" } else { "s" };
+        self.note(&format!("{name} {word} {lines} line{plural}"));
+    }
+
+    fn notice(&mut self, notice: &Notice) {
+        self.close();
+        tell(notice);
+    }
+
+    fn retry(&mut self, retry: &Retry<'_>) {
+        let seconds = retry.wait.as_secs_f32();
+        self.note(&format!("the provider is busy; trying again in {seconds:.1} s"));
+    }
+}

@@ -1,0 +1,156 @@
+//! How one thought is shown by `think ask`: in full, as a line, or as a line that goes again.
+
+use std::io;
+use std::time::{Duration, Instant};
+use thinkthrough_chat::grouped;
+use thinkthrough_chat::screen::{first_row, last_words};
+use thinkthrough_core::settings::{Display, Resolved};
+use thinkthrough_core::tokens::RunningCount;
+
+/// What is shown of thoughts on standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// Nothing at all.
+    Nothing,
+    /// The text as it comes.
+    InFull,
+    /// One line when a thought has ended; before, on a terminal, a live one.
+    Line { label: &'static str, live: bool },
+    /// The newest words while they come, and nothing afterwards. Only a terminal can do that.
+    Live,
+}
+
+impl Shows {
+    /// What settings and surface come to. What is not a terminal cannot take back what was written, so there
+    /// `stream_only` leaves the text, and `off` leaves its line.
+    pub(super) fn of(settings: &Resolved, is_terminal: bool) -> Self {
+        if !settings.include_in_response.value {
+            return Shows::Nothing;
+        }
+        match (settings.display.value, is_terminal) {
+            (Display::Show, _) | (Display::StreamOnly, false) => Shows::InFull,
+            (Display::Collapsed, live) => Shows::Line { label: "Thought for", live },
+            (Display::StreamOnly, true) => Shows::Live,
+            (Display::Off, live) => Shows::Line { label: "thinking:", live },
+        }
+    }
+
+    fn counts(self) -> bool {
+        matches!(self, Shows::Line { .. })
+    }
+}
+
+/// A live line is drawn at most this often.
+const REDRAW: Duration = Duration::from_millis(50);
+
+/// A thought that is being thought.
+pub(super) struct Thought {
+    began: Instant,
+    drawn: Option<Instant>,
+    count: Option<RunningCount<'static>>,
+    /// The last words, for the live line.
+    tail: String,
+}
+
+impl Thought {
+    pub(super) fn begin(shows: Shows) -> Self {
+        let count =
+            shows.counts().then(|| RunningCount::new(Some(thinkthrough_tokenizer::o200k())));
+        Thought { began: Instant::now(), drawn: None, count, tail: String::new() }
+    }
+
+    pub(super) fn push(&mut self, delta: &str) {
+        /// More than fits on a line of any terminal.
+        const KEPT: usize = 2_048;
+        if let Some(count) = &mut self.count {
+            count.push(delta);
+            return;
+        }
+        self.tail.push_str(delta);
+        if self.tail.len() > 2 * KEPT {
+            let least = self.tail.len() - KEPT;
+            let from = (least..self.tail.len()).find(|at| self.tail.is_char_boundary(*at));
+            self.tail.drain(..from.unwrap_or(self.tail.len()));
+        }
+    }
+
+    /// The live line, if it is time for a new one.
+    pub(super) fn live_line(&mut self, shows: Shows) -> Option<String> {
+        if self.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW) {
+            return None;
+        }
+        self.drawn = Some(Instant::now());
+        // One column is left free, because a full line would wrap.
+        let width = width().saturating_sub(1);
+        Some(match shows {
+            Shows::Line { .. } => {
+                let line = self.line(Shows::Line { label: "thinking:", live: true });
+                first_row(&line, width).to_owned()
+            }
+            Shows::InFull | Shows::Live | Shows::Nothing => last_words(&self.tail, width),
+        })
+    }
+
+    /// `Thought for 12 s, 1,240 tokens`
+    pub(super) fn line(&mut self, shows: Shows) -> String {
+        let label = match shows {
+            Shows::Line { label, .. } => label,
+            Shows::InFull | Shows::Live | Shows::Nothing => "thinking:",
+        };
+        let took = seconds(self.began.elapsed());
+        match self.count.as_mut().map_or(0, |count| count.total().tokens) {
+            0 => format!("{label} {took} (the provider withheld the text)"),
+            1 => format!("{label} {took}, 1 token"),
+            tokens => format!("{label} {took}, {} tokens", grouped(tokens)),
+        }
+    }
+}
+
+/// Columns of the terminal behind standard error.
+pub(super) fn width() -> usize {
+    const USUAL: usize = 80;
+    terminal_size::terminal_size_of(io::stderr())
+        .map_or(USUAL, |(terminal_size::Width(columns), _)| usize::from(columns))
+}
+
+/// `0.4 s`, `12 s`, `3 min 20 s`
+fn seconds(took: Duration) -> String {
+    match took.as_secs() {
+        0..10 => format!("{:.1} s", took.as_secs_f64()),
+        whole @ 10..60 => format!("{whole} s"),
+        whole => format!("{} min {} s", whole / 60, whole % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thinkthrough_core::settings::{Setting, Source};
+
+    #[test]
+    fn times_are_for_people() {
+        for (millis, text) in [
+            (0, "0.0 s"),
+            (440, "0.4 s"),
+            (12_900, "12 s"),
+            (60_000, "1 min 0 s"),
+            (200_000, "3 min 20 s"),
+        ] {
+            assert_eq!(seconds(Duration::from_millis(millis)), text);
+        }
+    }
+
+    #[test]
+    fn what_can_be_taken_back_depends_on_the_surface() {
+        let with = |display, is_terminal| {
+            let display = Setting { value: display, source: Source::Session };
+            Shows::of(&Resolved { display, ..Resolved::default() }, is_terminal)
+        };
+        assert_eq!(with(Display::StreamOnly, true), Shows::Live);
+        assert_eq!(with(Display::StreamOnly, false), Shows::InFull);
+        assert_eq!(with(Display::Off, false), Shows::Line { label: "thinking:", live: false });
+        let hidden = Setting { value: false, source: Source::Session };
+        let settings = Resolved { include_in_response: hidden, ..Resolved::default() };
+        assert_eq!(Shows::of(&settings, true), Shows::Nothing);
+    }
+}

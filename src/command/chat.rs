@@ -1,0 +1,181 @@
+//! `think chat`: a conversation on the whole screen.
+
+mod host;
+mod offers;
+
+use super::asking::{Asking, env};
+use crate::choose::Chosen;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::{stored, tooling};
+use clap::Args;
+use host::Settings;
+use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
+use thinkthrough_chat::Toolbox;
+use thinkthrough_chat::session::{Layers, Profile, Start, Stored};
+use thinkthrough_chat::terminal::{self, Client, Connection};
+use thinkthrough_core::provider;
+use thinkthrough_store::{Conversations, StoreError};
+use tokio::sync::mpsc;
+
+/// Have a conversation and see the model think
+///
+/// Thoughts stand where they were thought: `/thinking` or Ctrl-T hides and shows them, Ctrl-O or a
+/// click opens one. The model may use tools; what changes something is asked first. Everything
+/// that is said is kept sealed on this machine, with every thought, and can be gone on with.
+///
+/// Without a key, a configuration or a local server, a simulated model answers and says so.
+/// Inside, `/help` lists all commands and keys.
+///
+///   think chat
+///   think chat -m anthropic/claude-opus-5 --set reasoning.effort=high
+///   think chat --continue
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Chat {
+    #[command(flatten)]
+    asking: Asking,
+    /// Go on with the conversation that was held last
+    #[arg(long, conflicts_with = "session")]
+    r#continue: bool,
+    /// Go on with this conversation; the beginning of its id is enough
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+}
+
+impl Chat {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+            let message = "`think chat` needs a terminal; for scripts there is `think ask`";
+            return Err(Failure::Failed(message.to_owned()));
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::Failed(format!("the runtime cannot start: {error}")))?;
+        let done = runtime.block_on(self.chat());
+        // A model that does not answer keeps nobody here.
+        runtime.shutdown_background();
+        done
+    }
+
+    async fn chat(&self) -> Result<(), Failure> {
+        let config = self.asking.config()?;
+        let layers = self.layers(&config)?;
+        let (store, problem) = stored::or_why(&config).await;
+        let resumed = self.resumed(store.as_ref(), problem.as_deref()).await?;
+        let held_with = resumed.as_ref().and_then(|stored| stored.model.as_deref());
+        let chosen = self.asking.resume(&config, held_with).await?;
+        let utility = config
+            .role("utility")
+            .map(|name| crate::choose::choose_named(&config, name, &env).map(host::connection));
+        let utility = utility.transpose()?;
+        let (notice, notices) = mpsc::unbounded_channel();
+        let tools = tools(&config, notice)?;
+        let greeting = greeting(&chosen, resumed.is_some(), problem.as_deref());
+        let connection = host::connection(chosen);
+        let start = Start {
+            model: connection.model.clone(),
+            utility: utility.as_ref().map(|it: &Connection| it.model.clone()),
+            layers,
+            profiles: config.profiles.iter().map(profile).collect(),
+            budget: config.budget,
+            compress_at: config.compress_at,
+            resumed,
+            greeting,
+        };
+        let client = Client {
+            start,
+            connection,
+            utility,
+            host: Arc::new(Settings::new(config)),
+            tools: Some(tools),
+            notices,
+            conversations: store,
+            tokenizer: thinkthrough_tokenizer::o200k(),
+            env,
+        };
+        terminal::run(client)
+            .await
+            .map_err(|error| Failure::Failed(format!("the terminal cannot be used: {error}")))
+    }
+
+    fn layers(&self, config: &Config) -> Result<Layers, Failure> {
+        let profile = self.asking.profile(config)?;
+        Ok(Layers {
+            user: config.reasoning.clone(),
+            profile: profile.map(|it| (it.name.clone(), it.reasoning.clone())),
+            session: self.asking.said()?,
+            ..Layers::default()
+        })
+    }
+
+    /// The conversation to go on with.
+    async fn resumed(
+        &self,
+        store: Option<&Conversations>,
+        problem: Option<&str>,
+    ) -> Result<Option<Stored>, Failure> {
+        if !self.r#continue && self.session.is_none() {
+            return Ok(None);
+        }
+        let failed = |error: StoreError| Failure::Failed(error.to_string());
+        let Some(store) = store else {
+            return Err(Failure::Failed(problem.unwrap_or_default().to_owned()));
+        };
+        let id = match &self.session {
+            Some(beginning) => store.resolve(beginning).await.map_err(failed)?,
+            None => match store.latest().await.map_err(failed)? {
+                Some(latest) => latest.id,
+                None => {
+                    let message = "there is no conversation to go on with; `think chat` begins one";
+                    return Err(Failure::Failed(message.to_owned()));
+                }
+            },
+        };
+        terminal::open(store, &id).await.map(Some).map_err(failed)
+    }
+}
+
+/// The tools; what their servers have to say goes to the screen.
+fn tools(config: &Config, notice: mpsc::UnboundedSender<String>) -> Result<Toolbox, Failure> {
+    let here = std::env::current_dir().map_err(|error| Failure::Failed(error.to_string()))?;
+    // When nobody listens any more, there is nobody to tell.
+    let notices = Box::new(move |text: &str| drop(notice.send(text.to_owned())));
+    Ok(tooling::toolbox(config, &here, Vec::new(), notices)?.attended())
+}
+
+fn profile(profile: &crate::config::Profile) -> Profile {
+    Profile {
+        name: profile.name.clone(),
+        model: profile.model.clone(),
+        settings: profile.reasoning.clone(),
+    }
+}
+
+/// What is said at the start, in three lines: what one talks to, how to talk to another, and what it may do.
+fn greeting(chosen: &Chosen, is_resumed: bool, problem: Option<&str>) -> String {
+    let mut lines = Vec::new();
+    let name = &chosen.name;
+    if !is_resumed {
+        if chosen.is_simulated() {
+            lines.push(format!(
+                "Hello. You talk to `{name}`, a **simulated** model that knows nothing."
+            ));
+            let key = provider::ALL.iter().filter(|it| it.default_model.is_some());
+            let key = key.filter_map(|it| it.keys.first()).next().copied().unwrap_or_default();
+            lines.push(format!("For a real one set a key (`{key}`, ...) or start a local server."));
+        } else {
+            lines.push(format!("Hello. You talk to `{name}` ({}).", chosen.why));
+            lines.push("`/model` changes the model, also in the middle.".to_owned());
+        }
+        lines.push(
+            "It reads this folder, and asks before it changes anything. `/help` says more."
+                .to_owned(),
+        );
+    }
+    lines.extend(problem.map(str::to_owned));
+    lines.join("\n")
+}

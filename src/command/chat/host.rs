@@ -1,0 +1,74 @@
+//! What the session asks of the configuration while it runs.
+
+use super::env;
+use super::offers::offers;
+use crate::choose::{Chosen, choose_named};
+use crate::config::Config;
+use crate::config::edit::{Edit, edit, file};
+use crate::simulated;
+use thinkthrough_chat::Pending;
+use thinkthrough_chat::session::{Model, Offer, Write, Wrote};
+use thinkthrough_chat::terminal::{Connection, Host};
+
+/// The configuration as it was read at the start.
+pub(super) struct Settings {
+    config: Config,
+}
+
+impl Settings {
+    pub(super) fn new(config: Config) -> Self {
+        Settings { config }
+    }
+}
+
+/// A chosen model as the session knows it.
+pub(super) fn connection(chosen: Chosen) -> Connection {
+    let is_simulated = chosen.is_simulated();
+    let Chosen {
+        name,
+        target,
+        mut transport,
+        auth,
+        reasoning,
+        why,
+        limits,
+        price,
+        missing_key,
+        ..
+    } = chosen;
+    // Nobody sees it think when everything is there at once.
+    let simulator = is_simulated.then(|| target.base_url.rsplit('/').next()).flatten();
+    if let Some(readable) = simulator.and_then(simulated::readable) {
+        transport = readable;
+    }
+    let model = Model { name, target, settings: reasoning, price, why, missing_key, is_simulated };
+    Connection { model, transport, auth, limits }
+}
+
+impl Host for Settings {
+    fn choose<'a>(&'a self, name: &'a str) -> Pending<'a, Result<Connection, String>> {
+        let chosen = choose_named(&self.config, name, &env);
+        Box::pin(async move { chosen.map(connection).map_err(|failure| failure.to_string()) })
+    }
+
+    fn models(&self) -> Pending<'_, Vec<Offer>> {
+        Box::pin(offers(&self.config))
+    }
+
+    fn write(&self, write: &Write) -> Result<Wrote, String> {
+        let path = file(self.config.path.as_deref(), &env)
+            .ok_or("there is no place for a configuration; set `HOME` or `XDG_CONFIG_HOME`")?;
+        let (change, wrote) = match write.clone() {
+            Write::Display(display) => (Edit::Display(display), Wrote::Display),
+            Write::Profile { name, model, settings } => {
+                let wrote = Wrote::Profile { name: name.clone(), path: path.clone() };
+                (Edit::Profile { name, model, settings }, wrote)
+            }
+            Write::NoProfile { name } => {
+                (Edit::NoProfile { name: name.clone() }, Wrote::NoProfile { name })
+            }
+        };
+        edit(&path, &change)?;
+        Ok(wrote)
+    }
+}

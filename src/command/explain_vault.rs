@@ -1,0 +1,131 @@
+//! What the vault has for the answers of a request, and what a gateway would do with it.
+
+use crate::choose::Chosen;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::stored;
+use clap::Args;
+use std::fmt;
+use thinkthrough_core::exchange::{Asked, Need, Owner};
+use thinkthrough_core::json::{Doc, Writer};
+use thinkthrough_core::outgoing::Outgoing;
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_core::restore::{Secret, Verdict};
+use thinkthrough_core::settings::Resolved;
+use thinkthrough_core::wire::{RequestError, Wire};
+use thinkthrough_gateway::account;
+use thinkthrough_store::Vault;
+
+/// Whose thoughts are looked up.
+#[derive(Debug, Args)]
+pub(crate) struct Claim {
+    /// Look up this tenant's thoughts: the name of a gateway key, or `local` for callers without one
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<String>,
+    /// What the client would say about its session
+    #[arg(long, value_name = "ID", requires = "tenant")]
+    session: Option<String>,
+}
+
+/// One tenant's thoughts.
+pub(super) struct Known {
+    vault: Vault,
+    tenant: Tenant,
+    secret: Secret,
+    hint: Option<String>,
+    /// Providers with several keys, of which nobody can say which one it would be.
+    pools: Vec<String>,
+}
+
+/// What becomes of the thought of one answer in the request.
+pub(super) struct Answer {
+    message: usize,
+    outcome: &'static str,
+    reason: String,
+}
+
+impl Claim {
+    /// The tenant's thoughts, if one is named.
+    pub(super) async fn vault(&self, config: &Config) -> Result<Option<Known>, Failure> {
+        let Some(name) = &self.tenant else { return Ok(None) };
+        let tenant = Tenant::stored(name).map_err(|error| {
+            Failure::Usage(format!("`{}` is no tenant: {error}", name.escape_debug()))
+        })?;
+        let nobody =
+            || Failure::Failed(format!("the store has no tenant `{tenant}`; check the name"));
+        let vault = stored::existing(config).await?.ok_or_else(nobody)?.vault(&tenant);
+        let secret = vault.known_secret().await?.ok_or_else(nobody)?;
+        let pools = config.providers.iter().filter(|entry| !entry.more_keys.is_empty());
+        let pools = pools.map(|entry| entry.name.clone()).collect();
+        let hint = self.session.clone();
+        Ok(Some(Known { vault, tenant, secret, hint, pools }))
+    }
+}
+
+impl Known {
+    /// What a gateway would send, and why.
+    pub(super) async fn explain(
+        self,
+        from: &'static dyn Wire,
+        doc: &Doc<'_>,
+        chosen: &Chosen,
+        settings: &Resolved,
+    ) -> Result<Result<(Outgoing, Vec<Answer>), RequestError>, Failure> {
+        let target = &chosen.target;
+        let has_one_key = !self.pools.contains(&target.provider);
+        let account = account(target, &chosen.auth).filter(|_| has_one_key);
+        let Known { vault, tenant, secret, hint, .. } = self;
+        // Nothing is kept, so that the record needs no name.
+        let owner = Owner { tenant, secret, hint, account, record: String::new(), is_kept: false };
+        let asked = Asked::read(from, doc, target, settings, chosen.manner, Some(owner));
+        let asked = match asked {
+            Ok(asked) => asked,
+            Err(error) => return Ok(Err(error)),
+        };
+        let keys = match asked.need() {
+            Need::Lookup(keys) => keys,
+            Need::Nothing => Vec::new(),
+        };
+        let looked = vault.lookup(&keys).await?;
+        let prepared = asked.prepare(&looked.found, &looked.opener);
+        let body = prepared.body.unwrap_or_else(|| doc.text().to_owned());
+        let outgoing = Outgoing { body, ..prepared.exchange.outgoing().clone() };
+        let answers = prepared.outcomes.into_iter();
+        let answers = answers.map(|(messages, verdict)| Answer::of(messages.start, &verdict));
+        Ok(Ok((outgoing, answers.collect())))
+    }
+}
+
+impl Answer {
+    fn of(message: usize, verdict: &Verdict) -> Self {
+        let (outcome, reason) = match verdict {
+            Verdict::Ambiguous(_) => {
+                ("ambiguous", "several thoughts fit, and nothing tells which is the one")
+            }
+            Verdict::Dropped(why) => ("dropped", why.sentence()),
+            Verdict::Empty => ("empty", "it is known that nothing was thought here"),
+            Verdict::GoesOn => {
+                ("goes_on", "it is part of the answer before, which has the thought")
+            }
+            Verdict::Kept => ("kept", "the client sends a thought of its own"),
+            Verdict::Missed(why) => ("missed", why.sentence()),
+            Verdict::NotWanted => ("not_wanted", "the model does not need it here"),
+            Verdict::Restored => ("restored", "it is known, and the client dropped it"),
+        };
+        Answer { message, outcome, reason: reason.to_owned() }
+    }
+
+    pub(super) fn write(&self, w: &mut Writer) {
+        w.object(|w| {
+            w.field_u64("message", self.message as u64);
+            w.field_str("outcome", self.outcome);
+            w.field_str("reason", &self.reason);
+        });
+    }
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "answer in message {}: {}, {}", self.message, self.outcome, self.reason)
+    }
+}

@@ -1,0 +1,321 @@
+//! `think serve`: the gateway.
+
+use crate::command::asking::env;
+use crate::config::server::Server;
+use crate::config::{self, Config};
+use crate::failure::{Failure, say};
+use crate::gate::Gate;
+use crate::routes::{Routes, with_key};
+use crate::stored;
+use clap::Args;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use thinkthrough_gateway::{Keys, Log, Options, Running, Tls, Vaults, serve};
+use thinkthrough_store::Store;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How long work is still taken once the gateway was told to stop, so that whoever balances the load can notice.
+const DELAY: Duration = Duration::from_secs(5);
+/// How long answers that are under way may take then.
+const DRAIN: Duration = Duration::from_secs(25);
+
+/// Run the gateway: any client points its base URL here and picks any reasoning model
+///
+/// Requests that stay on their model's API pass as they are; the others are translated, thoughts included. The answer
+/// explains itself in its `x-thinkthrough` header. SIGHUP reads the configuration again.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  think serve
+  think serve --listen 127.0.0.1:0
+  OPENAI_BASE_URL=http://127.0.0.1:4114/v1 some-client --model sim/kimi-k2")]
+pub(crate) struct Serve {
+    /// The configuration file, in place of the usual one
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Where to listen, in place of `[server] listen`; port 0 takes any free one
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+}
+
+impl Serve {
+    /// Runs the command.
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        keep_memory_private();
+        // What a request holds must not be told where it breaks.
+        std::panic::set_hook(Box::new(|broken| {
+            let place = broken.location().map(ToString::to_string).unwrap_or_default();
+            say(format_args!("a request failed within the gateway, at {place}; please report it"));
+        }));
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(|error| {
+                Failure::Failed(format!("no thread can be started: {error}; close other programs"))
+            })?;
+        runtime.block_on(self.serve(out))
+    }
+
+    async fn serve(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let config = self.read()?;
+        let address = self.listen.clone().unwrap_or_else(|| config.server.listen.clone());
+        let (listener, addr) = bind(&address, "--listen").await?;
+        let admin = match &config.server.admin_listen {
+            Some(address) => Some(bind(address, "[server] admin_listen").await?),
+            None => None,
+        };
+        let mut signals = Signals::new()?;
+        let store = stored::for_gateway(&config).await?;
+        let base = Base { connections: connections(), log: log(&config.server), store };
+        let options = base.options(&config, addr).await?;
+        let scheme = if options.tls.is_some() { "https" } else { "http" };
+        let mut now = config.server.clone();
+        let has_models = !config.models.is_empty() || !config.providers.is_empty();
+        let refused = |error| cannot_listen(&address, "--listen", &error);
+        let vaults = base.store.clone().map(|store| Arc::new(store) as Arc<dyn Vaults>);
+        let mut running = serve(listener, routes(config), vaults, options).map_err(refused)?;
+        let pruning = base.store.clone().map(|store| tokio::spawn(stored::prune(store)));
+        writeln!(out, "listening on {scheme}://{addr}")?;
+        out.flush()?;
+        introduce(&format!("{scheme}://{addr}"), has_models);
+        if let Some((listener, addr)) = admin {
+            running.admin(listener);
+            say(format_args!("metrics: {scheme}://{addr}/metrics"));
+        }
+        let delay = loop {
+            match signals.next().await {
+                Told::Reload => match self.reload(&running, &now, &base).await {
+                    Ok(server) => {
+                        now = server;
+                        say(format_args!("the configuration was read again"));
+                    }
+                    Err(failure) => {
+                        say(format_args!("the configuration stays as it was: {failure}"));
+                    }
+                },
+                Told::Stop => break DELAY,
+                Told::StopNow => break Duration::ZERO,
+            }
+        };
+        // Whoever says it twice means it.
+        tokio::select! {
+            () = running.drain(delay, DRAIN) => {}
+            () = signals.again() => {}
+        }
+        if let Some(pruning) = pruning {
+            pruning.abort();
+        }
+        base.log.close();
+        Ok(())
+    }
+
+    fn read(&self) -> Result<Config, Failure> {
+        config::read(self.config.as_deref(), &env).map_err(Failure::Failed)
+    }
+
+    /// Reads the configuration again; requests that come from now on see it.
+    async fn reload(
+        &self,
+        running: &Running,
+        before: &Server,
+        base: &Base,
+    ) -> Result<Server, Failure> {
+        let config = self.read()?;
+        for (key, is_same) in [
+            ("listen", self.listen.is_some() || config.server.listen == before.listen),
+            ("admin_listen", config.server.admin_listen == before.admin_listen),
+            ("log", config.server.log == before.log),
+        ] {
+            if !is_same {
+                return Err(Failure::Failed(format!(
+                    "`server.{key}` cannot change while the gateway runs; start it anew"
+                )));
+            }
+        }
+        let options = base.options(&config, running.addr()).await?;
+        let server = config.server.clone();
+        running.reload(routes(config), options);
+        Ok(server)
+    }
+}
+
+fn routes(config: Config) -> Arc<Routes> {
+    // Where callers bring their own keys, those of this machine's user are none of theirs.
+    let lookup = if config.server.pass_through { nothing } else { env };
+    Arc::new(Routes::new(config, lookup))
+}
+
+fn nothing(_: &str) -> Option<String> {
+    None
+}
+
+/// Whether this address may be served, with these credentials in the gateway's hands.
+fn may_serve(config: &Config, addr: SocketAddr, has_keys: bool) -> Result<(), Failure> {
+    if config.server.pass_through {
+        if !config.keys.is_empty() {
+            return Err(Failure::Failed(
+                "`server.pass_through` is for gateways without keys, and `[keys]` are there; take \
+                 one of them out"
+                    .to_owned(),
+            ));
+        }
+        let with_key = config.providers.iter().find(|entry| entry.key.is_some());
+        return with_key.map_or(Ok(()), |entry| {
+            Err(Failure::Failed(format!(
+                "`providers.{}.api_key` would be spent by every caller, because \
+                 `server.pass_through` is on; take one of them out",
+                entry.name
+            )))
+        });
+    }
+    if addr.ip().is_loopback() || has_keys {
+        return Ok(());
+    }
+    Err(Failure::Failed(format!(
+        "`{addr}` can be reached by others, and there are no gateway keys; make one with `think \
+         keys create`, listen on 127.0.0.1, or set `[server] pass_through = true` if every caller \
+         brings a key of the provider's"
+    )))
+}
+
+async fn bind(address: &str, key: &str) -> Result<(TcpListener, SocketAddr), Failure> {
+    let refuse = |error: std::io::Error| cannot_listen(address, key, &error);
+    let listener = TcpListener::bind(address).await.map_err(refuse)?;
+    let addr = listener.local_addr().map_err(refuse)?;
+    Ok((listener, addr))
+}
+
+fn cannot_listen(address: &str, key: &str, error: &std::io::Error) -> Failure {
+    Failure::Failed(format!(
+        "cannot listen on `{address}`: {error}; name another address with `{key}`"
+    ))
+}
+
+fn log(server: &Server) -> Log {
+    match server.log {
+        Some(form) => Log::to(Box::new(std::io::stderr()), form),
+        None => Log::off(),
+    }
+}
+
+/// What stays the same while the gateway runs.
+struct Base {
+    connections: usize,
+    log: Log,
+    store: Option<Store>,
+}
+
+impl Base {
+    /// What the configuration says, if this address may be served with it.
+    async fn options(&self, config: &Config, addr: SocketAddr) -> Result<Options, Failure> {
+        let server = &config.server;
+        let gate = Gate::new(config.keys.clone(), self.store.clone());
+        let has_keys =
+            gate.is_closed().await.map_err(|error| Failure::Failed(error.to_string()))?;
+        may_serve(config, addr, has_keys)?;
+        let tls = server.tls.as_ref().map(|it| Tls::read(&it.cert, &it.key)).transpose();
+        let tls = tls.map_err(|error| Failure::Failed(format!("`server.tls`: {error}")))?;
+        Ok(Options {
+            hosts: server.hosts.clone(),
+            answer: config.client.answer,
+            connections: self.connections,
+            keys: (!server.pass_through).then(|| Arc::new(gate) as Arc<dyn Keys>),
+            pass_through: server.pass_through,
+            has_admin: server.admin_listen.is_some(),
+            tls,
+            tokenizer: Some(thinkthrough_tokenizer::o200k()),
+            log: self.log.clone(),
+            ..Options::default()
+        })
+    }
+}
+
+/// How many callers can be served at a time with the descriptors that the system grants; each needs two.
+fn connections() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    /// For the store, the log, and what the runtime needs.
+    const OTHERS: u64 = 64;
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // What cannot be raised is used as it is.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let granted = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let usual = Options::default().connections;
+    usize::try_from(granted.saturating_sub(OTHERS) / 2).unwrap_or(usual).clamp(8, usual)
+}
+
+/// Keys and thoughts that the process holds in memory stay there: it leaves no image behind when it breaks, and no other
+/// process of the same user looks into it.
+fn keep_memory_private() {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    // Where the system does not grant it, the gateway serves all the same.
+    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) });
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
+
+/// Says what was found, and where clients point.
+fn introduce(base: &str, has_models: bool) {
+    let keys: Vec<_> = with_key(env).map(|provider| provider.id).collect();
+    if has_models {
+        say(format_args!("models: those of the configuration, and `provider/model`"));
+    } else if keys.is_empty() {
+        say(format_args!(
+            "no configuration and no key was found; the simulated models answer, such as `sim/kimi-k2`"
+        ));
+    } else {
+        say(format_args!("keys were found for {}; ask for `provider/model`", keys.join(", ")));
+    }
+    for (client, path) in [
+        ("OpenAI clients", "/v1"),
+        ("Anthropic clients", ""),
+        ("Gemini clients", ""),
+        ("Ollama clients", ""),
+    ] {
+        say(format_args!("{client:<17} {base}{path}"));
+    }
+}
+
+/// What the process is told from outside.
+struct Signals {
+    hangup: Signal,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+enum Told {
+    Reload,
+    /// In good order, as a service is stopped.
+    Stop,
+    /// At a terminal, where nobody balances a load.
+    StopNow,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Failure> {
+        let refuse =
+            |error| Failure::Failed(format!("signals cannot be heard: {error}; try again"));
+        let hear = |kind| signal(kind).map_err(refuse);
+        Ok(Signals {
+            hangup: hear(SignalKind::hangup())?,
+            interrupt: hear(SignalKind::interrupt())?,
+            terminate: hear(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) -> Told {
+        tokio::select! {
+            _ = self.hangup.recv() => Told::Reload,
+            _ = self.interrupt.recv() => Told::StopNow,
+            _ = self.terminate.recv() => Told::Stop,
+        }
+    }
+
+    /// Comes when the end is asked for once more.
+    async fn again(&mut self) {
+        while matches!(self.next().await, Told::Reload) {}
+    }
+}

@@ -1,0 +1,60 @@
+//! `think sessions list`
+
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::printed::printed;
+use clap::Args;
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+use thinkthrough_chat::ago;
+use thinkthrough_chat::harmless::harmless;
+use thinkthrough_core::json::Writer;
+use thinkthrough_store::Summary;
+
+/// List conversations, the latest first
+#[derive(Debug, Args)]
+pub(super) struct List {
+    /// At most this many
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Print a JSON array; `updatedAt` is in Unix milliseconds
+    #[arg(long)]
+    json: bool,
+}
+
+impl List {
+    pub(super) async fn run(&self, config: &Config, out: &mut dyn Write) -> Result<(), Failure> {
+        let mut list = match super::existing(config).await? {
+            Some(conversations) => conversations.list().await?,
+            None => Vec::new(),
+        };
+        list.truncate(self.limit.unwrap_or(usize::MAX));
+        if self.json {
+            let mut w = Writer::new();
+            w.array(|w| list.iter().for_each(|summary| write(w, summary)));
+            writeln!(out, "{}", printed(&w.finish()))?;
+            return Ok(());
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        for summary in &list {
+            let age = ago(now.saturating_sub(summary.updated_at / 1000));
+            let title = summary.meta.title.as_deref().unwrap_or("(untitled)");
+            let model = summary.meta.model.as_deref().unwrap_or("-");
+            let (title, model) = (harmless(title), harmless(model));
+            let title = title.lines().next().unwrap_or_default();
+            let (id, messages) = (&summary.id, summary.messages);
+            writeln!(out, "{id}  {age:>10}  {messages:>5} messages  {model}  {title}")?;
+        }
+        Ok(())
+    }
+}
+
+fn write(w: &mut Writer, summary: &Summary) {
+    w.object(|w| {
+        w.field_str("id", summary.id.as_str());
+        w.str_or_null("title", summary.meta.title.as_deref());
+        w.str_or_null("model", summary.meta.model.as_deref());
+        w.field_u64("messages", summary.messages.into());
+        w.field_u64("updatedAt", summary.updated_at);
+    });
+}

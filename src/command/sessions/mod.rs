@@ -1,0 +1,116 @@
+//! `think sessions`: the conversations that are kept.
+
+mod list;
+mod search;
+mod show;
+mod transfer;
+
+use super::asking::Asking;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::stored;
+use clap::{Args, Subcommand};
+use std::io::Write;
+use std::path::PathBuf;
+use thinkthrough_chat::export::without_thoughts;
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_store::{Conversation, Conversations};
+
+/// List, show, search and move the conversations that are kept
+///
+/// Conversations of `think chat`, and of `think ask` with `--continue` or `--session`, are kept complete, with every
+/// thought, and sealed with a key that only you have. Where an ID is asked for, its first few letters are enough.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  think sessions list
+  think sessions search --in thoughts \"race condition\"
+  think sessions export k3f9 --format md > talk.md")]
+pub(crate) struct Sessions {
+    #[command(subcommand)]
+    what: What,
+    /// The configuration file, in place of the usual one
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    List(list::List),
+    Show(show::Show),
+    Search(search::Search),
+    Export(transfer::Export),
+    Import(transfer::Import),
+    /// Delete conversations: their keys are overwritten, and nothing brings them back
+    Delete {
+        /// The conversations
+        #[arg(value_name = "ID", required = true)]
+        ids: Vec<String>,
+    },
+}
+
+impl Sessions {
+    pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        stored::block_on(self.act(out))
+    }
+
+    async fn act(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let asking =
+            Asking { model: None, config: self.config.clone(), profile: None, set: Vec::new() };
+        let config = asking.config()?;
+        // `includeInResponse = false` hides thoughts everywhere, here too.
+        let shows = asking.settings(&config, None)?.include_in_response.value;
+        match &self.what {
+            What::List(list) => list.run(&config, out).await,
+            What::Show(show) => show.run(&config, shows, out).await,
+            What::Search(search) => search.run(&config, shows, out).await,
+            What::Export(export) => export.run(&config, shows, out).await,
+            What::Import(import) => import.run(&config, out).await,
+            What::Delete { ids } => delete(&config, ids).await,
+        }
+    }
+}
+
+async fn delete(config: &Config, ids: &[String]) -> Result<(), Failure> {
+    let Some(conversations) = existing(config).await? else { return Err(none(ids)) };
+    // All are found before the first one goes.
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        found.push(conversations.resolve(id).await?);
+    }
+    found.sort();
+    found.dedup();
+    for id in found {
+        conversations.delete(&id).await?;
+    }
+    Ok(())
+}
+
+/// The conversations, where a store is.
+async fn existing(config: &Config) -> Result<Option<Conversations>, Failure> {
+    Ok(stored::existing(config).await?.map(|store| store.conversations(&Tenant::local())))
+}
+
+/// A conversation by the beginning of its id, whole: an answer that nobody finished is part of what was said. Without
+/// thoughts where they are not to be shown.
+async fn load(config: &Config, id: &str, shows: bool) -> Result<Conversation, Failure> {
+    let found = existing(config).await?;
+    let conversations = found.ok_or_else(|| none(&[id.to_owned()]))?;
+    let id = conversations.resolve(id).await?;
+    let mut whole = conversations.load(&id).await?;
+    for position in &whole.damaged {
+        crate::failure::say(format_args!(
+            "warning: message {position} of session `{id}` is damaged and left out; \
+             a backup of the store may still have it"
+        ));
+    }
+    whole.contents.append(&mut whole.drafts);
+    if !shows {
+        whole.contents = without_thoughts(&whole.contents);
+    }
+    Ok(whole)
+}
+
+fn none(ids: &[String]) -> Failure {
+    let first = ids.first().map_or("", String::as_str).to_owned();
+    thinkthrough_store::StoreError::NoConversation(first).into()
+}

@@ -1,0 +1,167 @@
+//! `think sessions search`
+
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::printed::printed;
+use clap::{Args, ValueEnum};
+use std::io::{self, IsTerminal as _, Write};
+use thinkthrough_chat::harmless::harmless;
+use thinkthrough_chat::search;
+use thinkthrough_core::content::Speaker;
+use thinkthrough_core::json::Writer;
+use thinkthrough_store::{Found, Hit, Search as Wanted, Within};
+
+/// Find text in conversations and thoughts
+///
+/// Every message is opened, looked at, and forgotten: nothing about it stands anywhere unsealed. The first place in
+/// each block is shown.
+#[derive(Debug, Args)]
+pub(super) struct Search {
+    /// The text; capitals count as small letters
+    #[arg(value_name = "TEXT")]
+    text: String,
+    /// Where to look
+    #[arg(long = "in", value_enum, value_name = "WHERE", default_value_t = Where::All)]
+    within: Where,
+    /// Look in this conversation only
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// Stop after this many places
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Print a JSON object a line
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Where {
+    /// What models thought
+    Thoughts,
+    /// What models answered
+    Answers,
+    /// Everything that was said, and what tools were given and gave
+    All,
+}
+
+impl Search {
+    pub(super) async fn run(
+        &self,
+        config: &Config,
+        shows: bool,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        if self.text.is_empty() {
+            return Err(Failure::Usage("there is nothing to look for; write a text".to_owned()));
+        }
+        let within = match self.within {
+            Where::Thoughts => Within::Thoughts,
+            Where::Answers => Within::Answers,
+            Where::All => Within::All,
+        };
+        search::may_look(within, shows).map_err(|why| Failure::Failed(why.to_owned()))?;
+        let Some(conversations) = super::existing(config).await? else { return Ok(()) };
+        let only = match &self.session {
+            Some(id) => Some(conversations.resolve(id).await?),
+            None => None,
+        };
+        let wanted = Wanted { text: self.text.clone(), within, only };
+        let mut printer = Printer::new(self, out);
+        search::search(&conversations, &wanted, shows, |found| printer.take(found)).await?;
+        printer.end()
+    }
+}
+
+/// Prints what is found while the search goes on.
+struct Printer<'a> {
+    out: &'a mut dyn Write,
+    json: bool,
+    left: usize,
+    /// Standard error is a terminal, and shows how far the search is.
+    tells: bool,
+    is_told: bool,
+    failure: Option<Failure>,
+}
+
+impl<'a> Printer<'a> {
+    fn new(search: &Search, out: &'a mut dyn Write) -> Self {
+        Printer {
+            out,
+            json: search.json,
+            left: search.limit.unwrap_or(usize::MAX),
+            tells: io::stderr().is_terminal(),
+            is_told: false,
+            failure: None,
+        }
+    }
+
+    /// Says whether to go on.
+    fn take(&mut self, found: Found) -> bool {
+        match found {
+            Found::Progress { done, of } => {
+                if self.tells && done < of {
+                    self.is_told = true;
+                    tell(&format!("\rsearching session {} of {of} ", done + 1));
+                }
+                true
+            }
+            Found::Hit(hit) => {
+                self.wipe();
+                let printed = self.print(&hit).and_then(|()| Ok(self.out.flush()?));
+                self.failure = printed.err();
+                self.left = self.left.saturating_sub(1);
+                self.failure.is_none() && self.left > 0
+            }
+        }
+    }
+
+    fn print(&mut self, hit: &Hit) -> Result<(), Failure> {
+        if self.json {
+            return Ok(writeln!(self.out, "{}", printed(&as_json(hit)))?);
+        }
+        let title = harmless(hit.title.as_deref().unwrap_or("(untitled)"));
+        let title = title.lines().next().unwrap_or_default();
+        let (id, message, excerpt) = (&hit.id, hit.message, harmless(&hit.excerpt));
+        Ok(writeln!(self.out, "{id}  {title}  message {message}, {}: {excerpt}", role(hit))?)
+    }
+
+    fn wipe(&mut self) {
+        if std::mem::take(&mut self.is_told) {
+            tell("\r\u{1b}[K");
+        }
+    }
+
+    fn end(mut self) -> Result<(), Failure> {
+        self.wipe();
+        self.failure.map_or(Ok(()), Err)
+    }
+}
+
+fn as_json(hit: &Hit) -> String {
+    let mut w = Writer::new();
+    w.object(|w| {
+        w.field_str("id", hit.id.as_str());
+        w.str_or_null("title", hit.title.as_deref());
+        w.field_u64("message", hit.message.into());
+        w.field_u64("block", hit.block as u64);
+        w.field_str("in", role(hit));
+        w.field_str("excerpt", &hit.excerpt);
+    });
+    w.finish()
+}
+
+/// What the place belongs to.
+fn role(hit: &Hit) -> &'static str {
+    match hit.speaker {
+        _ if hit.is_thought => "thought",
+        Speaker::Ai => "answer",
+        Speaker::Human => "question",
+        Speaker::System => "system",
+        Speaker::Tool => "tool",
+    }
+}
+
+/// Nobody may be listening.
+fn tell(text: &str) {
+    drop(io::stderr().lock().write_all(text.as_bytes()));
+}

@@ -1,0 +1,149 @@
+//! `think sessions export` and `think sessions import`
+
+use crate::config::Config;
+use crate::failure::{Failure, say};
+use crate::stored;
+use clap::{Args, ValueEnum};
+use std::io::{Read as _, Write};
+use std::path::{Path, PathBuf};
+use thinkthrough_chat::export::{
+    Exported, ThoughtForm, from_jsonl, from_markdown, to_html, to_jsonl, to_markdown,
+};
+use thinkthrough_chat::title;
+use thinkthrough_core::content::{Content, Speaker};
+use thinkthrough_store::Meta;
+
+/// Write a conversation to standard output
+#[derive(Debug, Args)]
+pub(super) struct Export {
+    /// The conversation
+    #[arg(value_name = "ID")]
+    id: String,
+    /// `jsonl` has everything, `md` too and can be edited, `html` is for reading
+    #[arg(long, value_enum, default_value_t = Format::Jsonl)]
+    format: Format,
+    /// How thoughts look in Markdown, or `off` to leave them out of any format
+    #[arg(long, value_enum, default_value_t = Thoughts::Callout)]
+    thoughts: Thoughts,
+}
+
+/// Read an exported conversation, keep it, and print its new ID
+#[derive(Debug, Args)]
+pub(super) struct Import {
+    /// The file; `-` is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// What the file is; seen from its name when left out
+    #[arg(long, value_enum)]
+    format: Option<ReadFormat>,
+    /// The title, in place of the file's own
+    #[arg(long)]
+    title: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Jsonl,
+    Md,
+    Html,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ReadFormat {
+    Jsonl,
+    Md,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Thoughts {
+    Callout,
+    Details,
+    Fenced,
+    Off,
+}
+
+impl Export {
+    pub(super) async fn run(
+        &self,
+        config: &Config,
+        shows: bool,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        let is_wanted = self.thoughts != Thoughts::Off;
+        let whole = super::load(config, &self.id, shows && is_wanted).await?;
+        if !shows && is_wanted {
+            say(format_args!(
+                "thoughts are left out, because `reasoning.includeInResponse` is false"
+            ));
+        }
+        let form = match self.thoughts {
+            Thoughts::Callout | Thoughts::Off => ThoughtForm::Callout,
+            Thoughts::Details => ThoughtForm::Details,
+            Thoughts::Fenced => ThoughtForm::Fenced,
+        };
+        let exported = Exported { title: whole.meta.title, contents: whole.contents };
+        let text = match self.format {
+            Format::Jsonl => to_jsonl(&exported.contents),
+            Format::Md => to_markdown(&exported, form),
+            Format::Html => to_html(&exported),
+        };
+        out.write_all(text.as_bytes())?;
+        Ok(())
+    }
+}
+
+impl Import {
+    pub(super) async fn run(&self, config: &Config, out: &mut dyn Write) -> Result<(), Failure> {
+        let name = self.file.display().to_string();
+        let text = self.read().map_err(|error| {
+            Failure::Failed(format!("`{name}` cannot be read: {error}; give a file of text"))
+        })?;
+        let format = self.format.unwrap_or_else(|| seen(&self.file));
+        let read = match format {
+            ReadFormat::Jsonl => {
+                from_jsonl(&text).map(|contents| Exported { title: None, contents })
+            }
+            ReadFormat::Md => from_markdown(&text),
+        };
+        let Exported { title, contents } = read.map_err(|error| {
+            Failure::Failed(format!("`{name}` is no exported conversation: {error}"))
+        })?;
+        if contents.is_empty() {
+            return Err(Failure::Failed(format!("`{name}` holds no message; give another file")));
+        }
+        let title = self.title.clone().or(title).or_else(|| title_of(&contents));
+        let meta = Meta { title, model: model_of(&contents), ..Meta::default() };
+        let id = stored::local(config).await?.begin(&meta, &contents).await?;
+        writeln!(out, "{id}")?;
+        Ok(())
+    }
+
+    fn read(&self) -> std::io::Result<String> {
+        if self.file.as_os_str() != "-" {
+            return std::fs::read_to_string(&self.file);
+        }
+        let mut text = String::new();
+        std::io::stdin().lock().read_to_string(&mut text)?;
+        Ok(text)
+    }
+}
+
+fn seen(file: &Path) -> ReadFormat {
+    let ending = file.extension().and_then(|ending| ending.to_str());
+    match ending {
+        Some("md" | "markdown") => ReadFormat::Md,
+        _ => ReadFormat::Jsonl,
+    }
+}
+
+/// The beginning of what was asked first.
+fn title_of(contents: &[Content]) -> Option<String> {
+    let first = contents.iter().find(|content| content.speaker == Speaker::Human)?;
+    title(&first.visible_text())
+}
+
+/// The model that answered last.
+fn model_of(contents: &[Content]) -> Option<String> {
+    let origin = contents.iter().rev().find_map(|content| content.origin.as_ref())?;
+    Some(format!("{}/{}", origin.provider, origin.model))
+}

@@ -1,0 +1,185 @@
+//! Changes of the configuration file that the program makes for its user. Comments, order and everything that is not
+//! changed stay as they are, and a reader sees the old file or the new one, never half of one.
+
+use super::places::{self, Lookup};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use thinkthrough_core::settings::{Display, Key, Partial};
+use toml_edit::{DocumentMut, InlineTable, Item, Table, Value, value};
+
+/// A change of the file.
+#[derive(Clone, Debug)]
+pub(crate) enum Edit {
+    /// `[reasoning] display`
+    Display(Display),
+    /// `[profiles.NAME]`, as a whole.
+    Profile { name: String, model: String, settings: Partial },
+    /// No `[profiles.NAME]` any more.
+    NoProfile { name: String },
+}
+
+/// The file that holds the user's configuration, which need not exist.
+pub(crate) fn file(read: Option<&Path>, lookup: Lookup<'_>) -> Option<PathBuf> {
+    read.map(Path::to_owned).or_else(|| places::config_file(lookup))
+}
+
+/// Makes a change.
+pub(crate) fn edit(path: &Path, edit: &Edit) -> Result<(), String> {
+    let failed = |error: io::Error| format!("`{}` cannot be changed: {error}", path.display());
+    let old = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut document: DocumentMut = old.parse().map_err(|error: toml_edit::TomlError| {
+        let message = error.message().lines().collect::<Vec<_>>().join(" ");
+        format!("`{}` cannot be changed: {message}", path.display())
+    })?;
+    change(&mut document, edit).map_err(|key| {
+        format!("`{}` cannot be changed: `{key}` in it is no table", path.display())
+    })?;
+    replace(path, &document.to_string()).map_err(failed)
+}
+
+/// Names the key that is in the way, if one is.
+fn change(document: &mut DocumentMut, edit: &Edit) -> Result<(), &'static str> {
+    match edit {
+        Edit::Display(display) => {
+            // The other name of the same setting would contradict it.
+            document.remove("show_thinking");
+            let reasoning = table(document, "reasoning", false)?;
+            let old = reasoning.get(Key::Display.short()).and_then(Item::as_value);
+            let decor = old.map(|old| old.decor().clone());
+            let mut new = Value::from(display.as_str());
+            if let Some(decor) = decor {
+                *new.decor_mut() = decor;
+            }
+            reasoning.insert(Key::Display.short(), Item::Value(new));
+        }
+        Edit::Profile { name, model, settings } => {
+            let mut profile = Table::new();
+            profile.insert("model", value(model.as_str()));
+            let mut said = InlineTable::new();
+            for key in Key::ALL {
+                if let Some(word) = settings.get(key) {
+                    said.insert(key.short(), spelled(&word));
+                }
+            }
+            if !said.is_empty() {
+                profile.insert("reasoning", Item::Value(Value::InlineTable(said)));
+            }
+            table(document, "profiles", true)?.insert(name, Item::Table(profile));
+        }
+        Edit::NoProfile { name } => {
+            table(document, "profiles", true)?.remove(name);
+        }
+    }
+    Ok(())
+}
+
+fn table<'d>(
+    document: &'d mut DocumentMut,
+    key: &'static str,
+    is_implicit: bool,
+) -> Result<&'d mut dyn toml_edit::TableLike, &'static str> {
+    let item = document.entry(key).or_insert_with(|| {
+        let mut table = Table::new();
+        table.set_implicit(is_implicit);
+        Item::Table(table)
+    });
+    item.as_table_like_mut().ok_or(key)
+}
+
+/// A word as the file spells it: truths and numbers without quotes.
+fn spelled(word: &str) -> Value {
+    match (word.parse::<bool>(), word.parse::<i64>()) {
+        (Ok(truth), _) => truth.into(),
+        (_, Ok(number)) => number.into(),
+        _ => word.into(),
+    }
+}
+
+/// Puts a new file in the place of the old one, with its permissions; a new file is for its user alone.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    // A link stays a link.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    make_folder(folder)?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let beside = folder.join(name);
+    let written = write(&beside, text).and_then(|()| {
+        if let Ok(old) = fs::metadata(&path) {
+            fs::set_permissions(&beside, old.permissions())?;
+        }
+        fs::rename(&beside, &path)
+    });
+    if written.is_err() {
+        drop(fs::remove_file(&beside));
+    }
+    written
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Edit, change};
+    use thinkthrough_core::settings::{Display, Partial};
+    use toml_edit::DocumentMut;
+
+    fn changed(text: &str, edit: &Edit) -> String {
+        let mut document: DocumentMut = text.parse().unwrap();
+        change(&mut document, edit).unwrap();
+        document.to_string()
+    }
+
+    #[test]
+    fn comments_and_order_stay() {
+        let before = "# mine\nshow_thinking = true\ndefault_model = \"a\" # best\n\n[reasoning] # here\n\
+                      effort = \"high\"\ndisplay = \"show\" # for now\n\n[models.a]\nprovider = \"sim\"\n";
+        let after = "# mine\ndefault_model = \"a\" # best\n\n[reasoning] # here\n\
+                     effort = \"high\"\ndisplay = \"off\" # for now\n\n[models.a]\nprovider = \"sim\"\n";
+        let got = changed(before, &Edit::Display(Display::Off));
+        assert_eq!(got.replace("# mine\n", ""), after.replace("# mine\n", ""));
+        assert_eq!(changed("", &Edit::Display(Display::Show)), "[reasoning]\ndisplay = \"show\"\n");
+        let inline = "reasoning = { effort = \"low\" }\n";
+        let got = changed(inline, &Edit::Display(Display::Off));
+        assert!(got.contains("effort = \"low\"") && got.contains("display = \"off\""), "{got}");
+    }
+
+    #[test]
+    fn profiles_come_and_go() {
+        let mut settings = Partial::default();
+        settings.set("reasoning.effort", "high").unwrap();
+        settings.set("reasoning.maxTokens", "1024").unwrap();
+        settings.set("reasoning.includeInContext", "true").unwrap();
+        let save = Edit::Profile { name: "careful".into(), model: "sim/default".into(), settings };
+        let before = "[profiles.other]\nmodel = \"b\"\n";
+        let after = changed(before, &save);
+        assert_eq!(
+            after,
+            "[profiles.other]\nmodel = \"b\"\n\n[profiles.careful]\nmodel = \"sim/default\"\n\
+             reasoning = { includeInContext = true, effort = \"high\", maxTokens = 1024 }\n"
+        );
+        let gone = changed(&after, &Edit::NoProfile { name: "careful".into() });
+        assert_eq!(gone, before);
+    }
+}

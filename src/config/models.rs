@@ -1,0 +1,119 @@
+//! `[models.NAME]`, `[profiles.NAME]`, and contracts of the user's own.
+
+use super::reasoning::{KEYS, reasoning};
+use super::table::Section;
+use super::{ModelEntry, Profile};
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use thinkthrough_chat::session::Price;
+use thinkthrough_core::contract::{Contract, Level, Return};
+use thinkthrough_core::exchange::{Manner, Restore, View};
+
+pub(super) fn entry(section: Section<'_>) -> Result<ModelEntry, String> {
+    let own = ["provider", "model", "contract", "price", "view", "restore", "dry_run", "fallback"];
+    section.only(&[&own[..], &KEYS].concat())?;
+    Ok(ModelEntry {
+        name: section.own_name(),
+        provider: section
+            .string("provider")?
+            .ok_or_else(|| format!("`{}` needs `provider`", section.name))?,
+        model: section.string("model")?,
+        contract: contract(section)?,
+        reasoning: reasoning(section)?,
+        price: price(section)?,
+        manner: manner(section)?,
+        fallback: section.strings("fallback")?.unwrap_or_default(),
+    })
+}
+
+/// How a gateway treats requests to the model.
+fn manner(section: Section<'_>) -> Result<Manner, String> {
+    let mut manner = Manner::default();
+    if let Some(text) = section.string("restore")? {
+        manner.restore = Restore::parse(&text).ok_or_else(|| {
+            let at = section.at("restore");
+            format!("`{at}` cannot be `{text}`; allowed: required, recommended, never")
+        })?;
+    }
+    if let Some(text) = section.string("view")? {
+        let view = View::parse(&text).ok_or_else(|| {
+            let all: Vec<&str> = View::ALL.iter().map(|(name, _)| *name).collect();
+            format!("`{}` cannot be `{text}`; allowed: {}", section.at("view"), all.join(", "))
+        })?;
+        manner.view = Some(view);
+    }
+    manner.dry_run = section.boolean("dry_run")?.unwrap_or(false);
+    Ok(manner)
+}
+
+pub(super) fn profile(section: Section<'_>) -> Result<Profile, String> {
+    section.only(&[&["model"][..], &KEYS].concat())?;
+    Ok(Profile {
+        name: section.own_name(),
+        model: section.string("model")?,
+        reasoning: reasoning(section)?,
+    })
+}
+
+/// `price = { ... }`, in dollars for a million tokens.
+fn price(section: Section<'_>) -> Result<Option<Price>, String> {
+    let Some(table) = section.table("price")? else { return Ok(None) };
+    let name = section.at("price");
+    let inner = Section { name: &name, table };
+    inner.only(&["input", "output", "cache_read", "cache_write"])?;
+    let amount = |key: &str| match inner.number(key)? {
+        Some(amount) if amount < 0.0 || !amount.is_finite() => {
+            Err(format!("`{}` must be 0 or more dollars for a million tokens", inner.at(key)))
+        }
+        amount => Ok(amount),
+    };
+    let (Some(input), Some(output)) = (amount("input")?, amount("output")?) else {
+        return Err(format!("`{name}` needs `input` and `output`: dollars for a million tokens"));
+    };
+    let (cache_read, cache_write) = (amount("cache_read")?, amount("cache_write")?);
+    Ok(Some(Price { input, output, cache_read, cache_write }))
+}
+
+pub(super) fn contract(section: Section<'_>) -> Result<Option<Contract>, String> {
+    let Some(table) = section.table("contract")? else { return Ok(None) };
+    let name = section.at("contract");
+    let inner = Section { name: &name, table };
+    inner.only(&["return", "required", "field", "empty", "level"])?;
+    let word = |key: &str| inner.string(key);
+    let returns = match word("return")? {
+        None => {
+            return Err(format!("`{name}` needs `return`: never, current-turn, tool-calls or all"));
+        }
+        Some(text) => Return::parse(&text).ok_or_else(|| {
+            format!(
+                "`{name}.return` cannot be `{text}`; allowed: never, current-turn, tool-calls, all"
+            )
+        })?,
+    };
+    let level = match word("level")? {
+        None => Level::default(),
+        Some(text) => Level::parse(&text).ok_or_else(|| {
+            format!("`{name}.level` cannot be `{text}`; allowed: ticket, chain, tail, calls")
+        })?,
+    };
+    Ok(Some(Contract {
+        returns,
+        required: inner.boolean("required")?.unwrap_or(false),
+        field: word("field")?.map(|text| kept(&text)),
+        empty: word("empty")?.map(|text| kept(&text)),
+        level,
+        ..Contract::NONE
+    }))
+}
+
+/// Keeps a configured word for the life of the process, once.
+fn kept(word: &str) -> &'static str {
+    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut kept = KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(known) = kept.get(word) {
+        return known;
+    }
+    let word: &'static str = Box::leak(word.to_owned().into_boxed_str());
+    kept.insert(word);
+    word
+}

@@ -1,0 +1,49 @@
+//! `[providers.NAME]`
+
+use super::ProviderEntry;
+use super::limits::limits;
+use super::models::contract;
+use super::secret::{Sources, api_key};
+use super::table::Section;
+use thinkthrough_core::{provider, wire};
+
+pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<ProviderEntry, String> {
+    section.only(&["extends", "wire", "base_url", "api_key", "api_keys", "limits", "contract"])?;
+    let name = section.own_name();
+    let extends = section.string("extends")?;
+    if let Some(id) = extends.as_deref().filter(|id| provider::find(id).is_none()) {
+        return Err(format!(
+            "`{}`: `{id}` is no provider; known are {}",
+            section.at("extends"),
+            provider::Known
+        ));
+    }
+    let extends = extends.or_else(|| provider::find(&name).map(|provider| provider.id.to_owned()));
+    let wire = section.string("wire")?;
+    if let Some(id) = wire.as_deref().filter(|id| wire::find(id).is_none()) {
+        let known: Vec<_> = wire::ALL.iter().map(|wire| wire.id()).collect();
+        return Err(format!(
+            "`{}`: `{id}` is no wire; known are {}",
+            section.at("wire"),
+            known.join(", ")
+        ));
+    }
+    let base_url = section.string("base_url")?;
+    if extends.is_none() && (wire.is_none() || base_url.is_none()) {
+        return Err(format!(
+            "`{}` is a provider of your own: it needs `wire` and `base_url`, or `extends`",
+            section.name
+        ));
+    }
+    let (key, more_keys) = api_key(section, sources)?;
+    Ok(ProviderEntry {
+        key,
+        more_keys,
+        contract: contract(section)?,
+        limits: limits(section)?,
+        name,
+        extends,
+        wire,
+        base_url,
+    })
+}

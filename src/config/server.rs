@@ -1,0 +1,92 @@
+//! `[server]`: where the gateway listens, and for whom.
+
+use super::places::from_file;
+use super::table::Section;
+use std::path::{Path, PathBuf};
+use thinkthrough_gateway::LogForm;
+
+/// `[server]`; what it does not say is as without it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Server {
+    pub(crate) listen: String,
+    pub(crate) hosts: Vec<String>,
+    /// Where metrics are served; `None`: on the main listener, for callers on this machine.
+    pub(crate) admin_listen: Option<String>,
+    pub(crate) tls: Option<Certificate>,
+    /// Callers bring their own upstream credential.
+    pub(crate) pass_through: bool,
+    /// The form of the log; `None`: there is none.
+    pub(crate) log: Option<LogForm>,
+}
+
+/// `tls = { cert, key }`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Certificate {
+    pub(crate) cert: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Server {
+            listen: "127.0.0.1:4114".to_owned(),
+            hosts: Vec::new(),
+            admin_listen: None,
+            tls: None,
+            pass_through: false,
+            log: Some(LogForm::Text),
+        }
+    }
+}
+
+/// The keys of `[server]`.
+pub(super) const KEYS: [&str; 6] =
+    ["listen", "hosts", "admin_listen", "tls", "pass_through", "log"];
+
+pub(super) fn server(section: Option<Section<'_>>, folder: &Path) -> Result<Server, String> {
+    let usual = Server::default();
+    let Some(section) = section else { return Ok(usual) };
+    section.only(&KEYS)?;
+    let address = |key: &str| -> Result<Option<String>, String> {
+        let Some(text) = section.string(key)?.filter(|text| !text.is_empty()) else {
+            return Ok(None);
+        };
+        match text.rsplit_once(':').map(|(_, port)| port.parse::<u16>()) {
+            Some(Ok(_)) => Ok(Some(text)),
+            _ => Err(format!(
+                "`{}` cannot be `{text}`; write an address and a port, like `127.0.0.1:4114`",
+                section.at(key)
+            )),
+        }
+    };
+    let log = match section.string("log")?.as_deref() {
+        None | Some("text") => Some(LogForm::Text),
+        Some("json") => Some(LogForm::Json),
+        Some("off") => None,
+        Some(other) => {
+            let at = section.at("log");
+            return Err(format!("`{at}` cannot be `{other}`; allowed: text, json, off"));
+        }
+    };
+    Ok(Server {
+        listen: address("listen")?.unwrap_or(usual.listen),
+        hosts: section.strings("hosts")?.unwrap_or_default(),
+        admin_listen: address("admin_listen")?,
+        tls: certificate(section, folder)?,
+        pass_through: section.boolean("pass_through")?.unwrap_or(false),
+        log,
+    })
+}
+
+fn certificate(section: Section<'_>, folder: &Path) -> Result<Option<Certificate>, String> {
+    let Some(table) = section.table("tls")? else { return Ok(None) };
+    let name = section.at("tls");
+    let inner = Section { name: &name, table };
+    inner.only(&["cert", "key"])?;
+    let file = |key: &str| -> Result<PathBuf, String> {
+        let file = inner.string(key)?.filter(|file| !file.is_empty());
+        let file = file.ok_or_else(|| format!("`{name}` needs `{key}`, a PEM file"))?;
+        Ok(from_file(folder, &file))
+    };
+    Ok(Some(Certificate { cert: file("cert")?, key: file("key")? }))
+}

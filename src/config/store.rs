@@ -1,0 +1,83 @@
+//! `[store]`: where conversations and thoughts are kept, and where the key is that they are sealed with.
+
+use super::places::{Lookup, data_folder, from_file};
+use super::table::Section;
+use std::path::{Path, PathBuf};
+use thinkthrough_store::{KeySource, Location};
+use toml::Value;
+
+/// Where conversations and thoughts are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Store {
+    /// The database; neither a file nor its folder need exist yet.
+    pub(crate) location: Location,
+    /// Where the master key comes from.
+    pub(crate) key: KeySource,
+}
+
+/// `[store]`, or the usual place.
+pub(super) fn store(
+    section: Option<Section<'_>>,
+    folder: &Path,
+    lookup: Lookup<'_>,
+) -> Result<Option<Store>, String> {
+    let usual = data_folder(lookup).map(|usual| usual.join("thinkthrough.db"));
+    let Some(section) = section else { return Ok(usual.map(beside)) };
+    section.only(&["url", "key"])?;
+    let key = section.table.get("key").map(|key| key_source(key, folder)).transpose()?;
+    let store = match section.string("url")? {
+        Some(url) if is_server(&url) => {
+            let key = key.clone().ok_or(
+                "`store.url` is a PostgreSQL server, which needs `store.key`: { file = \"FILE\" }, \
+                 { env = \"NAME\" } or { command = \"...\" }; make one with `openssl rand -hex 32`",
+            )?;
+            Store { location: Location::Postgres(url), key }
+        }
+        Some(url) => beside(sqlite(&url, folder)?),
+        None => usual.map(beside).ok_or_else(|| {
+            "`store` needs `url`, because neither `XDG_DATA_HOME` nor `HOME` is set".to_owned()
+        })?,
+    };
+    Ok(Some(match key {
+        Some(key) => Store { key, ..store },
+        None => store,
+    }))
+}
+
+fn is_server(url: &str) -> bool {
+    url.starts_with("postgres://") || url.starts_with("postgresql://")
+}
+
+/// A file whose key stands beside it, under the same name.
+fn beside(file: PathBuf) -> Store {
+    let key = KeySource::File(file.with_extension("key"));
+    Store { location: Location::Sqlite(file), key }
+}
+
+fn sqlite(url: &str, folder: &Path) -> Result<PathBuf, String> {
+    // The number of slashes says nothing: `sqlite:a.db` and `sqlite://a.db` are relative, `sqlite:///a.db` is not.
+    let path = url.strip_prefix("sqlite:").map(|path| path.strip_prefix("//").unwrap_or(path));
+    match path.filter(|path| !path.is_empty() && !path.starts_with(':')) {
+        Some(path) => Ok(from_file(folder, path)),
+        None => Err(format!(
+            "`store.url` cannot be `{url}`; write `sqlite:FILE` or `postgres://user@host/database`"
+        )),
+    }
+}
+
+fn key_source(value: &Value, folder: &Path) -> Result<KeySource, String> {
+    const FORMS: &str =
+        "`store.key` must be one of { file = \"FILE\" }, { env = \"NAME\" }, { command = \"...\" }";
+    let table = value.as_table().ok_or(FORMS)?;
+    let inner = Section { name: "store.key", table }.only(&["file", "env", "command"])?;
+    let sources = [
+        inner.string("file")?.map(|file| KeySource::File(from_file(folder, &file))),
+        inner.string("env")?.map(KeySource::Env),
+        inner.command("command", folder)?.map(KeySource::Command),
+    ];
+    let mut said = sources.into_iter().flatten();
+    match (said.next(), said.next()) {
+        (Some(source), None) => Ok(source),
+        _ => Err(FORMS.to_owned()),
+    }
+}

@@ -1,0 +1,114 @@
+//! The store of the configuration, opened.
+
+use crate::config::Config;
+use crate::failure::{Failure, say};
+use std::time::Duration;
+use thinkthrough_chat::Kept;
+use thinkthrough_core::content::Content;
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_store::{Conversations, KeySource, Limits, Location, Moment, Store, StoreError};
+
+/// Runs an async command to its end.
+pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Failed(format!("the runtime cannot start: {error}")))?;
+    runtime.block_on(work)
+}
+
+/// The conversations of this machine's user; a store that is not there yet is made.
+pub(crate) async fn local(config: &Config) -> Result<Conversations, Failure> {
+    Ok(open(config).await?.conversations(&Tenant::local()))
+}
+
+/// The conversations of this machine's user, or why they are not kept.
+pub(crate) async fn or_why(config: &Config) -> (Option<Conversations>, Option<String>) {
+    match local(config).await {
+        Ok(conversations) => (Some(conversations), None),
+        Err(failure) => (None, Some(format!("conversations are not kept: {failure}"))),
+    }
+}
+
+/// The store; one that is not there yet is made.
+pub(crate) async fn open(config: &Config) -> Result<Store, Failure> {
+    let (location, key) = place(config)?;
+    Ok(Store::open(&location, &key).await?)
+}
+
+/// The store of a gateway. One that cannot be used now stops no traffic, so that nothing is kept and put back then; one
+/// that is another's, or whose key is not the right one, is a mistake of the configuration.
+pub(crate) async fn for_gateway(config: &Config) -> Result<Option<Store>, Failure> {
+    let why = match place(config) {
+        Err(failure) => failure.to_string(),
+        Ok((location, key)) => match Store::open(&location, &key).await {
+            Ok(store) => return Ok(Some(store)),
+            Err(
+                error @ (StoreError::Key { .. }
+                | StoreError::KeyMissing { .. }
+                | StoreError::Newer { .. }
+                | StoreError::WrongKey { .. }),
+            ) => return Err(error.into()),
+            Err(error) => error.to_string(),
+        },
+    };
+    say(format_args!("{why}; until the next start no thought is kept and none is put back"));
+    Ok(None)
+}
+
+/// Takes out of the vault, now and then, what is too old or too much.
+pub(crate) async fn prune(store: Store) {
+    let mut ticks = tokio::time::interval(PRUNING);
+    loop {
+        ticks.tick().await;
+        if let Err(error) = store.prune(&Limits::default(), Moment::now()).await {
+            say(format_args!("{error}"));
+        }
+    }
+}
+
+/// The conversation whose id begins so, or else the latest one, with what was said in it; where there is none, one will
+/// begin.
+pub(crate) async fn kept(
+    config: &Config,
+    id: Option<&str>,
+) -> Result<(Kept, Vec<Content>), Failure> {
+    let conversations = local(config).await?;
+    let id = match id {
+        Some(id) => Some(conversations.resolve(id).await?),
+        None => conversations.latest().await?.map(|summary| summary.id),
+    };
+    let Some(id) = id else { return Ok((Kept::new(conversations)?, Vec::new())) };
+    let contents = conversations.resume(&id).await?.contents;
+    Ok((Kept::stored(conversations, id), contents))
+}
+
+/// How often the vault is looked through.
+const PRUNING: Duration = Duration::from_secs(60);
+
+/// The store, where there is one. Whoever only looks makes none.
+pub(crate) async fn existing(config: &Config) -> Result<Option<Store>, Failure> {
+    let (location, key) = place(config)?;
+    if let Location::Sqlite(file) = &location
+        && !file.exists()
+    {
+        return Ok(None);
+    }
+    Ok(Some(Store::open(&location, &key).await?))
+}
+
+/// Where the store is, and its key.
+pub(crate) fn place(config: &Config) -> Result<(Location, KeySource), Failure> {
+    let store = config.store.as_ref().ok_or_else(|| {
+        let message = "there is no place for a store, because neither `XDG_DATA_HOME` nor `HOME` \
+                       is set; set one, or write `[store] url` into the configuration";
+        Failure::Failed(message.to_owned())
+    })?;
+    Ok((store.location.clone(), store.key.clone()))
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Failure::Failed(error.to_string())
+    }
+}
