@@ -18,3 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert!(written.untranslated.is_empty());
     Ok(())
 }
+
+#[test]
+fn it_runs() {
+    assert_eq!(main().map_err(|error| error.to_string()), Ok(()));
+}

@@ -29,3 +29,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(content.thoughts().next().ok_or("it thought")?.thought, "Easy.");
     Ok(())
 }
+
+#[test]
+fn it_runs() {
+    assert_eq!(main().map_err(|error| error.to_string()), Ok(()));
+}

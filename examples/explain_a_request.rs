@@ -24,3 +24,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert!(!outgoing.body.contains("greets"), "R1 refuses its own thoughts");
     Ok(())
 }
+
+#[test]
+fn it_runs() {
+    assert_eq!(main().map_err(|error| error.to_string()), Ok(()));
+}

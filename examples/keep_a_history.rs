@@ -15,3 +15,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(read, content, "a thought without text but with a signature is real");
     Ok(())
 }
+
+#[test]
+fn it_runs() {
+    assert_eq!(main().map_err(|error| error.to_string()), Ok(()));
+}

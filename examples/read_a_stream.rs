@@ -36,3 +36,8 @@ fn main() -> Result<(), &'static str> {
     assert!(answer.is_complete());
     Ok(())
 }
+
+#[test]
+fn it_runs() {
+    assert_eq!(main().map_err(str::to_owned), Ok(()));
+}

@@ -14,3 +14,8 @@ fn main() -> Result<(), &'static str> {
     );
     Ok(())
 }
+
+#[test]
+fn it_runs() {
+    assert_eq!(main().map_err(str::to_owned), Ok(()));
+}

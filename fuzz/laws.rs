@@ -10,6 +10,8 @@ pub(crate) mod chat;
 pub(crate) mod counts;
 #[path = "../crates/core/tests/laws/documents.rs"]
 pub(crate) mod documents;
+#[path = "../crates/core/tests/laws/edits.rs"]
+pub(crate) mod edits;
 #[path = "../crates/core/tests/laws/frames.rs"]
 pub(crate) mod frames;
 #[path = "../crates/core/tests/laws/json.rs"]

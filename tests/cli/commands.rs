@@ -264,12 +264,41 @@ fn models_lists_the_rules_of_every_provider() {
 }
 
 #[test]
-fn completions_and_manual_name_every_command() {
+fn completions_and_manual_name_every_command_and_every_option_there_is() {
     let outputs = ["bash", "zsh", "fish", "elvish", "powershell"]
         .map(|shell| think(&["completions", shell], b"").out);
-    let manual = think(&["man"], b"").out;
-    for command in ["parse", "split", "convert", "sim", "models", "completions"] {
-        assert!(outputs.iter().all(|output| output.contains(command)), "{command}");
-        assert!(manual.contains(&format!("think-{command}")), "{command}");
+    let manual = think(&["man"], b"").out.replace('\\', "");
+    let mut commands = below(&[]);
+    assert!(commands.len() > 10, "{commands:?}");
+    commands.extend(below(&["sessions"]).into_iter().map(|name| format!("sessions {name}")));
+    for command in &commands {
+        let words: Vec<&str> = command.split(' ').collect();
+        assert!(outputs.iter().all(|it| words.iter().all(|word| it.contains(word))), "{command}");
+        let title = format!("think-{}", words.join("-"));
+        assert!(manual.contains(&title), "{title}");
+        let help = think(&[&words[..], &["--help"]].concat(), b"").out;
+        for word in help.split([' ', ',', '\n']).filter(|word| word.starts_with("--")) {
+            let option = word.trim_end_matches(|c: char| !c.is_alphanumeric());
+            assert!(manual.contains(option), "{option} of {command}");
+        }
+    }
+}
+
+/// The commands that the help of a command lists.
+fn below(command: &[&str]) -> Vec<String> {
+    let help = think(&[command, &["--help"]].concat(), b"").out;
+    let list = help.split("Commands:\n").nth(1).expect("it lists commands");
+    let lines = list.lines().take_while(|line| line.starts_with("  "));
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    names.filter(|name| !name.is_empty() && *name != "help").map(str::to_owned).collect()
+}
+
+#[test]
+fn the_help_of_chat_says_how_it_is_used() {
+    let help = think(&["chat", "--help"], b"").out;
+    for part in
+        ["/thinking", "Ctrl-T", "Ctrl-O", "/help", "--continue", "--session", "--set", "--profile"]
+    {
+        assert!(help.contains(part), "{part} in {help}");
     }
 }

@@ -9,6 +9,8 @@ pub(crate) struct Case {
     pub(crate) id: String,
     pub(crate) provider: String,
     pub(crate) api: String,
+    /// What is odd about it, in the recordings' own words.
+    pub(crate) quirks: Vec<String>,
     pub(crate) meta: Value,
     pub(crate) body: Vec<u8>,
     pub(crate) expected: Value,
@@ -51,17 +53,14 @@ pub(crate) fn cases() -> Vec<Case> {
     list.iter().map(|entry| read(entry, &root.join(text(&entry["dir"])))).collect()
 }
 
-/// Cases that contradict another one, with the reason: `id`, a tab, the reason.
+/// Answers whose expectation contradicts another one, with the reason: `id`, a tab, the reason.
 pub(crate) fn exceptions() -> BTreeMap<String, String> {
-    let folder = std::fs::read_dir(repository().join("fixtures/exceptions")).unwrap();
+    let rows = std::fs::read_to_string(repository().join("fixtures/exceptions/tags.tsv")).unwrap();
     let mut exceptions = BTreeMap::new();
-    for file in folder {
-        let rows = std::fs::read_to_string(file.unwrap().path()).unwrap();
-        for row in rows.lines().filter(|row| !row.is_empty() && !row.starts_with('#')) {
-            let (id, reason) = row.split_once('\t').expect("an id, a tab, a reason");
-            assert!(reason.len() > 10, "an exception has a reason: {row}");
-            exceptions.insert(id.to_owned(), reason.to_owned());
-        }
+    for row in rows.lines().filter(|row| !row.is_empty() && !row.starts_with('#')) {
+        let (id, reason) = row.split_once('\t').expect("an id, a tab, a reason");
+        assert!(reason.len() > 10, "an exception has a reason: {row}");
+        exceptions.insert(id.to_owned(), reason.to_owned());
     }
     exceptions
 }
@@ -78,6 +77,12 @@ fn read(entry: &Value, dir: &Path) -> Case {
         id: text(&entry["id"]).to_owned(),
         provider: text(&entry["provider"]).to_owned(),
         api: text(&entry["api"]).to_owned(),
+        quirks: entry["quirks"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|it| text(it).to_owned())
+            .collect(),
         meta: json("meta.json"),
         body: std::fs::read(dir.join("response.bin")).unwrap(),
         expected: json("expected.json"),

@@ -13,9 +13,41 @@
 )]
 
 mod acceptance;
+mod accounts;
+mod acp;
+mod acp_load;
 mod ask;
+mod budget;
+mod choices;
 mod commands;
+mod config_keys;
 mod corpus;
+mod doctor;
+mod explain;
+mod hostile;
 mod judge;
+mod keys;
+mod mcp;
+mod place;
+mod postgres;
 mod program;
+#[cfg(unix)]
+mod pty;
+mod scripted;
+mod serve;
+mod serve_access;
+mod serve_config;
+mod serve_end;
+mod serve_kills;
+mod serve_responses;
+mod serve_routes;
+mod serve_security;
+mod serve_shared;
+mod serve_threats;
+mod server;
+mod sessions;
+mod settings;
 mod sim;
+mod tools;
+mod upstream;
+mod without_thoughts;

@@ -24,6 +24,37 @@ fn every_law_has_a_fuzz_target() {
     }
 }
 
+#[test]
+fn every_fuzz_target_has_been_run() {
+    let read =
+        |path: &str| std::fs::read_to_string(tree::root().join(path)).expect("it can be read");
+    let results = read("fuzz/RESULTS.md");
+    let findings: Vec<String> = laws(&read("crates/core/tests/laws/main.rs"))
+        .into_iter()
+        .filter(|law| !has_result(&results, law))
+        .collect();
+    assert_none("each law has a dated row in `fuzz/RESULTS.md`", &findings);
+}
+
+/// Whether a row with a date and a number of inputs is about this target.
+fn has_result(results: &str, target: &str) -> bool {
+    let cell = format!("`{target}`");
+    results.lines().any(|line| {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [date, name, seconds, inputs, ..] = cells[..] else { return false };
+        let is_number = |cell: &str| cell.parse::<u64>().is_ok_and(|number| number > 0);
+        date.starts_with("20") && name == cell && is_number(seconds) && is_number(inputs)
+    })
+}
+
+#[test]
+fn rows_of_results_are_read() {
+    let row = "| 2026-11-21 | `a` | 600 | 25 | 4 | no crash |";
+    assert!(has_result(row, "a") && !has_result(row, "b"));
+    assert!(!has_result("| 2026-11-21 | `a` | 0 | 25 | 4 | no crash |", "a"));
+    assert!(!has_result("`a` was run", "a"));
+}
+
 /// The names in the list of laws: lines of `name: module::function, ...;` inside `laws! {`.
 fn laws(source: &str) -> BTreeSet<String> {
     let list = source.split("\nlaws! {").nth(1).and_then(|rest| rest.split("\n}").next());

@@ -15,12 +15,15 @@
 mod code;
 mod cycles;
 mod documents;
+mod examples;
 mod exceptions;
 mod fuzz;
 mod mentions;
 mod paths;
 mod purity;
+mod seeds;
 mod skips;
+mod supply;
 mod tree;
 mod walls;
 

@@ -1,0 +1,138 @@
+//! `think ask` within a session budget and a provider's limits, against a provider that tells what it spends.
+
+use crate::place::Place;
+use crate::upstream::{Upstream, chat};
+use serde_json::Value;
+
+/// A loop of three requests, each of which spends some reasoning tokens.
+fn three(tokens: [Option<u64>; 3]) -> Upstream {
+    let [a, b, c] = tokens;
+    Upstream::start(vec![
+        chat("look first", "list", a),
+        chat("look again", "list", b),
+        chat("now I know", "done", c),
+    ])
+}
+
+fn config(place: &Place, upstream: &Upstream, extends: &str, more: &str) -> String {
+    let url = &upstream.url;
+    place.write(
+        "config.toml",
+        &format!(
+            "[providers.own]\nextends = \"{extends}\"\nbase_url = \"{url}\"\napi_key = \"k\"\n{more}"
+        ),
+    )
+}
+
+const QUESTION: &str = "What is here?";
+
+#[test]
+fn adr_budget_warns_at_80_percent_and_tells_when_everything_is_spent_once_each() {
+    let place = Place::new("warns");
+    let upstream = three([Some(790), Some(20), Some(200)]);
+    let budget = "[budget]\nreasoning_tokens_per_session = 1000\n";
+    let config = config(&place, &upstream, "deepseek", budget);
+    let ran = place.ask(&["--config", &config, "-m", "own/deepseek-v4", QUESTION]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let notes: Vec<_> = ran.err.lines().filter(|line| line.starts_with("note:")).collect();
+    let warning = "note: 810 of the session's 1000 reasoning tokens are spent (81 %, reported)";
+    let exceeded = "note: 1010 of the session's 1000 reasoning tokens are spent (101 %, reported); nothing is held back";
+    assert_eq!(notes, [warning, exceeded]);
+    assert_eq!(upstream.bodies().len(), 3);
+}
+
+#[test]
+fn adr_budget_without_configuration_is_half_a_million_and_only_warns() {
+    let place = Place::new("default");
+    let upstream = three([Some(400_000), Some(1), Some(100_000)]);
+    let config = config(&place, &upstream, "deepseek", "");
+    let ran = place.ask(&["--config", &config, "-m", "own/deepseek-v4", QUESTION]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("400000 of the session's 500000 reasoning tokens"), "{}", ran.err);
+    assert!(ran.err.contains("500001 of the session's 500000 reasoning tokens"), "{}", ran.err);
+}
+
+/// The bodies of a loop whose first request spends everything.
+fn spent(
+    place: &Place,
+    action: &str,
+    extends: &str,
+    model: &str,
+) -> (Vec<Value>, String, Option<i32>) {
+    let upstream = three([Some(1000), Some(0), Some(0)]);
+    let budget =
+        format!("[budget]\nreasoning_tokens_per_session = 1000\non_exceed = \"{action}\"\n");
+    let config = config(place, &upstream, extends, &budget);
+    let model = format!("own/{model}");
+    let high = "reasoning.effort=high";
+    let ran = place.ask(&["--config", &config, "-m", &model, "--set", high, QUESTION]);
+    (upstream.bodies(), ran.err, ran.code)
+}
+
+#[test]
+fn adr_budget_on_exceed_lower_effort_asks_for_the_least() {
+    let place = Place::new("lower");
+    let (bodies, err, code) = spent(&place, "lower_effort", "deepseek", "deepseek-v4");
+    assert_eq!(code, Some(0), "{err}");
+    let efforts: Vec<_> = bodies.iter().map(|body| body["reasoning_effort"].as_str()).collect();
+    assert_eq!(efforts, [Some("high"), Some("low"), Some("low")], "the request's layer wins");
+}
+
+#[test]
+fn adr_budget_on_exceed_disable_reasoning_switches_it_off() {
+    let place = Place::new("disable");
+    let (bodies, err, code) = spent(&place, "disable_reasoning", "deepseek", "deepseek-v4");
+    assert_eq!(code, Some(0), "{err}");
+    let off: Vec<_> = bodies.iter().map(|body| body["thinking"]["type"] == "disabled").collect();
+    assert_eq!(off, [false, true, true]);
+}
+
+#[test]
+fn adr_budget_on_exceed_block_refuses_the_next_request_in_one_sentence() {
+    let place = Place::new("block");
+    let (bodies, err, code) = spent(&place, "block", "deepseek", "deepseek-v4");
+    assert_eq!((bodies.len(), code), (1, Some(1)), "{err}");
+    let error = "error: this session has spent 1000 of its 1000 reasoning tokens; start a new session or raise `reasoning_tokens_per_session`";
+    assert_eq!(err.lines().last(), Some(error));
+}
+
+#[test]
+fn adr_budget_counts_what_a_provider_does_not_report_and_what_a_history_spent() {
+    let place = Place::new("counts");
+    let upstream = Upstream::start(vec![chat("one two three four five six seven", "done", None)]);
+    let budget = "[budget]\nreasoning_tokens_per_session = 13\n";
+    let config = config(&place, &upstream, "deepseek", budget);
+    let history = place.file("h.jsonl");
+    let args = ["--config", &config, "-m", "own/deepseek-v4", "--history", &history, QUESTION];
+    let first = place.ask(&args);
+    assert!(!first.err.contains("note:"), "seven words are not 80 % of 13: {}", first.err);
+    let second = place.ask(&args);
+    let exceeded = "note: 14 of the session's 13 reasoning tokens are spent (107 %, tokenized)";
+    assert!(second.err.contains(exceeded), "{}", second.err);
+}
+
+#[test]
+fn adr_budget_is_asked_after_the_rate_limiter() {
+    let place = Place::new("rate");
+    let upstream = three([Some(1000), Some(0), Some(0)]);
+    let limits = "limits = { requests_per_minute = 1 }\n[budget]\nreasoning_tokens_per_session = 1000\non_exceed = \"block\"\n";
+    let config = config(&place, &upstream, "deepseek", limits);
+    let mut child =
+        crate::program::command(&["ask", "--config", &config, "-m", "own/deepseek-v4", QUESTION])
+            .env("HOME", place.home())
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    let waits = lines.find_map(|line| line.ok().filter(|line| line.contains("per minute")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let waits = waits.expect("the second request waits, although the budget would refuse it");
+    assert!(
+        waits.starts_with("note: the limit of 1 requests per minute is reached; going on in"),
+        "{waits}"
+    );
+    assert_eq!(upstream.bodies().len(), 1);
+}

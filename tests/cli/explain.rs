@@ -1,0 +1,64 @@
+//! `think explain --tenant`: what the gateway would put back, and why not.
+
+use crate::place::Place;
+use crate::serve::naive_rounds;
+use crate::serve_config::serve;
+use crate::serve_shared::IN_A_FILE;
+use serde_json::{Value, json};
+
+#[test]
+fn explain_says_of_each_answer_what_the_vault_does_for_it() {
+    let place = Place::new("explain-vault");
+    let gateway = serve(&place, IN_A_FILE);
+    let config = place.file("config.toml");
+    let mut asked = Vec::new();
+    naive_rounds("sim/kimi-k2", |_, request| {
+        asked.push(request.to_owned());
+        gateway.ask("/v1/chat/completions", request)
+    });
+    let request = place.write("request.json", &asked[2]);
+    let with = |more: &[&str]| {
+        let args = ["explain", "--json", "--config", &config, "-m", "sim/kimi-k2"];
+        let args = [&args[..], more, &[&request]].concat();
+        place.think(&args)
+    };
+    let blind = with(&[]).json();
+    assert_eq!(blind["answers"], json!([]));
+    assert!(blind["body"]["messages"][1]["reasoning_content"].is_null(), "{blind}");
+
+    let seen = with(&["--tenant", "local"]).json();
+    let reason = "it is known, and the client dropped it";
+    let answer =
+        |message: u64| json!({"message": message, "outcome": "restored", "reason": reason});
+    assert_eq!(seen["answers"], json!([answer(1), answer(3)]), "{seen}");
+    let is_restored = |it: &Value| it["action"] == "restore" && it["setting"] == "contract";
+    assert_eq!(
+        seen["decisions"].as_array().unwrap().iter().filter(|it| is_restored(it)).count(),
+        2
+    );
+    for message in [1, 3] {
+        let thought = &seen["body"]["messages"][message]["reasoning_content"];
+        assert!(thought.as_str().is_some_and(|it| !it.is_empty()), "{seen}");
+    }
+
+    // Of an answer that nobody gave there is no record, and none behind it hangs on it.
+    let other = asked[2].replace("What is in this folder", "What was in this folder");
+    // Nor has it an id of the gateway's.
+    let other = other.replace("tk_", "ck_");
+    place.write("request.json", &other);
+    let missed = with(&["--tenant", "local"]).json();
+    let outcome =
+        json!({"message": 1, "outcome": "missed", "reason": "no record of this answer was found"});
+    assert_eq!(missed["answers"][0], outcome, "{missed}");
+    let text = ["explain", "--config", &config, "-m", "sim/kimi-k2", "--tenant", "local", &request];
+    let told = place.think(&text).out;
+    let line = "answer in message 1: missed, no record of this answer was found";
+    assert!(told.lines().any(|it| it == line), "{told}");
+
+    for _ in 0..2 {
+        let nobody = with(&["--tenant", "nobody"]);
+        assert_eq!(nobody.code, Some(1));
+        assert!(nobody.err.contains("no tenant `nobody`"), "{}", nobody.err);
+    }
+    assert_eq!(with(&["--session", "s"]).code, Some(2));
+}

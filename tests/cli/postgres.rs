@@ -1,0 +1,51 @@
+//! A database on a PostgreSQL server, through the server's own client program.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Where the server is looked for; the variable names another one.
+const USUAL: &str = "postgres://postgres@127.0.0.1:5432";
+const VARIABLE: &str = "THINKTHROUGH_POSTGRES";
+
+/// A database that goes with the test.
+pub(crate) struct Database {
+    name: String,
+    pub(crate) url: String,
+}
+
+fn base() -> String {
+    std::env::var(VARIABLE).unwrap_or_else(|_| USUAL.to_owned())
+}
+
+fn say(sql: &str) -> Result<(), String> {
+    let url = format!("{}/postgres", base());
+    let ran = Command::new("psql").args(["-q", "-v", "ON_ERROR_STOP=1", &url, "-c", sql]).output();
+    let output = ran.map_err(|error| format!("`psql` does not run: {error}"))?;
+    let told = || String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() { Ok(()) } else { Err(told()) }
+}
+
+impl Database {
+    /// A new database, if there is a server and its client.
+    pub(crate) fn new() -> Option<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let mark = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("think_cli_{}_{mark}", std::process::id());
+        if let Err(error) = say(&format!("CREATE DATABASE {name}")) {
+            println!(
+                "skipped: no PostgreSQL server at {} ({}); {VARIABLE} names one",
+                base(),
+                error.trim()
+            );
+            return None;
+        }
+        let url = format!("{}/{name}", base());
+        Some(Database { name, url })
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        drop(say(&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)));
+    }
+}

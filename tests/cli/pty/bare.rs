@@ -1,0 +1,92 @@
+//! The first minute of somebody who has no key and no configuration, without and with a server on the machine.
+//!
+//! Both look at the usual ports of this machine, so they have a network of their own, where that can be had.
+#![cfg(target_os = "linux")]
+
+use super::{Begin, Pty};
+use crate::place::Place;
+use std::process::Command;
+
+/// `think chat` and nothing else, behind these commands, in a network where nobody else listens.
+fn bare(place: &Place, before: &str) -> Option<Pty> {
+    let up = "ip link set lo up";
+    let path = "/usr/sbin:/usr/bin:/sbin:/bin";
+    let can = Command::new("unshare").args(["-rn", "sh", "-c", up]).env("PATH", path).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        println!("skipped: `unshare -rn` gives no network of its own here");
+        return None;
+    }
+    let script = format!("{up} && {before} exec '{}' chat", env!("CARGO_BIN_EXE_think"));
+    let begin = Begin { size: (100, 40), env: &[("PATH", path)], ..Begin::default() };
+    Some(Pty::start(place, "unshare", &["-rn", "sh", "-c", &script], &begin))
+}
+
+/// The lines of the greeting.
+fn greeting(pty: &Pty) -> Vec<String> {
+    pty.see("/help says more");
+    let text = pty.text();
+    let first = text.lines().position(|line| line.contains("Hello.")).unwrap();
+    let lines = text.lines().skip(first).map(|line| line.trim_matches(['│', '·', ' ']).to_owned());
+    lines.take_while(|line| !line.is_empty()).collect()
+}
+
+#[test]
+fn bare_think_chat_greets_in_three_lines_and_a_tool_loop_works() {
+    let place = Place::new("bare");
+    let Some(mut pty) = bare(&place, "") else { return };
+    pty.see("ask, or type");
+    let greeting = greeting(&pty);
+    assert_eq!(greeting.len(), 3, "{}", pty.text());
+    assert!(
+        greeting[0].contains("sim/default") && greeting[0].contains("simulated"),
+        "{greeting:?}"
+    );
+    assert!(
+        greeting[1].contains("_API_KEY") && greeting[1].contains("local server"),
+        "{greeting:?}"
+    );
+    assert!(greeting[2].contains("asks before it changes anything"), "{greeting:?}");
+    pty.line("What is in this folder?");
+    pty.see("✓ list_directory");
+    pty.see("list_directory gave");
+    pty.see("Thought for");
+    pty.line("Read needle.txt.");
+    pty.see("✓ read_file");
+    pty.see("the needle is blue");
+    pty.see_no("esc stops");
+    pty.leave();
+}
+
+#[test]
+fn a_local_server_is_found_and_answers() {
+    let place = Place::new("bare-local");
+    // An OpenAI-compatible server on the port of one that is known: our own gateway.
+    let think = env!("CARGO_BIN_EXE_think");
+    let serve = format!(
+        "XDG_DATA_HOME=\"$HOME/served\" '{think}' serve --listen 127.0.0.1:8000 >\"$HOME/log\" 2>&1 & \
+         until grep -qs listening \"$HOME/log\"; do sleep 0.05; done;"
+    );
+    let Some(mut pty) = bare(&place, &serve) else { return };
+    pty.see("ask, or type");
+    let greeting = greeting(&pty);
+    assert!(greeting[0].contains("vllm/sim/default (a local server answers)"), "{greeting:?}");
+    assert_eq!(greeting.len(), 3, "{greeting:?}");
+    pty.line("What is in this folder?");
+    pty.see("✓ list_directory");
+    pty.see("Thought for");
+    pty.see("needle.txt");
+    pty.see_no("esc stops");
+    let log = std::fs::read_to_string(place.file("log")).unwrap();
+    assert!(log.contains("/v1/chat/completions completed model=sim/default"), "{log}");
+    // It is in the list too.
+    pty.line("/model");
+    pty.see("Models");
+    pty.press("local server kimi-k2");
+    pty.see("vllm/sim/kimi-k2");
+    pty.press("\r");
+    pty.see("now vllm/sim/kimi-k2");
+    pty.line("Read needle.txt.");
+    pty.see("the needle is blue");
+    pty.see_no("esc stops");
+    pty.leave();
+}

@@ -1,0 +1,108 @@
+//! `think chat` with tools of MCP servers: one of the official Rust SDK always, one of the official Python package where
+//! it is installed.
+
+use super::{CTRL_D, Pty};
+use crate::mcp::{over_http, runtime, small, stdio};
+use crate::place::Place;
+use crate::scripted::{Scripted, call};
+use serde_json::json;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const PYTHON: &str = include_str!("mcp_server.py");
+
+/// A conversation in which the model asks the server's tool, the user allows it, and the result goes back.
+fn converse(name: &str, config: &str) {
+    let asks = json!([call("a", "mcp__small__weather", &json!({"city": "Oslo"}))]);
+    let script = Scripted::new(name, vec![asks, json!("it rains there")], config);
+    let place = Place::new(name);
+    let mut pty = Pty::scripted(&place, &script);
+    pty.line("What is the weather in Oslo?");
+    // A server's tool is asked for like everything that may change something.
+    pty.see("always in this session");
+    assert!(pty.text().contains("weather"), "{}", pty.text());
+    pty.answer("y");
+    pty.see("✓ mcp__small__weather");
+    pty.see("it rains there");
+    assert!(script.offered(0).contains(&"mcp__small__weather".to_owned()), "{name}");
+    assert_eq!(script.results(), ["rain in Oslo"], "{name}");
+    pty.press(CTRL_D);
+    assert!(pty.end().success());
+    pty.is_given_back();
+}
+
+#[test]
+fn a_server_that_is_a_program_is_used_in_a_conversation() {
+    let farewell = std::env::temp_dir().join(format!("think-chat-bye-{}", std::process::id()));
+    converse("chat-stdio", &stdio(farewell.to_str().unwrap()));
+    assert_eq!(std::fs::read_to_string(&farewell).unwrap(), "bye", "it ended by itself");
+    std::fs::remove_file(farewell).unwrap();
+}
+
+#[test]
+fn a_server_over_http_is_used_in_a_conversation() {
+    let runtime = runtime();
+    let url = over_http(&runtime, small());
+    converse("chat-http", &format!("[mcp.small]\nurl = \"{url}\"\n"));
+}
+
+/// The Python that has the official package: `python3`, or the one of `THINKTHROUGH_MCP_PYTHON`.
+fn python() -> Option<String> {
+    let python = std::env::var("THINKTHROUGH_MCP_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let began = Instant::now();
+    let asked = Command::new(&python)
+        .args(["-c", "import mcp.server.mcpserver, sys; print(sys.executable)"])
+        .output();
+    let found = asked.ok().filter(|output| output.status.success());
+    if found.is_none() {
+        println!("skipped: `{python}` has no package `mcp` 2; `pip install mcp` gives it one");
+    }
+    let python = String::from_utf8(found?.stdout).unwrap().trim().to_owned();
+    // A server has ten seconds to start, and most of its start is this import.
+    if began.elapsed() > Duration::from_secs(4) {
+        println!("skipped: the machine is too busy for `{python}` to start in time");
+        return None;
+    }
+    Some(python)
+}
+
+#[test]
+fn a_python_program_is_used_in_a_conversation() {
+    let Some(python) = python() else { return };
+    let command = json!([python, "-c", PYTHON]);
+    converse("chat-python", &format!("[mcp.small]\ncommand = {command}\n"));
+}
+
+#[test]
+fn a_python_server_over_http_is_used_in_a_conversation() {
+    let Some(python) = python() else { return };
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let listening = Listening::start(&python, port);
+    converse("chat-python-http", &format!("[mcp.small]\nurl = \"http://127.0.0.1:{port}/mcp\"\n"));
+    drop(listening);
+}
+
+/// The Python server over HTTP, until this goes.
+struct Listening(Child);
+
+impl Listening {
+    fn start(python: &str, port: u16) -> Self {
+        let mut command = Command::new(python);
+        command.args(["-c", PYTHON, "http", &port.to_string()]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let (child, began) = (Listening(child), Instant::now());
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(began.elapsed() < super::PATIENCE, "it does not listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        child
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}

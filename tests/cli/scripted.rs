@@ -1,0 +1,139 @@
+//! A model whose answers the test writes: a server of the chat-completions wire that keeps what it was asked.
+
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use crate::program::{Ran, command};
+
+/// The server, a folder to work in, and a configuration that leads to it.
+pub(crate) struct Scripted {
+    root: PathBuf,
+    asked: Arc<Mutex<Vec<Value>>>,
+}
+
+/// A call of a tool.
+pub(crate) fn call(id: &str, name: &str, arguments: &Value) -> Value {
+    json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments.to_string()}})
+}
+
+impl Scripted {
+    /// Each answer is a text, a list of calls, or a message as a whole.
+    pub(crate) fn new(name: &str, answers: Vec<Value>, config: &str) -> Self {
+        let root = std::env::temp_dir().join(format!("think-script-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(root.join("work")).unwrap();
+        fs::write(root.join("work/notes.md"), "First line\nA needle here\n").unwrap();
+        fs::write(root.join("outside.txt"), "the outside secret\n").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let provider = format!(
+            "default_model = \"m\"\n[providers.scripted]\nwire = \"chat-completions\"\nbase_url = \"{url}\"\n\
+             api_key = {{ env = \"ODD_NAME\" }}\n[models.m]\nprovider = \"scripted\"\nmodel = \"m\"\n"
+        );
+        fs::write(root.join("config.toml"), provider + config).unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for answer in answers {
+                let (stream, _) = listener.accept().unwrap();
+                kept.lock().unwrap().push(serve(stream, &answer));
+            }
+        });
+        Self { root, asked }
+    }
+
+    /// The program in the working folder, with secrets around it.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = command(args);
+        command
+            .arg("--config")
+            .arg(self.root.join("config.toml"))
+            .current_dir(self.root.join("work"))
+            .env("HOME", &self.root)
+            .env("XDG_DATA_HOME", &self.root)
+            .env("SHELL", "/bin/sh")
+            .env("ODD_NAME", "canary-of-the-config")
+            .env("OPENAI_API_KEY", "canary-of-a-provider");
+        command
+    }
+
+    pub(crate) fn ask(&self) -> Ran {
+        let output = self.command(&["ask", "Do it."]).stdin(Stdio::null()).output().unwrap();
+        Ran {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// The names of the tools that a request offered.
+    pub(crate) fn offered(&self, request: usize) -> Vec<String> {
+        let asked = self.asked.lock().unwrap();
+        let tools = asked[request]["tools"].as_array().cloned().unwrap_or_default();
+        tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// What the tools had given by the last request.
+    pub(crate) fn results(&self) -> Vec<String> {
+        let asked = self.asked.lock().unwrap();
+        let messages = asked.last().unwrap()["messages"].as_array().unwrap();
+        let results = messages.iter().filter(|message| message["role"] == "tool");
+        results
+            .map(|it| it["content"].as_str().map_or(it["content"].to_string(), str::to_owned))
+            .collect()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+}
+
+impl Drop for Scripted {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+/// Answers one request and gives its body.
+fn serve(mut stream: TcpStream, answer: &Value) -> Value {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    let (head, length) = loop {
+        let count = stream.read(&mut buffer).unwrap();
+        assert!(count > 0, "the request is whole");
+        bytes.extend_from_slice(&buffer[..count]);
+        if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            break (end + 4, length.unwrap().trim().parse::<usize>().unwrap());
+        }
+    };
+    while bytes.len() < head + length {
+        let count = stream.read(&mut buffer).unwrap();
+        assert!(count > 0, "the body is whole");
+        bytes.extend_from_slice(&buffer[..count]);
+    }
+    let (message, why) = match answer {
+        Value::String(text) => (json!({"role": "assistant", "content": text}), "stop"),
+        Value::Object(_) => (answer.clone(), "stop"),
+        calls => (json!({"role": "assistant", "content": null, "tool_calls": calls}), "tool_calls"),
+    };
+    let body = json!({
+        "id": "x", "object": "chat.completion", "model": "m",
+        "choices": [{"index": 0, "message": message, "finish_reason": why}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    })
+    .to_string();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
+    write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+    serde_json::from_slice(&bytes[head_of(&bytes)..]).unwrap()
+}
+
+fn head_of(bytes: &[u8]) -> usize {
+    bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4
+}

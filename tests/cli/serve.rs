@@ -1,0 +1,210 @@
+//! `think serve`, over real sockets.
+
+use crate::program::think;
+use crate::server::{Server, body};
+use serde_json::{Value, json};
+
+/// The wires of the APIs, in the order of their questions.
+const WIRES: [&str; 5] =
+    ["chat-completions", "responses", "messages", "generate-content", "ollama-chat"];
+
+/// What each API asks for the same thing, and where.
+fn questions(model: &str, stream: bool) -> [(String, Value); 5] {
+    let said = json!([{"role": "user", "content": "what is a zebra"}]);
+    let verb = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
+    [
+        (
+            "/v1/chat/completions".into(),
+            json!({"model": model, "stream": stream, "messages": said}),
+        ),
+        (
+            "/v1/responses".into(),
+            json!({"model": model, "stream": stream, "input": "what is a zebra"}),
+        ),
+        (
+            "/v1/messages".into(),
+            json!({"model": model, "stream": stream, "max_tokens": 2000, "messages": said}),
+        ),
+        (
+            format!("/v1beta/models/{model}:{verb}"),
+            json!({"contents": [{"role": "user", "parts": [{"text": "what is a zebra"}]}]}),
+        ),
+        ("/api/chat".into(), json!({"model": model, "stream": stream, "messages": said})),
+    ]
+}
+
+#[test]
+fn every_api_reaches_every_model_with_its_thoughts() {
+    let gateway = Server::start("serve", &[]);
+    for model in
+        ["kimi-k2", "anthropic-manual", "gemini-3", "responses-stateless", "mistral", "groq"]
+    {
+        for stream in [false, true] {
+            let questions = questions(&format!("sim/{model}"), stream);
+            for ((path, question), wire) in questions.into_iter().zip(WIRES) {
+                let answer = gateway.ask(&path, &question.to_string());
+                assert!(answer.starts_with("HTTP/1.1 200"), "{model} {path}: {answer}");
+                let read = think(&["parse", "--wire", wire], body(&answer).as_bytes()).json();
+                assert!(read["text"].as_str().unwrap().contains("zebra"), "{model} {path}: {read}");
+                assert_eq!(read["problems"], json!([]), "{model} {path}: {answer}");
+                // Nobody asked for a thought, so only those that always think and show it give one.
+                let thinks = ["kimi-k2", "groq"].contains(&model);
+                let is_first = read["blocks"][0]["type"] == "thinking";
+                assert!(is_first || !thinks, "{model} {path}: {read}");
+                let header = "x-thinkthrough: restored=0; missed=0; ambiguous=0; dropped=0; trace=";
+                assert!(answer.contains(header), "{model} {path}: {answer}");
+            }
+        }
+    }
+}
+
+#[test]
+fn translation_asks_for_no_thoughts_that_the_caller_did_not_ask_for() {
+    let gateway = Server::start("serve", &[]);
+    let ask = |question: &Value| {
+        let answer = gateway.ask("/v1/chat/completions", &question.to_string());
+        let read = think(&["parse", "--wire", "chat-completions"], body(&answer).as_bytes()).json();
+        read["blocks"][0]["type"].as_str().unwrap().to_owned()
+    };
+    let said = json!([{"role": "user", "content": "what is a zebra"}]);
+    let plain = json!({"model": "sim/anthropic-manual", "messages": said});
+    assert_eq!(ask(&plain), "text");
+    let asked =
+        json!({"model": "sim/anthropic-manual", "messages": said, "reasoning_effort": "high"});
+    assert_eq!(ask(&asked), "thinking");
+}
+
+#[test]
+fn what_stays_on_its_wire_stays_as_it_is() {
+    let sim = Server::start("sim", &[]);
+    let folder = std::env::temp_dir().join(format!("think-serve-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let config = folder.join("config.toml");
+    let text = format!(
+        "[providers.there]\nextends = \"moonshotai\"\nbase_url = \"http://{}/kimi-k2/v1\"\napi_key = \"mine\"\n",
+        sim.addr
+    );
+    std::fs::write(&config, text).unwrap();
+    let gateway = Server::start("serve", &["--config", config.to_str().unwrap()]);
+    for stream in [false, true] {
+        let (_, mut question) = questions("kimi-k2-thinking", stream)[0].clone();
+        let direct = sim.ask("/kimi-k2/v1/chat/completions", &question.to_string());
+        question["model"] = json!("there/kimi-k2-thinking");
+        let relayed = gateway.ask("/v1/chat/completions", &question.to_string());
+        assert_eq!(body(&direct), body(&relayed));
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn errors_come_in_the_callers_own_form() {
+    let gateway = Server::start("serve", &[]);
+    let chat = gateway.ask("/v1/chat/completions", r#"{"model":"nobody","messages":[]}"#);
+    assert!(chat.starts_with("HTTP/1.1 404"), "{chat}");
+    let error: Value = serde_json::from_str(&body(&chat)).unwrap();
+    assert!(error["error"]["message"].as_str().unwrap().contains("`nobody`"), "{error}");
+    let messages =
+        gateway.ask("/v1/messages", r#"{"model":"nobody","max_tokens":1,"messages":[]}"#);
+    let error: Value = serde_json::from_str(&body(&messages)).unwrap();
+    assert_eq!(error["type"], "error");
+    let steered =
+        gateway.ask("/v1/chat/completions", r#"{"model":"sim/groq","api_base":"http://trap"}"#);
+    assert!(steered.starts_with("HTTP/1.1 400") && steered.contains("api_base"), "{steered}");
+}
+
+#[test]
+fn t_25_other_hosts_and_foreign_pages_are_turned_away() {
+    let gateway = Server::start("serve", &[]);
+    for path in ["/v1/models", "/metrics", "/livez", "/"] {
+        let answer = gateway.request("GET", path, "host: evil.example\r\n", "");
+        assert!(answer.starts_with("HTTP/1.1 421"), "{path}: {answer}");
+    }
+    let origin = "origin: https://evil.example\r\ncontent-type: text/plain\r\n";
+    let answer = gateway.request("POST", "/v1/chat/completions", origin, "{}");
+    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+}
+
+#[test]
+fn what_nobody_has_is_told_in_words_and_a_refusal_is_passed_on() {
+    let gateway = Server::start("serve", &[]);
+    // Nobody has the thought of an answer that this gateway never saw.
+    let call =
+        json!([{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]);
+    let question = json!({"model": "sim/kimi-k2", "messages": [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": "", "tool_calls": call},
+        {"role": "tool", "tool_call_id": "a", "content": "1"},
+    ]});
+    let question = question.to_string();
+    let answer = gateway.ask("/v1/chat/completions", &question);
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("flattened=1"), "{answer}");
+    assert!(answer.contains("x-thinkthrough: restored=0; missed=1;"), "{answer}");
+    let greedy =
+        json!({"model": "sim/kimi-k2", "n": 6, "messages": [{"role": "user", "content": "x"}]});
+    let answer = gateway.ask("/v1/chat/completions", &greedy.to_string());
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    assert!(answer.contains("n must be between 1 and 5, got 6."), "{answer}");
+}
+
+/// A tool loop of two rounds and a follow-up, by a client that keeps no thought. Gives the answer to every request.
+fn naive_loop(servers: &[&Server], path: &str, model: &str) -> Vec<String> {
+    naive_rounds(model, |round, request| servers[round % servers.len()].ask(path, request))
+}
+
+/// As [`naive_loop`]; who is asked in which round is the caller's to say.
+pub(crate) fn naive_rounds(model: &str, mut ask: impl FnMut(usize, &str) -> String) -> Vec<String> {
+    let tool = |name: &str| {
+        json!({"type": "function", "function": {"name": name, "parameters":
+            {"type": "object", "properties": {"path": {"type": "string"}}}}})
+    };
+    let question = "What is in this folder, and what does the readme say?";
+    let mut messages = vec![json!({"role": "user", "content": question})];
+    let mut answers = Vec::new();
+    for round in 0..4 {
+        let request =
+            json!({"model": model, "messages": messages, "tools": [tool("list"), tool("read")]});
+        let answer = ask(round, &request.to_string());
+        answers.push(answer.clone());
+        if !answer.starts_with("HTTP/1.1 200") {
+            return answers;
+        }
+        let said: Value = serde_json::from_str(&body(&answer)).unwrap();
+        let message = &said["choices"][0]["message"];
+        let mut kept = json!({"role": "assistant", "content": message["content"]});
+        if message["tool_calls"].is_array() {
+            kept["tool_calls"] = message["tool_calls"].clone();
+        }
+        messages.push(kept);
+        match message["tool_calls"][0]["id"].as_str() {
+            Some(id) => messages
+                .push(json!({"role": "tool", "tool_call_id": id, "content": "README.md src/"})),
+            None => messages.push(json!({"role": "user", "content": "Thank you."})),
+        }
+    }
+    answers
+}
+
+#[test]
+fn a_naive_client_fails_alone_and_passes_through_the_gateway_restarts_included() {
+    let sim = Server::start("sim", &[]);
+    let direct =
+        naive_loop(&[&sim], "/kimi-k2/v1/chat/completions", "kimi-k2-thinking").pop().unwrap();
+    assert!(direct.starts_with("HTTP/1.1 400"), "{direct}");
+    assert!(direct.contains("reasoning_content is missing"), "{direct}");
+
+    let first = Server::start("serve", &[]);
+    // Gateways that come and go and share a store are one.
+    let second = first.beside("serve", &[]);
+    let answers = naive_loop(&[&first, &second], "/v1/chat/completions", "sim/kimi-k2");
+    assert_eq!(answers.len(), 4, "{}", answers.last().unwrap());
+    for (restored, answer) in answers.iter().enumerate() {
+        let header =
+            format!("x-thinkthrough: restored={restored}; missed=0; ambiguous=0; dropped=0;");
+        assert!(answer.contains(&header), "{answer}");
+    }
+    // A killed one loses nothing.
+    let third = first.beside("serve", &[]);
+    drop((first.stop(), second.stop()));
+    let answers = naive_loop(&[&third], "/v1/chat/completions", "sim/kimi-k2");
+    assert_eq!(answers.len(), 4);
+}
