@@ -7,6 +7,7 @@
     reason = "a test may fail where it stands"
 )]
 
+mod beside;
 mod corpus;
 mod fixtures;
 mod laws;

@@ -268,6 +268,14 @@ pub(crate) fn written_streams_say_the_same(bytes: &[u8]) {
     assert_eq!(calls(&again), calls(&answer), "{}", String::from_utf8_lossy(&out));
     assert_eq!(again.refusal, answer.refusal);
     assert_eq!(again.is_complete(), answer.is_complete(), "{}", String::from_utf8_lossy(&out));
+    if answer.is_complete() {
+        assert_eq!(members(&again), members(&answer), "{}", String::from_utf8_lossy(&out));
+    }
+}
+
+/// What stands beside the message.
+fn members(answer: &Answer) -> BTreeMap<&str, &str> {
+    answer.extra.fields.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect()
 }
 
 /// Whether thoughts are parts of the content, which are told in the usual field: what they say stands between what that

@@ -6,7 +6,8 @@ use crate::master;
 use rusqlite::{Connection, OpenFlags};
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// Each brings the tables from the version before to its own, counted from 1. They never change once shipped.
 const MIGRATIONS: [&str; 2] = [include_str!("001.sql"), include_str!("002.sql")];
@@ -16,6 +17,8 @@ const APPLICATION: i32 = 0x7468_6E6B;
 
 /// How long one waits for another process.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// The pause before the next try where SQLite does not wait by itself.
+const AGAIN: Duration = Duration::from_millis(5);
 
 /// Opens the file, and makes it where there is none.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
@@ -31,10 +34,22 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
             return Err(StoreError::File { path: path.to_owned(), message: error.to_string() });
         }
     }
-    let mut connection = connect(path).map_err(|error| trouble(&at, &error))?;
-    check(&connection, &at)?;
-    prepare(&connection).map_err(|error| trouble(&at, &error))?;
-    migrate(&mut connection, &at)?;
+    // Of several that turn a new file into a log at once, SQLite sends all but one away without waiting, whatever the
+    // connection's patience.
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match set_up(path, &at) {
+            Err(StoreError::Busy(_)) if Instant::now() < deadline => thread::sleep(AGAIN),
+            opened => return opened,
+        }
+    }
+}
+
+fn set_up(path: &Path, at: &str) -> Result<Connection, StoreError> {
+    let mut connection = connect(path).map_err(|error| trouble(at, &error))?;
+    check(&connection, at)?;
+    prepare(&connection).map_err(|error| trouble(at, &error))?;
+    migrate(&mut connection, at)?;
     Ok(connection)
 }
 

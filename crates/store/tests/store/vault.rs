@@ -5,7 +5,7 @@ use super::{Folder, holds, question, server};
 use std::collections::BTreeSet;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::Key;
-use thinkthrough_store::StoreError;
+use thinkthrough_store::{KeySource, Store, StoreError};
 
 on_each_database! {
     what_was_appended_is_found_and_opened_whole,
@@ -21,6 +21,7 @@ on_each_database! {
     a_credential_that_nothing_is_kept_for_is_not_written_down,
     t_13_keys_rotate_while_everybody_appends,
     a_credential_names_the_same_tenant_for_every_process,
+    any_number_of_processes_make_one_new_store_at_once,
 }
 
 fn some(thoughts: &[&str]) -> Vec<Option<String>> {
@@ -261,6 +262,19 @@ async fn a_credential_names_the_same_tenant_for_every_process(folder: Folder) {
     let elsewhere = Folder::new();
     let other = elsewhere.open().await.unwrap();
     assert_ne!(name(&other, endpoint, credential), Some(first), "of another installation");
+}
+
+async fn any_number_of_processes_make_one_new_store_at_once(folder: Folder) {
+    let rounds = if folder.server.is_none() { 10 } else { 0 };
+    for folder in std::iter::once(folder).chain((0..rounds).map(|_| Folder::new())) {
+        let opened = (0..8).map(|_| {
+            let (location, key) = (folder.location(), KeySource::File(folder.key()));
+            tokio::spawn(async move { Store::open(&location, &key).await.map(drop) })
+        });
+        for opened in opened.collect::<Vec<_>>() {
+            assert_eq!(opened.await.unwrap(), Ok(()));
+        }
+    }
 }
 
 async fn t_13_keys_rotate_while_everybody_appends(folder: Folder) {

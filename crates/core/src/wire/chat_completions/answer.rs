@@ -2,7 +2,7 @@
 
 use super::choice::SIBLINGS;
 use super::form::Form;
-use super::{details, parts, thoughts, usage, write_message};
+use super::{beside, details, parts, thoughts, usage, write_message};
 use crate::answer::Answer;
 use crate::content::{Block, Thinking, push_thought};
 use crate::json::{Raw, Writer};
@@ -16,9 +16,8 @@ pub(super) fn write(form: &'static Form, answer: &Answer) -> String {
     w.object(|w| {
         w.opt_str("id", answer.response_id.as_deref());
         w.field_str("object", "chat.completion");
-        // There is no clock here; callers that want the time of creation have it from the transport.
-        w.field_u64("created", 0);
         w.opt_str("model", answer.model.as_deref());
+        beside::write(w, &answer.extra, form.id);
         w.key("choices").array(|w| {
             for (at, answer) in std::iter::once(answer).chain(&answer.choices).enumerate() {
                 w.object(|w| write_choice(w, form, answer, at));
@@ -40,6 +39,7 @@ fn write_choice(w: &mut Writer, form: &'static Form, answer: &Answer, at: usize)
     let has_calls = answer.blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
     let word = answer.finish_reason.as_deref().map(|word| reason(word, has_calls));
     w.str_or_null("finish_reason", word);
+    beside::write_choice(w, &answer.extra, form.id);
 }
 
 fn write_body(w: &mut Writer, form: &'static Form, answer: &Answer) {

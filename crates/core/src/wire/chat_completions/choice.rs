@@ -68,6 +68,8 @@ pub(super) struct Choice {
     /// The text of the last whole message inside a stream, which may be cumulative.
     whole: Whole,
     pub(super) finish: Option<String>,
+    /// What stands beside its end.
+    pub(super) beside: Option<Raw>,
 }
 
 /// What whole messages inside a stream said so far.

@@ -4,6 +4,7 @@ mod abreast;
 mod calls;
 
 use super::answer::{self, STEPS};
+use super::beside::{self, Beside};
 use super::form::Form;
 use super::{details, parts, problem, signature, thoughts, usage};
 use crate::content::{Block, Text, Thinking};
@@ -26,6 +27,7 @@ pub(in crate::wire) struct Encoder {
     model: Option<String>,
     choices: Vec<Choice>,
     usage: Option<Usage>,
+    beside: Beside,
     /// The answer ended as it should; without that the stream must not look complete.
     is_finished: bool,
     /// Something is missing, whatever may be said after it.
@@ -41,6 +43,8 @@ struct Choice {
     /// A text is open.
     speaks: bool,
     abreast: Abreast,
+    /// What stands beside its end.
+    beside: Extra,
     /// What came after a thought that goes out whole and is not over yet.
     held: Vec<u8>,
 }
@@ -91,6 +95,7 @@ impl Encoder {
             model: None,
             choices: Vec::new(),
             usage: None,
+            beside: Beside::default(),
             is_finished: false,
             is_broken: false,
         }
@@ -110,8 +115,8 @@ impl Encoder {
         w.object(|w| {
             w.opt_str("id", self.id.as_deref());
             w.field_str("object", "chat.completion.chunk");
-            w.field_u64("created", 0);
             w.opt_str("model", self.model.as_deref());
+            self.beside.write(w, self.form.id);
             body(w);
         });
         frame(&w.finish(), out);
@@ -307,10 +312,12 @@ impl Encoder {
         }
         let has_calls = self.choice(at).n_calls > 0;
         let Some(reason) = reason.map(|word| answer::reason(word, has_calls)) else { return };
+        let (beside, wire) = (std::mem::take(&mut self.choice(at).beside), self.form.id);
         self.chunk(out, |w| {
             choices(w, at, |w| {
                 w.key("delta").object(|_| {});
                 w.field_str("finish_reason", reason);
+                beside::write_choice(w, &beside, wire);
             });
         });
     }
@@ -324,6 +331,11 @@ impl Encoder {
             Fact::Refusal(text) => self.delta(at, out, |w| w.field_str("refusal", text)),
             Fact::ResponseId(text) => self.id = Some(text.to_owned()),
             Fact::ToolPlan(text) => self.delta(at, out, |w| w.field_str("content", text)),
+            Fact::Field { wire, key, value } if wire == self.form.id => {
+                if let Some(of_choice) = self.beside.take(wire, key, value) {
+                    self.choice(at).beside = of_choice;
+                }
+            }
             Fact::Field { .. } | Fact::StopSequence(_) => {}
         }
     }
@@ -360,7 +372,9 @@ impl Encode for Encoder {
                 w.key("choices").array(|_| {});
                 w.field_raw("usage", &raw);
             });
-        } else if self.id.is_some() && self.choices.iter().all(|choice| !choice.has_role) {
+        } else if self.beside.has_news()
+            || self.id.is_some() && self.choices.iter().all(|choice| !choice.has_role)
+        {
             // An answer without any content still says who answered.
             self.chunk(out, |w| w.key("choices").array(|_| {}));
         }

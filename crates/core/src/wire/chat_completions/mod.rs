@@ -5,6 +5,7 @@
 //! reasoning, so it stands on this module with a [`Form`] of its own.
 
 mod answer;
+mod beside;
 mod calls;
 mod choice;
 mod details;

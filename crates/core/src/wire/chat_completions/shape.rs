@@ -53,16 +53,25 @@ pub(super) fn of(
         return None;
     }
     let mut delta = None;
+    let (mut has_reason, mut is_alone) = (false, true);
     for (key, value) in entry.entries() {
         match key.as_ref() {
             "index" => (value.as_u64() == Some(0)).then_some(())?,
             "delta" if delta.is_none() && value.is_object() => delta = Some(value),
             "delta" => return None,
-            "finish_reason" => matches!(value.raw(), "null" | "\"\"").then_some(())?,
+            "finish_reason" => {
+                matches!(value.raw(), "null" | "\"\"").then_some(())?;
+                has_reason |= !value.is_null();
+            }
             known if BODY.contains(&known) => value.is_null().then_some(())?,
-            _ => shape.idle(value),
+            _ => {
+                is_alone = false;
+                shape.idle(value);
+            }
         }
     }
+    // What stands beside a reason is kept, also beside an empty one.
+    (is_alone || !has_reason).then_some(())?;
     let target = of_delta(delta?, choice, custom, message, &mut shape)?;
     Some((shape, target))
 }

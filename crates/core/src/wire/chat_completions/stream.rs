@@ -1,5 +1,6 @@
 //! The stream decoder.
 
+use super::beside::{self, Said};
 use super::choice::{Choice, Fields, How, Mode, Out};
 use super::template::{Found, Template};
 use super::{problem, shape, usage};
@@ -24,6 +25,7 @@ pub(in crate::wire) struct Decoder {
     pub(super) id: Option<String>,
     pub(super) model: Option<String>,
     usage: Option<Raw>,
+    said: Said,
     /// An error came; nothing is missing then.
     has_failed: bool,
     /// The end was said.
@@ -53,9 +55,11 @@ struct Body<'d> {
 }
 
 impl<'d> Body<'d> {
-    fn read(whole: Val<'d>) -> Self {
+    /// Finds the members, and shows each of them to `member`.
+    fn read(whole: Val<'d>, mut member: impl FnMut(&str, Val<'d>)) -> Self {
         let mut body = Body::default();
         for (key, value) in whole.entries().filter(|(_, value)| !value.is_null()) {
+            member(&key, value);
             match key.as_ref() {
                 "id" => body.id = Some(value),
                 "model" => body.model = Some(value),
@@ -124,6 +128,7 @@ impl Decoder {
             id: None,
             model: None,
             usage: None,
+            said: Said::default(),
             has_failed: false,
             is_over: false,
             is_done: false,
@@ -154,7 +159,7 @@ impl Decoder {
     }
 
     fn take(&mut self, body: Val<'_>, mode: Mode, sink: &mut dyn Sink) {
-        let body = Body::read(body);
+        let body = Body::read(body, |key, value| self.said.member(self.wire, (key, value), sink));
         self.facts(&body, sink);
         let mut error = body.error();
         let mut usage = body.usage();
@@ -162,7 +167,14 @@ impl Decoder {
         for (nth, choice) in choices.enumerate().filter(|(_, choice)| choice.is_object()) {
             let entry = Entry::read(choice);
             let at = entry.index.and_then(|index| usize::try_from(index).ok());
-            self.choice(&entry, at.unwrap_or(nth).min(MAX_CHOICES - 1), mode, sink);
+            let at = at.unwrap_or(nth).min(MAX_CHOICES - 1);
+            self.choice(&entry, at, mode, sink);
+            if (mode == Mode::Message || entry.finish_reason.is_some())
+                && let Some(members) = beside::of_choice(choice)
+                && let Some(choice) = self.choices.get_mut(at)
+            {
+                choice.beside = Some(members);
+            }
             usage = usage.or(entry.usage.filter(|usage| usage::says_something(*usage)));
             error = error.or_else(|| entry.error.map(problem::of));
         }
@@ -275,8 +287,11 @@ impl Decoder {
             if finish_reason.is_none() && (is_cut || self.has_failed) {
                 continue;
             }
-            let model = self.model.as_deref();
-            Out { wire: self.wire, choice: at, sink }.event(Event::Finish { finish_reason, model });
+            let mut out = Out { wire: self.wire, choice: at, sink };
+            if let Some(members) = &choice.beside {
+                beside::say_choice(members, &mut out);
+            }
+            out.event(Event::Finish { finish_reason, model: self.model.as_deref() });
         }
     }
 }
