@@ -210,3 +210,9 @@ fn a_list_of_texts_in_a_field_for_thoughts_is_read() {
     let message = json!({"content": "x", "reasoning": [{"type": "text", "text": "a"}, "b"]});
     assert_eq!(told(&body(&message)), ["R:ab", "T:x"]);
 }
+
+#[test]
+fn a_call_without_arguments_stands_before_the_text_that_follows_it() {
+    let call = json!({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": ""}}]});
+    assert_eq!(told(&chunks(&[call, json!({"content": "x"})])), ["C:f", "T:x"]);
+}

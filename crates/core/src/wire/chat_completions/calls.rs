@@ -157,6 +157,12 @@ impl Calls {
         Some(from + self.calls.get(from..)?.iter().rposition(fits)?)
     }
 
+    /// Starts the calls whose names are as long as they will be, because something else begins.
+    pub(super) fn start_named(&mut self, next: &mut usize, out: &mut Out<'_>) {
+        let near = self.calls.iter_mut().rev().take(REACH);
+        near.rev().filter(|call| !call.name.is_empty()).for_each(|call| call.start(true, next, out));
+    }
+
     fn begin(&mut self, piece: &Piece<'_>, next: &mut usize, out: &mut Out<'_>) -> usize {
         // Calls come one after the other as a rule; one that is whole can be handed on at once.
         let near = self.calls.iter_mut().rev().take(REACH);
@@ -164,6 +170,7 @@ impl Calls {
             call.start(true, next, out);
             call.end(false, out);
         }
+        self.start_named(next, out);
         self.calls.push(Call { index: piece.index, is_free: piece.is_free, ..Call::default() });
         self.calls.len() - 1
     }
@@ -206,8 +213,11 @@ impl Call {
         self.say(out);
     }
 
-    /// Names come once, with every piece, or in pieces.
+    /// Names come once, with every piece, or in pieces; what was told once stays.
     fn take_name(&mut self, name: &str) {
+        if self.is_started {
+            return;
+        }
         if name.starts_with(&self.name) {
             name.clone_into(&mut self.name);
         } else if self.arguments.is_empty() && self.name != name {
@@ -215,8 +225,10 @@ impl Call {
         }
     }
 
+    /// Starts the call once its name is whole, which its arguments show; or in any case, if nothing more comes.
     fn start(&mut self, is_last: bool, next: &mut usize, out: &mut Out<'_>) {
-        if self.is_started || (self.name.is_empty() && !is_last) {
+        let is_early = self.name.is_empty() || self.arguments.is_empty();
+        if self.is_started || (is_early && !is_last) {
             return;
         }
         self.is_started = true;

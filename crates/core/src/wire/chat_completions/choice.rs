@@ -45,7 +45,7 @@ pub(super) struct Thought {
 }
 
 /// A text that can go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OpenText {
     pub(super) block: usize,
     pub(super) extra: Extra,
@@ -224,6 +224,7 @@ impl Choice {
         let mut has_text = false;
         if let Some(entries) = fields.structured() {
             has_text = details::have_text(entries.1);
+            self.calls.start_named(&mut self.next, out);
             let before = self.next;
             self.details.take(entries, how.mode != Mode::Delta, &mut self.next, out);
             self.has_thought |= self.next > before || has_text;
@@ -283,8 +284,7 @@ impl Choice {
     pub(super) fn thought(&mut self, field: Cow<'static, str>, out: &mut Out<'_>) -> &mut Thought {
         let at = self.thoughts.iter().position(|thought| thought.field == field);
         let at = at.unwrap_or_else(|| {
-            let block = self.next;
-            self.next += 1;
+            let block = self.next_block(out);
             out.event(Event::ThinkingStart { block, source_field: &field });
             self.thoughts.push(Thought { block, field, signature: None, extra: Extra::default() });
             self.thoughts.len() - 1
@@ -295,8 +295,7 @@ impl Choice {
 
     /// One step of a search model's reasoning: a thought of its own, with what was done in it.
     fn take_step(&mut self, step: Val<'_>, out: &mut Out<'_>) {
-        let block = self.next;
-        self.next += 1;
+        let block = self.next_block(out);
         let thinking = Thinking {
             source_field: "reasoning_steps".to_owned(),
             extra: Extra::collect(out.wire, step, &["thought"]),
@@ -336,13 +335,12 @@ impl Choice {
 
     /// The open text; begins one where there is none.
     pub(super) fn open_text(&mut self, out: &mut Out<'_>) -> &mut OpenText {
-        let next = &mut self.next;
-        self.text.get_or_insert_with(|| {
-            let block = *next;
-            *next += 1;
+        if self.text.is_none() {
+            let block = self.next_block(out);
             out.event(Event::TextStart { block });
-            OpenText { block, extra: Extra::default() }
-        })
+            self.text = Some(OpenText { block, extra: Extra::default() });
+        }
+        self.text.get_or_insert_default()
     }
 
     fn take_calls(&mut self, fields: &Fields<'_>, mode: Mode, out: &mut Out<'_>) {
@@ -389,8 +387,15 @@ impl Choice {
     /// A block that comes in one piece.
     pub(super) fn whole_block(&mut self, kind: &str, raw: Raw, out: &mut Out<'_>) {
         let value = Block::Other(Other { wire: out.wire, kind: kind.to_owned(), raw });
-        out.event(Event::Whole { block: self.next, value: &value });
+        let block = self.next_block(out);
+        out.event(Event::Whole { block, value: &value });
+    }
+
+    /// The number of a block that begins now, behind the calls that came before it.
+    fn next_block(&mut self, out: &mut Out<'_>) -> usize {
+        self.calls.start_named(&mut self.next, out);
         self.next += 1;
+        self.next - 1
     }
 
     /// Ends the thoughts, as visible content comes now.

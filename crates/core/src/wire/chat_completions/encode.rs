@@ -58,8 +58,8 @@ struct Open {
 
 #[derive(Debug)]
 enum Kind {
-    /// A call, and whether arguments were written.
-    Call { form: CallForm, has_arguments: bool },
+    /// A call, and whether its id and arguments were written.
+    Call { form: CallForm, has_id: bool, has_arguments: bool },
     /// A thought that goes out whole, for its type is known only in the end.
     Entry { field: &'static str, text: String },
     /// A thought in a field of its own.

@@ -70,7 +70,8 @@ impl Encoder {
         // The old form has room for one call.
         let form =
             if is_old && number == 0 { Form::Alone } else { Form::Entry { number, is_free } };
-        choice.open.push(Open { block, kind: Kind::Call { form, has_arguments: false } });
+        let has_id = call.id.as_deref().is_some_and(|id| !id.is_empty());
+        choice.open.push(Open { block, kind: Kind::Call { form, has_id, has_arguments: false } });
         self.delta(at, out, |w| {
             let of_entry = |w: &mut Writer| {
                 w.opt_str("id", call.id.as_deref());
@@ -85,7 +86,9 @@ impl Encoder {
 
     pub(super) fn call_delta(&mut self, at: usize, block: usize, delta: &str, out: &mut Vec<u8>) {
         let open = self.choice(at).open.iter_mut().find(|open| open.block == block);
-        let Some(Open { kind: Kind::Call { form, has_arguments }, .. }) = open else { return };
+        let Some(Open { kind: Kind::Call { form, has_arguments, .. }, .. }) = open else {
+            return;
+        };
         *has_arguments = true;
         let form = *form;
         self.delta(at, out, |w| {
@@ -96,10 +99,12 @@ impl Encoder {
     pub(super) fn end_call(&mut self, at: usize, block: usize, call: &ToolCall, out: &mut Vec<u8>) {
         let find = |open: &&mut Open| open.block == block;
         let known = match self.choice(at).open.iter_mut().find(find).map(|open| &open.kind) {
-            Some(Kind::Call { form, has_arguments }) => Some((*form, *has_arguments)),
+            Some(Kind::Call { form, has_id, has_arguments }) => {
+                Some((*form, *has_id, *has_arguments))
+            }
             Some(Kind::Entry { .. } | Kind::Field(_) | Kind::Part | Kind::Tags) | None => None,
         };
-        let Some((form, has_arguments)) = known else { return };
+        let Some((form, has_id, has_arguments)) = known else { return };
         if !has_arguments && call.parameters != Parameters::default() {
             self.call_delta(at, block, call.parameters.as_text(), out);
         }
@@ -107,7 +112,9 @@ impl Encoder {
         extra
             .fields
             .retain(|(key, _)| !matches!(key.as_str(), "function" | "type" | "function_call"));
-        if call.signature.is_none() && extra.of(self.form.id).is_empty() {
+        // An id may come behind the first piece.
+        let id = call.id.as_deref().filter(|id| !has_id && !id.is_empty());
+        if id.is_none() && call.signature.is_none() && extra.of(self.form.id).is_empty() {
             return;
         }
         let wire = self.form.id;
@@ -116,7 +123,10 @@ impl Encoder {
             Form::Alone => {
                 w.key("function_call").object(members);
             }
-            Form::Entry { number, .. } => entry(w, number, members),
+            Form::Entry { number, .. } => entry(w, number, |w| {
+                w.opt_str("id", id);
+                members(w);
+            }),
         });
     }
 }
