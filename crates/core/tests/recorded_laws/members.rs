@@ -1,7 +1,7 @@
 //! A whole answer that is read and written on its own wire keeps its members, those that nobody here knows included.
 //!
-//! What stands beside the message on some wires has no place in the neutral answer. It is listed, place by place, so
-//! that nothing else is lost without a word; a body that stays on its wire is passed on byte for byte all the same.
+//! Members that say nothing, or what another one says, are listed with their reasons, so that nothing else is lost
+//! without a word; a body that stays on its wire is passed on byte for byte all the same.
 
 use crate::bodies::{Body, bodies};
 use crate::recordings;
