@@ -248,7 +248,7 @@ async fn t_13_rows_that_change_places_on_the_server_stay_shut() {
 async fn a_credential_names_the_same_tenant_for_every_process(folder: Folder) {
     let (one, two) = tokio::join!(folder.open(), folder.open());
     let (one, two) = (one.unwrap(), two.unwrap());
-    let name = |store: &thinkthrough_store::Store, endpoint: &str, credential: &str| {
+    let name = |store: &Store, endpoint: &str, credential: &str| {
         let tenant = store.pass_through_tenant(endpoint, credential);
         tenant.map(|tenant| tenant.as_str().to_owned())
     };
