@@ -4,6 +4,7 @@ mod ask;
 mod bare;
 mod budget;
 mod commands;
+mod context;
 mod endings;
 mod figures;
 mod found;
