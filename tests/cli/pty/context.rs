@@ -1,7 +1,7 @@
-//! Compressions: what another command sends of a conversation that has one.
+//! Compressions: what another command sends of a conversation that has one, and one that is given up.
 
 use super::paced::Paced;
-use super::{Begin, Pty};
+use super::{Begin, ENTER, ESC, Pty};
 use crate::place::Place;
 use serde_json::Value;
 
@@ -71,4 +71,41 @@ fn ask_goes_on_with_a_compressed_conversation_as_the_chat_does() {
     pty.leave();
     let seventh = Value::from(ask(8, "seventh", &["--continue"])).to_string();
     assert!(seventh.contains("answer first") && !seventh.contains("They spoke"), "{seventh}");
+}
+
+#[test]
+fn esc_closes_the_connection_that_a_summary_comes_over() {
+    let place = Place::new("summary-given-up");
+    let (main, second) = (Paced::start(), Paced::start());
+    let config = format!(
+        "{}[providers.second]\nextends = \"deepseek\"\nbase_url = \"{}\"\napi_key = \"k\"\n\
+         [roles]\nutility = \"second/deepseek-v4-pro\"\n",
+        main.config(),
+        second.url()
+    );
+    let config = place.write("own.toml", &config);
+    let mut pty = Pty::chat(&place, &["--config", &config]);
+    turn(&pty, &main, 1, "first");
+    // The title.
+    second.asked(1);
+    second.say("Questions");
+    second.end();
+    turn(&pty, &main, 2, "second");
+    // Given up in the middle of the answer, and before there is any.
+    for (number, begun) in [(2, "half a summ"), (3, "")] {
+        pty.line("/compress");
+        second.asked(number);
+        if !begun.is_empty() {
+            second.say(begun);
+        }
+        pty.press(ESC);
+        pty.see("nothing was compressed");
+        second.left(number - 1);
+    }
+    // Everything is as before: the next one is written, and counts.
+    compress(&pty, &second, 4, "They asked one thing.");
+    let sent = turn(&pty, &main, 3, "third").to_string();
+    assert!(sent.contains("They asked one thing.") && !sent.contains("half a summ"), "{sent}");
+    pty.press(ENTER);
+    pty.leave();
 }

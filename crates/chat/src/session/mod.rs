@@ -118,6 +118,7 @@ pub struct Session {
 /// A summary under way.
 #[derive(Debug)]
 struct Compressing {
+    run: RunId,
     plan: Plan,
     before: Option<TokenCount>,
     then: Option<String>,
