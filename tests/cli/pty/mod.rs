@@ -14,7 +14,7 @@ mod kills;
 mod mcp;
 mod models;
 mod mouse;
-mod paced;
+pub(crate) mod paced;
 mod picture;
 mod session;
 mod typing;
