@@ -5,6 +5,7 @@ mod bare;
 mod budget;
 mod commands;
 mod context;
+mod display;
 mod endings;
 mod figures;
 mod found;
