@@ -446,8 +446,8 @@ pub enum Keep {
 /// A change of the user's configuration.
 #[derive(Clone, Debug)]
 pub enum Write {
-    /// `reasoning.display`
-    Display(Display),
+    /// `reasoning.display`, also under the model of this name where that says so for itself.
+    Display(Display, Option<String>),
     /// `[profiles.NAME]`, as a whole.
     Profile {
         /// Its name.
