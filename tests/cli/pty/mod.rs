@@ -21,6 +21,7 @@ mod picture;
 mod session;
 mod typing;
 mod utility;
+mod whole;
 
 use crate::place::Place;
 use crate::scripted::Scripted;

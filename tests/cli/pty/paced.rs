@@ -62,6 +62,13 @@ impl Paced {
         self.delta(&json!({"content": text}));
     }
 
+    /// Calls a tool, which ends the answer.
+    pub(crate) fn call(&self, name: &str, arguments: &Value) {
+        let function = json!({"name": name, "arguments": arguments.to_string()});
+        self.delta(&json!({"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": function}]}));
+        self.finish("tool_calls");
+    }
+
     /// What it counted.
     pub(crate) fn count(&self, input: u64, output: u64) {
         let usage = json!({"prompt_tokens": input, "completion_tokens": output});
@@ -70,8 +77,12 @@ impl Paced {
 
     /// Ends the answer.
     pub(crate) fn end(&self) {
+        self.finish("stop");
+    }
+
+    fn finish(&self, why: &str) {
         self.chunk(
-            &json!({"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}),
+            &json!({"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": why}]}),
         );
         self.pieces.send(Piece::Say("data: [DONE]\n\n".to_owned())).unwrap();
         self.pieces.send(Piece::End).unwrap();
