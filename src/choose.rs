@@ -18,6 +18,8 @@ use thinkthrough_core::wire;
 pub(crate) struct Chosen {
     /// The name that it was found by, which finds it again.
     pub(crate) name: String,
+    /// The entry of `[models]` that it was found in, if it was.
+    pub(crate) entry: Option<String>,
     pub(crate) target: Target,
     pub(crate) transport: Transport,
     pub(crate) auth: Auth,
@@ -191,6 +193,7 @@ fn entry_of(
     if let Some(contract) = entry.contract {
         chosen.target = chosen.target.with_contract(contract, "config");
     }
+    chosen.entry = Some(entry.name.clone());
     chosen.reasoning = entry.reasoning.clone();
     chosen.price = entry.price;
     chosen.manner = entry.manner;
@@ -257,8 +260,20 @@ fn at(
     let transport = Transport::Http(client);
     let limits = entry.map_or(RateLimits::UNLIMITED, |entry| entry.limits);
     let (name, reasoning, manner) = (String::new(), Partial::default(), Manner::default());
-    let price = None;
-    Ok(Chosen { name, target, transport, auth, reasoning, manner, why, limits, price, missing_key })
+    let (entry, price) = (None, None);
+    Ok(Chosen {
+        name,
+        entry,
+        target,
+        transport,
+        auth,
+        reasoning,
+        manner,
+        why,
+        limits,
+        price,
+        missing_key,
+    })
 }
 
 /// How a wire's credential usually travels is what its first provider does.
@@ -305,8 +320,20 @@ fn simulator(id: &str, why: String) -> Result<Chosen, Failure> {
     target.base_url = format!("http://sim.localhost/{id}");
     let auth = auth(target.auth, Some(Secret::new("simulated")))?;
     let (name, reasoning, limits) = (String::new(), Partial::default(), RateLimits::UNLIMITED);
-    let (manner, price, missing_key) = (Manner::default(), None, None);
-    Ok(Chosen { name, target, transport, auth, reasoning, manner, why, limits, price, missing_key })
+    let (entry, manner, price, missing_key) = (None, Manner::default(), None, None);
+    Ok(Chosen {
+        name,
+        entry,
+        target,
+        transport,
+        auth,
+        reasoning,
+        manner,
+        why,
+        limits,
+        price,
+        missing_key,
+    })
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use crate::config::Config;
 use crate::failure::{Failure, say};
 use std::time::Duration;
-use thinkthrough_chat::Kept;
-use thinkthrough_core::content::Content;
+use thinkthrough_chat::session::Conversation;
+use thinkthrough_chat::{Kept, terminal};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::{Conversations, KeySource, Limits, Location, Moment, Store, StoreError};
 
@@ -67,20 +67,31 @@ pub(crate) async fn prune(store: Store) {
     }
 }
 
-/// The conversation whose id begins so, or else the latest one, with what was said in it; where there is none, one will
-/// begin.
-pub(crate) async fn kept(
-    config: &Config,
-    id: Option<&str>,
-) -> Result<(Kept, Vec<Content>), Failure> {
+/// A conversation that a question goes on with.
+pub(crate) struct Resumed {
+    /// What keeps the question and its answer.
+    pub(crate) kept: Kept,
+    /// What was said in it, and its compressions.
+    pub(crate) conversation: Conversation,
+    /// The model that it was last held with.
+    pub(crate) model: Option<String>,
+}
+
+/// The conversation whose id begins so, or else the latest one; where there is none, one will begin.
+pub(crate) async fn resumed(config: &Config, id: Option<&str>) -> Result<Resumed, Failure> {
     let conversations = local(config).await?;
     let id = match id {
         Some(id) => Some(conversations.resolve(id).await?),
         None => conversations.latest().await?.map(|summary| summary.id),
     };
-    let Some(id) = id else { return Ok((Kept::new(conversations)?, Vec::new())) };
-    let contents = conversations.resume(&id).await?.contents;
-    Ok((Kept::stored(conversations, id), contents))
+    let Some(id) = id else {
+        let (conversation, model) = (Conversation::default(), None);
+        return Ok(Resumed { kept: Kept::new(conversations)?, conversation, model });
+    };
+    let mut stored = terminal::open(&conversations, &id).await?;
+    let model = stored.model.take();
+    let conversation = Conversation::stored(stored);
+    Ok(Resumed { kept: Kept::stored(conversations, id), conversation, model })
 }
 
 /// How often the vault is looked through.

@@ -4,8 +4,9 @@ use super::ask_plain::Plain;
 use super::ask_show::{Recorder, Stream};
 use super::asking::Asking;
 use crate::choose::Chosen;
+use crate::config::Config;
 use crate::failure::{Failure, say};
-use crate::stored;
+use crate::stored::{self, Resumed};
 use crate::tooling::{aloud, toolbox};
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal as _, Read as _, Write};
@@ -79,7 +80,9 @@ impl Ask {
     async fn ask(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let prompt = self.prompt()?;
         let config = self.asking.config()?;
-        let chosen = self.asking.choose(&config).await?;
+        let resumed = self.resumed(&config).await?;
+        let held_with = resumed.as_ref().and_then(|resumed| resumed.model.as_deref());
+        let chosen = self.asking.resume(&config, held_with).await?;
         if let Some(missing) = &chosen.missing_key {
             return Err(Failure::Failed(missing.clone()));
         }
@@ -88,11 +91,6 @@ impl Ask {
         let mut history = match &self.history {
             Some(path) => Some(History::open(path).map_err(|error| failed(error.to_string()))?),
             None => None,
-        };
-        let kept = if self.goes_on || self.session.is_some() {
-            Some(stored::kept(&config, self.session.as_deref()).await?)
-        } else {
-            None
         };
         let tools = match self.tools {
             Switch::On => {
@@ -106,13 +104,21 @@ impl Ask {
             chosen.target.provider, chosen.target.model, chosen.why
         ));
         let question = Content::text(Speaker::Human, prompt);
-        let kept_before = kept.as_ref().map(|(_, contents)| contents);
-        let before = history.as_ref().map(|history| &history.contents).or(kept_before);
-        let mut conversation = before.cloned().unwrap_or_default();
-        conversation.push(question.clone());
         let gate = Gate::new(config.budget, Some(thinkthrough_tokenizer::o200k()));
         gate.limit(&chosen.target.provider, chosen.limits);
-        gate.resume(&conversation);
+        let mut conversation = match (&history, &resumed) {
+            (Some(history), _) => {
+                gate.resume(&history.contents);
+                history.contents.clone()
+            }
+            // What it cost counts; what is sent of it is what `chat` would send.
+            (None, Some(Resumed { conversation, .. })) => {
+                gate.resume(conversation.contents());
+                conversation.sent(&chosen.target.rule.contract)
+            }
+            (None, None) => Vec::new(),
+        };
+        conversation.push(question.clone());
         let setup = Setup {
             target: &chosen.target,
             settings: &settings,
@@ -124,7 +130,7 @@ impl Ask {
             max_rounds: MAX_ROUNDS,
         };
         let mut keeper =
-            kept.map(|(kept, _)| kept.ask(question.clone(), &chosen.name, &chosen.target));
+            resumed.map(|it| it.kept.ask(question.clone(), &chosen.name, &chosen.target));
         let asked = self.show(&setup, &mut keeper, &mut conversation, &settings, out).await;
         let ended = end(keeper).await;
         if let Some(tools) = &tools {
@@ -138,6 +144,14 @@ impl Ask {
             history.append(&added).map_err(|error| failed(error.to_string()))?;
         }
         finish(&outcome, &chosen)
+    }
+
+    /// The conversation of the store that the question goes on with.
+    async fn resumed(&self, config: &Config) -> Result<Option<Resumed>, Failure> {
+        if !self.goes_on && self.session.is_none() {
+            return Ok(None);
+        }
+        stored::resumed(config, self.session.as_deref()).await.map(Some)
     }
 
     async fn show(

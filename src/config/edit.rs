@@ -6,13 +6,13 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use thinkthrough_core::settings::{Display, Key, Partial};
-use toml_edit::{DocumentMut, InlineTable, Item, Table, Value, value};
+use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value, value};
 
 /// A change of the file.
 #[derive(Clone, Debug)]
 pub(crate) enum Edit {
-    /// `[reasoning] display`
-    Display(Display),
+    /// `[reasoning] display`, and under this entry of `[models]` where that says one of its own.
+    Display(Display, Option<String>),
     /// `[profiles.NAME]`, as a whole.
     Profile { name: String, model: String, settings: Partial },
     /// No `[profiles.NAME]` any more.
@@ -45,17 +45,15 @@ pub(crate) fn edit(path: &Path, edit: &Edit) -> Result<(), String> {
 /// Names the key that is in the way, if one is.
 fn change(document: &mut DocumentMut, edit: &Edit) -> Result<(), &'static str> {
     match edit {
-        Edit::Display(display) => {
-            // The other name of the same setting would contradict it.
-            document.remove("show_thinking");
-            let reasoning = table(document, "reasoning", false)?;
-            let old = reasoning.get(Key::Display.short()).and_then(Item::as_value);
-            let decor = old.map(|old| old.decor().clone());
-            let mut new = Value::from(display.as_str());
-            if let Some(decor) = decor {
-                *new.decor_mut() = decor;
+        Edit::Display(display, entry) => {
+            show(document.as_table_mut(), explicit(), *display)?;
+            let entry = entry.as_ref().and_then(|entry| document.get_mut("models")?.get_mut(entry));
+            if let Some(entry) = entry.and_then(Item::as_table_like_mut)
+                && shows(entry)
+            {
+                // One that is written on a line has no room for a table of more.
+                show(entry, Item::Value(InlineTable::new().into()), *display)?;
             }
-            reasoning.insert(Key::Display.short(), Item::Value(new));
         }
         Edit::Profile { name, model, settings } => {
             let mut profile = Table::new();
@@ -69,26 +67,55 @@ fn change(document: &mut DocumentMut, edit: &Edit) -> Result<(), &'static str> {
             if !said.is_empty() {
                 profile.insert("reasoning", Item::Value(Value::InlineTable(said)));
             }
-            table(document, "profiles", true)?.insert(name, Item::Table(profile));
+            table(document.as_table_mut(), "profiles", implicit())?
+                .insert(name, Item::Table(profile));
         }
         Edit::NoProfile { name } => {
-            table(document, "profiles", true)?.remove(name);
+            table(document.as_table_mut(), "profiles", implicit())?.remove(name);
         }
     }
     Ok(())
 }
 
+/// The section says how thoughts are shown.
+fn shows(section: &dyn TableLike) -> bool {
+    let reasoning = section.get("reasoning").and_then(Item::as_table_like);
+    section.contains_key("show_thinking")
+        || reasoning.is_some_and(|it| it.contains_key(Key::Display.short()))
+}
+
+/// Says in the section how thoughts are shown; `new` becomes its `reasoning` if it has none.
+fn show(section: &mut dyn TableLike, new: Item, display: Display) -> Result<(), &'static str> {
+    // The other name of the same setting would contradict it.
+    section.remove("show_thinking");
+    let reasoning = table(section, "reasoning", new)?;
+    let old = reasoning.get(Key::Display.short()).and_then(Item::as_value);
+    let decor = old.map(|old| old.decor().clone());
+    let mut new = Value::from(display.as_str());
+    if let Some(decor) = decor {
+        *new.decor_mut() = decor;
+    }
+    reasoning.insert(Key::Display.short(), Item::Value(new));
+    Ok(())
+}
+
 fn table<'d>(
-    document: &'d mut DocumentMut,
+    section: &'d mut dyn TableLike,
     key: &'static str,
-    is_implicit: bool,
-) -> Result<&'d mut dyn toml_edit::TableLike, &'static str> {
-    let item = document.entry(key).or_insert_with(|| {
-        let mut table = Table::new();
-        table.set_implicit(is_implicit);
-        Item::Table(table)
-    });
-    item.as_table_like_mut().ok_or(key)
+    new: Item,
+) -> Result<&'d mut dyn TableLike, &'static str> {
+    section.entry(key).or_insert(new).as_table_like_mut().ok_or(key)
+}
+
+fn explicit() -> Item {
+    Item::Table(Table::new())
+}
+
+/// A table that is only there for those in it.
+fn implicit() -> Item {
+    let mut table = Table::new();
+    table.set_implicit(true);
+    Item::Table(table)
 }
 
 /// A word as the file spells it: truths and numbers without quotes.
@@ -157,12 +184,40 @@ mod tests {
                       effort = \"high\"\ndisplay = \"show\" # for now\n\n[models.a]\nprovider = \"sim\"\n";
         let after = "# mine\ndefault_model = \"a\" # best\n\n[reasoning] # here\n\
                      effort = \"high\"\ndisplay = \"off\" # for now\n\n[models.a]\nprovider = \"sim\"\n";
-        let got = changed(before, &Edit::Display(Display::Off));
+        let got = changed(before, &Edit::Display(Display::Off, None));
         assert_eq!(got.replace("# mine\n", ""), after.replace("# mine\n", ""));
-        assert_eq!(changed("", &Edit::Display(Display::Show)), "[reasoning]\ndisplay = \"show\"\n");
+        assert_eq!(
+            changed("", &Edit::Display(Display::Show, None)),
+            "[reasoning]\ndisplay = \"show\"\n"
+        );
         let inline = "reasoning = { effort = \"low\" }\n";
-        let got = changed(inline, &Edit::Display(Display::Off));
+        let got = changed(inline, &Edit::Display(Display::Off, None));
         assert!(got.contains("effort = \"low\"") && got.contains("display = \"off\""), "{got}");
+    }
+
+    #[test]
+    fn a_model_that_says_its_own_is_changed_and_others_stay() {
+        let before = "[models]\ne = { provider = \"sim\", show_thinking = true }\n\
+                      [models.a]\nprovider = \"sim\"\nreasoning = { display = \"show\", effort = \"low\" }\n\
+                      [models.b]\nprovider = \"sim\"\nshow_thinking = true # b\n\
+                      [models.c]\nprovider = \"sim\"\n[models.c.reasoning]\ndisplay = \"show\" # c\n\
+                      [models.d]\nprovider = \"sim\"\nreasoning = { effort = \"low\" }\n";
+        let now = |entry: &str, key: &str| {
+            let after = changed(before, &Edit::Display(Display::Off, Some(entry.to_owned())));
+            let document: DocumentMut = after.parse().unwrap();
+            assert_eq!(document["reasoning"]["display"].as_str(), Some("off"), "{after}");
+            let said = document["models"][key].get("reasoning");
+            let said = said.and_then(|it| it.get("display")?.as_str()).map(str::to_owned);
+            (said, after)
+        };
+        for entry in ["a", "b", "c", "e"] {
+            assert_eq!(now(entry, entry).0.as_deref(), Some("off"), "{}", now(entry, entry).1);
+        }
+        assert!(now("c", "c").1.contains("display = \"off\" # c"), "{}", now("c", "c").1);
+        assert!(!now("b", "b").1.contains("# b"), "{}", now("b", "b").1);
+        assert_eq!(now("c", "a").0.as_deref(), Some("show"));
+        // Nothing is said for a model that said nothing, or is none.
+        assert_eq!((now("d", "d").0, now("f", "a").0.as_deref()), (None, Some("show")));
     }
 
     #[test]

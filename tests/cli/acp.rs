@@ -63,7 +63,7 @@ impl Editor {
         self.request("session/load", json!({"cwd": folder, "mcpServers": []}))
     }
 
-    fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use thinkthrough_chat::harmless::harmless_char;
 
 /// The sequences, of which each is a number of bytes that need not be UTF-8; a stream's strings have U+FFFD there.
-fn sequences() -> Vec<String> {
+pub(crate) fn sequences() -> Vec<String> {
     let text = include_str!("../../fixtures/hostile/sequences.txt");
     let lines = text.lines().filter(|line| !line.starts_with("# "));
     lines.map(|line| String::from_utf8_lossy(&bytes(line)).into_owned()).collect()
@@ -27,7 +27,7 @@ fn bytes(line: &str) -> Vec<u8> {
     out
 }
 
-fn chunk(delta: &Value, finish: &Value) -> String {
+pub(crate) fn chunk(delta: &Value, finish: &Value) -> String {
     let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
     format!("data: {}\n\n", json!({"model": "m", "choices": [choice]}))
 }

@@ -15,6 +15,8 @@
 mod acceptance;
 mod accounts;
 mod acp;
+#[cfg(unix)]
+mod acp_cancel;
 mod acp_load;
 mod ask;
 mod budget;

@@ -56,7 +56,7 @@ impl Kept {
     /// be asked may be asked again. Runs on the runtime until [`Keeper::end`].
     #[must_use]
     pub fn ask(&self, question: Content, model: &str, target: &Target) -> Keeper {
-        let (added, queue) = mpsc::unbounded_channel();
+        let (news, queue) = mpsc::unbounded_channel();
         let fold = Arc::new(Mutex::new(Fold::new()));
         let writer = Writer {
             kept: self.clone(),
@@ -66,7 +66,7 @@ impl Kept {
             fold: Arc::clone(&fold),
             draft: None,
         };
-        Keeper { fold, added, writing: tokio::spawn(writer.write(queue)) }
+        Keeper { fold, news, writing: tokio::spawn(writer.write(queue)) }
     }
 }
 
@@ -74,18 +74,33 @@ impl Kept {
 #[derive(Debug)]
 pub struct Keeper {
     fold: Arc<Mutex<Fold>>,
-    added: mpsc::UnboundedSender<Content>,
+    news: mpsc::UnboundedSender<News>,
     writing: JoinHandle<Result<Option<ConversationId>, StoreError>>,
 }
 
+/// What there is to write.
+#[derive(Debug)]
+enum News {
+    /// A message is complete.
+    Added(Box<Content>),
+    /// The question is kept, also without an answer.
+    Asked,
+}
+
 impl Keeper {
+    /// Whoever asked interrupted it: the question is kept, also where nothing was said to it yet.
+    pub fn interrupted(&self) {
+        // Should the writer have failed, the end says so.
+        drop(self.news.send(News::Asked));
+    }
+
     /// Waits until everything is written; gives the conversation that it is in, if it came to any.
     ///
     /// # Errors
     /// When the store could not be written.
     pub async fn end(self) -> Result<Option<ConversationId>, StoreError> {
-        let Keeper { added, writing, .. } = self;
-        drop(added);
+        let Keeper { news, writing, .. } = self;
+        drop(news);
         writing.await.unwrap_or(Err(StoreError::Closed))
     }
 }
@@ -105,15 +120,17 @@ struct Writer {
 impl Writer {
     async fn write(
         mut self,
-        mut queue: mpsc::UnboundedReceiver<Content>,
+        mut queue: mpsc::UnboundedReceiver<News>,
     ) -> Result<Option<ConversationId>, StoreError> {
         let mut ticks = interval(PACE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
-                added = queue.recv() => match added {
-                    Some(content) => self.add(content).await?,
+                news = queue.recv() => match news {
+                    Some(News::Added(content)) => self.add(*content).await?,
+                    Some(News::Asked) if self.question.is_some() => self.say(Vec::new()).await?,
+                    Some(News::Asked) => {}
                     None => break,
                 },
                 _ = ticks.tick() => self.record().await?,
@@ -257,7 +274,7 @@ impl Watch for Beside<'_> {
                 *lock(&keeper.fold) = Fold::new();
             }
             // Should the writer have failed, the end says so.
-            drop(keeper.added.send(content.clone()));
+            drop(keeper.news.send(News::Added(Box::new(content.clone()))));
         }
         self.watch.added(round, content);
     }

@@ -16,6 +16,7 @@ pub mod acp;
 mod agent;
 pub mod export;
 mod gate;
+mod guardian;
 pub mod harmless;
 mod history;
 mod kept;

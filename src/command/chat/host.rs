@@ -59,7 +59,10 @@ impl Host for Settings {
         let path = file(self.config.path.as_deref(), &env)
             .ok_or("there is no place for a configuration; set `HOME` or `XDG_CONFIG_HOME`")?;
         let (change, wrote) = match write.clone() {
-            Write::Display(display) => (Edit::Display(display), Wrote::Display),
+            Write::Display(display, own) => {
+                let found = own.and_then(|name| choose_named(&self.config, &name, &env).ok());
+                (Edit::Display(display, found.and_then(|it| it.entry)), Wrote::Display)
+            }
             Write::Profile { name, model, settings } => {
                 let wrote = Wrote::Profile { name: name.clone(), path: path.clone() };
                 (Edit::Profile { name, model, settings }, wrote)

@@ -39,6 +39,44 @@ fn a_server_that_is_a_program_is_used_in_a_conversation() {
     std::fs::remove_file(farewell).unwrap();
 }
 
+/// A shell around the server that ignores every signal that can be ignored, and the end of its input.
+#[cfg(target_os = "linux")]
+fn stubborn(place: &Place) -> String {
+    let server = stdio(&place.file("farewell"));
+    let lines = "trap '' HUP INT QUIT TERM; echo $$ > \"$HOME/process\"; \"$0\" --exact mcp::small_server \
+                 --nocapture 3>&1 >/dev/null; n=0; while [ $n -lt 300 ]; do sleep 1; n=$((n + 1)); done";
+    let exec = "exec \\\"$0\\\" --exact mcp::small_server --nocapture 3>&1 >/dev/null";
+    assert!(server.contains(exec), "{server}");
+    server.replace(exec, &lines.replace('"', "\\\""))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_chat_leaves_no_server_behind_that_ignores_the_end_of_its_input() {
+    let asks = json!([call("a", "mcp__small__weather", &json!({"city": "Oslo"}))]);
+    let name = "chat-stubborn";
+    let place = Place::new(name);
+    let script = Scripted::new(name, vec![asks, json!("it rains there")], &stubborn(&place));
+    let mut pty = Pty::scripted(&place, &script);
+    pty.line("What is the weather in Oslo?");
+    pty.answer("y");
+    pty.see("it rains there");
+    let id = std::fs::read_to_string(place.file("process")).unwrap();
+    // One that has ended, and that nobody asked about yet, is a zombie.
+    let runs = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", id.trim())).unwrap_or_default();
+        stat.rsplit(')').next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with(" Z"))
+    };
+    assert!(runs(), "{id}");
+    pty.signal("-KILL");
+    pty.end();
+    let began = Instant::now();
+    while runs() {
+        assert!(began.elapsed() < super::PATIENCE, "the server outlives the chat");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn a_server_over_http_is_used_in_a_conversation() {
     let runtime = runtime();

@@ -4,20 +4,24 @@ mod ask;
 mod bare;
 mod budget;
 mod commands;
+mod context;
+mod display;
 mod endings;
 mod figures;
 mod found;
+mod hostile;
 mod key;
 mod keys;
 mod kills;
 mod mcp;
 mod models;
 mod mouse;
-mod paced;
+pub(crate) mod paced;
 mod picture;
 mod session;
 mod typing;
 mod utility;
+mod whole;
 
 use crate::place::Place;
 use crate::scripted::Scripted;
@@ -105,6 +109,8 @@ pub(crate) struct Pty {
     keys: Arc<Mutex<Box<dyn Write + Send>>>,
     child: Box<dyn Child + Send + Sync>,
     parser: Arc<Mutex<Parser<Manners>>>,
+    /// Every byte that the terminal was sent.
+    sent: Arc<Mutex<Vec<u8>>>,
     is_closed: Arc<AtomicBool>,
     /// Reads until the terminal is gone.
     reader: Option<JoinHandle<()>>,
@@ -177,6 +183,8 @@ impl Pty {
         let keys = Arc::new(Mutex::new(pair.master.take_writer().unwrap()));
         let mut output = pair.master.try_clone_reader().unwrap();
         let (sees, answers) = (Arc::clone(&parser), Arc::clone(&keys));
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let hears = Arc::clone(&sent);
         let is_closed = Arc::new(AtomicBool::new(false));
         let closes = Arc::clone(&is_closed);
         let reader = std::thread::spawn(move || {
@@ -184,6 +192,7 @@ impl Pty {
             while let Ok(count @ 1..) = output.read(&mut buffer) {
                 let replies = {
                     let mut parser = sees.lock().unwrap();
+                    hears.lock().unwrap().extend_from_slice(&buffer[..count]);
                     parser.process(&buffer[..count]);
                     std::mem::take(&mut parser.callbacks_mut().replies)
                 };
@@ -194,7 +203,8 @@ impl Pty {
                 drop(answers.lock().unwrap().write_all(&replies));
             }
         });
-        Pty { master: pair.master, keys, child, parser, is_closed, reader: Some(reader) }
+        let (master, reader) = (pair.master, Some(reader));
+        Pty { master, keys, child, parser, sent, is_closed, reader }
     }
 
     /// Presses keys, as their bytes.
@@ -233,6 +243,11 @@ impl Pty {
     /// What is on the screen, a line each.
     pub(crate) fn text(&self) -> String {
         self.parser().screen().contents()
+    }
+
+    /// Every byte that the terminal was sent so far.
+    pub(crate) fn sent(&self) -> Vec<u8> {
+        self.sent.lock().unwrap().clone()
     }
 
     /// How often the terminal was asked for its background.

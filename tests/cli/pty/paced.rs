@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -12,6 +14,7 @@ pub(crate) struct Paced {
     url: String,
     pieces: Sender<Piece>,
     asked: Arc<Mutex<Vec<Value>>>,
+    left: Arc<AtomicUsize>,
 }
 
 enum Piece {
@@ -25,13 +28,16 @@ impl Paced {
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let (pieces, queue) = channel();
         let asked = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&asked);
+        let left = Arc::new(AtomicUsize::new(0));
+        let (kept, leaves) = (Arc::clone(&asked), Arc::clone(&left));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                serve(stream, &kept, &queue);
+                if serve(stream, &kept, &queue).is_break() {
+                    leaves.fetch_add(1, Ordering::SeqCst);
+                }
             }
         });
-        Paced { url, pieces, asked }
+        Paced { url, pieces, asked, left }
     }
 
     /// A configuration that leads here as `paced/m`; its contract wants every thought back.
@@ -56,6 +62,13 @@ impl Paced {
         self.delta(&json!({"content": text}));
     }
 
+    /// Calls a tool, which ends the answer.
+    pub(crate) fn call(&self, name: &str, arguments: &Value) {
+        let function = json!({"name": name, "arguments": arguments.to_string()});
+        self.delta(&json!({"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": function}]}));
+        self.finish("tool_calls");
+    }
+
     /// What it counted.
     pub(crate) fn count(&self, input: u64, output: u64) {
         let usage = json!({"prompt_tokens": input, "completion_tokens": output});
@@ -64,8 +77,12 @@ impl Paced {
 
     /// Ends the answer.
     pub(crate) fn end(&self) {
+        self.finish("stop");
+    }
+
+    fn finish(&self, why: &str) {
         self.chunk(
-            &json!({"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}),
+            &json!({"model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": why}]}),
         );
         self.pieces.send(Piece::Say("data: [DONE]\n\n".to_owned())).unwrap();
         self.pieces.send(Piece::End).unwrap();
@@ -91,25 +108,39 @@ impl Paced {
             std::thread::sleep(Duration::from_millis(2));
         }
     }
+
+    /// Waits until so many clients have closed their connection before the end of their answer.
+    #[track_caller]
+    pub(crate) fn left(&self, number: usize) {
+        let began = Instant::now();
+        while self.left.load(Ordering::SeqCst) < number {
+            assert!(began.elapsed() < super::PATIENCE, "client {number} did not leave");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
 }
 
-fn serve(stream: TcpStream, kept: &Mutex<Vec<Value>>, queue: &Receiver<Piece>) {
-    let Some(mut stream) = hear(stream, kept) else { return };
+/// Answers one request; breaks where the client went away before the end of its answer.
+fn serve(stream: TcpStream, kept: &Mutex<Vec<Value>>, queue: &Receiver<Piece>) -> ControlFlow<()> {
+    let Some(mut stream) = hear(stream, kept) else { return ControlFlow::Continue(()) };
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     if stream.write_all(head.as_bytes()).is_err() {
-        return;
+        return ControlFlow::Break(());
     }
     stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
     loop {
         match queue.recv_timeout(Duration::from_millis(2)) {
             Ok(Piece::Say(text)) => {
                 if stream.write_all(text.as_bytes()).and_then(|()| stream.flush()).is_err() {
-                    return;
+                    return ControlFlow::Break(());
                 }
             }
             // A client that has gone hears no more; what comes next is for the next one.
             Err(RecvTimeoutError::Timeout) if !matches!(stream.peek(&mut [0]), Ok(0)) => {}
-            Ok(Piece::End) | Err(_) => return,
+            Err(RecvTimeoutError::Timeout) => return ControlFlow::Break(()),
+            Ok(Piece::End) | Err(RecvTimeoutError::Disconnected) => {
+                return ControlFlow::Continue(());
+            }
         }
     }
 }

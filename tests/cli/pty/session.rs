@@ -21,7 +21,7 @@ fn luminance(colour: Color, own: (u8, u8, u8)) -> f64 {
 
 /// A cell of a thought: italic, on a ground of its own that can be read.
 #[track_caller]
-pub(crate) fn is_thought(cell: &Cell, own: (u8, u8, u8)) {
+pub(super) fn is_thought(cell: &Cell, own: (u8, u8, u8)) {
     assert!(cell.italic(), "italic");
     let (ground, around) = (luminance(cell.bgcolor(), own), luminance(Color::Default, own));
     if around < 0.2 {
@@ -38,7 +38,7 @@ fn is_plain(cell: &Cell) -> bool {
     !cell.italic() && cell.bgcolor() == Color::Default
 }
 
-const DARK: (u8, u8, u8) = (0x14, 0x14, 0x18);
+pub(super) const DARK: (u8, u8, u8) = (0x14, 0x14, 0x18);
 
 #[test]
 fn req_think_007_1_to_007_3_thoughts_are_italic_and_shaded_by_the_terminals_ground() {

@@ -6,7 +6,7 @@ use super::rpc::{Outbox, Problem, Reply};
 use super::setup::{EFFORT, Mode, effort, write_modes, write_options};
 use super::show::{Show, write_call};
 use crate::agent::{Control, Outcome, Setup, run};
-use crate::kept::{Beside, Kept};
+use crate::kept::{Beside, Keeper, Kept};
 use crate::tools::{Approve, Pending, Question, ToolKind, Verdict};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
@@ -139,7 +139,10 @@ impl Session {
         let mut show = self.show(&settings);
         let mut watch = Beside::new(keeper.as_ref(), &mut show);
         let outcome = run(&setup, &mut conversation, &control, &mut watch).await;
-        if conversation.len() == before + 1 {
+        if control.is_stopped() {
+            // The user goes on from there, whatever had been said.
+            keeper.iter().for_each(Keeper::interrupted);
+        } else if conversation.len() == before + 1 {
             // What came to nothing is not kept either, and may be asked again.
             conversation.truncate(before);
         }
@@ -148,8 +151,12 @@ impl Session {
         {
             show.say(&format!("the conversation is not kept: {error}"));
         }
-        let outcome = outcome.map_err(|error| Problem::failed(&error.to_string()))?;
-        let reason = stop_reason(&outcome)?;
+        let reason = match outcome {
+            // Also where the stop met a failure: the protocol wants this word from every prompt that was cancelled.
+            _ if control.is_stopped() => "cancelled",
+            Ok(outcome) => stop_reason(&outcome)?,
+            Err(error) => return Err(Problem::failed(&error.to_string())),
+        };
         Ok(Raw::build(|w| w.object(|w| w.field_str("stopReason", reason))))
     }
 
@@ -163,11 +170,8 @@ impl Session {
     }
 }
 
-/// The protocol's word for why a prompt ended.
+/// The protocol's word for why a prompt ended that nobody cancelled.
 fn stop_reason(outcome: &Outcome) -> Result<&'static str, Problem> {
-    if outcome.is_stopped {
-        return Ok("cancelled");
-    }
     if let Some(failure) = &outcome.failure {
         let remedy = failure.remedy.as_deref().map(|it| format!("; {it}")).unwrap_or_default();
         return Err(Problem::failed(&format!("{}{remedy}", failure.message)));

@@ -1,5 +1,6 @@
 //! A server that is a program of ours to start and to end.
 
+use crate::guardian::{Guardian, group_of};
 use crate::tools::speaks_of_secrets;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io;
@@ -23,6 +24,8 @@ pub(super) struct Program {
     child: Child,
     group: Option<Pid>,
     said: Arc<Mutex<Vec<u8>>>,
+    /// Ends the group where we cannot: not every server ends with its input.
+    _guardian: Option<Guardian>,
 }
 
 impl Program {
@@ -34,6 +37,9 @@ impl Program {
     ) -> io::Result<(Self, ChildStdout, ChildStdin)> {
         let (program, arguments) =
             command.split_first().ok_or_else(|| io::Error::other("no program is named"))?;
+        // Where there is none, the server runs all the same, in a group of its own.
+        let guardian = Guardian::start().ok();
+        let group = guardian.as_ref().map(Guardian::group);
         let mut start = Command::new(program);
         start
             .args(arguments)
@@ -41,7 +47,7 @@ impl Program {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .process_group(0)
+            .process_group(group.map_or(0, |group| group.as_raw_nonzero().get()))
             .kill_on_drop(true);
         for (name, _) in std::env::vars_os() {
             if speaks_of_secrets(&name.to_string_lossy()) {
@@ -66,8 +72,8 @@ impl Program {
                 kept.drain(..over);
             }
         });
-        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        Ok((Program { child, group, said }, stdout, stdin))
+        let group = group.or_else(|| group_of(&child));
+        Ok((Program { child, group, said, _guardian: guardian }, stdout, stdin))
     }
 
     /// The last line of what it said on its error stream.

@@ -129,7 +129,8 @@ impl Session {
 
     /// Gives a summary up that is being written; what still comes of it is not heard.
     fn stop_compressing(&mut self) -> bool {
-        let Some(Compressing { then, .. }) = self.compressing.take() else { return false };
+        let Some(Compressing { run, then, .. }) = self.compressing.take() else { return false };
+        self.effect(Effect::Stop(run));
         self.notice(Level::Info, "nothing was compressed");
         if let Some(text) = then.filter(|_| self.composer.is_empty()) {
             self.composer.put(&text);
@@ -218,17 +219,19 @@ impl Session {
             ),
         );
         let text = self.conversation.to_summarise(plan.upto);
-        self.compressing = Some(Compressing { plan, before, then });
-        self.aside(Side::Summary(plan.upto), text);
+        self.last_run += 1;
+        let run = self.last_run;
+        self.compressing = Some(Compressing { run, plan, before, then });
+        self.aside(run, Side::Summary(run), text);
     }
 
     /// Asks the utility model, or else the one at hand, without reasoning.
-    fn aside(&mut self, side: Side, text: String) {
+    fn aside(&mut self, run: RunId, side: Side, text: String) {
         let model = self.utility.as_ref().unwrap_or(&self.model);
         let mut settings = self.layers.resolve();
         settings.enabled = Setting { value: false, source: Source::Request };
         let question = Question {
-            run: 0,
+            run,
             model: model.name.clone(),
             target: model.target.clone(),
             settings,
@@ -246,18 +249,20 @@ impl Session {
                     self.conversation.title = Some(title);
                 }
             }
-            Side::Summary(upto) => self.on_summary(upto, said),
+            Side::Summary(run) => self.on_summary(run, said),
         }
     }
 
-    fn on_summary(&mut self, upto: usize, said: Result<String, String>) {
-        let Some(Compressing { plan, before, then }) = self.compressing.take() else { return };
-        if plan.upto != upto {
+    fn on_summary(&mut self, run: RunId, said: Result<String, String>) {
+        // One that was given up may come all the same, while another is being written.
+        let Some(Compressing { plan, before, then, .. }) =
+            self.compressing.take_if(|it| it.run == run)
+        else {
             return;
-        }
+        };
         match said.map(|text| text.trim().to_owned()) {
             Ok(summary) if !summary.is_empty() => {
-                let compression = self.conversation.compress(upto, summary.clone());
+                let compression = self.conversation.compress(plan.upto, summary.clone());
                 self.effect(Effect::Keep(Keep::Compressed(Some(compression))));
                 let before = before.map_or_else(String::new, |count| {
                     format!(" The request had {} tokens.", count.tokens)
@@ -307,7 +312,8 @@ impl Session {
             head(&asked),
             head(&answered)
         );
-        self.aside(Side::Title, text);
+        self.last_run += 1;
+        self.aside(self.last_run, Side::Title, text);
     }
 
     /// How many thoughts the model at hand cannot read.

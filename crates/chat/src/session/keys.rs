@@ -130,8 +130,12 @@ impl Session {
     }
 
     pub(super) fn set_display(&mut self, display: Display) {
+        let own = self.layers.model.display.map(|_| self.model.name.clone());
+        if let Some(name) = &own {
+            self.shown.insert(name.clone(), display);
+        }
         self.layers.show(display);
-        self.effect(Effect::Write(Write::Display(display)));
+        self.effect(Effect::Write(Write::Display(display, own)));
         let text = match display {
             Display::Show => "Thinking blocks: shown",
             Display::Off => "Thinking blocks: hidden",

@@ -76,9 +76,11 @@ impl Layers {
         Ok(self.change(key, &before))
     }
 
-    /// Changes how thoughts are shown, in the user's own layer, and above it only if something there says otherwise.
+    /// Changes how thoughts are shown, in the user's own layer, which is also what the configuration says under the
+    /// model, and above it only if something there says otherwise.
     pub fn show(&mut self, display: Display) {
         self.user.display = Some(display);
+        self.model.display = self.model.display.and(Some(display));
         self.session.display = None;
         if self.resolve().display.value != display {
             self.session.display = Some(display);

@@ -177,8 +177,8 @@ pub struct Counted {
 /// What the utility model is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// A summary of the messages before this one.
-    Summary(usize),
+    /// A summary; the number is that of its question.
+    Summary(RunId),
     /// A title of the conversation.
     Title,
 }
@@ -283,7 +283,8 @@ pub enum Effect {
     Ask(Box<Question>),
     /// The budget is that of this conversation from now on.
     Resume(Arc<Vec<Content>>),
-    /// Stop the question under way; it says [`Told::Done`] when it has stopped.
+    /// Stop the question under way, which says [`Told::Done`] when it has stopped, or the summary of this number, of
+    /// which nothing more is heard.
     Stop(RunId),
     /// Pass the user's word on to the tool that waits.
     Verdict(Verdict),
@@ -445,8 +446,8 @@ pub enum Keep {
 /// A change of the user's configuration.
 #[derive(Clone, Debug)]
 pub enum Write {
-    /// `reasoning.display`
-    Display(Display),
+    /// `reasoning.display`, also under the model of this name where that says so for itself.
+    Display(Display, Option<String>),
     /// `[profiles.NAME]`, as a whole.
     Profile {
         /// Its name.

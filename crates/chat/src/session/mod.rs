@@ -37,12 +37,12 @@ use ask::Run;
 use composer::Composer;
 use picker::Picker;
 use price::Cost;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::budget::BudgetRules;
 use thinkthrough_core::request::Tool;
-use thinkthrough_core::settings::Partial;
+use thinkthrough_core::settings::{Display, Partial};
 use thinkthrough_core::tokens::TokenCount;
 
 /// What a session begins with.
@@ -85,6 +85,8 @@ pub struct Session {
     layers: Layers,
     profiles: Vec<Profile>,
     model: Model,
+    /// What a toggle made of what the configuration says under these models.
+    shown: BTreeMap<String, Display>,
     utility: Option<Model>,
     tools: Vec<Tool>,
     conversation: Conversation,
@@ -118,6 +120,7 @@ pub struct Session {
 /// A summary under way.
 #[derive(Debug)]
 struct Compressing {
+    run: RunId,
     plan: Plan,
     before: Option<TokenCount>,
     then: Option<String>,
@@ -138,6 +141,7 @@ impl Session {
             layers: start.layers,
             profiles: start.profiles,
             model: start.model,
+            shown: BTreeMap::new(),
             utility: start.utility,
             tools: Vec::new(),
             conversation: Conversation::default(),
@@ -179,6 +183,10 @@ impl Session {
     fn take_model_settings(&mut self) {
         self.layers.rule = self.model.target.rule.settings();
         self.layers.model = self.model.settings.clone();
+        // What is known about the model was read before the toggle.
+        if let Some(display) = self.shown.get(&self.model.name) {
+            self.layers.model.display = Some(*display);
+        }
     }
 
     /// What there is to see.

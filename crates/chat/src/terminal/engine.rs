@@ -32,6 +32,8 @@ pub(super) struct Engine {
     tools: Option<Arc<Toolbox>>,
     gate: Arc<Gate<'static>>,
     running: Option<(RunId, Control)>,
+    /// What was asked aside last.
+    aside: Option<(RunId, Control)>,
     desk: Arc<Desk>,
 }
 
@@ -105,7 +107,8 @@ impl Engine {
         gate: Gate<'static>,
     ) -> Self {
         let desk = Desk { inbox: inbox.clone(), waiting: Mutex::default(), run: Mutex::default() };
-        Engine { inbox, tools, gate: Arc::new(gate), running: None, desk: Arc::new(desk) }
+        let (gate, desk) = (Arc::new(gate), Arc::new(desk));
+        Engine { inbox, tools, gate, running: None, aside: None, desk }
     }
 
     /// The budget is that of this conversation from now on.
@@ -186,13 +189,15 @@ impl Engine {
         });
     }
 
-    /// Asks something aside, without tools; only the visible text is of interest.
+    /// Asks something aside, without tools; only the visible text is of interest, and nothing once it was stopped.
     pub(super) fn aside(
-        &self,
+        &mut self,
         question: Question,
         connection: Connection,
         then: impl FnOnce(Result<String, String>) -> Message + Send + 'static,
     ) {
+        let control = Control::new();
+        self.aside = Some((question.run, control.clone()));
         let (inbox, gate) = (self.inbox.clone(), Arc::clone(&self.gate));
         gate.limit(&question.target.provider, connection.limits);
         tokio::spawn(async move {
@@ -203,12 +208,15 @@ impl Engine {
                 ..Setup::new(&question.target, &question.settings, &connection.transport)
             };
             let mut contents = question.contents;
-            let outcome = run(&setup, &mut contents, &Control::new(), &mut Silent).await;
+            let outcome = run(&setup, &mut contents, &control, &mut Silent).await;
             let rounds = outcome.as_ref().map(|it| it.rounds.as_slice()).unwrap_or_default();
             for round in rounds {
                 let usage = round.answer.usage.clone();
                 let paid = Message::Paid(question.model.clone(), usage);
                 drop(inbox.send(Inbound::Message(paid)));
+            }
+            if control.is_stopped() {
+                return;
             }
             let said = match outcome {
                 Ok(outcome) => match outcome.failure {
@@ -226,10 +234,12 @@ impl Engine {
         });
     }
 
-    /// Stops a question.
+    /// Stops a question, or what was asked aside.
     pub(super) fn stop(&mut self, run: RunId) {
-        if let Some((_, control)) = self.running.as_ref().filter(|(running, _)| *running == run) {
-            control.stop();
+        for (id, control) in self.running.iter().chain(&self.aside) {
+            if *id == run {
+                control.stop();
+            }
         }
         drop(self.desk.waiting().take());
     }

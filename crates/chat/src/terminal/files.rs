@@ -1,12 +1,46 @@
-//! Conversations as files.
+//! Conversations as files, and changes of the user's configuration.
 
+use super::engine::Inbound;
+use super::host::Host;
 use crate::export::{self, Exported};
-use crate::session::Form;
+use crate::session::{Form, Message, Write as Change};
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::Arc;
 use thinkthrough_core::content::Content;
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::timeout;
+
+/// Changes the user's configuration beside everything else, one change after the other: the last one is what stays.
+pub(super) struct Changer {
+    changes: mpsc::UnboundedSender<Change>,
+    changing: JoinHandle<()>,
+}
+
+impl Changer {
+    pub(super) fn start(host: Arc<dyn Host>, inbox: mpsc::UnboundedSender<Inbound>) -> Self {
+        let (changes, mut queue) = mpsc::unbounded_channel();
+        let changing = spawn_blocking(move || {
+            while let Some(change) = queue.blocking_recv() {
+                drop(inbox.send(Inbound::Message(Message::Written(host.write(&change)))));
+            }
+        });
+        Changer { changes, changing }
+    }
+
+    pub(super) fn change(&self, change: Change) {
+        drop(self.changes.send(change));
+    }
+
+    /// Waits until everything is written.
+    pub(super) async fn end(self) {
+        drop(self.changes);
+        drop(timeout(super::LAST_WRITES, self.changing).await);
+    }
+}
 
 /// Writes a conversation; never over another file.
 pub(super) fn export(

@@ -27,6 +27,7 @@ use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
 use crossterm::{execute, queue};
 use engine::{Engine, Inbound};
 use events::{Ending, copy, counter, keys, pass_on};
+use files::Changer;
 use guard::Guard;
 use keep::{Keeper, Order};
 use ratatui::Terminal;
@@ -75,7 +76,7 @@ const FRAME: Duration = Duration::from_millis(16);
 const FRAME_OF_A_KEY: Duration = Duration::from_millis(3);
 /// How often timers on the screen go on.
 const TICK: Duration = Duration::from_millis(100);
-/// How long the store may take to finish when the client ends.
+/// How long the store, and the configuration, may take to be written when the client ends.
 const LAST_WRITES: Duration = Duration::from_secs(5);
 /// How long what is under way may take to stop when the client ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -106,6 +107,7 @@ struct App {
     began: Instant,
     engine: Engine,
     host: Arc<dyn Host>,
+    changer: Changer,
     connections: HashMap<String, Connection>,
     inbox: mpsc::UnboundedReceiver<Inbound>,
     sender: mpsc::UnboundedSender<Inbound>,
@@ -150,6 +152,7 @@ impl App {
             session: Session::new(start),
             began: Instant::now(),
             engine,
+            changer: Changer::start(Arc::clone(&host), sender.clone()),
             host,
             connections,
             inbox,
@@ -214,6 +217,7 @@ impl App {
         };
         drop(timeout(LAST_WORDS, stopped).await);
         self.is_kept().await;
+        self.changer.end().await;
         drop(timeout(LAST_WORDS, self.engine.close()).await);
     }
 
@@ -327,12 +331,7 @@ impl App {
                 None => self.without_store(&keep),
             },
             Effect::Copy(text) => copy(&text),
-            Effect::Write(write) => {
-                let (host, sender) = (Arc::clone(&self.host), self.sender.clone());
-                tokio::task::spawn_blocking(move || {
-                    drop(sender.send(Inbound::Message(Message::Written(host.write(&write)))));
-                });
-            }
+            Effect::Write(write) => self.changer.change(write),
             Effect::Choose(name) => self.choose(name),
             Effect::ListModels => {
                 let (host, sender) = (Arc::clone(&self.host), self.sender.clone());

@@ -32,7 +32,7 @@ fn table_1_5_toggles_are_written_to_the_users_configuration() {
     }
     let written: Vec<_> = desk.written().into_iter().cloned().collect();
     let modes = written.iter().map(|write| match write {
-        Write::Display(display) => display.as_str(),
+        Write::Display(display, None) => display.as_str(),
         _ => "",
     });
     assert_eq!(modes.collect::<Vec<_>>(), ["show", "collapsed", "stream_only", "off"]);

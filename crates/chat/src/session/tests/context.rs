@@ -38,6 +38,11 @@ fn resumed(provider: &str, name: &str, turns: usize) -> Desk {
     desk
 }
 
+/// The summary that is being written.
+fn summarising(desk: &Desk) -> u64 {
+    desk.session.compressing.as_ref().unwrap().run
+}
+
 #[test]
 fn br_004_the_count_is_that_of_the_request_that_would_be_sent() {
     for strip in ["none", "all", "allButLast"] {
@@ -119,14 +124,14 @@ fn a_compression_says_its_plan_asks_without_thinking_and_can_be_undone() {
     desk.line("go on");
     assert!(desk.noticed().1.starts_with("Compressing: "), "{}", desk.noticed().1);
     let aside = desk.effects.iter().find_map(|effect| match effect {
-        Effect::Aside(Side::Summary(upto), question) => Some((*upto, (**question).clone())),
+        Effect::Aside(Side::Summary(run), question) => Some((*run, (**question).clone())),
         _ => None,
     });
-    let (upto, question) = aside.unwrap();
+    let (run, question) = aside.unwrap();
     assert!(!question.settings.enabled.value, "a summary is not worth thinking about");
     let text = question.contents[0].visible_text();
     assert!(text.contains("question0") && !text.contains("thought0"), "thoughts stay here");
-    desk.tell(Message::Side(Side::Summary(upto), Ok("they talked".to_owned())));
+    desk.tell(Message::Side(Side::Summary(run), Ok("they talked".to_owned())));
     let wire = desk.wire();
     assert!(wire.contains("they talked") && !wire.contains("question0"), "{wire}");
     assert!(wire.contains("go on"), "the question that waited went out");
@@ -150,8 +155,8 @@ fn a_failed_summary_changes_nothing_and_the_question_goes_out() {
         let mut desk = resumed("deepseek", "deepseek-v4-pro", 6);
         desk.session.model.target.rule.context = 100;
         desk.line("go on");
-        let upto = desk.session.plan().unwrap().upto;
-        desk.tell(Message::Side(Side::Summary(upto), said));
+        let run = summarising(&desk);
+        desk.tell(Message::Side(Side::Summary(run), said));
         assert!(desk.wire().contains("question0"));
         assert!(desk.session.conversation.compression().is_none());
     }
@@ -163,14 +168,23 @@ fn esc_gives_a_compression_up_and_the_question_that_waits_comes_back() {
     desk.session.model.target.rule.context = 100;
     desk.line("go on");
     assert_eq!(desk.session.view().status.activity, Activity::Compressing);
-    let upto = desk.session.plan().unwrap().upto;
+    let run = summarising(&desk);
     desk.press(KeyCode::Esc, KeyModifiers::NONE);
     assert_eq!(desk.session.view().status.activity, Activity::Idle);
     assert_eq!(desk.noticed().1, "nothing was compressed");
     assert_eq!(desk.session.view().composer.text, "go on");
+    assert!(desk.effects.iter().any(|it| matches!(it, Effect::Stop(stopped) if *stopped == run)));
     // It comes too late.
-    desk.tell(Message::Side(Side::Summary(upto), Ok("they talked".to_owned())));
+    desk.tell(Message::Side(Side::Summary(run), Ok("they talked".to_owned())));
     assert!(desk.session.conversation.compression().is_none() && desk.asked().is_empty());
+    // Nor is it taken for the next one.
+    desk.press(KeyCode::Enter, KeyModifiers::NONE);
+    let again = summarising(&desk);
+    desk.tell(Message::Side(Side::Summary(run), Ok("too late".to_owned())));
+    assert_eq!(desk.session.view().status.activity, Activity::Compressing);
+    desk.tell(Message::Side(Side::Summary(again), Ok("they talked".to_owned())));
+    assert_eq!(desk.session.conversation.compression().unwrap().summary, "they talked");
+    assert!(desk.wire().contains("go on"));
 }
 
 #[test]
@@ -178,8 +192,8 @@ fn thoughts_bound_to_what_a_summary_replaced_stay_out_and_later_ones_do_not() {
     let mut desk = resumed("anthropic", "claude-fable-5-1", 4);
     assert!(desk.session.model.target.rule.contract.bound, "the test needs a bound contract");
     desk.line("/compress");
-    let upto = desk.session.plan().unwrap().upto;
-    desk.tell(Message::Side(Side::Summary(upto), Ok("they talked".to_owned())));
+    let run = summarising(&desk);
+    desk.tell(Message::Side(Side::Summary(run), Ok("they talked".to_owned())));
     desk.line("one more");
     assert!(!desk.wire().contains("signature"), "{}", desk.wire());
     let target = desk.asked()[0].target.clone();
@@ -279,7 +293,7 @@ fn the_utility_model_gives_titles_and_summaries_without_thinking() {
     assert!(desk.effects.iter().any(titled));
     desk.line("/compress");
     let (side, name, body) = asides(&desk).pop().unwrap();
-    assert!(matches!(side, Side::Summary(upto) if upto > 0), "{side:?}");
+    assert!(matches!(side, Side::Summary(run) if run > 0), "{side:?}");
     assert_eq!(name, "deepseek/deepseek-v4-pro");
     assert!(body.contains(r#""thinking":{"type":"disabled"}"#), "{body}");
     assert!(body.contains("question0"), "{body}");

@@ -4,7 +4,6 @@ mod capped;
 mod diff;
 mod edit;
 mod folder;
-mod guardian;
 mod list;
 mod read;
 mod search;

@@ -2,8 +2,8 @@
 
 use super::Plan;
 use super::capped::Capped;
-use super::guardian::{Guardian, group_of};
 use super::secrets::speaks_of_secrets;
+use crate::guardian::{Guardian, group_of};
 use crate::tools::source::{Given, Job};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::io;

@@ -1,4 +1,4 @@
-//! Ends a command when we are gone. Whoever is killed can clean nothing up, so somebody else has to watch.
+//! Ends what we started when we are gone. Whoever is killed can clean nothing up, so somebody else has to watch.
 
 use rustix::process::Pid;
 use std::io;
@@ -8,16 +8,16 @@ use tokio::process::{Child, Command};
 /// Waits for the end of its input, then ends its own process group.
 const SCRIPT: &str = "trap '' HUP INT QUIT TERM; read -r _; kill -s KILL 0";
 
-/// A small process that outlives us for a moment. It is there before the command, which joins its process group.
+/// A small process that outlives us for a moment. It is there before what it guards, which joins its process group.
 #[derive(Debug)]
-pub(super) struct Guardian {
+pub(crate) struct Guardian {
     child: Child,
     group: Pid,
 }
 
 impl Guardian {
     /// Begins a process group and watches over it until this goes.
-    pub(super) fn start() -> io::Result<Self> {
+    pub(crate) fn start() -> io::Result<Self> {
         // Its input is a pipe that nobody but us can write into, and we never do: it ends when we do, in whatever way.
         let child = Command::new("/bin/sh")
             .args(["-c", SCRIPT])
@@ -32,19 +32,19 @@ impl Guardian {
     }
 
     /// Its process group.
-    pub(super) fn group(&self) -> Pid {
+    pub(crate) fn group(&self) -> Pid {
         self.group
     }
 }
 
 /// The process group that a child leads.
-pub(super) fn group_of(child: &Child) -> Option<Pid> {
+pub(crate) fn group_of(child: &Child) -> Option<Pid> {
     child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?))
 }
 
 impl Drop for Guardian {
     fn drop(&mut self) {
-        // Before its input ends: what was left in the background on purpose stays.
+        // Before its input ends: what a command left in the background on purpose stays.
         let _ = self.child.start_kill();
     }
 }
