@@ -12,6 +12,7 @@ mod guard;
 mod host;
 mod keep;
 mod teller;
+mod writes;
 
 pub use host::{Connection, Host};
 pub use keep::open;
@@ -40,6 +41,7 @@ use thinkthrough_core::tokens::Tokenizer;
 use thinkthrough_store::Conversations;
 use tokio::sync::mpsc;
 use tokio::time::{sleep_until, timeout};
+use writes::Writes;
 
 /// Everything that the client needs.
 pub struct Client {
@@ -79,6 +81,8 @@ const TICK: Duration = Duration::from_millis(100);
 const LAST_WRITES: Duration = Duration::from_secs(5);
 /// How long what is under way may take to stop when the client ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long servers of tools may take to end by themselves, and then when they are asked to.
+const LAST_STEPS: Duration = Duration::from_secs(4);
 /// Rows that one turn of the wheel moves.
 const WHEEL: isize = 3;
 
@@ -111,6 +115,7 @@ struct App {
     sender: mpsc::UnboundedSender<Inbound>,
     orders: Option<mpsc::UnboundedSender<Order>>,
     counts: std::sync::mpsc::Sender<crate::session::Count>,
+    writes: Writes,
     env: fn(&str) -> Option<String>,
     listener: Listener,
     is_dirty: bool,
@@ -150,6 +155,7 @@ impl App {
             session: Session::new(start),
             began: Instant::now(),
             engine,
+            writes: Writes::new(Arc::clone(&host), sender.clone()),
             host,
             connections,
             inbox,
@@ -214,7 +220,8 @@ impl App {
         };
         drop(timeout(LAST_WORDS, stopped).await);
         self.is_kept().await;
-        drop(timeout(LAST_WORDS, self.engine.close()).await);
+        self.writes.finish(LAST_WRITES).await;
+        drop(timeout(LAST_STEPS, self.engine.close()).await);
     }
 
     fn draw(&mut self) -> io::Result<()> {
@@ -327,12 +334,7 @@ impl App {
                 None => self.without_store(&keep),
             },
             Effect::Copy(text) => copy(&text),
-            Effect::Write(write) => {
-                let (host, sender) = (Arc::clone(&self.host), self.sender.clone());
-                tokio::task::spawn_blocking(move || {
-                    drop(sender.send(Inbound::Message(Message::Written(host.write(&write)))));
-                });
-            }
+            Effect::Write(write) => self.writes.push(write),
             Effect::Choose(name) => self.choose(name),
             Effect::ListModels => {
                 let (host, sender) = (Arc::clone(&self.host), self.sender.clone());
