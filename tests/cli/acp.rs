@@ -2,6 +2,7 @@
 
 use crate::program::command;
 use crate::scripted::{Scripted, call};
+use crate::server::PATIENCE;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -97,7 +98,7 @@ impl Editor {
 
     /// Reads on until a line is the one that is meant, and answers permission requests on the way.
     pub(crate) fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + Duration::from_secs(30);
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let line = self.lines.recv_timeout(left).expect("the line comes in time");
@@ -128,15 +129,14 @@ impl Editor {
     }
 
     /// Ends the program without a word.
-    pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+    pub(crate) fn kill(self) {
+        drop(self);
     }
 
     /// Hangs up; the program must end by itself, and well.
     pub(crate) fn end(mut self) {
         drop(self.child.stdin.take());
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             if let Some(status) = self.child.try_wait().unwrap() {
                 assert!(status.success(), "{status}");
@@ -144,12 +144,21 @@ impl Editor {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        self.child.kill().unwrap();
         panic!("it goes on although nobody speaks with it");
     }
 }
 
+impl Drop for Editor {
+    fn drop(&mut self) {
+        // It may be gone already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
 pub(crate) fn simulated(folder: &Path, more: &[&str]) -> Editor {
+    // Of a process with the same number, which was killed.
+    drop(fs::remove_dir_all(folder));
     fs::create_dir_all(folder).unwrap();
     fs::write(folder.join("needle.txt"), "the needle is blue\n").unwrap();
     let mut args = vec!["-m", "sim/kimi-k2"];
@@ -277,7 +286,7 @@ fn changes_are_asked_for_with_their_diff_and_done_or_not() {
 
 #[test]
 fn a_cancelled_prompt_ends_at_once_and_the_session_goes_on() {
-    let slow = json!([call("a", "shell", &json!({"command": "sleep 60"}))]);
+    let slow = json!([call("a", "shell", &json!({"command": "sleep 600"}))]);
     let (script, mut editor) = scripted("acp-cancel", vec![slow, json!("here again")]);
     editor.answers = vec![("execute", "once")];
     let id = editor.begin("session/prompt", json!({"prompt": [{"type": "text", "text": "Wait."}]}));
@@ -285,13 +294,11 @@ fn a_cancelled_prompt_ends_at_once_and_the_session_goes_on() {
     let second = editor.prompt("Me too.");
     assert!(second["error"]["message"].as_str().unwrap().contains("being answered"), "{second}");
     let session = editor.session.clone();
-    let started = Instant::now();
     editor.send(
         &json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}}),
     );
     let reply = editor.until(|line| line["id"] == id);
     assert_eq!(reply["result"]["stopReason"], "cancelled", "{reply}");
-    assert!(started.elapsed() < Duration::from_secs(5));
     let reply = editor.prompt("Go on.");
     assert_eq!(reply["result"]["stopReason"], "end_turn", "{reply}");
     assert!(editor.told("agent_message_chunk").contains("here again"));

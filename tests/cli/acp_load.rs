@@ -2,6 +2,7 @@
 
 use crate::acp::{Editor, acp, kept, place, scripted, simulated};
 use crate::scripted::call;
+use crate::server::PATIENCE;
 use serde_json::{Value, json};
 use std::fs;
 use std::time::{Duration, Instant};
@@ -95,7 +96,7 @@ fn thoughts_that_are_not_to_be_shown_are_not_told_again_either() {
 
 #[test]
 fn what_cannot_be_loaded_is_said() {
-    let slow = json!([call("a", "shell", &json!({"command": "sleep 60"}))]);
+    let slow = json!([call("a", "shell", &json!({"command": "sleep 600"}))]);
     let (script, mut editor) = scripted("acp-load", vec![slow]);
     let work = script.path("work");
     for (params, code, why) in [
@@ -122,7 +123,7 @@ fn what_cannot_be_loaded_is_said() {
     // The editor kills the program in the middle; what was kept until then is there.
     let began = Instant::now();
     while kept(&script.path("")).first().is_none_or(|it| it["messages"] != 2) {
-        assert!(began.elapsed() < Duration::from_secs(30), "the question and the call are kept");
+        assert!(began.elapsed() < PATIENCE, "the question and the call are kept");
         std::thread::sleep(Duration::from_millis(20));
     }
     editor.kill();
@@ -133,7 +134,7 @@ fn what_cannot_be_loaded_is_said() {
     assert!(reply["result"].is_object(), "{reply}");
     assert_eq!(editor.told("user_message_chunk"), "Wait.");
     let call = editor.updates("tool_call")[0].clone();
-    assert_eq!(call["title"], "run `sleep 60`");
+    assert_eq!(call["title"], "run `sleep 600`");
     let end = (*editor.updates("tool_call_update").last().unwrap()).clone();
     assert_eq!((&end["toolCallId"], &end["status"]), (&call["toolCallId"], &json!("failed")));
     editor.end();

@@ -150,7 +150,10 @@ fn limits_tokens_per_minute_make_the_next_request_wait() {
 /// in which the client, who keeps no thoughts, sends a call's result; `first` is what it calls its first words then.
 fn through_gateway(name: &str, model: &str, first: &str) -> (String, Vec<Value>) {
     let place = Place::new(name);
-    let upstream = Upstream::start(vec![chat(OLD, "list", Some(9)), chat("", "done", Some(0))]);
+    let (calls, done) = (chat(OLD, "list", Some(9)), chat("", "done", Some(0)));
+    let upstream = Upstream::answering(move |body| {
+        if body.contains("\"role\":\"tool\"") { done.clone() } else { calls.clone() }
+    });
     let model = format!("[models.m]\nprovider = \"own\"\nmodel = \"deepseek-v4\"\n{model}\n");
     let gateway = serve(&place, &provider(&upstream, "deepseek", &model));
     let user = |text: &str| json!({"role": "user", "content": text});
@@ -159,7 +162,7 @@ fn through_gateway(name: &str, model: &str, first: &str) -> (String, Vec<Value>)
         let headers =
             "authorization: Bearer key\r\ncontent-type: application/json\r\nx-session-id: s\r\n";
         let path = "/v1/chat/completions";
-        let answer = gateway.request("POST", path, headers, &asked.to_string());
+        let answer = gateway.request_in_time("POST", path, headers, &asked.to_string());
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         body(&answer)
     };

@@ -14,7 +14,7 @@ fn explain_says_of_each_answer_what_the_vault_does_for_it() {
     let mut asked = Vec::new();
     naive_rounds("sim/kimi-k2", |_, request| {
         asked.push(request.to_owned());
-        gateway.ask("/v1/chat/completions", request)
+        gateway.ask_in_time("/v1/chat/completions", request)
     });
     let request = place.write("request.json", &asked[2]);
     let with = |more: &[&str]| {

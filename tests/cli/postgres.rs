@@ -31,7 +31,10 @@ impl Database {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let mark = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("think_cli_{}_{mark}", std::process::id());
-        if let Err(error) = say(&format!("CREATE DATABASE {name}")) {
+        // One of a process with the same number may be left, which was killed.
+        let made = say(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+            .and_then(|()| say(&format!("CREATE DATABASE {name}")));
+        if let Err(error) = made {
             println!(
                 "skipped: no PostgreSQL server at {} ({}); {VARIABLE} names one",
                 base(),

@@ -6,6 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::program::{Ran, command};
@@ -24,7 +25,11 @@ pub(crate) fn call(id: &str, name: &str, arguments: &Value) -> Value {
 impl Scripted {
     /// Each answer is a text, a list of calls, or a message as a whole.
     pub(crate) fn new(name: &str, answers: Vec<Value>, config: &str) -> Self {
-        let root = std::env::temp_dir().join(format!("think-script-{}-{name}", std::process::id()));
+        // Tests of one process may choose the same name.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = format!("think-script-{}-{number}-{name}", std::process::id());
+        let root = std::env::temp_dir().join(folder);
         let _ = fs::remove_dir_all(&root);
         fs::create_dir_all(root.join("work")).unwrap();
         fs::write(root.join("work/notes.md"), "First line\nA needle here\n").unwrap();
@@ -41,7 +46,7 @@ impl Scripted {
         std::thread::spawn(move || {
             for answer in answers {
                 let (stream, _) = listener.accept().unwrap();
-                kept.lock().unwrap().push(serve(stream, &answer));
+                serve(stream, &answer, &kept);
             }
         });
         Self { root, asked }
@@ -99,8 +104,8 @@ impl Drop for Scripted {
     }
 }
 
-/// Answers one request and gives its body.
-fn serve(mut stream: TcpStream, answer: &Value) -> Value {
+/// Answers one request, whose body is kept by then.
+fn serve(mut stream: TcpStream, answer: &Value, kept: &Mutex<Vec<Value>>) {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     let (head, length) = loop {
@@ -118,6 +123,7 @@ fn serve(mut stream: TcpStream, answer: &Value) -> Value {
         assert!(count > 0, "the body is whole");
         bytes.extend_from_slice(&buffer[..count]);
     }
+    kept.lock().unwrap().push(serde_json::from_slice(&bytes[head..]).unwrap());
     let (message, why) = match answer {
         Value::String(text) => (json!({"role": "assistant", "content": text}), "stop"),
         Value::Object(_) => (answer.clone(), "stop"),
@@ -131,9 +137,4 @@ fn serve(mut stream: TcpStream, answer: &Value) -> Value {
     .to_string();
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
     write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
-    serde_json::from_slice(&bytes[head_of(&bytes)..]).unwrap()
-}
-
-fn head_of(bytes: &[u8]) -> usize {
-    bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4
 }

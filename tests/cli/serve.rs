@@ -1,5 +1,6 @@
 //! `think serve`, over real sockets.
 
+use crate::place::Place;
 use crate::program::think;
 use crate::server::{Server, body};
 use serde_json::{Value, json};
@@ -77,15 +78,13 @@ fn translation_asks_for_no_thoughts_that_the_caller_did_not_ask_for() {
 #[test]
 fn what_stays_on_its_wire_stays_as_it_is() {
     let sim = Server::start("sim", &[]);
-    let folder = std::env::temp_dir().join(format!("think-serve-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let config = folder.join("config.toml");
+    let place = Place::new("stays");
     let text = format!(
         "[providers.there]\nextends = \"moonshotai\"\nbase_url = \"http://{}/kimi-k2/v1\"\napi_key = \"mine\"\n",
         sim.addr
     );
-    std::fs::write(&config, text).unwrap();
-    let gateway = Server::start("serve", &["--config", config.to_str().unwrap()]);
+    let config = place.write("config.toml", &text);
+    let gateway = Server::start("serve", &["--config", &config]);
     for stream in [false, true] {
         let (_, mut question) = questions("kimi-k2-thinking", stream)[0].clone();
         let direct = sim.ask("/kimi-k2/v1/chat/completions", &question.to_string());
@@ -93,7 +92,6 @@ fn what_stays_on_its_wire_stays_as_it_is() {
         let relayed = gateway.ask("/v1/chat/completions", &question.to_string());
         assert_eq!(body(&direct), body(&relayed));
     }
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -147,8 +145,10 @@ fn what_nobody_has_is_told_in_words_and_a_refusal_is_passed_on() {
 }
 
 /// A tool loop of two rounds and a follow-up, by a client that keeps no thought. Gives the answer to every request.
-fn naive_loop(servers: &[&Server], path: &str, model: &str) -> Vec<String> {
-    naive_rounds(model, |round, request| servers[round % servers.len()].ask(path, request))
+fn naive_loop(gateways: &[&Server]) -> Vec<String> {
+    naive_rounds("sim/kimi-k2", |round, request| {
+        gateways[round % gateways.len()].ask_in_time("/v1/chat/completions", request)
+    })
 }
 
 /// As [`naive_loop`]; who is asked in which round is the caller's to say.
@@ -187,15 +187,15 @@ pub(crate) fn naive_rounds(model: &str, mut ask: impl FnMut(usize, &str) -> Stri
 #[test]
 fn a_naive_client_fails_alone_and_passes_through_the_gateway_restarts_included() {
     let sim = Server::start("sim", &[]);
-    let direct =
-        naive_loop(&[&sim], "/kimi-k2/v1/chat/completions", "kimi-k2-thinking").pop().unwrap();
+    let ask = |_, request: &str| sim.ask("/kimi-k2/v1/chat/completions", request);
+    let direct = naive_rounds("kimi-k2-thinking", ask).pop().unwrap();
     assert!(direct.starts_with("HTTP/1.1 400"), "{direct}");
     assert!(direct.contains("reasoning_content is missing"), "{direct}");
 
     let first = Server::start("serve", &[]);
     // Gateways that come and go and share a store are one.
     let second = first.beside("serve", &[]);
-    let answers = naive_loop(&[&first, &second], "/v1/chat/completions", "sim/kimi-k2");
+    let answers = naive_loop(&[&first, &second]);
     assert_eq!(answers.len(), 4, "{}", answers.last().unwrap());
     for (restored, answer) in answers.iter().enumerate() {
         let header =
@@ -205,6 +205,6 @@ fn a_naive_client_fails_alone_and_passes_through_the_gateway_restarts_included()
     // A killed one loses nothing.
     let third = first.beside("serve", &[]);
     drop((first.stop(), second.stop()));
-    let answers = naive_loop(&[&third], "/v1/chat/completions", "sim/kimi-k2");
+    let answers = naive_loop(&[&third]);
     assert_eq!(answers.len(), 4);
 }

@@ -2,7 +2,7 @@
 
 use crate::place::Place;
 use crate::program::command;
-use crate::server::{Server, body};
+use crate::server::{PATIENCE, Server, body};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -10,6 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use thinkthrough_client::{Client, ClientConfig, Request};
+use tokio::net::TcpSocket;
 
 /// `think serve` with this configuration, on a free port unless it says where.
 pub(crate) fn serve(place: &Place, config: &str) -> Server {
@@ -27,9 +28,22 @@ pub(crate) fn serve(place: &Place, config: &str) -> Server {
     Server::run(command)
 }
 
-/// A port that is free now.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+/// A free port that stays so for whoever is told it: a socket holds it, and nobody else is given it meanwhile. Whoever
+/// asks for it by its number, as servers do, gets it all the same.
+pub(crate) struct Reserved {
+    pub(crate) port: u16,
+    _held: Option<TcpSocket>,
+}
+
+impl Reserved {
+    pub(crate) fn new() -> Self {
+        let held = TcpSocket::new_v4().unwrap();
+        held.set_reuseaddr(true).unwrap();
+        held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let port = held.local_addr().unwrap().port();
+        // Other systems share a port with nobody.
+        Reserved { port, _held: cfg!(target_os = "linux").then_some(held) }
+    }
 }
 
 /// A question to a model that answers at once.
@@ -57,7 +71,8 @@ fn get(addr: &str, path: &str, host: &str) -> String {
 #[test]
 fn server_listen_says_where_and_the_command_line_goes_first() {
     let place = Place::new("listen");
-    let port = free_port();
+    let reserved = Reserved::new();
+    let port = reserved.port;
     let config = format!("[server]\nlisten = \"127.0.0.1:{port}\"\n");
     let gateway = serve(&place, &config);
     assert_eq!(gateway.addr, format!("127.0.0.1:{port}"));
@@ -84,7 +99,8 @@ fn t_8_server_admin_listen_has_the_metrics_and_nothing_else() {
     // Somebody who only passes a request on must not make a stranger local.
     let forwarded = plain.request("GET", "/metrics", "x-forwarded-for: 9.9.9.9\r\n", "");
     assert!(forwarded.starts_with("HTTP/1.1 403"), "{forwarded}");
-    let admin = format!("127.0.0.1:{}", free_port());
+    let reserved = Reserved::new();
+    let admin = format!("127.0.0.1:{}", reserved.port);
     let gateway = serve(&place, &format!("[server]\nadmin_listen = \"{admin}\"\n"));
     assert!(get(&gateway.addr, "/metrics", "localhost").starts_with("HTTP/1.1 403"));
     assert!(get(&admin, "/metrics", "localhost").contains("\nthinkthrough_requests_total"));
@@ -128,7 +144,7 @@ fn t_32_server_tls_speaks_http_2_and_its_certificate_changes_without_a_restart()
     gateway.signal(Signal::HUP);
     let began = Instant::now();
     while over_tls(&gateway.addr, &cert).is_err() {
-        assert!(began.elapsed() < Duration::from_secs(10), "the new certificate is not used");
+        assert!(began.elapsed() < PATIENCE, "the new certificate is not used");
     }
     let refused = over_tls(&gateway.addr, &old).unwrap_err();
     assert!(refused.contains("unknown authority"), "{refused}");
@@ -167,13 +183,12 @@ fn client_proxy_is_asked_in_the_targets_place() {
     let gateway = serve(&place, &config);
     let asked = std::thread::spawn(move || {
         let (mut stream, _) = proxy.accept().unwrap();
-        let mut seen = [0; 64];
-        let read = stream.read(&mut seen).unwrap();
-        String::from_utf8_lossy(&seen[..read]).into_owned()
+        let mut seen = [0; "POST http://model.example/v1/chat/completions ".len()];
+        stream.read_exact(&mut seen).unwrap();
+        String::from_utf8_lossy(&seen).into_owned()
     });
     drop(gateway.ask("/v1/chat/completions", &question("there/m")));
-    let asked = asked.join().unwrap();
-    assert!(asked.starts_with("POST http://model.example/v1/chat/completions "), "{asked}");
+    assert_eq!(asked.join().unwrap(), "POST http://model.example/v1/chat/completions ");
 }
 
 /// Takes connections and says nothing.
@@ -192,10 +207,10 @@ fn client_connect_timeout_ends_a_handshake_that_nobody_answers() {
     let config =
         format!("{there}{key}[models.m]\nprovider = \"there\"\nfallback = [\"sim/groq\"]\n");
     let gateway = serve(&place, &config);
-    let began = Instant::now();
     let answer = gateway.ask("/v1/chat/completions", &question("m"));
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    let answer = gateway.ask("/v1/chat/completions", &question("there/m"));
+    assert!(answer.starts_with("HTTP/1.1 504") && answer.contains("within 0.2 s"), "{answer}");
 }
 
 #[test]
@@ -235,7 +250,7 @@ fn k_8_a_changed_file_holds_for_new_requests_and_a_bad_one_changes_nothing() {
     let wait = |expected: &str| {
         let began = Instant::now();
         while status() != expected {
-            assert!(began.elapsed() < Duration::from_secs(10), "never {expected}");
+            assert!(began.elapsed() < PATIENCE, "never {expected}");
         }
     };
     assert_eq!(status(), "200");
@@ -247,13 +262,13 @@ fn k_8_a_changed_file_holds_for_new_requests_and_a_bad_one_changes_nothing() {
     wait("200");
     place.write("config.toml", "[models.m]\nprovidor = \"sim\"\n");
     gateway.signal(Signal::HUP);
-    // The next change is read after the bad one, so that the bad one was read by then.
     let began = Instant::now();
-    while began.elapsed() < Duration::from_millis(300) {
+    while !gateway.said().contains("the configuration stays as it was") {
+        assert!(began.elapsed() < PATIENCE, "the bad one is never read: {}", gateway.said());
         assert_eq!(status(), "200");
     }
+    assert_eq!(status(), "200");
     let said = gateway.stop();
-    assert!(said.contains("the configuration stays as it was"), "{said}");
     assert!(said.contains("did you mean `provider`"), "{said}");
 }
 

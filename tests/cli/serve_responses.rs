@@ -13,7 +13,7 @@ fn list() -> Value {
 /// What `POST /v1/responses` gives, with its header, and whole also where it is streamed.
 fn ask(server: &Server, key: &str, request: &Value) -> (String, Value) {
     let headers = format!("authorization: Bearer {key}\r\ncontent-type: application/json\r\n");
-    let answer = server.request("POST", "/v1/responses", &headers, &request.to_string());
+    let answer = server.request_in_time("POST", "/v1/responses", &headers, &request.to_string());
     let said = body(&answer);
     let whole = said.lines().filter_map(|line| line.strip_prefix("data: ")).find_map(|data| {
         let event: Value = serde_json::from_str(data).ok()?;

@@ -3,11 +3,11 @@
 use crate::place::Place;
 use crate::serve_access::Lock;
 use crate::serve_config::{question, serve};
-use crate::server::Server;
+use crate::server::{PATIENCE, Server};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::time::Duration;
 
 #[test]
 fn t_1_no_request_leads_the_gateway_elsewhere() {
@@ -82,8 +82,9 @@ fn t_2_no_redirect_of_an_upstream_is_followed() {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            let mut seen = [0; 4096];
-            while stream.read(&mut seen).is_ok_and(|read| read > 0) {
+            let (mut piece, mut seen) = ([0; 4096], Vec::new());
+            while let Ok(read @ 1..) = stream.read(&mut piece) {
+                seen.extend_from_slice(&piece[..read]);
                 if String::from_utf8_lossy(&seen).contains("zebra") {
                     break;
                 }
@@ -153,8 +154,7 @@ fn t_17_the_log_tells_who_and_how_long_and_nothing_that_was_said() {
         drop(gateway.request("POST", path, headers, &asked));
     }
     drop(gateway.request("POST", "/v1/chat/completions", headers, "{canary-broken"));
-    std::thread::sleep(Duration::from_millis(300));
-    let log = gateway.stop();
+    let log = log_of(gateway);
     assert!(!log.contains("canary"), "{log}");
     let lines: Vec<Value> = log
         .lines()
@@ -176,17 +176,23 @@ fn t_17_a_log_can_be_for_people_or_off() {
     let place = Place::new("logs");
     let text = serve(&place, "");
     drop(text.ask("/v1/chat/completions", &question("sim/groq")));
-    std::thread::sleep(Duration::from_millis(300));
-    let said = text.stop();
+    let said = log_of(text);
     assert!(
         said.contains("200 /v1/chat/completions completed model=sim/groq provider=sim"),
         "{said}"
     );
     let off = serve(&place, "[server]\nlog = \"off\"\n");
     drop(off.ask("/v1/chat/completions", &question("sim/groq")));
-    std::thread::sleep(Duration::from_millis(300));
-    let said = off.stop();
+    let said = log_of(off);
     assert!(!said.contains("completed"), "{said}");
+}
+
+/// What a gateway has said when it has ended in good order, its log included.
+fn log_of(gateway: Server) -> String {
+    gateway.signal(Signal::INT);
+    let (is_fine, said) = gateway.ends(PATIENCE);
+    assert!(is_fine, "{said}");
+    said
 }
 
 #[test]
@@ -227,7 +233,7 @@ fn t_26_no_web_site_is_told_that_it_may_read_an_answer() {
 /// What comes back for these bytes.
 fn raw(gateway: &Server, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(&gateway.addr).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     drop(stream.write_all(bytes));
     let mut answer = Vec::new();
     drop(stream.read_to_end(&mut answer));

@@ -4,11 +4,10 @@ use crate::place::Place;
 use crate::postgres::Database;
 use crate::serve::naive_rounds;
 use crate::serve_config::serve;
-use crate::server::Server;
+use crate::server::{PATIENCE, Server};
 use crate::upstream::{Upstream, chat};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::time::Duration;
 
 /// `[store]` on a server, with a key that all gateways are given.
 fn on_server(place: &Place, database: &Database) -> String {
@@ -34,26 +33,6 @@ fn all_restored(answers: &[String]) {
     }
 }
 
-/// Asks, and gives the answer once its record can be seen: one that was late is counted, and comes later.
-fn ask_and_wait(gateway: &Server, path: &str, request: &str) -> String {
-    let before = late(gateway);
-    let answer = gateway.ask(path, request);
-    if late(gateway) > before {
-        std::thread::sleep(Duration::from_secs(1));
-    }
-    answer
-}
-
-/// How many answers ended before their record could be seen, or went without a look-up, because the store was slow.
-fn late(gateway: &Server) -> u64 {
-    let metrics = gateway.request("GET", "/metrics", "", "");
-    ["thinkthrough_unsaved_total ", "thinkthrough_lookups_failed_total "]
-        .iter()
-        .map(|name| metrics.lines().find_map(|line| line.strip_prefix(name)).unwrap())
-        .map(|count| count.trim().parse::<u64>().unwrap())
-        .sum()
-}
-
 #[test]
 fn two_gateways_on_one_server_restore_each_others_thoughts() {
     let Some(database) = Database::new() else { return };
@@ -62,7 +41,7 @@ fn two_gateways_on_one_server_restore_each_others_thoughts() {
     let gateways = [serve(&place, &store), serve(&place, &store)];
     for model in ["sim/kimi-k2", "sim/deepseek-v4"] {
         let answers = naive_rounds(model, |round, request| {
-            ask_and_wait(&gateways[round % 2], "/v1/chat/completions", request)
+            gateways[round % 2].ask_in_time("/v1/chat/completions", request)
         });
         all_restored(&answers);
     }
@@ -70,7 +49,7 @@ fn two_gateways_on_one_server_restore_each_others_thoughts() {
     let stranger = serve(&Place::new("stranger"), "");
     let answers = naive_rounds("sim/kimi-k2", |round, request| {
         let one = if round == 0 { &gateways[0] } else { &stranger };
-        one.ask("/v1/chat/completions", request)
+        one.ask_in_time("/v1/chat/completions", request)
     });
     assert!(answers[1].contains("restored=0; missed=1;"), "{}", answers[1]);
 }
@@ -84,11 +63,11 @@ fn a_gateway_that_is_killed_between_turns_leaves_its_thoughts_to_the_other() {
     let second = serve(&place, &store);
     let answers = naive_rounds("sim/kimi-k2", |_, request| match first.take() {
         Some(first) => {
-            let answer = ask_and_wait(&first, "/v1/chat/completions", request);
+            let answer = first.ask_in_time("/v1/chat/completions", request);
             first.signal(Signal::KILL);
             answer
         }
-        None => ask_and_wait(&second, "/v1/chat/completions", request),
+        None => second.ask_in_time("/v1/chat/completions", request),
     });
     all_restored(&answers);
 }
@@ -215,14 +194,10 @@ fn second_body(
     let headers = "content-type: application/json\r\nanthropic-version: 2023-06-01\r\n";
     let [one, two] = (api.turns)(&format!("there/{}", api.model)).map(|it| it.to_string());
     assert!(!two.contains(api.thought));
-    let before = late(&gateway);
-    let answer = gateway.request("POST", api.path, headers, &one);
+    let answer = gateway.request_in_time("POST", api.path, headers, &one);
     assert!(answer.contains(api.thought), "{answer}");
-    if late(&gateway) > before {
-        std::thread::sleep(Duration::from_secs(1));
-    }
     gateway = between(gateway);
-    let answer = gateway.request("POST", api.path, headers, &two);
+    let answer = gateway.request_in_time("POST", api.path, headers, &two);
     assert!(answer.contains("x-thinkthrough: restored=1; missed=0;"), "{}: {answer}", api.provider);
     upstream.last_bytes()
 }
@@ -249,7 +224,7 @@ fn k_10_a_restart_between_two_turns_changes_no_byte_upstream() {
             });
             let ended = second_body(api, &upstream, start(), |gateway| {
                 gateway.signal(Signal::INT);
-                let (is_fine, said) = gateway.ends(Duration::from_secs(10));
+                let (is_fine, said) = gateway.ends(PATIENCE);
                 assert!(is_fine, "{said}");
                 start()
             });
@@ -273,15 +248,15 @@ fn t_10_what_was_sealed_for_one_credential_is_not_sent_with_another() {
         let (one, two) = (with("credential-one"), with("credential-two"));
         let [first, second] =
             (api.turns)(&format!("there/{}", api.model)).map(|turn| turn.to_string());
-        ask_and_wait(&one, api.path, &first);
+        one.ask_in_time(api.path, &first);
         // Plain text belongs to nobody's account; a sealed thought does.
         let is_sealed = api.provider != "moonshotai";
-        let answer = two.ask(api.path, &second);
+        let answer = two.ask_in_time(api.path, &second);
         let counts =
             if is_sealed { "restored=0; missed=0; ambiguous=0; dropped=1;" } else { "restored=1;" };
         assert!(answer.contains(counts), "{}: {answer}", api.provider);
         assert_eq!(upstream.last_bytes().contains(api.thought), !is_sealed, "{}", api.provider);
-        let answer = one.ask(api.path, &second);
+        let answer = one.ask_in_time(api.path, &second);
         assert!(answer.contains("restored=1;"), "{}: {answer}", api.provider);
         assert!(upstream.last_bytes().contains(api.thought), "{}", api.provider);
     }

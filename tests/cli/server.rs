@@ -1,17 +1,25 @@
 //! A command of the built program that listens: `think sim`, `think serve`.
 
 use crate::program::command;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+/// How long a test waits for what must come; other programs may keep the machine busy meanwhile.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server; it is stopped when this goes.
 pub(crate) struct Server {
     child: Child,
+    /// What it said on standard error so far.
+    said: Arc<Mutex<Vec<u8>>>,
+    /// Hears it, until it ends.
+    ear: Option<JoinHandle<()>>,
     /// What it keeps; gone with the last one that uses it.
     data: Arc<Folder>,
     pub(crate) addr: String,
@@ -51,11 +59,27 @@ impl Server {
     }
 
     fn read(mut child: Child, data: Arc<Folder>) -> Server {
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let (mut err, kept) = (child.stderr.take().unwrap(), Arc::clone(&said));
+        let ear = std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = err.read(&mut piece) {
+                kept.lock().unwrap().extend_from_slice(&piece[..count]);
+            }
+        });
         let mut first = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
-        let addr = first.trim_end().split_once("://").map(|(_, addr)| addr);
-        let addr = addr.unwrap_or_else(|| panic!("the first line is {first:?}")).to_owned();
-        Server { child, data, addr }
+        let mut server = Server { child, said, ear: Some(ear), data, addr: String::new() };
+        let Some((_, addr)) = first.trim_end().split_once("://") else {
+            panic!("the first line is {first:?}; {}", server.stop())
+        };
+        addr.clone_into(&mut server.addr);
+        server
+    }
+
+    /// What it said on standard error so far.
+    pub(crate) fn said(&self) -> String {
+        String::from_utf8_lossy(&self.said.lock().unwrap()).into_owned()
     }
 
     /// Posts a JSON body with a bearer key, and gives the whole HTTP answer.
@@ -76,11 +100,49 @@ impl Server {
             "{method} {path} HTTP/1.1\r\n{host}connection: close\r\n{headers}content-length: {}\r\n\r\n",
             body.len()
         );
-        stream.write_all(head.as_bytes()).unwrap();
-        stream.write_all(body.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        // Who is refused before all was read may find the connection closed, and has the answer all the same.
+        drop(stream.write_all((head + body).as_bytes()));
+        let mut answer = Vec::new();
+        if let Err(error) = stream.read_to_end(&mut answer) {
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}");
+        }
+        String::from_utf8(answer).unwrap()
+    }
+
+    /// As [`Server::ask`], of a gateway whose store may be late.
+    pub(crate) fn ask_in_time(&self, path: &str, body: &str) -> String {
+        let headers = "authorization: Bearer key\r\ncontent-type: application/json\r\n";
+        self.request_in_time("POST", path, headers, body)
+    }
+
+    /// As [`Server::request`], and asks again for as long as the gateway says that its store was late: traffic does not
+    /// wait for it, so that such an answer shows nothing of what is kept, or is not kept in time for the next one.
+    pub(crate) fn request_in_time(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> String {
+        let began = Instant::now();
+        loop {
+            let before = self.late();
+            let answer = self.request(method, path, headers, body);
+            if self.late() == before {
+                return answer;
+            }
+            assert!(began.elapsed() < PATIENCE, "the store is always late");
+        }
+    }
+
+    /// How many answers ended before their record could be seen, or went without a look-up.
+    fn late(&self) -> u64 {
+        let metrics = self.request("GET", "/metrics", "", "");
+        ["thinkthrough_unsaved_total ", "thinkthrough_lookups_failed_total "]
+            .iter()
+            .map(|name| metrics.lines().find_map(|line| line.strip_prefix(name)).unwrap())
+            .map(|count| count.trim().parse::<u64>().unwrap())
+            .sum()
     }
 
     /// The number of its process.
@@ -99,9 +161,7 @@ impl Server {
         let began = Instant::now();
         while began.elapsed() < within {
             if let Some(status) = self.child.try_wait().unwrap() {
-                let mut said = String::new();
-                self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-                return (status.success(), said);
+                return (status.success(), self.stop());
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -110,10 +170,10 @@ impl Server {
 
     /// Stops it and gives what it said on standard error.
     pub(crate) fn stop(mut self) -> String {
-        self.child.kill().unwrap();
-        let mut said = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-        said
+        // It may be gone already.
+        drop(self.child.kill());
+        self.ear.take().into_iter().for_each(|ear| ear.join().unwrap());
+        self.said()
     }
 }
 
@@ -125,7 +185,10 @@ impl Folder {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("think-server-{}-{number}", std::process::id());
-        Folder(std::env::temp_dir().join(name))
+        let folder = std::env::temp_dir().join(name);
+        // Of a process with the same number, which was killed.
+        drop(std::fs::remove_dir_all(&folder));
+        Folder(folder)
     }
 }
 

@@ -1,10 +1,12 @@
 //! `think sessions` and `think erase` on the built program.
 
 use crate::program::{Ran, command};
+use crate::server::PATIENCE;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 /// A home of its own.
 struct Home(PathBuf);
@@ -311,14 +313,19 @@ fn c_6_an_ask_that_is_killed_keeps_what_was_said() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // Until the draft is there, and at most ten seconds.
-    let partial = (0..100).find_map(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(100));
+    // Until the draft is there.
+    let began = Instant::now();
+    let draft = || {
         let list = home.think(&["sessions", "list", "--json"]).json();
         let id = list[0]["id"].as_str()?.to_owned();
         let shown = home.think(&["sessions", "show", &id, "--json"]).json();
         (shown["contents"].as_array()?.len() > 1).then_some(id)
-    });
+    };
+    let mut partial = draft();
+    while partial.is_none() && began.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(20));
+        partial = draft();
+    }
     ask.kill().unwrap();
     ask.wait().unwrap();
     let said = contents(&home, &partial.expect("what was said is kept while it is said"));
@@ -340,7 +347,8 @@ fn stalling() -> String {
         let answer =
             format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: {delta}\n\n");
         std::io::Write::write_all(&mut stream, answer.as_bytes()).unwrap();
-        std::thread::sleep(std::time::Duration::from_secs(60));
+        // Longer than anybody waits.
+        std::thread::sleep(2 * PATIENCE);
     });
     url
 }

@@ -57,7 +57,7 @@ fn calls_of_one_answer_run_at_once() {
     let shell = |id, mine: &str, other: &str| {
         let command =
             format!("touch {mine}; until [ -e {other} ]; do sleep 0.02; done; echo {mine}");
-        call(id, "shell", &json!({"command": command, "timeout_seconds": 20}))
+        call(id, "shell", &json!({"command": command, "timeout_seconds": 60}))
     };
     let calls = json!([shell("a", "one", "two"), shell("b", "two", "one")]);
     let allow = "[tools.shell]\npermission = \"allow\"\n";

@@ -15,16 +15,24 @@ pub(crate) struct Upstream {
 impl Upstream {
     /// Answers each request with the next of these streams, and with the last one from then on.
     pub(crate) fn start(answers: Vec<String>) -> Self {
+        let mut at = 0;
+        Self::answering(move |_| {
+            at += 1;
+            answers.get(at - 1).or(answers.last()).unwrap().clone()
+        })
+    }
+
+    /// Answers each request with the stream that its body asks for.
+    pub(crate) fn answering(mut answer: impl FnMut(&str) -> String + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
         let heads = Arc::new(Mutex::new(Vec::new()));
         let (kept, kept_heads) = (Arc::clone(&asked), Arc::clone(&heads));
         std::thread::spawn(move || {
-            for (at, stream) in listener.incoming().enumerate() {
-                let answer = answers.get(at).or(answers.last()).unwrap();
+            for stream in listener.incoming() {
                 // A client that goes away early is the client's affair.
-                drop(stream.and_then(|stream| serve(stream, answer, &kept, &kept_heads)));
+                drop(stream.and_then(|stream| serve(stream, &mut answer, &kept, &kept_heads)));
             }
         });
         Upstream { url, asked, heads }
@@ -54,7 +62,7 @@ impl Upstream {
 
 fn serve(
     stream: TcpStream,
-    answer: &str,
+    answer: &mut impl FnMut(&str) -> String,
     kept: &Mutex<Vec<String>>,
     heads: &Mutex<Vec<String>>,
 ) -> std::io::Result<()> {
@@ -75,8 +83,10 @@ fn serve(
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
+    let body = String::from_utf8(body).unwrap();
+    let answer = answer(&body);
     heads.lock().unwrap().push(head);
-    kept.lock().unwrap().push(String::from_utf8(body).unwrap());
+    kept.lock().unwrap().push(body);
     let mut stream = reader.into_inner();
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n";
     write!(stream, "{head}content-length: {}\r\n\r\n{answer}", answer.len())?;

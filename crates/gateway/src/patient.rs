@@ -166,7 +166,9 @@ mod tests {
     use super::*;
     use tokio::io::AsyncWriteExt;
 
-    #[tokio::test]
+    // All on a clock that goes on when somebody waits for it, and else stands still.
+
+    #[tokio::test(start_paused = true)]
     async fn c_4_a_peer_that_takes_nothing_is_given_up() {
         let (ours, theirs) = tokio::io::duplex(8);
         let limit = Duration::from_millis(20);
@@ -176,7 +178,7 @@ mod tests {
         drop(theirs);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_slow_reader_that_goes_on_gets_everything() {
         let (ours, mut theirs) = tokio::io::duplex(8);
         let limit = Duration::from_millis(200);
@@ -198,7 +200,7 @@ mod tests {
         assert_eq!(reading.await.unwrap(), vec![7; 64]);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn t_28_a_head_that_drips_is_given_up_and_an_idle_connection_is_not() {
         use tokio::io::AsyncReadExt;
         let (ours, mut theirs) = tokio::io::duplex(64);

@@ -4,6 +4,7 @@ use super::paced::Paced;
 use super::{Begin, Pty};
 use crate::place::Place;
 use std::time::{Duration, Instant};
+use vt100::Screen;
 
 const TEXT: &str = "First the question of what is meant by narrowness must be considered carefully, \
                     because terminals differ considerably.";
@@ -21,9 +22,12 @@ fn ask(place: &Place, paced: &Paced, display: &str) -> Pty {
 
 /// The rows of the screen, those that the terminal broke by itself among them.
 fn rows(pty: &Pty) -> Vec<String> {
-    let rows = pty.look(|screen| -> Vec<String> {
-        screen.rows(0, screen.size().1.get()).map(|row| row.trim_end().to_owned()).collect()
-    });
+    pty.look(rows_of)
+}
+
+fn rows_of(screen: &Screen) -> Vec<String> {
+    let rows = screen.rows(0, screen.size().1.get()).map(|row| row.trim_end().to_owned());
+    let rows: Vec<String> = rows.collect();
     let end = rows.iter().rposition(|row| !row.is_empty()).map_or(0, |last| last + 1);
     rows[..end].to_vec()
 }
@@ -41,7 +45,10 @@ fn a_live_line_on_a_narrow_terminal_is_one_row_of_whole_words() {
     let place = Place::new("ask-live");
     let paced = Paced::start();
     let pty = ask(&place, &paced, "stream_only");
-    pty.see("default_model");
+    // The whole line about the model, whose end may come later than its words.
+    pty.wait("the line about the model", |screen| {
+        screen.contents().contains("default_model") && screen.cursor_position().1 == 0
+    });
     let before = rows(&pty);
     let words: Vec<&str> = TEXT.split(' ').collect();
     for (nth, word) in words.iter().enumerate() {
@@ -83,11 +90,12 @@ fn a_counted_line_is_cut_rather_than_wrapped() {
         paced.think(TEXT);
         std::thread::sleep(Duration::from_millis(60));
     }
-    pty.see("thinking:");
     let count = |rows: &[String]| rows.iter().filter(|row| row.contains("thinking:")).count();
-    let now = rows(&pty);
-    assert_eq!(count(&now), 1, "{now:?}");
-    assert!(now.last().unwrap().starts_with("thinking:"), "{now:?}");
+    // A line that is being drawn anew is not there for a moment.
+    pty.wait("one counted line, the last", |screen| {
+        let rows = rows_of(screen);
+        count(&rows) == 1 && rows.last().is_some_and(|row| row.starts_with("thinking:"))
+    });
     let left = end(&paced, pty);
     assert_eq!(count(&left), 0, "{left:?}");
     assert!(left.iter().any(|row| row.starts_with("Thought for")), "{left:?}");

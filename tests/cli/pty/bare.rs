@@ -21,6 +21,15 @@ fn bare(place: &Place, before: &str) -> Option<Pty> {
     Some(Pty::start(place, "unshare", &["-rn", "sh", "-c", &script], &begin))
 }
 
+/// A server that would outlive the chat; it is ended when this goes.
+struct Served(String);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        drop(Command::new("kill").args(["-KILL", self.0.trim()]).status());
+    }
+}
+
 /// The lines of the greeting.
 fn greeting(pty: &Pty) -> Vec<String> {
     pty.see("/help says more");
@@ -64,10 +73,11 @@ fn a_local_server_is_found_and_answers() {
     let think = env!("CARGO_BIN_EXE_think");
     let serve = format!(
         "XDG_DATA_HOME=\"$HOME/served\" '{think}' serve --listen 127.0.0.1:8000 >\"$HOME/log\" 2>&1 & \
-         until grep -qs listening \"$HOME/log\"; do sleep 0.05; done;"
+         echo $! > \"$HOME/id\"; until grep -qs listening \"$HOME/log\"; do sleep 0.05; done;"
     );
     let Some(mut pty) = bare(&place, &serve) else { return };
     pty.see("ask, or type");
+    let _served = Served(std::fs::read_to_string(place.file("id")).unwrap());
     let greeting = greeting(&pty);
     assert!(greeting[0].contains("vllm/sim/default (a local server answers)"), "{greeting:?}");
     assert_eq!(greeting.len(), 3, "{greeting:?}");

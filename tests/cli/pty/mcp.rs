@@ -5,6 +5,7 @@ use super::{CTRL_D, Pty};
 use crate::mcp::{over_http, runtime, small, stdio};
 use crate::place::Place;
 use crate::scripted::{Scripted, call};
+use crate::serve_config::Reserved;
 use serde_json::json;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -34,6 +35,7 @@ fn converse(name: &str, config: &str) {
 #[test]
 fn a_server_that_is_a_program_is_used_in_a_conversation() {
     let farewell = std::env::temp_dir().join(format!("think-chat-bye-{}", std::process::id()));
+    let _ = std::fs::remove_file(&farewell);
     converse("chat-stdio", &stdio(farewell.to_str().unwrap()));
     assert_eq!(std::fs::read_to_string(&farewell).unwrap(), "bye", "it ended by itself");
     std::fs::remove_file(farewell).unwrap();
@@ -114,8 +116,8 @@ fn a_python_program_is_used_in_a_conversation() {
 #[test]
 fn a_python_server_over_http_is_used_in_a_conversation() {
     let Some(python) = python() else { return };
-    // A port that was free a moment ago.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let reserved = Reserved::new();
+    let port = reserved.port;
     let listening = Listening::start(&python, port);
     converse("chat-python-http", &format!("[mcp.small]\nurl = \"http://127.0.0.1:{port}/mcp\"\n"));
     drop(listening);

@@ -38,7 +38,7 @@ use vt100::{Callbacks, Cell, Color, Parser, Screen};
 const CALM: Duration = Duration::from_millis(800);
 
 /// How long anything may take before a test gives up; other tests run beside this one.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) const ENTER: &str = "\r";
 pub(crate) const ESC: &str = "\u{1b}";

@@ -18,9 +18,8 @@ fn what_is_being_typed_answers_no_question() {
     let [first, second] = [json!("refused"), json!("heard")];
     let script = Scripted::new("typed", vec![runs.clone(), first, second, runs, json!("ran")], "");
     let mut pty = Pty::scripted(&place, &script);
-    pty.line("Make a file.");
     // The question comes up in the middle of a message.
-    pty.press("yes, any");
+    pty.press(&format!("Make a file.{ENTER}yes, any"));
     pty.see("always in this session");
     pty.press("way");
     pty.see("› yes, anyway");

@@ -13,8 +13,9 @@ use tokio::io::AsyncReadExt as _;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// How long a server may take to end by itself when its input is closed, and again when it is asked to.
-const GRACE: Duration = Duration::from_secs(1);
+/// How long a server may take to end by itself when its input is closed, and again when it is asked to. On a busy machine
+/// one second is not enough.
+const GRACE: Duration = Duration::from_secs(2);
 /// How much of its last words is kept.
 const LAST_WORDS: usize = 2048;
 

@@ -80,6 +80,8 @@ const TICK: Duration = Duration::from_millis(100);
 const LAST_WRITES: Duration = Duration::from_secs(5);
 /// How long what is under way may take to stop when the client ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long servers of tools may take to end by themselves, and then when they are asked to.
+const LAST_STEPS: Duration = Duration::from_secs(4);
 /// Rows that one turn of the wheel moves.
 const WHEEL: isize = 3;
 
@@ -218,7 +220,7 @@ impl App {
         drop(timeout(LAST_WORDS, stopped).await);
         self.is_kept().await;
         self.changer.end().await;
-        drop(timeout(LAST_WORDS, self.engine.close()).await);
+        drop(timeout(LAST_STEPS, self.engine.close()).await);
     }
 
     fn draw(&mut self) -> io::Result<()> {

@@ -1,20 +1,15 @@
 //! A caller that goes away: the upstream must notice at once, before the answer and in the middle of it.
 
-use std::time::{Duration, Instant};
-
 use thinkthrough_client::{Client, Request};
 use tokio::sync::mpsc;
 
 use crate::http2;
 use crate::server::{Tap, flow, serve, soon, speak_h2};
 
-/// The most that may pass; what is usual is a few milliseconds.
-const AT_ONCE: Duration = Duration::from_secs(1);
-
-/// Notes when a request came and when its client was gone.
+/// A request came, or its client was gone.
 enum Sight {
     Request,
-    Gone(Instant),
+    Gone,
 }
 
 async fn watching_h1(answer: &'static str) -> (String, mpsc::UnboundedReceiver<Sight>) {
@@ -26,7 +21,7 @@ async fn watching_h1(answer: &'static str) -> (String, mpsc::UnboundedReceiver<S
             peer.write(answer).await;
             sender.send(Sight::Request).unwrap();
             peer.gone().await;
-            sender.send(Sight::Gone(Instant::now())).unwrap();
+            sender.send(Sight::Gone).unwrap();
         }
     })
     .await;
@@ -38,11 +33,10 @@ async fn expect_request(sights: &mut mpsc::UnboundedReceiver<Sight>) {
     assert!(matches!(sight, Sight::Request));
 }
 
-async fn expect_gone(sights: &mut mpsc::UnboundedReceiver<Sight>, since: Instant) {
-    match soon("the client going away", sights.recv()).await.unwrap() {
-        Sight::Gone(at) => assert!(at - since < AT_ONCE, "{:?}", at - since),
-        Sight::Request => panic!("a second request"),
-    }
+/// Sooner than any time limit of the client would have it.
+async fn expect_gone(sights: &mut mpsc::UnboundedReceiver<Sight>) {
+    let sight = soon("the client going away", sights.recv()).await.unwrap();
+    assert!(matches!(sight, Sight::Gone), "a second request");
 }
 
 #[tokio::test]
@@ -54,7 +48,7 @@ async fn c_001_dropping_a_request_before_its_answer_closes_the_connection() {
         _ = client.send(&request) => panic!("there is no answer"),
         () = expect_request(&mut sights) => {}
     }
-    expect_gone(&mut sights, Instant::now()).await;
+    expect_gone(&mut sights).await;
 }
 
 #[tokio::test]
@@ -69,9 +63,8 @@ async fn c_001_dropping_a_body_in_the_middle_closes_the_connection() {
         let mut answer = crate::client().send(&request).await.unwrap();
         assert_eq!(answer.body.next().await.unwrap().unwrap(), "thin");
         expect_request(&mut sights).await;
-        let since = Instant::now();
         drop(answer);
-        expect_gone(&mut sights, since).await;
+        expect_gone(&mut sights).await;
     }
 }
 
@@ -80,9 +73,8 @@ async fn c_001_dropping_a_body_that_was_never_read_closes_the_connection() {
     let (url, mut sights) = watching_h1("HTTP/1.1 200 OK\r\n\r\n").await;
     let answer = crate::client().send(&Request::post(&url, "{}").unwrap()).await.unwrap();
     expect_request(&mut sights).await;
-    let since = Instant::now();
     drop(answer);
-    expect_gone(&mut sights, since).await;
+    expect_gone(&mut sights).await;
 }
 
 /// An HTTP/2 server that hands each answer's body to the test.
@@ -110,10 +102,8 @@ async fn c_001_dropping_a_body_resets_its_stream_and_no_other() {
     let kept_tap = taps.recv().await.unwrap();
     dropped_tap.write("thin");
     assert_eq!(dropped.body.next().await.unwrap().unwrap(), "thin");
-    let since = Instant::now();
     drop(dropped);
     soon("the reset", dropped_tap.gone()).await;
-    assert!(since.elapsed() < AT_ONCE, "{:?}", since.elapsed());
     kept_tap.write("still here");
     assert_eq!(soon("the other", kept.body.next()).await.unwrap().unwrap(), "still here");
 }
@@ -123,7 +113,7 @@ async fn c_001_dropping_a_request_resets_its_stream_before_the_answer() {
     struct Notice(mpsc::UnboundedSender<Sight>);
     impl Drop for Notice {
         fn drop(&mut self) {
-            let _ = self.0.send(Sight::Gone(Instant::now()));
+            let _ = self.0.send(Sight::Gone);
         }
     }
     let (sender, mut sights) = mpsc::unbounded_channel();
@@ -146,5 +136,5 @@ async fn c_001_dropping_a_request_resets_its_stream_before_the_answer() {
         _ = client.send(&request) => panic!("there is no answer"),
         () = expect_request(&mut sights) => {}
     }
-    expect_gone(&mut sights, Instant::now()).await;
+    expect_gone(&mut sights).await;
 }

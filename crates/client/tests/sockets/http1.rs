@@ -144,15 +144,23 @@ async fn a_finished_answer_leaves_its_connection_to_the_next_request() {
 
 #[tokio::test]
 async fn a_kept_connection_that_the_server_closed_is_replaced_unnoticed() {
-    let (address, count) = serve(|mut peer, _| async move {
-        peer.request().await;
-        peer.write(ok("one only")).await;
+    let (sender, mut closed) = mpsc::unbounded_channel();
+    let (address, count) = serve(move |mut peer, _| {
+        let sender = sender.clone();
+        async move {
+            peer.request().await;
+            peer.write(ok("one only")).await;
+            // The client lets go of its side when it has noticed.
+            peer.stream.shutdown().await.unwrap();
+            peer.gone().await;
+            sender.send(()).unwrap();
+        }
     })
     .await;
     let client = client();
     for _ in 0..5 {
         assert_eq!(post(&client, &format!("http://{address}/")).await.unwrap(), b"one only");
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        soon("the kept connection being let go", closed.recv()).await.unwrap();
     }
     assert_eq!(count.load(Ordering::SeqCst), 5);
 }
@@ -272,12 +280,10 @@ async fn u_017_truncated_gzip_and_unknown_encodings_are_errors() {
         peer.write(b"\x1f\x8b\x08\0\0\0\0\0\0\xff").await;
     })
     .await;
-    let client = client();
     let url = format!("http://{address}/");
-    let error = post(&client, &url).await.unwrap_err();
+    let error = post(&client(), &url).await.unwrap_err();
     assert!(matches!(error, ClientError::Closed { received: Some(10), .. }), "{error:?}");
-    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    let error = post(&client, &url).await.unwrap_err();
+    let error = post(&client(), &url).await.unwrap_err();
     assert!(
         matches!(&error, ClientError::Protocol { detail, .. } if detail.contains("`br`")),
         "{error:?}"

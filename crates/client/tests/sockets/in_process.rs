@@ -11,7 +11,7 @@ use thinkthrough_client::{
 };
 
 use crate::server::{flow, soon};
-use crate::{QUICK, config, drain};
+use crate::{PATIENT, config, drain};
 
 /// Answers by path, and keeps the writing ends of its bodies.
 #[derive(Default)]
@@ -59,7 +59,7 @@ fn simulated() -> (Arc<Simulator>, Transport) {
     let timeouts = Timeouts {
         first_byte: Duration::from_millis(200),
         idle: Duration::from_millis(200),
-        ..QUICK
+        ..PATIENT
     };
     let config = Arc::new(thinkthrough_client::ClientConfig { timeouts, ..config() });
     (simulator, Transport::InProcess { upstream, config })

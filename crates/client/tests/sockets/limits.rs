@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use thinkthrough_client::{Client, ClientConfig, ClientError, Phase, Request, Timeouts};
 use tokio::sync::oneshot;
 
-use crate::server::{serve, soon};
-use crate::{QUICK, config, drain, post};
+use crate::server::{refusing, serve, soon};
+use crate::{PATIENT, client, config, drain, post};
 
 const LIMIT: Duration = Duration::from_millis(300);
 
@@ -22,20 +22,17 @@ fn phase(error: &ClientError) -> Phase {
 
 #[tokio::test]
 async fn u_001_a_refused_connection_is_an_error_at_once() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
-    let started = Instant::now();
-    let error = post(&crate::client(), &format!("http://{address}/v1")).await.unwrap_err();
+    let (address, _held) = refusing();
+    let url = format!("http://{address}/v1");
+    let error = soon("the refusal", post(&client(), &url)).await.unwrap_err();
     assert!(matches!(error, ClientError::Connect { .. }), "{error:?}");
     assert!(error.to_string().contains(&format!("`http://{address}/")), "{error}");
-    assert!(started.elapsed() < Duration::from_secs(2));
 }
 
 #[tokio::test]
 async fn u_001_a_name_without_an_address_is_named() {
     let host = format!("{}.test", "x".repeat(64));
-    let error = post(&crate::client(), &format!("https://{host}/v1")).await.unwrap_err();
+    let error = post(&client(), &format!("https://{host}/v1")).await.unwrap_err();
     assert!(matches!(&error, ClientError::Dns { host: named, .. } if *named == host), "{error:?}");
 }
 
@@ -52,18 +49,17 @@ async fn u_001_a_connection_that_nobody_takes_runs_into_the_connect_limit() {
         let connecting = tokio::net::TcpStream::connect(address);
         waiting.push(tokio::time::timeout(Duration::from_millis(50), connecting).await);
     }
-    let client = limited(Timeouts { connect: LIMIT, ..QUICK });
-    let started = Instant::now();
-    let error = post(&client, &format!("http://{address}/")).await.unwrap_err();
+    let client = limited(Timeouts { connect: LIMIT, ..PATIENT });
+    let url = format!("http://{address}/");
+    let error = soon("the limit", post(&client, &url)).await.unwrap_err();
     assert_eq!(phase(&error), Phase::Connect);
     assert!(error.to_string().contains("`client.connect_timeout`"), "{error}");
-    assert!(started.elapsed() < LIMIT + Duration::from_secs(2));
 }
 
 #[tokio::test]
 async fn u_001_a_handshake_that_nobody_answers_runs_into_the_connect_limit() {
     let (address, _) = serve(|mut peer, _| async move { peer.gone().await }).await;
-    let client = limited(Timeouts { connect: LIMIT, ..QUICK });
+    let client = limited(Timeouts { connect: LIMIT, ..PATIENT });
     let error = post(&client, &format!("https://{address}/")).await.unwrap_err();
     assert_eq!(phase(&error), Phase::Tls);
 }
@@ -83,7 +79,7 @@ async fn u_002_no_first_byte_is_an_error_and_the_server_is_left() {
             }
         })
         .await;
-        let client = limited(Timeouts { first_byte: LIMIT, ..QUICK });
+        let client = limited(Timeouts { first_byte: LIMIT, ..PATIENT });
         let started = Instant::now();
         let error = post(&client, &format!("http://{address}/")).await.unwrap_err();
         assert_eq!(phase(&error), Phase::FirstByte, "{head}");
@@ -102,7 +98,7 @@ async fn the_first_byte_may_take_longer_than_later_ones() {
         peer.write("thought").await;
     })
     .await;
-    let client = limited(Timeouts { idle: LIMIT, ..QUICK });
+    let client = limited(Timeouts { idle: LIMIT, ..PATIENT });
     assert_eq!(post(&client, &format!("http://{address}/")).await.unwrap(), b"thought");
 }
 
@@ -123,14 +119,12 @@ async fn u_003_a_stall_is_an_error_after_what_came_and_the_server_is_left() {
         }
     })
     .await;
-    let client = limited(Timeouts { idle: LIMIT, ..QUICK });
+    let client = limited(Timeouts { idle: LIMIT, ..PATIENT });
     let request = Request::post(&format!("http://{address}/"), "{}").unwrap();
     let mut answer = client.send(&request).await.unwrap();
     assert_eq!(answer.body.next().await.unwrap().unwrap(), "data: half\n\n");
-    let started = Instant::now();
     let error = soon("the error", answer.body.next()).await.unwrap().unwrap_err();
     assert_eq!(phase(&error), Phase::Idle);
-    assert!(started.elapsed() < QUICK.first_byte / 2, "{:?}", started.elapsed());
     // The server is left although the body is still held.
     soon("the server being left", left).await.unwrap();
     assert!(answer.body.next().await.is_none());
@@ -139,18 +133,19 @@ async fn u_003_a_stall_is_an_error_after_what_came_and_the_server_is_left() {
 #[tokio::test]
 async fn u_003_keep_alive_bytes_count_as_life() {
     const PINGS: usize = 24;
-    let idle = Duration::from_millis(600);
+    // Much longer than the pause between two of them, and shorter than all pauses together.
+    let idle = Duration::from_secs(3);
     let (address, _) = serve(|mut peer, _| async move {
         peer.request().await;
         peer.write("HTTP/1.1 200 OK\r\n\r\n").await;
         for _ in 0..PINGS {
             peer.write(": ping\n\n").await;
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(Duration::from_millis(150)).await;
         }
         peer.write("data: done\n\n").await;
     })
     .await;
-    let client = limited(Timeouts { first_byte: idle, idle, ..QUICK });
+    let client = limited(Timeouts { first_byte: idle, idle, ..PATIENT });
     let started = Instant::now();
     let answer =
         client.send(&Request::post(&format!("http://{address}/"), "{}").unwrap()).await.unwrap();
@@ -171,8 +166,7 @@ async fn u_004_a_dripping_answer_arrives_whole() {
         }
     })
     .await;
-    let client = limited(Timeouts { first_byte: LIMIT * 4, idle: LIMIT * 4, ..QUICK });
-    assert_eq!(post(&client, &format!("http://{address}/")).await.unwrap(), TEXT);
+    assert_eq!(post(&client(), &format!("http://{address}/")).await.unwrap(), TEXT);
 }
 
 #[tokio::test]
@@ -180,6 +174,6 @@ async fn a_limit_without_end_is_possible() {
     let (address, _) =
         crate::server::serve_answer("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await;
     let never = Duration::MAX;
-    let client = limited(Timeouts { connect: QUICK.connect, first_byte: never, idle: never });
+    let client = limited(Timeouts { connect: PATIENT.connect, first_byte: never, idle: never });
     assert_eq!(post(&client, &format!("http://{address}/")).await.unwrap(), b"ok");
 }

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
 use crate::authority::Authority;
-use crate::server::{Peer, Seen, full, ok, serve, serve_answer, speak_h2};
+use crate::server::{Peer, Seen, full, ok, refusing, serve, serve_answer, speak_h2};
 use crate::{config, drain, post};
 
 /// A proxy that grants every tunnel, always to the same server, and tells what it was asked.
@@ -186,10 +186,7 @@ async fn a_refusing_proxy_is_named_with_its_reason() {
 #[tokio::test]
 async fn a_dead_proxy_is_told_from_a_dead_server() {
     let (proxy, _) = serve(|_, _| async {}).await;
-    let dead = {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        listener.local_addr().unwrap()
-    };
+    let (dead, _held) = refusing();
     assert_ne!(proxy, dead);
     let error =
         post(&through(&format!("http://{dead}"), None), "https://api.test/").await.unwrap_err();
@@ -207,7 +204,7 @@ async fn a_silent_proxy_runs_into_the_connect_limit() {
     .await;
     let limit = Duration::from_millis(200);
     let proxy = ProxyRules::single(&format!("http://{proxy}"), "").unwrap();
-    let timeouts = Timeouts { connect: limit, ..crate::QUICK };
+    let timeouts = Timeouts { connect: limit, ..crate::PATIENT };
     let client = Client::new(ClientConfig { proxy, timeouts, ..config() }).unwrap();
     let error = post(&client, "https://api.test/v1").await.unwrap_err();
     // A connection belongs to the host, so the path is no part of the message.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use thinkthrough_client::{ClientError, Failure, Request, Response, RetryPolicy, Transport};
 
-use crate::server::{ok, serve};
+use crate::server::{ok, refusing, serve};
 use crate::{client, drain};
 
 const FAST: RetryPolicy = RetryPolicy {
@@ -105,9 +105,7 @@ async fn lasting_failures_are_not_tried_again() {
 
 #[tokio::test]
 async fn u_001_a_server_that_is_not_there_is_tried_again_and_then_named() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    drop(listener);
+    let (address, _held) = refusing();
     let (outcome, told) = post(&format!("http://{address}/")).await;
     assert_eq!(told, ["1 connect", "2 connect"]);
     assert!(matches!(outcome, Err(ClientError::Connect { .. })));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use thinkthrough_client::{Auth, Client, ClientConfig, ProxyRules, Request, Secret, Timeouts};
 
 use crate::config;
-use crate::server::{serve, serve_answer};
+use crate::server::{refusing, serve, serve_answer};
 
 const CANARY: &str = "canary-c0ffee";
 
@@ -42,10 +42,7 @@ async fn t_017_no_error_and_no_debug_text_repeats_a_credential() {
     .await
     .0;
     let silent = serve(|mut peer, _| async move { peer.gone().await }).await.0;
-    let refused = {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        listener.local_addr().unwrap()
-    };
+    let (refused, _held) = refusing();
     let proxy = format!("http://user:{CANARY}@{refused}");
     let timeouts = Timeouts {
         connect: Duration::from_millis(200),

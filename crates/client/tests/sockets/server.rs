@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 
 /// How many connections a server has taken.
@@ -200,9 +200,16 @@ impl http_body::Body for Flow {
     }
 }
 
-/// Fails a test that waits for something which does not come.
+/// An address where nobody listens, and what keeps it from everybody else meanwhile.
+pub(crate) fn refusing() -> (SocketAddr, TcpSocket) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    (socket.local_addr().unwrap(), socket)
+}
+
+/// Fails a test that waits for something which does not come. Other programs may keep the machine busy meanwhile.
 pub(crate) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
-    match tokio::time::timeout(Duration::from_secs(20), future).await {
+    match tokio::time::timeout(Duration::from_secs(60), future).await {
         Ok(value) => value,
         Err(_) => panic!("waited in vain: {what}"),
     }

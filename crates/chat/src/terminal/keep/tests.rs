@@ -16,6 +16,8 @@ struct Folder(std::path::PathBuf);
 impl Folder {
     fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("think-keep-{}-{name}", std::process::id()));
+        // Of a process with the same number, which was killed.
+        drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
         Folder(folder)
     }
