@@ -68,10 +68,13 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
 
 /// Refuses what is no store of ours before anything is written to it.
 fn check(connection: &Connection, at: &str) -> Result<(), StoreError> {
-    let read = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let application = read("application_id").map_err(|error| trouble(at, &error))?;
+    let failed = |error: rusqlite::Error| trouble(at, &error);
+    // The tables first: another process that makes them says in the same transaction whose they are, and may do so now.
     let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0));
-    let tables: i64 = tables.map_err(|error| trouble(at, &error))?;
+    let tables: i64 = tables.map_err(failed)?;
+    let application =
+        connection.pragma_query_value(None, "application_id", |row| row.get::<_, i64>(0));
+    let application = application.map_err(failed)?;
     let is_new = application == 0 && tables == 0;
     if is_new || application == i64::from(APPLICATION) {
         return Ok(());
