@@ -17,7 +17,7 @@ use std::hint::black_box;
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{AllocProfiler, Bencher};
 use serde::Deserialize;
-use thinkthrough_core::event::Event;
+use thinkthrough_core::event::{Event, Fold};
 use thinkthrough_core::json::{Doc, Scratch};
 use thinkthrough_core::wire::chat_completions::ChatCompletions;
 use thinkthrough_core::wire::{Decode, Dialect, Wire};
@@ -312,5 +312,21 @@ fn e1_reasoning_parse_only(bencher: Bencher<'_, '_>) {
             scratch.reuse(doc);
         }
         n
+    });
+}
+
+/// A thought of so many bytes, one a message, gathered into an answer: five times the length is five times the work and
+/// the memory.
+#[divan::bench(args = [1_000_000, 5_000_000], sample_count = 5, sample_size = 1)]
+fn f1_a_thought_in_deltas_of_one_character(bencher: Bencher<'_, '_>, length: usize) {
+    let message = r#"{"choices":[{"index":0,"delta":{"reasoning_content":"a"}}]}"#;
+    bencher.counter(ItemsCount::new(length)).bench(|| {
+        let mut decoder = ChatCompletions.decoder(&Dialect::default());
+        let mut fold = Fold::new();
+        for _ in 0..length {
+            decoder.message(None, black_box(message), &mut fold);
+        }
+        decoder.end(&mut fold);
+        fold.finish()
     });
 }

@@ -7,9 +7,7 @@ use super::choice::Out;
 use crate::event::{Event, Fact, Sink};
 use crate::json::{Extra, Raw, Val, Writer};
 
-/// Members of a body that have a place of their own in the neutral answer, or are written anew.
-const BODY: [&str; 6] = ["id", "object", "model", "choices", "usage", "error"];
-/// Members of a choice of which the same is true.
+/// Members of a choice that have a place of their own in the neutral answer, or are written anew.
 const CHOICE: [&str; 6] = ["index", "delta", "message", "finish_reason", "usage", "error"];
 /// Noise that hides the lengths of pieces.
 const NOISE: [&str; 2] = ["obfuscation", "padding"];
@@ -25,17 +23,18 @@ const MAX: usize = 256;
 pub(super) struct Said(Vec<String>);
 
 impl Said {
-    /// Says a member, unless it has its own place or was said.
+    /// Says a member, unless it was said.
     pub(super) fn member(
         &mut self,
         wire: &'static str,
         (key, value): (&str, Val<'_>),
         sink: &mut dyn Sink,
     ) {
-        let is_known = BODY.contains(&key) || NOISE.contains(&key);
+        if self.0.iter().any(|said| said == key) || self.0.len() >= MAX || NOISE.contains(&key) {
+            return;
+        }
         // A time of 0 is one that nobody knew.
-        let is_known = is_known || (key == CREATED && value.raw() == "0");
-        if is_known || self.0.len() >= MAX || self.0.iter().any(|said| said == key) {
+        if key == CREATED && value.raw() == "0" {
             return;
         }
         self.0.push(key.to_owned());

@@ -12,6 +12,8 @@ use std::borrow::Cow;
 
 /// The message that ends a stream.
 const DONE: &str = "[DONE]";
+/// The type of a body that is an error.
+const IS_ERROR: &str = "\"error\"";
 /// More choices than this are a hostile upstream's.
 const MAX_CHOICES: usize = 128;
 
@@ -55,22 +57,28 @@ struct Body<'d> {
 }
 
 impl<'d> Body<'d> {
-    /// Finds the members, and shows each of them to `member`.
-    fn read(whole: Val<'d>, mut member: impl FnMut(&str, Val<'d>)) -> Self {
+    /// Finds the members, and shows those to `other` that have no place of their own in the neutral answer.
+    fn read(whole: Val<'d>, mut other: impl FnMut(&str, Val<'d>)) -> Self {
         let mut body = Body::default();
         for (key, value) in whole.entries().filter(|(_, value)| !value.is_null()) {
-            member(&key, value);
             match key.as_ref() {
                 "id" => body.id = Some(value),
                 "model" => body.model = Some(value),
                 "choices" => body.choices = Some(value),
                 "usage" => body.usage = Some(value),
-                "x_groq" => body.wrapper = Some(value),
-                "base_resp" => body.status = Some(value),
                 "error" => body.error = Some(value),
-                "detail" => body.detail = Some(value),
-                "object" | "type" if value.raw() == "\"error\"" => body.is_error = Some(whole),
-                _ => {}
+                "object" if value.raw() == IS_ERROR => body.is_error = Some(whole),
+                "object" => {}
+                key => {
+                    match key {
+                        "x_groq" => body.wrapper = Some(value),
+                        "base_resp" => body.status = Some(value),
+                        "detail" => body.detail = Some(value),
+                        "type" if value.raw() == IS_ERROR => body.is_error = Some(whole),
+                        _ => {}
+                    }
+                    other(key, value);
+                }
             }
         }
         body
