@@ -160,7 +160,9 @@ impl Calls {
     /// Starts the calls whose names are as long as they will be, because something else begins.
     pub(super) fn start_named(&mut self, next: &mut usize, out: &mut Out<'_>) {
         let near = self.calls.iter_mut().rev().take(REACH);
-        near.rev().filter(|call| !call.name.is_empty()).for_each(|call| call.start(true, next, out));
+        near.rev()
+            .filter(|call| !call.name.is_empty())
+            .for_each(|call| call.start(true, next, out));
     }
 
     fn begin(&mut self, piece: &Piece<'_>, next: &mut usize, out: &mut Out<'_>) -> usize {
