@@ -257,10 +257,18 @@ fn splice_object(draft: &mut Draft, body: Val<'_>, before: Val<'_>, after: Val<'
 
 /// Whether something changes that the caller does not say in the member in which we would: a thought among the parts of
 /// the content, on a wire that has a field for it. Then only the whole object, said our way, is sure to say the change.
+/// So it is where a list changes that we write with fewer parts than the caller, because they are said elsewhere.
 fn is_said_elsewhere(body: Val<'_>, before: Val<'_>, after: Val<'_>) -> bool {
     let changes = |key: &str, old: Val<'_>| after.get(key).is_none_or(|new| new.raw() != old.raw());
+    let length = |list: Val<'_>| list.is_array().then(|| list.items().count());
+    let is_written_otherwise = |key: &str, old: Val<'_>| {
+        length(old)
+            .is_some_and(|count| body.get(key).and_then(length).is_some_and(|it| it != count))
+    };
+    let loses_parts =
+        before.entries().any(|(key, old)| changes(&key, old) && is_written_otherwise(&key, old));
     let mut said = before.entries().filter(|(_, old)| !old.is_null());
-    said.any(|(key, old)| body.get(&key).is_none() && changes(&key, old))
+    said.any(|(key, old)| body.get(&key).is_none() && (loses_parts || changes(&key, old)))
 }
 
 /// Carries out on `elements`, which stand in `list` from `first` on, what makes `new` of `old`.

@@ -105,6 +105,21 @@ fn a_thought_that_stands_elsewhere_goes_too() {
 }
 
 #[test]
+fn one_of_two_thoughts_in_the_content_goes_and_the_other_stays() {
+    let wire = find("chat-completions").unwrap();
+    let body = r#"{"model":"m","messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"a","signature":""},{"type":"thinking","thinking":[{"type":"text","text":"b"}]}],"x":1}]}"#;
+    for (block, left) in [(0, "b"), (1, "a")] {
+        let changes = [Change { message: 0, block, what: What::Remove }];
+        let out = apply(wire, body, &changes, Additions::default());
+        let doc = Doc::parse_str(&out).unwrap();
+        let contents = wire.read_request(doc.root()).unwrap().contents;
+        let thoughts: Vec<_> = contents[0].thoughts().map(|it| it.thought.as_str()).collect();
+        assert_eq!(thoughts, [left], "{out}");
+        assert!(out.contains(r#""x":1"#), "{out}");
+    }
+}
+
+#[test]
 fn flags_fill_and_never_override() {
     let body = r#"{ "model":"alias","messages":[],"thinking":{"type":"enabled"},"include":["a"],"keep":false}"#;
     let fill = [
