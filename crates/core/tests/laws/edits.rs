@@ -116,12 +116,12 @@ fn same_thoughts(wire: &str, read: &[Vec<String>], expected: &[Vec<String>], out
     }
     assert_eq!(read.len(), expected.len(), "{out}");
     for (read, expected) in read.iter().zip(expected) {
-        let joined = read.concat();
+        let joined = read.concat().into_bytes();
         // How much of the text the thoughts so far may be.
         let mut ends = BTreeSet::from([0]);
         for (at, thought) in expected.iter().enumerate() {
             let repeats = expected[..at].contains(thought);
-            let told = ends.iter().filter(|end| joined[**end..].starts_with(thought.as_str()));
+            let told = ends.iter().filter(|end| joined[**end..].starts_with(thought.as_bytes()));
             let told = told.map(|end| end + thought.len());
             ends = told.chain(ends.iter().copied().filter(|_| repeats)).collect();
         }
