@@ -1,8 +1,8 @@
 //! What decoders say while a response comes in, and how that folds into an [`Answer`].
 
-use crate::answer::Answer;
+use crate::answer::{Answer, BESIDE};
 use crate::content::{Block, Parameters, Text, Thinking, ToolCall};
-use crate::json::Raw;
+use crate::json::{Gathered, Raw};
 use crate::problem::Problem;
 use crate::usage::Usage;
 
@@ -112,6 +112,13 @@ pub enum Event<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fact<'a> {
+    /// What stands beside the message in a choice and has no name here; what comes later goes on with it.
+    Beside {
+        /// The wire whose members these are.
+        wire: &'static str,
+        /// An object with the members.
+        members: &'a Raw,
+    },
     /// A field of the response that has no name here.
     Field {
         /// The wire whose field it is.
@@ -164,6 +171,8 @@ pub struct Fold {
     /// The thoughts that have begun and not ended.
     open: Vec<usize>,
     choices: Vec<Fold>,
+    /// What stands beside the message, and on which wire.
+    beside: Option<(&'static str, Gathered)>,
 }
 
 /// More choices than this are a hostile upstream's; they share the last slot.
@@ -176,7 +185,7 @@ impl Fold {
         Self::default()
     }
 
-    /// What was folded so far; the further choices are not in it yet.
+    /// What was folded so far; the further choices, and what stands beside a message, are not in it yet.
     #[must_use]
     pub fn so_far(&self) -> &Answer {
         &self.answer
@@ -189,6 +198,9 @@ impl Fold {
             if let Some(Block::Thinking(thinking)) = self.answer.blocks.get_mut(block) {
                 thinking.partial = true;
             }
+        }
+        if let Some((wire, beside)) = &self.beside {
+            self.answer.extra.insert(wire, BESIDE, beside.raw());
         }
         self.answer.choices = self.choices.into_iter().map(Fold::finish).collect();
         self.answer
@@ -216,6 +228,10 @@ impl Fold {
     fn fact(&mut self, fact: Fact<'_>) {
         let answer = &mut self.answer;
         match fact {
+            Fact::Beside { wire, members } => {
+                let (_, beside) = self.beside.get_or_insert_with(|| (wire, Gathered::default()));
+                beside.add(members.doc().root());
+            }
             Fact::Field { wire, key, value } => answer.extra.insert(wire, key, value.clone()),
             Fact::MessageSignature(text) => answer.message_signature = Some(text.to_owned()),
             Fact::Model(text) => answer.model = Some(text.to_owned()),

@@ -9,6 +9,7 @@
 //! - [`Raw`] is an owned, valid JSON text.
 //! - [`Writer`] appends JSON to a string.
 
+mod gathered;
 mod merge;
 mod parse;
 mod raw;
@@ -16,6 +17,7 @@ mod string;
 mod value;
 mod write;
 
+pub(crate) use gathered::Gathered;
 pub use merge::{at_path, fill, merge};
 pub use parse::{Doc, JsonError, JsonErrorKind, MAX_DEPTH, Scratch};
 pub use raw::{Extra, Raw};

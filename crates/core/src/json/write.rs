@@ -150,6 +150,13 @@ impl Writer {
         }
     }
 
+    /// Writes the members of an object, but for `without`, inside an open object.
+    pub(crate) fn members(&mut self, object: &Raw, without: &str) {
+        for (key, value) in object.doc().root().entries().filter(|(key, _)| key != without) {
+            self.key(&key).raw_str(value.raw());
+        }
+    }
+
     /// Writes the fields that came on `wire`, inside an open object.
     pub fn extra(&mut self, extra: &Extra, wire: &str) {
         for (key, value) in extra.of(wire) {

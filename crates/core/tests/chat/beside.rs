@@ -56,7 +56,13 @@ fn a_stream_keeps_it_too_and_says_it_once() {
     let end = out.lines().find(|line| line.contains(r#""finish_reason":"stop""#)).unwrap();
     assert!(end.contains(r#""native_finish_reason":"end""#), "{end}");
     assert_eq!(out.matches(r#""created":17"#).count(), out.matches(r#""created""#).count());
-    assert!(!out.contains("obfuscation") && !out.contains("logprobs"), "{out}");
+    assert!(!out.contains("obfuscation"), "{out}");
+    let first = out.lines().next().unwrap();
+    assert!(
+        first.contains(r#""logprobs":{"t":1}"#) && first.contains(r#""content":"a""#),
+        "{first}"
+    );
+    assert_eq!(out.matches("logprobs").count(), 1, "{out}");
     let (first, again) =
         (stream(&ChatCompletions, STREAM.as_bytes()), stream(&ChatCompletions, out.as_bytes()));
     assert_eq!(first.text(), again.text());
@@ -68,4 +74,20 @@ fn a_stream_keeps_it_too_and_says_it_once() {
             .iter()
             .all(|(key, value)| again.extra.get("chat-completions", key) == Some(value))
     );
+}
+
+#[test]
+fn what_goes_on_beside_the_pieces_is_one_in_the_end() {
+    let recorded = include_bytes!(
+        "../../../../fixtures/wires/chat-completions/responses/members-beside-the-pieces/received.sse"
+    );
+    let answer = stream(&ChatCompletions, recorded);
+    let written: Value = serde_json::from_str(&ChatCompletions.write_response(&answer)).unwrap();
+    let choice = &written["choices"][0];
+    let tokens = choice["logprobs"]["content"].as_array().unwrap();
+    let tokens: Vec<_> = tokens.iter().map(|token| token["token"].as_str().unwrap()).collect();
+    assert_eq!(tokens, ["two", "two", "four"], "lists go on, also where the same comes again");
+    assert_eq!(choice["content_filter_results"], json!({"hate": {"filtered": true}}));
+    assert_eq!(choice["message"]["channel"], "final", "of anything else the last counts");
+    assert_eq!(choice["message"]["token_id"], 5);
 }

@@ -26,6 +26,7 @@ mod recordings;
 mod requests;
 mod run;
 mod split;
+mod stream_members;
 
 use bodies::{Body, bodies, requests};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -3,7 +3,7 @@
 use super::choice::SIBLINGS;
 use super::form::Form;
 use super::{beside, details, parts, thoughts, usage, write_message};
-use crate::answer::Answer;
+use crate::answer::{Answer, BESIDE};
 use crate::content::{Block, Thinking, push_thought};
 use crate::json::{Raw, Writer};
 use crate::wire::ending::Ending;
@@ -35,11 +35,15 @@ pub(super) fn write(form: &'static Form, answer: &Answer) -> String {
 
 fn write_choice(w: &mut Writer, form: &'static Form, answer: &Answer, at: usize) {
     w.field_u64("index", u64::try_from(at).unwrap_or(u64::MAX));
-    w.key("message").object(|w| write_body(w, form, answer));
+    let beside = answer.extra.get(form.id, BESIDE);
+    w.key("message").object(|w| {
+        write_body(w, form, answer);
+        beside::write_message(w, beside);
+    });
     let has_calls = answer.blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
     let word = answer.finish_reason.as_deref().map(|word| reason(word, has_calls));
     w.str_or_null("finish_reason", word);
-    beside::write_choice(w, &answer.extra, form.id);
+    beside::write_choice(w, beside);
 }
 
 fn write_body(w: &mut Writer, form: &'static Form, answer: &Answer) {

@@ -1,20 +1,21 @@
 //! What servers add beside the message: members of the body and of a choice that nobody here knows.
 //!
-//! They are kept as they stand. In a stream the first value of a member of the body counts, as it does for the id, and
-//! of a choice what stands beside its end; the members of other chunks belong to those chunks.
+//! They are kept as they stand. In a stream the first value of a member of the body counts, as it does for the id; what
+//! stands beside the pieces of a choice is said with them, and what was said already only where it goes on.
 
-use super::choice::Out;
+use super::choice::is_unknown;
+use crate::answer::BESIDE;
 use crate::event::{Event, Fact, Sink};
 use crate::json::{Extra, Raw, Val, Writer};
 
 /// Members of a choice that have a place of their own in the neutral answer, or are written anew.
 const CHOICE: [&str; 6] = ["index", "delta", "message", "finish_reason", "usage", "error"];
+/// The member of what stands beside that holds the members of the message itself.
+const MESSAGE: &str = "message";
 /// Noise that hides the lengths of pieces.
-const NOISE: [&str; 2] = ["obfuscation", "padding"];
+pub(super) const NOISE: [&str; 2] = ["obfuscation", "padding"];
 /// The time of the answer: a member that every body must have.
 const CREATED: &str = "created";
-/// Extra field of an answer: the members of its choice.
-const OF_CHOICE: &str = "~choice";
 /// More members than this are a hostile upstream's; in a stream each is looked for again in every chunk.
 const MAX: usize = 256;
 
@@ -42,21 +43,38 @@ impl Said {
     }
 }
 
-/// The members of a choice, if there are any.
-pub(super) fn of_choice(choice: Val<'_>) -> Option<Raw> {
+/// The members of a choice that nobody here knows, and below [`MESSAGE`] those of its message or delta.
+pub(super) fn of_choice(
+    choice: Val<'_>,
+    message: Option<Val<'_>>,
+    custom: Option<&str>,
+) -> Option<Raw> {
+    let is_said = |key: &str, value: Val<'_>| !value.is_null() && !NOISE.contains(&key);
     let others = || {
-        let is_other = |key: &str| !CHOICE.contains(&key) && !NOISE.contains(&key);
-        choice.entries().filter(move |(key, value)| is_other(key) && !value.is_null())
+        choice.entries().filter(|(key, value)| !CHOICE.contains(&&**key) && is_said(key, *value))
     };
-    others().next()?;
-    Some(Raw::build(|w| {
-        w.object(|w| others().for_each(|(key, value)| w.key(&key).raw_str(value.raw())));
-    }))
+    let inner = || {
+        let members = message.into_iter().flat_map(Val::entries);
+        members.filter(|(key, value)| is_unknown(key, custom) && is_said(key, *value))
+    };
+    let has_inner = inner().next().is_some();
+    (has_inner || others().next().is_some()).then(|| {
+        Raw::build(|w| {
+            w.object(|w| {
+                others().for_each(|(key, value)| w.key(&key).raw_str(value.raw()));
+                if has_inner {
+                    w.key(MESSAGE).object(|w| {
+                        inner().for_each(|(key, value)| w.key(&key).raw_str(value.raw()));
+                    });
+                }
+            });
+        })
+    })
 }
 
-/// Says the members of a choice.
-pub(super) fn say_choice(members: &Raw, out: &mut Out<'_>) {
-    out.event(Event::Fact(Fact::Field { wire: out.wire, key: OF_CHOICE, value: members }));
+/// Whether members may have lists, which go on from chunk to chunk: the same one again is more of it.
+pub(super) fn goes_on(members: &str) -> bool {
+    members.contains('[')
 }
 
 /// Writes the members of the body. There is no clock here: a time that nobody said is 0, and callers that want it have
@@ -65,15 +83,23 @@ pub(super) fn write(w: &mut Writer, extra: &Extra, wire: &str) {
     if extra.get(wire, CREATED).is_none() {
         w.field_u64(CREATED, 0);
     }
-    for (key, value) in extra.of(wire).iter().filter(|(key, _)| key != OF_CHOICE) {
+    for (key, value) in extra.of(wire).iter().filter(|(key, _)| key != BESIDE) {
         w.field_raw(key, value);
     }
 }
 
 /// Writes the members of a choice.
-pub(super) fn write_choice(w: &mut Writer, extra: &Extra, wire: &str) {
-    if let Some(members) = extra.get(wire, OF_CHOICE) {
-        members.doc().root().entries().for_each(|(key, value)| w.key(&key).raw_str(value.raw()));
+pub(super) fn write_choice(w: &mut Writer, beside: Option<&Raw>) {
+    if let Some(beside) = beside {
+        w.members(beside, MESSAGE);
+    }
+}
+
+/// Writes the members of a message or delta.
+pub(super) fn write_message(w: &mut Writer, beside: Option<&Raw>) {
+    if let Some(members) = beside.and_then(|beside| beside.doc().root().get(MESSAGE).map(Raw::from))
+    {
+        w.members(&members, "");
     }
 }
 
@@ -86,18 +112,12 @@ pub(super) struct Beside {
 }
 
 impl Beside {
-    /// Takes a member; one of a choice is given back.
-    pub(super) fn take(&mut self, wire: &'static str, key: &str, value: &Raw) -> Option<Extra> {
-        if key == OF_CHOICE {
-            let mut of_choice = Extra::default();
-            of_choice.insert(wire, key, value.clone());
-            return Some(of_choice);
-        }
+    /// Takes a member.
+    pub(super) fn take(&mut self, wire: &'static str, key: &str, value: &Raw) {
         if key == CREATED {
             self.created = Some(value.clone());
         }
         self.new.insert(wire, key, value.clone());
-        None
     }
 
     /// Whether there is something that was not written yet.

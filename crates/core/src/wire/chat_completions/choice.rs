@@ -4,6 +4,7 @@
 //! delta with text and no reasoning ends the thought before it, and the other way round; a delta with both goes
 //! on with both.
 
+use super::beside;
 use super::calls::Calls;
 use super::details::{self, Details};
 use super::parts;
@@ -68,7 +69,7 @@ pub(super) struct Choice {
     /// The text of the last whole message inside a stream, which may be cumulative.
     whole: Whole,
     pub(super) finish: Option<String>,
-    /// What stands beside its end.
+    /// What was said last of what stands beside its messages.
     pub(super) beside: Option<Raw>,
 }
 
@@ -113,6 +114,35 @@ pub(super) struct Fields<'d> {
     audio: Option<Val<'d>>,
     images: Option<Val<'d>>,
     is_signed: bool,
+    /// There are members that nobody here knows.
+    pub(super) has_more: bool,
+}
+
+/// The members of a delta or message that are known, but for those that have a custom name.
+const KNOWN: [&str; 18] = [
+    "role",
+    "content",
+    "reasoning_content",
+    "reasoning",
+    "reasoning_text",
+    details::FIELD,
+    details::BLOCKS,
+    "reasoning_steps",
+    "tool_calls",
+    "function_call",
+    "refusal",
+    "annotations",
+    "audio",
+    "images",
+    "extra_content",
+    "thought_signature",
+    "thoughtSignature",
+    "provider_specific_fields",
+];
+
+/// Whether nobody here knows this member of a delta or message.
+pub(super) fn is_unknown(key: &str, custom: Option<&str>) -> bool {
+    !KNOWN.contains(&key) && custom != Some(key)
 }
 
 impl<'d> Fields<'d> {
@@ -142,7 +172,7 @@ impl<'d> Fields<'d> {
                 | "thoughtSignature"
                 | "provider_specific_fields" => fields.is_signed = true,
                 other if custom == Some(other) => fields.custom = Some(value),
-                _ => {}
+                _ => fields.has_more = true,
             }
         }
         fields
@@ -218,6 +248,17 @@ impl Choice {
             out.event(Event::Fact(Fact::MessageSignature(&signature)));
             self.message_signature = Some(signature);
         }
+    }
+
+    /// Says what stands beside the pieces; what was said already only where it goes on.
+    pub(super) fn say_beside(&mut self, members: Option<Raw>, out: &mut Out<'_>) {
+        let Some(members) = members else { return };
+        if self.beside.as_ref() == Some(&members) && !beside::goes_on(members.as_str()) {
+            return;
+        }
+        let members = &*self.beside.insert(members);
+        let fact = Fact::Beside { wire: out.wire, members };
+        out.event(Event::Fact(fact));
     }
 
     fn take_reasoning(&mut self, fields: &Fields<'_>, how: How<'_>, out: &mut Out<'_>) {
@@ -485,4 +526,21 @@ fn joined(sound: Option<&Raw>, more: Val<'_>) -> Raw {
             }
         });
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Fields, KNOWN, is_unknown};
+    use crate::json::Doc;
+
+    #[test]
+    fn what_is_known_is_read_and_nothing_else() {
+        for key in KNOWN.iter().chain(&["own", "new"]) {
+            let message = format!(r#"{{"{key}":"x"}}"#);
+            let doc = Doc::parse_str(&message).unwrap();
+            let fields = Fields::read(doc.root(), Some("own"));
+            assert_eq!(fields.has_more, is_unknown(key, Some("own")), "{key}");
+            assert_eq!(fields.has_more, *key == "new", "{key}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ use super::form::Form;
 use super::{details, parts, problem, signature, thoughts, usage};
 use crate::content::{Block, Text, Thinking};
 use crate::event::{Event, Fact};
-use crate::json::{Extra, Writer};
+use crate::json::{Extra, Gathered, Raw, Writer};
 use crate::problem::ProblemCode;
 use crate::usage::Usage;
 use crate::wire::Encode;
@@ -43,10 +43,12 @@ struct Choice {
     /// A text is open.
     speaks: bool,
     abreast: Abreast,
-    /// What stands beside its end.
-    beside: Extra,
+    /// What stands beside the next piece.
+    beside: Gathered,
     /// What came after a thought that goes out whole and is not over yet.
     held: Vec<u8>,
+    /// What is written now waits for that thought; what stands beside it does not, so that its order is kept.
+    waits: bool,
 }
 
 /// A block that is being written.
@@ -74,6 +76,14 @@ impl Choice {
     /// Whether a thought that goes out whole is open.
     fn has_entry(&self) -> bool {
         self.open.iter().any(|open| matches!(open.kind, Kind::Entry { .. }))
+    }
+
+    /// What stands beside the piece that is written now.
+    fn take_beside(&mut self) -> Option<Raw> {
+        if self.waits || self.beside.is_empty() {
+            return None;
+        }
+        Some(std::mem::take(&mut self.beside).raw())
     }
 
     /// Whether a thought that goes out whole began before the block of `event` and is not over.
@@ -125,6 +135,7 @@ impl Encoder {
     /// Writes a chunk with one delta.
     fn delta(&mut self, at: usize, out: &mut Vec<u8>, body: impl FnOnce(&mut Writer)) {
         let has_role = std::mem::replace(&mut self.choice(at).has_role, true);
+        let beside = self.choice(at).take_beside();
         self.chunk(out, |w| {
             choices(w, at, |w| {
                 w.key("delta").object(|w| {
@@ -132,10 +143,20 @@ impl Encoder {
                         w.field_str("role", "assistant");
                     }
                     body(w);
+                    beside::write_message(w, beside.as_ref());
                 });
                 w.key("finish_reason").null();
+                beside::write_choice(w, beside.as_ref());
             });
         });
+    }
+
+    /// Writes what stands beside a piece that has no bytes of its own.
+    fn write_beside(&mut self, at: usize, out: &mut Vec<u8>) {
+        let choice = self.choice(at);
+        if !choice.waits && !choice.beside.is_empty() {
+            self.delta(at, out, |_| {});
+        }
     }
 
     fn take(&mut self, at: usize, event: Event<'_>, out: &mut Vec<u8>) {
@@ -312,12 +333,12 @@ impl Encoder {
         }
         let has_calls = self.choice(at).n_calls > 0;
         let Some(reason) = reason.map(|word| answer::reason(word, has_calls)) else { return };
-        let (beside, wire) = (std::mem::take(&mut self.choice(at).beside), self.form.id);
+        let beside = self.choice(at).take_beside();
         self.chunk(out, |w| {
             choices(w, at, |w| {
-                w.key("delta").object(|_| {});
+                w.key("delta").object(|w| beside::write_message(w, beside.as_ref()));
                 w.field_str("finish_reason", reason);
-                beside::write_choice(w, &beside, wire);
+                beside::write_choice(w, beside.as_ref());
             });
         });
     }
@@ -332,11 +353,13 @@ impl Encoder {
             Fact::ResponseId(text) => self.id = Some(text.to_owned()),
             Fact::ToolPlan(text) => self.delta(at, out, |w| w.field_str("content", text)),
             Fact::Field { wire, key, value } if wire == self.form.id => {
-                if let Some(of_choice) = self.beside.take(wire, key, value) {
-                    self.choice(at).beside = of_choice;
-                }
+                self.beside.take(wire, key, value);
             }
-            Fact::Field { .. } | Fact::StopSequence(_) => {}
+            Fact::Beside { wire, members } if wire == self.form.id => {
+                self.write_beside(at, out);
+                self.choice(at).beside.add(members.doc().root());
+            }
+            Fact::Beside { .. } | Fact::Field { .. } | Fact::StopSequence(_) => {}
         }
     }
 }
@@ -350,8 +373,10 @@ impl Encode for Encoder {
         let choice = self.choice(at);
         if choice.must_wait(&event) {
             let mut held = std::mem::take(&mut choice.held);
+            choice.waits = true;
             self.take(at, event, &mut held);
-            self.choice(at).held = held;
+            let choice = self.choice(at);
+            (choice.held, choice.waits) = (held, false);
         } else {
             self.take(at, event, out);
             let choice = self.choice(at);
@@ -365,6 +390,7 @@ impl Encode for Encoder {
         for at in 0..self.choices.len() {
             let mut held = std::mem::take(&mut self.choice(at).held);
             self.write_abreast(at, &mut held);
+            self.write_beside(at, &mut held);
             out.append(&mut held);
         }
         if let Some(raw) = self.usage.as_ref().map(usage::write) {

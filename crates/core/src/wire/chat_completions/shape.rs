@@ -1,5 +1,6 @@
 //! Which messages may become a template: those that did nothing but add text to one open block.
 
+use super::beside;
 use super::choice::{Choice, SIBLINGS};
 use super::details;
 use super::parts::THINKING;
@@ -53,25 +54,18 @@ pub(super) fn of(
         return None;
     }
     let mut delta = None;
-    let (mut has_reason, mut is_alone) = (false, true);
     for (key, value) in entry.entries() {
         match key.as_ref() {
             "index" => (value.as_u64() == Some(0)).then_some(())?,
             "delta" if delta.is_none() && value.is_object() => delta = Some(value),
             "delta" => return None,
-            "finish_reason" => {
-                matches!(value.raw(), "null" | "\"\"").then_some(())?;
-                has_reason |= !value.is_null();
-            }
+            "finish_reason" => matches!(value.raw(), "null" | "\"\"").then_some(())?,
             known if BODY.contains(&known) => value.is_null().then_some(())?,
-            _ => {
-                is_alone = false;
-                shape.idle(value);
-            }
+            noise if beside::NOISE.contains(&noise) => shape.idle(value),
+            // It was said, and is the same in every message that fits.
+            _ => (!beside::goes_on(value.raw())).then_some(())?,
         }
     }
-    // What stands beside a reason is kept, also beside an empty one.
-    (is_alone || !has_reason).then_some(())?;
     let target = of_delta(delta?, choice, custom, message, &mut shape)?;
     Some((shape, target))
 }
@@ -106,8 +100,13 @@ fn of_delta(
                 matches!(value.raw(), "null" | "\"\"" | "[]" | "{}").then_some(())?;
                 continue;
             }
-            None => {
+            None if beside::NOISE.contains(&key) => {
                 shape.idle(value);
+                continue;
+            }
+            // As beside the delta.
+            None => {
+                (!beside::goes_on(value.raw())).then_some(())?;
                 continue;
             }
         };

@@ -106,6 +106,8 @@ struct Entry<'d> {
     finish_reason: Option<Val<'d>>,
     usage: Option<Val<'d>>,
     error: Option<Val<'d>>,
+    /// There are others.
+    has_more: bool,
 }
 
 impl<'d> Entry<'d> {
@@ -119,10 +121,22 @@ impl<'d> Entry<'d> {
                 "finish_reason" => entry.finish_reason = Some(value),
                 "usage" => entry.usage = Some(value),
                 "error" => entry.error = Some(value),
-                _ => {}
+                _ => entry.has_more = true,
             }
         }
         entry
+    }
+
+    /// The delta or message that says something, and how it is to be taken.
+    fn said(&self, custom: Option<&str>, mode: Mode) -> Option<(Val<'d>, Fields<'d>, Mode)> {
+        let delta = self.delta.filter(|_| mode == Mode::Delta);
+        let delta = delta.map(|delta| (delta, Fields::read(delta, custom), mode));
+        if let Some(said) = delta.filter(|(_, fields, _)| !fields.is_empty()) {
+            return Some(said);
+        }
+        let message = self.message.or(self.delta)?;
+        let mode = if mode == Mode::Delta { Mode::Resent } else { mode };
+        Some((message, Fields::read(message, custom), mode))
     }
 }
 
@@ -176,13 +190,7 @@ impl Decoder {
             let entry = Entry::read(choice);
             let at = entry.index.and_then(|index| usize::try_from(index).ok());
             let at = at.unwrap_or(nth).min(MAX_CHOICES - 1);
-            self.choice(&entry, at, mode, sink);
-            if (mode == Mode::Message || entry.finish_reason.is_some())
-                && let Some(members) = beside::of_choice(choice)
-                && let Some(choice) = self.choices.get_mut(at)
-            {
-                choice.beside = Some(members);
-            }
+            self.choice(choice, &entry, at, mode, sink);
             usage = usage.or(entry.usage.filter(|usage| usage::says_something(*usage)));
             error = error.or_else(|| entry.error.map(problem::of));
         }
@@ -217,20 +225,27 @@ impl Decoder {
         }
     }
 
-    fn choice(&mut self, entry: &Entry<'_>, at: usize, mode: Mode, sink: &mut dyn Sink) {
+    fn choice(
+        &mut self,
+        whole: Val<'_>,
+        entry: &Entry<'_>,
+        at: usize,
+        mode: Mode,
+        sink: &mut dyn Sink,
+    ) {
         while self.choices.len() <= at {
             self.choices.push(Choice::default());
         }
         let Some(choice) = self.choices.get_mut(at) else { return };
         let custom = self.custom.as_deref();
         let mut out = Out { wire: self.wire, choice: at, sink };
-        let delta = entry.delta.map(|delta| (delta, Fields::read(delta, custom)));
-        let delta = delta.filter(|(_, fields)| mode == Mode::Delta && !fields.is_empty());
-        if let Some((delta, fields)) = delta {
-            choice.take(delta, &fields, How { mode: Mode::Delta, custom }, &mut out);
-        } else if let Some(message) = entry.message.or(entry.delta) {
-            let mode = if mode == Mode::Delta { Mode::Resent } else { mode };
-            choice.take(message, &Fields::read(message, custom), How { mode, custom }, &mut out);
+        if let Some((message, fields, mode)) = entry.said(custom, mode) {
+            if entry.has_more || fields.has_more {
+                choice.say_beside(beside::of_choice(whole, Some(message), custom), &mut out);
+            }
+            choice.take(message, &fields, How { mode, custom }, &mut out);
+        } else if entry.has_more {
+            choice.say_beside(beside::of_choice(whole, None, custom), &mut out);
         }
         if let Some(reason) = entry.finish_reason.and_then(Val::as_str) {
             let is_news =
@@ -296,9 +311,6 @@ impl Decoder {
                 continue;
             }
             let mut out = Out { wire: self.wire, choice: at, sink };
-            if let Some(members) = &choice.beside {
-                beside::say_choice(members, &mut out);
-            }
             out.event(Event::Finish { finish_reason, model: self.model.as_deref() });
         }
     }

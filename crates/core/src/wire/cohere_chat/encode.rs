@@ -250,7 +250,10 @@ impl Stream {
             Fact::Field { wire, key, value } if wire == ID => {
                 self.fields.insert(ID, key, value.clone());
             }
-            Fact::Field { .. } | Fact::MessageSignature(_) | Fact::StopSequence(_) => {}
+            Fact::Beside { .. }
+            | Fact::Field { .. }
+            | Fact::MessageSignature(_)
+            | Fact::StopSequence(_) => {}
             Fact::Model(model) => self.model = Some(model.to_owned()),
             Fact::Refusal(more) => self.refusal.push_str(more),
             Fact::ResponseId(id) => self.id = Some(id.to_owned()),

@@ -169,7 +169,8 @@ impl Stream {
             Fact::ToolPlan(more) => self.plan.push_str(more),
             Fact::ResponseId(id) => self.calls.answer(id),
             // The wire has no place for these.
-            Fact::Field { .. }
+            Fact::Beside { .. }
+            | Fact::Field { .. }
             | Fact::MessageSignature(_)
             | Fact::Model(_)
             | Fact::StopSequence(_) => {}

@@ -91,7 +91,8 @@ impl Head {
             Fact::Field { wire: ID, key, value } => self.extra.insert(ID, key, value.clone()),
             Fact::Model(model) => self.model = Some(model.to_owned()),
             Fact::ResponseId(id) => self.id = Some(id.to_owned()),
-            Fact::Field { .. }
+            Fact::Beside { .. }
+            | Fact::Field { .. }
             | Fact::MessageSignature(_)
             | Fact::Refusal(_)
             | Fact::StopSequence(_)

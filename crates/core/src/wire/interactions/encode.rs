@@ -103,7 +103,8 @@ impl Steady {
             Fact::Model(model) => self.model = Some(model.to_owned()),
             Fact::ResponseId(id) => self.id = Some(id.to_owned()),
             Fact::Refusal(text) => self.refusal.push_str(text),
-            Fact::Field { .. }
+            Fact::Beside { .. }
+            | Fact::Field { .. }
             | Fact::MessageSignature(_)
             | Fact::StopSequence(_)
             | Fact::ToolPlan(_) => {}

@@ -265,7 +265,8 @@ impl Stream {
             Fact::Field { wire, key, value } if wire == ID => {
                 self.fields.insert(ID, key, value.clone());
             }
-            Fact::Field { .. }
+            Fact::Beside { .. }
+            | Fact::Field { .. }
             | Fact::MessageSignature(_)
             | Fact::ResponseId(_)
             | Fact::StopSequence(_) => {}

@@ -3,7 +3,7 @@
 use super::stream::Decoder;
 use super::write_item::{Items, Place};
 use super::{ID, terminal};
-use crate::answer::Answer;
+use crate::answer::{Answer, BESIDE};
 use crate::content::{Block, Other};
 use crate::event::{Event, Fact, Sink};
 use crate::json::{Extra, Raw, Val, Writer};
@@ -28,6 +28,7 @@ pub(super) fn read(body: Val<'_>, sink: &mut dyn Sink) {
     terminal::take_output(&mut decoder, response, sink);
     terminal::usage(response, sink);
     terminal::fields(response, sink);
+    terminal::beside(body, sink);
     match response.some("error") {
         Some(_) => sink.event(Event::Problem(&terminal::error_of(response))),
         None => terminal::finish(response, sink),
@@ -161,7 +162,12 @@ pub(super) fn object(w: &mut Writer, state: &State<'_>, output: &str) {
                 w.key(key).raw_str(value);
             }
         }
-        w.extra(state.extra, ID);
+        for (key, value) in state.extra.of(ID) {
+            match key.as_str() {
+                BESIDE => w.members(value, ""),
+                key => w.field_raw(key, value),
+            }
+        }
         match state.usage {
             Some(counts) => usage(w.key("usage"), counts),
             None => w.key("usage").null(),

@@ -267,6 +267,7 @@ impl Decoder {
         self.close(!terminal::is_completed(response), sink);
         terminal::usage(response, sink);
         terminal::fields(response, sink);
+        terminal::beside(data, sink);
         self.ended = true;
         match response.some("error") {
             Some(_) => self.error(terminal::error_of(response), sink),

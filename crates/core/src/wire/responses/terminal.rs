@@ -113,6 +113,19 @@ pub(super) fn fields(response: Val<'_>, sink: &mut dyn Sink) {
     }
 }
 
+/// What an event says beside its response.
+pub(super) fn beside(event: Val<'_>, sink: &mut dyn Sink) {
+    let own = ["type", "sequence_number", "response"];
+    let others =
+        || event.entries().filter(|(key, value)| !own.contains(&&**key) && !value.is_null());
+    if event.get("response").is_some() && others().next().is_some() {
+        let members = &Raw::build(|w| {
+            w.object(|w| others().for_each(|(key, value)| w.key(&key).raw_str(value.raw())));
+        });
+        sink.event(Event::Fact(Fact::Beside { wire: ID, members }));
+    }
+}
+
 /// Why the response ended: the reason of an incomplete one, else its status.
 pub(super) fn finish(response: Val<'_>, sink: &mut dyn Sink) {
     let status = response.text("status");

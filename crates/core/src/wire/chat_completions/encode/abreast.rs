@@ -24,7 +24,7 @@ pub(super) fn may_wait(event: &Event<'_>) -> bool {
         | Event::TextStart { .. }
         | Event::TextDelta { .. }
         | Event::TextEnd { .. }
-        | Event::Fact(Fact::Model(_) | Fact::ResponseId(_))
+        | Event::Fact(Fact::Beside { .. } | Fact::Model(_) | Fact::ResponseId(_))
         | Event::Usage(_) => true,
         Event::ToolCallStart { .. }
         | Event::ToolCallDelta { .. }

@@ -7,7 +7,7 @@ use super::response::{Ended, refusal_block};
 use super::write_item::{continues, is_part};
 use crate::content::{Block, Parameters, Text, Thinking, ToolCall};
 use crate::event::{Event, Fact};
-use crate::json::Extra;
+use crate::json::{Extra, Raw};
 use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 use crate::wire::Encode;
@@ -32,6 +32,8 @@ struct Steady {
     held: Option<Held>,
     usage: Option<Usage>,
     extra: Extra,
+    /// What stands beside the response in its last event.
+    beside: Option<Raw>,
     finish: Option<Option<String>>,
     error: Option<Problem>,
     refusal: String,
@@ -163,7 +165,9 @@ impl Steady {
             Fact::Model(model) => self.model = Some(model.to_owned()),
             Fact::ResponseId(id) => self.id = Some(id.to_owned()),
             Fact::Refusal(text) => self.refusal.push_str(text),
-            Fact::Field { .. }
+            Fact::Beside { wire, members } if wire == ID => self.beside = Some(members.clone()),
+            Fact::Beside { .. }
+            | Fact::Field { .. }
             | Fact::MessageSignature(_)
             | Fact::StopSequence(_)
             | Fact::ToolPlan(_) => {}

@@ -36,7 +36,7 @@ impl Steady {
         });
         let output = output.finish();
         let (id, model, usage) = (self.id.clone(), self.model.clone(), self.usage.take());
-        let extra = self.extra.clone();
+        let (extra, beside) = (self.extra.clone(), self.beside.take());
         self.say(name, out, |w| {
             let state = State {
                 id: id.as_deref().unwrap_or(NO_ID),
@@ -46,6 +46,9 @@ impl Steady {
                 extra: &extra,
             };
             object(w.key("response"), &state, &output);
+            if let Some(beside) = &beside {
+                w.members(beside, "");
+            }
         });
         self.usage = usage;
     }
