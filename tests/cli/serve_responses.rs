@@ -146,3 +146,58 @@ fn nobody_reads_or_goes_on_from_what_another_was_told() {
         assert_eq!(kept(&server, alice, "GET", &id(&first)).0, 200, "{model}");
     }
 }
+
+#[test]
+fn items_that_are_only_named_are_put_in_their_places() {
+    let server = Server::start("serve", &[]);
+    for model in ["kimi-k2", "anthropic-manual", "responses-stateless", "responses-stateful"] {
+        for stream in [false, true] {
+            let case = format!("{model} {stream}");
+            let question = json!({"role": "user", "content": "What is in this folder?"});
+            let ask = |input: Vec<Value>| {
+                let request = json!({"model": format!("sim/{model}"), "stream": stream, "tools": list(), "input": input});
+                ask(&server, "k", &request)
+            };
+            let (_, first) = ask(vec![question.clone()]);
+            let items = first["output"].as_array().unwrap().iter();
+            let named = items.map(|item| json!({"type": "item_reference", "id": item["id"]}));
+            let input = std::iter::once(question).chain(named).chain(outputs(&first));
+            let (answer, second) = ask(input.collect());
+            assert!(answer.starts_with("HTTP/1.1 200"), "{case}: {answer}");
+            assert!(answer.contains("missed=0;"), "{case}: {answer}");
+            assert!(second["output"].to_string().contains("README.md"), "{case}: {second}");
+
+            let (answer, error) = ask(vec![json!({"type": "item_reference", "id": "msg_unknown"})]);
+            assert!(answer.starts_with("HTTP/1.1 4"), "{case}: {answer}");
+            let text = error["error"]["message"].as_str().unwrap();
+            assert!(text.contains("msg_unknown") && text.contains("not found"), "{case}: {text}");
+        }
+    }
+    // What only a provider keeps is not left out in silence.
+    let more = json!({"model": "sim/kimi-k2", "conversation": "conv_1", "input": "x"});
+    let (answer, error) = ask(&server, "k", &more);
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    assert!(error["error"]["message"].as_str().unwrap().starts_with("`conversation`"), "{error}");
+}
+
+#[test]
+fn who_goes_on_from_what_one_upstream_keeps_is_not_sent_to_another() {
+    let place = Place::new("bound");
+    let port = crate::serve_config::Reserved::new();
+    let config = format!(
+        "[providers.down]\nwire = \"responses\"\nbase_url = \"http://127.0.0.1:{}/v1\"\napi_key = \"k\"\n\
+         [models.a]\nprovider = \"down\"\nfallback = [\"sim/responses-stateful\"]\n",
+        port.port
+    );
+    let server = serve(&place, &config);
+    let (answer, _) = ask(&server, "k", &json!({"model": "a", "input": "what is a zebra"}));
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("hops=1"), "{answer}");
+    for more in [
+        json!({"model": "a", "previous_response_id": "resp_1", "input": "x"}),
+        json!({"model": "a", "input": [{"type": "item_reference", "id": "msg_1"}]}),
+    ] {
+        let (answer, error) = ask(&server, "k", &more);
+        assert!(answer.starts_with("HTTP/1.1 502"), "{answer}");
+        assert_eq!(error["error"]["code"], "upstream_error", "{error}");
+    }
+}

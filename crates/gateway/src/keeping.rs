@@ -1,5 +1,6 @@
 //! Where one answer of the Responses API is kept by its id.
 
+use crate::references;
 use crate::vault::Shelf;
 use std::sync::Arc;
 use thinkthrough_core::exchange::Name;
@@ -46,6 +47,7 @@ impl Keeping {
             });
         });
         let previous = self.previous.clone().filter(|_| !is_upstreams);
-        self.shelf.put(id, row.as_str().as_bytes().to_vec(), previous).await.is_ok()
+        let kept = self.shelf.put(id, row.as_str().as_bytes().to_vec(), previous).await;
+        kept.is_ok() && (is_upstreams || references::keep(&*self.shelf, doc.root()).await.is_ok())
     }
 }

@@ -26,6 +26,7 @@ mod place;
 mod pool;
 mod raw;
 mod recall;
+mod references;
 mod relay;
 mod reply;
 mod respond;

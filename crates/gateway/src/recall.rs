@@ -8,7 +8,9 @@ use crate::door::{Turned, turned};
 use crate::house::House;
 use crate::keeping::{Keeping, PREVIOUS};
 use crate::models::Route;
+use crate::references::{self, Referred};
 use crate::reply::random_id;
+use crate::take;
 use crate::tenant::is_ours;
 use crate::vault::{LOOKUP, Later};
 use bytes::Bytes;
@@ -27,6 +29,8 @@ pub(crate) struct Recalled {
     pub(crate) body: Option<Bytes>,
     /// `None`: the answer is not kept.
     pub(crate) keeping: Option<Arc<Keeping>>,
+    /// Only this upstream knows what the request goes on from.
+    pub(crate) is_bound: bool,
 }
 
 /// Reads what a request of the Responses API says about kept answers.
@@ -37,9 +41,17 @@ pub(crate) async fn recall(
     doc: &Doc<'_>,
     may_keep: bool,
 ) -> Result<Recalled, Turned> {
-    let root = doc.root();
     let tenant = tenant(house, route, credential);
     let shelf = tenant.zip(house.vaults.as_ref()).and_then(|(tenant, all)| all.shelf(&tenant));
+    let is_same_wire = route.target.wire.id() == Responses.id();
+    let Referred { body: referred, has_unknown } =
+        references::resolved(shelf.as_ref(), doc).await?;
+    let whole = referred.as_ref().map(take::json).transpose()?;
+    let doc = whole.as_ref().unwrap_or(doc);
+    let root = doc.root();
+    if !is_same_wire {
+        only_here(root)?;
+    }
     let previous = root.string(PREVIOUS);
     let body = match &previous {
         None => None,
@@ -49,18 +61,32 @@ pub(crate) async fn recall(
                 None => Vec::new(),
             };
             // Strangers that share a key of the gateway's share the upstream's answers as well, if they are let.
-            let is_same_wire = route.target.wire.id() == Responses.id();
             let may_pass = is_same_wire && (house.pass.is_none() || !is_ours(route));
             gone_on(doc, id, &before, is_same_wire, may_pass)?
         }
     };
+    let is_bound = has_unknown || (previous.is_some() && body.is_none());
     let keeps = may_keep && root.bool("store") != Some(false);
     let keeping = shelf.filter(|_| keeps).map(|shelf| {
         let (id, model) = (format!("resp_{}", random_id()), root.string("model"));
         let (model, input) = (model.unwrap_or_default(), items(root));
         Arc::new(Keeping { shelf, id, previous, model, input })
     });
-    Ok(Recalled { body, keeping })
+    Ok(Recalled { body: body.or(referred), keeping, is_bound })
+}
+
+/// What the request refers to must be known here, for its upstream knows nothing of it.
+fn only_here(root: Val<'_>) -> Result<(), Turned> {
+    if let Some(id) = references::first(root) {
+        let id: String = id.chars().take(200).collect();
+        return Err(turned(400, "item_not_found", format!("Item with id '{id}' not found.")));
+    }
+    if root.some("conversation").is_some() {
+        let message = "`conversation` is kept by providers of the Responses API alone; go on with \
+                       `previous_response_id`, or send the whole input";
+        return Err(turned(400, "invalid_request_error", message));
+    }
+    Ok(())
 }
 
 /// What is kept takes as long as it takes, within reason: without it there is no conversation.

@@ -69,7 +69,7 @@ impl Call<'_> {
         let stream = self.wanted.stream.or_else(|| root.bool("stream")).unwrap_or(by_default);
         let (hint, is_kept) =
             (tenant::hint(&self.parts.headers, root), !says_off(&self.parts.headers));
-        let Recalled { body, keeping } = match self.wanted.face {
+        let Recalled { body, keeping, is_bound } = match self.wanted.face {
             Face::Responses => recall(self.house, &route, &credential, &doc, is_kept).await?,
             _ => Recalled::default(),
         };
@@ -86,6 +86,7 @@ impl Call<'_> {
             stream,
             is_kept,
             keeping,
+            is_bound,
         };
         let waiting = caller.send(route, doc, self.account).await?;
         match begun(waiting, stream && !self.wanted.face.is_lines()).await {

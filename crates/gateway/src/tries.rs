@@ -41,6 +41,8 @@ pub(crate) struct Caller {
     pub(crate) is_kept: bool,
     /// Where the answer is kept by its id.
     pub(crate) keeping: Option<Arc<Keeping>>,
+    /// Only the upstream that it goes to knows what the request goes on from.
+    pub(crate) is_bound: bool,
 }
 
 /// One way.
@@ -223,6 +225,10 @@ impl Caller {
         }
         while let Some(name) = way.rest.pop() {
             let Ok(route) = self.house.models.find(&name) else { continue };
+            // Another would answer without all that was said before.
+            if self.is_bound && !way.is_at(&route) {
+                continue;
+            }
             self.house.metrics.fallbacks.fetch_add(1, Ordering::Relaxed);
             let mut next = Way::to(route, way.rest.clone(), way.hops + 1);
             self.pick(&mut next);
@@ -245,6 +251,12 @@ impl Way {
     fn to(route: Route, rest: Vec<String>, hops: usize) -> Self {
         let mending = Mending::default();
         Way { route, picked: None, used: Vec::new(), rest, hops, mending }
+    }
+
+    /// Whether a model is asked at the same place.
+    fn is_at(&self, other: &Route) -> bool {
+        let (own, other) = (&self.route.target, &other.target);
+        own.base_url == other.base_url && own.wire.id() == other.wire.id()
     }
 
     /// Takes what is known about the model.

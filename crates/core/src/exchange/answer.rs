@@ -147,7 +147,8 @@ impl Exchange {
                 Passing::Anew(Writer { wire, encoder, name, is_said: false, show, mint })
             }
         };
-        let keeper = asked.owner.as_ref().zip(plan).map(|((owner, question), plan)| Keeper {
+        let keeper = asked.owner.as_ref().zip(asked.question.as_ref().zip(plan));
+        let keeper = keeper.map(|(owner, (question, plan))| Keeper {
             owner: owner.clone(),
             hook: Hook::of(question, plan),
             origin,

@@ -84,7 +84,9 @@ pub struct Asked<'d> {
     target: Target,
     settings: Resolved,
     manner: Manner,
-    owner: Option<(Owner, Question)>,
+    owner: Option<Owner>,
+    /// What is missing, and what it is kept under; none where thoughts are left alone.
+    question: Option<Question>,
     /// The messages without all that the caller sends of thoughts, where a repair leaves that out.
     bare: Option<Vec<Content>>,
     name: Option<Name>,
@@ -123,12 +125,9 @@ impl<'d> Asked<'d> {
         let mut request = caller.read_request(doc.root())?;
         request.is_relayed = true;
         let target = target.in_format(settings.format.value).into_owned();
-        let owner = owner.filter(|_| manner.restore != Restore::Never).map(|owner| {
-            let about = About { tools: &request.tools, hint: owner.hint.as_deref() };
-            let question =
-                Question::read(&request.contents, about, &owner.secret, Version::CURRENT);
-            (owner, question)
-        });
+        let owner = owner.filter(|_| manner.restore != Restore::Never);
+        let is_asked = manner.restore != Restore::Never;
+        let question = is_asked.then(|| question(&request, &request.contents, owner.as_ref()));
         Ok(Asked {
             caller,
             doc,
@@ -137,6 +136,7 @@ impl<'d> Asked<'d> {
             settings: settings.clone(),
             manner,
             owner,
+            question,
             bare: None,
             name: None,
         })
@@ -155,7 +155,8 @@ impl<'d> Asked<'d> {
     /// What is to be looked up.
     #[must_use]
     pub fn need(&self) -> Need {
-        let keys = self.owner.as_ref().map(|(_, question)| question.keys()).unwrap_or_default();
+        let question = self.question.as_ref().filter(|_| self.owner.is_some());
+        let keys = question.map(Question::keys).unwrap_or_default();
         if keys.is_empty() { Need::Nothing } else { Need::Lookup(keys) }
     }
 
@@ -174,7 +175,7 @@ impl<'d> Asked<'d> {
     }
 
     fn prepare_on(&self, rung: Rung, found: &[Found], open: &dyn Open) -> Prepared {
-        let origin = self.target.origin(self.owner.as_ref().and_then(|(it, _)| it.account.clone()));
+        let origin = self.target.origin(self.owner.as_ref().and_then(|it| it.account.clone()));
         let mut settings = Cow::Borrowed(&self.settings);
         if rung == Rung::Off {
             settings.to_mut().enabled.value = false;
@@ -187,9 +188,11 @@ impl<'d> Asked<'d> {
         // What is left out is not put back either.
         let found = if self.bare.is_some() { &[] } else { found };
         let came = self.bare.as_ref().unwrap_or(&self.request.contents);
-        let restored = self.owner.as_ref().map(|(owner, question)| {
-            restored::restore(came, question, &ask, found, &owner.tenant, open)
-        });
+        let tenant = self.owner.as_ref().map(|owner| &owner.tenant);
+        let restored = self
+            .question
+            .as_ref()
+            .map(|question| restored::restore(came, question, &ask, found, tenant, open));
         let (mut plan, contents) = match restored {
             Some((plan, contents)) => (Some(plan), contents),
             None => (None, came.clone()),
@@ -220,8 +223,7 @@ impl<'d> Asked<'d> {
     /// Whose tickets the calls of the answer get, where the provider's ids are weak.
     fn minting(&self) -> Option<&Owner> {
         let is_wanted = self.target.rule.contract.tickets.is_some() && !self.manner.dry_run;
-        let owner = self.owner.as_ref().map(|(owner, _)| owner);
-        owner.filter(|owner| is_wanted && owner.is_kept)
+        self.owner.as_ref().filter(|owner| is_wanted && owner.is_kept)
     }
 
     /// Body, decisions, and the rest of the upstream's request.
@@ -309,7 +311,7 @@ impl<'d> Asked<'d> {
 
     /// What was put back is told from what the caller sent; what a setting keeps out was not wanted.
     fn settle(&self, plan: Option<&mut Restoration>, decisions: &mut [Decision]) {
-        let steps = self.owner.iter().flat_map(|(_, question)| &question.steps);
+        let steps = self.question.iter().flat_map(|question| &question.steps);
         for (step, outcome) in steps.zip(plan.into_iter().flat_map(|plan| &mut plan.outcomes)) {
             if outcome.verdict == Verdict::Restored && !restored::mark(decisions, &step.contents) {
                 outcome.verdict = Verdict::NotWanted;
@@ -318,7 +320,7 @@ impl<'d> Asked<'d> {
     }
 
     fn outcomes(&self, plan: Option<&Restoration>) -> Vec<(Range<usize>, Verdict)> {
-        let steps = self.owner.iter().flat_map(|(_, question)| &question.steps);
+        let steps = self.question.iter().flat_map(|question| &question.steps);
         let outcomes = plan.into_iter().flat_map(|plan| &plan.outcomes);
         steps.zip(outcomes).map(|(step, it)| (step.contents.clone(), it.verdict)).collect()
     }
@@ -326,7 +328,7 @@ impl<'d> Asked<'d> {
     /// The messages of each answer whose thought the provider demands and nobody has.
     fn lacking(&self, plan: Option<&Restoration>) -> Vec<Range<usize>> {
         let contract = &self.target.rule.contract;
-        let steps = self.owner.iter().flat_map(|(_, question)| &question.steps);
+        let steps = self.question.iter().flat_map(|question| &question.steps);
         let outcomes = plan.into_iter().flat_map(|plan| &plan.outcomes);
         let mut lacks = false;
         let mut lacking = Vec::new();
@@ -344,4 +346,13 @@ impl<'d> Asked<'d> {
         }
         lacking
     }
+}
+
+/// What is asked of a vault about these messages. Nobody's are under nobody's secret, for nothing is looked up.
+fn question(request: &Request, contents: &[Content], owner: Option<&Owner>) -> Question {
+    let hint = owner.and_then(|owner| owner.hint.as_deref());
+    let about = About { tools: &request.tools, hint };
+    let nobodys = Secret::new([0; 32]);
+    let secret = owner.map_or(&nobodys, |owner| &owner.secret);
+    Question::read(contents, about, secret, Version::CURRENT)
 }

@@ -1,9 +1,8 @@
 //! What a provider's refusal says about the thoughts of a request, and what can be done about it once.
 
-use super::Asked;
+use super::{Asked, question};
 use crate::content::{Block, Content};
 use crate::contract::{Contract, Level, Readable, Return, SKIPS_SIGNATURE};
-use crate::restore::{About, Question, Version};
 
 /// A repair of a request that was refused for its thoughts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -128,9 +127,8 @@ impl Asked<'_> {
     fn omit(&mut self) {
         let mut bare = self.request.contents.clone();
         bare.iter_mut().for_each(take_out);
-        if let Some((owner, question)) = &mut self.owner {
-            let about = About { tools: &self.request.tools, hint: owner.hint.as_deref() };
-            *question = Question::read(&bare, about, &owner.secret, Version::CURRENT);
+        if self.question.is_some() {
+            self.question = Some(question(&self.request, &bare, self.owner.as_ref()));
         }
         self.bare = Some(bare);
     }

@@ -14,7 +14,7 @@ pub(super) fn restore(
     question: &Question,
     ask: &Ask<'_>,
     found: &[Found],
-    tenant: &Tenant,
+    tenant: Option<&Tenant>,
     open: &dyn Open,
 ) -> (Restoration, Vec<Content>) {
     let mut usable: Vec<&Found> = found.iter().collect();
@@ -25,7 +25,7 @@ pub(super) fn restore(
         for (step, outcome) in question.steps.iter().zip(&plan.outcomes) {
             let record =
                 outcome.found.as_ref().and_then(|it| Some((it.record, usable.get(it.record)?)));
-            let kept = record.map(|(index, record)| {
+            let kept = record.zip(tenant).map(|((index, record), tenant)| {
                 let Head { id, origin, .. } = &record.head;
                 let place = Place { tenant, record: id, origin, position: 0 };
                 record.kept.open(&place, open).map_err(|_| index)

@@ -1,7 +1,7 @@
 //! What is done about thoughts that are demanded and that nobody has.
 
 use crate::{Gateway, Lock, Lost, body};
-use thinkthrough_core::exchange::{Around, Restore};
+use thinkthrough_core::exchange::{Around, Asked, Need, Restore};
 use thinkthrough_core::restore::Counts;
 
 const TOOLS: &str = r#""tools":[{"type":"function","function":{"name":"ls","parameters":{"type":"object","properties":{"path":{"type":"string"}}}}}]"#;
@@ -143,4 +143,28 @@ fn thoughts_stay_out_of_a_request_without_thinking_where_they_are_refused() {
     }
     let on = r#","thinking":{"type":"enabled","budget_tokens":2000}"#;
     assert_eq!(gateway.ask(&request(on, own), &Lock).body, None);
+}
+
+#[test]
+fn a_request_of_nobodys_goes_down_the_ladder_too() {
+    let calls = r#"{"role":"assistant","content":"","tool_calls":[{"id":"ls:0","type":"function","function":{"name":"ls","arguments":"{}"}}]}"#;
+    let given = r#"{"role":"tool","tool_call_id":"ls:0","content":"one"}"#;
+    let of = |messages: &[&str]| {
+        format!(r#"{{"model":"kimi-k2-thinking","messages":[{}]}}"#, messages.join(","))
+    };
+    let mut gateway = Gateway::new("chat-completions", "moonshotai", None, "kimi-k2-thinking");
+    let known = gateway.ask(&of(&[ASKS, calls, given]), &Lock);
+    gateway.is_nobodys = true;
+    let nobodys = gateway.ask(&of(&[ASKS, calls, given]), &Lock);
+    assert_eq!(nobodys.around, Around { told: 1, ..Around::default() });
+    assert_eq!((nobodys.counts.missed, nobodys.missing), (1, Some(1)));
+    assert_eq!((&nobodys.body, nobodys.counts), (&known.body, known.counts));
+    // Nothing of it can be looked up or kept.
+    let text = of(&[ASKS, calls, given]);
+    let doc = thinkthrough_core::json::Doc::parse_str(&text).unwrap();
+    let asked =
+        Asked::read(gateway.caller, &doc, &gateway.target, &gateway.settings, gateway.manner, None);
+    assert_eq!(asked.unwrap().need(), Need::Nothing);
+    let (_, done) = gateway.answer(nobodys, &[r#"{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"a","reasoning_content":"b"},"finish_reason":"stop"}]}"#], None);
+    assert!(done.records.is_empty());
 }
