@@ -336,6 +336,15 @@ pub struct Other {
     pub raw: Raw,
 }
 
+impl Other {
+    /// Whether it only names something that the provider keeps, a thought perhaps (the Responses API's
+    /// `item_reference`).
+    #[must_use]
+    pub fn is_reference(&self) -> bool {
+        self.kind == "item_reference"
+    }
+}
+
 /// Appends a thought to others that share one field: a line feed stands between two texts, and an empty one adds nothing.
 pub(crate) fn push_thought(joined: &mut String, thought: &str) {
     if !joined.is_empty() && !thought.is_empty() {

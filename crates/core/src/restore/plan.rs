@@ -345,6 +345,10 @@ impl<'a> Path<'a> {
                 Some(_) | None => Verdict::Kept,
             };
         }
+        if step.refers {
+            // The provider has what is named, and nobody here knows what that is.
+            return Verdict::Kept;
+        }
         if !self.is_wanted(step) {
             return Verdict::NotWanted;
         }

@@ -54,6 +54,8 @@ pub struct Step {
     pub(super) calls: Vec<Call>,
     /// What the client sent with it of the thought.
     pub(super) own: Option<super::record::Thought>,
+    /// The client names items that the provider keeps.
+    pub(super) refers: bool,
     /// The digests by which its record is found; `None` where it says nothing that could be told from others.
     pub(super) asks: Option<Asks>,
 }
@@ -270,12 +272,16 @@ impl Walk<'_> {
         }
         let turn = self.turns.last().copied().unwrap_or_default();
         self.turns.push(turn);
+        let blocks = || said.iter().flat_map(|it| &it.blocks);
+        let refers =
+            blocks().any(|block| matches!(block, Block::Other(other) if other.is_reference()));
         self.steps.push(Step {
             contents,
             is_current: false,
             turn_has_calls: false,
             is_after_speech: std::mem::take(&mut self.after_speech),
-            own: super::record::Thought::of(&self.normal, said.iter().flat_map(|it| &it.blocks)),
+            own: super::record::Thought::of(&self.normal, blocks()),
+            refers,
             text: visible.text,
             said: said_len,
             calls: visible.calls,
