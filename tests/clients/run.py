@@ -27,6 +27,7 @@ PYTHON = ["openai", "anthropic", "google-genai", "langchain", "langchain-openai"
 # pydantic-ai looks for `mcp` whether or not anybody asks for tools of that kind.
 PYTHON += ["mcp", "pydantic-ai-slim[openai]"]
 NODE = ["openai", "@anthropic-ai/sdk", "@google/genai", "ai", "@ai-sdk/openai-compatible", "@ai-sdk/anthropic"]
+NODE += ["@ai-sdk/openai"]
 AGENTS = {
     "@anthropic-ai/claude-code": "install.cjs",
     "@openai/codex": None,
@@ -59,6 +60,7 @@ ROWS = [
     ("ai-sdk", "chat-completions", ["kimi-k2", "vllm", "groq", "mistral", "deepseek-r1", "anthropic-manual"]),
     ("ai-sdk-stream", "chat-completions", ["kimi-k2", "groq"]),
     ("ai-sdk-anthropic", "messages", ["anthropic-manual", "kimi-k2"]),
+    ("ai-sdk-responses", "responses", ["responses-stateful", "responses-stateless", "kimi-k2", "anthropic-manual"]),
     ("claude-code", "messages", ["kimi-k2", "kimi-k3", "deepseek-v4", "gemini-3", "anthropic-manual"]),
     ("codex", "responses", ["anthropic-manual", "kimi-k2", "responses-stateless"]),
     ("opencode", "chat-completions", ["kimi-k2", "deepseek-v4", "gemini-3", "anthropic-manual", "groq", "mistral"]),
@@ -120,6 +122,8 @@ class Agents:
         for name, text in self.FILES.items():
             (work / name).write_text(text + "\n")
         env = dict(os.environ, HOME=str(place), MINE_KEY="sk-client-of-mine", NO_COLOR="1")
+        # opencode takes its folder from here.
+        env["PWD"] = str(work)
         env.update(DISABLE_TELEMETRY="1", DISABLE_AUTOUPDATER="1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1")
         return work, env
 

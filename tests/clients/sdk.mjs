@@ -164,6 +164,10 @@ async function aiSdk(base, model, kind) {
   if (kind === 'anthropic') {
     const { createAnthropic } = await import('@ai-sdk/anthropic');
     chat = createAnthropic({ baseURL: `${base}/v1`, apiKey: KEY })(model);
+  } else if (kind === 'responses') {
+    // Counts on the provider's memory: what it knows by an id goes back as a reference to an item.
+    const { createOpenAI } = await import('@ai-sdk/openai');
+    chat = createOpenAI({ baseURL: `${base}/v1`, apiKey: KEY }).responses(model);
   } else {
     const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
     chat = createOpenAICompatible({ name: 'mine', baseURL: `${base}/v1`, apiKey: KEY })(model);
@@ -201,6 +205,7 @@ const CLIENTS = {
   'ai-sdk': (base, model) => aiSdk(base, model, 'whole'),
   'ai-sdk-stream': (base, model) => aiSdk(base, model, 'stream'),
   'ai-sdk-anthropic': (base, model) => aiSdk(base, model, 'anthropic'),
+  'ai-sdk-responses': (base, model) => aiSdk(base, model, 'responses'),
 };
 
 const [client, base, model] = process.argv.slice(2);

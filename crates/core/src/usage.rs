@@ -15,6 +15,8 @@ pub struct Usage {
     pub cache_read_tokens: Option<u64>,
     /// Request tokens that were written to a prompt cache.
     pub cache_write_tokens: Option<u64>,
+    /// The wire counts cached tokens beside those of the request and not in them (Messages, Converse).
+    pub is_cached_apart: bool,
     /// The provider's own total.
     pub total_tokens: Option<u64>,
     /// The usage object as it stood on the wire, merged over the events of a stream where the wire splits it.
@@ -28,7 +30,8 @@ impl Usage {
     pub fn uncached_input_tokens(&self) -> Option<u64> {
         let input = self.input_tokens?;
         let cached = self.cached();
-        let is_apart = cached > input || self.total_tokens == Some(self.sum(cached));
+        let is_apart =
+            self.is_cached_apart || cached > input || self.total_tokens == Some(self.sum(cached));
         Some(if is_apart { input } else { input - cached })
     }
 

@@ -172,8 +172,12 @@ fn pairs(simulator: &str, dialect: &ResponsesDialect, request: &Request) -> Resu
                 .map(|known| known.seed.clone())
                 .or_else(|| sealed_seed(simulator, item, request, place));
             let Some(mine) = mine else { continue };
-            let next = request.items.get(place + 1).and_then(|next| known(simulator, next));
-            if next.is_none_or(|next| next.seed != mine.seed) {
+            let next = request.items.get(place + 1);
+            // A call is known by its `call_id` as well; a message must name itself.
+            let is_call =
+                next.is_some_and(|it| kind(it) == "function_call" && it.at("id").is_null());
+            let next = next.and_then(|next| known(simulator, next));
+            if !is_call && next.is_none_or(|next| next.seed != mine.seed) {
                 let id = item.at("id").as_str().unwrap_or_default();
                 return bad(format!(
                     "Item '{id}' of type 'reasoning' was provided without its required following item."

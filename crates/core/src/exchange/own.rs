@@ -27,9 +27,9 @@ fn rename(content: &mut Content, field: &str) {
     }
 }
 
-/// The id of a reasoning item must come with that of the item behind it, or not at all. Without an id only its payload
-/// says what it was.
-/// Source: the pair rule of the Responses API.
+/// The id of a reasoning item must come with that of the message behind it, or not at all. Without an id only its
+/// payload says what it was. A call behind it is known by its `call_id`, and needs no id of its own.
+/// Source: the pair rule of the Responses API, and requests that it took.
 fn unpair(content: &mut Content) {
     let mut has_id = None;
     for block in content.blocks.iter_mut().rev() {
@@ -42,12 +42,11 @@ fn unpair(content: &mut Content) {
             Block::Text(text) => {
                 has_id = Some(text.extra.fields.iter().any(|(key, _)| key == "id"));
             }
-            Block::ToolCall(call) => {
-                has_id = Some(call.extra.fields.iter().any(|(key, _)| key == "id"));
-            }
-            Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolResponse(_) => {
-                has_id = None;
-            }
+            Block::Media(_)
+            | Block::Other(_)
+            | Block::Thinking(_)
+            | Block::ToolCall(_)
+            | Block::ToolResponse(_) => has_id = None,
         }
     }
 }

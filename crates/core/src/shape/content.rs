@@ -98,6 +98,7 @@ pub fn read_usage(value: Val<'_>) -> Usage {
         reasoning_tokens: value.u64("reasoningTokens"),
         cache_read_tokens: value.u64("cacheReadTokens"),
         cache_write_tokens: value.u64("cacheWriteTokens"),
+        is_cached_apart: false,
         total_tokens: value.u64("totalTokens"),
         raw: value.some("raw").map(Raw::from),
     }

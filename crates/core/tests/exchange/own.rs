@@ -24,17 +24,37 @@ fn a_thought_goes_under_the_name_that_the_provider_reads() {
 }
 
 #[test]
-fn a_reasoning_item_whose_follower_lost_its_id_loses_its_own() {
-    let request = |reasoning: &str, call: &str| {
+fn a_reasoning_item_whose_message_lost_its_id_loses_its_own() {
+    let request = |reasoning: &str, follower: &str| {
         format!(
-            r#"{{"model":"gpt-5.6","store":false,"include":["reasoning.encrypted_content"],"input":[{{"role":"user","content":"Hi"}},{{{reasoning}"type":"reasoning","summary":[],"encrypted_content":"gAAA"}},{{{call}"type":"function_call","call_id":"c","name":"ls","arguments":"{{}}"}},{{"type":"function_call_output","call_id":"c","output":"one"}}]}}"#
+            r#"{{"model":"gpt-5.6","store":false,"include":["reasoning.encrypted_content"],"input":[{{"role":"user","content":"Hi"}},{{{reasoning}"type":"reasoning","summary":[],"encrypted_content":"gAAA"}},{follower},{{"role":"user","content":"And?"}}]}}"#
+        )
+    };
+    let message = |id: &str| {
+        format!(
+            r#"{{{id}"type":"message","role":"assistant","content":[{{"type":"output_text","text":"Ho"}}]}}"#
+        )
+    };
+    // A call is known by its `call_id`.
+    let call = |id: &str| {
+        let given = r#"{"type":"function_call_output","call_id":"c","output":"one"}"#;
+        format!(
+            r#"{{{id}"type":"function_call","call_id":"c","name":"ls","arguments":"{{}}"}},{given}"#
         )
     };
     let gateway = Gateway::new("responses", "openai", None, "gpt-5.6");
-    let (reasoning, call) = (r#""id":"rs_1","#, r#""id":"fc_1","#);
-    assert_eq!(gateway.ask(&request(reasoning, ""), &Lock).body, Some(request("", "")));
-    for (reasoning, call) in [(reasoning, call), ("", call), ("", "")] {
-        assert_eq!(gateway.ask(&request(reasoning, call), &Lock).body, None, "{reasoning}{call}");
+    let (reasoning, id) = (r#""id":"rs_1","#, r#""id":"it_1","#);
+    let lost = gateway.ask(&request(reasoning, &message("")), &Lock);
+    assert_eq!(lost.body, Some(request("", &message(""))));
+    for (reasoning, follower) in [
+        (reasoning, message(id)),
+        ("", message(id)),
+        ("", message("")),
+        (reasoning, call(id)),
+        (reasoning, call("")),
+    ] {
+        let request = request(reasoning, &follower);
+        assert_eq!(gateway.ask(&request, &Lock).body, None, "{request}");
     }
 }
 

@@ -9,6 +9,7 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::Block;
 use thinkthrough_core::event::{Event, Fold};
 use thinkthrough_core::frame::Frame;
+use thinkthrough_core::json::{Extra, Raw};
 use thinkthrough_core::wire::Dialect;
 
 #[test]
@@ -19,7 +20,12 @@ fn answers_survive_being_written_again() {
             continue;
         }
         let body = case.wire.write_response(&answer);
-        assert_eq!(whole(case.wire, body.as_bytes()), answer, "{} whole\n{body}", case.id);
+        let mut inside = answer.clone();
+        if case.is_stream && case.wire.id() == "responses" {
+            // A whole answer has no event around it: what stood beside it in the last event stands in it.
+            inside.extra = flat(inside.extra);
+        }
+        assert_eq!(whole(case.wire, body.as_bytes()), inside, "{} whole\n{body}", case.id);
         let body = as_stream(case.wire, &answer);
         let text = String::from_utf8_lossy(&body);
         assert_eq!(stream(case.wire, &body), answer, "{} as a stream\n{text}", case.id);
@@ -29,6 +35,21 @@ fn answers_survive_being_written_again() {
             assert_eq!(stream(case.wire, &body), answer, "{} relayed\n{text}", case.id);
         }
     }
+}
+
+/// The fields, with what stood beside the answer among them.
+fn flat(extra: Extra) -> Extra {
+    let mut fields = Vec::new();
+    for (key, value) in extra.fields {
+        if key == "~choice" {
+            let beside = value.doc();
+            let members = beside.root().entries();
+            fields.extend(members.map(|(key, value)| (key.into_owned(), Raw::from(value))));
+        } else {
+            fields.push((key, value));
+        }
+    }
+    Extra { wire: extra.wire, fields }
 }
 
 #[test]

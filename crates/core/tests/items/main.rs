@@ -10,6 +10,7 @@
 
 mod corners;
 mod corpus;
+mod counts;
 mod fixtures;
 mod gemini;
 mod laws;

@@ -6,7 +6,7 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Text, Thinking};
 use thinkthrough_core::event::{Event, Fact, Fold, Sink};
 use thinkthrough_core::frame::{Frame, Framer, Framing};
-use thinkthrough_core::json::Doc;
+use thinkthrough_core::json::{Doc, Raw};
 use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::wire::{self, Dialect, Encode, Wire};
 
@@ -133,7 +133,7 @@ pub(crate) fn as_stream(wire: &dyn Wire, answer: &Answer) -> Vec<u8> {
         say(Event::Fact(Fact::Refusal(refusal)));
     }
     for (key, value) in &answer.extra.fields {
-        say(Event::Fact(Fact::Field { wire: wire.id(), key, value }));
+        say(field(wire, key, value));
     }
     for (block, value) in answer.blocks.iter().enumerate() {
         say_block(block, value, &mut say);
@@ -151,10 +151,18 @@ pub(crate) fn as_stream(wire: &dyn Wire, answer: &Answer) -> Vec<u8> {
     out
 }
 
+/// A field of an answer; one holds what stood beside its message.
+fn field<'a>(wire: &dyn Wire, key: &'a str, value: &'a Raw) -> Event<'a> {
+    Event::Fact(match key {
+        "~choice" => Fact::Beside { wire: wire.id(), members: value },
+        key => Fact::Field { wire: wire.id(), key, value },
+    })
+}
+
 fn say_choice(index: usize, choice: &Answer, wire: &dyn Wire, say: &mut dyn FnMut(Event<'_>)) {
     let mut say = |event: Event<'_>| say(Event::Choice { index, event: &event });
     for (key, value) in &choice.extra.fields {
-        say(Event::Fact(Fact::Field { wire: wire.id(), key, value }));
+        say(field(wire, key, value));
     }
     for (block, value) in choice.blocks.iter().enumerate() {
         say_block(block, value, &mut say);

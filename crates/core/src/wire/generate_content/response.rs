@@ -17,6 +17,7 @@ pub(super) fn counts(usage: Val<'_>) -> Usage {
         reasoning_tokens: usage.u64("thoughtsTokenCount"),
         cache_read_tokens: usage.u64("cachedContentTokenCount"),
         cache_write_tokens: None,
+        is_cached_apart: false,
         total_tokens: usage.u64("totalTokenCount"),
         raw: Some(Raw::from(usage)),
     }

@@ -59,6 +59,7 @@ fn counts(usage: Val<'_>) -> Usage {
             .or_else(|| usage.u64("total_reasoning_tokens")),
         cache_read_tokens: usage.u64("total_cached_tokens"),
         cache_write_tokens: None,
+        is_cached_apart: false,
         total_tokens: usage.u64("total_tokens"),
         raw: Some(Raw::from(usage)),
     }

@@ -156,6 +156,7 @@ pub(super) fn usage_of(raw: &Raw) -> Usage {
         reasoning_tokens: thinking.and_then(Val::as_u64),
         cache_read_tokens: usage.u64("cache_read_input_tokens"),
         cache_write_tokens: usage.u64("cache_creation_input_tokens"),
+        is_cached_apart: true,
         total_tokens: None,
         raw: Some(raw.clone()),
     }

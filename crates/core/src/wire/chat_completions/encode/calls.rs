@@ -123,8 +123,11 @@ impl Encoder {
             Form::Alone => {
                 w.key("function_call").object(members);
             }
-            Form::Entry { number, .. } => entry(w, number, |w| {
+            // Clients demand the function of every entry.
+            Form::Entry { number, is_free } => entry(w, number, |w| {
                 w.opt_str("id", id);
+                let said = |w: &mut Writer| w.field_str(form.arguments(), "");
+                w.key(if is_free { "custom" } else { "function" }).object(said);
                 members(w);
             }),
         });
