@@ -6,8 +6,9 @@ use crate::flow::Flow;
 use crate::house::House;
 use crate::relay::relayed;
 use crate::reply::{Account, refusal};
-use crate::sending::{failed, onward, with_query};
+use crate::sending::{failed, onward, reason, with_query};
 use crate::take;
+use crate::told::Told;
 use http::Response;
 use http::request::Parts;
 use hyper::body::Incoming;
@@ -25,7 +26,7 @@ pub(crate) async fn raw(
     let account = Account::open();
     let outcome = passed(house, parts, body, provider, path).await;
     let mut answer = outcome.unwrap_or_else(|turned| refusal(None, &turned));
-    account.explain(&mut answer);
+    account.explain(&mut answer, &house.seen);
     answer
 }
 
@@ -53,7 +54,11 @@ async fn passed(
     send.body = bytes;
     send.headers = onward(&parts.headers);
     send.auth = credential_for(&route, credential);
-    let answer = route.transport.send(&send).await.map_err(|error| failed(&error))?;
-    let flow = Flow::raw(answer.body).counted(&house.metrics);
+    house.seen.tell(&Told::Passed);
+    let answer = route.transport.send(&send).await.map_err(|error| {
+        house.seen.tell(&Told::Failed { reason: reason(&error) });
+        failed(&error)
+    })?;
+    let flow = Flow::raw(answer.body);
     Ok(relayed(answer.status, &answer.headers, answer.extensions, flow))
 }

@@ -21,7 +21,7 @@ use thinkthrough_core::wire::responses::Responses;
 pub(crate) async fn answer(house: &House, parts: &Parts, id: &str) -> Response<Flow> {
     let outcome = found(house, parts, id).await;
     let mut answer = outcome.unwrap_or_else(|turned| refusal(Some(&Responses), &turned));
-    Account::open().explain(&mut answer);
+    Account::open().explain(&mut answer, &house.seen);
     answer
 }
 
@@ -95,6 +95,6 @@ async fn ask_upstream(
     send.headers = onward(&parts.headers);
     send.auth = credential_for(&route, credential.clone());
     let answer = route.transport.send(&send).await.map_err(|error| failed(&error))?;
-    let flow = Flow::raw(answer.body).counted(&house.metrics);
+    let flow = Flow::raw(answer.body);
     Ok(relayed(answer.status, &answer.headers, answer.extensions, flow))
 }
