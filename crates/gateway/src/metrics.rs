@@ -174,7 +174,7 @@ impl Metrics {
                     self.streams.inc();
                 }
             }
-            Told::Passed => {
+            Told::Passed { .. } => {
                 self.open.inc();
             }
             Told::Blind => count(&self.blind),

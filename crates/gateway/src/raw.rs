@@ -4,6 +4,7 @@ use crate::asking::credential_for;
 use crate::door::{self, Turned, turned};
 use crate::flow::Flow;
 use crate::house::House;
+use crate::models::Route;
 use crate::relay::relayed;
 use crate::reply::{Account, refusal};
 use crate::sending::{failed, onward, reason, with_query};
@@ -54,8 +55,17 @@ async fn passed(
     send.body = bytes;
     send.headers = onward(&parts.headers);
     send.auth = credential_for(&route, credential);
-    house.seen.tell(&Told::Passed);
-    let answer = route.transport.send(&send).await.map_err(|error| {
+    pass(house, &route, &send).await
+}
+
+/// The upstream's own answer to this very request.
+pub(crate) async fn pass(
+    house: &House,
+    route: &Route,
+    send: &Outbound,
+) -> Result<Response<Flow>, Turned> {
+    house.seen.tell(&Told::Passed { provider: &route.target.provider });
+    let answer = route.transport.send(send).await.map_err(|error| {
         house.seen.tell(&Told::Failed { reason: reason(&error) });
         failed(&error)
     })?;

@@ -127,7 +127,10 @@ impl Story {
             Told::Asked { stream, .. } => {
                 (self.is_asked, self.is_open, self.stream) = (true, true, *stream);
             }
-            Told::Passed => self.is_open = true,
+            Told::Passed { provider } => {
+                self.provider = Arc::from(*provider);
+                self.is_open = true;
+            }
             Told::Sent { target, session, .. } => {
                 self.upstream = Some(Upstream::of(target));
                 self.session.clone_from(session);

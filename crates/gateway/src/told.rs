@@ -7,8 +7,7 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::restore::Counts;
 
-/// Something that happened to one request.
-#[derive(Debug)]
+/// Something that happened to one request. It may hold headers with keys in them, so that nothing prints it.
 pub(crate) enum Told<'a> {
     /// The caller may come in. That took so long, the look-up of its key included.
     Admitted { tenant: &'a str, took: Duration },
@@ -18,8 +17,8 @@ pub(crate) enum Told<'a> {
     Routed { model: &'a str, provider: &'a str, label: Arc<str> },
     /// An answer of that model is wanted, by a request with these headers.
     Asked { headers: &'a HeaderMap, stream: bool },
-    /// A provider's own API is called, as it is.
-    Passed,
+    /// This provider's own API is called, as it is.
+    Passed { provider: &'a str },
     /// A look-up failed or took too long, so that the request goes on as if nothing were known.
     Blind,
     /// What becomes of the thoughts was decided for the first way.
