@@ -29,7 +29,7 @@ pub(crate) fn traces(env: Lookup<'_>, client: &ClientConfig) -> Result<Traces, F
     let client = Client::new(config).map_err(|error| Failure::Failed(error.to_string()))?;
     let room = said(env, "OTEL_BSP_MAX_QUEUE_SIZE").and_then(|room| room.parse().ok());
     let traces = Traces::to_collector(client, room.unwrap_or(SPANS).max(1)).map_err(refuse)?;
-    let host = address.url.authority().map(|it| it.as_str()).unwrap_or_default();
+    let host = address.url.authority().map(http::uri::Authority::as_str).unwrap_or_default();
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
     say(format_args!("traces: {}://{host}", address.url.scheme_str().unwrap_or_default()));
     Ok(traces)

@@ -146,6 +146,11 @@ fn t_18_a_span_has_what_is_documented_and_nothing_that_was_said() {
     assert_eq!(header(&upstream, "traceparent"), Some(forwarded));
     assert_eq!(header(&upstream, "tracestate"), None);
 
+    tells_nothing(&collector, gateway);
+}
+
+/// Neither spans nor figures nor the log have a word of what was said, or a key.
+fn tells_nothing(collector: &Collector, gateway: Server) {
     let got = collector.got();
     for one in &got {
         assert!(one.head.starts_with("post /v1/traces"), "{}", one.head);
