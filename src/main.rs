@@ -15,6 +15,7 @@ mod printed;
 mod routes;
 mod simulated;
 mod stored;
+mod telemetry;
 mod tooling;
 
 use std::io::{self, BufWriter, Write};

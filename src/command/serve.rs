@@ -7,13 +7,14 @@ use crate::failure::{Failure, say};
 use crate::gate::Gate;
 use crate::routes::{Routes, with_key};
 use crate::stored;
+use crate::telemetry;
 use clap::Args;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
-use thinkthrough_gateway::{Keys, Log, Options, Running, Tls, Vaults, serve};
+use std::time::{Duration, Instant};
+use thinkthrough_gateway::{Keys, Log, Options, Running, Tls, Traces, Vaults, serve};
 use thinkthrough_store::Store;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -22,6 +23,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 const DELAY: Duration = Duration::from_secs(5);
 /// How long answers that are under way may take then.
 const DRAIN: Duration = Duration::from_secs(25);
+/// How much of that the last spans may take, at least and at most.
+const FLUSH: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
 /// Run the gateway: any client points its base URL here and picks any reasoning model
 ///
@@ -67,7 +70,9 @@ impl Serve {
         };
         let mut signals = Signals::new()?;
         let store = stored::for_gateway(&config).await?;
-        let base = Base { connections: connections(), log: log(&config.server), store };
+        let traces = telemetry::traces(&env, &config.client)?;
+        let log = log(&config.server);
+        let base = Base { connections: connections(), log, traces, store };
         let options = base.options(&config, addr).await?;
         let scheme = if options.tls.is_some() { "https" } else { "http" };
         let mut now = config.server.clone();
@@ -98,9 +103,16 @@ impl Serve {
                 Told::StopNow => break Duration::ZERO,
             }
         };
+        let told = Instant::now();
+        let draining = async {
+            running.drain(delay, DRAIN).await;
+            let [least, most] = FLUSH;
+            let left = (delay + DRAIN).saturating_sub(told.elapsed());
+            base.traces.close(left.clamp(least, most)).await;
+        };
         // Whoever says it twice means it.
         tokio::select! {
-            () = running.drain(delay, DRAIN) => {}
+            () = draining => {}
             () = signals.again() => {}
         }
         if let Some(pruning) = pruning {
@@ -203,6 +215,7 @@ fn log(server: &Server) -> Log {
 struct Base {
     connections: usize,
     log: Log,
+    traces: Traces,
     store: Option<Store>,
 }
 
@@ -226,6 +239,7 @@ impl Base {
             tls,
             tokenizer: Some(thinkthrough_tokenizer::o200k()),
             log: self.log.clone(),
+            traces: self.traces.clone(),
             ..Options::default()
         })
     }

@@ -21,6 +21,8 @@ mod acp_load;
 mod ask;
 mod budget;
 mod choices;
+#[cfg(unix)]
+mod collector;
 mod commands;
 mod config_keys;
 mod corpus;
@@ -46,6 +48,8 @@ mod serve_routes;
 mod serve_security;
 mod serve_shared;
 mod serve_threats;
+#[cfg(unix)]
+mod serve_traces;
 mod server;
 mod sessions;
 mod settings;

@@ -41,13 +41,18 @@ const UNDER_CORE: [&str; 11] = [
 ];
 
 /// Foreign crates that only these of ours may bring in.
-const BROUGHT_IN_BY: [(&str, &[&str]); 12] = [
+const BROUGHT_IN_BY: [(&str, &[&str]); 17] = [
     ("axum", &["gateway"]),
     ("bpe-openai", &["tokenizer"]),
     ("clap", &[""]),
     ("crossterm", &["chat"]),
     ("hyper", &["client", "conformance", "gateway"]),
     ("hyper-util", &["client", "conformance", "gateway"]),
+    ("opentelemetry", &["gateway"]),
+    ("opentelemetry-http", &["gateway"]),
+    ("opentelemetry-otlp", &["gateway"]),
+    ("opentelemetry_sdk", &["gateway"]),
+    ("prometheus-client", &["gateway"]),
     ("ratatui", &["chat"]),
     ("rusqlite", &["store"]),
     ("rustls", &["client", "gateway", "store"]),

@@ -1,11 +1,12 @@
 //! What is known about a request before it is sent: whose it is, what holds for it, and what was kept for it.
 
+use crate::bus::Seen;
 use crate::door::{self, Turned, turned};
 use crate::house::House;
-use crate::metrics::Metrics;
 use crate::models::Route;
 use crate::reply::random_id;
 use crate::tenant::{account, is_ours};
+use crate::told::Told;
 use crate::vault::{LOOKUP, Looked, Vault};
 use http::{HeaderMap, HeaderName};
 use std::sync::Arc;
@@ -31,14 +32,14 @@ pub(crate) async fn claim(
     let vaults = house.vaults.as_ref()?;
     let claim = async {
         let tenant = tenant(house, route, callers)?;
-        let vault = vaults.of(&tenant).await.inspect_err(|_| house.metrics.blind()).ok()?;
+        let vault = vaults.of(&tenant).await.inspect_err(|_| house.seen.tell(&Told::Blind)).ok()?;
         let (secret, record) = (vault.secret(), random_id());
         let account = account(&route.target, &credential_for(route, callers.clone()));
         let owner = Owner { tenant, secret, hint, account, record, is_kept: true };
         Some(Claim { owner, vault })
     };
     tokio::time::timeout(LOOKUP, claim).await.unwrap_or_else(|_| {
-        house.metrics.blind();
+        house.seen.tell(&Told::Blind);
         None
     })
 }
@@ -102,7 +103,7 @@ pub(crate) fn missing(route: &Route, message: usize) -> Turned {
 pub(crate) async fn look_up(
     asked: &Asked<'_>,
     vault: Option<&Arc<dyn Vault>>,
-    metrics: &Metrics,
+    seen: &Seen,
 ) -> Looked {
     let (Some(vault), Need::Lookup(keys)) = (vault, asked.need()) else {
         return Looked::nothing();
@@ -110,7 +111,7 @@ pub(crate) async fn look_up(
     match tokio::time::timeout(LOOKUP, vault.lookup(keys)).await {
         Ok(Ok(looked)) => looked,
         Ok(Err(_)) | Err(_) => {
-            metrics.blind();
+            seen.tell(&Told::Blind);
             Looked::nothing()
         }
     }

@@ -35,7 +35,7 @@ pub(crate) async fn answer(
     let mut account = Account::open();
     let outcome = counted(house, &parts, body, face, model, &mut account).await;
     let mut answer = outcome.unwrap_or_else(|turned| refusal(Some(face.spoken()), &turned));
-    account.explain(&mut answer);
+    account.explain(&mut answer, &house.seen);
     answer
 }
 
@@ -57,8 +57,7 @@ async fn counted(
     let model = model.ok_or_else(|| bad("`model` is missing; name the model to ask"))?;
     let route = house.models.find(&model);
     let route = route.map_err(|unrouted| turned(404, "model_not_found", unrouted.0))?;
-    account.model.clone_from(&model);
-    account.provider.clone_from(&route.target.provider);
+    house.routed(&model, &route.target.provider);
     let hint = tenant::hint(&parts.headers, root);
     let claim = claim(house, &route, &credential, hint).await;
     let settings = settings(&route, &parts.headers)?;
@@ -66,7 +65,7 @@ async fn counted(
     let (owner, vault) = claim.map(|Claim { owner, vault }| (owner, vault)).unzip();
     let asked = Asked::read(face.spoken(), &doc, &route.target, &settings, manner, owner);
     let asked = asked.map_err(|error| bad(&error.to_string()))?;
-    let looked = look_up(&asked, vault.as_ref(), &house.metrics).await;
+    let looked = look_up(&asked, vault.as_ref(), &house.seen).await;
     let prepared = asked.prepare(&looked.found, &*looked.open);
     drop(asked);
     account.made.counts = prepared.counts;

@@ -1,6 +1,5 @@
 //! The body of an answer: bytes of the upstream as they come, translated where the wires differ.
 
-use crate::metrics::Metrics;
 use crate::passage::{Passage, Saving};
 use crate::sending::{Outcome, SILENCE, Waiting};
 use crate::whole_events::WholeEvents;
@@ -9,8 +8,6 @@ use http_body::{Body, Frame, SizeHint};
 use std::fmt;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use thinkthrough_client::{BodyStream, ClientError};
@@ -30,7 +27,6 @@ const LINGER: Duration = Duration::from_secs(1);
 /// The body of an answer.
 pub(crate) struct Flow {
     state: State,
-    guard: Option<Guard>,
 }
 
 enum State {
@@ -114,20 +110,7 @@ impl Flow {
     }
 
     fn of(state: State) -> Self {
-        Flow { state, guard: None }
-    }
-
-    /// Counts the answer as open until it is over or let go.
-    pub(crate) fn counted(mut self, metrics: &Arc<Metrics>) -> Self {
-        self.guard = Some(Guard::new(metrics));
-        self
-    }
-
-    fn over(&mut self) {
-        self.state = State::Over;
-        if let Some(guard) = &mut self.guard {
-            guard.is_whole = true;
-        }
+        Flow { state }
     }
 
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
@@ -139,7 +122,6 @@ impl Flow {
                     else {
                         continue;
                     };
-                    self.over();
                     return Poll::Ready(Some(Err(error)));
                 }
                 State::Whole(bytes) => (std::mem::take(bytes), Some(State::Over)),
@@ -160,10 +142,8 @@ impl Flow {
                     }
                 },
             };
-            match next {
-                Some(State::Over) => self.over(),
-                Some(next) => self.state = next,
-                None => {}
+            if let Some(next) = next {
+                self.state = next;
             }
             if !out.is_empty() {
                 return Poll::Ready(Some(Ok(out)));
@@ -341,27 +321,5 @@ impl Body for Flow {
 impl fmt::Debug for Flow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Flow")
-    }
-}
-
-/// Counts an answer while it is open, and as cancelled when it was let go before its end.
-struct Guard {
-    metrics: Arc<Metrics>,
-    is_whole: bool,
-}
-
-impl Guard {
-    fn new(metrics: &Arc<Metrics>) -> Self {
-        metrics.open.fetch_add(1, Ordering::Relaxed);
-        Guard { metrics: Arc::clone(metrics), is_whole: false }
-    }
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        self.metrics.open.fetch_sub(1, Ordering::Relaxed);
-        if !self.is_whole {
-            self.metrics.cancelled.fetch_add(1, Ordering::Relaxed);
-        }
     }
 }

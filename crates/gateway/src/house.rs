@@ -1,11 +1,14 @@
 //! What all connections of a gateway share, and what one request sees of it.
 
+use crate::bus::{Bus, Seen};
 use crate::keys::{Keys, Pass};
 use crate::learned::Learned;
 use crate::log::Log;
-use crate::metrics::Metrics;
+use crate::metrics::Names;
 use crate::models::Models;
 use crate::tls::Tls;
+use crate::told::{News, Told};
+use crate::traces::Traces;
 use crate::vault::Vaults;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,8 +37,10 @@ pub struct Options {
     pub tls: Option<Tls>,
     /// Counts tokens where the upstream does not.
     pub tokenizer: Option<&'static dyn Tokenizer>,
-    /// Where each request leaves a line.
+    /// Where each request leaves a line. It stays the same for as long as the gateway runs, as `traces` do.
     pub log: Log,
+    /// Where each request leaves a span.
+    pub traces: Traces,
 }
 
 impl Default for Options {
@@ -51,6 +56,7 @@ impl Default for Options {
             tls: None,
             tokenizer: None,
             log: Log::off(),
+            traces: Traces::off(),
         }
     }
 }
@@ -70,16 +76,55 @@ impl fmt::Debug for Options {
     }
 }
 
-/// What one request sees; a change of the configuration makes a new one for the requests that come after it.
+/// What the configuration says; a change of it makes a new one for the requests that come after it.
+pub(crate) struct Fittings {
+    pub(crate) models: Arc<dyn Models>,
+    pub(crate) vaults: Option<Arc<dyn Vaults>>,
+    pub(crate) options: Arc<Options>,
+    names: Arc<Names>,
+    learned: Arc<Learned>,
+}
+
+impl Fittings {
+    pub(crate) fn new(
+        models: Arc<dyn Models>,
+        vaults: Option<Arc<dyn Vaults>>,
+        options: Options,
+    ) -> Self {
+        let names = names(&*models);
+        Fittings { models, vaults, options: Arc::new(options), names, learned: Arc::default() }
+    }
+}
+
+impl fmt::Debug for Fittings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fittings").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+fn names(models: &dyn Models) -> Arc<Names> {
+    Arc::new(Names::of(models.list().into_iter().map(|listed| listed.name)))
+}
+
+/// What one request sees.
 #[derive(Clone)]
 pub(crate) struct House {
     pub(crate) models: Arc<dyn Models>,
     pub(crate) vaults: Option<Arc<dyn Vaults>>,
     pub(crate) options: Arc<Options>,
-    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) names: Arc<Names>,
     pub(crate) learned: Arc<Learned>,
     /// The key that the request came with.
     pub(crate) pass: Option<Arc<Pass>>,
+    /// Who is told what happens to it.
+    pub(crate) seen: Arc<Seen>,
+}
+
+impl House {
+    /// The name that was asked for leads to a model of this provider.
+    pub(crate) fn routed(&self, model: &str, provider: &str) {
+        self.seen.tell(&Told::Routed { model, provider, label: self.names.label(model) });
+    }
 }
 
 impl fmt::Debug for House {
@@ -91,29 +136,45 @@ impl fmt::Debug for House {
 /// What all connections share, for as long as the process lives.
 #[derive(Debug)]
 pub(crate) struct Estate {
-    house: RwLock<Arc<House>>,
-    pub(crate) metrics: Arc<Metrics>,
+    fittings: RwLock<Arc<Fittings>>,
+    pub(crate) bus: Arc<Bus>,
     is_closing: AtomicBool,
 }
 
 impl Estate {
-    pub(crate) fn new(house: House) -> Self {
-        let metrics = Arc::clone(&house.metrics);
-        let house = RwLock::new(Arc::new(house));
-        Estate { house, metrics, is_closing: AtomicBool::new(false) }
+    pub(crate) fn new(fittings: Fittings) -> Self {
+        let Options { log, traces, .. } = &*fittings.options;
+        let bus = Arc::new(Bus::new(log.clone(), traces.clone()));
+        let fittings = RwLock::new(Arc::new(fittings));
+        Estate { fittings, bus, is_closing: AtomicBool::new(false) }
     }
 
-    /// What a request that comes now sees.
-    pub(crate) fn house(&self) -> Arc<House> {
-        Arc::clone(&self.house.read().unwrap_or_else(PoisonError::into_inner))
+    /// What the configuration says now.
+    pub(crate) fn fittings(&self) -> Arc<Fittings> {
+        Arc::clone(&self.fittings.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What a request sees that comes now.
+    pub(crate) fn house(&self, seen: Arc<Seen>) -> Arc<House> {
+        let Fittings { models, vaults, options, names, learned } = &*self.fittings();
+        Arc::new(House {
+            models: Arc::clone(models),
+            vaults: vaults.clone(),
+            options: Arc::clone(options),
+            names: Arc::clone(names),
+            learned: Arc::clone(learned),
+            pass: None,
+            seen,
+        })
     }
 
     /// Requests that come from now on see other models and options.
     pub(crate) fn change(&self, models: Arc<dyn Models>, options: Options) {
-        let mut house = self.house.write().unwrap_or_else(PoisonError::into_inner);
-        let new = House { models, options: Arc::new(options), ..House::clone(&house) };
-        *house = Arc::new(new);
-        self.metrics.reloads.fetch_add(1, Ordering::Relaxed);
+        let mut fittings = self.fittings.write().unwrap_or_else(PoisonError::into_inner);
+        let (vaults, learned) = (fittings.vaults.clone(), Arc::clone(&fittings.learned));
+        let new = Fittings::new(models, vaults, options);
+        *fittings = Arc::new(Fittings { learned, ..new });
+        self.bus.news(News::Reloaded);
     }
 
     /// No further work is to be sent here.

@@ -9,6 +9,8 @@
 //! `x-thinkthrough` header.
 
 mod asking;
+mod bus;
+mod collector;
 mod count;
 mod door;
 mod flow;
@@ -24,6 +26,7 @@ mod passage;
 mod patient;
 mod place;
 mod pool;
+mod process;
 mod raw;
 mod recall;
 mod references;
@@ -34,9 +37,12 @@ mod sending;
 mod server;
 mod shelf;
 mod stored;
+mod story;
 mod take;
 mod tenant;
 mod tls;
+mod told;
+mod traces;
 mod tries;
 mod vault;
 mod watched;
@@ -50,4 +56,5 @@ pub use pool::Pool;
 pub use server::{Running, serve};
 pub use tenant::account;
 pub use tls::Tls;
+pub use traces::{SPANS, Traces};
 pub use vault::{Later, Looked, Shelf, Vault, VaultError, Vaults};

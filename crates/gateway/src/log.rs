@@ -1,16 +1,16 @@
 //! One line for each request: what was asked of whom, how it went and how long it took; nothing of what was said.
 
+use crate::story::{Story, plain};
 use std::io::Write;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use thinkthrough_core::json::Writer;
+use thinkthrough_core::restore::Counts;
 
 /// How many lines may wait for whoever reads them; those beyond are lost, because traffic never waits for its log.
 const WAITING: usize = 4_096;
-/// The longest name that is written out.
-const LONGEST: usize = 200;
 
 /// The form of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,30 +31,6 @@ struct Inner {
     /// Gone when the log is closed.
     sender: Mutex<Option<SyncSender<String>>>,
     writer: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// What is known about a request when it is over.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Line {
-    /// Milliseconds since 1970.
-    pub(crate) at: u64,
-    /// The trace of the answer's header.
-    pub(crate) id: String,
-    pub(crate) route: &'static str,
-    pub(crate) tenant: String,
-    pub(crate) model: String,
-    pub(crate) provider: String,
-    pub(crate) status: u16,
-    /// How it ended: `completed`, `cancelled`, `failed` or `interrupted`.
-    pub(crate) outcome: &'static str,
-    /// Until the head of the answer, until its first byte, and until its end.
-    pub(crate) head: Duration,
-    pub(crate) first: Option<Duration>,
-    pub(crate) total: Duration,
-    /// The size of the answer.
-    pub(crate) bytes: u64,
-    /// The numbers of the answer's header, as it has them.
-    pub(crate) counts: Vec<(&'static str, u64)>,
 }
 
 impl Log {
@@ -91,16 +67,12 @@ impl Log {
         }
     }
 
-    pub(crate) fn is_on(&self) -> bool {
-        self.0.is_some()
-    }
-
     /// Leaves a line; false if it is lost.
-    pub(crate) fn line(&self, line: &Line) -> bool {
+    pub(crate) fn line(&self, story: &Story) -> bool {
         let Some(inner) = &self.0 else { return true };
         let text = match inner.form {
-            LogForm::Json => json(line),
-            LogForm::Text => text(line),
+            LogForm::Json => json(story),
+            LogForm::Text => text(story),
         };
         let sender = inner.sender.lock().unwrap_or_else(PoisonError::into_inner);
         sender.as_ref().is_some_and(|sender| sender.try_send(text).is_ok())
@@ -111,54 +83,69 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A name from outside, short and without anything that could break a line or steer a terminal.
-fn plain(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control() && !c.is_whitespace()).take(LONGEST).collect()
+/// The numbers of the answer's header, as it has them.
+fn counts(story: &Story) -> Vec<(&'static str, usize)> {
+    if story.id.is_empty() {
+        return Vec::new();
+    }
+    let Counts { restored, missed, ambiguous, dropped } = story.counts;
+    let mut counts = vec![
+        ("restored", restored),
+        ("missed", missed),
+        ("ambiguous", ambiguous),
+        ("dropped", dropped),
+    ];
+    if story.hops > 0 {
+        counts.push(("hops", story.hops));
+    }
+    counts
 }
 
-fn json(line: &Line) -> String {
+fn json(story: &Story) -> String {
     let mut w = Writer::new();
     w.object(|w| {
-        w.field_u64("ts", line.at);
+        w.field_u64("ts", story.at);
         w.field_str("event", "request");
-        w.field_str("id", &line.id);
-        w.field_str("route", line.route);
+        w.field_str("id", &story.id);
+        w.field_str("route", story.route);
+        let (model, provider) = (story.model.as_str(), &*story.provider);
         for (key, value) in
-            [("tenant", &line.tenant), ("model", &line.model), ("provider", &line.provider)]
+            [("tenant", story.tenant.as_str()), ("model", model), ("provider", provider)]
         {
             if !value.is_empty() {
                 w.field_str(key, &plain(value));
             }
         }
-        w.field_u64("status", line.status.into());
-        w.field_str("outcome", line.outcome);
-        w.field_u64("head_ms", millis(line.head));
-        if let Some(first) = line.first {
+        w.field_u64("status", story.status.into());
+        w.field_str("outcome", story.outcome);
+        w.field_u64("head_ms", millis(story.head));
+        if let Some(first) = story.first {
             w.field_u64("first_byte_ms", millis(first));
         }
-        w.field_u64("total_ms", millis(line.total));
-        w.field_u64("bytes", line.bytes);
-        for (name, count) in &line.counts {
-            w.field_u64(name, *count);
+        w.field_u64("total_ms", millis(story.total));
+        w.field_u64("bytes", story.bytes);
+        for (name, count) in counts(story) {
+            w.field_u64(name, count as u64);
         }
     });
     w.finish() + "\n"
 }
 
-fn text(line: &Line) -> String {
-    let mut text = format!("{} {} {}", line.status, line.route, line.outcome);
+fn text(story: &Story) -> String {
+    let mut text = format!("{} {} {}", story.status, story.route, story.outcome);
+    let (model, provider) = (story.model.as_str(), &*story.provider);
     for (key, value) in
-        [("model", &line.model), ("provider", &line.provider), ("tenant", &line.tenant)]
+        [("model", model), ("provider", provider), ("tenant", story.tenant.as_str())]
     {
         if !value.is_empty() {
             text.push_str(&format!(" {key}={}", plain(value)));
         }
     }
-    text.push_str(&format!(" {}ms {}B", millis(line.total), line.bytes));
-    for (name, count) in &line.counts {
+    text.push_str(&format!(" {}ms {}B", millis(story.total), story.bytes));
+    for (name, count) in counts(story) {
         text.push_str(&format!(" {name}={count}"));
     }
-    text.push_str(&format!(" id={}\n", line.id));
+    text.push_str(&format!(" id={}\n", story.id));
     text
 }
 
@@ -180,17 +167,13 @@ mod tests {
         }
     }
 
-    fn line() -> Line {
-        Line {
-            at: 7,
-            id: "t".to_owned(),
-            route: "/v1/messages",
-            model: "a\u{1b}[2J\nb".to_owned(),
-            status: 200,
-            outcome: "completed",
-            counts: vec![("restored", 2)],
-            ..Line::default()
-        }
+    fn story() -> Story {
+        let mut story = Story::new(7, "/v1/messages");
+        story.id = "t".to_owned();
+        story.model = "a\u{1b}[2J\nb".to_owned();
+        (story.status, story.outcome) = (200, "completed");
+        story.counts.restored = 2;
+        story
     }
 
     #[test]
@@ -200,16 +183,19 @@ mod tests {
                 LogForm::Json,
                 "{\"ts\":7,\"event\":\"request\",\"id\":\"t\",\"route\":\"/v1/messages\",\
                  \"model\":\"a[2Jb\",\"status\":200,\"outcome\":\"completed\",\"head_ms\":0,\
-                 \"total_ms\":0,\"bytes\":0,\"restored\":2}\n",
+                 \"total_ms\":0,\"bytes\":0,\"restored\":2,\"missed\":0,\"ambiguous\":0,\"dropped\":0}\n",
             ),
-            (LogForm::Text, "200 /v1/messages completed model=a[2Jb 0ms 0B restored=2 id=t\n"),
+            (
+                LogForm::Text,
+                "200 /v1/messages completed model=a[2Jb 0ms 0B restored=2 missed=0 ambiguous=0 dropped=0 id=t\n",
+            ),
         ] {
             let kept = Kept::default();
             let log = Log::to(Box::new(kept.clone()), form);
-            assert!(log.line(&line()));
+            assert!(log.line(&story()));
             log.close();
             assert_eq!(String::from_utf8(kept.0.lock().unwrap().clone()).unwrap(), expected);
-            assert!(!log.line(&line()), "nothing comes after the end");
+            assert!(!log.line(&story()), "nothing comes after the end");
         }
     }
 
@@ -230,7 +216,7 @@ mod tests {
     fn a_reader_that_is_stuck_costs_lines_and_no_time() {
         let (go, stuck) = std::sync::mpsc::channel();
         let log = Log::to(Box::new(Stuck(stuck)), LogForm::Text);
-        let lost = (0..WAITING + 10).filter(|_| !log.line(&line())).count();
+        let lost = (0..WAITING + 10).filter(|_| !log.line(&story())).count();
         assert!((1..=10).contains(&lost), "{lost}");
         drop(go);
         log.close();

@@ -1,190 +1,451 @@
-//! What the gateway counts.
+//! What the gateway counts, for Prometheus.
+//!
+//! Every label has few values: providers and models of the configuration, and words of this program. What a caller
+//! chooses (keys, users, sessions, names of models that nobody configured) is never one.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use crate::process::Process;
+use crate::story::{Story, flaw};
+use crate::told::{News, Told};
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Metric, Registry};
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
 use thinkthrough_core::restore::Counts;
+use thinkthrough_core::usage::Usage;
+
+/// What is said of models that stand in no list.
+const OTHER: &str = "other";
+/// The classes of a status.
+const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+/// Until an answer is over: thoughts take minutes.
+const LONG: [f64; 14] =
+    [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0];
+/// What the gateway itself takes.
+const SHORT: [f64; 10] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5];
+
+/// The names of models that are counted by name.
+#[derive(Debug, Default)]
+pub(crate) struct Names(HashSet<Arc<str>>);
+
+impl Names {
+    pub(crate) fn of(names: impl IntoIterator<Item = String>) -> Self {
+        Names(names.into_iter().map(Arc::from).collect())
+    }
+
+    /// What the model is counted as.
+    pub(crate) fn label(&self, model: &str) -> Arc<str> {
+        self.0.get(model).map_or_else(|| Arc::from(OTHER), Arc::clone)
+    }
+}
+
+type Word = &'static str;
+
+/// One label whose values are words of this program.
+type By = [(Word, Word); 1];
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Whose {
+    provider: Arc<str>,
+    model: Arc<str>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Ending {
+    provider: Arc<str>,
+    model: Arc<str>,
+    outcome: Word,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Tokens {
+    provider: Arc<str>,
+    model: Arc<str>,
+    r#type: Word,
+    source: Word,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Thought {
+    provider: Arc<str>,
+    outcome: Word,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Trouble {
+    provider: Arc<str>,
+    reason: Word,
+}
+
+type Times<L> = Family<L, Histogram, fn() -> Histogram>;
 
 /// Counters of one process, since its start.
-#[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    requests: [AtomicU64; 5],
-    pub(crate) relayed: AtomicU64,
-    pub(crate) translated: AtomicU64,
-    pub(crate) cancelled: AtomicU64,
-    pub(crate) open: AtomicU64,
-    unsaved: AtomicU64,
-    blind: AtomicU64,
-    /// What became of thoughts, for each provider of the configuration.
-    thoughts: Mutex<BTreeMap<String, Counts>>,
-    pub(crate) log_lost: AtomicU64,
-    pub(crate) reloads: AtomicU64,
-    pub(crate) fallbacks: AtomicU64,
-    pub(crate) repairs: AtomicU64,
-    panics: AtomicU64,
-    turned_away: AtomicU64,
-    shed: AtomicU64,
+    registry: Registry,
+    requests: Family<By, Counter>,
+    relayed: Counter,
+    translated: Counter,
+    cancelled: Counter,
+    unsaved: Counter,
+    blind: Counter,
+    fallbacks: Counter,
+    repairs: Counter,
+    turned_away: Counter,
+    shed: Counter,
+    panics: Counter,
+    reloads: Counter,
+    log_lost: Counter,
+    open: Gauge,
+    streams: Gauge,
+    thoughts: Family<Thought, Counter>,
+    tokens: Family<Tokens, Counter>,
+    trouble: Family<Trouble, Counter>,
+    duration: Times<Ending>,
+    overhead: Times<By>,
+    first_byte: Times<Whose>,
+    first_thought: Times<Whose>,
+    first_text: Times<Whose>,
 }
 
 impl Metrics {
-    /// A request was answered with this status.
-    pub(crate) fn answered(&self, status: u16) {
-        let class = usize::from(status / 100).saturating_sub(1);
-        if let Some(counter) = self.requests.get(class) {
-            counter.fetch_add(1, Ordering::Relaxed);
+    /// Counters at zero; `spans_lost` is counted by whoever exports traces.
+    pub(crate) fn new(spans_lost: Counter) -> Self {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(Process::now()));
+        let mut shelf = Shelf(registry.sub_registry_with_prefix("thinkthrough"));
+        let version: By = [("version", env!("CARGO_PKG_VERSION"))];
+        shelf.0.register("build", "The program", Info::new(version));
+        let new = Metrics {
+            requests: shelf.add("requests", "Requests by the class of their status"),
+            relayed: shelf.add("relayed", "Answers that stayed on their wire"),
+            translated: shelf.add("translated", "Answers that changed their wire"),
+            cancelled: shelf.add("cancelled", "Answers that the caller did not wait for"),
+            unsaved: shelf.add("unsaved", "Answers that ended before they were kept"),
+            blind: shelf.add("lookups_failed", "Look-ups that failed or took too long"),
+            fallbacks: shelf.add("fallbacks", "Requests that went to another model"),
+            repairs: shelf.add("repairs", "Requests that were repaired and sent again"),
+            turned_away: shelf.add("auth_failures", "Requests without a key that is known"),
+            shed: shelf.add("shed", "Connections beyond those that are served"),
+            panics: shelf.add("panics", "Requests that broke within the gateway"),
+            reloads: shelf.add("config_reloads", "Changes of the configuration"),
+            log_lost: shelf.add("log_lost", "Log lines that nobody took in time"),
+            open: shelf.add("open_requests", "Requests that are being answered"),
+            streams: shelf.add("streams_live", "Streamed answers that are under way"),
+            thoughts: shelf.add("thoughts", "Answers in requests by what became of their thoughts"),
+            tokens: shelf.add("tokens", "Tokens as the providers reported them"),
+            trouble: shelf.add("upstream_errors", "Tries that an upstream did not answer well"),
+            duration: shelf.times("request_duration_seconds", "Until the end of an answer", long),
+            overhead: shelf.times("overhead_seconds", "What the gateway itself took", short),
+            first_byte: shelf.times("ttfb_seconds", "Until the first byte for the caller", long),
+            first_thought: shelf.times(
+                "time_to_first_reasoning_seconds",
+                "Until the first letter of a thought in a stream",
+                long,
+            ),
+            first_text: shelf.times(
+                "time_to_first_answer_seconds",
+                "Until the first letter of visible text in a stream",
+                long,
+            ),
+            registry: Registry::default(),
+        };
+        shelf.put("spans_lost", "Spans that could not be exported", spans_lost);
+        for class in CLASSES {
+            drop(new.requests.get_or_create(&[("status", class)]));
+        }
+        Metrics { registry, ..new }
+    }
+
+    /// Takes what happened to a request.
+    pub(crate) fn hear(&self, told: &Told<'_>, story: &Story) {
+        match told {
+            Told::Admitted { took, .. } => self.took("auth", *took),
+            Told::TurnedAway => count(&self.turned_away),
+            Told::Asked { stream, .. } => {
+                self.open.inc();
+                if *stream {
+                    self.streams.inc();
+                }
+            }
+            Told::Passed { .. } => {
+                self.open.inc();
+            }
+            Told::Blind => count(&self.blind),
+            Told::Decided { counts, is_relayed } => {
+                count(if *is_relayed { &self.relayed } else { &self.translated });
+                self.decided(story, *counts);
+            }
+            Told::Sent { took, .. } => self.took("restore", *took),
+            Told::Failed { reason } => self.failed(story, reason),
+            Told::Repaired => count(&self.repairs),
+            Told::FellBack => count(&self.fallbacks),
+            Told::Panicked => count(&self.panics),
+            Told::Head { status } => {
+                let class = usize::from(status / 100).saturating_sub(1);
+                if let Some(class) = CLASSES.get(class) {
+                    self.requests.get_or_create(&[("status", *class)]).inc();
+                }
+            }
+            Told::FirstByte if story.is_asked => observe(&self.first_byte, story),
+            Told::FirstThought if story.stream => observe(&self.first_thought, story),
+            Told::FirstText if story.stream => observe(&self.first_text, story),
+            Told::FirstByte | Told::FirstThought | Told::FirstText => {}
+            Told::Said { answer, is_stopped } => {
+                if let Some(reason) = flaw(answer).filter(|_| !is_stopped) {
+                    self.failed(story, reason);
+                }
+                answer.usage.iter().for_each(|usage| self.used(story, usage));
+            }
+            Told::Unsaved => count(&self.unsaved),
+            Told::Ended { .. } => self.ended(story),
+            Told::Routed { .. } | Told::Explained { .. } => {}
         }
     }
 
-    /// A request to this provider had answers whose thoughts were wanted.
-    pub(crate) fn thoughts(&self, provider: &str, counts: Counts) {
+    /// Takes what happened to the gateway.
+    pub(crate) fn news(&self, news: News) {
+        match news {
+            News::Reloaded => count(&self.reloads),
+            News::Shed => count(&self.shed),
+        }
+    }
+
+    /// A line of the log is lost.
+    pub(crate) fn log_lost(&self) {
+        count(&self.log_lost);
+    }
+
+    fn took(&self, phase: Word, took: Duration) {
+        self.overhead.get_or_create(&[("phase", phase)]).observe(took.as_secs_f64());
+    }
+
+    fn failed(&self, story: &Story, reason: Word) {
+        let provider = Arc::clone(story.answering());
+        self.trouble.get_or_create(&Trouble { provider, reason }).inc();
+    }
+
+    /// A request had answers whose thoughts were wanted.
+    fn decided(&self, story: &Story, counts: Counts) {
         if counts == Counts::default() {
             return;
         }
-        let mut all = self.thoughts.lock().unwrap_or_else(PoisonError::into_inner);
-        let sum = all.entry(provider.to_owned()).or_default();
-        sum.restored += counts.restored;
-        sum.missed += counts.missed;
-        sum.ambiguous += counts.ambiguous;
-        sum.dropped += counts.dropped;
+        for (outcome, count) in [
+            ("restored", counts.restored),
+            ("missed", counts.missed),
+            ("ambiguous", counts.ambiguous),
+            ("dropped", counts.dropped),
+        ] {
+            let provider = Arc::clone(&story.provider);
+            self.thoughts.get_or_create(&Thought { provider, outcome }).inc_by(count as u64);
+        }
     }
 
-    /// An answer ended before its record could be seen, if it ever will be.
-    pub(crate) fn unsaved(&self) {
-        self.unsaved.fetch_add(1, Ordering::Relaxed);
+    fn used(&self, story: &Story, usage: &Usage) {
+        for (r#type, count) in [
+            ("input", usage.input_tokens),
+            ("output", usage.output_tokens),
+            ("reasoning", usage.reasoning_tokens),
+            ("cache_read", usage.cache_read_tokens),
+            ("cache_write", usage.cache_write_tokens),
+        ] {
+            let Some(count) = count else { continue };
+            let Whose { provider, model } = whose(story);
+            let labels = Tokens { provider, model, r#type, source: "reported" };
+            self.tokens.get_or_create(&labels).inc_by(count);
+        }
     }
 
-    /// A look-up failed or took too long, so that the request went on as if nothing were known.
-    pub(crate) fn blind(&self) {
-        self.blind.fetch_add(1, Ordering::Relaxed);
+    fn ended(&self, story: &Story) {
+        if !story.is_open {
+            return;
+        }
+        self.open.dec();
+        if story.stream {
+            self.streams.dec();
+        }
+        if story.outcome == "cancelled" {
+            count(&self.cancelled);
+        }
+        if story.is_asked {
+            let Whose { provider, model } = whose(story);
+            let labels = Ending { provider, model, outcome: story.outcome };
+            self.duration.get_or_create(&labels).observe(story.total.as_secs_f64());
+        }
     }
 
-    /// A request broke within the gateway.
-    pub(crate) fn panicked(&self) {
-        self.panics.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// A caller had no key, or one that is not known.
-    pub(crate) fn turned_away(&self) {
-        self.turned_away.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// There was no room for a connection.
-    pub(crate) fn shed(&self) {
-        self.shed.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// The counters in Prometheus' text form.
+    /// The counters in the text form of OpenMetrics.
     pub(crate) fn text(&self) -> String {
         let mut out = String::new();
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        header(&mut out, "requests_total", "counter", "Requests by the class of their status.");
-        for (class, counter) in (1..).zip(&self.requests) {
-            let value = read(counter);
-            line(&mut out, "requests_total", &format!("{{status=\"{class}xx\"}}"), value);
-        }
-        for (name, kind, help, counter) in [
-            ("relayed_total", "counter", "Answers that stayed on their wire.", &self.relayed),
-            ("translated_total", "counter", "Answers that changed their wire.", &self.translated),
-            (
-                "cancelled_total",
-                "counter",
-                "Answers that the caller did not wait for.",
-                &self.cancelled,
-            ),
-            (
-                "unsaved_total",
-                "counter",
-                "Answers that ended before they were kept.",
-                &self.unsaved,
-            ),
-            (
-                "lookups_failed_total",
-                "counter",
-                "Look-ups that failed or took too long.",
-                &self.blind,
-            ),
-            ("fallbacks_total", "counter", "Requests that went to another model.", &self.fallbacks),
-            (
-                "repairs_total",
-                "counter",
-                "Requests that were repaired and sent again.",
-                &self.repairs,
-            ),
-            (
-                "auth_failures_total",
-                "counter",
-                "Requests without a key that is known.",
-                &self.turned_away,
-            ),
-            ("shed_total", "counter", "Connections beyond those that are served.", &self.shed),
-            ("panics_total", "counter", "Requests that broke within the gateway.", &self.panics),
-            ("config_reloads_total", "counter", "Changes of the configuration.", &self.reloads),
-            ("log_lost_total", "counter", "Log lines that nobody took in time.", &self.log_lost),
-            ("open_requests", "gauge", "Requests that are being answered.", &self.open),
-        ] {
-            header(&mut out, name, kind, help);
-            line(&mut out, name, "", read(counter));
-        }
-        self.write_thoughts(&mut out);
+        // Writing to a string cannot fail.
+        let _ = text::encode(&mut out, &self.registry);
         out
     }
+}
 
-    fn write_thoughts(&self, out: &mut String) {
-        header(
-            out,
-            "thoughts_total",
-            "counter",
-            "Answers in requests by what became of their thoughts.",
-        );
-        let all = self.thoughts.lock().unwrap_or_else(PoisonError::into_inner);
-        for (provider, counts) in all.iter() {
-            let provider = provider.replace('\\', "\\\\").replace('"', "\\\"");
-            for (outcome, count) in [
-                ("restored", counts.restored),
-                ("missed", counts.missed),
-                ("ambiguous", counts.ambiguous),
-                ("dropped", counts.dropped),
-            ] {
-                let labels = format!("{{provider=\"{provider}\",outcome=\"{outcome}\"}}");
-                line(out, "thoughts_total", &labels, count as u64);
-            }
-        }
+/// The form of [`Metrics::text`].
+pub(crate) const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
     }
 }
 
-fn header(out: &mut String, name: &str, kind: &str, help: &str) {
-    out.push_str(&format!(
-        "# HELP thinkthrough_{name} {help}\n# TYPE thinkthrough_{name} {kind}\n"
-    ));
+/// Where metrics get their names.
+struct Shelf<'a>(&'a mut Registry);
+
+impl Shelf<'_> {
+    fn add<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
+        self.put(name, help, M::default())
+    }
+
+    fn times<L>(&mut self, name: &str, help: &str, make: fn() -> Histogram) -> Times<L>
+    where
+        L: Clone + Hash + Eq + EncodeLabelSet + fmt::Debug + Send + Sync + 'static,
+    {
+        let times = Times::new_with_constructor(make);
+        self.0.register(name, help, times.clone());
+        times
+    }
+
+    fn put<M: Metric + Clone>(&mut self, name: &str, help: &str, metric: M) -> M {
+        self.0.register(name, help, metric.clone());
+        metric
+    }
 }
 
-fn line(out: &mut String, name: &str, labels: &str, value: u64) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(out, "thinkthrough_{name}{labels} {value}");
+fn long() -> Histogram {
+    Histogram::new(LONG)
+}
+
+fn short() -> Histogram {
+    Histogram::new(SHORT)
+}
+
+fn count(counter: &Counter) {
+    counter.inc();
+}
+
+fn whose(story: &Story) -> Whose {
+    Whose { provider: Arc::clone(story.answering()), model: Arc::clone(&story.label) }
+}
+
+fn observe(times: &Times<Whose>, story: &Story) {
+    times.get_or_create(&whose(story)).observe(story.age().as_secs_f64());
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+    use thinkthrough_core::answer::Answer;
+    use thinkthrough_core::provider::Target;
+
+    /// Everything that can happen to one request for this model.
+    fn live(metrics: &Metrics, names: &Names, caller: &str, model: &str) {
+        let mut story = Story::new(7, "/v1/messages");
+        let mut tell = |told: Told<'_>| {
+            story.hear(&told);
+            metrics.hear(&told, &story);
+        };
+        let target = Target::built_in("openai-compatible", None, model).unwrap();
+        let usage = Usage { input_tokens: Some(3), reasoning_tokens: Some(2), ..Usage::default() };
+        let answer = Answer { usage: Some(usage), ..Answer::default() };
+        let took = Duration::from_micros(300);
+        let counts = Counts { restored: 2, missed: 1, ..Counts::default() };
+        tell(Told::Admitted { tenant: caller, took });
+        tell(Told::Routed { model, provider: "a\"b", label: names.label(model) });
+        tell(Told::Asked { headers: &http::HeaderMap::new(), stream: true });
+        tell(Told::Decided { counts, is_relayed: true });
+        tell(Told::Sent { target: &target, session: Some(caller.to_owned()), took });
+        tell(Told::Failed { reason: "timeout" });
+        tell(Told::Explained { id: caller, counts, hops: 0 });
+        tell(Told::Head { status: 200 });
+        tell(Told::FirstByte);
+        tell(Told::FirstThought);
+        tell(Told::FirstText);
+        tell(Told::Said { answer: &answer, is_stopped: false });
+        tell(Told::Ended { outcome: "cancelled", bytes: 9 });
+    }
 
     #[test]
     fn the_text_form_counts() {
-        let metrics = Metrics::default();
-        metrics.answered(200);
-        metrics.answered(404);
-        metrics.relayed.fetch_add(2, Ordering::Relaxed);
-        metrics.thoughts("a\"b", Counts { restored: 2, missed: 1, ..Counts::default() });
-        metrics.thoughts("a\"b", Counts { restored: 1, ..Counts::default() });
+        let metrics = Metrics::new(Counter::default());
+        let names = Names::of(["m".to_owned()]);
+        live(&metrics, &names, "ana", "m");
+        live(&metrics, &names, "ben", "m");
         let text = metrics.text();
+        let whose = "provider=\"openai-compatible\",model=\"m\"";
         for line in [
-            "thinkthrough_requests_total{status=\"2xx\"} 1",
-            "thinkthrough_requests_total{status=\"4xx\"} 1",
-            "thinkthrough_relayed_total 2",
-            "thinkthrough_thoughts_total{provider=\"a\\\"b\",outcome=\"restored\"} 3",
-            "thinkthrough_thoughts_total{provider=\"a\\\"b\",outcome=\"missed\"} 1",
+            "thinkthrough_requests_total{status=\"2xx\"} 2".to_owned(),
+            "thinkthrough_requests_total{status=\"4xx\"} 0".to_owned(),
+            "thinkthrough_relayed_total 2".to_owned(),
+            "thinkthrough_cancelled_total 2".to_owned(),
+            "thinkthrough_open_requests 0".to_owned(),
+            "thinkthrough_streams_live 0".to_owned(),
+            "thinkthrough_thoughts_total{provider=\"a\\\"b\",outcome=\"restored\"} 4".to_owned(),
+            "thinkthrough_thoughts_total{provider=\"a\\\"b\",outcome=\"missed\"} 2".to_owned(),
+            format!("thinkthrough_tokens_total{{{whose},type=\"reasoning\",source=\"reported\"}} 4"),
+            "thinkthrough_upstream_errors_total{provider=\"openai-compatible\",reason=\"timeout\"} 2"
+                .to_owned(),
+            format!("thinkthrough_time_to_first_reasoning_seconds_count{{{whose}}} 2"),
+            "thinkthrough_overhead_seconds_bucket{le=\"0.0005\",phase=\"restore\"} 2".to_owned(),
+            format!("thinkthrough_request_duration_seconds_count{{{whose},outcome=\"cancelled\"}} 2"),
         ] {
-            assert!(text.lines().any(|it| it == line), "{text}");
+            assert!(text.lines().any(|it| it == line), "no {line} in\n{text}");
         }
+        assert!(!text.contains("ana") && text.ends_with("# EOF\n"), "{text}");
+    }
+
+    #[test]
+    fn callers_cannot_make_series() {
+        let metrics = Metrics::new(Counter::default());
+        let names = Names::of((0..20).map(|at| format!("known-{at}")));
+        for at in 0..20 {
+            live(&metrics, &names, "ana", &format!("known-{at}"));
+        }
+        live(&metrics, &names, "ana", "unknown");
+        let before = metrics.text().lines().count();
+        for at in 0..20_000 {
+            live(&metrics, &names, &format!("caller-{at}"), &format!("model-{at}"));
+        }
+        assert_eq!(metrics.text().lines().count(), before);
+        assert!(before < 5_000, "{before} lines for 20 models");
+        assert!(!metrics.text().contains("-19999"));
+    }
+
+    #[test]
+    fn the_documents_name_every_metric_and_no_other() {
+        let metrics = Metrics::new(Counter::default());
+        live(&metrics, &Names::default(), "ana", "m");
+        let text = metrics.text();
+        let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+        let there: BTreeSet<String> = types
+            .filter_map(|line| line.split_once(' '))
+            .map(|(name, kind)| match kind {
+                "counter" => format!("{name}_total"),
+                "info" => format!("{name}_info"),
+                _ => name.to_owned(),
+            })
+            .collect();
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/observing.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let cells = page.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+        let names = cells.flat_map(|cell| cell.trim_end_matches('`').split("`, `"));
+        let names = names.map(|name| name.split('{').next().unwrap_or_default());
+        let of_metrics =
+            |name: &&str| ["thinkthrough_", "process_"].iter().any(|it| name.starts_with(it));
+        let named: BTreeSet<String> = names.filter(of_metrics).map(str::to_owned).collect();
+        let is_elsewhere = |name: &String| name == "process_resident_memory_bytes";
+        let missing: Vec<_> = there.difference(&named).collect();
+        let stale: Vec<_> = named.difference(&there).filter(|it| !is_elsewhere(it)).collect();
+        assert!(missing.is_empty() && stale.is_empty(), "missing {missing:?}, stale {stale:?}");
     }
 }

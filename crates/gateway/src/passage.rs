@@ -1,7 +1,8 @@
 //! An answer on its way through the gateway, and what is kept of it.
 
+use crate::bus::Seen;
 use crate::keeping::Keeping;
-use crate::metrics::Metrics;
+use crate::told::Told;
 use crate::vault::{APPEND, Vault};
 use bytes::Bytes;
 use std::fmt;
@@ -21,6 +22,9 @@ pub(crate) struct Passage {
     /// Gone once the answer is over.
     exchange: Option<Exchange>,
     keep: Keep,
+    /// What was seen of the answer and said.
+    has_thought: bool,
+    has_text: bool,
     is_relayed: bool,
     is_untouched: bool,
 }
@@ -32,7 +36,7 @@ pub(crate) struct Keep {
     pub(crate) vault: Option<Arc<dyn Vault>>,
     /// Where the answer is kept by its id.
     pub(crate) keeping: Option<Arc<Keeping>>,
-    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) seen: Arc<Seen>,
 }
 
 /// The end of an answer.
@@ -48,7 +52,14 @@ impl Passage {
     /// The way of an answer whose head came.
     pub(crate) fn new(exchange: Exchange, keep: Keep) -> Self {
         let (is_relayed, is_untouched) = (exchange.is_relayed(), exchange.is_untouched());
-        Passage { exchange: Some(exchange), keep, is_relayed, is_untouched }
+        Passage {
+            exchange: Some(exchange),
+            keep,
+            has_thought: false,
+            has_text: false,
+            is_relayed,
+            is_untouched,
+        }
     }
 
     /// The caller gets the upstream's own bytes, or all but the ids of calls.
@@ -65,7 +76,19 @@ impl Passage {
     pub(crate) fn push(&mut self, bytes: Bytes) -> Bytes {
         let mut out = Vec::new();
         if let Some(exchange) = &mut self.exchange {
-            exchange.push(&bytes, &mut out, &mut nobody);
+            let (has_thought, has_text) = (&mut self.has_thought, &mut self.has_text);
+            let seen = &self.keep.seen;
+            exchange.push(&bytes, &mut out, &mut |event: Event<'_>| match event {
+                Event::ThinkingDelta { delta, .. } if !*has_thought && !delta.is_empty() => {
+                    *has_thought = true;
+                    seen.tell(&Told::FirstThought);
+                }
+                Event::TextDelta { delta, .. } if !*has_text && !delta.is_empty() => {
+                    *has_text = true;
+                    seen.tell(&Told::FirstText);
+                }
+                _ => {}
+            });
         }
         if self.is_untouched { bytes } else { out.into() }
     }
@@ -81,10 +104,11 @@ impl Passage {
         let mut out = Vec::new();
         let ending = Ending { cut, is_stopped: false, at: now() };
         let done = exchange.end(&ending, &mut out, &mut nobody);
+        self.keep.seen.tell(&Told::Said { answer: &done.finished.answer, is_stopped: false });
         let saving = self.save(done.records, done.named).map(|task| Saving {
             task,
             limit: Box::pin(tokio::time::sleep(APPEND)),
-            metrics: Arc::clone(&self.keep.metrics),
+            seen: Arc::clone(&self.keep.seen),
         });
         Some(Ended { out, saving, finished: done.finished })
     }
@@ -123,6 +147,7 @@ impl Drop for Passage {
         let Some(exchange) = self.exchange.take() else { return };
         let ending = Ending { cut: None, is_stopped: true, at: now() };
         let done = exchange.end(&ending, &mut Vec::new(), &mut nobody);
+        self.keep.seen.tell(&Told::Said { answer: &done.finished.answer, is_stopped: true });
         drop(self.save(done.records, None));
     }
 }
@@ -137,7 +162,7 @@ impl fmt::Debug for Passage {
 pub(crate) struct Saving {
     task: JoinHandle<bool>,
     limit: Pin<Box<Sleep>>,
-    metrics: Arc<Metrics>,
+    seen: Arc<Seen>,
 }
 
 impl Saving {
@@ -151,7 +176,7 @@ impl Saving {
             },
         };
         if !is_saved {
-            self.metrics.unsaved();
+            self.seen.tell(&Told::Unsaved);
         }
         Poll::Ready(is_saved)
     }
@@ -162,7 +187,7 @@ impl Saving {
     }
 }
 
-/// What is said is in the bytes; nobody listens to the events yet.
+/// What the last events say is in the answer.
 fn nobody(_: Event<'_>) {}
 
 /// Milliseconds since 1970; a clock before that says 0.

@@ -4,10 +4,12 @@ use crate::asking::credential_for;
 use crate::door::{self, Turned, turned};
 use crate::flow::Flow;
 use crate::house::House;
+use crate::models::Route;
 use crate::relay::relayed;
 use crate::reply::{Account, refusal};
-use crate::sending::{failed, onward, with_query};
+use crate::sending::{failed, onward, reason, with_query};
 use crate::take;
+use crate::told::Told;
 use http::Response;
 use http::request::Parts;
 use hyper::body::Incoming;
@@ -25,7 +27,7 @@ pub(crate) async fn raw(
     let account = Account::open();
     let outcome = passed(house, parts, body, provider, path).await;
     let mut answer = outcome.unwrap_or_else(|turned| refusal(None, &turned));
-    account.explain(&mut answer);
+    account.explain(&mut answer, &house.seen);
     answer
 }
 
@@ -53,7 +55,20 @@ async fn passed(
     send.body = bytes;
     send.headers = onward(&parts.headers);
     send.auth = credential_for(&route, credential);
-    let answer = route.transport.send(&send).await.map_err(|error| failed(&error))?;
-    let flow = Flow::raw(answer.body).counted(&house.metrics);
+    pass(house, &route, &send).await
+}
+
+/// The upstream's own answer to this very request.
+pub(crate) async fn pass(
+    house: &House,
+    route: &Route,
+    send: &Outbound,
+) -> Result<Response<Flow>, Turned> {
+    house.seen.tell(&Told::Passed { provider: &route.target.provider });
+    let answer = route.transport.send(send).await.map_err(|error| {
+        house.seen.tell(&Told::Failed { reason: reason(&error) });
+        failed(&error)
+    })?;
+    let flow = Flow::raw(answer.body);
     Ok(relayed(answer.status, &answer.headers, answer.extensions, flow))
 }

@@ -7,9 +7,10 @@ use crate::passage::Passage;
 use crate::place::Face;
 use crate::recall::{Recalled, recall};
 use crate::reply::{Account, json, refusal};
-use crate::sending::{Begun, Outcome, Refused, begun, failed, is_hop};
+use crate::sending::{Begun, Outcome, Refused, begun, failed, is_hop, reason};
 use crate::take;
 use crate::tenant;
+use crate::told::Told;
 use crate::tries::Caller;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
@@ -39,7 +40,7 @@ pub(crate) async fn answer(
     let wire = wanted.face.spoken();
     let call = Call { house, parts, wanted, wire, account: &mut account };
     let mut answer = call.run(body).await.unwrap_or_else(|turned| refusal(Some(wire), &turned));
-    account.explain(&mut answer);
+    account.explain(&mut answer, &house.seen);
     answer
 }
 
@@ -63,10 +64,10 @@ impl Call<'_> {
         })?;
         let route = self.house.models.find(&model);
         let route = route.map_err(|unrouted| turned(404, "model_not_found", unrouted.0))?;
-        self.account.model.clone_from(&model);
-        self.account.provider.clone_from(&route.target.provider);
+        self.house.routed(&model, &route.target.provider);
         let by_default = self.wanted.face.is_lines();
         let stream = self.wanted.stream.or_else(|| root.bool("stream")).unwrap_or(by_default);
+        self.house.seen.tell(&Told::Asked { headers: &self.parts.headers, stream });
         let (hint, is_kept) =
             (tenant::hint(&self.parts.headers, root), !says_off(&self.parts.headers));
         let Recalled { body, keeping, is_bound } = match self.wanted.face {
@@ -94,7 +95,7 @@ impl Call<'_> {
                 self.begin((*outcome).map_err(|it| failed(&it))?, stream).await
             }
             Begun::Silent(waiting) => {
-                let flow = Flow::waiting(waiting, self.wire).counted(&self.house.metrics);
+                let flow = Flow::waiting(waiting, self.wire);
                 Ok(streamed(flow, "text/event-stream; charset=utf-8"))
             }
         }
@@ -112,7 +113,6 @@ impl Call<'_> {
                 (answer, passage)
             }
         };
-        let metrics = &self.house.metrics;
         if passage.is_relayed() {
             let Answer { status, mut headers, extensions, body, .. } = *answer;
             if !passage.is_untouched() {
@@ -122,7 +122,7 @@ impl Call<'_> {
                 true => Flow::stream(body, passage, self.wire),
                 false => Flow::value(body, passage),
             };
-            return Ok(relayed(status, &headers, extensions, flow.counted(metrics)));
+            return Ok(relayed(status, &headers, extensions, flow));
         }
         if stream {
             let media = match self.wanted.face {
@@ -131,10 +131,10 @@ impl Call<'_> {
                     "text/event-stream; charset=utf-8"
                 }
             };
-            let flow = Flow::stream(answer.body, passage, self.wire).counted(metrics);
+            let flow = Flow::stream(answer.body, passage, self.wire);
             return Ok(streamed(flow, media));
         }
-        whole(*answer, *passage, self.house.options.body_limit).await
+        whole(*answer, *passage, self.house).await
     }
 }
 
@@ -147,9 +147,12 @@ fn says_off(headers: &HeaderMap) -> bool {
 async fn whole(
     answer: Answer,
     mut passage: Passage,
-    limit: usize,
+    house: &House,
 ) -> Result<Response<Flow>, Turned> {
-    let bytes = answer.body.collect_up_to(limit).await.map_err(|error| failed(&error))?;
+    let bytes = answer.body.collect_up_to(house.options.body_limit).await.map_err(|error| {
+        house.seen.tell(&Told::Failed { reason: reason(&error) });
+        failed(&error)
+    })?;
     drop(passage.push(bytes));
     let Some(ended) = passage.end(None) else {
         return Err(turned(502, "upstream_error", "the answer ended before it began"));

@@ -1,8 +1,10 @@
 //! Answers of the gateway's own, and the header that explains each request.
 
+use crate::bus::Seen;
 use crate::door::Turned;
 use crate::flow::Flow;
 use crate::sending::Made;
+use crate::told::Told;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
@@ -19,18 +21,6 @@ pub(crate) struct Account {
     pub(crate) made: Made,
     pub(crate) trace: String,
     pub(crate) untranslated: Vec<String>,
-    /// The name that was asked for, and whose model it is; known once a route is.
-    pub(crate) model: String,
-    pub(crate) provider: String,
-}
-
-/// What the log is told of an account.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Served {
-    pub(crate) id: String,
-    pub(crate) model: String,
-    pub(crate) provider: String,
-    pub(crate) counts: Vec<(&'static str, u64)>,
 }
 
 impl Account {
@@ -40,7 +30,7 @@ impl Account {
     }
 
     fn value(&self) -> Option<HeaderValue> {
-        let Account { made, trace, untranslated, .. } = self;
+        let Account { made, trace, untranslated } = self;
         let Made { counts, around, learned, repaired, hops } = made;
         let Counts { restored, missed, ambiguous, dropped } = counts;
         let mut value = format!(
@@ -69,27 +59,13 @@ impl Account {
         HeaderValue::try_from(value).ok()
     }
 
-    fn served(&self) -> Served {
-        let Counts { restored, missed, ambiguous, dropped } = self.made.counts;
-        let mut counts: Vec<(&'static str, u64)> = vec![
-            ("restored", restored as u64),
-            ("missed", missed as u64),
-            ("ambiguous", ambiguous as u64),
-            ("dropped", dropped as u64),
-        ];
-        if self.made.hops > 0 {
-            counts.push(("hops", self.made.hops as u64));
-        }
-        let Account { trace, model, provider, .. } = self.clone();
-        Served { id: trace, model, provider, counts }
-    }
-
     /// Puts the header on an answer.
-    pub(crate) fn explain(&self, answer: &mut Response<Flow>) {
+    pub(crate) fn explain(&self, answer: &mut Response<Flow>, seen: &Seen) {
         if let Some(value) = self.value() {
             answer.headers_mut().insert(EXPLAINS, value);
         }
-        answer.extensions_mut().insert(self.served());
+        let Made { counts, hops, .. } = self.made;
+        seen.tell(&Told::Explained { id: &self.trace, counts, hops });
     }
 }
 

@@ -1,20 +1,22 @@
 //! One request, from the door to the head of its answer.
 
+use crate::bus::Seen;
 use crate::count;
 use crate::door::{self, Turned, turned};
 use crate::flow::Flow;
 use crate::house::{Estate, House, Stage};
 use crate::keys::{Access, Allowed, is_plausible};
 use crate::list;
-use crate::log::Line;
+use crate::metrics;
 use crate::models::Listed;
 use crate::passage::now;
 use crate::patient::Pace;
 use crate::place::{self, Face, Nowhere, Place};
 use crate::raw;
 use crate::relay::{self, Wanted};
-use crate::reply::{Served, json, refusal, typed};
+use crate::reply::{json, refusal, typed};
 use crate::shelf;
+use crate::told::Told;
 use crate::watched::{Caught, Entry, Interrupted, Watched};
 use http::header::{HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts;
@@ -22,6 +24,7 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 use thinkthrough_core::wire::Wire;
 use tokio::sync::watch;
 
@@ -41,29 +44,25 @@ pub(crate) async fn respond(
     guest: &Guest,
     request: Request<Incoming>,
 ) -> Response<Watched> {
-    let house = estate.house();
     let (parts, body) = request.into_parts();
     let place = place::find(&parts.method, parts.uri.path());
     let route = place.as_ref().map_or("nowhere", Place::label);
     let wire = spoken(&place);
-    let line = Line { at: now(), route, ..Line::default() };
-    let mut entry = Entry::new(Arc::clone(&house), line, Arc::clone(&guest.pace));
+    let seen = Seen::new(&estate.bus, now(), route);
+    let house = estate.house(Arc::clone(&seen));
+    let entry = Entry::new(Arc::clone(&seen), Arc::clone(&guest.pace));
     let work = Caught(Box::pin(admitted(estate, guest, &house, parts, body, place)));
-    let (tenant, mut answer) = tokio::select! {
+    let answer = tokio::select! {
         done = work => done.unwrap_or_else(|()| {
-            house.metrics.panicked();
+            seen.tell(&Told::Panicked);
             let turned = turned(500, "internal_error", "the request failed within the gateway");
-            (String::new(), refusal(wire, &turned))
+            refusal(wire, &turned)
         }),
         () = ended(guest.stage.clone()) => {
             let turned = turned(503, "shutting_down", "the gateway is being stopped; ask again");
-            (String::new(), refusal(wire, &turned))
+            refusal(wire, &turned)
         }
     };
-    house.metrics.answered(answer.status().as_u16());
-    let served = answer.extensions_mut().remove::<Served>().unwrap_or_default();
-    entry.line.tenant = tenant;
-    entry.serve(served);
     Watched::over(answer, entry, ended(guest.stage.clone()), wire)
 }
 
@@ -82,7 +81,7 @@ fn ended(mut stage: watch::Receiver<Stage>) -> Interrupted {
     })
 }
 
-/// The tenant of the caller's key, where there is one, and the answer.
+/// The answer, if the caller may have one.
 async fn admitted(
     estate: &Arc<Estate>,
     guest: &Guest,
@@ -90,45 +89,46 @@ async fn admitted(
     mut parts: Parts,
     body: Incoming,
     place: Result<Place, Nowhere>,
-) -> (String, Response<Flow>) {
+) -> Response<Flow> {
+    let began = Instant::now();
     let wire = spoken(&place);
-    let nobody = String::new;
     if let Err(turned) =
         door::check(&parts.method, &parts.uri, &parts.headers, &house.options.hosts)
     {
-        return (nobody(), refusal(None, &turned));
+        return refusal(None, &turned);
     }
     let place = match place {
         Ok(place) => place,
-        Err(nowhere) => return (nobody(), lost(nowhere, parts.uri.path())),
+        Err(nowhere) => return lost(nowhere, parts.uri.path()),
     };
     if guest.is_admin && !matches!(place, Place::Metrics | Place::Live | Place::Ready) {
-        return (nobody(), lost(Nowhere::Path, parts.uri.path()));
+        return lost(Nowhere::Path, parts.uri.path());
     }
     if place == Place::Metrics && !may_count(guest, house, &parts) {
         let message = match house.options.has_admin {
             true => "metrics are asked for on the listener of `[server] admin_listen`",
             false => "metrics are for callers on this machine; set `[server] admin_listen`",
         };
-        return (nobody(), refusal(None, &turned(403, "forbidden", message)));
+        return refusal(None, &turned(403, "forbidden", message));
     }
     if place.is_open() {
-        return (nobody(), open(estate, house, &place));
+        return open(estate, &place);
     }
     let house = match admit(house, &mut parts).await {
         Ok(house) => house,
         Err(turned) => {
             let mut answer = refusal(wire, &turned);
             if turned.status == 401 {
-                house.metrics.turned_away();
+                house.seen.tell(&Told::TurnedAway);
                 let scheme = HeaderValue::from_static("Bearer");
                 answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
             }
-            return (nobody(), answer);
+            return answer;
         }
     };
     let tenant = house.pass.as_ref().map(|pass| pass.tenant.to_string()).unwrap_or_default();
-    let answer = match place {
+    house.seen.tell(&Told::Admitted { tenant: &tenant, took: began.elapsed() });
+    match place {
         Place::Answer { face, model, stream } => {
             relay::answer(&house, parts, body, Wanted { face, model, stream }).await
         }
@@ -140,9 +140,8 @@ async fn admitted(
             json(200, list::models(face, &house.models.list()))
         }
         Place::Model { face, name } => model(&house, spoken_by(face, &parts), wire, &name),
-        Place::Live | Place::Metrics | Place::Ready | Place::Root => open(estate, &house, &place),
-    };
-    (tenant, answer)
+        Place::Live | Place::Metrics | Place::Ready | Place::Root => open(estate, &place),
+    }
 }
 
 /// Who asks for `/v1/models` with a version of this API wants its lists; the path is the same.
@@ -198,11 +197,11 @@ fn without_keys(house: &Arc<House>, key: Option<&str>) -> Result<Arc<House>, Tur
 }
 
 /// What the gateway itself answers, whoever asks.
-fn open(estate: &Estate, house: &House, place: &Place) -> Response<Flow> {
+fn open(estate: &Estate, place: &Place) -> Response<Flow> {
     match place {
         Place::Ready if estate.is_closing() => typed(503, TEXT, "closing\n"),
         Place::Live | Place::Ready => typed(200, TEXT, "ok\n"),
-        Place::Metrics => typed(200, "text/plain; version=0.0.4", house.metrics.text()),
+        Place::Metrics => typed(200, metrics::TEXT, estate.bus.metrics.text()),
         _ => typed(200, TEXT, "Thinkthrough is running\n"),
     }
 }

@@ -3,6 +3,7 @@
 use crate::door::{self, Turned, turned};
 use crate::models::Route;
 use crate::passage::{Keep, Passage};
+use crate::told::Told;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING};
 use http::{Extensions, HeaderMap, HeaderName, StatusCode};
@@ -78,6 +79,10 @@ pub(crate) struct Job {
     /// There is no other way, so that it is worth waiting for this one.
     pub(crate) is_last: bool,
     pub(crate) made: Made,
+    /// What stands for the client's session in traces.
+    pub(crate) session: Option<String>,
+    /// How long it took to prepare.
+    pub(crate) took: Duration,
 }
 
 /// A request to send.
@@ -91,6 +96,8 @@ impl Job {
     /// Sends what was prepared.
     pub(crate) fn send(self, prepared: Prepared) -> Result<Waiting, Turned> {
         let attempt = self.attempt(prepared)?;
+        let session = self.session.clone();
+        self.keep.seen.tell(&Told::Sent { target: &self.route.target, session, took: self.took });
         Ok(Box::pin(self.run(attempt)))
     }
 
@@ -109,6 +116,7 @@ impl Job {
         if !is_relayed {
             send.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
+        self.keep.seen.carry(&self.headers, &mut send.headers);
         send.auth = self.auth.clone();
         Ok(Attempt { send, exchange, made: self.made.clone() })
     }
@@ -232,6 +240,34 @@ pub(crate) fn failed(error: &ClientError) -> Turned {
         _ => 502,
     };
     turned(status, "upstream_error", error.to_string())
+}
+
+/// Why an upstream gave no answer, in a word of a short list.
+pub(crate) fn reason(error: &ClientError) -> &'static str {
+    match error {
+        ClientError::Closed { .. } => "closed",
+        ClientError::Config(_) | ClientError::Request(_) => "request",
+        ClientError::Connect { .. } => "connect",
+        ClientError::Dns { .. } => "dns",
+        ClientError::Protocol { .. } => "protocol",
+        ClientError::Proxy { .. } => "proxy",
+        ClientError::Redirect { .. } => "redirect",
+        ClientError::Timeout { .. } => "timeout",
+        ClientError::Tls { .. } => "tls",
+        ClientError::Token { .. } => "token",
+        ClientError::TooLarge { .. } => "too_large",
+    }
+}
+
+/// What an upstream's refusal is about, likewise.
+pub(crate) fn refusal(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        401 | 403 => "credential",
+        408 | 504 => "timeout",
+        429 => "rate_limited",
+        400..=499 => "refused",
+        _ => "server_error",
+    }
 }
 
 /// The address with the caller's own parameters, but for a credential, in place of the address's.

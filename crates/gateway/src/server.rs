@@ -1,10 +1,10 @@
 //! Taking connections, and stopping in good order.
 
-use crate::house::{Estate, House, Options, Stage};
-use crate::metrics::Metrics;
+use crate::house::{Estate, Fittings, Options, Stage};
 use crate::models::Models;
 use crate::patient::{Pace, Patient};
 use crate::respond::{Guest, respond};
+use crate::told::News;
 use crate::vault::Vaults;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -104,17 +104,7 @@ pub fn serve(
     options: Options,
 ) -> io::Result<Running> {
     let addr = listener.local_addr()?;
-    let metrics = Arc::new(Metrics::default());
-    let options = Arc::new(options);
-    let estate = Estate::new(House {
-        models,
-        vaults,
-        options,
-        metrics,
-        learned: Arc::default(),
-        pass: None,
-    });
-    let estate = Arc::new(estate);
+    let estate = Arc::new(Estate::new(Fittings::new(models, vaults, options)));
     let (stage, staged) = watch::channel(Stage::Open);
     let task = tokio::spawn(accept(listener, Arc::clone(&estate), staged, false));
     Ok(Running { addr, stage, tasks: vec![task], estate })
@@ -126,7 +116,7 @@ async fn accept(
     mut stage: watch::Receiver<Stage>,
     is_admin: bool,
 ) {
-    let room = Arc::new(Semaphore::new(estate.house().options.connections));
+    let room = Arc::new(Semaphore::new(estate.fittings().options.connections));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -138,7 +128,7 @@ async fn accept(
             continue;
         };
         let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
-            estate.metrics.shed();
+            estate.bus.news(News::Shed);
             tokio::spawn(no_room(stream));
             continue;
         };
@@ -168,7 +158,7 @@ async fn connection(
     drop(stream.set_nodelay(true));
     let pace = Arc::new(Pace::default());
     let guest = Guest { peer, is_admin, pace: Arc::clone(&pace), stage: stage.clone() };
-    let tls = estate.house().options.tls.clone();
+    let tls = estate.fittings().options.tls.clone();
     match tls {
         None => talk(Patient::new(stream, pace), guest, estate, stage).await,
         Some(tls) => {

@@ -4,8 +4,8 @@ use crate::asking::{credential_for, tenant};
 use crate::door::{self, Turned, turned};
 use crate::flow::Flow;
 use crate::house::House;
+use crate::raw::pass;
 use crate::recall::patiently;
-use crate::relay::relayed;
 use crate::reply::{Account, json, refusal};
 use crate::sending::{failed, onward, with_query};
 use crate::vault::Shelf;
@@ -21,7 +21,7 @@ use thinkthrough_core::wire::responses::Responses;
 pub(crate) async fn answer(house: &House, parts: &Parts, id: &str) -> Response<Flow> {
     let outcome = found(house, parts, id).await;
     let mut answer = outcome.unwrap_or_else(|turned| refusal(Some(&Responses), &turned));
-    Account::open().explain(&mut answer);
+    Account::open().explain(&mut answer, &house.seen);
     answer
 }
 
@@ -94,7 +94,5 @@ async fn ask_upstream(
     let mut send = Outbound::new(parts.method.clone(), &url).map_err(|error| failed(&error))?;
     send.headers = onward(&parts.headers);
     send.auth = credential_for(&route, credential.clone());
-    let answer = route.transport.send(&send).await.map_err(|error| failed(&error))?;
-    let flow = Flow::raw(answer.body).counted(&house.metrics);
-    Ok(relayed(answer.status, &answer.headers, answer.extensions, flow))
+    pass(house, &route, &send).await
 }

@@ -12,12 +12,12 @@ use crate::models::Route;
 use crate::passage::Keep;
 use crate::pool::Picked;
 use crate::reply::Account;
-use crate::sending::{Job, Made, Outcome, Waiting};
+use crate::sending::{Job, Made, Outcome, Waiting, reason, refusal};
+use crate::told::Told;
 use crate::{take, tenant};
 use bytes::Bytes;
 use http::HeaderMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 use thinkthrough_client::{Advice, Auth, ClientError};
 use thinkthrough_core::content::Speaker;
@@ -83,11 +83,8 @@ impl Caller {
         account.made = job.made.clone();
         required(&way.route, &self.headers, &prepared)?;
         account.untranslated.clone_from(&prepared.exchange.outgoing().untranslated);
-        let metrics = &self.house.metrics;
-        metrics.thoughts(&way.route.target.provider, prepared.counts);
-        let kind =
-            if prepared.exchange.is_relayed() { &metrics.relayed } else { &metrics.translated };
-        kind.fetch_add(1, Ordering::Relaxed);
+        let (counts, is_relayed) = (prepared.counts, prepared.exchange.is_relayed());
+        self.house.seen.tell(&Told::Decided { counts, is_relayed });
         let waiting = job.send(prepared)?;
         Ok(Box::pin(self.follow(way, waiting)))
     }
@@ -112,6 +109,7 @@ impl Caller {
 
     async fn prepare(&self, way: &mut Way, doc: &Doc<'_>) -> Result<(Job, Prepared), Turned> {
         let bad = |message: String| turned(400, "invalid_request_error", message);
+        let began = Instant::now();
         let route = way.route.clone();
         let settings = settings(&route, &self.headers)?;
         let manner = manner(&route, &self.headers)?;
@@ -124,6 +122,7 @@ impl Caller {
             }
         }
         let tenant = owner.as_ref().map(|owner| owner.tenant.to_string());
+        let session = owner.as_ref().and_then(|it| Some(it.secret.pseudonym(it.hint.as_deref()?)));
         let asked = Asked::read(self.wire, doc, &route.target, &settings, manner, owner);
         let mut asked = asked.map_err(|error| bad(error.to_string()))?;
         asked.set_stream(self.stream);
@@ -135,7 +134,7 @@ impl Caller {
             learned.into_iter().chain(repaired).for_each(|repair| asked.repair(repair));
         }
         self.keeping.iter().for_each(|keeping| asked.set_name(keeping.name()));
-        let looked = look_up(&asked, vault.as_ref(), &self.house.metrics).await;
+        let looked = look_up(&asked, vault.as_ref(), &self.house.seen).await;
         let prepared = asked.prepare(&looked.found, &*looked.open);
         let auth = match &way.picked {
             Some(picked) => picked.auth.clone(),
@@ -146,7 +145,7 @@ impl Caller {
             keep: Keep {
                 vault: vault.filter(|_| self.is_kept),
                 keeping: self.keeping.clone(),
-                metrics: Arc::clone(&self.house.metrics),
+                seen: Arc::clone(&self.house.seen),
             },
             headers: self.headers.clone(),
             query: self.query.clone(),
@@ -161,6 +160,8 @@ impl Caller {
                 repaired: way.mending.repaired,
                 hops: way.hops,
             },
+            session,
+            took: began.elapsed(),
         };
         Ok((job, prepared))
     }
@@ -169,6 +170,7 @@ impl Caller {
     async fn follow(self, mut way: Way, mut waiting: Waiting) -> Result<Outcome, ClientError> {
         loop {
             let outcome = waiting.await;
+            self.tell(&outcome);
             way.note(&outcome, &self.house.learned);
             let next = self.mended(&way, &outcome).or_else(|| self.next(&mut way, &outcome));
             let Some(mut next) = next else { return outcome };
@@ -176,6 +178,15 @@ impl Caller {
             let Ok(after) = self.again(&mut next).await else { return outcome };
             (way, waiting) = (next, after);
         }
+    }
+
+    fn tell(&self, outcome: &Result<Outcome, ClientError>) {
+        let reason = match outcome {
+            Ok(Outcome::Answer { .. }) => return,
+            Ok(Outcome::Refused(refused)) => refusal(refused.status),
+            Err(error) => reason(error),
+        };
+        self.house.seen.tell(&Told::Failed { reason });
     }
 
     /// The same way with a repair, where the refusal is one of those that are known; once for a request.
@@ -192,7 +203,7 @@ impl Caller {
         if way.mending.learned == Some(repair) || (is_in_vain && way.mending.scope.is_none()) {
             return None;
         }
-        self.house.metrics.repairs.fetch_add(1, Ordering::Relaxed);
+        self.house.seen.tell(&Told::Repaired);
         let mending = Mending { repaired: Some(repair), ..way.mending.clone() };
         Some(Way { mending, ..way.clone() })
     }
@@ -229,7 +240,7 @@ impl Caller {
             if self.is_bound && !way.is_at(&route) {
                 continue;
             }
-            self.house.metrics.fallbacks.fetch_add(1, Ordering::Relaxed);
+            self.house.seen.tell(&Told::FellBack);
             let mut next = Way::to(route, way.rest.clone(), way.hops + 1);
             self.pick(&mut next);
             return Some(next);

@@ -1,14 +1,13 @@
-//! An answer's body as the server sees it: how it ends leaves a line in the log, and the end of the process is told to
+//! An answer's body as the server sees it: how it ends is told to those who hear of it, and the end of the process to
 //! the caller in the words of its wire.
 
+use crate::bus::Seen;
 use crate::flow::Flow;
-use crate::house::House;
-use crate::log::Line;
 use crate::patient::Pace;
-use crate::reply::Served;
+use crate::told::Told;
 use bytes::Bytes;
 use http::Response;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http_body::{Body, Frame, SizeHint};
 use std::fmt;
 use std::future::Future;
@@ -16,50 +15,41 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use thinkthrough_core::exchange::error_event;
 use thinkthrough_core::wire::Wire;
-use tokio::time::Instant;
 
 /// Comes when answers that are still under way have to end.
 pub(crate) type Interrupted = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What is known about a request, until its end is seen.
+/// A request, until its end is seen.
 pub(crate) struct Entry {
-    house: Arc<House>,
-    pub(crate) line: Line,
-    began: Instant,
+    seen: Arc<Seen>,
     pace: Arc<Pace>,
+    bytes: u64,
     is_over: bool,
 }
 
 impl Entry {
     /// A request came.
-    pub(crate) fn new(house: Arc<House>, line: Line, pace: Arc<Pace>) -> Self {
+    pub(crate) fn new(seen: Arc<Seen>, pace: Arc<Pace>) -> Self {
         pace.asked();
-        Entry { house, line, began: Instant::now(), pace, is_over: false }
+        Entry { seen, pace, bytes: 0, is_over: false }
     }
 
-    /// Who served it, and what was done to it.
-    pub(crate) fn serve(&mut self, served: Served) {
-        let Served { id, model, provider, counts } = served;
-        self.line = Line { id, model, provider, counts, ..std::mem::take(&mut self.line) };
+    /// These bytes go to the caller.
+    fn pass(&mut self, bytes: &[u8]) {
+        if self.bytes == 0 && !bytes.is_empty() {
+            self.seen.tell(&Told::FirstByte);
+        }
+        self.bytes += bytes.len() as u64;
     }
 
     fn finish(&mut self, outcome: &'static str) {
-        if self.is_over {
-            return;
-        }
-        self.is_over = true;
-        self.pace.answered();
-        let log = &self.house.options.log;
-        if log.is_on() {
-            self.line.outcome = outcome;
-            self.line.total = self.began.elapsed();
-            if !log.line(&self.line) {
-                self.house.metrics.log_lost.fetch_add(1, Ordering::Relaxed);
-            }
+        if !self.is_over {
+            self.is_over = true;
+            self.pace.answered();
+            self.seen.tell(&Told::Ended { outcome, bytes: self.bytes });
         }
     }
 }
@@ -81,32 +71,35 @@ pub(crate) struct Watched {
     stream: Option<&'static dyn Wire>,
     /// What came last ended an event.
     is_between: bool,
+    /// How long the body is, where its head says so; whoever has read that much asks for no more.
+    length: Option<u64>,
 }
 
 impl Watched {
     /// Watches the body of an answer.
     pub(crate) fn over(
         answer: Response<Flow>,
-        mut entry: Entry,
+        entry: Entry,
         interrupted: Interrupted,
         wire: Option<&'static dyn Wire>,
     ) -> Response<Watched> {
-        entry.line.status = answer.status().as_u16();
-        entry.line.head = entry.began.elapsed();
+        entry.seen.tell(&Told::Head { status: answer.status().as_u16() });
         let media = answer.headers().get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
         let is_events = media.is_some_and(|media| media.starts_with("text/event-stream"));
         let stream = wire.filter(|_| is_events);
+        let length = answer.headers().get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
+        let length = length.and_then(|length| length.parse().ok());
         let interrupted = Some(interrupted);
-        answer.map(|flow| Watched { flow, entry, interrupted, stream, is_between: true })
+        answer.map(|flow| Watched { flow, entry, interrupted, stream, is_between: true, length })
     }
 
     /// The process ends: a stream of events says so, if it can; anything else breaks off.
     fn interrupt(&mut self) -> Option<io::Result<Frame<Bytes>>> {
         const WHY: &str = "the gateway is being stopped; ask again";
         self.interrupted = None;
-        self.entry.finish("interrupted");
         // What the upstream still says is for nobody.
         self.flow = Flow::whole(Bytes::new());
+        self.entry.finish("interrupted");
         Some(match self.stream.filter(|_| self.is_between) {
             Some(wire) => Ok(Frame::data(Bytes::from(error_event(wire, WHY)))),
             None => Err(io::Error::other(WHY)),
@@ -131,7 +124,7 @@ impl Body for Watched {
         // One answer that breaks must not take the others on its connection with it.
         let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(flow).poll_frame(cx)));
         let Ok(polled) = polled else {
-            entry.house.metrics.panicked();
+            entry.seen.tell(&Told::Panicked);
             entry.finish("failed");
             return Poll::Ready(Some(Err(io::Error::other(
                 "the answer failed within the gateway",
@@ -140,9 +133,7 @@ impl Body for Watched {
         match polled {
             Poll::Ready(Some(Ok(frame))) => {
                 if let Some(bytes) = frame.data_ref() {
-                    entry.line.bytes += bytes.len() as u64;
-                    let began = entry.began;
-                    entry.line.first.get_or_insert_with(|| began.elapsed());
+                    entry.pass(bytes);
                     this.is_between = bytes.ends_with(b"\n\n") || bytes.ends_with(b"\r\n\r\n");
                 }
                 Poll::Ready(Some(Ok(frame)))
@@ -176,7 +167,7 @@ impl Body for Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        if self.flow.is_end_stream() {
+        if self.flow.is_end_stream() || self.length == Some(self.entry.bytes) {
             self.entry.finish("completed");
         }
     }

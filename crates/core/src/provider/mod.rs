@@ -94,6 +94,21 @@ impl Provider {
         all.into_iter().find(|(id, _)| *id == self.id).map(|(_, account)| account)
     }
 
+    /// What OpenTelemetry calls it, where its conventions have a name of their own for it.
+    #[must_use]
+    pub fn telemetry_name(&self) -> &'static str {
+        // The values of `gen_ai.provider.name` that differ from our ids.
+        let all = [
+            (azure::PROVIDER.id, "azure.ai.openai"),
+            (bedrock::PROVIDER.id, "aws.bedrock"),
+            (google::PROVIDER.id, "gcp.gemini"),
+            (mistral::PROVIDER.id, "mistral_ai"),
+            (vertexai::PROVIDER.id, "gcp.vertex_ai"),
+            (xai::PROVIDER.id, "x_ai"),
+        ];
+        all.into_iter().find(|(id, _)| *id == self.id).map_or(self.id, |(_, name)| name)
+    }
+
     /// The endpoint of this wire, or the default one.
     #[must_use]
     pub fn endpoint(&self, wire: Option<&str>) -> Option<&Endpoint> {
@@ -150,4 +165,17 @@ providers! {
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Provider> {
     ALL.iter().copied().find(|provider| provider.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conventions_name_some_providers_otherwise() {
+        let name = |id| find(id).map(Provider::telemetry_name);
+        assert_eq!(name("bedrock"), Some("aws.bedrock"));
+        assert_eq!(name("google"), Some("gcp.gemini"));
+        assert_eq!(name("openai"), Some("openai"));
+    }
 }

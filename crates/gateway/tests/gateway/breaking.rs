@@ -18,7 +18,8 @@ impl Models for Broken {
     }
 
     fn list(&self) -> Vec<Listed> {
-        panic!("canary")
+        // The gateway asks for it as it begins.
+        Vec::new()
     }
 }
 

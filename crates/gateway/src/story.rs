@@ -1,0 +1,211 @@
+//! What is known about one request, as far as it was told.
+
+use crate::told::Told;
+use http::Uri;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use thinkthrough_core::answer::Answer;
+use thinkthrough_core::problem::ProblemCode;
+use thinkthrough_core::provider::{self, Target};
+use thinkthrough_core::restore::Counts;
+use thinkthrough_core::usage::Usage;
+
+/// The longest name that is shown.
+const LONGEST: usize = 200;
+
+/// One request, from its head to its end; nothing of what was said in it.
+#[derive(Debug)]
+pub(crate) struct Story {
+    /// Milliseconds since 1970.
+    pub(crate) at: u64,
+    began: Instant,
+    pub(crate) route: &'static str,
+    /// The trace of the answer's header.
+    pub(crate) id: String,
+    pub(crate) tenant: String,
+    /// The name that was asked for, and what it is counted as.
+    pub(crate) model: String,
+    pub(crate) label: Arc<str>,
+    /// Whose model that is.
+    pub(crate) provider: Arc<str>,
+    /// An answer of a model is wanted.
+    pub(crate) is_asked: bool,
+    /// The answer comes from an upstream, a model's or as it is.
+    pub(crate) is_open: bool,
+    pub(crate) stream: bool,
+    pub(crate) counts: Counts,
+    pub(crate) hops: usize,
+    /// Whoever was asked last.
+    pub(crate) upstream: Option<Upstream>,
+    /// What stands for the client's session.
+    pub(crate) session: Option<String>,
+    pub(crate) said: Option<Said>,
+    /// Why there is no proper answer: the last reason.
+    pub(crate) error: Option<&'static str>,
+    pub(crate) status: u16,
+    pub(crate) outcome: &'static str,
+    /// Since the beginning: until the head of the answer, its first byte, and its end.
+    pub(crate) head: Duration,
+    pub(crate) first: Option<Duration>,
+    pub(crate) total: Duration,
+    /// The size of the answer.
+    pub(crate) bytes: u64,
+}
+
+/// An upstream that was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Upstream {
+    /// Its name in the configuration, and what telemetry calls it.
+    pub(crate) provider: Arc<str>,
+    pub(crate) called: String,
+    pub(crate) host: Option<String>,
+    pub(crate) port: Option<u16>,
+}
+
+/// What an answer says about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) usage: Usage,
+    pub(crate) model: Option<String>,
+    pub(crate) id: Option<String>,
+    pub(crate) finish_reason: Option<String>,
+}
+
+impl Story {
+    /// A request came.
+    pub(crate) fn new(at: u64, route: &'static str) -> Self {
+        Story {
+            at,
+            began: Instant::now(),
+            route,
+            id: String::new(),
+            tenant: String::new(),
+            model: String::new(),
+            label: Arc::from(""),
+            provider: Arc::from(""),
+            is_asked: false,
+            is_open: false,
+            stream: false,
+            counts: Counts::default(),
+            hops: 0,
+            upstream: None,
+            session: None,
+            said: None,
+            error: None,
+            status: 0,
+            outcome: "",
+            head: Duration::ZERO,
+            first: None,
+            total: Duration::ZERO,
+            bytes: 0,
+        }
+    }
+
+    /// How long ago the request came.
+    pub(crate) fn age(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        !self.outcome.is_empty()
+    }
+
+    /// Whose answer it is: of whoever was asked last.
+    pub(crate) fn answering(&self) -> &Arc<str> {
+        self.upstream.as_ref().map_or(&self.provider, |upstream| &upstream.provider)
+    }
+
+    /// Takes what happened.
+    pub(crate) fn hear(&mut self, told: &Told<'_>) {
+        match told {
+            Told::Admitted { tenant, .. } => (*tenant).clone_into(&mut self.tenant),
+            Told::Routed { model, provider, label } => {
+                (*model).clone_into(&mut self.model);
+                self.provider = Arc::from(*provider);
+                self.label = Arc::clone(label);
+            }
+            Told::Asked { stream, .. } => {
+                (self.is_asked, self.is_open, self.stream) = (true, true, *stream);
+            }
+            Told::Passed { provider } => {
+                self.provider = Arc::from(*provider);
+                self.is_open = true;
+            }
+            Told::Sent { target, session, .. } => {
+                self.upstream = Some(Upstream::of(target));
+                self.session.clone_from(session);
+                // What went wrong on the way before is over.
+                self.error = None;
+            }
+            Told::Failed { reason } => self.error = Some(reason),
+            Told::Explained { id, counts, hops } => {
+                (*id).clone_into(&mut self.id);
+                (self.counts, self.hops) = (*counts, *hops);
+            }
+            Told::Head { status } => (self.status, self.head) = (*status, self.age()),
+            Told::FirstByte => self.first = Some(self.age()),
+            Told::Said { answer, is_stopped } => {
+                self.error = flaw(answer).filter(|_| !is_stopped).or(self.error);
+                self.said = Some(Said::of(answer));
+            }
+            Told::Ended { outcome, bytes } => {
+                (self.outcome, self.bytes, self.total) = (outcome, *bytes, self.age());
+            }
+            Told::TurnedAway
+            | Told::Blind
+            | Told::Decided { .. }
+            | Told::Repaired
+            | Told::FellBack
+            | Told::Panicked
+            | Told::FirstThought
+            | Told::FirstText
+            | Told::Unsaved => {}
+        }
+    }
+}
+
+impl Upstream {
+    fn of(target: &Target) -> Self {
+        let called = provider::find(&target.provider).map(provider::Provider::telemetry_name);
+        let url = target.base_url.parse::<Uri>().ok();
+        let usual = url.as_ref().and_then(Uri::scheme_str).and_then(|scheme| match scheme {
+            "https" => Some(443),
+            "http" => Some(80),
+            _ => None,
+        });
+        Upstream {
+            provider: Arc::from(target.provider.as_str()),
+            called: called.unwrap_or(&target.provider).to_owned(),
+            host: url.as_ref().and_then(Uri::host).map(str::to_owned),
+            port: url.as_ref().and_then(Uri::port_u16).or(usual),
+        }
+    }
+}
+
+impl Said {
+    fn of(answer: &Answer) -> Self {
+        Said {
+            // The provider's own object stays where it came.
+            usage: Usage { raw: None, ..answer.usage.clone().unwrap_or_default() },
+            model: answer.model.clone(),
+            id: answer.response_id.clone(),
+            finish_reason: answer.finish_reason.clone(),
+        }
+    }
+}
+
+/// What is wrong with an answer that did not end as it should.
+pub(crate) fn flaw(answer: &Answer) -> Option<&'static str> {
+    answer.problems.iter().find_map(|problem| match problem.code {
+        ProblemCode::UpstreamError => Some("error_event"),
+        ProblemCode::CapReached => Some("too_large"),
+        ProblemCode::Truncated => Some("truncated"),
+        // What is left of the answer counts as whole.
+        _ => None,
+    })
+}
+
+/// A name from outside, short and without anything that could break a line or steer a terminal.
+pub(crate) fn plain(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control() && !c.is_whitespace()).take(LONGEST).collect()
+}

@@ -1,0 +1,61 @@
+//! What can happen to a request, said once, for all who count, log and trace.
+
+use http::HeaderMap;
+use std::sync::Arc;
+use std::time::Duration;
+use thinkthrough_core::answer::Answer;
+use thinkthrough_core::provider::Target;
+use thinkthrough_core::restore::Counts;
+
+/// Something that happened to one request. It may hold headers with keys in them, so that nothing prints it.
+pub(crate) enum Told<'a> {
+    /// The caller may come in. That took so long, the look-up of its key included.
+    Admitted { tenant: &'a str, took: Duration },
+    /// The caller had no key, or one that is not known.
+    TurnedAway,
+    /// The name that was asked for leads to a model.
+    Routed { model: &'a str, provider: &'a str, label: Arc<str> },
+    /// An answer of that model is wanted, by a request with these headers.
+    Asked { headers: &'a HeaderMap, stream: bool },
+    /// This provider's own API is called, as it is.
+    Passed { provider: &'a str },
+    /// A look-up failed or took too long, so that the request goes on as if nothing were known.
+    Blind,
+    /// What becomes of the thoughts was decided for the first way.
+    Decided { counts: Counts, is_relayed: bool },
+    /// A way was prepared, which took so long; the request goes to this upstream next.
+    Sent { target: &'a Target, session: Option<String>, took: Duration },
+    /// The upstream gave no answer, or broke off, for a reason of a fixed list.
+    Failed { reason: &'static str },
+    /// A refused request was mended and goes out again.
+    Repaired,
+    /// Another model is asked in its place.
+    FellBack,
+    /// The request broke within the gateway.
+    Panicked,
+    /// What was done is explained to the caller, under this name.
+    Explained { id: &'a str, counts: Counts, hops: usize },
+    /// The caller gets the head of its answer.
+    Head { status: u16 },
+    /// The first byte of an answer's body goes to the caller.
+    FirstByte,
+    /// The first letter of a thought came.
+    FirstThought,
+    /// The first letter of visible text came.
+    FirstText,
+    /// The model's answer is over, or as far as it came when nobody wanted more of it.
+    Said { answer: &'a Answer, is_stopped: bool },
+    /// The answer ends before its record can be seen, if it ever will be.
+    Unsaved,
+    /// The request is over: `completed`, `cancelled`, `failed` or `interrupted`.
+    Ended { outcome: &'static str, bytes: u64 },
+}
+
+/// Something that happened to the gateway as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum News {
+    /// The configuration changed.
+    Reloaded,
+    /// There was no room for a connection.
+    Shed,
+}
