@@ -23,6 +23,7 @@ mod models;
 mod passage;
 mod patient;
 mod place;
+mod poisoned;
 mod pool;
 mod raw;
 mod recall;

@@ -1,5 +1,6 @@
 //! What the gateway counts.
 
+use crate::poisoned::Poisoned;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +23,8 @@ pub(crate) struct Metrics {
     pub(crate) reloads: AtomicU64,
     pub(crate) fallbacks: AtomicU64,
     pub(crate) repairs: AtomicU64,
+    /// Records that no provider takes back, by the reason.
+    pub(crate) poisoned: Poisoned,
     panics: AtomicU64,
     turned_away: AtomicU64,
     shed: AtomicU64,
@@ -127,6 +130,7 @@ impl Metrics {
             line(&mut out, name, "", read(counter));
         }
         self.write_thoughts(&mut out);
+        self.poisoned.write(&mut out);
         out
     }
 
@@ -153,13 +157,13 @@ impl Metrics {
     }
 }
 
-fn header(out: &mut String, name: &str, kind: &str, help: &str) {
+pub(crate) fn header(out: &mut String, name: &str, kind: &str, help: &str) {
     out.push_str(&format!(
         "# HELP thinkthrough_{name} {help}\n# TYPE thinkthrough_{name} {kind}\n"
     ));
 }
 
-fn line(out: &mut String, name: &str, labels: &str, value: u64) {
+pub(crate) fn line(out: &mut String, name: &str, labels: &str, value: u64) {
     // Writing to a string cannot fail.
     let _ = writeln!(out, "thinkthrough_{name}{labels} {value}");
 }

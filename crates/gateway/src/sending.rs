@@ -67,6 +67,7 @@ pub(crate) struct Refused {
 /// A caller's request, read as far as it takes to send it.
 pub(crate) struct Job {
     pub(crate) route: Route,
+    /// What is sent.
     pub(crate) body: Bytes,
     pub(crate) keep: Keep,
     /// The caller's headers and parameters.
@@ -95,13 +96,12 @@ impl Job {
     }
 
     fn attempt(&self, prepared: Prepared) -> Result<Attempt, Turned> {
-        let Prepared { body, exchange, .. } = prepared;
-        let body = body.map_or_else(|| self.body.clone(), Bytes::from);
+        let exchange = prepared.exchange;
         let outgoing = exchange.outgoing();
         let is_relayed = exchange.is_relayed();
         let query = self.query.as_deref().filter(|_| is_relayed);
         let url = with_query(&outgoing.url, query);
-        let mut send = Outbound::post(&url, body).map_err(|error| failed(&error))?;
+        let mut send = Outbound::post(&url, self.body.clone()).map_err(|error| failed(&error))?;
         send.headers = match is_relayed {
             true => merged(&outgoing.headers, onward(&self.headers)),
             false => merged(&outgoing.headers, HeaderMap::new()),

@@ -10,6 +10,7 @@ use crate::keeping::Keeping;
 use crate::learned::{Learned, Scope};
 use crate::models::Route;
 use crate::passage::Keep;
+use crate::poisoned::{Blamed, Sent};
 use crate::pool::Picked;
 use crate::reply::Account;
 use crate::sending::{Job, Made, Outcome, Waiting};
@@ -54,6 +55,8 @@ struct Way {
     rest: Vec<String>,
     hops: usize,
     mending: Mending,
+    /// What was sent this way, where thoughts were put back.
+    sent: Option<Sent>,
 }
 
 /// What refusals have taught about a way.
@@ -63,6 +66,8 @@ struct Mending {
     scope: Option<Scope>,
     learned: Option<Repair>,
     repaired: Option<Repair>,
+    /// The records that the refusal blamed.
+    blamed: Option<Blamed>,
 }
 
 impl Caller {
@@ -129,18 +134,24 @@ impl Caller {
             way.learn(tenant, &self.house.learned);
         }
         if !manner.dry_run && manner.restore == Restore::Recommended {
-            let Mending { learned, repaired, .. } = way.mending;
-            learned.into_iter().chain(repaired).for_each(|repair| asked.repair(repair));
+            let Mending { learned, repaired, .. } = &way.mending;
+            learned.iter().chain(repaired).for_each(|repair| asked.repair(*repair));
         }
         self.keeping.iter().for_each(|keeping| asked.set_name(keeping.name()));
         let looked = look_up(&asked, vault.as_ref(), &self.house.metrics).await;
-        let prepared = asked.prepare(&looked.found, &*looked.open);
+        let mut prepared = asked.prepare(&looked.found, &*looked.open);
+        let body = prepared.body.take().map_or_else(|| self.body.clone(), Bytes::from);
+        way.sent = vault.clone().filter(|_| !prepared.put_back.is_empty()).map(|vault| Sent {
+            put_back: std::mem::take(&mut prepared.put_back),
+            body: body.clone(),
+            vault,
+        });
         let auth = match &way.picked {
             Some(picked) => picked.auth.clone(),
             None => credential_for(&route, self.credential.clone()),
         };
         let job = Job {
-            body: self.body.clone(),
+            body,
             keep: Keep {
                 vault: vault.filter(|_| self.is_kept),
                 keeping: self.keeping.clone(),
@@ -167,7 +178,7 @@ impl Caller {
     async fn follow(self, mut way: Way, mut waiting: Waiting) -> Result<Outcome, ClientError> {
         loop {
             let outcome = waiting.await;
-            way.note(&outcome, &self.house.learned);
+            way.note(&outcome, &self.house);
             let next = self.mended(&way, &outcome).or_else(|| self.next(&mut way, &outcome));
             let Some(mut next) = next else { return outcome };
             // A way that cannot be gone says less than the one before it.
@@ -184,14 +195,16 @@ impl Caller {
         if !may_repair || way.mending.repaired.is_some() || !refused.status.is_client_error() {
             return None;
         }
-        let repair = Repair::of(&String::from_utf8_lossy(&refused.body))?;
+        let said = String::from_utf8_lossy(&refused.body);
+        let repair = Repair::of(&said)?;
         // For nobody, nothing is kept that could go back.
         let is_in_vain = matches!(repair, Repair::Return(_) | Repair::Sign);
         if way.mending.learned == Some(repair) || (is_in_vain && way.mending.scope.is_none()) {
             return None;
         }
         self.house.metrics.repairs.fetch_add(1, Ordering::Relaxed);
-        let mending = Mending { repaired: Some(repair), ..way.mending.clone() };
+        let blamed = way.sent.as_ref().and_then(|sent| sent.blamed(&said));
+        let mending = Mending { repaired: Some(repair), blamed, ..way.mending.clone() };
         Some(Way { mending, ..way.clone() })
     }
 
@@ -244,7 +257,7 @@ fn required(route: &Route, headers: &HeaderMap, prepared: &Prepared) -> Result<(
 impl Way {
     fn to(route: Route, rest: Vec<String>, hops: usize) -> Self {
         let mending = Mending::default();
-        Way { route, picked: None, used: Vec::new(), rest, hops, mending }
+        Way { route, picked: None, used: Vec::new(), rest, hops, mending, sent: None }
     }
 
     /// Takes what is known about the model.
@@ -258,13 +271,18 @@ impl Way {
         self.mending.scope = Some(scope);
     }
 
-    /// A repair that helped is a lesson; one that led to a refusal of its own is none any more.
-    fn note(&self, outcome: &Result<Outcome, ClientError>, learned: &Learned) {
-        let Mending { scope: Some(scope), learned: known, repaired } = &self.mending else {
+    /// A repair that helped is a lesson, and what was left out for it is not sent again; one that led to a refusal of
+    /// its own is no lesson any more.
+    fn note(&self, outcome: &Result<Outcome, ClientError>, house: &House) {
+        let learned = &house.learned;
+        let Mending { scope: Some(scope), learned: known, repaired, blamed } = &self.mending else {
             return;
         };
         match outcome {
             Ok(Outcome::Answer { .. }) => {
+                if let Some(blamed) = blamed.clone() {
+                    blamed.mark(&house.metrics);
+                }
                 if let Some(repair) = repaired.filter(|repair| repair.is_learned()) {
                     learned.add(scope.clone(), repair, Instant::now());
                 }

@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::string_slice,
     reason = "everything here is a test"
 )]
 
@@ -13,6 +14,7 @@ mod loops;
 mod memory;
 mod naive;
 mod no_answers;
+mod poisoned;
 mod repairs;
 mod tickets;
 mod town;
