@@ -1,8 +1,7 @@
 //! What the gateway counts.
 
-use crate::poisoned::Poisoned;
+use crate::tally::{Drained, Poisoned, header, line};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use thinkthrough_core::restore::Counts;
@@ -25,6 +24,8 @@ pub(crate) struct Metrics {
     pub(crate) repairs: AtomicU64,
     /// Records that no provider takes back, by the reason.
     pub(crate) poisoned: Poisoned,
+    /// Answers that were heard to their end for nobody.
+    pub(crate) drained: Drained,
     panics: AtomicU64,
     turned_away: AtomicU64,
     shed: AtomicU64,
@@ -131,6 +132,7 @@ impl Metrics {
         }
         self.write_thoughts(&mut out);
         self.poisoned.write(&mut out);
+        self.drained.write(&mut out);
         out
     }
 
@@ -155,17 +157,6 @@ impl Metrics {
             }
         }
     }
-}
-
-pub(crate) fn header(out: &mut String, name: &str, kind: &str, help: &str) {
-    out.push_str(&format!(
-        "# HELP thinkthrough_{name} {help}\n# TYPE thinkthrough_{name} {kind}\n"
-    ));
-}
-
-pub(crate) fn line(out: &mut String, name: &str, labels: &str, value: u64) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(out, "thinkthrough_{name}{labels} {value}");
 }
 
 #[cfg(test)]

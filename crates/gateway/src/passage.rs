@@ -2,6 +2,7 @@
 
 use crate::keeping::Keeping;
 use crate::metrics::Metrics;
+use crate::teller::Leaving;
 use crate::vault::{APPEND, Vault};
 use bytes::Bytes;
 use std::fmt;
@@ -23,6 +24,8 @@ pub(crate) struct Passage {
     keep: Keep,
     is_relayed: bool,
     is_untouched: bool,
+    /// How many bytes of text were said so far.
+    heard: usize,
 }
 
 /// Where the record goes.
@@ -33,6 +36,8 @@ pub(crate) struct Keep {
     /// Where the answer is kept by its id.
     pub(crate) keeping: Option<Arc<Keeping>>,
     pub(crate) metrics: Arc<Metrics>,
+    /// Who is told about it, where it is heard to its end although its caller went away.
+    pub(crate) leaving: Option<Arc<Leaving>>,
 }
 
 /// The end of an answer.
@@ -48,7 +53,27 @@ impl Passage {
     /// The way of an answer whose head came.
     pub(crate) fn new(exchange: Exchange, keep: Keep) -> Self {
         let (is_relayed, is_untouched) = (exchange.is_relayed(), exchange.is_untouched());
-        Passage { exchange: Some(exchange), keep, is_relayed, is_untouched }
+        Passage { exchange: Some(exchange), keep, is_relayed, is_untouched, heard: 0 }
+    }
+
+    /// The caller went away: what is left of the passage, if it is to be heard to its end.
+    pub(crate) fn leave(&mut self) -> Option<(Arc<Leaving>, Passage)> {
+        let leaving = self.keep.leaving.take()?;
+        let exchange = Some(self.exchange.take()?);
+        let Passage { keep, is_relayed, is_untouched, heard, .. } = self;
+        let (keep, is_relayed) = (keep.clone(), *is_relayed);
+        let (is_untouched, heard) = (*is_untouched, *heard);
+        Some((leaving, Passage { exchange, keep, is_relayed, is_untouched, heard }))
+    }
+
+    /// It is not to be heard to its end, whatever is configured.
+    pub(crate) fn abandon(&mut self) {
+        self.keep.leaving = None;
+    }
+
+    /// How many bytes of text were said so far.
+    pub(crate) fn heard(&self) -> usize {
+        self.heard
     }
 
     /// The caller gets the upstream's own bytes, or all but the ids of calls.
@@ -65,7 +90,8 @@ impl Passage {
     pub(crate) fn push(&mut self, bytes: Bytes) -> Bytes {
         let mut out = Vec::new();
         if let Some(exchange) = &mut self.exchange {
-            exchange.push(&bytes, &mut out, &mut nobody);
+            let heard = &mut self.heard;
+            exchange.push(&bytes, &mut out, &mut |event: Event<'_>| *heard += text(event));
         }
         if self.is_untouched { bytes } else { out.into() }
     }
@@ -159,6 +185,17 @@ impl Saving {
     /// Waits for it, as long as it may take.
     pub(crate) async fn wait(mut self) {
         std::future::poll_fn(|cx| self.poll(cx)).await;
+    }
+}
+
+/// How many bytes of text an event adds.
+fn text(event: Event<'_>) -> usize {
+    match event {
+        Event::ThinkingDelta { delta, .. }
+        | Event::TextDelta { delta, .. }
+        | Event::ToolCallDelta { delta, .. } => delta.len(),
+        Event::Choice { event, .. } => text(*event),
+        _ => 0,
     }
 }
 

@@ -1,10 +1,9 @@
 //! Records that a provider refused: once the request without them was taken, nobody is sent them again.
 
-use crate::metrics::{Metrics, header, line};
+use crate::metrics::Metrics;
 use crate::vault::Vault;
 use bytes::Bytes;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use thinkthrough_core::exchange::{Blame, PutBack};
 
 /// What was sent with thoughts of the vault in it.
@@ -43,27 +42,5 @@ impl Blamed {
                 metrics.poisoned.add(self.blame, marked);
             }
         });
-    }
-}
-
-/// How many records were marked, by the reason.
-#[derive(Debug, Default)]
-pub(crate) struct Poisoned([AtomicU64; Blame::ALL.len()]);
-
-impl Poisoned {
-    fn add(&self, blame: Blame, count: u64) {
-        for (one, counter) in Blame::ALL.iter().zip(&self.0) {
-            if *one == blame {
-                counter.fetch_add(count, Ordering::Relaxed);
-            }
-        }
-    }
-
-    pub(crate) fn write(&self, out: &mut String) {
-        header(out, "poisoned_total", "counter", "Records that a provider refused, by the reason.");
-        for (blame, counter) in Blame::ALL.iter().zip(&self.0) {
-            let labels = format!("{{reason=\"{}\"}}", blame.as_str());
-            line(out, "poisoned_total", &labels, counter.load(Ordering::Relaxed));
-        }
     }
 }

@@ -8,12 +8,15 @@ use crate::door::{Turned, turned};
 use crate::house::House;
 use crate::keeping::Keeping;
 use crate::learned::{Learned, Scope};
-use crate::models::Route;
+use crate::leaving::Lasting;
+use crate::log::Line;
+use crate::models::{OnDisconnect, Route};
 use crate::passage::Keep;
 use crate::poisoned::{Blamed, Sent};
 use crate::pool::Picked;
 use crate::reply::Account;
 use crate::sending::{Job, Made, Outcome, Waiting};
+use crate::teller::Leaving;
 use crate::{take, tenant};
 use bytes::Bytes;
 use http::HeaderMap;
@@ -42,6 +45,8 @@ pub(crate) struct Caller {
     pub(crate) is_kept: bool,
     /// Where the answer is kept by its id.
     pub(crate) keeping: Option<Arc<Keeping>>,
+    /// What the log is told where the answer is heard to its end for nobody.
+    pub(crate) line: Line,
 }
 
 /// One way.
@@ -91,8 +96,19 @@ impl Caller {
         let kind =
             if prepared.exchange.is_relayed() { &metrics.relayed } else { &metrics.translated };
         kind.fetch_add(1, Ordering::Relaxed);
+        let is_drained = way.route.on_disconnect == OnDisconnect::Drain;
         let waiting = job.send(prepared)?;
-        Ok(Box::pin(self.follow(way, waiting)))
+        let following: Waiting = Box::pin(self.follow(way, waiting));
+        Ok(if is_drained { Box::pin(Lasting::over(following)) } else { following })
+    }
+
+    /// Who is told about an answer that is heard to its end for nobody.
+    fn leaving(&self, route: &Route) -> Option<Arc<Leaving>> {
+        (route.on_disconnect == OnDisconnect::Drain).then(|| {
+            let line = Line { provider: route.target.provider.clone(), ..self.line.clone() };
+            let log = self.house.options.log.clone();
+            Arc::new(Leaving { line, log, metrics: Arc::clone(&self.house.metrics) })
+        })
     }
 
     /// The session's key, where the route has several.
@@ -156,6 +172,7 @@ impl Caller {
                 vault: vault.filter(|_| self.is_kept),
                 keeping: self.keeping.clone(),
                 metrics: Arc::clone(&self.house.metrics),
+                leaving: self.leaving(&route),
             },
             headers: self.headers.clone(),
             query: self.query.clone(),

@@ -6,6 +6,7 @@ use crate::house::House;
 use crate::log::Line;
 use crate::patient::Pace;
 use crate::reply::Served;
+use crate::stuck::Slot;
 use bytes::Bytes;
 use http::Response;
 use http::header::CONTENT_TYPE;
@@ -73,7 +74,7 @@ impl Drop for Entry {
 
 /// A body under watch.
 pub(crate) struct Watched {
-    flow: Flow,
+    flow: Arc<Slot>,
     entry: Entry,
     /// Gone when it came.
     interrupted: Option<Interrupted>,
@@ -97,7 +98,11 @@ impl Watched {
         let is_events = media.is_some_and(|media| media.starts_with("text/event-stream"));
         let stream = wire.filter(|_| is_events);
         let interrupted = Some(interrupted);
-        answer.map(|flow| Watched { flow, entry, interrupted, stream, is_between: true })
+        answer.map(|flow| {
+            let flow = Slot::new(flow);
+            entry.pace.slots.add(&flow);
+            Watched { flow, entry, interrupted, stream, is_between: true }
+        })
     }
 
     /// The process ends: a stream of events says so, if it can; anything else breaks off.
@@ -106,7 +111,7 @@ impl Watched {
         self.interrupted = None;
         self.entry.finish("interrupted");
         // What the upstream still says is for nobody.
-        self.flow = Flow::whole(Bytes::new());
+        self.flow.abandon();
         Some(match self.stream.filter(|_| self.is_between) {
             Some(wire) => Ok(Frame::data(Bytes::from(error_event(wire, WHY)))),
             None => Err(io::Error::other(WHY)),
@@ -127,15 +132,19 @@ impl Body for Watched {
         if entry.is_over {
             return Poll::Ready(None);
         }
-        let flow = &mut this.flow;
+        let flow = &this.flow;
         // One answer that breaks must not take the others on its connection with it.
-        let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(flow).poll_frame(cx)));
+        let polled = catch_unwind(AssertUnwindSafe(|| flow.poll(cx)));
         let Ok(polled) = polled else {
             entry.house.metrics.panicked();
             entry.finish("failed");
             return Poll::Ready(Some(Err(io::Error::other(
                 "the answer failed within the gateway",
             ))));
+        };
+        let Some(polled) = polled else {
+            entry.finish("cancelled");
+            return Poll::Ready(Some(Err(io::Error::other("nobody took the answer in time"))));
         };
         match polled {
             Poll::Ready(Some(Ok(frame))) => {

@@ -9,13 +9,17 @@
 )]
 
 mod breaking;
+mod disconnect;
 mod faults;
+mod http2;
 mod loops;
 mod memory;
 mod naive;
 mod no_answers;
+mod odd_answers;
 mod poisoned;
 mod repairs;
 mod tickets;
 mod town;
 mod upstreams;
+mod windows;

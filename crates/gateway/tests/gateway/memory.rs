@@ -5,7 +5,7 @@ use std::time::Duration;
 use thinkthrough_core::content::Block;
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Open, Place, Seal, SealError, Sealed, Tenant};
-use thinkthrough_core::restore::{Head, Kept, Key, Secret};
+use thinkthrough_core::restore::{Delivery, Head, Kept, Key, Secret};
 use thinkthrough_gateway::{Later, Looked, Vault, VaultError, Vaults};
 
 /// How long a call takes that takes far too long.
@@ -45,6 +45,26 @@ impl Memory {
     /// The names of the records, in the order in which they were kept.
     pub(crate) fn names(&self) -> Vec<String> {
         self.rows.lock().unwrap().iter().map(|(_, head, _)| head.id.clone()).collect()
+    }
+
+    /// The thoughts of all records.
+    pub(crate) fn thoughts(&self) -> Vec<String> {
+        let rows = self.rows.lock().unwrap();
+        let kept = rows.iter().map(|(tenant, head, sealed)| {
+            let place = Place { tenant, record: &head.id, origin: &head.origin, position: 0 };
+            sealed.open(&place, &Lock).unwrap()
+        });
+        let thought = |block: Block| match block {
+            Block::Thinking(thinking) => Some(thinking.thought),
+            _ => None,
+        };
+        kept.flat_map(|kept| kept.blocks.into_iter().filter_map(thought)).collect()
+    }
+
+    /// How many records there are of answers that ended as they should.
+    pub(crate) fn whole_records(&self) -> usize {
+        let rows = self.rows.lock().unwrap();
+        rows.iter().filter(|(_, head, _)| head.delivery == Delivery::Full).count()
     }
 
     /// Changes what is sealed in a record, as if its payloads had been altered before they were kept.
