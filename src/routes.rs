@@ -52,7 +52,9 @@ impl Routes {
         };
         let entry = self.config.models.iter().find(|entry| entry.name == name);
         let fallback = entry.map(|entry| entry.fallback.clone()).unwrap_or_default();
-        Route { target, transport, auth, reasoning, manner, fallback, pool }
+        let provider = self.config.providers.iter().find(|it| it.name == target.provider);
+        let on_disconnect = provider.map(|entry| entry.on_disconnect).unwrap_or_default();
+        Route { target, transport, auth, reasoning, manner, fallback, on_disconnect, pool }
     }
 
     fn pool(&self, provider: &str, first: &Auth) -> Option<Arc<Pool>> {

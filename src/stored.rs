@@ -6,7 +6,10 @@ use std::time::Duration;
 use thinkthrough_chat::session::Conversation;
 use thinkthrough_chat::{Kept, terminal};
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_store::{Conversations, KeySource, Limits, Location, Moment, Store, StoreError};
+use thinkthrough_store::{
+    Conversations, KeySource, Limits, Location, Moment, Pruned, Store, StoreError,
+};
+use tokio::sync::watch;
 
 /// Runs an async command to its end.
 pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
@@ -56,13 +59,27 @@ pub(crate) async fn for_gateway(config: &Config) -> Result<Option<Store>, Failur
     Ok(None)
 }
 
-/// Takes out of the vault, now and then, what is too old or too much.
-pub(crate) async fn prune(store: Store) {
-    let mut ticks = tokio::time::interval(PRUNING);
+/// Takes out of the vault, now and then and when that changes, what is too old or too much.
+pub(crate) async fn prune(store: Store, mut limits: watch::Receiver<Limits>) {
+    let (mut ticks, mut is_held) = (tokio::time::interval(PRUNING), false);
     loop {
-        ticks.tick().await;
-        if let Err(error) = store.prune(&Limits::default(), Moment::now()).await {
-            say(format_args!("{error}"));
+        tokio::select! {
+            _ = ticks.tick() => {}
+            changed = limits.changed() => if changed.is_err() { return },
+        }
+        let limits = *limits.borrow_and_update();
+        match store.prune(&limits, Moment::now()).await {
+            Ok(Pruned { held_back, .. }) => {
+                // It is said once, not every minute of the hour that it lasts.
+                if held_back > 0 && !is_held {
+                    say(format_args!(
+                        "{held_back} records are old and stay for now: so many go for their age \
+                         only when the clock was watched for an hour without a jump"
+                    ));
+                }
+                is_held = held_back > 0;
+            }
+            Err(error) => say(format_args!("{error}")),
         }
     }
 }

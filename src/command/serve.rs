@@ -15,9 +15,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thinkthrough_gateway::{Keys, Log, Options, Running, Tls, Traces, Vaults, serve};
-use thinkthrough_store::Store;
+use thinkthrough_store::{Limits, Store};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch;
 
 /// How long work is still taken once the gateway was told to stop, so that whoever balances the load can notice.
 const DELAY: Duration = Duration::from_secs(5);
@@ -71,8 +72,9 @@ impl Serve {
         let mut signals = Signals::new()?;
         let store = stored::for_gateway(&config).await?;
         let traces = telemetry::traces(&env, &config.client)?;
+        let limits = watch::Sender::new(vault_limits(&config));
         let log = log(&config.server);
-        let base = Base { connections: connections(), log, traces, store };
+        let base = Base { connections: connections(), log, traces, store, limits };
         let options = base.options(&config, addr).await?;
         let scheme = if options.tls.is_some() { "https" } else { "http" };
         let mut now = config.server.clone();
@@ -80,7 +82,10 @@ impl Serve {
         let refused = |error| cannot_listen(&address, "--listen", &error);
         let vaults = base.store.clone().map(|store| Arc::new(store) as Arc<dyn Vaults>);
         let mut running = serve(listener, routes(config), vaults, options).map_err(refused)?;
-        let pruning = base.store.clone().map(|store| tokio::spawn(stored::prune(store)));
+        let pruning = base.store.clone().map(|store| {
+            let limits = base.limits.subscribe();
+            tokio::spawn(stored::prune(store, limits))
+        });
         writeln!(out, "listening on {scheme}://{addr}")?;
         out.flush()?;
         introduce(&format!("{scheme}://{addr}"), has_models);
@@ -147,6 +152,8 @@ impl Serve {
         }
         let options = base.options(&config, running.addr()).await?;
         let server = config.server.clone();
+        let limits = vault_limits(&config);
+        base.limits.send_if_modified(|now| std::mem::replace(now, limits) != limits);
         running.reload(routes(config), options);
         Ok(server)
     }
@@ -217,6 +224,12 @@ struct Base {
     log: Log,
     traces: Traces,
     store: Option<Store>,
+    /// What its vault keeps, as the configuration says now.
+    limits: watch::Sender<Limits>,
+}
+
+fn vault_limits(config: &Config) -> Limits {
+    config.store.as_ref().map(|store| store.limits).unwrap_or_default()
 }
 
 impl Base {

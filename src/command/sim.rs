@@ -1,10 +1,11 @@
 //! `think sim`: the simulated providers behind a socket.
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use thinkthrough_conformance::{Fault, LogEntry, SimOptions, list, serve};
+use thinkthrough_conformance::{Fault, Left, LogEntry, SimOptions, SimTls, list, serve};
 use thinkthrough_core::json::Writer;
 use tokio::net::TcpListener;
 
@@ -27,9 +28,15 @@ pub(crate) struct Sim {
     /// Where to listen; port 0 takes any free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4115")]
     listen: String,
-    /// What goes wrong: `cut=BYTES`, `stall=MS`, `stall-at=EVENTS`, `status=CODE`, `retry-after=S`, `error-at=EVENTS`, joined by commas
+    /// What goes wrong: `cut=BYTES`, `goaway=BYTES`, `stall=MS`, `stall-at=EVENTS`, `status=CODE`, `retry-after=S`, `error-at=EVENTS`, joined by commas
     #[arg(long, value_name = "SPEC")]
     fault: Option<Fault>,
+    /// Speak HTTPS with this certificate, a PEM file; HTTP/2 is spoken with or without it
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's key, a PEM file
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Print the simulators with their wires and rules, and exit
     #[arg(long)]
     list: bool,
@@ -58,15 +65,23 @@ impl Sim {
                 self.listen
             ))
         })?;
-        let log = Arc::new(|entry: &LogEntry| say(format_args!("{entry}")));
-        let options = SimOptions { fault: self.fault.clone(), log: Some(log) };
+        let tls = self.tls_cert.as_ref().zip(self.tls_key.as_ref());
+        let tls = tls.map(|(cert, key)| SimTls::read(cert, key)).transpose();
+        let tls = tls.map_err(Failure::Failed)?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let options = SimOptions {
+            fault: self.fault.clone(),
+            log: Some(Arc::new(|entry: &LogEntry| say(format_args!("{entry}")))),
+            left: Some(Arc::new(|left: &Left| say(format_args!("{left}")))),
+            tls,
+        };
         let running = serve(listener, options).map_err(|error| {
             Failure::Failed(format!(
                 "cannot serve on `{}`: {error}; name another address with `--listen`",
                 self.listen
             ))
         })?;
-        writeln!(out, "listening on http://{}", running.addr())?;
+        writeln!(out, "listening on {scheme}://{}", running.addr())?;
         out.flush()?;
         let abort = running.abort_handle();
         tokio::select! {

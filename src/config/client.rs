@@ -4,11 +4,11 @@ use super::places;
 use super::table::Section;
 use std::path::Path;
 use std::time::Duration;
-use thinkthrough_client::{ClientConfig, ProxyRules};
+use thinkthrough_client::{AnswerCaps, ClientConfig, ProxyRules};
 use toml::Value;
 
 /// The keys of `[client]`.
-pub(super) const KEYS: [&str; 7] = [
+pub(super) const KEYS: [&str; 10] = [
     "ca_file",
     "proxy",
     "connect_timeout",
@@ -16,6 +16,9 @@ pub(super) const KEYS: [&str; 7] = [
     "idle_timeout",
     "answer_timeout",
     "answer_bytes",
+    "answer_line_bytes",
+    "answer_event_bytes",
+    "answer_events",
 ];
 
 pub(super) fn client(
@@ -43,12 +46,43 @@ pub(super) fn client(
             })?;
         }
     }
-    if let Some(value) = section.table.get("answer_bytes") {
-        let bytes = value.as_integer().and_then(|it| usize::try_from(it).ok());
-        client.answer.bytes = bytes.filter(|bytes| *bytes > 0).ok_or_else(|| {
-            "`client.answer_bytes` must be a number of bytes, like 268435456".to_owned()
-        })?;
+    answer_caps(section, &mut client.answer)
+}
+
+/// What is taken of one answer. A line is a part of an event and an event one of an answer, so that what is not said is
+/// at most what it is a part of.
+fn answer_caps(section: Section<'_>, caps: &mut AnswerCaps) -> Result<(), String> {
+    let number = |key: &str| match section.table.get(key) {
+        None => Ok(None),
+        Some(value) => {
+            let number = value.as_integer().and_then(|it| usize::try_from(it).ok());
+            let number = number.filter(|number| *number > 0);
+            let what = if key == "answer_events" { "events" } else { "bytes" };
+            let wrong = || format!("`client.{key}` must be a number of {what} greater than 0");
+            number.map(Some).ok_or_else(wrong)
+        }
+    };
+    let (line, event) = (number("answer_line_bytes")?, number("answer_event_bytes")?);
+    let all = number("answer_bytes")?;
+    for (part, part_key, whole, whole_key) in [
+        (line, "answer_line_bytes", event, "answer_event_bytes"),
+        (line, "answer_line_bytes", all, "answer_bytes"),
+        (event, "answer_event_bytes", all, "answer_bytes"),
+    ] {
+        if let (Some(part), Some(whole)) = (part, whole)
+            && part > whole
+        {
+            return Err(format!(
+                "`client.{part_key}` cannot be more than `client.{whole_key}`, of which it is a \
+                 part; it is {part}, and the other {whole}"
+            ));
+        }
     }
+    // Whoever raises a part has raised the whole.
+    caps.bytes = all.unwrap_or(caps.bytes.max(event.or(line).unwrap_or_default()));
+    caps.event = event.unwrap_or(caps.event.max(line.unwrap_or_default())).min(caps.bytes);
+    caps.line = line.unwrap_or(caps.line).min(caps.event);
+    caps.events = number("answer_events")?.unwrap_or(caps.events);
     Ok(())
 }
 

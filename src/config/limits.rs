@@ -46,7 +46,7 @@ pub(super) fn limits(section: Section<'_>) -> Result<RateLimits, String> {
 }
 
 /// A number of things; `0` and `"unlimited"` are no limit.
-fn limit(section: Section<'_>, key: &str) -> Result<Option<Limit>, String> {
+pub(super) fn limit(section: Section<'_>, key: &str) -> Result<Option<Limit>, String> {
     let Some(value) = section.table.get(key) else { return Ok(None) };
     let limit = match value {
         Value::Integer(number) => u64::try_from(*number).ok().map(Limit::from_config),

@@ -95,6 +95,8 @@ pub(crate) struct ProviderEntry {
     pub(crate) contract: Option<Contract>,
     /// What may be asked of it within a minute.
     pub(crate) limits: RateLimits,
+    /// What becomes of its answers when their caller goes away.
+    pub(crate) on_disconnect: thinkthrough_gateway::OnDisconnect,
 }
 
 /// `[models.NAME]`

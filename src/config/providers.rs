@@ -6,9 +6,14 @@ use super::models::contract;
 use super::secret::{Sources, api_key};
 use super::table::Section;
 use thinkthrough_core::{provider, wire};
+use thinkthrough_gateway::OnDisconnect;
+
+/// The keys of `[providers.NAME]`.
+const KEYS: [&str; 8] =
+    ["extends", "wire", "base_url", "api_key", "api_keys", "limits", "contract", "on_disconnect"];
 
 pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<ProviderEntry, String> {
-    section.only(&["extends", "wire", "base_url", "api_key", "api_keys", "limits", "contract"])?;
+    section.only(&KEYS)?;
     let name = section.own_name();
     let extends = section.string("extends")?;
     if let Some(id) = extends.as_deref().filter(|id| provider::find(id).is_none()) {
@@ -41,9 +46,18 @@ pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<Provid
         more_keys,
         contract: contract(section)?,
         limits: limits(section)?,
+        on_disconnect: on_disconnect(section)?,
         name,
         extends,
         wire,
         base_url,
+    })
+}
+
+fn on_disconnect(section: Section<'_>) -> Result<OnDisconnect, String> {
+    let Some(word) = section.string("on_disconnect")? else { return Ok(OnDisconnect::default()) };
+    OnDisconnect::parse(&word).ok_or_else(|| {
+        let allowed = OnDisconnect::ALL.map(|(word, _)| word).join(", ");
+        format!("`{}` cannot be `{word}`; allowed: {allowed}", section.at("on_disconnect"))
     })
 }

@@ -1,9 +1,12 @@
 //! `[store]`: where conversations and thoughts are kept, and where the key is that they are sealed with.
 
+use super::limits::limit;
 use super::places::{Lookup, data_folder, from_file};
 use super::table::Section;
 use std::path::{Path, PathBuf};
-use thinkthrough_store::{KeySource, Location};
+use std::time::Duration;
+use thinkthrough_core::budget::Limit;
+use thinkthrough_store::{KeySource, Limits, Location};
 use toml::Value;
 
 /// Where conversations and thoughts are kept.
@@ -13,7 +16,13 @@ pub(crate) struct Store {
     pub(crate) location: Location,
     /// Where the master key comes from.
     pub(crate) key: KeySource,
+    /// How long the vault of a gateway keeps what, and how much of it.
+    pub(crate) limits: Limits,
 }
+
+/// The keys of `[store]`.
+pub(super) const KEYS: [&str; 5] =
+    ["url", "key", "keep_days", "max_bytes_per_tenant", "max_records_per_tenant"];
 
 /// `[store]`, or the usual place.
 pub(super) fn store(
@@ -23,7 +32,8 @@ pub(super) fn store(
 ) -> Result<Option<Store>, String> {
     let usual = data_folder(lookup).map(|usual| usual.join("thinkthrough.db"));
     let Some(section) = section else { return Ok(usual.map(beside)) };
-    section.only(&["url", "key"])?;
+    section.only(&KEYS)?;
+    let limits = vault_limits(section)?;
     let key = section.table.get("key").map(|key| key_source(key, folder)).transpose()?;
     let store = match section.string("url")? {
         Some(url) if is_server(&url) => {
@@ -31,10 +41,10 @@ pub(super) fn store(
                 "`store.url` is a PostgreSQL server, which needs `store.key`: { file = \"FILE\" }, \
                  { env = \"NAME\" } or { command = \"...\" }; make one with `openssl rand -hex 32`",
             )?;
-            Store { location: Location::Postgres(url), key }
+            Store { location: Location::Postgres(url), key, limits }
         }
-        Some(url) => beside(sqlite(&url, folder)?),
-        None => usual.map(beside).ok_or_else(|| {
+        Some(url) => Store { limits, ..beside(sqlite(&url, folder)?) },
+        None => usual.map(|file| Store { limits, ..beside(file) }).ok_or_else(|| {
             "`store` needs `url`, because neither `XDG_DATA_HOME` nor `HOME` is set".to_owned()
         })?,
     };
@@ -44,6 +54,23 @@ pub(super) fn store(
     }))
 }
 
+/// What the vault keeps; what is not said is as usual.
+fn vault_limits(section: Section<'_>) -> Result<Limits, String> {
+    const DAY: u64 = 24 * 60 * 60;
+    let most = |limit: Limit| match limit {
+        Limit::AtMost(number) => number.get(),
+        Limit::Unlimited => u64::MAX,
+    };
+    let said = |key: &str| limit(section, key).map(|limit| limit.map(most));
+    let usual = Limits::default();
+    let age = said("keep_days")?.map(|days| Duration::from_secs(days.saturating_mul(DAY)));
+    Ok(Limits {
+        age: age.unwrap_or(usual.age),
+        bytes: said("max_bytes_per_tenant")?.unwrap_or(usual.bytes),
+        records: said("max_records_per_tenant")?.unwrap_or(usual.records),
+    })
+}
+
 fn is_server(url: &str) -> bool {
     url.starts_with("postgres://") || url.starts_with("postgresql://")
 }
@@ -51,7 +78,7 @@ fn is_server(url: &str) -> bool {
 /// A file whose key stands beside it, under the same name.
 fn beside(file: PathBuf) -> Store {
     let key = KeySource::File(file.with_extension("key"));
-    Store { location: Location::Sqlite(file), key }
+    Store { location: Location::Sqlite(file), key, limits: Limits::default() }
 }
 
 fn sqlite(url: &str, folder: &Path) -> Result<PathBuf, String> {

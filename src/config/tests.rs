@@ -6,7 +6,7 @@ use thinkthrough_chat::Permission;
 use thinkthrough_core::budget::{Limit, OnExceed};
 use thinkthrough_core::exchange::{Restore, View};
 use thinkthrough_core::settings::{Key, Source};
-use thinkthrough_store::{KeySource, Location};
+use thinkthrough_store::{KeySource, Limits, Location};
 
 fn env(name: &str) -> Option<String> {
     match name {
@@ -64,7 +64,7 @@ fn the_example_of_the_terminal_client_is_read_into_types() {
     );
     let key = KeySource::File("/etc/think/talks.key".into());
     let location = Location::Sqlite("/etc/think/kept/talks.db".into());
-    assert_eq!(config.store, Some(Store { location, key }));
+    assert_eq!(config.store, Some(Store { location, key, limits: Limits::default() }));
     assert_eq!(config.budget.max, Limit::from_config(1000));
     assert_eq!(config.budget.on_exceed, OnExceed::Block);
     let limits = config.providers[0].limits;
@@ -89,7 +89,7 @@ fn without_a_store_it_is_at_the_usual_place_with_its_key_beside_it() {
     let folder = Path::new("/home/me/.local/share/thinkthrough");
     let usual = |database: &str, key: &str| {
         let location = Location::Sqlite(folder.join(database));
-        Some(Store { location, key: KeySource::File(folder.join(key)) })
+        Some(Store { location, key: KeySource::File(folder.join(key)), limits: Limits::default() })
     };
     assert_eq!(good("").store, usual("thinkthrough.db", "thinkthrough.key"));
     let from_env = good("[store]\nkey = { env = \"MASTER\" }").store.map(|store| store.key);
@@ -109,6 +109,31 @@ fn without_a_store_it_is_at_the_usual_place_with_its_key_beside_it() {
 }
 
 #[test]
+fn what_the_vault_keeps_can_be_said_and_no_limit_too() {
+    let limits = |text: &str| good(&format!("[store]\n{text}")).store.unwrap().limits;
+    assert_eq!(limits(""), Limits::default());
+    let day = std::time::Duration::from_secs(24 * 60 * 60);
+    let said = limits("keep_days = 7\nmax_bytes_per_tenant = 5000\nmax_records_per_tenant = 9");
+    assert_eq!(said, Limits { age: 7 * day, bytes: 5000, records: 9 });
+    for none in ["0", "\"unlimited\""] {
+        let said = limits(&format!("keep_days = {none}\nmax_records_per_tenant = {none}"));
+        assert!(said.age > 1_000_000 * day && said.records == u64::MAX, "{said:?}");
+        assert_eq!(said.bytes, Limits::default().bytes);
+    }
+    for wrong in ["keep_days = -1", "max_bytes_per_tenant = \"1 GB\"", "keep_days = 0.5"] {
+        let said = refused(&format!("[store]\n{wrong}"));
+        assert!(said.contains("must be a whole number or \"unlimited\""), "{said}");
+    }
+    assert!(refused("[store]\nkeep_day = 1").contains("did you mean `keep_days`"));
+}
+
+#[test]
+fn what_becomes_of_an_answer_without_a_caller_is_one_of_two_things() {
+    let said = refused("[providers.openai]\non_disconnect = \"wait\"");
+    assert_eq!(said, "`providers.openai.on_disconnect` cannot be `wait`; allowed: cancel, drain");
+}
+
+#[test]
 fn a_server_needs_a_key_from_outside() {
     let url = "postgres://me:secret@host/db?sslmode=require";
     let text = format!("[store]\nurl = \"{url}\"");
@@ -124,7 +149,8 @@ fn a_server_needs_a_key_from_outside() {
     ] {
         let store = good(&format!("{text}\nkey = {key}")).store;
         let location = Location::Postgres(url.to_owned());
-        assert_eq!(store, Some(Store { location, key: expected }), "{key}");
+        let limits = Limits::default();
+        assert_eq!(store, Some(Store { location, key: expected, limits }), "{key}");
     }
 }
 
@@ -149,6 +175,13 @@ fn an_unknown_key_is_refused_with_the_nearest_one() {
         ),
         ("[models.a]\nprovider = \"openai\"\ncontrakt = 1", "did you mean `contract`?"),
         ("[client]\nca_fiel = \"a\"", "did you mean `ca_file`?"),
+        ("[client]\nanswer_events = 0", "`client.answer_events` must be a number of events"),
+        ("[client]\nanswer_line_bytes = \"1 MB\"", "must be a number of bytes greater than 0"),
+        (
+            "[client]\nanswer_line_bytes = 9\nanswer_event_bytes = 8",
+            "cannot be more than `client.answer_event_bytes`",
+        ),
+        ("[client]\nanswer_event_bytes = 9\nanswer_bytes = 8", "it is 9, and the other 8"),
     ] {
         let error = refused(text);
         assert!(error.contains(said), "{text}: {error}");
@@ -285,6 +318,7 @@ fn the_manual_has_every_key_of_the_gateway_and_no_other() {
     for (table, keys) in [
         ("[server]", &server::KEYS[..]),
         ("[client]", &client::KEYS[..]),
+        ("[store]", &store::KEYS[..]),
         ("[keys.NAME]", &[&keys::KEYS[..], &["reasoning"]].concat()[..]),
     ] {
         let (_, rest) = manual.split_once(&format!("| under `{table}` |")).unwrap();

@@ -112,7 +112,7 @@ fn t_8_server_admin_listen_has_the_metrics_and_nothing_else() {
 }
 
 /// Certificate and key for this machine, written into the place; gives the certificate's file.
-fn certify(place: &Place) -> String {
+pub(crate) fn certify(place: &Place) -> String {
     let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
     let made = rcgen::generate_simple_self_signed(names).unwrap();
     place.write("key.pem", &made.signing_key.serialize_pem());

@@ -2,7 +2,7 @@
 
 use crate::place::Place;
 use crate::serve_config::{question, serve};
-use crate::server::{PATIENCE, Server};
+use crate::server::{PATIENCE, Server, body};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -138,14 +138,8 @@ fn t_23_an_upstream_that_drips_for_ever_is_ended_for_it() {
 
 #[test]
 fn t_23_an_upstream_that_floods_is_ended_for_it() {
-    // Many events, and one that has no end.
     let events = delta("hm").repeat(64);
-    let line = format!("data: {}", "x".repeat(4096));
-    for (flood, path) in [
-        (events.clone(), "/v1/chat/completions"),
-        (line, "/v1/chat/completions"),
-        (events, "/v1/messages"),
-    ] {
+    for (flood, path) in [(events.clone(), "/v1/chat/completions"), (events, "/v1/messages")] {
         let url = endless(move |stream| stream.write_all(flood.as_bytes()));
         let place = Place::new("flooding");
         let gateway = serve(&place, &capped("answer_bytes = 20000000", &url));
@@ -155,12 +149,60 @@ fn t_23_an_upstream_that_floods_is_ended_for_it() {
         assert!(!answer.contains("[DONE]") && !answer.contains("message_stop"), "{path}");
         // What is counted is what the upstream sent; an event may be longer in the words of another API.
         assert!(answer.len() < 42_000_000, "{path}: {}", answer.len());
-        let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.id())).unwrap();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-        let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
         // What is kept is what was said, not the bytes that it came in.
-        assert!(peak < 200_000, "{path}: {peak} KiB");
+        assert!(peak(&gateway) < 200_000, "{path}: {} KiB", peak(&gateway));
     }
+}
+
+/// The most memory that a process ever had, in KiB.
+fn peak(gateway: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    peak.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+fn t_23_lines_and_events_of_a_stream_have_an_end() {
+    let line = format!("data: {}", "x".repeat(4096));
+    let (lines, events) = (line.clone() + "\n", delta("hm"));
+    for (cap, flood, said) in [
+        ("answer_line_bytes = 3000000", line, "a line with more bytes than the limit of 3000000"),
+        (
+            "answer_event_bytes = 5000000",
+            lines,
+            "an event with more bytes than the limit of 5000000",
+        ),
+        ("answer_events = 7", events, "more events than the limit of 7"),
+    ] {
+        for path in ["/v1/chat/completions", "/v1/messages"] {
+            ends_cleanly(cap, &flood, said, path);
+        }
+    }
+}
+
+/// Two events that are well, and then what has no end.
+fn ends_cleanly(cap: &str, flood: &str, said: &str, path: &str) {
+    let (mut written, first, flood) = (0, delta("well"), flood.to_owned());
+    let url = endless(move |stream| {
+        written += 1;
+        stream.write_all(if written <= 2 { first.as_bytes() } else { flood.as_bytes() })
+    });
+    let place = Place::new("endless");
+    let gateway = serve(&place, &capped(cap, &url));
+    let answer = streamed(&gateway, path);
+    let told = body(&answer);
+    let tail = told.get(told.len().saturating_sub(500)..).unwrap_or(&told);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{cap} {path}: {tail}");
+    let key = format!("client.{}", cap.split(' ').next().unwrap());
+    assert!(told.contains(said) && told.contains(&key), "{cap} {path}: {tail}");
+    assert!(!told.contains("[DONE]") && !told.contains("message_stop"), "{cap} {path}: {tail}");
+    // The error is an event of its own, and what came before it is whole.
+    for line in told.lines().filter_map(|line| line.strip_prefix("data: ")) {
+        let parsed: Result<Value, _> = serde_json::from_str(line);
+        assert!(parsed.is_ok(), "{cap} {path}: {}", line.get(..80).unwrap_or(line));
+    }
+    assert_eq!(told.matches("well").count(), 2, "{cap} {path}: {tail}");
+    assert!(peak(&gateway) < 150_000, "{cap} {path}: {} KiB", peak(&gateway));
 }
 
 /// An HTTP/2 connection, frame by frame.

@@ -55,9 +55,9 @@ const BROUGHT_IN_BY: [(&str, &[&str]); 17] = [
     ("prometheus-client", &["gateway"]),
     ("ratatui", &["chat"]),
     ("rusqlite", &["store"]),
-    ("rustls", &["client", "gateway", "store"]),
+    ("rustls", &["client", "conformance", "gateway", "store"]),
     ("tokio-postgres", &["store"]),
-    ("tokio-rustls", &["client", "gateway", "store"]),
+    ("tokio-rustls", &["client", "conformance", "gateway", "store"]),
     ("webpki-roots", &["client", "store"]),
 ];
 

@@ -16,6 +16,7 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout};
 use crate::client::Slot;
 use crate::config::{AnswerCaps, Timeouts, after};
 use crate::error::{ClientError, Phase, chain};
+use crate::events::{Events, Gauge};
 use crate::gzip::{Inflate, InflateError};
 
 /// How long an error's body may take; it is a courtesy, not an answer.
@@ -37,6 +38,9 @@ pub struct BodyStream {
     received: u64,
     clock: Option<Clock>,
     cap: Option<Cap>,
+    gauge: Option<Gauge>,
+    /// Comes behind what was given last.
+    broken: Option<ClientError>,
 }
 
 /// How much of a body is taken.
@@ -81,7 +85,8 @@ impl BodyStream {
 
     fn new(source: Source) -> Self {
         let target = Arc::from("");
-        Self { source, ahead: None, inflate: None, target, received: 0, clock: None, cap: None }
+        let (ahead, inflate, clock, cap, gauge) = (None, None, None, None, None);
+        Self { source, ahead, inflate, target, received: 0, clock, cap, gauge, broken: None }
     }
 
     /// Names the body in errors and starts its clock.
@@ -98,6 +103,13 @@ impl BodyStream {
         let until = Box::pin(sleep_until(after(Instant::now(), caps.time)));
         self.cap = Some(Cap { caps, left: caps.bytes, until });
         self
+    }
+
+    /// As [`within`](Self::within), for a stream: its lines and events have an end, and there is an end of them.
+    #[must_use]
+    pub fn within_events(mut self, caps: AnswerCaps, events: Events) -> Self {
+        self.gauge = Some(Gauge::new(events, caps));
+        self.within(caps)
     }
 
     /// Waits for the next bytes; never gives an empty chunk.
@@ -123,7 +135,7 @@ impl BodyStream {
         if let Some(ahead) = self.ahead.take() {
             return Poll::Ready(Some(Ok(ahead)));
         }
-        let item = match self.poll_capped(cx) {
+        let item = match self.broken.take().or_else(|| self.poll_capped(cx)) {
             Some(error) => Some(Err(error)),
             None => ready!(self.poll_item(cx)).map(|item| self.take(item?)),
         };
@@ -188,7 +200,19 @@ impl BodyStream {
             });
         };
         cap.left = left;
-        Ok(bytes)
+        let Some(gauge) = &mut self.gauge else { return Ok(bytes) };
+        match gauge.take(&bytes) {
+            Ok(()) => Ok(bytes),
+            Err((what, limit)) => {
+                let error = ClientError::Excess { target: self.target.to_string(), what, limit };
+                if gauge.over() == 0 {
+                    return Err(error);
+                }
+                // Events that are whole go first.
+                self.broken = Some(error);
+                Ok(bytes.slice(..gauge.over()))
+            }
+        }
     }
 
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ClientError>>> {

@@ -50,11 +50,23 @@ pub struct AnswerCaps {
     pub bytes: usize,
     /// The longest time, however it drips.
     pub time: Duration,
+    /// The most bytes of one line of a stream.
+    pub line: usize,
+    /// The most bytes of one event of a stream.
+    pub event: usize,
+    /// The most events of a stream.
+    pub events: usize,
 }
 
 impl Default for AnswerCaps {
     fn default() -> Self {
-        Self { bytes: 256 * 1024 * 1024, time: Duration::from_secs(60 * 60) }
+        Self {
+            bytes: 256 * 1024 * 1024,
+            time: Duration::from_secs(60 * 60),
+            line: 16 * 1024 * 1024,
+            event: 32 * 1024 * 1024,
+            events: 2_000_000,
+        }
     }
 }
 

@@ -25,6 +25,16 @@ pub enum ClientError {
         /// What the connection said.
         detail: String,
     },
+    /// A stream has more of something than is taken.
+    #[error("`{target}` sent {what} than the limit of {limit}; raise `client.{}` if it is honest", .what.setting())]
+    Excess {
+        /// The address that was asked.
+        target: String,
+        /// What there was too much of.
+        what: Excess,
+        /// The limit.
+        limit: usize,
+    },
     /// The configuration cannot work, whatever is asked: the user has to change it.
     #[error("{0}")]
     Config(String),
@@ -141,12 +151,46 @@ impl ClientError {
                 Phase::Answer | Phase::FirstByte | Phase::Idle => false,
             },
             Self::Config(_)
+            | Self::Excess { .. }
             | Self::Protocol { .. }
             | Self::Redirect { .. }
             | Self::Request(_)
             | Self::Tls { .. }
             | Self::TooLarge { .. } => false,
         }
+    }
+}
+
+/// What a stream has too much of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Excess {
+    /// A line is too long.
+    Line,
+    /// An event is too long.
+    Event,
+    /// There are too many events.
+    Events,
+}
+
+impl Excess {
+    /// Gives the configuration key that sets the limit.
+    #[must_use]
+    pub fn setting(self) -> &'static str {
+        match self {
+            Self::Line => "answer_line_bytes",
+            Self::Event => "answer_event_bytes",
+            Self::Events => "answer_events",
+        }
+    }
+}
+
+impl fmt::Display for Excess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Line => "a line with more bytes",
+            Self::Event => "an event with more bytes",
+            Self::Events => "more events",
+        })
     }
 }
 

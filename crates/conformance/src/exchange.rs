@@ -96,6 +96,8 @@ pub struct SimResponse {
     pub body: Vec<SimChunk>,
     /// The connection breaks after the last piece, so the body must be taken for incomplete.
     pub cut: bool,
+    /// Over HTTP/2 the whole connection goes away with it, instead of this stream alone.
+    pub goaway: bool,
     /// What the simulator saw in the request and made of it.
     pub log: LogEntry,
 }

@@ -7,12 +7,14 @@ use std::time::Duration;
 use crate::exchange::SimChunk;
 use crate::reply::Answer;
 
-/// Faults to inject into one answer, as written in `x-sim-fault` or `--fault`: `cut=N`, `stall=MS`,
+/// Faults to inject into one answer, as written in `x-sim-fault` or `--fault`: `cut=N`, `goaway=N`, `stall=MS`,
 /// `stall-at=N`, `status=429,retry-after=S`, `error-at=N`, joined by commas.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Fault {
-    /// The connection breaks after this many bytes of the body.
+    /// The connection breaks after this many bytes of the body; over HTTP/2 only the stream does.
     pub cut: Option<usize>,
+    /// The connection breaks after this many bytes of the body, over HTTP/2 with GOAWAY.
+    pub goaway: Option<usize>,
     /// A silence before the first byte of the body, or where `stall_at` says.
     pub stall: Option<Duration>,
     /// The silence comes after this many events of a stream, or before its last where it has no more.
@@ -36,7 +38,7 @@ impl fmt::Display for FaultError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "unknown fault `{}`; allowed are `cut=N` (bytes), `stall=MS` with or without \
+            "unknown fault `{}`; allowed are `cut=N` and `goaway=N` (bytes), `stall=MS` with or without \
              `stall-at=N` (events), `status=CODE` from 400 to 599 with or without `retry-after=S`, and `error-at=N` (events), joined by commas",
             self.part
         )
@@ -55,6 +57,7 @@ impl FromStr for Fault {
             let (key, value) = part.split_once('=').ok_or_else(error)?;
             match key {
                 "cut" => fault.cut = Some(value.parse().map_err(|_| error())?),
+                "goaway" => fault.goaway = Some(value.parse().map_err(|_| error())?),
                 "stall" => {
                     fault.stall = Some(Duration::from_millis(value.parse().map_err(|_| error())?));
                 }
@@ -85,6 +88,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             self.cut.map(|n| format!("cut={n}")),
+            self.goaway.map(|n| format!("goaway={n}")),
             self.stall.map(|pause| format!("stall={}", pause.as_millis())),
             self.stall_at.map(|n| format!("stall-at={n}")),
             self.status.map(|code| format!("status={code}")),
@@ -107,7 +111,8 @@ impl Fault {
             .into_iter()
             .map(|frame| SimChunk { pause: Duration::ZERO, bytes: frame })
             .collect();
-        let cut = self.cut.is_some_and(|limit| shorten(&mut chunks, limit));
+        let limit = self.cut.into_iter().chain(self.goaway).min();
+        let cut = limit.is_some_and(|limit| shorten(&mut chunks, limit));
         let last = chunks.len().saturating_sub(1);
         let at = self.stall_at.unwrap_or_default().min(last);
         if let (Some(chunk), Some(pause)) = (chunks.get_mut(at), self.stall) {
@@ -138,6 +143,7 @@ mod tests {
     fn specifications_are_read_and_written_back() {
         for spec in [
             "cut=10",
+            "goaway=10",
             "stall=1500",
             "stall=5,stall-at=2",
             "status=429,retry-after=2",

@@ -47,10 +47,12 @@ mod seal;
 mod server;
 mod shape;
 mod simulator;
+mod tls;
 
 pub use catalog::{Listed, list};
 pub use exchange::{SimChunk, SimRequest, SimResponse};
 pub use fault::{Fault, FaultError};
 pub use log::{LogEntry, SeenThought, ThoughtState};
-pub use server::{Running, SimOptions, Watcher, serve};
+pub use server::{Leaver, Left, Running, SimOptions, Watcher, serve};
 pub use simulator::Simulator;
+pub use tls::SimTls;

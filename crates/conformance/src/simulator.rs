@@ -162,7 +162,7 @@ fn finished(answer: &Answer, mut log: LogEntry, fault: &Fault) -> SimResponse {
     if answer.content_type.starts_with("text/event-stream") {
         headers.push(("cache-control".to_owned(), "no-cache".to_owned()));
     }
-    SimResponse { status: 200, headers, body, cut, log }
+    SimResponse { status: 200, headers, body, cut, goaway: cut && fault.goaway.is_some(), log }
 }
 
 fn refused(refusal: Refusal, mut log: LogEntry, retry_after: Option<u64>) -> SimResponse {
@@ -177,7 +177,7 @@ fn refused(refusal: Refusal, mut log: LogEntry, retry_after: Option<u64>) -> Sim
         body => body.to_string().into_bytes(),
     };
     let body = vec![SimChunk { pause: std::time::Duration::ZERO, bytes }];
-    SimResponse { status: refusal.status, headers, body, cut: false, log }
+    SimResponse { status: refusal.status, headers, body, cut: false, goaway: false, log }
 }
 
 fn without_key(path: &str) -> String {

@@ -3,11 +3,14 @@
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::story::Story;
-use crate::told::{News, Told};
+use crate::told::{Heard, News, Told};
 use crate::traces::{CONTEXT, Traces, carry};
 use http::{HeaderMap, HeaderName};
 use opentelemetry_sdk::trace::Span;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use thinkthrough_core::exchange::Blame;
+use thinkthrough_core::usage::Usage;
 
 /// Those who hear what happens.
 #[derive(Debug)]
@@ -63,6 +66,21 @@ impl Seen {
         if story.is_over() && !log.line(story) {
             metrics.log_lost();
         }
+    }
+
+    /// Its answer was heard to its end although its caller went away, for so long.
+    pub(crate) fn drained(&self, heard: Heard, usage: Option<&Usage>, took: Duration) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let Bus { metrics, log, .. } = &*self.bus;
+        metrics.drained(&state.story, heard, usage);
+        if !log.line(&state.story.drained(heard, usage, took)) {
+            metrics.log_lost();
+        }
+    }
+
+    /// Records of its tenant were marked that a provider refused.
+    pub(crate) fn poisoned(&self, blame: Blame, records: u64) {
+        self.bus.metrics.poisoned(blame, records);
     }
 
     /// Puts the trace's context on a request that goes upstream: that of the request's own span, else the caller's as it

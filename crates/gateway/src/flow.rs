@@ -1,5 +1,6 @@
 //! The body of an answer: bytes of the upstream as they come, translated where the wires differ.
 
+use crate::leaving;
 use crate::passage::{Passage, Saving};
 use crate::sending::{Outcome, SILENCE, Waiting};
 use crate::whole_events::WholeEvents;
@@ -34,6 +35,8 @@ enum State {
     Whole(Bytes),
     /// Bytes that nobody looks at.
     Raw(BodyStream),
+    /// What still comes behind the end of an answer.
+    Rest(BodyStream),
     Live(Live),
     /// The end of an answer, held back until its record can be seen.
     Held(Held),
@@ -113,6 +116,14 @@ impl Flow {
         Flow { state }
     }
 
+    /// The process ends: what is still to come is heard by nobody.
+    pub(crate) fn abandon(&mut self) {
+        if let State::Live(live) = &mut self.state {
+            live.passage.abandon();
+        }
+        *self = Flow::whole(Bytes::new());
+    }
+
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         loop {
             let (out, next) = match &mut self.state {
@@ -130,6 +141,11 @@ impl Flow {
                     // A connection that breaks is what the caller would have seen without us.
                     Some(Err(error)) => (Bytes::new(), Some(State::failed(error.to_string()))),
                     None => (Bytes::new(), Some(State::Over)),
+                },
+                State::Rest(body) => match ready!(body.poll_next(cx)) {
+                    Some(Ok(bytes)) => (bytes, None),
+                    // The answer is whole, however its connection ends; breaking off now could take it back.
+                    Some(Err(_)) | None => (Bytes::new(), Some(State::Over)),
                 },
                 State::Live(live) => ready!(live.poll(cx)),
                 State::Held(held) => ready!(held.poll(cx)),
@@ -233,6 +249,13 @@ impl Live {
     }
 }
 
+/// A caller that went away.
+impl Drop for Live {
+    fn drop(&mut self) {
+        leaving::leave(&mut self.body, &mut self.passage);
+    }
+}
+
 fn joined(first: Bytes, second: &[u8]) -> Bytes {
     match (first.is_empty(), second.is_empty()) {
         (_, true) => first,
@@ -252,7 +275,7 @@ impl Held {
         }
         let next = match std::mem::replace(&mut self.then, Then::Nothing) {
             Then::Nothing => State::Over,
-            Then::Relay(body) => State::Raw(body),
+            Then::Relay(body) => State::Rest(body),
             Then::Drain(body) => {
                 drain(body);
                 State::Over

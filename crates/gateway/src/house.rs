@@ -13,6 +13,7 @@ use crate::vault::Vaults;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 use thinkthrough_client::AnswerCaps;
 use thinkthrough_core::tokens::Tokenizer;
 
@@ -25,6 +26,8 @@ pub struct Options {
     pub body_limit: usize,
     /// How much of one answer is taken from an upstream.
     pub answer: AnswerCaps,
+    /// How long a caller may take nothing of what waits for it.
+    pub write_idle: Duration,
     /// How many connections are served at a time; those beyond are told to come back.
     pub connections: usize,
     /// Who may come in. Without keys, everybody whom the address lets in.
@@ -49,6 +52,7 @@ impl Default for Options {
             hosts: Vec::new(),
             body_limit: 32 * 1024 * 1024,
             answer: AnswerCaps::default(),
+            write_idle: Duration::from_secs(60),
             connections: 10_000,
             keys: None,
             pass_through: false,
@@ -67,6 +71,7 @@ impl fmt::Debug for Options {
             .field("hosts", &self.hosts)
             .field("body_limit", &self.body_limit)
             .field("answer", &self.answer)
+            .field("write_idle", &self.write_idle)
             .field("connections", &self.connections)
             .field("has_keys", &self.keys.is_some())
             .field("pass_through", &self.pass_through)

@@ -127,6 +127,9 @@ fn json(story: &Story) -> String {
         for (name, count) in counts(story) {
             w.field_u64(name, count as u64);
         }
+        for (name, count) in &story.spent {
+            w.field_u64(name, *count);
+        }
     });
     w.finish() + "\n"
 }
@@ -143,6 +146,9 @@ fn text(story: &Story) -> String {
     }
     text.push_str(&format!(" {}ms {}B", millis(story.total), story.bytes));
     for (name, count) in counts(story) {
+        text.push_str(&format!(" {name}={count}"));
+    }
+    for (name, count) in &story.spent {
         text.push_str(&format!(" {name}={count}"));
     }
     text.push_str(&format!(" id={}\n", story.id));

@@ -4,8 +4,8 @@
 //! chooses (keys, users, sessions, names of models that nobody configured) is never one.
 
 use crate::process::Process;
-use crate::story::{Story, flaw};
-use crate::told::{News, Told};
+use crate::story::{Story, flaw, spent};
+use crate::told::{Heard, News, Told};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -18,6 +18,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
+use thinkthrough_core::exchange::Blame;
 use thinkthrough_core::restore::Counts;
 use thinkthrough_core::usage::Usage;
 
@@ -84,6 +85,12 @@ struct Trouble {
     reason: Word,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Spent {
+    provider: Arc<str>,
+    r#type: Word,
+}
+
 type Times<L> = Family<L, Histogram, fn() -> Histogram>;
 
 /// Counters of one process, since its start.
@@ -107,6 +114,9 @@ pub(crate) struct Metrics {
     thoughts: Family<Thought, Counter>,
     tokens: Family<Tokens, Counter>,
     trouble: Family<Trouble, Counter>,
+    poisoned: Family<By, Counter>,
+    drained: Family<By, Counter>,
+    drained_tokens: Family<Spent, Counter>,
     duration: Times<Ending>,
     overhead: Times<By>,
     first_byte: Times<Whose>,
@@ -141,6 +151,9 @@ impl Metrics {
             thoughts: shelf.add("thoughts", "Answers in requests by what became of their thoughts"),
             tokens: shelf.add("tokens", "Tokens as the providers reported them"),
             trouble: shelf.add("upstream_errors", "Tries that an upstream did not answer well"),
+            poisoned: shelf.add("poisoned", "Records that a provider refused, by the reason"),
+            drained: shelf.add("drained", "Answers that were heard to their end for nobody"),
+            drained_tokens: shelf.add("drained_tokens", "Their tokens as the providers said"),
             duration: shelf.times("request_duration_seconds", "Until the end of an answer", long),
             overhead: shelf.times("overhead_seconds", "What the gateway itself took", short),
             first_byte: shelf.times("ttfb_seconds", "Until the first byte for the caller", long),
@@ -159,6 +172,12 @@ impl Metrics {
         shelf.put("spans_lost", "Spans that could not be exported", spans_lost);
         for class in CLASSES {
             drop(new.requests.get_or_create(&[("status", class)]));
+        }
+        for blame in Blame::ALL {
+            drop(new.poisoned.get_or_create(&[("reason", blame.as_str())]));
+        }
+        for end in Heard::ALL {
+            drop(new.drained.get_or_create(&[("outcome", end.as_str())]));
         }
         Metrics { registry, ..new }
     }
@@ -214,6 +233,22 @@ impl Metrics {
         match news {
             News::Reloaded => count(&self.reloads),
             News::Shed => count(&self.shed),
+        }
+    }
+
+    /// Records were marked that a provider refused.
+    pub(crate) fn poisoned(&self, blame: Blame, records: u64) {
+        self.poisoned.get_or_create(&[("reason", blame.as_str())]).inc_by(records);
+    }
+
+    /// An answer was heard for nobody, and what it cost as its provider said.
+    pub(crate) fn drained(&self, story: &Story, heard: Heard, usage: Option<&Usage>) {
+        self.drained.get_or_create(&[("outcome", heard.as_str())]).inc();
+        usage.iter().for_each(|usage| self.used(story, usage));
+        for (name, count) in usage.map(spent).into_iter().flatten() {
+            let provider = Arc::clone(story.answering());
+            let r#type = name.trim_end_matches("_tokens");
+            self.drained_tokens.get_or_create(&Spent { provider, r#type }).inc_by(count);
         }
     }
 

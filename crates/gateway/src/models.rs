@@ -23,8 +23,33 @@ pub struct Route {
     pub manner: Manner,
     /// The models that are asked in its place, one after the other, where it does not answer at all.
     pub fallback: Vec<String>,
+    /// What becomes of its answers when their caller goes away.
+    pub on_disconnect: OnDisconnect,
     /// The keys that take turns in place of `auth`.
     pub pool: Option<Arc<Pool>>,
+}
+
+/// What becomes of an answer whose caller went away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnDisconnect {
+    /// The upstream's connection is closed, or its stream reset, at once.
+    #[default]
+    Cancel,
+    /// The answer is heard to its end, within a minute and 32,000 tokens; its record is whole, and what it cost is
+    /// counted.
+    Drain,
+}
+
+impl OnDisconnect {
+    /// All of them, by their words in the configuration.
+    pub const ALL: [(&str, OnDisconnect); 2] =
+        [("cancel", OnDisconnect::Cancel), ("drain", OnDisconnect::Drain)];
+
+    /// What a word of the configuration says.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(known, _)| *known == word).map(|(_, it)| it)
+    }
 }
 
 /// A model as callers see it in lists.

@@ -27,6 +27,8 @@ pub(crate) struct Passage {
     has_text: bool,
     is_relayed: bool,
     is_untouched: bool,
+    /// How many bytes of text were said so far.
+    heard: usize,
 }
 
 /// Where the record goes.
@@ -36,6 +38,8 @@ pub(crate) struct Keep {
     pub(crate) vault: Option<Arc<dyn Vault>>,
     /// Where the answer is kept by its id.
     pub(crate) keeping: Option<Arc<Keeping>>,
+    /// It is heard to its end although its caller went away.
+    pub(crate) is_drained: bool,
     pub(crate) seen: Arc<Seen>,
 }
 
@@ -59,7 +63,33 @@ impl Passage {
             has_text: false,
             is_relayed,
             is_untouched,
+            heard: 0,
         }
+    }
+
+    /// The caller went away: what is left of the passage, if it is to be heard to its end, and whose it was.
+    pub(crate) fn leave(&mut self) -> Option<(Arc<Seen>, Passage)> {
+        if !std::mem::replace(&mut self.keep.is_drained, false) {
+            return None;
+        }
+        let exchange = Some(self.exchange.take()?);
+        let Passage { keep, has_thought, has_text, is_relayed, is_untouched, heard, .. } = self;
+        let (has_thought, has_text, heard) = (*has_thought, *has_text, *heard);
+        let (is_relayed, is_untouched, keep) = (*is_relayed, *is_untouched, keep.clone());
+        let seen = Arc::clone(&keep.seen);
+        let rest =
+            Passage { exchange, keep, has_thought, has_text, is_relayed, is_untouched, heard };
+        Some((seen, rest))
+    }
+
+    /// It is not to be heard to its end, whatever is configured.
+    pub(crate) fn abandon(&mut self) {
+        self.keep.is_drained = false;
+    }
+
+    /// How many bytes of text were said so far.
+    pub(crate) fn heard(&self) -> usize {
+        self.heard
     }
 
     /// The caller gets the upstream's own bytes, or all but the ids of calls.
@@ -77,17 +107,20 @@ impl Passage {
         let mut out = Vec::new();
         if let Some(exchange) = &mut self.exchange {
             let (has_thought, has_text) = (&mut self.has_thought, &mut self.has_text);
-            let seen = &self.keep.seen;
-            exchange.push(&bytes, &mut out, &mut |event: Event<'_>| match event {
-                Event::ThinkingDelta { delta, .. } if !*has_thought && !delta.is_empty() => {
-                    *has_thought = true;
-                    seen.tell(&Told::FirstThought);
+            let (seen, heard) = (&self.keep.seen, &mut self.heard);
+            exchange.push(&bytes, &mut out, &mut |event: Event<'_>| {
+                *heard += text(event);
+                match event {
+                    Event::ThinkingDelta { delta, .. } if !*has_thought && !delta.is_empty() => {
+                        *has_thought = true;
+                        seen.tell(&Told::FirstThought);
+                    }
+                    Event::TextDelta { delta, .. } if !*has_text && !delta.is_empty() => {
+                        *has_text = true;
+                        seen.tell(&Told::FirstText);
+                    }
+                    _ => {}
                 }
-                Event::TextDelta { delta, .. } if !*has_text && !delta.is_empty() => {
-                    *has_text = true;
-                    seen.tell(&Told::FirstText);
-                }
-                _ => {}
             });
         }
         if self.is_untouched { bytes } else { out.into() }
@@ -184,6 +217,17 @@ impl Saving {
     /// Waits for it, as long as it may take.
     pub(crate) async fn wait(mut self) {
         std::future::poll_fn(|cx| self.poll(cx)).await;
+    }
+}
+
+/// How many bytes of text an event adds.
+fn text(event: Event<'_>) -> usize {
+    match event {
+        Event::ThinkingDelta { delta, .. }
+        | Event::TextDelta { delta, .. }
+        | Event::ToolCallDelta { delta, .. } => delta.len(),
+        Event::Choice { event, .. } => text(*event),
+        _ => 0,
     }
 }
 

@@ -1,5 +1,6 @@
 //! A connection whose peer must send a request's head, and take what it is sent, within a time.
 
+use crate::stuck::Slots;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -10,31 +11,35 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// How long a caller may take nothing of what waits for it.
-const WRITE_IDLE: Duration = Duration::from_secs(60);
-
 /// How long the head of a request may take from its first byte on.
 const HEAD: Duration = Duration::from_secs(10);
 /// How connections of HTTP/2 begin; there, heads are the protocol's own affair.
 const PREFACE: &[u8] = b"PRI";
 
-/// How many requests of a connection are being answered.
+/// How many requests of a connection are being answered, and with what.
 #[derive(Debug, Default)]
-pub(crate) struct Pace(AtomicUsize);
+pub(crate) struct Pace {
+    answering: AtomicUsize,
+    pub(crate) slots: Slots,
+}
 
 impl Pace {
     /// A head came.
     pub(crate) fn asked(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.answering.fetch_add(1, Ordering::Relaxed);
     }
 
     /// An answer is over.
     pub(crate) fn answered(&self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.answering.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn answering(&self) -> usize {
+        self.answering.load(Ordering::Relaxed)
     }
 
     fn is_idle(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == 0
+        self.answering() == 0
     }
 }
 
@@ -60,10 +65,11 @@ enum Kind {
 }
 
 impl<S> Patient<S> {
-    pub(crate) fn new(stream: S, pace: Arc<Pace>) -> Self {
+    /// The peer may take nothing for as long as `limit`.
+    pub(crate) fn new(stream: S, pace: Arc<Pace>, limit: Duration) -> Self {
         Patient {
             stream,
-            limit: WRITE_IDLE,
+            limit,
             until: None,
             pace,
             head: HEAD,
@@ -92,6 +98,7 @@ impl<S> Patient<S> {
             self.until = None;
             return outcome;
         }
+        self.pace.slots.is_full();
         let limit = self.limit;
         let until = self
             .until
@@ -172,7 +179,7 @@ mod tests {
     async fn c_4_a_peer_that_takes_nothing_is_given_up() {
         let (ours, theirs) = tokio::io::duplex(8);
         let limit = Duration::from_millis(20);
-        let mut patient = Patient { limit, ..Patient::new(ours, Arc::default()) };
+        let mut patient = Patient::new(ours, Arc::default(), limit);
         let error = patient.write_all(&[0; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         drop(theirs);
@@ -182,7 +189,7 @@ mod tests {
     async fn a_slow_reader_that_goes_on_gets_everything() {
         let (ours, mut theirs) = tokio::io::duplex(8);
         let limit = Duration::from_millis(200);
-        let mut patient = Patient { limit, ..Patient::new(ours, Arc::default()) };
+        let mut patient = Patient::new(ours, Arc::default(), limit);
         let reading = tokio::spawn(async move {
             let mut all = Vec::new();
             let mut piece = [0; 8];
@@ -206,7 +213,7 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(64);
         let head = Duration::from_millis(40);
         let pace = Arc::new(Pace::default());
-        let mut patient = Patient { head, ..Patient::new(ours, Arc::clone(&pace)) };
+        let mut patient = Patient { head, ..Patient::new(ours, Arc::clone(&pace), head) };
         let mut piece = [0; 8];
         let long = Duration::from_millis(80);
         let read = tokio::time::timeout(long, patient.read(&mut piece)).await;

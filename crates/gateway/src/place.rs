@@ -33,6 +33,18 @@ impl Face {
         }
     }
 
+    /// Its path.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Face::Chat => "/v1/chat/completions",
+            Face::Generate => "/v1beta/models/{model}:generateContent",
+            Face::Messages => "/v1/messages",
+            Face::Lines => "/api/chat",
+            Face::Prompt => "/api/generate",
+            Face::Responses => "/v1/responses",
+        }
+    }
+
     /// Whether its streams are lines; they are also what it gives where the request says nothing about it.
     pub(crate) fn is_lines(self) -> bool {
         matches!(self, Face::Lines | Face::Prompt)
@@ -80,14 +92,7 @@ impl Place {
     /// What the place is called in logs: never more of the path than the gateway's own words.
     pub(crate) fn label(&self) -> &'static str {
         match self {
-            Place::Answer { face, .. } => match face {
-                Face::Chat => "/v1/chat/completions",
-                Face::Generate => "/v1beta/models/{model}:generateContent",
-                Face::Messages => "/v1/messages",
-                Face::Lines => "/api/chat",
-                Face::Prompt => "/api/generate",
-                Face::Responses => "/v1/responses",
-            },
+            Place::Answer { face, .. } => face.label(),
             Place::Count { face: Face::Generate, .. } => "/v1beta/models/{model}:countTokens",
             Place::Count { .. } => "/v1/messages/count_tokens",
             Place::Kept { .. } => "/v1/responses/{id}",

@@ -3,7 +3,9 @@
 use crate::door::{self, Turned, turned};
 use crate::flow::Flow;
 use crate::house::House;
-use crate::passage::Passage;
+use crate::leaving;
+use crate::log::Line;
+use crate::passage::{Passage, now};
 use crate::place::Face;
 use crate::recall::{Recalled, recall};
 use crate::reply::{Account, json, refusal};
@@ -12,12 +14,13 @@ use crate::take;
 use crate::tenant;
 use crate::told::Told;
 use crate::tries::Caller;
+use bytes::BytesMut;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Response, StatusCode};
 use hyper::body::Incoming;
 use std::sync::Arc;
-use thinkthrough_client::Response as Answer;
+use thinkthrough_client::{BodyStream, ClientError, Response as Answer};
 use thinkthrough_core::turn::Finished;
 use thinkthrough_core::wire::{ErrorBody, Wire, error};
 
@@ -115,7 +118,8 @@ impl Call<'_> {
         };
         if passage.is_relayed() {
             let Answer { status, mut headers, extensions, body, .. } = *answer;
-            if !passage.is_untouched() {
+            // A stream that breaks off gets a last event that its upstream did not count.
+            if stream || !passage.is_untouched() {
                 headers.remove(CONTENT_LENGTH);
             }
             let flow = match stream {
@@ -134,7 +138,7 @@ impl Call<'_> {
             let flow = Flow::stream(answer.body, passage, self.wire);
             return Ok(streamed(flow, media));
         }
-        whole(*answer, *passage, self.house).await
+        whole(*answer, passage, self.house).await
     }
 }
 
@@ -143,17 +147,44 @@ fn says_off(headers: &HeaderMap) -> bool {
     headers.get("x-thinkthrough-store").is_some_and(|value| value.as_bytes() == b"off")
 }
 
+/// A whole answer that comes, and its caller, who may go away meanwhile.
+struct Reading {
+    body: BodyStream,
+    passage: Box<Passage>,
+    came: BytesMut,
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        drop(self.passage.push(self.came.split().freeze()));
+        leaving::leave(&mut self.body, &mut self.passage);
+    }
+}
+
 /// A whole answer in the caller's wire.
 async fn whole(
     answer: Answer,
-    mut passage: Passage,
+    passage: Box<Passage>,
     house: &House,
 ) -> Result<Response<Flow>, Turned> {
-    let bytes = answer.body.collect_up_to(house.options.body_limit).await.map_err(|error| {
-        house.seen.tell(&Told::Failed { reason: reason(&error) });
-        failed(&error)
-    })?;
-    drop(passage.push(bytes));
+    let limit = house.options.body_limit;
+    let mut reading = Reading { body: answer.body, passage, came: BytesMut::new() };
+    while let Some(bytes) = reading.body.next().await {
+        let bytes = bytes.and_then(|bytes| match reading.came.len() + bytes.len() > limit {
+            false => Ok(bytes),
+            true => Err(ClientError::TooLarge { target: "the provider".to_owned(), limit }),
+        });
+        let bytes = bytes.map_err(|error| {
+            // It broke off by itself.
+            reading.passage.abandon();
+            reading.came.clear();
+            house.seen.tell(&Told::Failed { reason: reason(&error) });
+            failed(&error)
+        })?;
+        reading.came.extend_from_slice(&bytes);
+    }
+    let passage = &mut reading.passage;
+    drop(passage.push(reading.came.split().freeze()));
     let Some(ended) = passage.end(None) else {
         return Err(turned(502, "upstream_error", "the answer ended before it began"));
     };

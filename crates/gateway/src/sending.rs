@@ -11,7 +11,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 use thinkthrough_client::{
-    AnswerCaps, Auth, BodyStream, ClientError, Request as Outbound, Response as Answer, RetryPolicy,
+    AnswerCaps, Auth, BodyStream, ClientError, Events, Request as Outbound, Response as Answer,
+    RetryPolicy,
 };
 use thinkthrough_core::exchange::{Around, Exchange, Prepared, Repair};
 use thinkthrough_core::frame::Framing;
@@ -68,6 +69,7 @@ pub(crate) struct Refused {
 /// A caller's request, read as far as it takes to send it.
 pub(crate) struct Job {
     pub(crate) route: Route,
+    /// What is sent.
     pub(crate) body: Bytes,
     pub(crate) keep: Keep,
     /// The caller's headers and parameters.
@@ -102,13 +104,12 @@ impl Job {
     }
 
     fn attempt(&self, prepared: Prepared) -> Result<Attempt, Turned> {
-        let Prepared { body, exchange, .. } = prepared;
-        let body = body.map_or_else(|| self.body.clone(), Bytes::from);
+        let exchange = prepared.exchange;
         let outgoing = exchange.outgoing();
         let is_relayed = exchange.is_relayed();
         let query = self.query.as_deref().filter(|_| is_relayed);
         let url = with_query(&outgoing.url, query);
-        let mut send = Outbound::post(&url, body).map_err(|error| failed(&error))?;
+        let mut send = Outbound::post(&url, self.body.clone()).map_err(|error| failed(&error))?;
         send.headers = match is_relayed {
             true => merged(&outgoing.headers, onward(&self.headers)),
             false => merged(&outgoing.headers, HeaderMap::new()),
@@ -138,7 +139,12 @@ impl Job {
             let (status, body) = (answer.status, body.collect_error(REFUSAL).await);
             return refused(answer, status, body, made);
         }
-        answer.body = answer.body.within(self.caps);
+        answer.body = match exchange.outgoing().stream {
+            true => {
+                answer.body.within_events(self.caps, events_of(self.route.target.wire.framing()))
+            }
+            false => answer.body.within(self.caps),
+        };
         let expected = Expected {
             url: &exchange.outgoing().url,
             framing: self.route.target.wire.framing(),
@@ -148,9 +154,25 @@ impl Job {
         if let Some(body) = expected.error_in(&mut answer).await? {
             return refused(answer, StatusCode::BAD_GATEWAY, body, made);
         }
+        if !expected.is_stream {
+            // Whoever gets nothing where a value should be would look for a mistake of its own.
+            let Some(first) = answer.body.next().await else {
+                return Err(expected.no_answer("it is empty"));
+            };
+            answer.body.put_back(first?);
+        }
         exchange.head(answer.status.as_u16());
         let passage = Box::new(Passage::new(exchange, self.keep));
         Ok(Outcome::Answer { answer: Box::new(answer), passage, made })
+    }
+}
+
+/// How the client is to count what goes by.
+fn events_of(framing: Framing) -> Events {
+    match framing {
+        Framing::Sse => Events::Lines,
+        Framing::Ndjson => Events::Ndjson,
+        Framing::EventStream => Events::Sized,
     }
 }
 

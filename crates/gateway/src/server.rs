@@ -4,6 +4,7 @@ use crate::house::{Estate, Fittings, Options, Stage};
 use crate::models::Models;
 use crate::patient::{Pace, Patient};
 use crate::respond::{Guest, respond};
+use crate::stuck::only_stuck;
 use crate::told::News;
 use crate::vault::Vaults;
 use hyper::service::service_fn;
@@ -158,14 +159,15 @@ async fn connection(
     drop(stream.set_nodelay(true));
     let pace = Arc::new(Pace::default());
     let guest = Guest { peer, is_admin, pace: Arc::clone(&pace), stage: stage.clone() };
-    let tls = estate.fittings().options.tls.clone();
-    match tls {
-        None => talk(Patient::new(stream, pace), guest, estate, stage).await,
+    let options = Arc::clone(&estate.fittings().options);
+    let limit = options.write_idle;
+    match options.tls.clone() {
+        None => talk(Patient::new(stream, pace, limit), guest, estate, stage).await,
         Some(tls) => {
             let handshake = tls.acceptor().accept(stream);
             // A handshake that fails is the caller's affair; it has been told why.
             if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, handshake).await {
-                talk(Patient::new(stream, pace), guest, estate, stage).await;
+                talk(Patient::new(stream, pace, limit), guest, estate, stage).await;
             }
         }
     }
@@ -178,6 +180,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     mut stage: watch::Receiver<Stage>,
 ) {
     let guest = Arc::new(guest);
+    let (pace, limit) = (Arc::clone(&guest.pace), estate.house().options.write_idle);
     let service = service_fn(move |request| {
         let (estate, guest) = (Arc::clone(&estate), Arc::clone(&guest));
         async move { Ok::<_, Infallible>(respond(&estate, &guest, request).await) }
@@ -204,12 +207,18 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         // Without a sender the process ends anyway.
         drop(stage.wait_for(|stage| *stage > Stage::Open).await);
     };
+    let stuck = only_stuck(&pace.slots, || pace.answering(), limit);
+    tokio::pin!(stuck);
     // A broken connection is a caller that went away.
     tokio::select! {
         ended = connection.as_mut() => drop(ended),
+        () = stuck.as_mut() => {}
         () = draining => {
             connection.as_mut().graceful_shutdown();
-            drop(connection.await);
+            tokio::select! {
+                ended = connection.as_mut() => drop(ended),
+                () = stuck => {}
+            }
         }
     }
 }

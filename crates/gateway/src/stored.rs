@@ -64,6 +64,10 @@ impl Vault for One {
     fn append(&self, records: Vec<(Head, Kept)>) -> Later<'_, ()> {
         Box::pin(async move { Ok(self.vault.append(records).await?) })
     }
+
+    fn poison(&self, records: Vec<String>) -> Later<'_, u64> {
+        Box::pin(async move { Ok(self.vault.poison(records).await?) })
+    }
 }
 
 impl From<StoreError> for VaultError {

@@ -1,6 +1,6 @@
 //! What is known about one request, as far as it was told.
 
-use crate::told::Told;
+use crate::told::{Heard, Told};
 use http::Uri;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use thinkthrough_core::usage::Usage;
 const LONGEST: usize = 200;
 
 /// One request, from its head to its end; nothing of what was said in it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Story {
     /// Milliseconds since 1970.
     pub(crate) at: u64,
@@ -50,6 +50,8 @@ pub(crate) struct Story {
     pub(crate) total: Duration,
     /// The size of the answer.
     pub(crate) bytes: u64,
+    /// What an answer cost that was heard for nobody.
+    pub(crate) spent: Vec<(&'static str, u64)>,
 }
 
 /// An upstream that was asked.
@@ -98,7 +100,19 @@ impl Story {
             first: None,
             total: Duration::ZERO,
             bytes: 0,
+            spent: Vec::new(),
         }
+    }
+
+    /// What came behind its end: an answer that was heard for nobody.
+    pub(crate) fn drained(&self, heard: Heard, usage: Option<&Usage>, took: Duration) -> Story {
+        let outcome = match heard {
+            Heard::Completed => "drained",
+            Heard::Failed => "failed",
+            Heard::Left => "cancelled",
+        };
+        let spent = usage.map(spent).unwrap_or_default();
+        Story { outcome, spent, total: took, ..self.clone() }
     }
 
     /// How long ago the request came.
@@ -192,6 +206,16 @@ impl Said {
             finish_reason: answer.finish_reason.clone(),
         }
     }
+}
+
+/// What an answer cost, as far as its provider said; what it does not say is not guessed.
+pub(crate) fn spent(usage: &Usage) -> Vec<(&'static str, u64)> {
+    let all = [
+        ("input_tokens", usage.input_tokens),
+        ("output_tokens", usage.output_tokens),
+        ("reasoning_tokens", usage.reasoning_tokens),
+    ];
+    all.into_iter().filter_map(|(kind, count)| Some((kind, count?))).collect()
 }
 
 /// What is wrong with an answer that did not end as it should.

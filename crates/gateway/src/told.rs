@@ -51,6 +51,27 @@ pub(crate) enum Told<'a> {
     Ended { outcome: &'static str, bytes: u64 },
 }
 
+/// How an answer ended that was heard for nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    Completed,
+    Failed,
+    /// It took too long, or said too much.
+    Left,
+}
+
+impl Heard {
+    pub(crate) const ALL: [Heard; 3] = [Heard::Completed, Heard::Failed, Heard::Left];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Heard::Completed => "completed",
+            Heard::Failed => "failed",
+            Heard::Left => "left",
+        }
+    }
+}
+
 /// Something that happened to the gateway as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum News {

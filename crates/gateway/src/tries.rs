@@ -8,8 +8,10 @@ use crate::door::{Turned, turned};
 use crate::house::House;
 use crate::keeping::Keeping;
 use crate::learned::{Learned, Scope};
-use crate::models::Route;
+use crate::leaving::Lasting;
+use crate::models::{OnDisconnect, Route};
 use crate::passage::Keep;
+use crate::poisoned::{Blamed, Sent};
 use crate::pool::Picked;
 use crate::reply::Account;
 use crate::sending::{Job, Made, Outcome, Waiting, reason, refusal};
@@ -56,6 +58,8 @@ struct Way {
     rest: Vec<String>,
     hops: usize,
     mending: Mending,
+    /// What was sent this way, where thoughts were put back.
+    sent: Option<Sent>,
 }
 
 /// What refusals have taught about a way.
@@ -65,6 +69,8 @@ struct Mending {
     scope: Option<Scope>,
     learned: Option<Repair>,
     repaired: Option<Repair>,
+    /// The records that the refusal blamed.
+    blamed: Option<Blamed>,
 }
 
 impl Caller {
@@ -85,8 +91,10 @@ impl Caller {
         account.untranslated.clone_from(&prepared.exchange.outgoing().untranslated);
         let (counts, is_relayed) = (prepared.counts, prepared.exchange.is_relayed());
         self.house.seen.tell(&Told::Decided { counts, is_relayed });
+        let is_drained = way.route.on_disconnect == OnDisconnect::Drain;
         let waiting = job.send(prepared)?;
-        Ok(Box::pin(self.follow(way, waiting)))
+        let following: Waiting = Box::pin(self.follow(way, waiting));
+        Ok(if is_drained { Box::pin(Lasting::over(following)) } else { following })
     }
 
     /// The session's key, where the route has several.
@@ -130,21 +138,28 @@ impl Caller {
             way.learn(tenant, &self.house.learned);
         }
         if !manner.dry_run && manner.restore == Restore::Recommended {
-            let Mending { learned, repaired, .. } = way.mending;
-            learned.into_iter().chain(repaired).for_each(|repair| asked.repair(repair));
+            let Mending { learned, repaired, .. } = &way.mending;
+            learned.iter().chain(repaired).for_each(|repair| asked.repair(*repair));
         }
         self.keeping.iter().for_each(|keeping| asked.set_name(keeping.name()));
         let looked = look_up(&asked, vault.as_ref(), &self.house.seen).await;
-        let prepared = asked.prepare(&looked.found, &*looked.open);
+        let mut prepared = asked.prepare(&looked.found, &*looked.open);
+        let body = prepared.body.take().map_or_else(|| self.body.clone(), Bytes::from);
+        way.sent = vault.clone().filter(|_| !prepared.put_back.is_empty()).map(|vault| Sent {
+            put_back: std::mem::take(&mut prepared.put_back),
+            body: body.clone(),
+            vault,
+        });
         let auth = match &way.picked {
             Some(picked) => picked.auth.clone(),
             None => credential_for(&route, self.credential.clone()),
         };
         let job = Job {
-            body: self.body.clone(),
+            body,
             keep: Keep {
                 vault: vault.filter(|_| self.is_kept),
                 keeping: self.keeping.clone(),
+                is_drained: route.on_disconnect == OnDisconnect::Drain,
                 seen: Arc::clone(&self.house.seen),
             },
             headers: self.headers.clone(),
@@ -171,7 +186,7 @@ impl Caller {
         loop {
             let outcome = waiting.await;
             self.tell(&outcome);
-            way.note(&outcome, &self.house.learned);
+            way.note(&outcome, &self.house);
             let next = self.mended(&way, &outcome).or_else(|| self.next(&mut way, &outcome));
             let Some(mut next) = next else { return outcome };
             // A way that cannot be gone says less than the one before it.
@@ -197,14 +212,16 @@ impl Caller {
         if !may_repair || way.mending.repaired.is_some() || !refused.status.is_client_error() {
             return None;
         }
-        let repair = Repair::of(&String::from_utf8_lossy(&refused.body))?;
+        let said = String::from_utf8_lossy(&refused.body);
+        let repair = Repair::of(&said)?;
         // For nobody, nothing is kept that could go back.
         let is_in_vain = matches!(repair, Repair::Return(_) | Repair::Sign);
         if way.mending.learned == Some(repair) || (is_in_vain && way.mending.scope.is_none()) {
             return None;
         }
         self.house.seen.tell(&Told::Repaired);
-        let mending = Mending { repaired: Some(repair), ..way.mending.clone() };
+        let blamed = way.sent.as_ref().and_then(|sent| sent.blamed(&said));
+        let mending = Mending { repaired: Some(repair), blamed, ..way.mending.clone() };
         Some(Way { mending, ..way.clone() })
     }
 
@@ -261,7 +278,7 @@ fn required(route: &Route, headers: &HeaderMap, prepared: &Prepared) -> Result<(
 impl Way {
     fn to(route: Route, rest: Vec<String>, hops: usize) -> Self {
         let mending = Mending::default();
-        Way { route, picked: None, used: Vec::new(), rest, hops, mending }
+        Way { route, picked: None, used: Vec::new(), rest, hops, mending, sent: None }
     }
 
     /// Whether a model is asked at the same place.
@@ -281,13 +298,18 @@ impl Way {
         self.mending.scope = Some(scope);
     }
 
-    /// A repair that helped is a lesson; one that led to a refusal of its own is none any more.
-    fn note(&self, outcome: &Result<Outcome, ClientError>, learned: &Learned) {
-        let Mending { scope: Some(scope), learned: known, repaired } = &self.mending else {
+    /// A repair that helped is a lesson, and what was left out for it is not sent again; one that led to a refusal of
+    /// its own is no lesson any more.
+    fn note(&self, outcome: &Result<Outcome, ClientError>, house: &House) {
+        let learned = &house.learned;
+        let Mending { scope: Some(scope), learned: known, repaired, blamed } = &self.mending else {
             return;
         };
         match outcome {
             Ok(Outcome::Answer { .. }) => {
+                if let Some(blamed) = blamed.clone() {
+                    blamed.mark(&house.seen);
+                }
                 if let Some(repair) = repaired.filter(|repair| repair.is_learned()) {
                     learned.add(scope.clone(), repair, Instant::now());
                 }

@@ -71,6 +71,9 @@ pub trait Vault: Send + Sync {
 
     /// Keeps records; every gateway finds them once this is done.
     fn append(&self, records: Vec<(Head, Kept)>) -> Later<'_, ()>;
+
+    /// Marks records that a provider refused, so that no look-up finds them any more. Gives how many were marked now.
+    fn poison(&self, records: Vec<String>) -> Later<'_, u64>;
 }
 
 /// What a look-up gave.

@@ -4,6 +4,7 @@
 use crate::bus::Seen;
 use crate::flow::Flow;
 use crate::patient::Pace;
+use crate::stuck::Slot;
 use crate::told::Told;
 use bytes::Bytes;
 use http::Response;
@@ -63,7 +64,7 @@ impl Drop for Entry {
 
 /// A body under watch.
 pub(crate) struct Watched {
-    flow: Flow,
+    flow: Arc<Slot>,
     entry: Entry,
     /// Gone when it came.
     interrupted: Option<Interrupted>,
@@ -90,7 +91,11 @@ impl Watched {
         let length = answer.headers().get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
         let length = length.and_then(|length| length.parse().ok());
         let interrupted = Some(interrupted);
-        answer.map(|flow| Watched { flow, entry, interrupted, stream, is_between: true, length })
+        answer.map(|flow| {
+            let flow = Slot::new(flow);
+            entry.pace.slots.add(&flow);
+            Watched { flow, entry, interrupted, stream, is_between: true, length }
+        })
     }
 
     /// The process ends: a stream of events says so, if it can; anything else breaks off.
@@ -98,7 +103,7 @@ impl Watched {
         const WHY: &str = "the gateway is being stopped; ask again";
         self.interrupted = None;
         // What the upstream still says is for nobody.
-        self.flow = Flow::whole(Bytes::new());
+        self.flow.abandon();
         self.entry.finish("interrupted");
         Some(match self.stream.filter(|_| self.is_between) {
             Some(wire) => Ok(Frame::data(Bytes::from(error_event(wire, WHY)))),
@@ -120,15 +125,19 @@ impl Body for Watched {
         if entry.is_over {
             return Poll::Ready(None);
         }
-        let flow = &mut this.flow;
+        let flow = &this.flow;
         // One answer that breaks must not take the others on its connection with it.
-        let polled = catch_unwind(AssertUnwindSafe(|| Pin::new(flow).poll_frame(cx)));
+        let polled = catch_unwind(AssertUnwindSafe(|| flow.poll(cx)));
         let Ok(polled) = polled else {
             entry.seen.tell(&Told::Panicked);
             entry.finish("failed");
             return Poll::Ready(Some(Err(io::Error::other(
                 "the answer failed within the gateway",
             ))));
+        };
+        let Some(polled) = polled else {
+            entry.finish("cancelled");
+            return Poll::Ready(Some(Err(io::Error::other("nobody took the answer in time"))));
         };
         match polled {
             Poll::Ready(Some(Ok(frame))) => {

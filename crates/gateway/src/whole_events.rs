@@ -1,13 +1,11 @@
 //! Bytes of a stream, handed on up to the last whole event.
 //!
 //! A reader can do nothing with the beginning of an event, so this costs no time. And when the upstream breaks off in
-//! the middle of one, what is said instead begins at a place where something can begin.
+//! the middle of one, what is said instead begins at a place where something can begin. How long an event may be is
+//! counted before it comes here, so that what is held back has an end.
 
 use bytes::{Bytes, BytesMut};
 use thinkthrough_core::frame::Framing;
-
-/// Longer than any honest event; what is longer goes on as it comes.
-const LONGEST: usize = 4 * 1024 * 1024;
 
 /// The beginning of an event whose end has not come.
 #[derive(Debug)]
@@ -40,10 +38,7 @@ impl WholeEvents {
 
     /// How much goes on.
     fn end(&self, bytes: &[u8], seen: usize) -> usize {
-        match self.boundary(bytes, seen) {
-            None if bytes.len() > LONGEST => bytes.len(),
-            end => end.unwrap_or_default(),
-        }
+        self.boundary(bytes, seen).unwrap_or_default()
     }
 
     /// What is left when a stream ends as it should.
@@ -89,14 +84,5 @@ mod tests {
                 assert_eq!(events.rest(), rest);
             }
         }
-    }
-
-    #[test]
-    fn what_is_far_too_long_for_an_event_goes_on() {
-        let mut events = WholeEvents::new(Framing::Sse);
-        let piece = Bytes::from(vec![b'x'; LONGEST / 2 + 1]);
-        assert!(events.take(piece.clone()).is_empty());
-        assert_eq!(events.take(piece).len(), LONGEST + 2);
-        assert!(events.rest().is_empty());
     }
 }

@@ -49,6 +49,7 @@ calls! {
     remove_draft(conversation: i64, draft: i64) -> ();
     records(tenant: i64, keys: Vec<i64>) -> (Vec<RecordRow>, usize);
     add_records(records: Vec<NewRecord>) -> Vec<bool>;
+    poison(tenant: i64, ids: Vec<String>) -> u64;
     usage(before: i64) -> Vec<Usage>;
     oldest(tenant: i64, limit: u32) -> Vec<ThreadRow>;
     remove_threads(threads: Vec<ThreadRow>) -> u64;

@@ -128,6 +128,20 @@ impl Vault {
         Err(StoreError::Erased(self.tenant.clone()))
     }
 
+    /// Marks records as poisoned: a provider refused them, so that no look-up by anybody of this tenant finds them any
+    /// more. They keep their places in their conversations. Gives how many were marked now.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn poison(&self, records: Vec<String>) -> Result<u64, StoreError> {
+        match self.store.keys(&self.tenant).await? {
+            Some(keys) if !records.is_empty() => {
+                self.store.backend().poison(keys.nr, records).await
+            }
+            _ => Ok(0),
+        }
+    }
+
     fn seal(
         &self,
         keys: &TenantKeys,

@@ -105,8 +105,8 @@ async fn all_of_it_works_over_a_real_connection() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
     let options = SimOptions {
-        fault: None,
         log: Some(Arc::new(move |entry| log.lock().unwrap().push(entry.clone()))),
+        ..SimOptions::default()
     };
     let running = serve(listener, options).unwrap();
     for row in list() {
@@ -135,8 +135,10 @@ async fn all_of_it_works_over_a_real_connection() {
 #[tokio::test]
 async fn a_fault_of_the_server_holds_for_every_request() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let options =
-        SimOptions { fault: Some("status=429,retry-after=1".parse().unwrap()), log: None };
+    let options = SimOptions {
+        fault: Some("status=429,retry-after=1".parse().unwrap()),
+        ..SimOptions::default()
+    };
     let running = serve(listener, options).unwrap();
     let mut client = client("kimi-k2");
     client.user("Hello");

@@ -9,6 +9,7 @@
 //! 4. [`Exchange::end`] gives the answer, and the record to seal.
 
 mod answer;
+mod blame;
 mod ladder;
 mod manner;
 mod mint;
@@ -18,6 +19,7 @@ mod restored;
 mod show;
 
 pub use answer::{Done, Ending, Exchange, Name, error_event};
+pub use blame::{Blame, PutBack};
 pub use ladder::Around;
 pub use manner::{Manner, Restore, View};
 pub use repair::Repair;
@@ -37,6 +39,7 @@ use crate::restore::{
 use crate::settings::{Include, Resolved, Strip};
 use crate::wire::{RequestError, Wire};
 use ladder::Rung;
+use restored::Restored;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -105,6 +108,8 @@ pub struct Prepared {
     pub around: Around,
     /// What was decided about each answer in the request, with its messages.
     pub outcomes: Vec<(Range<usize>, Verdict)>,
+    /// The thoughts that were put back, as far as a refusal may name them.
+    pub put_back: PutBack,
     /// What the answer goes through.
     pub exchange: Exchange,
 }
@@ -193,9 +198,9 @@ impl<'d> Asked<'d> {
             .question
             .as_ref()
             .map(|question| restored::restore(came, question, &ask, found, tenant, open));
-        let (mut plan, contents) = match restored {
-            Some((plan, contents)) => (Some(plan), contents),
-            None => (None, came.clone()),
+        let (mut plan, contents, known) = match restored {
+            Some(Restored { plan, contents, known }) => (Some(plan), contents, known),
+            None => (None, came.clone(), Vec::new()),
         };
         let goes_as_it_came = self.manner.dry_run || self.manner.restore == Restore::Never;
         let mut contents = match self.target.rule.contract.tickets {
@@ -216,6 +221,7 @@ impl<'d> Asked<'d> {
             missing: lacking.first().map(|step| step.start),
             around,
             outcomes: self.outcomes(plan.as_ref()),
+            put_back: plan.as_ref().map(|it| restored::put_back(it, known)).unwrap_or_default(),
             exchange: Exchange::new(self, outgoing, plan.as_ref(), origin),
         }
     }

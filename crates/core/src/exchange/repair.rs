@@ -44,6 +44,9 @@ const WORDS: &[(&[&str], Repair)] = &[
     (&["without its required following item"], Repair::Omit),
     (&["without its required 'reasoning' item"], Repair::Omit),
     (&["items are not persisted when `store`"], Repair::Omit),
+    (&["item with id", "not found"], Repair::Omit),
+    (&["bound to a different conversation"], Repair::Omit),
+    (&["cannot be decrypted"], Repair::Omit),
     (&["encrypted content", "could not be verified"], Repair::Omit),
     (&["could not decode the compaction blob"], Repair::Omit),
     (&["property 'reasoning", "is unsupported"], Repair::Forbid),
@@ -184,6 +187,8 @@ mod tests {
                 "messages.3: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.",
                 Some(Repair::Omit),
             ),
+            ("Item with id 'rs_1' not found.", Some(Repair::Omit)),
+            ("The block is bound to a different conversation.", Some(Repair::Omit)),
             ("property 'reasoning_content' is unsupported", Some(Repair::Forbid)),
             (
                 r#"{"type":"extra_forbidden","loc":["body","messages",1,"reasoning_content"]}"#,

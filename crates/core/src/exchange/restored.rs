@@ -1,12 +1,28 @@
 //! Thoughts from the vault, put in their places.
 
 use super::Found;
+use super::blame::{Known, PutBack};
 use crate::content::{Block, Content, Thinking};
 use crate::edit::{Change, What, changed};
 use crate::plane::{Open, Place, Tenant};
 use crate::policy::{Action, Decision};
 use crate::restore::{Ask, Head, Question, Restoration, Step, Verdict, ticket, weave};
 use std::ops::Range;
+
+/// What is decided, the messages with their thoughts, and for each step the record that a refusal may name.
+pub(super) struct Restored {
+    pub(super) plan: Restoration,
+    pub(super) contents: Vec<Content>,
+    pub(super) known: Vec<Option<Known>>,
+}
+
+/// The thoughts that go back, once that is settled.
+pub(super) fn put_back(plan: &Restoration, known: Vec<Option<Known>>) -> PutBack {
+    let has_own = plan.outcomes.iter().any(|outcome| outcome.verdict == Verdict::Kept);
+    let restored = plan.outcomes.iter().zip(known);
+    let restored = restored.filter(|(outcome, _)| outcome.verdict == Verdict::Restored);
+    PutBack { records: restored.filter_map(|(_, known)| known).collect(), has_own }
+}
 
 /// Plans until every record that is used can be opened, and puts the thoughts in their places.
 pub(super) fn restore(
@@ -16,12 +32,13 @@ pub(super) fn restore(
     found: &[Found],
     tenant: Option<&Tenant>,
     open: &dyn Open,
-) -> (Restoration, Vec<Content>) {
+) -> Restored {
     let mut usable: Vec<&Found> = found.iter().collect();
     loop {
         let heads: Vec<Head> = usable.iter().map(|found| found.head.clone()).collect();
         let plan = Restoration::plan(question, &heads, ask);
         let (mut changes, mut shut, mut has_main) = (Vec::new(), None, false);
+        let mut known = Vec::with_capacity(question.steps.len());
         for (step, outcome) in question.steps.iter().zip(&plan.outcomes) {
             let record =
                 outcome.found.as_ref().and_then(|it| Some((it.record, usable.get(it.record)?)));
@@ -40,6 +57,8 @@ pub(super) fn restore(
             }
             match kept.transpose() {
                 Ok(kept) => {
+                    let id = outcome.found.as_ref().map(|it| it.id.as_str()).unwrap_or_default();
+                    known.push(kept.as_ref().and_then(|kept| Known::of(id, kept)));
                     let woven = weave(contents, step, outcome, kept.as_ref());
                     let kept = woven.into_iter().filter(|it| !keeps_ticket(contents, it, ask));
                     changes.extend(kept);
@@ -55,7 +74,10 @@ pub(super) fn restore(
             Some(index) => {
                 usable.remove(index);
             }
-            None => return (plan, changed(contents, &changes)),
+            None => {
+                let contents = changed(contents, &changes);
+                return Restored { plan, contents, known };
+            }
         }
     }
 }

@@ -4,16 +4,22 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::string_slice,
     reason = "everything here is a test"
 )]
 
 mod breaking;
+mod disconnect;
 mod faults;
+mod http2;
 mod loops;
 mod memory;
 mod naive;
 mod no_answers;
+mod odd_answers;
+mod poisoned;
 mod repairs;
 mod tickets;
 mod town;
 mod upstreams;
+mod windows;

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use thinkthrough_core::content::Block;
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Open, Place, Seal, SealError, Sealed, Tenant};
-use thinkthrough_core::restore::{Head, Kept, Key, Secret};
+use thinkthrough_core::restore::{Delivery, Head, Kept, Key, Secret};
 use thinkthrough_gateway::{Later, Looked, Vault, VaultError, Vaults};
 
 /// How long a call takes that takes far too long.
@@ -39,6 +40,52 @@ impl Memory {
 
     pub(crate) fn records(&self) -> usize {
         self.rows.lock().unwrap().len()
+    }
+
+    /// The names of the records, in the order in which they were kept.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.rows.lock().unwrap().iter().map(|(_, head, _)| head.id.clone()).collect()
+    }
+
+    /// The thoughts of all records.
+    pub(crate) fn thoughts(&self) -> Vec<String> {
+        let rows = self.rows.lock().unwrap();
+        let kept = rows.iter().map(|(tenant, head, sealed)| {
+            let place = Place { tenant, record: &head.id, origin: &head.origin, position: 0 };
+            sealed.open(&place, &Lock).unwrap()
+        });
+        let thought = |block: Block| match block {
+            Block::Thinking(thinking) => Some(thinking.thought),
+            _ => None,
+        };
+        kept.flat_map(|kept| kept.blocks.into_iter().filter_map(thought)).collect()
+    }
+
+    /// How many records there are of answers that ended as they should.
+    pub(crate) fn whole_records(&self) -> usize {
+        let rows = self.rows.lock().unwrap();
+        rows.iter().filter(|(_, head, _)| head.delivery == Delivery::Full).count()
+    }
+
+    /// Changes what is sealed in a record, as if its payloads had been altered before they were kept.
+    pub(crate) fn spoil(&self, at: usize) {
+        let mut rows = self.rows.lock().unwrap();
+        let (tenant, head, sealed) = &mut rows[at];
+        let place = Place { tenant, record: &head.id, origin: &head.origin, position: 0 };
+        let mut kept = sealed.open(&place, &Lock).unwrap();
+        for block in &mut kept.blocks {
+            let payloads = match block {
+                Block::Thinking(it) => [&mut it.signature, &mut it.encrypted_content],
+                Block::ToolCall(call) => [&mut call.signature, &mut None],
+                _ => continue,
+            };
+            for payload in payloads.into_iter().flatten() {
+                let middle = payload.len() / 2;
+                let other = if payload[middle..].starts_with('A') { "B" } else { "A" };
+                payload.replace_range(middle..=middle, other);
+            }
+        }
+        *sealed = Sealed::seal(&kept, &place, &Lock).unwrap();
     }
 
     /// The tenants that have records.
@@ -115,6 +162,16 @@ impl Vault for One {
                 self.0.rows.lock().unwrap().push((self.1.clone(), head, sealed));
             }
             Ok(())
+        })
+    }
+
+    fn poison(&self, records: Vec<String>) -> Later<'_, u64> {
+        Box::pin(async move {
+            self.0.mood(true).await?;
+            let mut rows = self.0.rows.lock().unwrap();
+            let before = rows.len();
+            rows.retain(|(tenant, head, _)| *tenant != self.1 || !records.contains(&head.id));
+            Ok((before - rows.len()) as u64)
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Upstreams whose answer has the status of one and is none.
 
-use crate::naive::read;
+use crate::naive::{Naive, read};
 use crate::upstreams::{CALLERS, Close, ENDS, Scripted, client, told};
 use serde_json::json;
 
@@ -74,9 +74,27 @@ async fn u_8_an_answer_with_nothing_in_it_is_an_error() {
             assert!(!looks_whole, "{api} {body:?}: {}", said.text());
         }
     }
+    // On the model's own API, too, whichever that is.
+    for (api, model) in [
+        ("messages", "anthropic-manual"),
+        ("responses", "responses-stateless"),
+        ("generate-content", "gemini-3"),
+    ] {
+        for body in ["", ": nothing yet\n\n"] {
+            let upstream =
+                Scripted::start(vec![value("text/event-stream", body)], Close::Fin).await;
+            let town = upstream.town().await;
+            let mut client = Naive::new(api, model, true);
+            client.user("Is anybody there?");
+            let said = client.ask(&town, &town.gateway, &[]).await;
+            let answer = read(api, &said, true);
+            assert!(answer.upstream_error().is_some(), "{api} {body:?}: {}", said.text());
+            assert_eq!(town.memory.records(), 0, "{api}");
+        }
+    }
     let upstream = Scripted::start(vec![value("application/json", "")], Close::Fin).await;
     let town = upstream.town().await;
-    for api in &CALLERS[1..] {
+    for api in &CALLERS {
         let said = client(api).streams(false).ask(&town, &town.gateway, &[]).await;
         assert_eq!(said.status, 502, "{api}: {}", said.text());
     }

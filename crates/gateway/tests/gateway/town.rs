@@ -10,7 +10,9 @@ use thinkthrough_core::exchange::Manner;
 use thinkthrough_core::provider::{self, Target};
 use thinkthrough_core::settings::Partial;
 use thinkthrough_core::wire;
-use thinkthrough_gateway::{Listed, Models, Options, Route, Running, Unrouted, serve};
+use thinkthrough_gateway::{
+    Listed, Models, OnDisconnect, Options, Route, Running, Unrouted, serve,
+};
 use tokio::net::TcpListener;
 
 /// All simulators and a gateway in front of them.
@@ -62,10 +64,19 @@ impl Town {
 
     /// A town whose routes are changed by `how` before they are used.
     pub(crate) async fn with(how: impl Fn(&mut Route) + Send + Sync + 'static) -> Self {
+        Self::with_options(how, Options::default()).await
+    }
+
+    /// As [`Town::with`], and the gateway behaves otherwise.
+    pub(crate) async fn with_options(
+        how: impl Fn(&mut Route) + Send + Sync + 'static,
+        options: Options,
+    ) -> Self {
+        let gateway_options = options;
         let log: Arc<Mutex<Vec<LogEntry>>> = Arc::default();
         let watcher = Arc::clone(&log);
         let watch = move |entry: &LogEntry| watcher.lock().unwrap().push(entry.clone());
-        let options = SimOptions { fault: None, log: Some(Arc::new(watch)) };
+        let options = SimOptions { log: Some(Arc::new(watch)), ..SimOptions::default() };
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let sims = thinkthrough_conformance::serve(listener, options).unwrap();
         let memory = Memory::default();
@@ -75,7 +86,7 @@ impl Town {
             Arc::new(Sims { base: base.clone(), how: Box::new(how), fault: Arc::clone(&fault) });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let vaults = Some(Arc::new(memory.clone()) as _);
-        let running = serve(listener, models, vaults, Options::default()).unwrap();
+        let running = serve(listener, models, vaults, gateway_options).unwrap();
         let gateway = format!("http://{}", running.addr());
         let client = Client::new(ClientConfig::default()).unwrap();
         let running = Some(running);
@@ -180,6 +191,7 @@ impl Models for Sims {
             reasoning: Partial::default(),
             manner: Manner::default(),
             fallback: Vec::new(),
+            on_disconnect: OnDisconnect::Cancel,
             pool: None,
         };
         (self.how)(&mut route);

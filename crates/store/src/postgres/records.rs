@@ -100,6 +100,26 @@ impl Postgres {
         rows.iter().map(|row| get(row, 0, &self.inner.at)).collect()
     }
 
+    /// Takes records out of the index, and marks them by leaving them no keys. Gives how many had some.
+    pub(crate) async fn poison(&self, tenant: i64, ids: Vec<String>) -> Result<u64, StoreError> {
+        let sql = "WITH old AS MATERIALIZED (SELECT nr, tenant, keys FROM record \
+                       WHERE tenant = $1 AND id = ANY ($2) AND cardinality(keys) > 0 \
+                       ORDER BY nr FOR UPDATE), \
+                   unlisted AS (DELETE FROM record_key USING (\
+                           SELECT tenant, unnest(keys) AS key, nr FROM old) AS listed \
+                       WHERE record_key.tenant = listed.tenant AND record_key.key = listed.key \
+                           AND record_key.record = listed.nr), \
+                   marked AS (UPDATE record SET keys = '{}' FROM old WHERE record.nr = old.nr) \
+                   SELECT count(*) FROM old";
+        let values = [(&tenant as _, Type::INT8), (&ids as _, Type::TEXT_ARRAY)];
+        let rows = self.query_on(&self.inner.writing, sql, &values).await?;
+        let marked: i64 = match rows.first() {
+            Some(row) => get(row, 0, &self.inner.at)?,
+            None => 0,
+        };
+        Ok(u64::try_from(marked).unwrap_or_default())
+    }
+
     fn record_of(&self, row: &Row) -> Result<RecordRow, StoreError> {
         let at = &self.inner.at;
         Ok(RecordRow {

@@ -33,6 +33,18 @@ impl Sqlite {
         })
         .await
     }
+
+    /// Takes records out of the index, and marks them by leaving them no keys. Gives how many had some.
+    pub(crate) async fn poison(&self, tenant: i64, ids: Vec<String>) -> Result<u64, StoreError> {
+        self.write(Safety::Process, move |connection| {
+            let mut marked = 0;
+            for id in &ids {
+                marked += u64::from(poison(connection, tenant, id)?);
+            }
+            Ok(marked)
+        })
+        .await
+    }
 }
 
 fn records(
@@ -113,6 +125,22 @@ fn add(connection: &Connection, record: &NewRecord) -> rusqlite::Result<bool> {
         insert.execute(params![tenant, key, number])?;
     }
     Ok(true)
+}
+
+fn poison(connection: &Connection, tenant: i64, id: &str) -> rusqlite::Result<bool> {
+    let sql = "SELECT nr, keys FROM record WHERE tenant = ? AND id = ?";
+    let found = connection
+        .prepare_cached(sql)?
+        .query_row(params![tenant, id], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some((number, keys)): Option<(i64, Vec<u8>)> = found else { return Ok(false) };
+    let sql = "DELETE FROM record_key WHERE tenant = ? AND key = ? AND record = ?";
+    let mut delete = connection.prepare_cached(sql)?;
+    for key in keys.as_chunks().0 {
+        delete.execute([tenant, i64::from_le_bytes(*key), number])?;
+    }
+    connection.prepare_cached("UPDATE record SET keys = x'' WHERE nr = ?")?.execute([number])?;
+    Ok(!keys.is_empty())
 }
 
 /// The conversation that a record belongs to, which has grown by it.

@@ -34,6 +34,7 @@ mod drafts;
 mod gateway_keys;
 mod kills;
 mod patience;
+mod poison;
 mod responses;
 mod retention;
 mod search;

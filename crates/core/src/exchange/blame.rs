@@ -1,0 +1,257 @@
+//! Which records of the vault a provider refused, so that they are never put back again.
+//!
+//! A record that is blamed is lost for good, so nothing is held against one on suspicion. It is blamed where the
+//! refusal names it: by an id or a payload of it, or by the message that it stands in. A refusal that names nothing
+//! blames the only thought that was put back, if the client sent none of its own; of several it blames none.
+
+use crate::content::Block;
+use crate::json::Doc;
+use crate::restore::Kept;
+use std::fmt;
+
+/// Why a provider refused a thought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// It is said to be another than the one that was given out.
+    Altered,
+    /// It belongs to another conversation.
+    Bound,
+    /// The provider does not have it any more.
+    Gone,
+    /// It cannot be decrypted.
+    Shut,
+    /// Its signature does not hold.
+    Signature,
+}
+
+/// Words of refusals in lower case, the more telling ones first. That a thought lacks its pair, or that the model takes
+/// none, is not the thought's fault, so those are not here.
+const WORDS: &[(&[&str], Blame)] = &[
+    (&["bound to a different conversation"], Blame::Bound),
+    (&["item with id", "not found"], Blame::Gone),
+    (&["encrypted content", "could not be"], Blame::Shut),
+    (&["cannot be decrypted"], Blame::Shut),
+    (&["could not decode the compaction blob"], Blame::Shut),
+    (&["invalid `signature` in `thinking`"], Blame::Signature),
+    (&["invalid `data` in `redacted_thinking`"], Blame::Signature),
+    (&["corrupted thought signature"], Blame::Signature),
+    (&["`thinking`", "cannot be modified"], Blame::Altered),
+];
+
+impl Blame {
+    /// All of them.
+    pub const ALL: [Blame; 5] =
+        [Blame::Altered, Blame::Bound, Blame::Gone, Blame::Shut, Blame::Signature];
+
+    /// What the body of a refusal says against a thought, if it says anything of that kind.
+    #[must_use]
+    pub fn of(refusal: &str) -> Option<Self> {
+        let refusal = refusal.to_ascii_lowercase();
+        let mut known = WORDS.iter();
+        known.find(|(words, _)| words.iter().all(|word| refusal.contains(word))).map(|(_, it)| *it)
+    }
+
+    /// Its name in counters.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Blame::Altered => "altered",
+            Blame::Bound => "bound",
+            Blame::Gone => "gone",
+            Blame::Shut => "shut",
+            Blame::Signature => "signature",
+        }
+    }
+}
+
+/// The thoughts that were put back into a request, as far as a refusal may name them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PutBack {
+    pub(super) records: Vec<Known>,
+    /// The client sends thoughts of its own as well.
+    pub(super) has_own: bool,
+}
+
+/// A record, and what it can be known by.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Known {
+    record: String,
+    names: Vec<String>,
+}
+
+/// Shorter ones stand in many texts by chance.
+const SHORTEST: usize = 8;
+
+impl Known {
+    /// `None` for a plain thought: nothing of it can be refused in these words.
+    pub(super) fn of(record: &str, kept: &Kept) -> Option<Self> {
+        let mut names = Vec::new();
+        let mut payloads = Vec::new();
+        for block in &kept.blocks {
+            match block {
+                Block::Thinking(it) => {
+                    names.extend(it.id.clone());
+                    payloads.extend([&it.signature, &it.redacted_data, &it.encrypted_content]);
+                }
+                Block::Text(text) => payloads.push(&text.signature),
+                Block::ToolCall(call) => payloads.push(&call.signature),
+                Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => {}
+            }
+        }
+        names.extend(payloads.into_iter().flatten().cloned());
+        names.retain(|name| name.len() >= SHORTEST);
+        (!names.is_empty()).then(|| Known { record: record.to_owned(), names })
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        self.names.iter().any(|name| text.contains(name.as_str()))
+    }
+
+    /// Payloads are long, so that their beginning and end stand for them: `gAAA...9xQ=`.
+    fn is_short_for(&self, (head, tail): (&str, &str)) -> bool {
+        self.names.iter().any(|name| name.starts_with(head) && name.ends_with(tail))
+    }
+}
+
+/// Payloads are secrets of the tenant's.
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Known").field(&self.record).finish()
+    }
+}
+
+impl PutBack {
+    /// Whether there is anything that could be blamed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The records that `refusal` blames, of those that were put back into `body`.
+    #[must_use]
+    pub fn blamed(&self, refusal: &str, body: &[u8]) -> Vec<String> {
+        let shorts: Vec<_> = refusal.split_whitespace().filter_map(short).collect();
+        let by_name =
+            |it: &&Known| it.is_in(refusal) || shorts.iter().any(|pair| it.is_short_for(*pair));
+        let ids = |known: &mut dyn Iterator<Item = &Known>| -> Vec<String> {
+            known.map(|known| known.record.clone()).collect()
+        };
+        let named = ids(&mut self.records.iter().filter(by_name));
+        if !named.is_empty() || !shorts.is_empty() {
+            return named;
+        }
+        if let Some(place) = place(refusal) {
+            let message = message(body, place).unwrap_or_default();
+            return ids(&mut self.records.iter().filter(|it| it.is_in(&message)));
+        }
+        match self.records.as_slice() {
+            [only] if !self.has_own => vec![only.record.clone()],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// A payload of which a word shows the beginning and the end.
+fn short(word: &str) -> Option<(&str, &str)> {
+    const ENOUGH: usize = 3;
+    let word = word.trim_matches(['"', '\'', '`', '(', ')', ',']);
+    let (head, tail) = word.split_once("...")?;
+    (head.len() >= ENOUGH && tail.len() >= ENOUGH).then_some((head, tail))
+}
+
+/// The lists of messages in requests, by their names in refusals.
+const LISTS: [&str; 3] = ["messages", "input", "contents"];
+
+/// The list that a refusal names, and the place in it: `messages.3.content.0`, `input[3]`.
+fn place(refusal: &str) -> Option<(&'static str, usize)> {
+    LISTS.into_iter().find_map(|list| {
+        refusal.match_indices(list).find_map(|(at, _)| {
+            let rest = refusal.get(at + list.len()..)?.strip_prefix(['.', '['])?;
+            let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+            Some((list, digits.parse().ok()?))
+        })
+    })
+}
+
+/// The text of one message of a request.
+fn message(body: &[u8], (list, place): (&str, usize)) -> Option<String> {
+    let doc = Doc::parse(body).ok()?;
+    let message = doc.root().get(list)?.items().nth(place)?;
+    Some(message.raw().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::Thinking;
+
+    fn known(record: &str, signature: &str, id: Option<&str>) -> Known {
+        let thinking = Thinking {
+            signature: Some(signature.to_owned()),
+            id: id.map(str::to_owned),
+            ..Thinking::new("hm", "thinking")
+        };
+        let kept = Kept { blocks: vec![Block::Thinking(thinking)] };
+        Known::of(record, &kept).unwrap()
+    }
+
+    fn two() -> PutBack {
+        let records = vec![
+            known("one", "gAAA-the-first-XyZ=", Some("rs_11111111")),
+            known("two", "gAAA-the-second-QrS=", None),
+        ];
+        PutBack { records, has_own: false }
+    }
+
+    const BODY: &[u8] = br#"{"messages":[{"role":"user","content":"Hi"},
+        {"content":[{"signature":"gAAA-the-first-XyZ="}]},{"role":"user","content":"?"},
+        {"content":[{"signature":"gAAA-the-second-QrS="}]}]}"#;
+
+    #[test]
+    fn u_20_a_record_is_blamed_where_the_refusal_names_it() {
+        let invalid = "Invalid `signature` in `thinking` block";
+        for (refusal, blamed) in [
+            ("Item with id 'rs_11111111' not found.".to_owned(), vec!["one"]),
+            ("The encrypted content gAAA...QrS= could not be verified.".to_owned(), vec!["two"]),
+            ("The encrypted content gAAA...nobody= could not be verified.".to_owned(), vec![]),
+            (format!("messages.3.content.0: {invalid}"), vec!["two"]),
+            (format!("messages[1]: {invalid}"), vec!["one"]),
+            // What stands there is the client's own.
+            (format!("messages.0.content.0: {invalid}"), vec![]),
+            (format!("messages.9: {invalid}"), vec![]),
+            // Which of the two nobody says.
+            ("Corrupted thought signature.".to_owned(), vec![]),
+        ] {
+            assert_eq!(two().blamed(&refusal, BODY), blamed, "{refusal}");
+        }
+    }
+
+    #[test]
+    fn u_20_the_only_one_is_blamed_unless_the_client_sends_thoughts_too() {
+        let mut only = PutBack { records: two().records.split_off(1), has_own: false };
+        assert_eq!(only.blamed("Corrupted thought signature.", BODY), ["two"]);
+        only.has_own = true;
+        assert!(only.blamed("Corrupted thought signature.", BODY).is_empty());
+    }
+
+    #[test]
+    fn u_20_what_is_no_fault_of_the_thought_blames_nobody() {
+        for (refusal, blame) in [
+            (
+                "The block is bound to a different conversation. Invalid `signature` in `thinking` block",
+                Some(Blame::Bound),
+            ),
+            (
+                "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+                None,
+            ),
+            ("messages.1.content.0.thinking.signature: Field required", None),
+            ("Rate limit reached", None),
+        ] {
+            assert_eq!(Blame::of(refusal), blame, "{refusal}");
+        }
+        let plain =
+            Kept { blocks: vec![Block::Thinking(Thinking::new("hm", "reasoning_content"))] };
+        assert!(Known::of("plain", &plain).is_none());
+    }
+}

@@ -1,0 +1,137 @@
+//! What becomes of an answer whose caller went away: its upstream is left at once, or heard to its end.
+//!
+//! Some providers finish an answer that nobody hears any more, and bill all of it. Hearing it costs nothing then, its
+//! thoughts are whole when the caller asks again, and what was spent is known.
+
+use crate::bus::Seen;
+use crate::passage::Passage;
+use crate::sending::{Outcome, Waiting};
+use crate::told::Heard;
+use bytes::Bytes;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use thinkthrough_client::{BodyStream, ClientError};
+use thinkthrough_core::answer::Answer;
+use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout_at};
+
+/// How long somebody who is heard by nobody is listened to.
+const TIME: Duration = Duration::from_secs(60);
+/// How much it may say in that time: 32,000 tokens of about four letters.
+const TEXT: usize = 32_000 * 4;
+
+/// The caller of an answer that is on its way went away.
+pub(crate) fn leave(body: &mut BodyStream, passage: &mut Passage) {
+    let Some((seen, passage)) = passage.leave() else { return };
+    let body = std::mem::replace(body, BodyStream::whole(Bytes::new()));
+    if let Ok(runtime) = Handle::try_current() {
+        runtime.spawn(hear(body, passage, seen, Instant::now()));
+    }
+}
+
+async fn hear(mut body: BodyStream, mut passage: Passage, seen: Arc<Seen>, since: Instant) {
+    let listening = listen(&mut body, &mut passage);
+    let heard = timeout_at(since + TIME, listening).await.unwrap_or(None);
+    let (heard, usage) = match heard {
+        // What was complete until then is kept, as of an answer that the caller stopped.
+        None => (Heard::Left, None),
+        Some(cut) => {
+            let ended = passage.end(cut.as_ref().map(ToString::to_string).as_deref());
+            let answer = ended.map(|ended| ended.finished.answer);
+            let is_whole = cut.is_none() && answer.as_ref().is_some_and(Answer::is_complete);
+            let heard = if is_whole { Heard::Completed } else { Heard::Failed };
+            (heard, answer.and_then(|answer| answer.usage))
+        }
+    };
+    seen.drained(heard, usage.as_ref(), since.elapsed());
+}
+
+/// Hears an answer to its end, and gives why it broke off; `None` if it says too much.
+async fn listen(body: &mut BodyStream, passage: &mut Passage) -> Option<Option<ClientError>> {
+    let before = passage.heard();
+    while !passage.is_over() {
+        match body.next().await {
+            None => break,
+            Some(Err(error)) => return Some(Some(error)),
+            Some(Ok(bytes)) => drop(passage.push(bytes)),
+        }
+        if passage.heard() - before > TEXT {
+            return None;
+        }
+    }
+    Some(None)
+}
+
+/// An answer that is waited for on behalf of nobody, once its caller went away before it began.
+pub(crate) struct Lasting(Option<Waiting>);
+
+impl Lasting {
+    pub(crate) fn over(waiting: Waiting) -> Self {
+        Lasting(Some(waiting))
+    }
+}
+
+impl Future for Lasting {
+    type Output = Result<Outcome, ClientError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(waiting) = &mut self.0 else { return Poll::Pending };
+        let polled = waiting.as_mut().poll(cx);
+        if polled.is_ready() {
+            self.0 = None;
+        }
+        polled
+    }
+}
+
+impl Drop for Lasting {
+    fn drop(&mut self) {
+        let (Some(waiting), Ok(runtime)) = (self.0.take(), Handle::try_current()) else { return };
+        let since = Instant::now();
+        runtime.spawn(async move {
+            let outcome = timeout_at(since + TIME, waiting).await;
+            if let Ok(Ok(Outcome::Answer { answer, mut passage, .. })) = outcome
+                && let Some((seen, passage)) = passage.leave()
+            {
+                hear(answer.body, passage, seen, since).await;
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// An answer that never begins, and tells when nobody waits for it any more.
+    struct Never(Arc<AtomicBool>);
+
+    impl Future for Never {
+        type Output = Result<Outcome, ClientError>;
+
+        fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
+            Poll::Pending
+        }
+    }
+
+    impl Drop for Never {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    // On a clock that goes on when somebody waits for it, and else stands still.
+    #[tokio::test(start_paused = true)]
+    async fn c_3_nobody_is_waited_for_longer_than_a_minute() {
+        let is_let_go = Arc::new(AtomicBool::new(false));
+        drop(Lasting::over(Box::pin(Never(Arc::clone(&is_let_go)))));
+        tokio::time::sleep(TIME - Duration::from_secs(1)).await;
+        assert!(!is_let_go.load(Ordering::Relaxed), "it is still waited for");
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(is_let_go.load(Ordering::Relaxed), "it is waited for for ever");
+    }
+}

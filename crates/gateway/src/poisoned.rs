@@ -1,0 +1,46 @@
+//! Records that a provider refused: once the request without them was taken, nobody is sent them again.
+
+use crate::bus::Seen;
+use crate::vault::Vault;
+use bytes::Bytes;
+use std::sync::Arc;
+use thinkthrough_core::exchange::{Blame, PutBack};
+
+/// What was sent with thoughts of the vault in it.
+#[derive(Clone)]
+pub(crate) struct Sent {
+    pub(crate) put_back: PutBack,
+    pub(crate) body: Bytes,
+    pub(crate) vault: Arc<dyn Vault>,
+}
+
+/// Records that a refusal blames, until it is known whether the request goes through without them.
+#[derive(Clone)]
+pub(crate) struct Blamed {
+    blame: Blame,
+    records: Vec<String>,
+    vault: Arc<dyn Vault>,
+}
+
+impl Sent {
+    /// The records that this refusal blames, if it does.
+    pub(crate) fn blamed(&self, refusal: &str) -> Option<Blamed> {
+        let blame = Blame::of(refusal)?;
+        let records = self.put_back.blamed(refusal, &self.body);
+        let vault = Arc::clone(&self.vault);
+        (!records.is_empty()).then_some(Blamed { blame, records, vault })
+    }
+}
+
+impl Blamed {
+    /// The request went through without them. Nobody waits until that is written down: at worst they are refused once
+    /// more.
+    pub(crate) fn mark(self, seen: &Arc<Seen>) {
+        let seen = Arc::clone(seen);
+        tokio::spawn(async move {
+            if let Ok(marked) = self.vault.poison(self.records).await {
+                seen.poisoned(self.blame, marked);
+            }
+        });
+    }
+}

@@ -1,0 +1,124 @@
+//! `[providers.X] on_disconnect`: what an upstream hears of a caller that went away.
+
+use crate::place::Place;
+use crate::serve_config::{question, serve};
+use crate::server::PATIENCE;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// An upstream that begins a stream, says so, and ends it when it is told to. Gives whether somebody heard it.
+fn upstream() -> (String, mpsc::Receiver<()>, mpsc::Sender<()>, mpsc::Receiver<bool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let ((tell, begun), (go, going)) = (mpsc::channel(), mpsc::channel());
+    let (say, said) = mpsc::channel();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let (mut seen, mut piece) = (Vec::new(), [0; 4096]);
+        while !String::from_utf8_lossy(&seen).contains("zebra") {
+            let read = stream.read(&mut piece).unwrap();
+            seen.extend_from_slice(&piece[..read]);
+        }
+        let head =
+            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+        let event = |text: &str, finish: Option<&str>| {
+            let choice = json!({"index": 0, "delta": {"content": text}, "finish_reason": finish});
+            format!("data: {}\n\n", json!({"id": "1", "model": "m", "choices": [choice]}))
+        };
+        stream.write_all(format!("{head}{}", event("striped", None)).as_bytes()).unwrap();
+        tell.send(()).unwrap();
+        // A peer that left shows as the end of what it sends.
+        stream.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+        let is_heard = loop {
+            match (stream.read(&mut piece), going.try_recv()) {
+                (Ok(0), _) => break false,
+                (Err(error), _) if error.kind() == std::io::ErrorKind::ConnectionReset => {
+                    break false;
+                }
+                (_, Ok(())) => break true,
+                _ => {}
+            }
+        };
+        if is_heard {
+            let usage = json!({"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8});
+            let usage = json!({"id": "1", "model": "m", "choices": [], "usage": usage});
+            let rest = event(" horses", Some("stop")) + &format!("data: {usage}\n\n");
+            let _ = stream.write_all((rest + "data: [DONE]\n\n").as_bytes());
+        }
+        say.send(is_heard).unwrap();
+    });
+    (url, begun, go, said)
+}
+
+/// Whether the upstream is heard to its end although the caller went away, and what the log and the metrics say then.
+fn left(on_disconnect: &str) -> (bool, String, String) {
+    let (url, begun, go, said) = upstream();
+    let place = Place::new("leaving");
+    let config = format!(
+        "[server]\nlog = \"json\"\n[providers.there]\nwire = \"chat-completions\"\n\
+         base_url = \"{url}\"\napi_key = \"k\"\n{on_disconnect}\n"
+    );
+    let gateway = serve(&place, &config);
+    let mut asked: Value = serde_json::from_str(&question("there/m")).unwrap();
+    asked["stream"] = json!(true);
+    let body = asked.to_string();
+    let mut caller = TcpStream::connect(&gateway.addr).unwrap();
+    write!(
+        caller,
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer k\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    begun.recv_timeout(PATIENCE).unwrap();
+    let (mut seen, mut piece) = (String::new(), [0; 4096]);
+    while !seen.contains("striped") {
+        let read = caller.read(&mut piece).unwrap();
+        seen.push_str(&String::from_utf8_lossy(&piece[..read]));
+    }
+    drop(caller);
+    let began = Instant::now();
+    while !gateway.said().contains("\"cancelled\"") {
+        assert!(began.elapsed() < PATIENCE, "{}", gateway.said());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let is_drained = on_disconnect.contains("drain");
+    if is_drained {
+        go.send(()).unwrap();
+    }
+    let is_heard = said.recv_timeout(PATIENCE).unwrap();
+    while is_drained && !gateway.said().contains("\"drained\"") {
+        assert!(began.elapsed() < PATIENCE, "{}", gateway.said());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let metrics = gateway.request("GET", "/metrics", "", "");
+    (is_heard, gateway.stop(), metrics)
+}
+
+#[test]
+fn c_3_on_disconnect_says_whether_an_answer_goes_on_without_its_caller() {
+    for on_disconnect in ["", "on_disconnect = \"cancel\""] {
+        let (is_heard, log, metrics) = left(on_disconnect);
+        assert!(!is_heard && !log.contains("drained"), "{on_disconnect}: {log}");
+        assert!(metrics.contains("thinkthrough_drained_total{outcome=\"completed\"} 0"));
+    }
+    let (is_heard, log, metrics) = left("on_disconnect = \"drain\"");
+    assert!(is_heard, "{log}");
+    let lines: Vec<Value> =
+        log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let of = |outcome: &str| lines.iter().find(|line| line["outcome"] == outcome).unwrap();
+    let (cancelled, drained) = (of("cancelled"), of("drained"));
+    assert_eq!((&drained["id"], &drained["route"]), (&cancelled["id"], &cancelled["route"]));
+    assert_eq!((&drained["model"], &drained["provider"]), (&json!("there/m"), &json!("there")));
+    assert_eq!((&drained["input_tokens"], &drained["output_tokens"]), (&json!(3), &json!(5)));
+    for line in [
+        "thinkthrough_drained_total{outcome=\"completed\"} 1",
+        "thinkthrough_drained_tokens_total{provider=\"there\",type=\"input\"} 3",
+        "thinkthrough_drained_tokens_total{provider=\"there\",type=\"output\"} 5",
+    ] {
+        assert!(metrics.contains(line), "{metrics}");
+    }
+}
