@@ -277,7 +277,7 @@ pub(crate) fn reason(error: &ClientError) -> &'static str {
         ClientError::Timeout { .. } => "timeout",
         ClientError::Tls { .. } => "tls",
         ClientError::Token { .. } => "token",
-        ClientError::TooLarge { .. } => "too_large",
+        ClientError::Excess { .. } | ClientError::TooLarge { .. } => "too_large",
     }
 }
 

@@ -180,7 +180,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     mut stage: watch::Receiver<Stage>,
 ) {
     let guest = Arc::new(guest);
-    let (pace, limit) = (Arc::clone(&guest.pace), estate.house().options.write_idle);
+    let (pace, limit) = (Arc::clone(&guest.pace), estate.fittings().options.write_idle);
     let service = service_fn(move |request| {
         let (estate, guest) = (Arc::clone(&estate), Arc::clone(&guest));
         async move { Ok::<_, Infallible>(respond(&estate, &guest, request).await) }

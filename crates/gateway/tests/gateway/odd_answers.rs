@@ -44,7 +44,7 @@ async fn u_17_what_is_packed_though_nobody_asked_is_unpacked_for_every_caller() 
 }
 
 #[tokio::test]
-async fn u_15_a_second_end_on_messages_is_no_second_answer() {
+async fn u_15_what_follows_the_end_on_messages_is_no_second_answer() {
     let part =
         |value: Value| format!("event: {}\ndata: {value}\n\n", value["type"].as_str().unwrap());
     let start = part(json!({"type": "message_start", "message": {"id": "m", "type": "message",
@@ -60,7 +60,8 @@ async fn u_15_a_second_end_on_messages_is_no_second_answer() {
     let end = part(json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"},
         "usage": {"output_tokens": 2}}));
     let stop = part(json!({"type": "message_stop"}));
-    let body = format!("{HEAD}\r\n{start}{}{end}{stop}{stop}", block(0, "Here."));
+    let body =
+        format!("{HEAD}\r\n{start}{}{end}{stop}{}{stop}", block(0, "Here."), block(1, "There."));
     let upstream = Scripted::start(vec![body.into_bytes()], Close::Fin).await;
     let town = upstream.town().await;
     for (api, end) in CALLERS.into_iter().zip(ENDS) {

@@ -29,6 +29,10 @@ pub(super) struct Decoder {
 
 impl Decode for Decoder {
     fn message(&mut self, event: Option<&str>, data: &str, sink: &mut dyn Sink) {
+        // What comes behind the end is of no answer.
+        if self.complete {
+            return;
+        }
         let doc = match Doc::parse_str(data) {
             Ok(doc) => doc,
             Err(_) if data.trim() == "[DONE]" => return self.done(sink),

@@ -346,3 +346,14 @@ fn whole_responses_keep_oddities() {
     assert_eq!(error.upstream_error().unwrap().message, "model: x");
     assert_eq!(error.finish_reason, None);
 }
+
+#[test]
+fn what_follows_the_end_is_of_no_answer() {
+    let said = block(0, TEXT, &[r#"{"type":"text_delta","text":"a"}"#]);
+    let more = block(1, TEXT, &[r#"{"type":"text_delta","text":"b"}"#]);
+    let said: Vec<&str> = said.iter().map(String::as_str).collect();
+    let more: Vec<&str> = more.iter().map(String::as_str).collect();
+    let answer =
+        stream(&[&[START], said.as_slice(), &[DELTA, STOP], more.as_slice(), &[STOP]].concat());
+    assert!(answer.text() == "a" && answer.is_complete(), "{answer:?}");
+}
