@@ -40,6 +40,7 @@ mod pty;
 mod scripted;
 mod serve;
 mod serve_access;
+mod serve_addresses;
 mod serve_config;
 mod serve_end;
 mod serve_http2;

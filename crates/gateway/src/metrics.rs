@@ -460,6 +460,8 @@ mod tests {
     fn the_documents_name_every_metric_and_no_other() {
         let metrics = Metrics::new(Counter::default());
         live(&metrics, &Names::default(), "ana", "m");
+        let usage = Usage { input_tokens: Some(1), ..Usage::default() };
+        metrics.drained(&Story::new(0, "chat"), Heard::Completed, Some(&usage));
         let text = metrics.text();
         let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
         let there: BTreeSet<String> = types

@@ -41,7 +41,7 @@ async fn passed(
     let credential = door::credential(&parts.uri, &parts.headers)?;
     let route = house.models.provider(provider);
     let route = route.map_err(|unrouted| turned(404, "provider_not_found", unrouted.0))?;
-    if path.split('/').any(|part| part == ".." || part.eq_ignore_ascii_case("%2e%2e")) {
+    if leads_upwards(path) {
         return Err(turned(400, "invalid_request_error", "the path leads upwards"));
     }
     let bytes = take::body(&parts.headers, body, house.options.body_limit).await?;
@@ -56,6 +56,16 @@ async fn passed(
     send.headers = onward(&parts.headers);
     send.auth = credential_for(&route, credential);
     pass(house, &route, &send).await
+}
+
+/// Whether a server that takes a path apart may leave what stands before it. Some unpack a part first, end it at more
+/// signs than one, or cut off what stands behind a semicolon.
+fn leads_upwards(path: &str) -> bool {
+    let mut plain = path.to_ascii_lowercase();
+    for (packed, sign) in [("%2e", "."), ("%2f", "/"), ("%5c", "/"), ("\\", "/")] {
+        plain = plain.replace(packed, sign);
+    }
+    plain.split('/').any(|part| part.split(';').next() == Some(".."))
 }
 
 /// The upstream's own answer to this very request.

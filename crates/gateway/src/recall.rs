@@ -8,11 +8,10 @@ use crate::door::{Turned, turned};
 use crate::house::House;
 use crate::keeping::{Keeping, PREVIOUS};
 use crate::models::Route;
-use crate::references::{self, Referred};
+use crate::references::{self, Referred, patiently};
 use crate::reply::random_id;
 use crate::take;
 use crate::tenant::is_ours;
-use crate::vault::{LOOKUP, Later};
 use bytes::Bytes;
 use std::sync::Arc;
 use thinkthrough_client::Auth;
@@ -87,13 +86,6 @@ fn only_here(root: Val<'_>) -> Result<(), Turned> {
         return Err(turned(400, "invalid_request_error", message));
     }
     Ok(())
-}
-
-/// What is kept takes as long as it takes, within reason: without it there is no conversation.
-pub(crate) async fn patiently<T>(later: Later<'_, T>) -> Result<T, Turned> {
-    let gone = || turned(503, "store_unavailable", "kept responses cannot be read now; ask again");
-    let found = tokio::time::timeout(20 * LOOKUP, later).await.map_err(|_| gone())?;
-    found.map_err(|_| gone())
 }
 
 /// The request with everything in it that it goes on from; `None` where the upstream has that itself.

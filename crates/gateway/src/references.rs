@@ -4,8 +4,7 @@
 //! does not keep them stand on the shelf beside it.
 
 use crate::door::{Turned, turned};
-use crate::recall::patiently;
-use crate::vault::{Shelf, VaultError};
+use crate::vault::{LOOKUP, Later, Shelf, VaultError};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,6 +13,13 @@ use thinkthrough_core::json::{Doc, Raw, Val};
 
 /// More answers than this are not read for one request.
 const MOST: usize = 100;
+
+/// What is kept takes as long as it takes, within reason: without it there is no conversation.
+pub(crate) async fn patiently<T>(later: Later<'_, T>) -> Result<T, Turned> {
+    let gone = || turned(503, "store_unavailable", "kept responses cannot be read now; ask again");
+    let found = tokio::time::timeout(20 * LOOKUP, later).await.map_err(|_| gone())?;
+    found.map_err(|_| gone())
+}
 
 /// What the references of a request came to.
 #[derive(Debug, Default)]

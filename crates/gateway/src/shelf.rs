@@ -5,7 +5,7 @@ use crate::door::{self, Turned, turned};
 use crate::flow::Flow;
 use crate::house::House;
 use crate::raw::pass;
-use crate::recall::patiently;
+use crate::references::patiently;
 use crate::reply::{Account, json, refusal};
 use crate::sending::{failed, onward, with_query};
 use crate::vault::Shelf;

@@ -243,8 +243,16 @@ fn row_17_reasoning_without_its_follower() {
         let text = format!(
             "Item '{rs}' of type 'reasoning' was provided without its required following item."
         );
+        // A call is known by its `call_id` as well.
+        let mut nameless = client.request(false);
+        let mut body: Value = serde_json::from_slice(&nameless.body).unwrap();
+        body["input"][2].as_object_mut().unwrap().remove("id");
+        nameless.body = body.to_string().into_bytes();
+        assert_eq!(simulator.handle(&nameless).status, 200);
         let anonymous = |history: &mut Vec<Value>| {
-            history[2].as_object_mut().unwrap().remove("id");
+            let text = json!([{"type": "output_text", "text": "I looked."}]);
+            history[2] = json!({"type": "message", "role": "assistant", "content": text});
+            history.retain(|item| item["type"] != "function_call_output");
         };
         broken((simulator, client), anonymous, 400, &text);
     }

@@ -3,7 +3,7 @@
 //! They are kept as they stand. In a stream the first value of a member of the body counts, as it does for the id; what
 //! stands beside the pieces of a choice is said with them, and what was said already only where it goes on.
 
-use super::choice::is_unknown;
+use super::fields::is_unknown;
 use crate::answer::BESIDE;
 use crate::event::{Event, Fact, Sink};
 use crate::json::{Extra, Raw, Val, Writer};

@@ -10,6 +10,7 @@ mod calls;
 mod choice;
 mod details;
 mod encode;
+mod fields;
 mod form;
 mod media;
 mod message;

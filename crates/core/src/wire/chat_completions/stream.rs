@@ -1,7 +1,8 @@
 //! The stream decoder.
 
 use super::beside::{self, Said};
-use super::choice::{Choice, Fields, How, Mode, Out};
+use super::choice::{Choice, How, Mode, Out};
+use super::fields::Fields;
 use super::template::{Found, Template};
 use super::{problem, shape, usage};
 use crate::event::{Event, Fact, Sink};

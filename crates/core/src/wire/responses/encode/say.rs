@@ -36,7 +36,9 @@ impl Steady {
         });
         let output = output.finish();
         let (id, model, usage) = (self.id.clone(), self.model.clone(), self.usage.take());
-        let (extra, beside) = (self.extra.clone(), self.beside.take());
+        let extra = self.extra.clone();
+        let is_last = ending.status() != "in_progress";
+        let beside = self.beside.take_if(|_| is_last);
         self.say(name, out, |w| {
             let state = State {
                 id: id.as_deref().unwrap_or(NO_ID),
