@@ -244,7 +244,10 @@ impl Metrics {
     /// An answer was heard for nobody, and what it cost as its provider said.
     pub(crate) fn drained(&self, story: &Story, heard: Heard, usage: Option<&Usage>) {
         self.drained.get_or_create(&[("outcome", heard.as_str())]).inc();
-        usage.iter().for_each(|usage| self.used(story, usage));
+        // An answer that ended in the moment in which its caller left was counted as any other.
+        if story.said.is_none() {
+            usage.iter().for_each(|usage| self.used(story, usage));
+        }
         for (name, count) in usage.map(spent).into_iter().flatten() {
             let provider = Arc::clone(story.answering());
             let r#type = name.trim_end_matches("_tokens");
