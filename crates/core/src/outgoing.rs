@@ -36,7 +36,7 @@ pub fn build(request: &Request, target: &Target, settings: &Resolved) -> Outgoin
     let target = &*target.in_format(settings.format.value);
     let applied = policy::apply(&request.contents, target, &as_asked(request, target, settings));
     let mut warnings = applied.warnings;
-    let mut request = Request { contents: applied.contents, ..request.clone() };
+    let mut request = request.with_contents(applied.contents);
     let translated = foreign_effort(&mut request, target);
     let asks = asks(&target.rule, settings, translated, &request, &mut warnings);
     request.model.clone_from(&target.model);

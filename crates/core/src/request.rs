@@ -38,6 +38,29 @@ pub struct Request {
     pub extra: Extra,
 }
 
+impl Request {
+    /// The same request with other messages.
+    #[must_use]
+    pub fn with_contents(&self, contents: Vec<Content>) -> Request {
+        Request {
+            contents,
+            model: self.model.clone(),
+            tools: self.tools.clone(),
+            tool_choice: self.tool_choice.clone(),
+            parallel_tool_calls: self.parallel_tool_calls,
+            stream: self.stream,
+            max_tokens: self.max_tokens,
+            temperature: self.temperature.clone(),
+            top_p: self.top_p.clone(),
+            stop: self.stop.clone(),
+            format: self.format.clone(),
+            reasoning: self.reasoning.clone(),
+            is_relayed: self.is_relayed,
+            extra: self.extra.clone(),
+        }
+    }
+}
+
 /// A tool on offer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tool {

@@ -1,6 +1,7 @@
 //! Changes of the neutral form that are carried out on a caller's bytes.
 
 use crate::content::{Block, Content, Thinking};
+use std::borrow::Cow;
 use std::cmp::Reverse;
 
 /// One change of one message. Indices are those of the unchanged request.
@@ -29,9 +30,12 @@ pub enum What {
     Sign(Option<String>),
 }
 
-/// The contents with the changes made.
+/// The contents with the changes made; the very contents where there is none.
 #[must_use]
-pub fn changed(contents: &[Content], changes: &[Change]) -> Vec<Content> {
+pub fn changed<'c>(contents: &'c [Content], changes: &[Change]) -> Cow<'c, [Content]> {
+    if changes.is_empty() {
+        return Cow::Borrowed(contents);
+    }
     let mut changed = contents.to_vec();
     let mut ordered: Vec<&Change> = changes.iter().collect();
     // From the end, so that indices stay true; of insertions at one place the last first, and behind what is done to
@@ -73,5 +77,5 @@ pub fn changed(contents: &[Content], changes: &[Change]) -> Vec<Content> {
             },
         }
     }
-    changed
+    Cow::Owned(changed)
 }

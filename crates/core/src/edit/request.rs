@@ -76,20 +76,19 @@ pub fn plan_to(
 ) -> Result<Plan, Unplaced> {
     let mut draft = Draft::new();
     let (body, len) = (body.root(), body.text().len());
-    if contents != after {
+    if !std::ptr::eq(contents, after) && contents != after {
         let layout = Layout::of(wire.id(), body).ok_or(Unplaced::NoList)?;
         if layout.contents() != contents.len() || contents.len() != after.len() {
             return Err(Unplaced::OtherBody);
         }
         let mut list = ListEdit::of(layout.list);
         for group in &layout.groups {
-            let of = |all: &'_ [Content]| all.get(group.contents.clone()).map(<[Content]>::to_vec);
-            let (Some(old), Some(new)) = (of(contents), of(after)) else {
-                return Err(Unplaced::OtherBody);
-            };
+            let (old, new) =
+                (contents.get(group.contents.clone()), after.get(group.contents.clone()));
+            let (Some(old), Some(new)) = (old, new) else { return Err(Unplaced::OtherBody) };
             if old != new {
                 let edit = GroupEdit { wire, dialect, layout: &layout, group };
-                edit.say(&old, &new, &mut list, &mut draft)?;
+                edit.say(old, new, &mut list, &mut draft)?;
             }
         }
         list.finish(&mut draft);

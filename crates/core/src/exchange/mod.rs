@@ -30,7 +30,7 @@ use crate::edit::request::{Additions, plan_to};
 use crate::json::{Doc, Raw};
 use crate::outgoing::{self, Outgoing};
 use crate::plane::{Open, Sealed, Tenant};
-use crate::policy::{self, Action, Applied, Decision};
+use crate::policy::{self, Action, Decided, Decision};
 use crate::provider::Target;
 use crate::request::Request;
 use crate::restore::{
@@ -200,16 +200,19 @@ impl<'d> Asked<'d> {
             .map(|question| restored::restore(came, question, &ask, found, tenant, open));
         let (mut plan, contents, known) = match restored {
             Some(Restored { plan, contents, known }) => (Some(plan), contents, known),
-            None => (None, came.clone(), Vec::new()),
+            None => (None, Cow::Borrowed(came.as_slice()), Vec::new()),
         };
         let goes_as_it_came = self.manner.dry_run || self.manner.restore == Restore::Never;
         let mut contents = match self.target.rule.contract.tickets {
-            _ if goes_as_it_came => self.request.contents.clone(),
+            _ if goes_as_it_came => Cow::Borrowed(self.request.contents.as_slice()),
             None => contents,
             Some(ids) => ticket::rebuilt(contents, ids),
         };
         let lacking = self.lacking(plan.as_ref());
-        let around = rung.take(&mut contents, &lacking, self.caller.id());
+        let around = match rung {
+            Rung::Ground => Around::default(),
+            _ => rung.take(contents.to_mut(), &lacking, self.caller.id()),
+        };
         let (body, mut outgoing) = self.outgoing(contents, &settings);
         if !self.manner.dry_run {
             self.settle(plan.as_mut(), &mut outgoing.decisions);
@@ -233,27 +236,36 @@ impl<'d> Asked<'d> {
     }
 
     /// Body, decisions, and the rest of the upstream's request.
-    fn outgoing(&self, contents: Vec<Content>, settings: &Resolved) -> (Option<String>, Outgoing) {
-        let request = Request { contents, ..self.request.clone() };
+    fn outgoing(
+        &self,
+        contents: Cow<'_, [Content]>,
+        settings: &Resolved,
+    ) -> (Option<String>, Outgoing) {
         if self.caller.id() == self.target.wire.id()
-            && let Some((body, outgoing)) = self.edited(&request, settings)
+            && let Some((body, outgoing)) = self.edited(&contents, settings)
         {
             return (body, outgoing);
         }
+        let request = self.request.with_contents(contents.into_owned());
         let mut outgoing = outgoing::build(&request, &self.target, settings);
         (Some(std::mem::take(&mut outgoing.body)), outgoing)
     }
 
     /// The caller's own bytes, with thoughts put in and taken out; `None` where they cannot be edited.
-    fn edited(&self, request: &Request, settings: &Resolved) -> Option<(Option<String>, Outgoing)> {
+    fn edited(
+        &self,
+        contents: &[Content],
+        settings: &Resolved,
+    ) -> Option<(Option<String>, Outgoing)> {
+        let request = &self.request;
         let asked = outgoing::as_asked(request, &self.target, settings);
-        let mut applied = policy::apply(&request.contents, &self.target, &asked);
-        self.leave_the_callers_own(&mut applied, asked.enabled.value);
-        let mut after = request.contents.clone();
+        let mut decided = policy::decide(contents, &self.target, &asked);
+        self.leave_the_callers_own(&mut decided, asked.enabled.value);
+        let mut after = Cow::Borrowed(contents);
         let goes_as_it_came = self.manner.dry_run || self.manner.restore == Restore::Never;
-        let decisions = applied.decisions.iter().rev().filter(|_| !goes_as_it_came);
+        let decisions = decided.decisions.iter().rev().filter(|_| !goes_as_it_came);
         for decision in decisions.filter(|it| !it.action.is_sent()) {
-            let Some(content) = after.get_mut(decision.message) else { continue };
+            let Some(content) = after.to_mut().get_mut(decision.message) else { continue };
             match content.blocks.get_mut(decision.block) {
                 Some(Block::Text(text)) => text.signature = None,
                 Some(Block::ToolCall(call)) => call.signature = None,
@@ -268,7 +280,7 @@ impl<'d> Asked<'d> {
         }
         let plan = self.plan(&after, !goes_as_it_came)?;
         let said = outgoing::said(request, &self.target, settings);
-        let mut warnings = applied.warnings;
+        let mut warnings = decided.warnings;
         warnings.extend(said.warnings);
         let edited = match plan.apply(self.doc.text().as_bytes()) {
             Cow::Borrowed(_) => None,
@@ -286,7 +298,7 @@ impl<'d> Asked<'d> {
             headers: self.target.headers.clone(),
             body: String::new(),
             stream: request.stream,
-            decisions: applied.decisions,
+            decisions: decided.decisions,
             warnings,
             untranslated: Vec::new(),
         };
@@ -294,14 +306,14 @@ impl<'d> Asked<'d> {
     }
 
     /// On its own wire, what the caller sends stays unless the provider refuses it or a setting says otherwise.
-    fn leave_the_callers_own(&self, applied: &mut Applied, is_thinking: bool) {
+    fn leave_the_callers_own(&self, decided: &mut Decided, is_thinking: bool) {
         let settings = &self.settings;
         let is_said = settings.include_in_context.value != Include::Auto
             || settings.strip_from_context.value != Strip::None;
         if is_said || (!is_thinking && self.target.rule.contract.only_when_on) {
             return;
         }
-        for decision in applied.decisions.iter_mut().filter(|it| it.action == Action::Strip) {
+        for decision in decided.decisions.iter_mut().filter(|it| it.action == Action::Strip) {
             decision.action = Action::Keep;
             decision.reason = "the client sends it on the model's own wire".to_owned();
         }

@@ -3,11 +3,16 @@
 use crate::content::{Block, Content, Speaker};
 use crate::provider::Target;
 use crate::wire::chat_completions::SIBLINGS;
+use std::borrow::Cow;
 
 /// Gives thoughts the name that the provider reads, and takes ids off reasoning items that lost their pair.
-pub(super) fn fit(contents: &mut [Content], target: &Target) {
+pub(super) fn fit(contents: &mut Cow<'_, [Content]>, target: &Target) {
+    if contents.iter().all(|content| content.thoughts().next().is_none()) {
+        return;
+    }
     let field = target.rule.contract.field.filter(|field| SIBLINGS.contains(field));
-    for content in contents.iter_mut().filter(|content| content.speaker == Speaker::Ai) {
+    let answers = contents.to_mut().iter_mut().filter(|content| content.speaker == Speaker::Ai);
+    for content in answers {
         if let Some(field) = field {
             rename(content, field);
         }

@@ -7,12 +7,13 @@ use crate::edit::{Change, What, changed};
 use crate::plane::{Open, Place, Tenant};
 use crate::policy::{Action, Decision};
 use crate::restore::{Ask, Head, Question, Restoration, Step, Verdict, ticket, weave};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// What is decided, the messages with their thoughts, and for each step the record that a refusal may name.
-pub(super) struct Restored {
+pub(super) struct Restored<'c> {
     pub(super) plan: Restoration,
-    pub(super) contents: Vec<Content>,
+    pub(super) contents: Cow<'c, [Content]>,
     pub(super) known: Vec<Option<Known>>,
 }
 
@@ -25,14 +26,14 @@ pub(super) fn put_back(plan: &Restoration, known: Vec<Option<Known>>) -> PutBack
 }
 
 /// Plans until every record that is used can be opened, and puts the thoughts in their places.
-pub(super) fn restore(
-    contents: &[Content],
+pub(super) fn restore<'c>(
+    contents: &'c [Content],
     question: &Question,
     ask: &Ask<'_>,
     found: &[Found],
     tenant: Option<&Tenant>,
     open: &dyn Open,
-) -> Restored {
+) -> Restored<'c> {
     let mut usable: Vec<&Found> = found.iter().collect();
     loop {
         let heads: Vec<Head> = usable.iter().map(|found| found.head.clone()).collect();

@@ -2,7 +2,7 @@
 
 use super::turns::Turns;
 use super::{Action, Decision};
-use crate::content::{Block, Content, Speaker, Thinking};
+use crate::content::{Block, Content, Speaker};
 use crate::contract::{Readable, Return};
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::Target;
@@ -121,31 +121,30 @@ impl Pass<'_> {
         }
     }
 
-    /// Where the contract wants a field on every such message and the target's own answer is known to have had no
-    /// thought, the field goes in with the contract's empty value.
-    pub(super) fn add_empty(&self, sent: &mut [Content], decisions: &mut Vec<Decision>) {
+    /// The messages that get an empty thought, because the contract wants the field on each.
+    pub(super) fn empties(&self, contents: &[Content], decisions: &[Decision]) -> Vec<Decision> {
         let contract = &self.target.rule.contract;
-        let Some(empty) = contract.empty.filter(|_| contract.required) else { return };
+        let Some(empty) = contract.empty.filter(|_| contract.required) else { return Vec::new() };
         if self.settings.include_in_context.value == Include::False {
-            return;
+            return Vec::new();
         }
         let own = self.target.origin(None);
         let with_thoughts: BTreeSet<usize> = decisions.iter().map(|it| it.message).collect();
-        for (message, content) in sent.iter_mut().enumerate() {
+        let is_wanting = |(message, content): &(usize, &Content)| {
             let is_own = content.origin.as_ref().is_some_and(|origin| {
                 origin.provider == own.provider && origin.endpoint == own.endpoint
             });
-            let had_none = !with_thoughts.contains(&message);
-            if is_own && had_none && !content.partial && self.is_needed(message, content) {
-                let field = contract.field.unwrap_or_default();
-                content.blocks.insert(0, Block::Thinking(Thinking::new("", field)));
-                let reason = format!(
-                    "the contract wants the field; this answer had no thought, so it is {empty:?}"
-                );
-                let decision = Decision::new(Action::Add, "contract", reason);
-                decisions.push(Decision { message, ..decision });
-            }
-        }
+            let had_none = !with_thoughts.contains(message);
+            is_own && had_none && !content.partial && self.is_needed(*message, content)
+        };
+        let wanting = contents.iter().enumerate().filter(is_wanting);
+        let empty = wanting.map(|(message, _)| {
+            let reason = format!(
+                "the contract wants the field; this answer had no thought, so it is {empty:?}"
+            );
+            Decision { message, ..Decision::new(Action::Add, "contract", reason) }
+        });
+        empty.collect()
     }
 
     pub(super) fn why_needed(&self) -> String {

@@ -6,7 +6,7 @@
 mod contract_pass;
 mod turns;
 
-use crate::content::{Block, Content, Other, Speaker};
+use crate::content::{Block, Content, Other, Speaker, Thinking};
 use crate::json::{Extra, Raw};
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::Target;
@@ -90,26 +90,55 @@ pub struct Applied {
     pub warnings: Vec<Problem>,
 }
 
+/// What becomes of a conversation, without making it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Decided {
+    /// As in [`Applied`].
+    pub(crate) decisions: Vec<Decision>,
+    /// As in [`Applied`].
+    pub(crate) warnings: Vec<Problem>,
+}
+
+/// Decides about every thought of a conversation, which stays as it is.
+pub(crate) fn decide(contents: &[Content], target: &Target, settings: &Resolved) -> Decided {
+    let turns = Turns::of(contents);
+    let pass = Pass { target, settings, turns: &turns };
+    let (mut decisions, empties, warnings) = decided(contents, &pass);
+    decisions.extend(empties);
+    Decided { decisions, warnings }
+}
+
 /// Decides about every thought of a conversation.
 #[must_use]
 pub fn apply(contents: &[Content], target: &Target, settings: &Resolved) -> Applied {
     let turns = Turns::of(contents);
     let pass = Pass { target, settings, turns: &turns };
-    let mut decisions = first_decisions(contents, &pass);
-    pass.bind(contents, &mut decisions);
-    let mut warnings = pass.warnings(&decisions);
+    let (mut decisions, empties, warnings) = decided(contents, &pass);
     let mut sent: Vec<Content> = Vec::with_capacity(contents.len());
     for (message, content) in contents.iter().enumerate() {
         sent.push(build(content, message, &decisions, &pass));
     }
-    pass.add_empty(&mut sent, &mut decisions);
+    let field = target.rule.contract.field.unwrap_or_default();
+    for empty in &empties {
+        if let Some(content) = sent.get_mut(empty.message) {
+            content.blocks.insert(0, Block::Thinking(Thinking::new("", field)));
+        }
+    }
+    decisions.extend(empties);
     // An answer of which nothing is left to say is no message, and many providers refuse empty ones.
     let may_be_empty = |speaker| matches!(speaker, Speaker::Human | Speaker::System);
     sent.retain(|content| may_be_empty(content.speaker) || !content.blocks.is_empty());
-    if let Some(refused) = trailing_partial(contents) {
-        warnings.push(refused);
-    }
     Applied { contents: sent, decisions, warnings }
+}
+
+/// What is decided about what stands there, in its order; what is put in besides; what the user should know.
+fn decided(contents: &[Content], pass: &Pass<'_>) -> (Vec<Decision>, Vec<Decision>, Vec<Problem>) {
+    let mut decisions = first_decisions(contents, pass);
+    pass.bind(contents, &mut decisions);
+    let mut warnings = pass.warnings(&decisions);
+    warnings.extend(trailing_partial(contents));
+    let empties = pass.empties(contents, &decisions);
+    (decisions, empties, warnings)
 }
 
 /// Whether a strip policy keeps the thoughts of a message out of the context.
@@ -123,12 +152,12 @@ fn first_decisions(contents: &[Content], pass: &Pass<'_>) -> Vec<Decision> {
     for (message, content) in contents.iter().enumerate() {
         for (block, value) in content.blocks.iter().enumerate() {
             if carries_reasoning(value) {
-                let decision = decide(content, message, Some(value), pass);
+                let decision = decide_one(content, message, Some(value), pass);
                 decisions.push(Decision { message, block, ..decision });
             }
         }
         if content.signature.is_some() {
-            let decision = decide(content, message, None, pass);
+            let decision = decide_one(content, message, None, pass);
             decisions.push(Decision { message, block: content.blocks.len(), ..decision });
         }
     }
@@ -179,7 +208,12 @@ fn without_payload(other: &Other) -> Option<Raw> {
 }
 
 /// Decides about a block, or about the payload on the message as a whole.
-fn decide(content: &Content, message: usize, block: Option<&Block>, pass: &Pass<'_>) -> Decision {
+fn decide_one(
+    content: &Content,
+    message: usize,
+    block: Option<&Block>,
+    pass: &Pass<'_>,
+) -> Decision {
     let settings = pass.settings;
     if settings.include_in_context.value == Include::False {
         let reason = "thoughts are not sent back";

@@ -110,36 +110,67 @@ pub(super) enum Of {
     Session = 15,
 }
 
-/// A digest in the making.
-pub(super) struct Digest(blake3::Hasher);
+/// How much is gathered before it is digested. A power of two of at least a kilobyte, so that what goes in at once can
+/// be worked on in parallel.
+const GATHERED: usize = 64 * 1024;
+
+/// A digest in the making. What goes in is gathered first: many short parts one by one would cost several times as much
+/// as their bytes do in one piece.
+pub(super) struct Digest {
+    secret: [u8; 32],
+    /// Made of what no longer fits below.
+    hasher: Option<Box<blake3::Hasher>>,
+    gathered: Vec<u8>,
+}
 
 impl Digest {
     pub(super) fn new(secret: &Secret, version: Version, of: Of) -> Self {
-        let mut hasher = blake3::Hasher::new_keyed(&secret.0);
-        hasher.update(&[version.number(), of as u8]);
-        Digest(hasher)
+        let mut gathered = Vec::with_capacity(128);
+        gathered.extend([version.number(), of as u8]);
+        Digest { secret: secret.0, hasher: None, gathered }
     }
 
     /// Adds bytes with their length, so that no two lists of parts are one.
     pub(super) fn part(&mut self, bytes: &[u8]) -> &mut Self {
-        self.0.update(&(bytes.len() as u64).to_le_bytes());
-        self.0.update(bytes);
+        self.add(&(bytes.len() as u64).to_le_bytes());
+        self.add(bytes);
         self
     }
 
     /// Adds a byte that says what follows.
     pub(super) fn tag(&mut self, tag: u8) -> &mut Self {
-        self.0.update(&[tag]);
+        self.add(&[tag]);
         self
     }
 
     pub(super) fn key(&mut self, key: &Key) -> &mut Self {
-        self.0.update(&key.0);
+        self.add(&key.0);
         self
     }
 
     pub(super) fn finish(&self) -> Key {
-        Key(*self.0.finalize().as_bytes())
+        let digest = match &self.hasher {
+            None => blake3::keyed_hash(&self.secret, &self.gathered),
+            Some(hasher) => hasher.clone().update(&self.gathered).finalize(),
+        };
+        Key(*digest.as_bytes())
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        let room = GATHERED - self.gathered.len();
+        let Some((fits, mut rest)) = bytes.split_at_checked(room) else {
+            return self.gathered.extend_from_slice(bytes);
+        };
+        self.gathered.extend_from_slice(fits);
+        let secret = &self.secret;
+        let hasher = self.hasher.get_or_insert_with(|| Box::new(blake3::Hasher::new_keyed(secret)));
+        hasher.update(&self.gathered);
+        self.gathered.clear();
+        while let Some((whole, left)) = rest.split_at_checked(GATHERED) {
+            hasher.update(whole);
+            rest = left;
+        }
+        self.gathered.extend_from_slice(rest);
     }
 }
 
@@ -168,6 +199,31 @@ mod tests {
         assert_eq!(distinct.len(), all.len());
         assert_eq!(Key::stored(*all[0].bytes()), all[0]);
         assert_eq!(format!("{one:?}"), "Secret(..)");
+    }
+
+    #[test]
+    fn a_digest_is_that_of_its_bytes_in_one_piece() {
+        let secret = Secret::new([7; 32]);
+        for (sizes, count) in [
+            (&[1][..], 10),
+            (&[3, 1000, 0], 90),
+            (&[GATHERED - 2], 1),
+            (&[GATHERED - 10], 5),
+            (&[9, 3 * GATHERED + 1], 2),
+        ] {
+            let mut digest = Digest::new(&secret, Version::CURRENT, Of::Piece);
+            let mut whole = vec![Version::CURRENT.number(), Of::Piece as u8];
+            for size in sizes.iter().cycle().take(sizes.len() * count) {
+                let part: Vec<u8> = (0..*size).map(|at| (at * 31 % 251) as u8).collect();
+                digest.part(&part).tag(9);
+                whole.extend((part.len() as u64).to_le_bytes());
+                whole.extend(&part);
+                whole.push(9);
+            }
+            let key = digest.finish();
+            assert_eq!(key.bytes(), blake3::keyed_hash(&[7; 32], &whole).as_bytes(), "{sizes:?}");
+            assert_eq!(digest.finish(), key);
+        }
     }
 
     #[test]

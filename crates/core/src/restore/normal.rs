@@ -145,10 +145,15 @@ pub(super) fn weak_id(id: &str) -> String {
 /// The lines of a text without the white space at their ends, and without blank lines at its own.
 fn lines(digest: &mut Digest, text: &str) {
     let text = text.trim();
+    let ends = || memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]);
+    let count = if text.is_empty() { 0 } else { ends().count() };
     // How many there are comes first, so that what follows the text is never taken for a line.
-    digest.part(&(text.lines().count() as u64).to_le_bytes());
-    for line in text.lines() {
+    digest.part(&(count as u64).to_le_bytes());
+    let mut start = 0;
+    for end in ends().take(count) {
+        let line = text.get(start..end).unwrap_or_default();
         digest.part(line.trim_end().as_bytes());
+        start = end + 1;
     }
 }
 

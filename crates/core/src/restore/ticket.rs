@@ -2,8 +2,9 @@
 
 use super::key::{Key, Of, Secret, Version};
 use super::normal::{Normal, weak_id};
-use crate::content::{Block, Content, Speaker};
+use crate::content::{Block, Content, Speaker, ToolCall};
 use crate::contract::WeakIds;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 const PREFIX: &str = "tk_";
@@ -39,10 +40,14 @@ pub fn is_ticket(id: &str) -> bool {
 /// Tickets whose records are gone become ids in the provider's own form, on calls and on the results that name them: a
 /// function of what stands before them, so that a request that grows at its end keeps its ids.
 #[must_use]
-pub fn rebuilt(mut contents: Vec<Content>, ids: WeakIds) -> Vec<Content> {
+pub fn rebuilt(mut contents: Cow<'_, [Content]>, ids: WeakIds) -> Cow<'_, [Content]> {
+    let is_minted = |call: &ToolCall| call.id.as_deref().is_some_and(|id| is_ticket(&weak_id(id)));
+    if !contents.iter().flat_map(Content::tool_calls).any(is_minted) {
+        return contents;
+    }
     let mut native: BTreeMap<String, String> = BTreeMap::new();
     let (mut before, mut place) = (0, 0);
-    for content in &mut contents {
+    for content in contents.to_mut() {
         if content.speaker != Speaker::Ai {
             place = 0;
         }
@@ -128,7 +133,10 @@ mod tests {
             (WeakIds::Counted, ["functions.read:0", "functions.read:1", "own", "functions.read:3"]),
             (WeakIds::Placed, ["read:0", "read:1", "own", "read:1"]),
         ] {
-            assert_eq!(rebuilt(said([&one, &two, "own", &three]), form), said(native));
+            let old = said([&one, &two, "own", &three]);
+            assert_eq!(*rebuilt(Cow::Owned(old), form), said(native));
+            let own = said(native);
+            assert!(matches!(rebuilt(Cow::Borrowed(&own), form), Cow::Borrowed(_)));
         }
     }
 }

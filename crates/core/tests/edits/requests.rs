@@ -296,7 +296,7 @@ fn only_what_changes_is_touched_on_every_wire() {
             let out_doc = Doc::parse_str(&out).unwrap();
             let read = wire.read_request(out_doc.root()).unwrap().contents;
             let expected = wire.write_request(
-                &Request { contents: changed(&contents, &changes), ..request },
+                &request.with_contents(changed(&contents, &changes).into_owned()),
                 &dialect(id),
             );
             let expected =

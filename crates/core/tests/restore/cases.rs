@@ -52,7 +52,7 @@ impl Talk {
             });
             changes.extend(weave(contents, step, outcome, kept.as_ref()));
         }
-        changed(contents, &changes)
+        changed(contents, &changes).into_owned()
     }
 }
 
