@@ -13,6 +13,7 @@ wrk and curl (Debian's packages of these names).
 import argparse
 import asyncio
 import json
+import logging
 import os
 import pathlib
 import re
@@ -133,9 +134,12 @@ class Gateway:
         self.process.wait(timeout=60)
 
 
-def wrk(port, path, body, seconds, connections, folder):
+def wrk(port, path, body, seconds, connections, folder, pause=0):
+    """Requests as fast as they are answered, or with a pause of so many milliseconds before each."""
     script = folder / "post.lua"
+    delay = f"delay = function() return math.random(0, {2 * pause}) end\n" if pause else ""
     script.write_text(
+        delay +
         'wrk.method = "POST"\nwrk.headers["content-type"] = "application/json"\n'
         'wrk.headers["authorization"] = "Bearer client"\n'
         f'local file = io.open("{folder}/body.json"); wrk.body = file:read("*a"); file:close()\n'
@@ -162,16 +166,19 @@ def measured(proxy, run):
     return result
 
 
-def requests_case(name, bodies, ways, seconds, folder, connections):
+def requests_case(name, bodies, ways, seconds, folder, connections, pause=0):
     rows = {}
     for way, proxy, port, path, body in ways(bodies):
         wrk(port, path, body, 1, connections, folder)
-        rows[way] = measured(proxy, lambda: wrk(port, path, body, seconds, connections, folder))
+        rows[way] = measured(proxy, lambda: wrk(port, path, body, seconds, connections, folder, pause))
     return name, rows
 
 
 async def mock_streams(port, stop):
-    """A streaming upstream: the model's name in the request says how many chunks, and how far apart in milliseconds."""
+    """A streaming upstream: the user in the request says how many chunks, how far apart in milliseconds, and how many of
+    them come at once."""
+    # Readers that leave in the middle are a part of it.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 
     def event(field, text):
@@ -190,10 +197,11 @@ async def mock_streams(port, stop):
                 request = await reader.readuntil(b"\r\n\r\n")
                 length = int(re.search(rb"content-length: (\d+)", request, re.I).group(1))
                 body = json.loads(await reader.readexactly(length))
-                kind, count, gap = body["user"].split("/")
+                kind, count, gap, batch = body["user"].split("/")
                 writer.write(head)
-                for _ in range(int(count)):
-                    writer.write(chunk[kind])
+                some = chunk[kind] * int(batch)
+                for _ in range(int(count) // int(batch)):
+                    writer.write(some)
                     if float(gap):
                         await asyncio.sleep(float(gap) / 1000)
                     else:
@@ -211,14 +219,14 @@ async def mock_streams(port, stop):
     server.close()
 
 
-def stream_body(model, kind, count, gap):
+def stream_body(model, kind, count, gap, batch=1):
     messages = [{"role": "user", "content": "hello"}]
-    return json.dumps({"model": model, "stream": True, "user": f"{kind}/{count}/{gap}", "messages": messages})
+    return json.dumps({"model": model, "stream": True, "user": f"{kind}/{count}/{gap}/{batch}", "messages": messages})
 
 
-def streams_case(proxy, port, model, kind, count, gap, parallel, folder):
+def streams_case(proxy, port, model, kind, count, gap, batch, parallel, folder):
     body = folder / "stream.json"
-    body.write_text(stream_body(model, kind, count, gap))
+    body.write_text(stream_body(model, kind, count, gap, batch))
     command = ["taskset", "-c", "1", "curl", "-s", "-o", "/dev/null", "-N", "-H", "content-type: application/json", "-H",
                "authorization: Bearer client", "--data-binary", f"@{body}", f"http://127.0.0.1:{port}/v1/chat/completions"]
 
@@ -231,18 +239,36 @@ def streams_case(proxy, port, model, kind, count, gap, parallel, folder):
     return measured(proxy, run)
 
 
-async def hold(port, model, count):
+async def hold(port, model, count, gap=5000):
     """Opens streams and leaves them open."""
-    body = stream_body(model, "plain", 100000, 5000).encode()
+    body = stream_body(model, "plain", 100000, gap).encode()
     head = (f"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-type: application/json\r\n"
             f"authorization: Bearer client\r\ncontent-length: {len(body)}\r\n\r\n").encode()
     held = []
     for _ in range(count):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        began = time.perf_counter()
         writer.write(head + body)
         await reader.readuntil(b"some words")
-        held.append((reader, writer))
+        held.append((reader, writer, time.perf_counter() - began))
     return held
+
+
+def first_delta_case(port, model):
+    """Milliseconds until the first delta of a stream, beside 64 that are under way: median and 99 of 100."""
+    async def run():
+        beside = await hold(port, model, 64, 50)
+        times = []
+        for _ in range(300):
+            (_, writer, took), = await hold(port, model, 1)
+            writer.close()
+            times.append(took * 1000)
+        for _, writer, _ in beside:
+            writer.close()
+        times.sort()
+        return times[len(times) // 2], times[len(times) * 99 // 100]
+
+    return asyncio.run(run())
 
 
 def memory_case(proxy, port, model, count):
@@ -251,7 +277,7 @@ def memory_case(proxy, port, model, count):
         before = sum(rss(pid) for pid in proxy.pids())
         held = await hold(port, model, count)
         after = sum(rss(pid) for pid in proxy.pids())
-        for _, writer in held + warm:
+        for _, writer, _ in held + warm:
             writer.close()
         return (after - before) / count
 
@@ -283,8 +309,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--think", default=str(ROOT / "target" / "release" / "think"))
     parser.add_argument("--seconds", type=int, default=5)
+    parser.add_argument("--pause", type=int, default=16,
+                        help="milliseconds between two requests of each of 64 connections, for half of the load")
+    parser.add_argument("--only", help="cases with this word in their title")
     parser.add_argument("--out", type=pathlib.Path)
     options = parser.parse_args()
+
+    def wanted(title):
+        return not options.only or options.only in title
+
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     folder = pathlib.Path(tempfile.mkdtemp(prefix="think-bench-"))
@@ -324,19 +357,37 @@ def main():
             ("conversation of 1 MB, 100 messages, 1 connection", "plain", conversation(1_000_000, 100, "NAME"), 1),
             ("conversation of 1 MB, 100 messages, looked up, 1 connection", "thought", conversation(1_000_000, 100, "NAME"), 1),
         ):
+            if not wanted(title):
+                continue
             name, rows = requests_case(title, body, ways(kind), options.seconds, folder, connections)
             report(lines, name, rows, "request")
-        for title, kind, count, gap, parallel in (
-            ("chunks in bursts", "plain", 40000, 0, 2),
-            ("chunks in bursts, thoughts captured", "thought", 40000, 0, 2),
-            ("chunks paced 5 ms apart, 32 streams", "plain", 600, 5, 32),
-            ("chunks paced 5 ms apart, 32 streams, thoughts captured", "thought", 600, 5, 32),
+        title = "small requests, nothing to record, at some half of the load that the gateway takes"
+        if wanted(title):
+            half = requests_case(title, small, ways("plain"), options.seconds, folder, 64, options.pause)
+            report(lines, *half, "request")
+        for title, kind, count, gap, batch, parallel in (
+            ("chunks in bursts of 100", "plain", 400000, 0, 100, 2),
+            ("chunks in bursts of 100, thoughts captured", "thought", 400000, 0, 100, 2),
+            ("chunks one by one, as fast as they come", "plain", 40000, 0, 1, 2),
+            ("chunks one by one, as fast as they come, thoughts captured", "thought", 40000, 0, 1, 2),
+            ("chunks paced 5 ms apart, 32 streams", "plain", 600, 5, 1, 32),
+            ("chunks paced 5 ms apart, 32 streams, thoughts captured", "thought", 600, 5, 1, 32),
         ):
+            if not wanted(title):
+                continue
             model = "streams" if kind == "plain" else "thinkstreams"
-            rows = {"nginx": streams_case(plain, stream_proxy, "m", kind, count, gap, parallel, folder),
-                    "think": streams_case(gateway, gateway.port, model, kind, count, gap, parallel, folder)}
+            rows = {"nginx": streams_case(plain, stream_proxy, "m", kind, count, gap, batch, parallel, folder),
+                    "think": streams_case(gateway, gateway.port, model, kind, count, gap, batch, parallel, folder)}
             report(lines, title, rows, "chunk")
-        for count in (1000, 3000):
+        title = "first delta of a stream beside 64 others"
+        lines.append(f"\n{title}")
+        for way, port, model in (("direct", stream_mock, "m"), ("nginx", stream_proxy, "m"), ("think", gateway.port, "streams")):
+            if not wanted(title):
+                continue
+            lines.append("  {:10} p50 {:6.2f} ms  p99 {:6.2f} ms".format(way, *first_delta_case(port, model)))
+            print(lines[-1], flush=True)
+        lines.append("\nmemory")
+        for count in (1000, 3000, 5000) if wanted("memory") else ():
             for way, proxy, port, model in (("nginx", plain, stream_proxy, "m"), ("think", gateway, gateway.port, "streams")):
                 lines.append(f"  {way:10} {memory_case(proxy, port, model, count):6.1f} KiB per live stream at {count}")
                 print(lines[-1], flush=True)
