@@ -4,7 +4,7 @@ use crate::leaving;
 use crate::passage::{Passage, Saving};
 use crate::sending::{Outcome, SILENCE, Waiting};
 use crate::whole_events::WholeEvents;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
 use std::fmt;
 use std::io;
@@ -22,6 +22,8 @@ const STILL_HERE: &[u8] = b": still waiting for the model\n\n";
 /// The same for whoever looks: the caller has its answer, and traffic never waits for a store that is too slow, but
 /// what was lost by that is said.
 const UNSAVED: &[u8] = b": this answer ended before its thoughts were saved\n\n";
+/// How much is gathered before it goes to the caller.
+const PIECE: usize = 16 * 1024;
 /// How long an upstream may take to end a body whose answer is over, so that its connection can be used again.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -54,6 +56,7 @@ struct Live {
     body: BodyStream,
     passage: Box<Passage>,
     form: Form,
+    gathered: Gathered,
 }
 
 /// What form the caller's body has.
@@ -62,6 +65,57 @@ enum Form {
     Stream { alive: Option<Pin<Box<Sleep>>>, events: WholeEvents },
     /// One value, whose last bytes are always held back, because whoever has them has it all.
     Whole { last: Bytes },
+}
+
+/// What goes to the caller in one piece.
+#[derive(Default)]
+struct Gathered {
+    first: Bytes,
+    /// All of it, where it came in several pieces.
+    all: BytesMut,
+    has_let_others: bool,
+}
+
+impl Gathered {
+    fn is_empty(&self) -> bool {
+        self.first.is_empty() && self.all.is_empty()
+    }
+
+    fn is_full(&self) -> bool {
+        self.first.len() + self.all.len() >= PIECE
+    }
+
+    fn add(&mut self, bytes: Bytes) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.has_let_others = false;
+        if self.is_empty() {
+            self.first = bytes;
+        } else {
+            // The first piece of several is copied, one that is alone is not.
+            self.all.extend_from_slice(&std::mem::take(&mut self.first));
+            self.all.extend_from_slice(&bytes);
+        }
+    }
+
+    fn take(&mut self) -> Bytes {
+        self.has_let_others = false;
+        match self.all.is_empty() {
+            true => std::mem::take(&mut self.first),
+            false => self.all.split().freeze(),
+        }
+    }
+
+    /// Lets the others go first, once for each piece: the task that reads the upstream's connection hands over one chunk,
+    /// and has the next one often at hand. Without it every chunk of a burst is a write of its own.
+    fn poll_others(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if std::mem::replace(&mut self.has_let_others, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
 }
 
 struct Held {
@@ -102,7 +156,8 @@ impl Flow {
     /// One value, as it comes.
     pub(crate) fn value(body: BodyStream, passage: Box<Passage>) -> Self {
         let form = Form::Whole { last: Bytes::new() };
-        Self::of(State::Live(Live { body, passage, form }))
+        let gathered = Gathered::default();
+        Self::of(State::Live(Live { body, passage, form, gathered }))
     }
 
     /// A stream whose beginning is still awaited.
@@ -182,23 +237,36 @@ impl Live {
         let knows_comments = wire.framing() == Framing::Sse;
         let alive = knows_comments.then(|| Box::pin(tokio::time::sleep(SILENCE)));
         let events = WholeEvents::new(wire.framing());
-        Live { body, passage, form: Form::Stream { alive, events } }
+        let gathered = Gathered::default();
+        Live { body, passage, form: Form::Stream { alive, events }, gathered }
     }
 
+    /// Gives all that is there at once: chunks that came together go on together, in one write.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
-        match self.body.poll_next(cx) {
-            Poll::Ready(Some(Ok(bytes))) => Poll::Ready(self.take(bytes)),
-            Poll::Ready(None) => Poll::Ready(self.end(Bytes::new(), None)),
-            Poll::Ready(Some(Err(error))) => Poll::Ready(self.end(Bytes::new(), Some(&error))),
-            Poll::Pending => {
-                let Form::Stream { alive: Some(alive), .. } = &mut self.form else {
-                    return Poll::Pending;
-                };
-                ready!(alive.as_mut().poll(cx));
-                alive.as_mut().reset(Instant::now() + SILENCE);
-                Poll::Ready((Bytes::from_static(STILL_HERE), None))
+        loop {
+            let (out, next) = match self.body.poll_next(cx) {
+                Poll::Ready(Some(Ok(bytes))) => self.take(bytes),
+                Poll::Ready(None) => self.end(Bytes::new(), None),
+                Poll::Ready(Some(Err(error))) => self.end(Bytes::new(), Some(&error)),
+                Poll::Pending if self.gathered.is_empty() => return self.wait(cx),
+                Poll::Pending => {
+                    ready!(self.gathered.poll_others(cx));
+                    return Poll::Ready((self.gathered.take(), None));
+                }
+            };
+            self.gathered.add(out);
+            if next.is_some() || self.gathered.is_full() {
+                return Poll::Ready((self.gathered.take(), next));
             }
         }
+    }
+
+    /// Nothing comes: says so now and then.
+    fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
+        let Form::Stream { alive: Some(alive), .. } = &mut self.form else { return Poll::Pending };
+        ready!(alive.as_mut().poll(cx));
+        alive.as_mut().reset(Instant::now() + SILENCE);
+        Poll::Ready((Bytes::from_static(STILL_HERE), None))
     }
 
     fn take(&mut self, bytes: Bytes) -> Step {

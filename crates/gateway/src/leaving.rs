@@ -105,7 +105,17 @@ impl Drop for Lasting {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bus::Bus;
+    use crate::log::Log;
+    use crate::passage::Keep;
+    use crate::traces::Traces;
+    use crate::vault::Looked;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use thinkthrough_core::exchange::{Asked, Manner};
+    use thinkthrough_core::json::Doc;
+    use thinkthrough_core::provider::Target;
+    use thinkthrough_core::settings::resolve;
+    use thinkthrough_core::wire::find;
 
     /// An answer that never begins, and tells when nobody waits for it any more.
     struct Never(Arc<AtomicBool>);
@@ -133,5 +143,46 @@ mod tests {
         assert!(!is_let_go.load(Ordering::Relaxed), "it is still waited for");
         tokio::time::sleep(Duration::from_secs(2)).await;
         assert!(is_let_go.load(Ordering::Relaxed), "it is waited for for ever");
+    }
+
+    const ASKED: &str = r#"{"model":"m","stream":true,"messages":[]}"#;
+
+    /// An answer whose caller went away, and those who hear of it.
+    fn left() -> (Arc<Bus>, Arc<Seen>, Passage) {
+        let target = Target::built_in("deepseek", None, "deepseek-chat").unwrap();
+        let (doc, settings) = (Doc::parse_str(ASKED).unwrap(), resolve(&[]));
+        let wire = find("chat-completions").unwrap();
+        let asked = Asked::read(wire, &doc, &target, &settings, Manner::default(), None).unwrap();
+        let Looked { found, open } = Looked::nothing();
+        let exchange = asked.prepare(&found, &*open).exchange;
+        let bus = Arc::new(Bus::new(Log::off(), Traces::off()));
+        let seen = Seen::new(&bus, 0, "/v1/chat/completions");
+        let keep = Keep { vault: None, keeping: None, is_drained: false, seen: Arc::clone(&seen) };
+        (bus, seen, Passage::new(exchange, keep))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn c_3_an_answer_that_goes_on_and_on_is_left() {
+        let words = format!(
+            r#"{{"choices":[{{"index":0,"delta":{{"content":"{}"}}}}]}}"#,
+            "w".repeat(TEXT + 1)
+        );
+        // Comments are no words, but they take time.
+        for (said, seconds) in
+            [(": still here\n\n".to_owned(), 60), (format!("data: {words}\n\n"), 1)]
+        {
+            let (bus, seen, passage) = left();
+            let (sender, body) = BodyStream::channel();
+            let hearing = tokio::spawn(hear(body, passage, seen, Instant::now()));
+            for second in 0..seconds {
+                assert!(!hearing.is_finished(), "left after {second} of {seconds} s");
+                assert!(sender.send(said.clone()).await);
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            assert!(hearing.is_finished(), "still heard after {seconds} s");
+            let counted = r#"thinkthrough_drained_total{outcome="left"} 1"#;
+            assert!(bus.metrics.text().contains(counted), "{}", bus.metrics.text());
+        }
     }
 }

@@ -13,6 +13,7 @@ mod bus;
 mod collector;
 mod count;
 mod door;
+mod expected;
 mod flow;
 mod house;
 mod keeping;

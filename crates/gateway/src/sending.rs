@@ -1,6 +1,7 @@
 //! Sending a request upstream, and what comes of it before the first byte of the answer.
 
 use crate::door::{self, Turned, turned};
+use crate::expected::Expected;
 use crate::models::Route;
 use crate::passage::{Keep, Passage};
 use crate::told::Told;
@@ -16,19 +17,13 @@ use thinkthrough_client::{
 };
 use thinkthrough_core::exchange::{Around, Exchange, Prepared, Repair};
 use thinkthrough_core::frame::Framing;
-use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::merged_headers;
 use thinkthrough_core::restore::Counts;
-use thinkthrough_core::wire::error;
 
 /// How long a stream may be silent before the caller hears that somebody is still there.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 /// The most of a refusal that is passed on.
-const REFUSAL: usize = 1024 * 1024;
-/// What a JSON body is as long as that may be an error although the status says that it is an answer.
-const SHORT: usize = 4096;
-/// What stands in every such error.
-const ERROR: &[u8] = b"\"error\"";
+pub(crate) const REFUSAL: usize = 1024 * 1024;
 
 /// An answer of the upstream that has not begun.
 pub(crate) type Waiting = Pin<Box<dyn Future<Output = Result<Outcome, ClientError>> + Send>>;
@@ -80,6 +75,8 @@ pub(crate) struct Job {
     pub(crate) caps: AnswerCaps,
     /// There is no other way, so that it is worth waiting for this one.
     pub(crate) is_last: bool,
+    /// A refusal of thoughts can still be gone around.
+    pub(crate) may_repair: bool,
     pub(crate) made: Made,
     /// What stands for the client's session in traces.
     pub(crate) session: Option<String>,
@@ -154,6 +151,15 @@ impl Job {
         if let Some(body) = expected.error_in(&mut answer).await? {
             return refused(answer, StatusCode::BAD_GATEWAY, body, made);
         }
+        if expected.is_stream
+            && self.may_repair
+            && let Some(body) = expected.refusal_in(&mut answer).await?
+        {
+            // The rest of the answer is a stream no more.
+            answer.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            answer.headers.remove(CONTENT_LENGTH);
+            return refused(answer, StatusCode::BAD_REQUEST, body, made);
+        }
         if !expected.is_stream {
             // Whoever gets nothing where a value should be would look for a mistake of its own.
             let Some(first) = answer.body.next().await else {
@@ -174,67 +180,6 @@ fn events_of(framing: Framing) -> Events {
         Framing::Ndjson => Events::Ndjson,
         Framing::EventStream => Events::Sized,
     }
-}
-
-/// What an answer should be.
-struct Expected<'a> {
-    url: &'a str,
-    framing: Framing,
-    is_stream: bool,
-    is_relayed: bool,
-}
-
-impl Expected<'_> {
-    /// Tells an answer from what only has its status: a page of something in between; the provider's error in JSON,
-    /// which is given; and, where a stream of events was asked for, one JSON value, which the caller could not read
-    /// unless it is translated.
-    async fn error_in(&self, answer: &mut Answer) -> Result<Option<Bytes>, ClientError> {
-        let media = answer.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
-        let media = media.unwrap_or_default().to_ascii_lowercase();
-        if media.starts_with("text/html") {
-            return Err(self.no_answer("it is a web page"));
-        }
-        if !media.starts_with("application/json") || !self.may_be_error(answer) {
-            return Ok(None);
-        }
-        let Some(first) = answer.body.next().await else { return Ok(None) };
-        let first = first?;
-        let is_value = first.trim_ascii_start().starts_with(b"{");
-        answer.body.put_back(first);
-        if !is_value {
-            return Ok(None);
-        }
-        let whole = std::mem::replace(&mut answer.body, BodyStream::whole(Bytes::new()));
-        let whole = whole.collect_up_to(REFUSAL).await?;
-        if is_error(&whole) {
-            return Ok(Some(whole));
-        }
-        if self.is_stream && self.is_relayed {
-            return Err(self.no_answer("it is one JSON value and no stream"));
-        }
-        answer.body = BodyStream::whole(whole);
-        Ok(None)
-    }
-
-    /// Streams of lines of JSON look like one value in the beginning; and of values, long ones are no errors.
-    fn may_be_error(&self, answer: &Answer) -> bool {
-        if self.is_stream {
-            return self.framing == Framing::Sse;
-        }
-        let length = answer.headers.get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
-        length.and_then(|it| it.parse::<usize>().ok()).is_some_and(|length| length <= SHORT)
-    }
-
-    fn no_answer(&self, detail: &str) -> ClientError {
-        ClientError::Protocol { target: self.url.to_owned(), detail: detail.to_owned() }
-    }
-}
-
-fn is_error(body: &[u8]) -> bool {
-    let mut names = body.windows(ERROR.len()).filter(|name| *name == ERROR);
-    let text = names.next().and_then(|_| std::str::from_utf8(body).ok());
-    let doc = text.and_then(|text| Doc::parse_str(text).ok());
-    doc.is_some_and(|doc| error::read(doc.root()).is_some())
 }
 
 /// What has begun.

@@ -168,6 +168,7 @@ impl Caller {
             route,
             caps: self.house.options.answer,
             is_last: !way.has_next(),
+            may_repair: way.may_repair() && !prepared.outcomes.is_empty(),
             made: Made {
                 counts: prepared.counts,
                 around: prepared.around,
@@ -207,9 +208,7 @@ impl Caller {
     /// The same way with a repair, where the refusal is one of those that are known; once for a request.
     fn mended(&self, way: &Way, outcome: &Result<Outcome, ClientError>) -> Option<Way> {
         let Ok(Outcome::Refused(refused)) = outcome else { return None };
-        let manner = way.route.manner;
-        let may_repair = manner.restore == Restore::Recommended && !manner.dry_run;
-        if !may_repair || way.mending.repaired.is_some() || !refused.status.is_client_error() {
+        if !way.may_repair() || !refused.status.is_client_error() {
             return None;
         }
         let said = String::from_utf8_lossy(&refused.body);
@@ -279,6 +278,13 @@ impl Way {
     fn to(route: Route, rest: Vec<String>, hops: usize) -> Self {
         let mending = Mending::default();
         Way { route, picked: None, used: Vec::new(), rest, hops, mending, sent: None }
+    }
+
+    /// Whether a refusal may lead to another try; once for a request.
+    fn may_repair(&self) -> bool {
+        let manner = self.route.manner;
+        let is_wanted = manner.restore == Restore::Recommended && !manner.dry_run;
+        is_wanted && self.mending.repaired.is_none()
     }
 
     /// Whether a model is asked at the same place.

@@ -9,6 +9,7 @@
 )]
 
 mod breaking;
+mod bursts;
 mod disconnect;
 mod faults;
 mod http2;

@@ -1,7 +1,8 @@
 //! Refusals that say what a model wants, where nothing is known about it.
 
-use crate::naive::Naive;
+use crate::naive::{Naive, read};
 use crate::town::{Said, Town};
+use crate::upstreams::{CALLERS, Close, HEAD, Scripted, begun, client, finish};
 use thinkthrough_core::contract::Contract;
 use thinkthrough_core::exchange::Restore;
 use thinkthrough_gateway::Route;
@@ -81,4 +82,47 @@ async fn one_repair_is_all_there_is() {
     let refused = town.post(&town.gateway, "/v1/chat/completions", &[], body).await;
     assert_eq!((refused.status, refusals(&town)), (400, 2), "{}", refused.text());
     assert!(explains(&refused).ends_with("; repaired=return"), "{}", explains(&refused));
+}
+
+#[tokio::test]
+async fn a_stream_that_begins_with_a_refusal_is_repaired_as_any_other() {
+    let stream = |body: &str| vec![[HEAD, body].concat().into_bytes()];
+    let calls = begun() + &finish() + "data: [DONE]\n\n";
+    let refusal = ": one moment\n\ndata: {\"error\":{\"message\":\"thinking is enabled but reasoning_content is missing in \
+                   assistant tool call message at index 1\",\"code\":400}}\n\n";
+    for api in CALLERS {
+        let answers = vec![stream(&calls), stream(refusal), stream(&calls)];
+        let upstream = Scripted::in_turn(answers, Close::Fin).await;
+        let town = upstream.town_with(unknown).await;
+        let mut client = client(api);
+        let (_, calls) = client.step(&town, &town.gateway).await;
+        client.run_tools(&calls);
+        let (repaired, calls) = client.step(&town, &town.gateway).await;
+        let explained = explains(&repaired);
+        assert!(explained.contains("; repaired=return"), "{api}: {explained}");
+        assert_eq!((repaired.count("restored"), calls.len()), (1, 1), "{api}: {explained}");
+        assert_eq!(upstream.asked(), 3, "{api}");
+    }
+    // A second refusal is the answer, in the words of each caller; what is no refusal of thoughts is left alone.
+    let trouble = "data: {\"error\":{\"message\":\"overloaded\",\"code\":529}}\n\n";
+    for (last, status) in [(refusal, 200), (trouble, 200)] {
+        for api in CALLERS {
+            let answers = vec![stream(&calls), stream(last)];
+            let upstream = Scripted::in_turn(answers, Close::Fin).await;
+            let town = upstream.town_with(unknown).await;
+            let mut client = client(api);
+            let (_, calls) = client.step(&town, &town.gateway).await;
+            client.run_tools(&calls);
+            let said = client.ask(&town, &town.gateway, &[]).await;
+            let expected = if last == trouble { 2 } else { 3 };
+            assert_eq!(
+                (said.status, upstream.asked()),
+                (status, expected),
+                "{api}: {}",
+                said.text()
+            );
+            let is_told = read(api, &said, true).upstream_error().is_some();
+            assert!(is_told, "{api}: {}", said.text());
+        }
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use thinkthrough_core::content::Block;
+use thinkthrough_gateway::Route;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
@@ -30,14 +31,19 @@ pub(crate) enum Close {
 
 impl Scripted {
     pub(crate) async fn start(pieces: Vec<Vec<u8>>, close: Close) -> Self {
+        Self::in_turn(vec![pieces], close).await
+    }
+
+    /// One that answers the first request with the first of these answers, and so on; the last one comes again.
+    pub(crate) async fn in_turn(answers: Vec<Vec<Vec<u8>>>, close: Close) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                count.fetch_add(1, Ordering::Relaxed);
-                tokio::spawn(answer(stream, pieces.clone(), close));
+                let at = count.fetch_add(1, Ordering::Relaxed).min(answers.len() - 1);
+                tokio::spawn(answer(stream, answers[at].clone(), close));
             }
         });
         Scripted { url, asked }
@@ -45,8 +51,22 @@ impl Scripted {
 
     /// A town whose models all lead here.
     pub(crate) async fn town(&self) -> Town {
+        self.town_with(|_| {}).await
+    }
+
+    /// The same, with routes changed besides.
+    pub(crate) async fn town_with(&self, how: fn(&mut Route)) -> Town {
         let url = self.url.clone();
-        Town::with(move |route| route.target.base_url.clone_from(&url)).await
+        let here = move |route: &mut Route| {
+            how(route);
+            route.target.base_url.clone_from(&url);
+        };
+        Town::with(here).await
+    }
+
+    /// How many requests came.
+    pub(crate) fn asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
     }
 }
 
@@ -83,7 +103,7 @@ async fn answer(mut stream: TcpStream, pieces: Vec<Vec<u8>>, close: Close) {
     }
 }
 
-const HEAD: &str =
+pub(crate) const HEAD: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
 
 fn event(delta: &Value, finish: Option<&str>) -> String {
@@ -97,11 +117,11 @@ fn call() -> Value {
 }
 
 /// A thought and a call, as far as the last event before the end.
-fn begun() -> String {
+pub(crate) fn begun() -> String {
     event(&json!({"reasoning_content": "I look first."}), None) + &event(&call(), None)
 }
 
-fn finish() -> String {
+pub(crate) fn finish() -> String {
     event(&json!({}), Some("tool_calls"))
 }
 

@@ -1,0 +1,121 @@
+//! Tells an answer from what only has its status.
+
+use crate::sending::REFUSAL;
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use thinkthrough_client::{BodyStream, ClientError, Response as Answer};
+use thinkthrough_core::exchange::Repair;
+use thinkthrough_core::frame::Framing;
+use thinkthrough_core::json::Doc;
+use thinkthrough_core::wire::error;
+
+/// What a JSON body is as long as that may be an error although the status says that it is an answer.
+const SHORT: usize = 4096;
+/// What stands in every such error.
+const ERROR: &[u8] = b"\"error\"";
+
+/// What an answer should be.
+pub(crate) struct Expected<'a> {
+    pub(crate) url: &'a str,
+    pub(crate) framing: Framing,
+    pub(crate) is_stream: bool,
+    pub(crate) is_relayed: bool,
+}
+
+impl Expected<'_> {
+    /// Tells an answer from what only has its status: a page of something in between; the provider's error in JSON,
+    /// which is given; and, where a stream of events was asked for, one JSON value, which the caller could not read
+    /// unless it is translated.
+    pub(crate) async fn error_in(&self, answer: &mut Answer) -> Result<Option<Bytes>, ClientError> {
+        let media = answer.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
+        let media = media.unwrap_or_default().to_ascii_lowercase();
+        if media.starts_with("text/html") {
+            return Err(self.no_answer("it is a web page"));
+        }
+        if !media.starts_with("application/json") || !self.may_be_error(answer) {
+            return Ok(None);
+        }
+        let Some(first) = answer.body.next().await else { return Ok(None) };
+        let first = first?;
+        let is_value = first.trim_ascii_start().starts_with(b"{");
+        answer.body.put_back(first);
+        if !is_value {
+            return Ok(None);
+        }
+        let whole = std::mem::replace(&mut answer.body, BodyStream::whole(Bytes::new()));
+        let whole = whole.collect_up_to(REFUSAL).await?;
+        if is_error(&whole) {
+            return Ok(Some(whole));
+        }
+        if self.is_stream && self.is_relayed {
+            return Err(self.no_answer("it is one JSON value and no stream"));
+        }
+        answer.body = BodyStream::whole(whole);
+        Ok(None)
+    }
+
+    /// A stream that begins with a refusal of thoughts that can be gone around: some providers send the status before
+    /// they look at the request. Only the first event is waited for.
+    pub(crate) async fn refusal_in(
+        &self,
+        answer: &mut Answer,
+    ) -> Result<Option<Bytes>, ClientError> {
+        let Some(first) = answer.body.next().await else { return Ok(None) };
+        let first = first?;
+        let refusal = first_data(self.framing, &first)
+            .filter(|data| is_error(data) && Repair::of(&String::from_utf8_lossy(data)).is_some())
+            .map(Bytes::copy_from_slice);
+        answer.body.put_back(first);
+        Ok(refusal)
+    }
+
+    /// Streams of lines of JSON look like one value in the beginning; and of values, long ones are no errors.
+    fn may_be_error(&self, answer: &Answer) -> bool {
+        if self.is_stream {
+            return self.framing == Framing::Sse;
+        }
+        let length = answer.headers.get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
+        length.and_then(|it| it.parse::<usize>().ok()).is_some_and(|length| length <= SHORT)
+    }
+
+    pub(crate) fn no_answer(&self, detail: &str) -> ClientError {
+        ClientError::Protocol { target: self.url.to_owned(), detail: detail.to_owned() }
+    }
+}
+
+fn is_error(body: &[u8]) -> bool {
+    let mut names = body.windows(ERROR.len()).filter(|name| *name == ERROR);
+    let text = names.next().and_then(|_| std::str::from_utf8(body).ok());
+    let doc = text.and_then(|text| Doc::parse_str(text).ok());
+    doc.is_some_and(|doc| error::read(doc.root()).is_some())
+}
+
+/// The data of the first event, if these bytes begin with all of it.
+fn first_data(framing: Framing, bytes: &[u8]) -> Option<&[u8]> {
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    match framing {
+        Framing::Sse => lines.find_map(|line| line.strip_prefix(b"data:")),
+        Framing::Ndjson => lines.next(),
+        // An exception there is a message of its own kind, and comes with a status of its own.
+        Framing::EventStream => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_of_the_first_event_stands_behind_comments_and_names() {
+        for (framing, bytes, data) in [
+            (Framing::Sse, ": hi\n\nevent: error\ndata: {1}\n\ndata: {2}\n\n", Some(" {1}")),
+            (Framing::Sse, "data:{1}\r\n\r\n", Some("{1}\r")),
+            (Framing::Sse, ": hi\n\n", None),
+            (Framing::Ndjson, "{1}\n{2}\n", Some("{1}")),
+            (Framing::EventStream, "data: {1}\n", None),
+        ] {
+            let found = first_data(framing, bytes.as_bytes());
+            assert_eq!(found, data.map(str::as_bytes), "{bytes}");
+        }
+    }
+}
