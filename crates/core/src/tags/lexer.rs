@@ -2,9 +2,10 @@
 
 use super::code::{Code, MAX_RUN, Run, Tracker};
 use super::family::{CodeRule, Role};
+use super::leap::{Fences, Leaps};
 use super::spec::TagSpec;
 use super::table::{Match, Needles, Table, Tables, between, longest, rest, starts_any};
-use memchr::memchr2;
+use memchr::{memchr, memchr2, memrchr};
 use std::sync::Arc;
 
 /// After more white space than this nothing counts as the start of the message.
@@ -21,6 +22,16 @@ pub(super) enum Place {
     Raw {
         back: bool,
     },
+}
+
+/// What is searched.
+pub(super) struct Scan<'a> {
+    pub(super) buf: &'a [u8],
+    pub(super) place: Place,
+    /// The text may still turn out to be a thought.
+    pub(super) undecided: bool,
+    /// Nothing follows.
+    pub(super) last: bool,
 }
 
 /// What a search found.
@@ -98,18 +109,11 @@ impl Lexer {
             && self.tables.thought.markers.is_empty()
     }
 
-    /// The next marker in `buf` from `from` on. `last`: nothing follows. `undecided`: the text may still turn out to
-    /// be a thought.
-    pub(super) fn next(
-        &mut self,
-        buf: &[u8],
-        from: usize,
-        place: Place,
-        undecided: bool,
-        last: bool,
-    ) -> Found {
+    /// The next marker from `from` on. `leaps` is one for all searches in a buffer.
+    pub(super) fn next(&mut self, scan: &Scan<'_>, from: usize, leaps: &mut Leaps) -> Found {
+        let buf = scan.buf;
         if !self.started {
-            match self.at_start(buf, from, last) {
+            match self.at_start(buf, from, scan.last) {
                 Match::More => return Found::Hold(from),
                 Match::Full { len, role } => {
                     let blank = blank_len(rest(buf, from));
@@ -121,13 +125,13 @@ impl Lexer {
                 Match::No => {}
             }
         }
-        let table = match place {
+        let table = match scan.place {
             Place::Text => &self.tables.text,
             Place::Thought => &self.tables.thought,
             Place::Call => &self.tables.call,
             Place::Raw { .. } => &self.tables.raw,
         };
-        self.cursor.search(table, &Scan { buf, place, undecided, last }, from)
+        self.cursor.search(table, scan, from, leaps)
     }
 
     fn at_start(&mut self, buf: &[u8], from: usize, last: bool) -> Match {
@@ -162,12 +166,16 @@ impl Lexer {
 }
 
 impl Cursor {
-    fn search(&mut self, table: &Table, scan: &Scan<'_>, from: usize) -> Found {
-        let track = self.rule != CodeRule::Counts && !is_verbatim(scan.place);
-        let mut needles = self.needles(table, scan, track);
+    fn search(&mut self, table: &Table, scan: &Scan<'_>, from: usize, leaps: &mut Leaps) -> Found {
+        let track = self.tracks(scan.place);
+        let mut needles = self.needles(table, scan);
         // What lies before `passed` went past the tracker.
         let (mut at, mut passed) = (from, from);
         loop {
+            if leaps.is_due(scan.buf.len() - at) {
+                (at, passed) = self.leap(table, scan, leaps, (at, passed));
+                needles = self.needles(table, scan);
+            }
             let Some(hit) = needles.find(rest(scan.buf, at)).map(|hit| at + hit) else {
                 let is_open =
                     table.line_feeds && !scan.last && rest(scan.buf, from).ends_with(b"\n");
@@ -176,6 +184,7 @@ impl Cursor {
                 return if is_open { Found::Hold(end) } else { Found::Plain };
             };
             at = hit + 1;
+            leaps.stopped();
             let hay = rest(scan.buf, hit);
             let byte = hay.first().copied().unwrap_or_default();
             let is_code = track && matches!(byte, b'`' | b'~' | b'\n');
@@ -189,7 +198,7 @@ impl Cursor {
             if is_code && byte != b'\n' {
                 let Some(next) = self.run(table, scan, hit, byte) else { return Found::Hold(hit) };
                 (at, passed) = (next, next);
-                needles = self.needles(table, scan, track);
+                needles = self.needles(table, scan);
                 continue;
             }
             match longest(&table.markers, rest(scan.buf, hit), scan.last) {
@@ -204,8 +213,89 @@ impl Cursor {
             if is_code {
                 self.tracker.line_feed();
                 passed = at;
-                needles = self.needles(table, scan, track);
+                needles = self.needles(table, scan);
             }
+        }
+    }
+
+    /// Leaps from `at` to where a marker may begin, or a fence goes on; what lies before `passed` went past the
+    /// tracker. Both places after it.
+    fn leap(
+        &mut self,
+        table: &Table,
+        scan: &Scan<'_>,
+        leaps: &mut Leaps,
+        (mut at, mut passed): (usize, usize),
+    ) -> (usize, usize) {
+        while leaps.is_due(scan.buf.len() - at) && !self.in_fence() {
+            let to = leaps.target(&table.keys, scan.buf, at);
+            if self.tracks(scan.place) {
+                (at, passed) = self.follow(table, scan, (at, passed), to);
+            } else {
+                at = to;
+            }
+        }
+        (at, passed)
+    }
+
+    /// Follows code from `at` to `to`, where no marker begins in between, or past it.
+    fn follow(
+        &mut self,
+        table: &Table,
+        scan: &Scan<'_>,
+        (mut at, mut passed): (usize, usize),
+        to: usize,
+    ) -> (usize, usize) {
+        let head = between(scan.buf, 0, to);
+        let mut fences = self.fences(scan.place).then(|| Fences::new(&table.keys, head));
+        let mut lines = at;
+        while at < to {
+            if !self.in_fence() {
+                // A span ends with its line: of all lines before the next fence only the last one matters.
+                let fence = fences.as_mut().map_or(to, |fences| fences.next(at));
+                lines = lines.max(at);
+                if let Some(feed) = memrchr(b'\n', between(scan.buf, lines, fence)) {
+                    at = lines + feed + 1;
+                    passed = at;
+                    self.tracker.restart();
+                }
+                lines = lines.max(fence);
+            }
+            let Some(hit) = self.next_mark(rest(head, at), scan.place) else { break };
+            let hit = at + hit;
+            self.tracker.pass(between(head, passed, hit));
+            let mark = head.get(hit).copied().unwrap_or_default();
+            at = if mark == b'\n' {
+                self.tracker.line_feed();
+                hit + 1
+            } else {
+                let Some(next) = self.run(table, scan, hit, mark) else { return (hit, hit) };
+                next
+            };
+            passed = at;
+        }
+        (at.max(to), passed)
+    }
+
+    /// Where in `hay` code may change.
+    fn next_mark(&self, hay: &[u8], place: Place) -> Option<usize> {
+        match self.tracker.code {
+            Code::None if self.fences(place) => memchr2(b'`', b'~', hay),
+            Code::None => memchr(b'`', hay),
+            Code::Span { .. } => memchr2(b'`', b'\n', hay),
+            Code::Fence { mark, first_line: true, .. } => memchr2(mark, b'\n', hay),
+            Code::Fence { mark, first_line: false, .. } => memchr(mark, hay),
+        }
+    }
+
+    fn tracks(&self, place: Place) -> bool {
+        self.rule != CodeRule::Counts && !is_verbatim(place)
+    }
+
+    fn in_fence(&self) -> bool {
+        match self.tracker.code {
+            Code::Fence { .. } => true,
+            Code::None | Code::Span { .. } => false,
         }
     }
 
@@ -214,9 +304,9 @@ impl Cursor {
     }
 
     /// The bytes worth stopping at.
-    fn needles(&self, table: &Table, scan: &Scan<'_>, track: bool) -> Needles {
+    fn needles(&self, table: &Table, scan: &Scan<'_>) -> Needles {
         let mut needles = table.firsts;
-        if !track {
+        if !self.tracks(scan.place) {
             return needles;
         }
         match self.tracker.code {
@@ -344,14 +434,6 @@ impl Cursor {
         self.probe = (self.base + hit, scan.buf.len() - hit);
         Verdict::Wait
     }
-}
-
-/// One search.
-struct Scan<'a> {
-    buf: &'a [u8],
-    place: Place,
-    undecided: bool,
-    last: bool,
 }
 
 /// Whether the text there is no prose of the model's.

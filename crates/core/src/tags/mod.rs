@@ -29,6 +29,7 @@ mod code;
 mod families;
 mod family;
 mod filter;
+mod leap;
 mod lexer;
 mod parts;
 mod piece;

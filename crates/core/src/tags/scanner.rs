@@ -2,7 +2,8 @@
 
 use super::code::Code;
 use super::family::{Begins, Blank, LoneClose, Nested, Role, Unclosed};
-use super::lexer::{Found, Lexer, Place};
+use super::leap::Leaps;
+use super::lexer::{Found, Lexer, Place, Scan};
 use super::piece::{End, Ending, Piece};
 use super::side::{Out, Thought, Visible, is_space};
 use super::spec::TagSpec;
@@ -129,8 +130,11 @@ impl TagScanner {
     /// Reads `buf` and says how much of it was consumed.
     fn run(&mut self, buf: &str, last: bool, out: &mut Out<'_>) -> usize {
         let mut at = 0;
+        let mut leaps = Leaps::new();
         while !self.idle {
-            let found = self.lexer.next(buf.as_bytes(), at, self.place, self.undecided, last);
+            let (place, undecided) = (self.place, self.undecided);
+            let scan = Scan { buf: buf.as_bytes(), place, undecided, last };
+            let found = self.lexer.next(&scan, at, &mut leaps);
             let (plain, next) = match found {
                 Found::Plain => (buf.len(), buf.len()),
                 Found::Hold(hold) => (hold, hold),
@@ -143,7 +147,6 @@ impl TagScanner {
                 return at;
             };
             let marker = buf.get(begin..next).unwrap_or_default();
-            let place = self.place;
             self.marker(role, marker, out);
             if self.place == place {
                 self.lexer.cursor.tracker.pass(marker.as_bytes());

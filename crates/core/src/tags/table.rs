@@ -1,6 +1,7 @@
 //! The markers that count in each place, ready to be searched for.
 
 use super::family::{Begins, LoneClose, Role};
+use super::leap::Keys;
 use super::spec::TagSpec;
 use memchr::{memchr, memchr2, memchr3, memmem};
 use std::borrow::Cow;
@@ -24,13 +25,15 @@ pub(super) struct Table {
     pub(super) firsts: Needles,
     /// Some markers begin with a line feed. It is looked for from behind: there is one in every line.
     pub(super) line_feeds: bool,
+    /// What to look for instead where the first bytes are everywhere.
+    pub(super) keys: Keys,
     /// The bytes that come second, as bits.
     seconds: [u64; 4],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Marker {
-    text: Cow<'static, str>,
+    pub(super) text: Cow<'static, str>,
     until: &'static str,
     role: Role,
 }
@@ -142,7 +145,8 @@ impl Table {
             }
         }
         let line_feeds = markers.iter().any(behind_feed);
-        Self { markers, firsts, line_feeds, seconds }
+        let keys = Keys::new(&markers);
+        Self { markers, firsts, line_feeds, keys, seconds }
     }
 
     /// Where the marker around `hit` begins: there, or with the line feed before it.

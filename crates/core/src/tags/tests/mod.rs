@@ -3,6 +3,7 @@
 mod delimiter;
 mod families;
 mod filter;
+mod leaps;
 mod markers;
 mod page;
 mod tables;
