@@ -33,10 +33,11 @@ fn key(conversation: usize, answer: usize, of: &str) -> Key {
 
 fn record(conversation: usize, answer: usize) -> (Head, Kept) {
     let one = |of: &str| key(conversation, answer, of);
-    // As evenly spread as the gateway's, which are drawn at random.
+    // As the gateway's: a time, and behind it what is drawn at random.
     let id = |answer: usize| {
         let bytes = *key(conversation, answer, "id").bytes();
-        bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect::<String>()
+        let random: String = bytes.iter().take(10).map(|byte| format!("{byte:02x}")).collect();
+        format!("{:012x}{random}", conversation >> 20)
     };
     let before = if answer == 0 { Link::Root } else { Link::Record(id(answer - 1)) };
     let origin = Origin {
