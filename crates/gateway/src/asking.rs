@@ -4,10 +4,9 @@ use crate::bus::Seen;
 use crate::door::{self, Turned, turned};
 use crate::house::House;
 use crate::models::Route;
-use crate::reply::random_id;
 use crate::tenant::{account, is_ours};
 use crate::told::Told;
-use crate::vault::{LOOKUP, Looked, Vault};
+use crate::vault::{LOOKUP, Looked, Vault, record_id};
 use http::{HeaderMap, HeaderName};
 use std::sync::Arc;
 use thinkthrough_client::Auth;
@@ -33,7 +32,7 @@ pub(crate) async fn claim(
     let claim = async {
         let tenant = tenant(house, route, callers)?;
         let vault = vaults.of(&tenant).await.inspect_err(|_| house.seen.tell(&Told::Blind)).ok()?;
-        let (secret, record) = (vault.secret(), random_id());
+        let (secret, record) = (vault.secret(), record_id());
         let account = account(&route.target, &credential_for(route, callers.clone()));
         let owner = Owner { tenant, secret, hint, account, record, is_kept: true };
         Some(Claim { owner, vault })

@@ -84,8 +84,8 @@ pub(crate) struct NewRecord {
     pub(crate) id: String,
     /// The record whose conversation it belongs to, where that one is there.
     pub(crate) parent: Option<String>,
-    /// The name of its conversation otherwise.
-    pub(crate) thread: Vec<u8>,
+    /// The name of its conversation otherwise; one that this record begins needs none.
+    pub(crate) thread: Option<Vec<u8>>,
     pub(crate) key_id: u32,
     pub(crate) keys: Vec<i64>,
     pub(crate) head: Vec<u8>,

@@ -1,9 +1,10 @@
 //! Keys, and how bytes are locked with them.
 //!
-//! XChaCha20-Poly1305 with random nonces of 24 bytes, so that no counter has to be kept between processes.
+//! XChaCha20-Poly1305 with random nonces of 24 bytes, so that no counter has to be kept between processes. A request
+//! opens a hundred heads, so the cipher is `ring`'s, which takes a third of the time of one that is written in Rust.
 
-use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
-use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use chacha20::{R20, hchacha};
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use zeroize::Zeroizing;
 
 /// A symmetric key; its memory is cleared on drop.
@@ -39,21 +40,40 @@ impl Key {
     /// Nonce, ciphertext and tag.
     pub(crate) fn seal(&self, plain: &[u8], aad: &[u8]) -> Result<Vec<u8>, Broken> {
         let nonce = random::<NONCE>()?;
-        let cipher = XChaCha20Poly1305::new(self.bytes().into());
-        let locked = cipher.encrypt(&XNonce::from(nonce), Payload { msg: plain, aad });
-        let locked = locked.map_err(|_| Broken)?;
-        let mut sealed = Vec::with_capacity(NONCE + locked.len());
+        let mut sealed = Vec::with_capacity(NONCE + plain.len() + CHACHA20_POLY1305.tag_len());
         sealed.extend_from_slice(&nonce);
-        sealed.extend_from_slice(&locked);
+        sealed.extend_from_slice(plain);
+        let (key, rest) = self.of(&nonce)?;
+        let (_, text) = sealed.split_first_chunk_mut::<NONCE>().ok_or(Broken)?;
+        let tag = key.seal_in_place_separate_tag(rest, Aad::from(aad), text);
+        sealed.extend_from_slice(tag.map_err(|_| Broken)?.as_ref());
         Ok(sealed)
     }
 
     /// What [`Key::seal`] was given, if this is what it gave for the same `aad`.
     pub(crate) fn open(&self, sealed: &[u8], aad: &[u8]) -> Result<Zeroizing<Vec<u8>>, Broken> {
         let (nonce, locked) = sealed.split_first_chunk::<NONCE>().ok_or(Broken)?;
-        let cipher = XChaCha20Poly1305::new(self.bytes().into());
-        let plain = cipher.decrypt(&XNonce::from(*nonce), Payload { msg: locked, aad });
-        plain.map(Zeroizing::new).map_err(|_| Broken)
+        let (key, rest) = self.of(nonce)?;
+        let mut plain = Zeroizing::new(locked.to_vec());
+        let opened = key.open_in_place(rest, Aad::from(aad), &mut plain).map_err(|_| Broken)?;
+        let len = opened.len();
+        plain.truncate(len);
+        Ok(plain)
+    }
+
+    /// The cipher's key of a nonce, and what of the nonce is left for it.
+    /// Source: draft-irtf-cfrg-xchacha, section 2.3.
+    fn of(&self, nonce: &[u8; NONCE]) -> Result<(LessSafeKey, Nonce), Broken> {
+        let (first, last) = nonce.split_first_chunk::<16>().ok_or(Broken)?;
+        let last: &[u8; 8] = last.try_into().map_err(|_| Broken)?;
+        let key: [u8; 32] = hchacha::<R20>(self.bytes().into(), first.into()).into();
+        let key = Zeroizing::new(key);
+        let key = UnboundKey::new(&CHACHA20_POLY1305, key.as_slice()).map_err(|_| Broken)?;
+        let mut rest = [0; 12];
+        if let Some(rest) = rest.last_chunk_mut() {
+            *rest = *last;
+        }
+        Ok((LessSafeKey::new(key), Nonce::assume_unique_for_key(rest)))
     }
 
     /// Locks another key.
@@ -131,6 +151,27 @@ mod tests {
             assert_eq!(key.open(&sealed[..at], b"here"), Err(Broken), "cut at {at}");
         }
         assert_ne!(key.seal(b"a thought", b"here"), Ok(sealed), "each nonce is new");
+    }
+
+    /// Source: draft-irtf-cfrg-xchacha, appendix A.3.1. What is in a store opens with every version.
+    #[test]
+    fn opens_what_others_sealed() {
+        let hex = |text: &str| -> Vec<u8> {
+            let digits = text.as_bytes().chunks(2);
+            let byte = |it: &[u8]| u8::from_str_radix(std::str::from_utf8(it).unwrap(), 16);
+            digits.map(|it| byte(it).unwrap()).collect()
+        };
+        let key: Vec<u8> = (0x80..0xA0).collect();
+        let key = Key::new(key.try_into().unwrap());
+        let sealed = hex(concat!(
+            "404142434445464748494a4b4c4d4e4f5051525354555657",
+            "bd6d179d3e83d43b9576579493c0e939572a1700252bfaccbed2902c21396cbb731c7f1b0b4aa6440bf3a82f4eda7e39ae64c670",
+            "8c54c216cb96b72e1213b4522f8c9ba40db5d945b11b69b982c1bb9e3f3fac2bc369488f76b2383565d3fff921f9664c97637da9",
+            "768812f615c68b13b52e",
+            "c0875924c1c7987947deafd8780acf49",
+        ));
+        let plain = key.open(&sealed, &hex("50515253c0c1c2c3c4c5c6c7")).unwrap();
+        assert!(plain.starts_with(b"Ladies and Gentlemen of the class of '99"));
     }
 
     #[test]

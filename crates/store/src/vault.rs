@@ -214,12 +214,12 @@ fn in_index(key: &Key) -> i64 {
     key.bytes().first_chunk().map_or(0, |first| i64::from_le_bytes(*first))
 }
 
-/// The name of the conversation that a record begins. Many conversations begin with the same question, but hardly any
-/// two with the same answer as well; where something before the record is not known, the session stands for it.
-fn thread(head: &Head) -> Vec<u8> {
+/// The name of the conversation that a record belongs to where the answer before it is not known: the session, else the
+/// first message. One that begins here is found by its answers only: many begin with the same question.
+fn thread(head: &Head) -> Option<Vec<u8>> {
     match head.parent {
-        Link::Root => head.id.as_bytes().to_vec(),
-        Link::Record(_) | Link::Unknown => head.hint.unwrap_or(head.root).bytes().to_vec(),
+        Link::Root => None,
+        Link::Record(_) | Link::Unknown => Some(head.hint.unwrap_or(head.root).bytes().to_vec()),
     }
 }
 

@@ -73,6 +73,10 @@ impl Postgres {
         let (client, connection) = connected.map_err(|error| trouble(at, &error))?;
         // Ends with the client; what went wrong on the way is told to whoever waits for a statement.
         tokio::spawn(async move { drop(connection.await) });
+        // Statements that take a millisecond, and which a server that misjudges them compiles for fifty. One that
+        // compiles nothing does not know the setting.
+        let setting = client.batch_execute("SET jit = off");
+        drop(tokio::time::timeout(PATIENCE, setting).await);
         Ok(client)
     }
 

@@ -63,7 +63,7 @@ impl Postgres {
                            coalesce((SELECT thread.name FROM record \
                                JOIN thread ON thread.nr = record.thread \
                                WHERE record.tenant = given.tenant \
-                               AND record.id = given.parent), given.own) AS name \
+                               AND record.id = given.parent LIMIT 1), given.own) AS name \
                        FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY AS given \
                            (tenant, id, parent, own, key_id, keys, head, kept, bytes, now, place) \
                        LEFT JOIN held ON held.tenant = given.tenant AND held.id = given.key_id), \
@@ -156,7 +156,7 @@ impl<'r> Columns<'r> {
             columns.tenant.push(record.tenant);
             columns.id.push(&record.id);
             columns.parent.push(record.parent.as_deref());
-            columns.thread.push(&record.thread);
+            columns.thread.push(record.thread.as_deref().unwrap_or(record.id.as_bytes()));
             columns.key_id.push(record.key_id.into());
             columns.keys.push(keys.join(","));
             columns.head.push(&record.head);

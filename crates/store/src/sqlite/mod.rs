@@ -5,6 +5,7 @@
 
 mod conversations;
 mod gateway_keys;
+mod log;
 mod records;
 mod responses;
 mod schema;
@@ -23,6 +24,8 @@ use writer::{Safety, Writer, is_damage, trouble};
 #[derive(Clone)]
 pub(crate) struct Sqlite {
     writer: Writer,
+    /// The writer's connection, which it holds while it writes.
+    writing: Arc<Mutex<Connection>>,
     readers: Arc<Readers>,
 }
 
@@ -42,11 +45,12 @@ impl Sqlite {
     /// Opens a file, and makes it where there is none. Blocks.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
         let at = path.display().to_string();
-        let connection = schema::open(path)?;
-        let writer = Writer::start(connection, at.clone())
+        let writing = Arc::new(Mutex::new(schema::open(path)?));
+        let writer = log::Log::start(path, Arc::clone(&writing))
+            .and_then(|log| Writer::start(Arc::clone(&writing), log, at.clone()))
             .map_err(|error| StoreError::Database { at: at.clone(), message: error.to_string() })?;
         let readers = Readers { path: path.to_owned(), at, idle: Mutex::new(Vec::new()) };
-        Ok(Sqlite { writer, readers: Arc::new(readers) })
+        Ok(Sqlite { writer, writing, readers: Arc::new(readers) })
     }
 
     /// Reads, off the threads that serve everybody else.
@@ -56,7 +60,30 @@ impl Sqlite {
         F: FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
         let readers = Arc::clone(&self.readers);
-        let read = tokio::task::spawn_blocking(move || readers.read(work));
+        self.wait_for(move || readers.read(work)).await
+    }
+
+    /// Reads with the writer's connection while nothing is written: the pages it used last are at hand, while any other
+    /// connection reads all of them anew whenever something was written. Else it is a read like others.
+    async fn read_at_hand<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    {
+        let (readers, writing) = (Arc::clone(&self.readers), Arc::clone(&self.writing));
+        self.wait_for(move || match writing.try_lock() {
+            Ok(connection) => work(&connection).map_err(|error| trouble(&readers.at, &error)),
+            Err(_) => readers.read(work),
+        })
+        .await
+    }
+
+    async fn wait_for<T, F>(&self, read: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> Result<T, StoreError> + Send + 'static,
+    {
+        let read = tokio::task::spawn_blocking(read);
         match tokio::time::timeout(PATIENCE, read).await {
             Ok(read) => read.map_err(|_| StoreError::Closed)?,
             Err(_) => Err(StoreError::Busy(self.readers.at.clone())),
@@ -66,7 +93,7 @@ impl Sqlite {
     async fn write<T, F>(&self, safety: Safety, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        F: Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
         self.writer.write(safety, work).await
     }

@@ -4,7 +4,6 @@ use super::{Safety, Sqlite, is_damage};
 use crate::error::StoreError;
 use crate::row::{NewRecord, PER_KEY, RecordRow};
 use rusqlite::{Connection, OptionalExtension as _, params};
-use std::collections::BTreeSet;
 
 impl Sqlite {
     /// The records of a tenant with any of these keys, and how many more there are that cannot be read.
@@ -13,11 +12,15 @@ impl Sqlite {
         tenant: i64,
         keys: Vec<i64>,
     ) -> Result<(Vec<RecordRow>, usize), StoreError> {
-        self.read(move |connection| {
+        self.read_at_hand(move |connection| {
             // All of them from one moment, and the file is locked once.
-            let transaction = connection.unchecked_transaction()?;
+            connection.prepare_cached("BEGIN")?.execute([])?;
+            let found = records(connection, tenant, &keys);
             // Nothing is to be committed, and after a damaged page nothing can be.
-            records(&transaction, tenant, &keys)
+            if !connection.is_autocommit() {
+                connection.prepare_cached("ROLLBACK")?.execute([])?;
+            }
+            found
         })
         .await
     }
@@ -60,13 +63,13 @@ fn records(
     let sql = "SELECT record FROM record_key WHERE tenant = ? AND key = ? \
                ORDER BY record DESC LIMIT ?";
     let mut by_key = connection.prepare_cached(sql)?;
-    let mut numbers = BTreeSet::new();
+    let mut numbers = Vec::with_capacity(keys.len());
     let mut unreadable = 0;
     for key in keys {
         let mut rows = by_key.query(params![tenant, key, PER_KEY])?;
         loop {
             match rows.next() {
-                Ok(Some(row)) => numbers.insert(row.get::<_, i64>(0)?),
+                Ok(Some(row)) => numbers.push(row.get::<_, i64>(0)?),
                 Ok(None) => break,
                 // A damaged page takes what stands on it, and nothing else.
                 Err(error) if is_damage(&error) => {
@@ -77,6 +80,9 @@ fn records(
             };
         }
     }
+    // Neighbours stand on one page.
+    numbers.sort_unstable();
+    numbers.dedup();
     let sql = "SELECT thread, id, key_id, head, kept FROM record WHERE nr = ? AND tenant = ?";
     let mut by_number = connection.prepare_cached(sql)?;
     let mut found = Vec::with_capacity(numbers.len());
@@ -145,21 +151,27 @@ fn poison(connection: &Connection, tenant: i64, id: &str) -> rusqlite::Result<bo
 
 /// The conversation that a record belongs to, which has grown by it.
 fn thread(connection: &Connection, record: &NewRecord) -> rusqlite::Result<i64> {
-    let sql = "SELECT name FROM record JOIN thread ON thread.nr = record.thread \
-               WHERE record.tenant = ? AND record.id = ?";
-    let name: Option<Vec<u8>> = match &record.parent {
-        Some(parent) => connection
-            .prepare_cached(sql)?
-            .query_row(params![record.tenant, parent], |row| row.get(0))
-            .optional()?,
+    let find = |sql: &str, values: &[&dyn rusqlite::ToSql]| {
+        let mut find = connection.prepare_cached(sql)?;
+        find.query_row(values, |row| row.get::<_, i64>(0)).optional()
+    };
+    let of_parent = "SELECT thread FROM record WHERE tenant = ? AND id = ?";
+    let of_name = "SELECT nr FROM thread WHERE tenant = ? AND name = ?";
+    let (tenant, size, now) = (record.tenant, record.size(), record.now);
+    let mut found = match &record.parent {
+        Some(parent) => find(of_parent, &[&tenant, parent])?,
         None => None,
     };
-    let name = name.as_ref().unwrap_or(&record.thread);
-    let sql = "INSERT INTO thread (tenant, name, records, bytes, used_at) VALUES (?, ?, 1, ?, ?) \
-               ON CONFLICT (tenant, name) DO UPDATE SET records = records + 1, \
-                   bytes = bytes + excluded.bytes, used_at = max(used_at, excluded.used_at) \
-               RETURNING nr";
-    connection
-        .prepare_cached(sql)?
-        .query_row(params![record.tenant, name, record.size(), record.now], |row| row.get(0))
+    if let (None, Some(name)) = (found, &record.thread) {
+        found = find(of_name, &[&tenant, name])?;
+    }
+    if let Some(thread) = found {
+        let sql = "UPDATE thread SET records = records + 1, bytes = bytes + ?, \
+                   used_at = max(used_at, ?) WHERE nr = ?";
+        connection.prepare_cached(sql)?.execute([size, now, thread])?;
+        return Ok(thread);
+    }
+    let sql = "INSERT INTO thread (tenant, name, records, bytes, used_at) VALUES (?, ?, 1, ?, ?)";
+    connection.prepare_cached(sql)?.execute(params![tenant, record.thread, size, now])?;
+    Ok(connection.last_insert_rowid())
 }

@@ -66,7 +66,7 @@ fn put(connection: &Connection, new: &NewResponse) -> rusqlite::Result<bool> {
         .query_row(params![tenant, previous], |row| row.get(0))
         .optional()?;
     let sql = "INSERT INTO thread (tenant, name, records, bytes, used_at) VALUES (?, ?, 1, ?, ?) \
-               ON CONFLICT (tenant, name) DO UPDATE SET records = records + 1, \
+               ON CONFLICT (tenant, name) WHERE name IS NOT NULL DO UPDATE SET records = records + 1, \
                    bytes = bytes + excluded.bytes, used_at = max(used_at, excluded.used_at) \
                RETURNING nr";
     let values = params![tenant, name.as_ref().unwrap_or(id), new.size(), now];

@@ -1,8 +1,10 @@
 //! Opening a file: its settings, and bringing its tables up to date.
 
+use super::log;
 use super::writer::trouble;
 use crate::error::StoreError;
 use crate::master;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::io;
 use std::path::Path;
@@ -10,10 +12,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Each brings the tables from the version before to its own, counted from 1. They never change once shipped.
-const MIGRATIONS: [&str; 2] = [include_str!("001.sql"), include_str!("002.sql")];
+const MIGRATIONS: [&str; 3] =
+    [include_str!("001.sql"), include_str!("002.sql"), include_str!("003.sql")];
 
 /// "think" in a way that SQLite's header has room for; `file` and we know our files by it.
 const APPLICATION: i32 = 0x7468_6E6B;
+
+/// How many compiled statements a connection keeps: all that there are.
+const STATEMENTS: usize = 64;
+/// How many KiB of pages the connection that writes has at hand: the keys of a million records.
+const AT_HAND: i64 = 96 << 10;
 
 /// How long one waits for another process.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -58,6 +66,9 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
+    // A statement is compiled once, and not again for other values.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "temp_store", "memory")?;
@@ -86,24 +97,34 @@ fn check(connection: &Connection, at: &str) -> Result<(), StoreError> {
 }
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    // Takes effect in a new file only.
-    connection.pragma_update(None, "page_size", 8192)?;
+    // Takes effect in a new file only. A write touches many pages, and each is written to the log as a whole.
+    connection.pragma_update(None, "page_size", 4096)?;
     connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
-    connection.pragma_update(None, "cache_size", -16_384)?;
-    // The log shrinks again after a burst.
-    connection.pragma_update_and_check(None, "journal_size_limit", 16 << 20, |_| Ok(()))
+    connection.pragma_update(None, "cache_size", -AT_HAND)?;
+    let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    let longest = log::LONGEST / page.max(1);
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", longest, |_| Ok(()))?;
+    // The log shrinks again after a burst; what it has anyway is written over, which is quicker than making it grow.
+    connection.pragma_update_and_check(None, "journal_size_limit", log::LENGTH, |_| Ok(()))
 }
 
 fn migrate(connection: &mut Connection, at: &str) -> Result<(), StoreError> {
     let failed = |error: rusqlite::Error| trouble(at, &error);
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
-    let version = |connection: &Connection| {
-        connection.pragma_query_value(None, "user_version", |row| row.get::<_, u32>(0))
-    };
     let found = version(connection).map_err(failed)?;
     if found == known {
         return Ok(());
     }
+    // Tables that others refer to are made anew, which says nothing about their rows. Inside a transaction it would have
+    // no effect.
+    connection.pragma_update(None, "foreign_keys", false).map_err(failed)?;
+    let migrated = migrate_from(connection, at, known);
+    connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+    migrated
+}
+
+fn migrate_from(connection: &mut Connection, at: &str, known: u32) -> Result<(), StoreError> {
+    let failed = |error: rusqlite::Error| trouble(at, &error);
     let transaction = connection
         .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
         .map_err(failed)?;
@@ -119,4 +140,8 @@ fn migrate(connection: &mut Connection, at: &str) -> Result<(), StoreError> {
     transaction.pragma_update(None, "user_version", known).map_err(failed)?;
     transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
     transaction.commit().map_err(failed)
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }

@@ -1,7 +1,9 @@
 //! One thread writes; what waits for it is committed together.
 
+use super::log::Log;
 use crate::error::StoreError;
 use rusqlite::{Connection, ErrorCode};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
@@ -33,7 +35,8 @@ pub(super) struct Writer {
 /// Something to write, and whoever waits for it.
 trait Job: Send {
     fn safety(&self) -> Safety;
-    /// Writes, inside a transaction that is not this job's alone. Says whether it worked.
+    /// Writes, inside a transaction that is not this job's alone. Says whether it worked. It is done anew where the
+    /// transaction came to nothing.
     fn write(&mut self, connection: &Connection) -> Result<(), rusqlite::Error>;
     /// Tells whoever waits, once all is decided.
     fn end(self: Box<Self>, outcome: Result<(), StoreError>);
@@ -43,7 +46,7 @@ struct Task<T, F> {
     safety: Safety,
     /// Nobody waits after that, so it is not done any more.
     deadline: Instant,
-    work: Option<F>,
+    work: F,
     written: Option<T>,
     at: String,
     reply: oneshot::Sender<Result<T, StoreError>>,
@@ -52,16 +55,15 @@ struct Task<T, F> {
 impl<T, F> Job for Task<T, F>
 where
     T: Send,
-    F: FnOnce(&Connection) -> rusqlite::Result<T> + Send,
+    F: Fn(&Connection) -> rusqlite::Result<T> + Send,
 {
     fn safety(&self) -> Safety {
         self.safety
     }
 
     fn write(&mut self, connection: &Connection) -> Result<(), rusqlite::Error> {
-        if let Some(work) = self.work.take().filter(|_| Instant::now() < self.deadline) {
-            self.written = Some(work(connection)?);
-        }
+        let is_late = Instant::now() >= self.deadline;
+        self.written = if is_late { None } else { Some((self.work)(connection)?) };
         Ok(())
     }
 
@@ -73,13 +75,17 @@ where
 }
 
 impl Writer {
-    /// Starts the thread.
-    pub(super) fn start(connection: Connection, at: String) -> std::io::Result<Self> {
+    /// Starts the thread, which holds the connection while it writes.
+    pub(super) fn start(
+        connection: Arc<Mutex<Connection>>,
+        log: Log,
+        at: String,
+    ) -> std::io::Result<Self> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let own = at.clone();
         thread::Builder::new()
             .name("store".to_owned())
-            .spawn(move || write_all(&connection, queue, &own))?;
+            .spawn(move || write_all(&connection, queue, &log, &own))?;
         Ok(Writer { jobs, at })
     }
 
@@ -87,11 +93,11 @@ impl Writer {
     pub(super) async fn write<T, F>(&self, safety: Safety, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        F: Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
         let (reply, written) = oneshot::channel();
         let (deadline, at) = (Instant::now() + PATIENCE, self.at.clone());
-        let task = Task { safety, deadline, work: Some(work), written: None, at, reply };
+        let task = Task { safety, deadline, work, written: None, at, reply };
         let done = async {
             self.jobs.send(Box::new(task)).await.map_err(|_| StoreError::Closed)?;
             written.await.map_err(|_| StoreError::Closed)?
@@ -102,7 +108,12 @@ impl Writer {
     }
 }
 
-fn write_all(connection: &Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, at: &str) {
+fn write_all(
+    connection: &Mutex<Connection>,
+    mut queue: mpsc::Receiver<Box<dyn Job>>,
+    log: &Log,
+    at: &str,
+) {
     let mut safety = None;
     while let Some(first) = queue.blocking_recv() {
         let mut batch = vec![first];
@@ -115,58 +126,53 @@ fn write_all(connection: &Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, a
         if wanted != safety {
             let level = if wanted == Some(Safety::Power) { "full" } else { "normal" };
             // Should it fail, the level stays, and the next batch tries again.
-            let set = connection.pragma_update(None, "synchronous", level);
+            let set = hold(connection).pragma_update(None, "synchronous", level);
             safety = set.is_ok().then_some(wanted).flatten();
         }
         commit(connection, batch, at);
+        log.tell();
     }
 }
 
-/// Commits all jobs together; one that fails takes nobody with it.
-fn commit(connection: &Connection, batch: Vec<Box<dyn Job>>, at: &str) {
-    let begun = connection.execute_batch("BEGIN IMMEDIATE");
-    if let Err(error) = begun {
-        return end_all(batch, &trouble(at, &error));
-    }
-    let mut done = Vec::with_capacity(batch.len());
-    let mut rest = batch.into_iter();
-    while let Some(mut job) = rest.next() {
-        match write_one(connection, job.as_mut()) {
-            Ok(()) => done.push(job),
-            Err(error) => {
-                let error = trouble(at, &error);
-                job.end(Err(error.clone()));
-                // A full disk may have ended the transaction for everybody.
-                if connection.is_autocommit() {
-                    done.extend(rest);
-                    return end_all(done, &error);
-                }
-            }
-        }
-    }
-    match connection.execute_batch("COMMIT") {
-        Ok(()) => done.into_iter().for_each(|job| job.end(Ok(()))),
-        Err(error) => {
-            let error = trouble(at, &error);
-            if !connection.is_autocommit() {
-                // Nothing more can be done if this fails too: the next beginning says so.
-                drop(connection.execute_batch("ROLLBACK"));
-            }
-            end_all(done, &error);
-        }
+fn hold(connection: &Mutex<Connection>) -> MutexGuard<'_, Connection> {
+    connection.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Commits all jobs together; where one fails each is committed by itself, so that it takes nobody with it.
+///
+/// To undo one job alone SQLite would have to keep a copy of every page that any of them writes to.
+fn commit(connection: &Mutex<Connection>, mut batch: Vec<Box<dyn Job>>, at: &str) {
+    // Whoever is told may read at once with this connection.
+    let done = transact(&hold(connection), &mut batch, at);
+    match done {
+        Ok(()) => batch.into_iter().for_each(|job| job.end(Ok(()))),
+        Err(Failed::All(error)) => end_all(batch, &error),
+        Err(Failed::Job(error)) if batch.len() == 1 => end_all(batch, &error),
+        Err(Failed::Job(_)) => batch.into_iter().for_each(|job| commit(connection, vec![job], at)),
     }
 }
 
-fn write_one(connection: &Connection, job: &mut dyn Job) -> rusqlite::Result<()> {
-    connection.execute_batch("SAVEPOINT job")?;
-    let written = job.write(connection);
-    if written.is_err() && !connection.is_autocommit() {
-        connection.execute_batch("ROLLBACK TO job")?;
+/// Why a transaction came to nothing.
+enum Failed {
+    /// It would not with fewer jobs either.
+    All(StoreError),
+    Job(StoreError),
+}
+
+fn transact(connection: &Connection, batch: &mut [Box<dyn Job>], at: &str) -> Result<(), Failed> {
+    let run = |sql: &str| connection.prepare_cached(sql)?.execute([]).map(|_| ());
+    run("BEGIN IMMEDIATE").map_err(|error| Failed::All(trouble(at, &error)))?;
+    let written = batch.iter_mut().try_for_each(|job| job.write(connection));
+    let done = match written {
+        Ok(()) => run("COMMIT").map_err(|error| Failed::All(trouble(at, &error))),
+        Err(error) => Err(Failed::Job(trouble(at, &error))),
+    };
+    // A full disk may have ended the transaction already.
+    if done.is_err() && !connection.is_autocommit() {
+        // Nothing more can be done if this fails too: the next beginning says so.
+        drop(run("ROLLBACK"));
     }
-    if !connection.is_autocommit() {
-        connection.execute_batch("RELEASE job")?;
-    }
-    written
+    done
 }
 
 fn end_all(jobs: Vec<Box<dyn Job>>, error: &StoreError) {

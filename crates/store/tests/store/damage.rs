@@ -79,7 +79,7 @@ async fn a_newer_schema_is_refused_and_left_alone() {
     assert!(
         error
             .to_string()
-            .ends_with("has schema 99 and this version knows up to 2; use a newer `think`"),
+            .ends_with("has schema 99 and this version knows up to 3; use a newer `think`"),
         "{error}"
     );
     let connection = rusqlite::Connection::open(folder.file()).unwrap();
@@ -203,7 +203,7 @@ async fn a_full_disk_refuses_and_loses_nothing_and_recovers() {
 
 /// Breaks the chain of pages that hold `content`, which is in the file and not in its log.
 fn break_pages(folder: &Folder, content: &[u8]) {
-    const PAGE: usize = 8192;
+    const PAGE: usize = 4096;
     tamper(folder, "PRAGMA wal_checkpoint(TRUNCATE)");
     let mut bytes = std::fs::read(folder.file()).unwrap();
     let at = bytes.windows(64).position(|window| window == &content[20_000..20_064]).unwrap();

@@ -33,6 +33,7 @@ mod damage;
 mod drafts;
 mod gateway_keys;
 mod kills;
+mod migration;
 mod patience;
 mod poison;
 mod responses;
