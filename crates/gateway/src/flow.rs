@@ -1,10 +1,11 @@
 //! The body of an answer: bytes of the upstream as they come, translated where the wires differ.
 
+use crate::gathered::Gathered;
 use crate::leaving;
 use crate::passage::{Passage, Saving};
 use crate::sending::{Outcome, SILENCE, Waiting};
 use crate::whole_events::WholeEvents;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::fmt;
 use std::io;
@@ -22,8 +23,6 @@ const STILL_HERE: &[u8] = b": still waiting for the model\n\n";
 /// The same for whoever looks: the caller has its answer, and traffic never waits for a store that is too slow, but
 /// what was lost by that is said.
 const UNSAVED: &[u8] = b": this answer ended before its thoughts were saved\n\n";
-/// How much is gathered before it goes to the caller.
-const PIECE: usize = 16 * 1024;
 /// How long an upstream may take to end a body whose answer is over, so that its connection can be used again.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -65,57 +64,6 @@ enum Form {
     Stream { alive: Option<Pin<Box<Sleep>>>, events: WholeEvents },
     /// One value, whose last bytes are always held back, because whoever has them has it all.
     Whole { last: Bytes },
-}
-
-/// What goes to the caller in one piece.
-#[derive(Default)]
-struct Gathered {
-    first: Bytes,
-    /// All of it, where it came in several pieces.
-    all: BytesMut,
-    has_let_others: bool,
-}
-
-impl Gathered {
-    fn is_empty(&self) -> bool {
-        self.first.is_empty() && self.all.is_empty()
-    }
-
-    fn is_full(&self) -> bool {
-        self.first.len() + self.all.len() >= PIECE
-    }
-
-    fn add(&mut self, bytes: Bytes) {
-        if bytes.is_empty() {
-            return;
-        }
-        self.has_let_others = false;
-        if self.is_empty() {
-            self.first = bytes;
-        } else {
-            // The first piece of several is copied, one that is alone is not.
-            self.all.extend_from_slice(&std::mem::take(&mut self.first));
-            self.all.extend_from_slice(&bytes);
-        }
-    }
-
-    fn take(&mut self) -> Bytes {
-        self.has_let_others = false;
-        match self.all.is_empty() {
-            true => std::mem::take(&mut self.first),
-            false => self.all.split().freeze(),
-        }
-    }
-
-    /// Lets the others go first, once for each piece: the task that reads the upstream's connection hands over one chunk,
-    /// and has the next one often at hand. Without it every chunk of a burst is a write of its own.
-    fn poll_others(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if std::mem::replace(&mut self.has_let_others, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    }
 }
 
 struct Held {

@@ -15,6 +15,7 @@ mod count;
 mod door;
 mod expected;
 mod flow;
+mod gathered;
 mod house;
 mod keeping;
 mod keys;

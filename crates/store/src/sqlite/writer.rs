@@ -117,6 +117,8 @@ fn write_all(
     let mut safety = None;
     while let Some(first) = queue.blocking_recv() {
         let mut batch = vec![first];
+        // Whoever brought it may be about to bring more and need this core for it; together they cost one commit.
+        thread::yield_now();
         while batch.len() < BATCH
             && let Ok(job) = queue.try_recv()
         {
