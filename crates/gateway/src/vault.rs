@@ -3,11 +3,10 @@
 //! Whatever happens there, traffic goes on: a look-up that fails or takes too long finds nothing, and a record that
 //! cannot be kept is counted.
 
-use crate::reply::random_id;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Open, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
@@ -16,14 +15,6 @@ use thinkthrough_core::restore::{Head, Kept, Key, Secret};
 pub(crate) const LOOKUP: Duration = Duration::from_millis(100);
 /// How long the end of an answer waits until its record can be seen by every gateway.
 pub(crate) const APPEND: Duration = Duration::from_millis(20);
-
-/// A name that no other record has. It begins with the time, so that new ones stand side by side in a store's index,
-/// and a commit of many writes few pages.
-pub(crate) fn record_id() -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-    let random = random_id();
-    format!("{now:012x}{}", random.get(12..).unwrap_or(&random))
-}
 
 /// Something that comes later.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, VaultError>> + Send + 'a>>;
@@ -111,22 +102,5 @@ impl Open for Shut {
         _: &[u8],
     ) -> Result<Vec<u8>, thinkthrough_core::plane::SealError> {
         Err(thinkthrough_core::plane::SealError::KeyGone(key))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_records_differ_and_are_in_the_order_of_time() {
-        let all: Vec<String> = (0..1_000).map(|_| record_id()).collect();
-        let distinct: std::collections::BTreeSet<_> = all.iter().collect();
-        assert_eq!(distinct.len(), all.len());
-        assert!(all.iter().all(|id| id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit())));
-        let time = |id: &str| u64::from_str_radix(&id[..12], 16).unwrap();
-        assert!(time(&all[0]) > 1_700_000_000_000);
-        std::thread::sleep(Duration::from_millis(2));
-        assert!(record_id() > all[0]);
     }
 }

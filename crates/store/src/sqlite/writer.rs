@@ -163,6 +163,10 @@ enum Failed {
 
 fn transact(connection: &Connection, batch: &mut [Box<dyn Job>], at: &str) -> Result<(), Failed> {
     let run = |sql: &str| connection.prepare_cached(sql)?.execute([]).map(|_| ());
+    if !connection.is_autocommit() {
+        // Whoever read last could not end its moment.
+        drop(run("ROLLBACK"));
+    }
     run("BEGIN IMMEDIATE").map_err(|error| Failed::All(trouble(at, &error)))?;
     let written = batch.iter_mut().try_for_each(|job| job.write(connection));
     let done = match written {
@@ -217,5 +221,35 @@ mod tests {
             assert!(matches!(told(code), StoreError::Damaged { .. }), "{code}");
         }
         assert!(matches!(told(rusqlite::ffi::SQLITE_IOERR), StoreError::Database { .. }));
+    }
+
+    #[test]
+    fn a_job_that_fails_takes_nobody_with_it() {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch("CREATE TABLE it (n INTEGER PRIMARY KEY)").unwrap();
+        let connection = Mutex::new(connection);
+        let (mut jobs, mut replies) = (Vec::new(), Vec::new());
+        for n in [1, 2, 2, 3] {
+            let (reply, written) = oneshot::channel();
+            // The second step fails, and the first one goes with it.
+            let work = move |connection: &Connection| {
+                connection.execute("INSERT INTO it VALUES (?)", [n * 10])?;
+                connection.execute("INSERT INTO it VALUES (?)", [n])
+            };
+            let deadline = Instant::now() + PATIENCE;
+            let (safety, at) = (Safety::Process, "x.db".to_owned());
+            let task = Task { safety, deadline, work, written: None, at, reply };
+            jobs.push(Box::new(task) as Box<dyn Job>);
+            replies.push(written);
+        }
+        // As if whoever read last had left its moment open.
+        hold(&connection).execute_batch("BEGIN").unwrap();
+        commit(&connection, jobs, "x.db");
+        let written: Vec<bool> =
+            replies.into_iter().map(|mut reply| reply.try_recv().unwrap().is_ok()).collect();
+        assert_eq!(written, [true, true, false, true]);
+        let sum = "SELECT sum(n) FROM it";
+        let sum: i64 = hold(&connection).query_row(sum, [], |row| row.get(0)).unwrap();
+        assert_eq!(sum, 66);
     }
 }
