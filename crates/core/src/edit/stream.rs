@@ -155,37 +155,52 @@ pub fn rename_model(message: Val<'_>, name: &str, draft: &mut Draft) {
     }
 }
 
-/// Replaces the ids of tool calls, wherever a message of a response has them. `rename` is given the id and the call's
-/// place in the answer, as the wire counts it, and gives the new id or none. What stands within a call is the model's
-/// own, and is not looked at.
+/// Where a call stands in an answer, as the wire counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallAt {
+    /// The choice; 0 for the first one.
+    pub choice: u64,
+    /// The call's place in it.
+    pub place: Option<u64>,
+}
+
+/// Replaces the ids of tool calls, wherever a message of a response has them. `rename` is given the id and where the
+/// call stands, and gives the new id or none. What stands within a call is the model's own, and is not looked at.
 pub fn rename_calls(
     message: Val<'_>,
-    rename: &mut dyn FnMut(&str, Option<u64>) -> Option<String>,
+    rename: &mut dyn FnMut(&str, CallAt) -> Option<String>,
     draft: &mut Draft,
 ) {
-    calls(message, None, rename, draft);
+    calls(message, CallAt::default(), rename, draft);
 }
 
 fn calls(
     value: Val<'_>,
-    outer: Option<u64>,
-    rename: &mut dyn FnMut(&str, Option<u64>) -> Option<String>,
+    outer: CallAt,
+    rename: &mut dyn FnMut(&str, CallAt) -> Option<String>,
     draft: &mut Draft,
 ) {
-    let place = value.u64("index").or_else(|| value.u64("output_index")).or(outer);
+    let place = value.u64("index").or_else(|| value.u64("output_index")).or(outer.place);
     if let Some(id) = call(value) {
         let native = id.and_then(Val::as_str).filter(|native| !native.is_empty());
-        let new = native.and_then(|native| rename(&native, place));
+        let new = native.and_then(|native| rename(&native, CallAt { place, ..outer }));
         if let (Some(id), Some(new)) = (id, new) {
             draft.replace(id.span(), Raw::string(&new).as_str());
         }
         return;
     }
     for (at, item) in (0..).zip(value.items()) {
-        calls(item, Some(at), rename, draft);
+        calls(item, CallAt { place: Some(at), ..outer }, rename, draft);
     }
-    for (_, member) in value.entries() {
-        calls(member, place, rename, draft);
+    for (key, member) in value.entries() {
+        if !matches!(&*key, "choices" | "candidates") {
+            calls(member, CallAt { place, ..outer }, rename, draft);
+            continue;
+        }
+        for (at, item) in (0..).zip(member.items()) {
+            let choice = item.u64("index").unwrap_or(at);
+            calls(item, CallAt { choice, place: Some(at) }, rename, draft);
+        }
     }
 }
 
@@ -206,7 +221,11 @@ mod tests {
 
     fn rename(message: Val<'_>, draft: &mut Draft) {
         rename_model(message, "alias", draft);
-        rename_calls(message, &mut |id, index| Some(format!("tk-{id}-{index:?}")), draft);
+        rename_calls(
+            message,
+            &mut |id, at| Some(format!("tk-{id}-{}-{:?}", at.choice, at.place)),
+            draft,
+        );
     }
 
     fn run(framing: Framing, pieces: &[&[u8]], edit: &mut EditMessage<'_>) -> Vec<u8> {
@@ -224,13 +243,34 @@ mod tests {
         let expected = SSE
             .replace("\"model\": \"m\"", "\"model\": \"alias\"")
             .replace("\"model\":\"m\"", "\"model\":\"alias\"")
-            .replace("\"id\":\"a\"", "\"id\":\"tk-a-Some(1)\"")
-            .replace("\"call_id\":\"b\"", "\"call_id\":\"tk-b-Some(0)\"");
+            .replace("\"id\":\"a\"", "\"id\":\"tk-a-0-Some(1)\"")
+            .replace("\"call_id\":\"b\"", "\"call_id\":\"tk-b-0-Some(0)\"");
         let out = run(Framing::Sse, &[SSE.as_bytes()], &mut rename);
         assert_eq!(String::from_utf8(out).unwrap(), expected);
-        let expected = LINES.replace("\"m\"", "\"alias\"").replace("\"a\"", "\"tk-a-None\"");
+        let expected = LINES.replace("\"m\"", "\"alias\"").replace("\"a\"", "\"tk-a-0-None\"");
         let out = run(Framing::Ndjson, &[LINES.as_bytes()], &mut rename);
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_call_is_told_apart_by_its_choice() {
+        for (body, expected) in [
+            (
+                r#"{"choices":[{"index":1,"message":{"tool_calls":[{"id":"a","function":{}}]}},{"index":0,"delta":{"tool_calls":[{"index":3,"id":"a","function":{}}]}}]}"#,
+                ["tk-a-1-Some(0)", "tk-a-0-Some(3)"],
+            ),
+            (
+                r#"{"candidates":[{"content":{"parts":[{"functionCall":{"id":"a"}}]}},{"content":{"parts":[{"text":""},{"functionCall":{"id":"a"}}]}}]}"#,
+                ["tk-a-0-Some(0)", "tk-a-1-Some(1)"],
+            ),
+        ] {
+            let mut out = Vec::new();
+            edit_value(body.as_bytes(), &mut rename, &mut out);
+            let pieces: Vec<&str> = body.split("\"a\"").collect();
+            let [one, two] = expected;
+            let expected = format!("{}\"{one}\"{}\"{two}\"{}", pieces[0], pieces[1], pieces[2]);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! An answer on its way to the caller.
 
 use super::manner::View;
-use super::mint::{Edited, Mint};
+use super::mint::{Edited, Mint, record_of};
 use super::show::Show;
 use super::{Asked, Owner};
 use crate::answer::Answer;
-use crate::content::{Content, Origin};
+use crate::content::Origin;
 use crate::event::{Event, Fact, Sink};
 use crate::json::Raw;
 use crate::outgoing::Outgoing;
@@ -62,29 +62,26 @@ struct Keeper {
 
 impl Keeper {
     /// The record of each choice: nobody knows with which one the caller goes on.
-    /// Only the first has tickets.
     fn records(
         &self,
         finished: &Finished,
         delivery: Delivery,
         at: u64,
-        has_tickets: bool,
+        mint: Option<&Mint>,
     ) -> Vec<(Head, Kept)> {
-        let further = finished.answer.choices.iter().filter(|choice| !choice.blocks.is_empty());
-        let further = further.map(|choice| choice.clone().into_content(None));
+        let first = finished.content.iter().map(|content| (0, content.clone()));
+        let further = (1..).zip(&finished.answer.choices);
+        let further = further.filter(|(_, choice)| !choice.blocks.is_empty());
+        let further = further.map(|(at, choice)| (at, choice.clone().into_content(None)));
         let mut records = Vec::new();
-        for (index, content) in finished.content.iter().cloned().chain(further).enumerate() {
-            let record = match index {
-                0 => self.owner.record.clone(),
-                _ => format!("{}-{index}", self.owner.record),
-            };
+        for (choice, content) in first.chain(further) {
             let answered = Answered {
-                record: &record,
+                record: &record_of(&self.owner.record, choice),
                 content: &content,
                 origin: &self.origin,
                 delivery,
                 at,
-                has_tickets: has_tickets && index == 0,
+                has_tickets: mint.is_some_and(|mint| mint.covers(choice, &content)),
             };
             records.extend(self.hook.capture(&answered, &self.owner.secret));
         }
@@ -272,9 +269,8 @@ impl Exchange {
             }
         };
         let delivery = delivery(&finished.answer, self.status, ending);
-        let has_tickets = finished.content.as_ref().is_some_and(|it| self.passing.has_tickets(it));
-        let keeper = self.keeper.as_ref();
-        let records = keeper.map(|it| it.records(&finished, delivery, ending.at, has_tickets));
+        let (keeper, mint) = (self.keeper.as_ref(), self.passing.mint());
+        let records = keeper.map(|it| it.records(&finished, delivery, ending.at, mint));
         let is_named = self.is_named && delivery == Delivery::Full && finished.failure.is_none();
         let named =
             is_named.then(|| self.caller.write_response(&self.passing.shown(&finished.answer)));
@@ -296,14 +292,13 @@ impl Passing {
         }
     }
 
-    /// Whether the caller knows the calls by tickets.
-    fn has_tickets(&mut self, content: &Content) -> bool {
-        let mint = match self {
+    /// What gave the caller tickets.
+    fn mint(&mut self) -> Option<&Mint> {
+        match self {
             Passing::Untouched => None,
-            Passing::Edited(edited) => Some(&*edited.mint()),
+            Passing::Edited(edited) => Some(edited.mint()),
             Passing::Anew(writer) => writer.mint.as_ref(),
-        };
-        mint.is_some_and(|mint| mint.covers(content))
+        }
     }
 }
 

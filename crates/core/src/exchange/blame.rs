@@ -4,6 +4,7 @@
 //! refusal names it: by an id or a payload of it, or by the message that it stands in. A refusal that names nothing
 //! blames the only thought that was put back, if the client sent none of its own; of several it blames none.
 
+use super::refusal;
 use crate::content::Block;
 use crate::json::Doc;
 use crate::restore::Kept;
@@ -24,20 +25,6 @@ pub enum Blame {
     Signature,
 }
 
-/// Words of refusals in lower case, the more telling ones first. That a thought lacks its pair, or that the model takes
-/// none, is not the thought's fault, so those are not here.
-const WORDS: &[(&[&str], Blame)] = &[
-    (&["bound to a different conversation"], Blame::Bound),
-    (&["item with id", "not found"], Blame::Gone),
-    (&["encrypted content", "could not be"], Blame::Shut),
-    (&["cannot be decrypted"], Blame::Shut),
-    (&["could not decode the compaction blob"], Blame::Shut),
-    (&["invalid `signature` in `thinking`"], Blame::Signature),
-    (&["invalid `data` in `redacted_thinking`"], Blame::Signature),
-    (&["corrupted thought signature"], Blame::Signature),
-    (&["`thinking`", "cannot be modified"], Blame::Altered),
-];
-
 impl Blame {
     /// All of them.
     pub const ALL: [Blame; 5] =
@@ -46,9 +33,7 @@ impl Blame {
     /// What the body of a refusal says against a thought, if it says anything of that kind.
     #[must_use]
     pub fn of(refusal: &str) -> Option<Self> {
-        let refusal = refusal.to_ascii_lowercase();
-        let mut known = WORDS.iter();
-        known.find(|(words, _)| words.iter().all(|word| refusal.contains(word))).map(|(_, it)| *it)
+        refusal::blame(refusal)
     }
 
     /// Its name in counters.

@@ -3,19 +3,22 @@
 use crate::answer::Answer;
 use crate::content::{Block, Content, ToolCall};
 use crate::edit::Draft;
-use crate::edit::stream::{StreamEdit, edit_value, rename_calls};
+use crate::edit::stream::{CallAt, StreamEdit, edit_value, rename_calls};
 use crate::event::Event;
 use crate::frame::{DEFAULT_LIMIT, Framing};
 use crate::json::Val;
 use crate::restore::{Secret, ticket};
 
-/// Gives the calls of one answer their tickets.
+/// More choices than this are a hostile upstream's; they share the last place.
+const MAX_CHOICES: usize = 128;
+
+/// Gives the calls of one answer their tickets. Every choice is a record of its own, and so has tickets of its own.
 #[derive(Clone, Debug)]
 pub(super) struct Mint {
     secret: Secret,
     record: String,
-    /// The calls that were given tickets, in order.
-    given: Vec<Given>,
+    /// The calls of each choice that were given tickets, in order.
+    given: Vec<Vec<Given>>,
 }
 
 /// A call that was given a ticket.
@@ -27,30 +30,48 @@ struct Given {
     native: String,
 }
 
+/// The id of the record of one choice of an answer: its own for the first.
+pub(super) fn record_of(record: &str, choice: usize) -> String {
+    match choice {
+        0 => record.to_owned(),
+        _ => format!("{record}-{choice}"),
+    }
+}
+
 impl Mint {
     pub(super) fn new(secret: Secret, record: String) -> Self {
         Mint { secret, record, given: Vec::new() }
     }
 
-    /// Whether the caller was given a ticket for each of these calls, and in their order.
-    pub(super) fn covers(&self, content: &Content) -> bool {
-        let mut given = self.given.iter().map(|given| given.native.as_str());
+    /// Whether the caller was given a ticket for each of these calls of a choice, and in their order.
+    pub(super) fn covers(&self, choice: usize, content: &Content) -> bool {
+        let given = self.given.get(choice).map(Vec::as_slice).unwrap_or_default();
+        let mut given = given.iter().map(|given| given.native.as_str());
         content
             .tool_calls()
             .all(|call| given.next() == Some(call.id.as_deref().unwrap_or_default()))
     }
 
-    /// Passes an event on with tickets in it. Further choices keep the provider's ids, for no record knows them.
+    /// Passes an event on with tickets in it.
     pub(super) fn event(&mut self, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
         match event {
+            Event::Choice { index, event } => {
+                self.one(index, *event, &mut |event| pass(Event::Choice { index, event: &event }));
+            }
+            event => self.one(0, event, pass),
+        }
+    }
+
+    fn one(&mut self, choice: usize, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
+        match event {
             Event::ToolCallStart { block, call } => {
-                pass(Event::ToolCallStart { block, call: &self.call(block, call) });
+                pass(Event::ToolCallStart { block, call: &self.call(choice, block, call) });
             }
             Event::ToolCallEnd { block, call } => {
-                pass(Event::ToolCallEnd { block, call: &self.call(block, call) });
+                pass(Event::ToolCallEnd { block, call: &self.call(choice, block, call) });
             }
             Event::Whole { block, value: Block::ToolCall(call) } => {
-                let value = &Block::ToolCall(self.call(block, call));
+                let value = &Block::ToolCall(self.call(choice, block, call));
                 pass(Event::Whole { block, value });
             }
             event => pass(event),
@@ -59,52 +80,72 @@ impl Mint {
 
     /// The whole answer with tickets in it.
     pub(super) fn answer(&mut self, mut answer: Answer) -> Answer {
-        let mut at = 0;
-        for block in &mut answer.blocks {
-            if let Block::ToolCall(call) = block {
-                if at == self.given.len() {
-                    self.give(None, call.id.clone().unwrap_or_default());
-                }
-                call.id = Some(self.ticket(at));
-                at += 1;
-            }
+        self.blocks(0, &mut answer.blocks);
+        for (choice, further) in (1..).zip(&mut answer.choices) {
+            self.blocks(choice, &mut further.blocks);
         }
         answer
     }
 
-    fn call(&mut self, block: usize, call: &ToolCall) -> ToolCall {
+    fn blocks(&mut self, choice: usize, blocks: &mut [Block]) {
+        let mut at = 0;
+        for block in blocks {
+            if let Block::ToolCall(call) = block {
+                if at == self.given(choice).len() {
+                    self.give(choice, None, call.id.clone().unwrap_or_default());
+                }
+                call.id = Some(self.ticket(choice, at));
+                at += 1;
+            }
+        }
+    }
+
+    fn call(&mut self, choice: usize, block: usize, call: &ToolCall) -> ToolCall {
         let place = u64::try_from(block).ok();
         let native = call.id.clone().unwrap_or_default();
-        let at = match self.given.iter().position(|given| given.place == place) {
+        let at = match self.given(choice).iter().position(|given| given.place == place) {
             Some(at) => at,
-            None => self.give(place, String::new()),
+            None => self.give(choice, place, String::new()),
         };
-        if let Some(given) = self.given.get_mut(at) {
+        if let Some(given) = self.given(choice).get_mut(at) {
             given.native = native;
         }
-        ToolCall { id: Some(self.ticket(at)), ..call.clone() }
+        ToolCall { id: Some(self.ticket(choice, at)), ..call.clone() }
     }
 
     /// Says the edits of a message of the answer.
     fn edit(&mut self, message: Val<'_>, draft: &mut Draft) {
-        let mut rename = |native: &str, place: Option<u64>| {
+        let mut rename = |native: &str, CallAt { choice, place }: CallAt| {
+            let choice = usize::try_from(choice).unwrap_or(usize::MAX);
             let is_given = |given: &Given| given.place == place && given.native == native;
-            let at = match self.given.iter().position(is_given) {
+            let at = match self.given(choice).iter().position(is_given) {
                 Some(at) => at,
-                None => self.give(place, native.to_owned()),
+                None => self.give(choice, place, native.to_owned()),
             };
-            Some(self.ticket(at))
+            Some(self.ticket(choice, at))
         };
         rename_calls(message, &mut rename, draft);
     }
 
-    fn give(&mut self, place: Option<u64>, native: String) -> usize {
-        self.given.push(Given { place, native });
-        self.given.len() - 1
+    fn give(&mut self, choice: usize, place: Option<u64>, native: String) -> usize {
+        let given = self.given(choice);
+        given.push(Given { place, native });
+        given.len() - 1
     }
 
-    fn ticket(&self, at: usize) -> String {
-        ticket::mint(&self.secret, &self.record, u32::try_from(at).unwrap_or(u32::MAX))
+    /// The calls of a choice.
+    fn given(&mut self, choice: usize) -> &mut Vec<Given> {
+        let choice = choice.min(MAX_CHOICES - 1);
+        if self.given.len() <= choice {
+            self.given.resize_with(choice + 1, Vec::new);
+        }
+        #[expect(clippy::indexing_slicing, reason = "it was just made")]
+        &mut self.given[choice]
+    }
+
+    fn ticket(&self, choice: usize, at: usize) -> String {
+        let record = record_of(&self.record, choice.min(MAX_CHOICES - 1));
+        ticket::mint(&self.secret, &record, u32::try_from(at).unwrap_or(u32::MAX))
     }
 }
 

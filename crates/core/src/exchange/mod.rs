@@ -14,6 +14,7 @@ mod ladder;
 mod manner;
 mod mint;
 mod own;
+mod refusal;
 mod repair;
 mod restored;
 mod show;

@@ -1,6 +1,6 @@
 //! What a provider's refusal says about the thoughts of a request, and what can be done about it once.
 
-use super::{Asked, question};
+use super::{Asked, question, refusal};
 use crate::content::{Block, Content};
 use crate::contract::{Contract, Level, Readable, Return, SKIPS_SIGNATURE};
 
@@ -19,47 +19,11 @@ pub enum Repair {
     Sign,
 }
 
-/// Words of refusals in lower case, the more telling ones first, and the repair of each.
-/// Source: the texts that users report; wording drifts, so only its core is here.
-const WORDS: &[(&[&str], Repair)] = &[
-    (
-        &["reasoning_content", "must be passed back"],
-        Repair::Return(Some(("reasoning_content", ""))),
-    ),
-    (&["missing `reasoning_content` field"], Repair::Return(Some(("reasoning_content", "")))),
-    (
-        &["reasoning_content is missing in assistant"],
-        Repair::Return(Some(("reasoning_content", " "))),
-    ),
-    (&["must be passed back to the api"], Repair::Return(None)),
-    (&["is missing a thought_signature"], Repair::Sign),
-    (&["is missing a `thought_signature`"], Repair::Sign),
-    (&["corrupted thought signature"], Repair::Omit),
-    (&["expected `thinking` or `redacted_thinking`"], Repair::Off),
-    (&["thinking.signature: field required"], Repair::Omit),
-    (&["`thinking`", "cannot be modified"], Repair::Omit),
-    (&["invalid `signature` in `thinking`"], Repair::Omit),
-    (&["invalid `data` in `redacted_thinking`"], Repair::Omit),
-    (&["cannot contain `thinking`"], Repair::Omit),
-    (&["without its required following item"], Repair::Omit),
-    (&["without its required 'reasoning' item"], Repair::Omit),
-    (&["items are not persisted when `store`"], Repair::Omit),
-    (&["item with id", "not found"], Repair::Omit),
-    (&["bound to a different conversation"], Repair::Omit),
-    (&["cannot be decrypted"], Repair::Omit),
-    (&["encrypted content", "could not be verified"], Repair::Omit),
-    (&["could not decode the compaction blob"], Repair::Omit),
-    (&["property 'reasoning", "is unsupported"], Repair::Forbid),
-    (&["extra_forbidden", "reasoning"], Repair::Forbid),
-];
-
 impl Repair {
     /// The repair that the body of a refusal asks for, if it is one of those that are known.
     #[must_use]
     pub fn of(refusal: &str) -> Option<Self> {
-        let refusal = refusal.to_ascii_lowercase();
-        let mut known = WORDS.iter();
-        known.find(|(words, _)| words.iter().all(|word| refusal.contains(word))).map(|(_, it)| *it)
+        refusal::repair(refusal)
     }
 
     /// Whether it says something about the model, and not only about one conversation.

@@ -43,7 +43,11 @@ impl Client {
 
     /// Reads an answer, and runs its calls. Gives their ids.
     fn reads(&mut self, answer: &str) -> Vec<String> {
-        let calls = calls(self.wire, self.stream, answer);
+        self.goes_on(calls(self.wire, self.stream, answer))
+    }
+
+    /// Runs these calls.
+    fn goes_on(&mut self, calls: Vec<ToolCall>) -> Vec<String> {
         let result = |call: &ToolCall| {
             Block::ToolResponse(ToolResponse {
                 call_id: call.id.clone(),
@@ -76,13 +80,20 @@ const WHOLE: &str = r#"{ "id":"1", "model":"kimi-k3","choices":[{"index":0,"mess
 
 /// The calls in an answer of this wire.
 fn calls(wire: &str, stream: bool, answer: &str) -> Vec<ToolCall> {
+    choices(wire, stream, answer).remove(0)
+}
+
+/// The calls of each choice.
+fn choices(wire: &str, stream: bool, answer: &str) -> Vec<Vec<ToolCall>> {
     let mut fold = Fold::new();
     let form = if stream { Form::Stream } else { Form::Whole };
     let mut reader = Reader::new(find(wire).unwrap(), &Dialect::PLAIN, form);
     reader.push(answer.as_bytes(), &mut fold);
     reader.end(&mut fold);
-    let content = fold.finish().into_content(None);
-    content.tool_calls().cloned().collect()
+    let mut first = fold.finish();
+    let further = std::mem::take(&mut first.choices);
+    let contents = std::iter::once(first).chain(further).map(|choice| choice.into_content(None));
+    contents.map(|content| content.tool_calls().cloned().collect()).collect()
 }
 
 fn ids(calls: &[ToolCall]) -> Vec<&str> {
@@ -155,6 +166,45 @@ fn native(prepared: &Prepared) -> Vec<String> {
     });
     assert_eq!(results.collect::<Vec<_>>(), ids, "{body}");
     ids
+}
+
+/// Two choices that name their first calls alike, with a thought each.
+const CHOICES: &str = include_str!(
+    "../../../../fixtures/wires/chat-completions/responses/calls-in-several-choices/received.sse"
+);
+const WHOLE_CHOICES: &str = r#"{"id":"r1","model":"m1","choices":[{"index":0,"message":{"role":"assistant","content":null,"reasoning_content":"Look","tool_calls":[{"id":"read:0","type":"function","function":{"name":"read","arguments":"{}"}},{"id":"read:1","type":"function","function":{"name":"read","arguments":"{\"b\":1}"}}]},"finish_reason":"tool_calls"},{"index":1,"message":{"role":"assistant","content":null,"reasoning_content":"Else","tool_calls":[{"id":"read:0","type":"function","function":{"name":"read","arguments":"{\"a\":1}"}},{"id":"list:1","type":"function","function":{"name":"list","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
+
+#[test]
+fn a_client_may_go_on_with_any_choice() {
+    for wire in ["chat-completions", "generate-content"] {
+        for (stream, answer) in [(true, CHOICES), (false, WHOLE_CHOICES)] {
+            for (choice, thought, own) in
+                [(0, "Look", ["read:0", "read:1"]), (1, "Else", ["read:0", "list:1"])]
+            {
+                let case = format!("{wire} {stream} {choice}");
+                let (mut gateway, mut client) = (gateway(wire), Client::new(wire, stream));
+                gateway.stream = Some(stream);
+                let first = gateway.ask(&client.request(), &Lock);
+                let (said, done) = gateway.answer(first, &[answer], None);
+                let mut choices = choices(wire, stream, &said);
+                let mut seen: Vec<&str> = choices.iter().flat_map(|calls| ids(calls)).collect();
+                assert!(seen.iter().all(|id| ticket::is_ticket(id)), "{case}: {seen:?}");
+                seen.sort_unstable();
+                seen.dedup();
+                assert_eq!(seen.len(), 4, "{case}: {seen:?}");
+                let kept = done.records.iter().map(|(head, _)| head.keys.tickets.len());
+                assert_eq!(kept.collect::<Vec<_>>(), [2, 2], "{case}");
+                client.goes_on(choices.swap_remove(choice));
+                let next = gateway.ask(&client.request(), &Lock);
+                assert_eq!(
+                    (next.counts.restored, native(&next)),
+                    (1, own.map(str::to_owned).into()),
+                    "{case}"
+                );
+                assert!(next.body.is_some_and(|body| body.contains(thought)), "{case}");
+            }
+        }
+    }
 }
 
 #[test]

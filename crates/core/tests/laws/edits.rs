@@ -158,7 +158,7 @@ pub(crate) fn streams_keep_their_bytes(bytes: &[u8]) {
     let framing = [Framing::Sse, Framing::Ndjson, Framing::EventStream][usize::from(choice) % 3];
     let rename = |message: Val<'_>, draft: &mut Draft| {
         rename_model(message, "alias", draft);
-        rename_calls(message, &mut |id, index| Some(format!("tk-{id}-{index:?}")), draft);
+        rename_calls(message, &mut |id, at| Some(format!("tk-{id}-{at:?}")), draft);
     };
     let whole = run(framing, &[body], &rename);
     assert_eq!(run(framing, &pieces(body, seed), &rename), whole, "{framing:?}");

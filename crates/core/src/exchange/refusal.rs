@@ -1,0 +1,87 @@
+//! The words in which providers refuse a request for its thoughts.
+
+use super::blame::Blame;
+use super::repair::Repair;
+
+/// A refusal that is known.
+struct Refusal {
+    /// All of these stand in it, in lower case.
+    words: &'static [&'static str],
+    repair: Repair,
+    /// What is said against a thought. That one lacks its pair, or that the model takes none, is not its own fault.
+    blame: Option<Blame>,
+}
+
+const fn asks(words: &'static [&'static str], repair: Repair) -> Refusal {
+    Refusal { words, repair, blame: None }
+}
+
+/// A thought that does not hold.
+const fn refuses(words: &'static [&'static str], blame: Blame) -> Refusal {
+    Refusal { words, repair: Repair::Omit, blame: Some(blame) }
+}
+
+/// All that are known, the more telling ones first.
+/// Source: the texts that users report; wording drifts, so only its core is here.
+const REFUSALS: &[Refusal] = &[
+    asks(
+        &["reasoning_content", "must be passed back"],
+        Repair::Return(Some(("reasoning_content", ""))),
+    ),
+    asks(&["missing `reasoning_content` field"], Repair::Return(Some(("reasoning_content", "")))),
+    asks(
+        &["reasoning_content is missing in assistant"],
+        Repair::Return(Some(("reasoning_content", " "))),
+    ),
+    asks(&["must be passed back to the api"], Repair::Return(None)),
+    asks(&["is missing a thought_signature"], Repair::Sign),
+    asks(&["is missing a `thought_signature`"], Repair::Sign),
+    asks(&["expected `thinking` or `redacted_thinking`"], Repair::Off),
+    asks(&["thinking.signature: field required"], Repair::Omit),
+    refuses(&["bound to a different conversation"], Blame::Bound),
+    refuses(&["item with id", "not found"], Blame::Gone),
+    refuses(&["encrypted content", "could not be"], Blame::Shut),
+    refuses(&["cannot be decrypted"], Blame::Shut),
+    refuses(&["could not decode the compaction blob"], Blame::Shut),
+    refuses(&["invalid `signature` in `thinking`"], Blame::Signature),
+    refuses(&["invalid `data` in `redacted_thinking`"], Blame::Signature),
+    refuses(&["corrupted thought signature"], Blame::Signature),
+    refuses(&["`thinking`", "cannot be modified"], Blame::Altered),
+    asks(&["cannot contain `thinking`"], Repair::Omit),
+    asks(&["without its required following item"], Repair::Omit),
+    asks(&["without its required 'reasoning' item"], Repair::Omit),
+    asks(&["items are not persisted when `store`"], Repair::Omit),
+    asks(&["property 'reasoning", "is unsupported"], Repair::Forbid),
+    asks(&["extra_forbidden", "reasoning"], Repair::Forbid),
+];
+
+/// The repair that a refusal asks for, if it is known.
+pub(super) fn repair(refusal: &str) -> Option<Repair> {
+    said(&refusal.to_ascii_lowercase()).next().map(|known| known.repair)
+}
+
+/// What a refusal says against a thought, if it says anything of that kind.
+pub(super) fn blame(refusal: &str) -> Option<Blame> {
+    said(&refusal.to_ascii_lowercase()).find_map(|known| known.blame)
+}
+
+fn said(refusal: &str) -> impl Iterator<Item = &'static Refusal> {
+    REFUSALS.iter().filter(move |known| known.words.iter().all(|word| refusal.contains(word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn u_20_what_is_blamed_is_left_out() {
+        let shut = "The encrypted content gAAA...9xQ= could not be decrypted or parsed.";
+        assert_eq!((repair(shut), blame(shut)), (Some(Repair::Omit), Some(Blame::Shut)));
+        let pair = "was provided without its required following item";
+        assert_eq!((repair(pair), blame(pair)), (Some(Repair::Omit), None));
+        // The repair of the first words counts, and the blame of the first that blame.
+        let both =
+            "Expected `thinking` or `redacted_thinking`. `thinking` blocks cannot be modified";
+        assert_eq!((repair(both), blame(both)), (Some(Repair::Off), Some(Blame::Altered)));
+    }
+}
