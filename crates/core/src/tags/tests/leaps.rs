@@ -84,7 +84,7 @@ fn long_text(random: &mut Random) -> String {
         match random.below(rare) {
             0 => text.push_str(words[random.below(words.len())]),
             1 => text.extend(words[random.below(words.len())].chars().take(3)),
-            2 => text.push_str(&"`~<"[random.below(3)..][..1].repeat(random.below(140))),
+            2 => text.push_str(&["`", "~", "<"][random.below(3)].repeat(random.below(140))),
             _ => text.push_str(noise[random.below(noise.len())]),
         }
     }
