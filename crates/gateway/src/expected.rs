@@ -1,6 +1,5 @@
 //! Tells an answer from what only has its status.
 
-use crate::sending::REFUSAL;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use thinkthrough_client::{BodyStream, ClientError, Response as Answer};
@@ -9,6 +8,8 @@ use thinkthrough_core::frame::Framing;
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::wire::error;
 
+/// The most of a refusal that is passed on.
+pub(crate) const REFUSAL: usize = 1024 * 1024;
 /// What a JSON body is as long as that may be an error although the status says that it is an answer.
 const SHORT: usize = 4096;
 /// What stands in every such error.

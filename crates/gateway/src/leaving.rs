@@ -154,7 +154,8 @@ mod tests {
         let wire = find("chat-completions").unwrap();
         let asked = Asked::read(wire, &doc, &target, &settings, Manner::default(), None).unwrap();
         let Looked { found, open } = Looked::nothing();
-        let exchange = asked.prepare(&found, &*open).exchange;
+        let mut exchange = asked.prepare(&found, &*open).exchange;
+        exchange.head(200);
         let bus = Arc::new(Bus::new(Log::off(), Traces::off()));
         let seen = Seen::new(&bus, 0, "/v1/chat/completions");
         let keep = Keep { vault: None, keeping: None, is_drained: false, seen: Arc::clone(&seen) };

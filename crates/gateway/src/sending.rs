@@ -1,7 +1,7 @@
 //! Sending a request upstream, and what comes of it before the first byte of the answer.
 
 use crate::door::{self, Turned, turned};
-use crate::expected::Expected;
+use crate::expected::{Expected, REFUSAL};
 use crate::models::Route;
 use crate::passage::{Keep, Passage};
 use crate::told::Told;
@@ -22,8 +22,6 @@ use thinkthrough_core::restore::Counts;
 
 /// How long a stream may be silent before the caller hears that somebody is still there.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15);
-/// The most of a refusal that is passed on.
-pub(crate) const REFUSAL: usize = 1024 * 1024;
 
 /// An answer of the upstream that has not begun.
 pub(crate) type Waiting = Pin<Box<dyn Future<Output = Result<Outcome, ClientError>> + Send>>;
