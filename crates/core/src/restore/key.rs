@@ -214,7 +214,7 @@ mod tests {
             let mut digest = Digest::new(&secret, Version::CURRENT, Of::Piece);
             let mut whole = vec![Version::CURRENT.number(), Of::Piece as u8];
             for size in sizes.iter().cycle().take(sizes.len() * count) {
-                let part: Vec<u8> = (0..*size).map(|at| (at * 31 % 251) as u8).collect();
+                let part: Vec<u8> = (0..=250).cycle().take(*size).collect();
                 digest.part(&part).tag(9);
                 whole.extend((part.len() as u64).to_le_bytes());
                 whole.extend(&part);

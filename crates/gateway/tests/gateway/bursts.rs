@@ -1,6 +1,7 @@
-//! Chunks that come at once.
+//! Chunks that come at once, and bytes that come one by one.
 
-use crate::upstreams::{Close, Scripted, begun, finish};
+use crate::naive::{Naive, read};
+use crate::upstreams::{Close, HEAD as PLAIN, Scripted, begun, finish};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -45,4 +46,23 @@ async fn what_comes_together_goes_on_together_and_keeps_its_bytes() {
     let chunks = chunks(body);
     assert_eq!(chunks.concat(), events.concat());
     assert!(chunks.len() < events.len() / 4, "{} writes for {} chunks", chunks.len(), events.len());
+}
+
+#[tokio::test]
+async fn u_4_what_drips_arrives_byte_for_byte() {
+    let body = begun() + &finish() + "data: [DONE]\n\n";
+    let mut pieces = vec![PLAIN.as_bytes().to_vec()];
+    pieces.extend(body.bytes().map(|byte| vec![byte]));
+    let upstream = Scripted::start(pieces, Close::Fin).await;
+    let town = upstream.town().await;
+    for api in ["chat-completions", "messages"] {
+        let mut client = Naive::new(api, "deepseek-v4", true);
+        client.user("What is in this folder?");
+        let said = client.ask(&town, &town.gateway, &[]).await;
+        assert!(read(api, &said, true).is_complete(), "{api}: {}", said.text());
+        if api == "chat-completions" {
+            assert_eq!(said.text(), body);
+        }
+    }
+    assert_eq!(town.memory.records(), 2);
 }
