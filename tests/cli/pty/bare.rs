@@ -86,8 +86,11 @@ fn a_local_server_is_found_and_answers() {
     pty.see("Thought for");
     pty.see("needle.txt");
     pty.see_no("esc stops");
-    let log = std::fs::read_to_string(place.file("log")).unwrap();
-    assert!(log.contains("/v1/chat/completions completed model=sim/default"), "{log}");
+    // Lines of the log are gathered for a moment before they are written.
+    let log = || std::fs::read_to_string(place.file("log")).unwrap();
+    let is_logged = |_: &u32| log().contains("/v1/chat/completions completed model=sim/default");
+    let wait = |_: &u32| std::thread::sleep(std::time::Duration::from_millis(50));
+    assert!((0..600).inspect(wait).any(|at| is_logged(&at)), "{}", log());
     // It is in the list too.
     pty.line("/model");
     pty.see("Models");
