@@ -1,7 +1,7 @@
 //! Keys, and how bytes are locked with them.
 //!
 //! XChaCha20-Poly1305 with random nonces of 24 bytes, so that no counter has to be kept between processes. A request
-//! opens a hundred heads, so the cipher is `ring`'s, which takes a third of the time of one that is written in Rust.
+//! opens a hundred heads, so the cipher is `ring`'s, which is quicker than one that is written in Rust.
 
 use chacha20::{R20, hchacha};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
