@@ -52,6 +52,7 @@ fn record(conversation: usize, answer: usize) -> (Head, Kept) {
         tail: one("tail"),
         calls: None,
         tickets: Vec::new(),
+        thought: None,
         request: None,
     };
     let head = Head {

@@ -48,7 +48,7 @@ struct Writer {
     is_said: bool,
     /// Where the caller finds thoughts, if it is said.
     show: Option<Show>,
-    /// Gives calls their tickets, where their own ids are weak.
+    /// Gives calls and thoughts their tickets.
     mint: Option<Mint>,
 }
 
@@ -82,6 +82,7 @@ impl Keeper {
                 delivery,
                 at,
                 has_tickets: mint.is_some_and(|mint| mint.covers(choice, &content)),
+                has_thought_ticket: mint.is_some_and(|mint| mint.signed(choice)),
             };
             records.extend(self.hook.capture(&answered, &self.owner.secret));
         }
@@ -132,8 +133,7 @@ impl Exchange {
             false => Some(View::Hidden),
         };
         let is_relayed = asked.caller.id() == asked.target.wire.id() && view.is_none();
-        let mint =
-            asked.minting().map(|owner| Mint::new(owner.secret.clone(), owner.record.clone()));
+        let mint = asked.mint();
         let framing = outgoing.stream.then(|| asked.caller.framing());
         let passing = match (is_relayed, mint) {
             (true, None) => Passing::Untouched,

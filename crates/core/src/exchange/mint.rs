@@ -1,7 +1,8 @@
-//! Tickets in place of the ids of an answer's calls, where the model's contract says that the provider's own are weak.
+//! Tickets in place of the ids of an answer's calls, where the model's contract says that the provider's own are weak,
+//! and in place of the signature of its thoughts, where the caller's wire wants one and the model's has none.
 
 use crate::answer::Answer;
-use crate::content::{Block, Content, ToolCall};
+use crate::content::{Block, Content, Thinking, ToolCall};
 use crate::edit::Draft;
 use crate::edit::stream::{CallAt, StreamEdit, edit_value, rename_calls};
 use crate::event::Event;
@@ -12,13 +13,33 @@ use crate::restore::{Secret, ticket};
 /// More choices than this are a hostile upstream's; they share the last place.
 const MAX_CHOICES: usize = 128;
 
-/// Gives the calls of one answer their tickets. Every choice is a record of its own, and so has tickets of its own.
+/// Gives the parts of one answer their tickets. Every choice is a record of its own, and so has tickets of its own.
 #[derive(Clone, Debug)]
 pub(super) struct Mint {
     secret: Secret,
     record: String,
-    /// The calls of each choice that were given tickets, in order.
-    given: Vec<Vec<Given>>,
+    of: Of,
+    /// What was given of each choice.
+    choices: Vec<Choice>,
+}
+
+/// What gets tickets.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Of {
+    /// Calls.
+    pub(super) calls: bool,
+    /// Thoughts without a signature.
+    pub(super) thoughts: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Choice {
+    /// The calls that were given tickets, in order.
+    calls: Vec<Given>,
+    /// The thought that is coming has text.
+    is_said: bool,
+    /// A thought was given a ticket.
+    is_signed: bool,
 }
 
 /// A call that was given a ticket.
@@ -39,17 +60,22 @@ pub(super) fn record_of(record: &str, choice: usize) -> String {
 }
 
 impl Mint {
-    pub(super) fn new(secret: Secret, record: String) -> Self {
-        Mint { secret, record, given: Vec::new() }
+    pub(super) fn new(secret: Secret, record: String, of: Of) -> Self {
+        Mint { secret, record, of, choices: Vec::new() }
+    }
+
+    /// Whether the caller was given a ticket in the place of the signature of a choice's thoughts.
+    pub(super) fn signed(&self, choice: usize) -> bool {
+        self.choices.get(choice).is_some_and(|choice| choice.is_signed)
     }
 
     /// Whether the caller was given a ticket for each of these calls of a choice, and in their order.
     pub(super) fn covers(&self, choice: usize, content: &Content) -> bool {
-        let given = self.given.get(choice).map(Vec::as_slice).unwrap_or_default();
+        let given = self.choices.get(choice).map(|it| it.calls.as_slice()).unwrap_or_default();
         let mut given = given.iter().map(|given| given.native.as_str());
-        content
-            .tool_calls()
-            .all(|call| given.next() == Some(call.id.as_deref().unwrap_or_default()))
+        let is_given =
+            |call: &ToolCall| given.next() == Some(call.id.as_deref().unwrap_or_default());
+        self.of.calls && content.tool_calls().all(is_given)
     }
 
     /// Passes an event on with tickets in it.
@@ -63,6 +89,20 @@ impl Mint {
     }
 
     fn one(&mut self, choice: usize, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
+        match event {
+            Event::ThinkingDelta { .. }
+            | Event::ThinkingEnd { .. }
+            | Event::Whole { value: Block::Thinking(_), .. }
+                if self.of.thoughts =>
+            {
+                self.thoughts(choice, event, pass);
+            }
+            event if self.of.calls => self.calls(choice, event, pass),
+            event => pass(event),
+        }
+    }
+
+    fn calls(&mut self, choice: usize, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
         match event {
             Event::ToolCallStart { block, call } => {
                 pass(Event::ToolCallStart { block, call: &self.call(choice, block, call) });
@@ -90,7 +130,15 @@ impl Mint {
     fn blocks(&mut self, choice: usize, blocks: &mut [Block]) {
         let mut at = 0;
         for block in blocks {
-            if let Block::ToolCall(call) = block {
+            if let Block::Thinking(thinking) = block
+                && self.of.thoughts
+            {
+                let is_said = !thinking.thought.is_empty();
+                self.sign(choice, is_said, thinking);
+            }
+            if let Block::ToolCall(call) = block
+                && self.of.calls
+            {
                 if at == self.given(choice).len() {
                     self.give(choice, None, call.id.clone().unwrap_or_default());
                 }
@@ -135,17 +183,54 @@ impl Mint {
 
     /// The calls of a choice.
     fn given(&mut self, choice: usize) -> &mut Vec<Given> {
+        &mut self.choice(choice).calls
+    }
+
+    fn choice(&mut self, choice: usize) -> &mut Choice {
         let choice = choice.min(MAX_CHOICES - 1);
-        if self.given.len() <= choice {
-            self.given.resize_with(choice + 1, Vec::new);
+        if self.choices.len() <= choice {
+            self.choices.resize_with(choice + 1, Choice::default);
         }
         #[expect(clippy::indexing_slicing, reason = "it was just made")]
-        &mut self.given[choice]
+        &mut self.choices[choice]
     }
 
     fn ticket(&self, choice: usize, at: usize) -> String {
         let record = record_of(&self.record, choice.min(MAX_CHOICES - 1));
         ticket::mint(&self.secret, &record, u32::try_from(at).unwrap_or(u32::MAX))
+    }
+
+    /// Passes an event on, with a ticket if it ends a thought that says something and has no signature.
+    fn thoughts(&mut self, choice: usize, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
+        match event {
+            Event::ThinkingDelta { delta, .. } => {
+                self.choice(choice).is_said |= !delta.is_empty();
+                pass(event);
+            }
+            Event::ThinkingEnd { block, thinking, thought } => {
+                let was_said = std::mem::take(&mut self.choice(choice).is_said);
+                let is_said = was_said || thought.is_some_and(|thought| !thought.is_empty());
+                let mut signed = thinking.clone();
+                self.sign(choice, is_said, &mut signed);
+                pass(Event::ThinkingEnd { block, thinking: &signed, thought });
+            }
+            Event::Whole { block, value: Block::Thinking(thinking) } => {
+                let mut signed = thinking.clone();
+                self.sign(choice, !thinking.thought.is_empty(), &mut signed);
+                pass(Event::Whole { block, value: &Block::Thinking(signed) });
+            }
+            event => pass(event),
+        }
+    }
+
+    /// Gives a thought its ticket, if there is something of it to come back and no signature stands in its place.
+    fn sign(&mut self, choice: usize, is_said: bool, thinking: &mut Thinking) {
+        let has_place = thinking.signature.is_none() && thinking.redacted_data.is_none();
+        if has_place && (is_said || thinking.encrypted_content.is_some()) {
+            let record = record_of(&self.record, choice.min(MAX_CHOICES - 1));
+            thinking.signature = Some(ticket::of_thought(&self.secret, &record));
+            self.choice(choice).is_signed = true;
+        }
     }
 }
 

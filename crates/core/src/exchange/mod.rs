@@ -26,6 +26,7 @@ pub use manner::{Manner, Restore, View};
 pub use repair::Repair;
 
 use crate::content::{Block, Content};
+use crate::contract::Return;
 use crate::edit::Plan;
 use crate::edit::request::{Additions, plan_to};
 use crate::json::{Doc, Raw};
@@ -40,6 +41,7 @@ use crate::restore::{
 use crate::settings::{Include, Resolved, Strip};
 use crate::wire::{RequestError, Wire};
 use ladder::Rung;
+use mint::{Mint, Of};
 use restored::Restored;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -209,6 +211,10 @@ impl<'d> Asked<'d> {
             None => contents,
             Some(ids) => ticket::rebuilt(contents, ids),
         };
+        if !goes_as_it_came {
+            let contract = &self.target.rule.contract;
+            contents = ticket::withdrawn(contents, contract.signed && !contract.unsealed);
+        }
         let lacking = self.lacking(plan.as_ref());
         let around = match rung {
             Rung::Ground => Around::default(),
@@ -230,10 +236,20 @@ impl<'d> Asked<'d> {
         }
     }
 
-    /// Whose tickets the calls of the answer get, where the provider's ids are weak.
-    fn minting(&self) -> Option<&Owner> {
-        let is_wanted = self.target.rule.contract.tickets.is_some() && !self.manner.dry_run;
-        self.owner.as_ref().filter(|owner| is_wanted && owner.is_kept)
+    /// What gives the answer its tickets: calls where the provider's ids are weak, thoughts that go back some day where
+    /// the caller's wire wants a signature and the model's has none.
+    fn mint(&self) -> Option<Mint> {
+        let contract = &self.target.rule.contract;
+        let owner = self.owner.as_ref().filter(|it| it.is_kept && !self.manner.dry_run)?;
+        let is_translated = self.caller.id() != self.target.wire.id();
+        let of = Of {
+            calls: contract.tickets.is_some(),
+            thoughts: is_translated
+                && self.caller.wants_signatures()
+                && contract.returns != Return::Never,
+        };
+        let is_wanted = of.calls || of.thoughts;
+        is_wanted.then(|| Mint::new(owner.secret.clone(), owner.record.clone(), of))
     }
 
     /// Body, decisions, and the rest of the upstream's request.

@@ -2,7 +2,7 @@
 
 use super::key::Key;
 use super::question::{Call, Question, Step};
-use super::record::{Delivery, Head};
+use super::record::{Delivery, Head, Thought};
 use crate::content::Origin;
 use crate::contract::{Contract, Level, Readable};
 use std::collections::BTreeMap;
@@ -61,8 +61,7 @@ impl<'a> Candidates<'a> {
     pub(super) fn of(&self, index: usize) -> Vec<Candidate> {
         let Some(step) = self.question.steps.get(index) else { return Vec::new() };
         let Some(asks) = step.asks else { return Vec::new() };
-        let tickets = step.calls.iter().filter_map(|call| call.ticket);
-        let keys = tickets.chain([asks.chain, asks.tail]).chain(asks.calls);
+        let keys = step.tickets().chain([asks.chain, asks.tail]).chain(asks.calls);
         let mut seen: Vec<usize> =
             keys.filter_map(|key| self.by_key.get(&key)).flatten().copied().collect();
         seen.sort_unstable();
@@ -113,8 +112,12 @@ impl<'a> Candidates<'a> {
         let is_doubtful = false;
         let candidate = Candidate { record, level, covers, is_readable, is_usable, is_doubtful };
         let ids = self.ids(index, &candidate);
+        // The client has the thought of the one or of the other.
+        let ticket = step.ticket.map(|ticket| head.keys.thought == Some(ticket));
         let is_anothers = match ids {
+            _ if ticket == Some(false) => true,
             Ids::AnothersTicket => true,
+            _ if ticket == Some(true) => false,
             // A signed thought of an answer with other ids is that of another answer, however alike they look. So is one
             // whose calls the client would have to have split besides.
             Ids::OtherStrong => self.ask.contract.signed || covers > 1,
@@ -122,7 +125,13 @@ impl<'a> Candidates<'a> {
             Ids::Same | Ids::SameStrong | Ids::Unsaid => false,
         };
         let level = self.level(index, head, ids, covers).filter(|_| !is_anothers)?;
-        let is_doubtful = level > Level::Chain && ids != Ids::SameStrong && !self.is_whole(index);
+        let is_doubtful = match ids {
+            Ids::SameStrong => false,
+            // The same beginning with other ids: a client that has its own, or the first call of an answer with several,
+            // whose record was made before the head of the history became a summary.
+            Ids::OtherStrong if level == Level::Chain => self.may_go_on(index),
+            _ => level > Level::Chain && !self.is_whole(index),
+        };
         (level <= self.ask.contract.level).then_some(Candidate { level, is_doubtful, ..candidate })
     }
 
@@ -139,6 +148,7 @@ impl<'a> Candidates<'a> {
         let has_ticket = !step.calls.is_empty()
             && step.calls.len() <= head.keys.tickets.len()
             && tickets.all(|(call, ticket)| call.ticket == Some(*ticket));
+        let has_ticket = has_ticket || has_thought_of(step, head);
         if has_ticket && fits && (!bound || (is_chain && is_same_request)) {
             return Some(Level::Ticket);
         }
@@ -182,9 +192,13 @@ impl<'a> Candidates<'a> {
     /// Neither is the step one of several that a client has made of one answer, nor the first of them, as far as can be
     /// seen.
     fn is_whole(&self, index: usize) -> bool {
-        let is_part = |step: Option<&Step>| step.is_some_and(Step::may_be_part);
-        let steps = &self.question.steps;
-        !is_part(steps.get(index)) && !is_part(steps.get(index + 1))
+        let is_part = self.question.steps.get(index).is_some_and(Step::may_be_part);
+        !is_part && !self.may_go_on(index)
+    }
+
+    /// The step behind may be part of the same answer.
+    fn may_go_on(&self, index: usize) -> bool {
+        self.question.steps.get(index + 1).is_some_and(Step::may_be_part)
     }
 
     /// Whether the calls of an answer stand in this step and those behind it, with nothing but results between them.
@@ -216,6 +230,13 @@ impl<'a> Candidates<'a> {
         let all = calls.map(|(at, call)| id_of(call, head, at));
         all.min().unwrap_or(Ids::Unsaid)
     }
+}
+
+/// The client has the very thought, with the ticket that was given for it.
+fn has_thought_of(step: &Step, head: &Head) -> bool {
+    let is_same = |own: &Thought, its: &Thought| own.text == its.text;
+    let is_same = step.own.zip(head.thought).is_some_and(|(own, its)| is_same(&own, &its));
+    step.ticket.is_some() && step.ticket == head.keys.thought && is_same
 }
 
 /// What the id of one call says, if it is the one at `at` of the record.

@@ -23,6 +23,8 @@ pub struct Answered<'a> {
     pub at: u64,
     /// The caller was given tickets in place of the ids of calls.
     pub has_tickets: bool,
+    /// The caller was given a ticket in the place of its thoughts' signature.
+    pub has_thought_ticket: bool,
 }
 
 /// How many of an answer's calls may stand in its first message when a client splits them.
@@ -128,6 +130,9 @@ impl Hook {
                 tail: asks.tail,
                 calls: asks.calls,
                 tickets,
+                thought: answered.has_thought_ticket.then(|| {
+                    ticket::key(&normal, &ticket::of_thought(secret, answered.record))
+                }),
                 request: self.request,
             },
             calls: marks.collect(),

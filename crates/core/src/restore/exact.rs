@@ -18,6 +18,7 @@ const HAS_THOUGHT: u8 = 1 << 3;
 const HAS_THOUGHT_TEXT: u8 = 1 << 4;
 const HAS_PAYLOADS: u8 = 1 << 5;
 const HAS_REQUEST_KEY: u8 = 1 << 6;
+const HAS_THOUGHT_TICKET: u8 = 1 << 7;
 
 impl Exact for Head {
     fn to_bytes(&self) -> Vec<u8> {
@@ -34,14 +35,15 @@ impl Exact for Head {
                 | flag(thought.is_some(), HAS_THOUGHT)
                 | flag(text.is_some(), HAS_THOUGHT_TEXT)
                 | flag(payloads.is_some(), HAS_PAYLOADS)
-                | flag(self.keys.request.is_some(), HAS_REQUEST_KEY),
+                | flag(self.keys.request.is_some(), HAS_REQUEST_KEY)
+                | flag(self.keys.thought.is_some(), HAS_THOUGHT_TICKET),
         );
         out.0.push(delivery_number(self.delivery));
         for key in [self.system, self.tools, self.root, self.keys.chain, self.keys.tail] {
             out.key(&key);
         }
-        for key in [self.hint, self.keys.calls, text, payloads, self.keys.request].iter().flatten()
-        {
+        let Keys { calls, request, thought: ticket, .. } = &self.keys;
+        for key in [&self.hint, calls, &text, &payloads, request, ticket].into_iter().flatten() {
             out.key(key);
         }
         out.keys(&self.keys.fragments);
@@ -66,7 +68,7 @@ impl Exact for Head {
         let mut read = Read(bytes);
         let [form, version, flags, delivery] = read.array()?;
         let version = Version::READ.iter().find(|it| it.number() == version)?;
-        if form != FORM || flags >= HAS_REQUEST_KEY << 1 {
+        if form != FORM {
             return None;
         }
         let has = |bit: u8| flags & bit != 0;
@@ -77,6 +79,7 @@ impl Exact for Head {
         let text = read.key_if(has(HAS_THOUGHT_TEXT))?;
         let payloads = read.key_if(has(HAS_PAYLOADS))?;
         let request = read.key_if(has(HAS_REQUEST_KEY))?;
+        let ticket = read.key_if(has(HAS_THOUGHT_TICKET))?;
         let (fragments, tickets) = (read.keys()?, read.keys()?);
         let head = Head {
             version: *version,
@@ -84,7 +87,15 @@ impl Exact for Head {
             tools,
             hint,
             root,
-            keys: Keys { chain, fragments, tail, calls: calls_key, tickets, request },
+            keys: Keys {
+                chain,
+                fragments,
+                tail,
+                calls: calls_key,
+                tickets,
+                thought: ticket,
+                request,
+            },
             calls: read.calls()?,
             parent: read.link()?,
             follows: read.link()?,
@@ -254,6 +265,7 @@ mod tests {
                 tail: key(8),
                 calls: Some(key(9)),
                 tickets: vec![key(10)],
+                thought: Some(key(16)),
                 request: Some(key(15)),
             },
             calls: vec![
@@ -277,6 +289,7 @@ mod tests {
                 fragments: vec![],
                 calls: None,
                 tickets: vec![],
+                thought: None,
                 request: None,
                 ..full().keys
             },

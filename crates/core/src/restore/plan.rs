@@ -331,7 +331,9 @@ impl<'a> Path<'a> {
     fn verdict(&self, step: &Step, index: usize, spot: &Spot) -> Verdict {
         let contract = self.ask.contract;
         let head = spot.chosen.and_then(|chosen| self.head(chosen));
-        if let Some(own) = &step.own {
+        // A copy that the caller's wire made of a sealed thought cannot go back: it counts as dropped.
+        let is_copy = contract.signed && step.ticket.is_some();
+        if let Some(own) = step.own.as_ref().filter(|_| !is_copy) {
             return match head.and_then(|head| head.thought) {
                 // A signed thought that the client altered would be refused; a plain one is the client's to edit.
                 Some(thought)
@@ -389,7 +391,8 @@ impl<'a> Path<'a> {
     /// that is known; only the oldest may be left out.
     fn bind(&self, outcomes: &mut [Outcome]) {
         let own_without_record = |(index, outcome): (usize, &Outcome)| {
-            let has_own = self.question.steps.get(index).is_some_and(|step| step.own.is_some());
+            let is_own = |step: &Step| step.own.is_some() && step.ticket.is_none();
+            let has_own = self.question.steps.get(index).is_some_and(is_own);
             has_own && outcome.found.is_none()
         };
         // A client that keeps its thoughts itself, and of which not all are known: what they are bound to is not known.

@@ -54,6 +54,8 @@ pub struct Step {
     pub(super) calls: Vec<Call>,
     /// What the client sent with it of the thought.
     pub(super) own: Option<super::record::Thought>,
+    /// The key of the ticket that stands in the place of the thought's signature.
+    pub(super) ticket: Option<Key>,
     /// The client names items that the provider keeps.
     pub(super) refers: bool,
     /// The digests by which its record is found; `None` where it says nothing that could be told from others.
@@ -61,6 +63,11 @@ pub struct Step {
 }
 
 impl Step {
+    /// The keys of the tickets that the client has of it.
+    pub(super) fn tickets(&self) -> impl Iterator<Item = Key> {
+        self.calls.iter().filter_map(|call| call.ticket).chain(self.ticket)
+    }
+
     /// It may go on with the answer before, if the client has given each call a message of its own.
     pub(super) fn may_be_part(&self) -> bool {
         self.text.is_none() && !self.is_after_speech && !self.calls.is_empty()
@@ -161,7 +168,7 @@ impl Question {
                 keys.extend([asks.chain, asks.tail]);
                 keys.extend(asks.calls);
             }
-            keys.extend(step.calls.iter().filter_map(|call| call.ticket));
+            keys.extend(step.tickets());
         }
         keys.sort_unstable();
         keys.dedup();
@@ -281,6 +288,7 @@ impl Walk<'_> {
             turn_has_calls: false,
             is_after_speech: std::mem::take(&mut self.after_speech),
             own: super::record::Thought::of(&self.normal, blocks()),
+            ticket: thought_ticket(&self.normal, blocks()),
             refers,
             text: visible.text,
             said: said_len,
@@ -325,6 +333,16 @@ impl Walk<'_> {
             end: self.place,
         }
     }
+}
+
+/// The key of the ticket that all thoughts of an answer have which have one; those of several say nothing.
+fn thought_ticket<'b>(
+    normal: &Normal<'_>,
+    blocks: impl Iterator<Item = &'b Block>,
+) -> Option<Key> {
+    let mut tickets = blocks.filter_map(ticket::in_thought);
+    let first = tickets.next()?;
+    tickets.all(|other| other == first).then(|| ticket::key(normal, first))
 }
 
 /// What can be seen of an answer.

@@ -53,6 +53,8 @@ pub struct Keys {
     pub calls: Option<Key>,
     /// The tickets of its calls, as many as there are calls, or none.
     pub tickets: Vec<Key>,
+    /// The ticket that the caller was given in the place of its thoughts' signature.
+    pub thought: Option<Key>,
     /// The request that it answers, where answers stand in it: when it comes again, what was decided then holds.
     pub request: Option<Key>,
 }
@@ -60,7 +62,8 @@ pub struct Keys {
 impl Keys {
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = Key> {
-        let one = [self.chain, self.tail].into_iter().chain(self.calls).chain(self.request);
+        let one = [self.chain, self.tail].into_iter();
+        let one = one.chain(self.calls).chain(self.request).chain(self.thought);
         one.chain(self.fragments.iter().copied()).chain(self.tickets.iter().copied())
     }
 }

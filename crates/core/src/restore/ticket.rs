@@ -1,4 +1,5 @@
-//! Tickets: short opaque ids that are minted for a caller where the provider's own are weak.
+//! Tickets: short opaque ids that are minted for a caller where the provider's own are weak, or where the caller's wire
+//! wants a signature and the model gave none.
 
 use super::key::{Key, Of, Secret, Version};
 use super::normal::{Normal, weak_id};
@@ -16,8 +17,18 @@ const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 /// the same ticket, and unguessable, because the record's id is drawn at random and the digest has the tenant's secret.
 #[must_use]
 pub fn mint(secret: &Secret, record: &str, call: u32) -> String {
+    minted(secret, record, &call.to_le_bytes())
+}
+
+/// The ticket that stands in the place of the signature of a record's thoughts, made as [`mint`] makes those of calls.
+#[must_use]
+pub fn of_thought(secret: &Secret, record: &str) -> String {
+    minted(secret, record, b"thought")
+}
+
+fn minted(secret: &Secret, record: &str, of: &[u8]) -> String {
     let normal = Normal { secret, version: Version::CURRENT };
-    let key = normal.digest(Of::Mint).part(record.as_bytes()).part(&call.to_le_bytes()).finish();
+    let key = normal.digest(Of::Mint).part(record.as_bytes()).part(of).finish();
     let half = key.bytes().first_chunk::<16>().copied().unwrap_or_default();
     let mut number = u128::from_le_bytes(half);
     let mut ticket = PREFIX.to_owned();
@@ -73,6 +84,42 @@ pub fn rebuilt(mut contents: Cow<'_, [Content]>, ids: WeakIds) -> Cow<'_, [Conte
     contents
 }
 
+/// The ticket in the place of a thought's signature.
+pub(super) fn in_thought(block: &Block) -> Option<&str> {
+    match block {
+        Block::Thinking(thinking) => thinking.signature.as_deref().filter(|it| is_ticket(it)),
+        Block::Media(_)
+        | Block::Other(_)
+        | Block::Text(_)
+        | Block::ToolCall(_)
+        | Block::ToolResponse(_) => None,
+    }
+}
+
+/// Tickets that still stand in the place of signatures go, for they say nothing to a provider: alone, or where only
+/// sealed thoughts may go back, with the thoughts.
+#[must_use]
+pub fn withdrawn(mut contents: Cow<'_, [Content]>, only_sealed: bool) -> Cow<'_, [Content]> {
+    let has_ticket = |content: &Content| content.blocks.iter().any(|it| in_thought(it).is_some());
+    for index in 0..contents.len() {
+        if !contents.get(index).is_some_and(has_ticket) {
+            continue;
+        }
+        let Some(content) = contents.to_mut().get_mut(index) else { continue };
+        if only_sealed {
+            content.blocks.retain(|block| in_thought(block).is_none());
+        }
+        for block in &mut content.blocks {
+            if let Block::Thinking(thinking) = block
+                && thinking.signature.as_deref().is_some_and(is_ticket)
+            {
+                thinking.signature = None;
+            }
+        }
+    }
+    contents
+}
+
 /// The key by which the record of a ticket is found.
 pub(super) fn key(normal: &Normal<'_>, ticket: &str) -> Key {
     normal.digest(Of::Ticket).part(ticket.as_bytes()).finish()
@@ -92,6 +139,8 @@ mod tests {
             mint(&secret, "r1", 1),
             mint(&secret, "r2", 0),
             mint(&Secret::new([4; 32]), "r1", 0),
+            of_thought(&secret, "r1"),
+            of_thought(&secret, "r2"),
         ];
         let distinct: std::collections::BTreeSet<_> = all.iter().collect();
         assert_eq!(distinct.len(), all.len());

@@ -146,6 +146,11 @@ pub trait Wire: Sync + fmt::Debug {
     fn payload_members(&self) -> &'static [&'static str] {
         &[]
     }
+
+    /// Whether every thought of an answer has a signature, which clients send back with it.
+    fn wants_signatures(&self) -> bool {
+        false
+    }
 }
 
 /// Decodes the messages of one response stream. It can be cloned and compared, so that it can be shown that

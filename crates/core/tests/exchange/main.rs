@@ -4,6 +4,7 @@
 
 mod ladder;
 mod own;
+mod signatures;
 mod tickets;
 
 use thinkthrough_core::exchange::{

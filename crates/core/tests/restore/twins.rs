@@ -71,3 +71,28 @@ fn calls_one_after_the_other_are_not_those_of_a_parallel_answer() {
         assert_eq!(talk.verdicts(&sent), [Verdict::Ambiguous(2); 2], "{ids:?}");
     }
 }
+
+/// A client that splits an answer with two equal calls asks, at the first, like one that was given a single call. Its own
+/// record was made before the head of the history became a summary, and a fork behind the summary has made the single one.
+#[test]
+fn the_first_of_split_calls_is_not_the_only_call_of_a_fork() {
+    let ids = ["call_A1b2C3d4E5", "call_F6g7H8i9J0"];
+    let mut talk = Talk::new(PLAIN);
+    talk.says(human("Earlier."));
+    talk.answers(vec![thought("early"), text("Then.")]);
+    talk.says(human("Now look."));
+    let answer = vec![thought("both"), call(ids[0], "read", "{}"), call(ids[1], "read", "{}")];
+    talk.answers(answer);
+    talk.truth = vec![system("You help."), human("Summary: much was said."), human("Now look.")];
+    let mut split = talk.truth.clone();
+    for id in ids {
+        split.extend([ai(vec![call(id, "read", "{}")]), result(id, "file")]);
+    }
+    talk.answers(vec![thought("one"), call("call_K1l2M3n4O5", "read", "{}")]);
+    assert_eq!(talk.verdicts(&split), [Verdict::Missed(Why::NoRecord); 2]);
+    // The fork's own history has its thought, also from a client that has ids of its own.
+    talk.says(result("call_K1l2M3n4O5", "file"));
+    let own = bare(&talk.truth);
+    assert_eq!(talk.verdicts(&own), [Verdict::Restored]);
+    assert_eq!(talk.verdicts(&split[..5]), [Verdict::Restored]);
+}

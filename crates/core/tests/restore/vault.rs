@@ -26,8 +26,10 @@ pub(crate) struct Vault {
     pub(crate) contract: Contract,
     pub(crate) origin: Origin,
     pub(crate) is_thinking: bool,
+    /// Callers get a ticket in the place of the signature of thoughts.
+    pub(crate) signs: bool,
     pub(crate) records: BTreeMap<String, (Head, Kept)>,
-    clock: u64,
+    pub(crate) clock: u64,
 }
 
 /// What a request says beside its messages.
@@ -50,6 +52,7 @@ impl Vault {
             contract,
             origin,
             is_thinking: true,
+            signs: false,
             records: BTreeMap::new(),
             clock: 0,
         }
@@ -90,14 +93,20 @@ impl Vault {
             delivery,
             at: self.clock,
             has_tickets: self.contract.tickets.is_some(),
+            has_thought_ticket: self.signs,
         };
         let (head, kept) = capture(&question, &plan, &answered, &self.secret)?;
         self.records.insert(id.clone(), (head, kept));
         Some(id)
     }
 
-    /// The answer as its caller gets it: with tickets, where the contract mints them.
+    /// The answer as its caller gets it: with tickets, where they are minted.
     pub(crate) fn given(&self, mut answer: Content, record: &str) -> Content {
+        for block in &mut answer.blocks {
+            if let (true, Block::Thinking(thinking)) = (self.signs, block) {
+                thinking.signature = Some(ticket::of_thought(&self.secret, record));
+            }
+        }
         let calls = answer.blocks.iter_mut().filter_map(|block| match block {
             Block::ToolCall(call) => Some(call),
             _ => None,

@@ -66,6 +66,8 @@ pub(crate) struct Rules {
     pub(crate) contract: Contract,
     /// Ids are drawn from few.
     weak_ids: bool,
+    /// Clients get tickets in the place of signatures.
+    signs: bool,
     /// Histories lose their heads.
     compacts: bool,
     /// Records get lost, one in this many.
@@ -87,7 +89,7 @@ impl World {
         World {
             rules,
             random: Random(seed),
-            vault: Vault::new(rules.contract),
+            vault: Vault { signs: rules.signs, ..Vault::new(rules.contract) },
             talks: Vec::new(),
             judge: Judge::new(rules),
             thoughts: 0,
@@ -115,9 +117,11 @@ impl World {
         let hint = self.random.one(&[None, Some("a"), Some("b")]);
         truth.push(human(self.random.one(&["ok", "list", "go on"])));
         let keeps = if self.rules.contract.bound { Manner::Drops } else { Manner::Keeps };
+        // Most clients of another wire send its signatures back.
+        let drops = if self.rules.signs { Manner::Keeps } else { Manner::Drops };
         let manner = self.random.one(&[
             Manner::Drops,
-            Manner::Drops,
+            drops,
             Manner::Splits,
             Manner::Rewrites,
             Manner::Rewrites,
@@ -341,13 +345,26 @@ fn no_foreign_thought_where_everything_looks_alike() {
         ("signed to the tail", TAILED, false, true),
         ("bound", BOUND, false, false),
     ] {
-        live(name, Rules { contract, weak_ids, compacts, loses: None });
+        live(name, Rules { contract, weak_ids, compacts, signs: false, loses: None });
     }
 }
 
 #[test]
 fn no_foreign_thought_where_records_get_lost() {
     for (name, contract) in [("signed", SIGNED), ("bound", BOUND)] {
-        live(name, Rules { contract, weak_ids: false, compacts: false, loses: Some(20) });
+        let rules = Rules { contract, weak_ids: false, compacts: false, signs: false, loses: None };
+        live(name, Rules { loses: Some(20), ..rules });
+    }
+}
+
+/// Clients of another wire send back what they see of a thought, with a ticket in the place of its signature.
+#[test]
+fn no_foreign_thought_where_thoughts_have_tickets() {
+    for (name, contract, weak_ids, compacts, loses) in [
+        ("signed, tickets for thoughts", SIGNED, true, true, None),
+        ("signed, tickets for thoughts, lost records", SIGNED, true, false, Some(20)),
+        ("plain, tickets for thoughts", PLAIN, true, true, None),
+    ] {
+        live(name, Rules { contract, weak_ids, compacts, signs: true, loses });
     }
 }

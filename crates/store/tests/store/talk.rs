@@ -67,6 +67,7 @@ impl Talk {
             delivery: Delivery::Full,
             at: 1_700_000_000_000 + self.said.len() as u64,
             has_tickets: false,
+            has_thought_ticket: false,
         };
         let secret = self.vault.secret().await.unwrap();
         capture(&question, &plan, &answered, &secret).unwrap()

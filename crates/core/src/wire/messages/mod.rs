@@ -74,4 +74,8 @@ impl Wire for Messages {
     fn write_error(&self, error: &ErrorBody) -> String {
         error::write(error)
     }
+
+    fn wants_signatures(&self) -> bool {
+        true
+    }
 }
