@@ -125,13 +125,11 @@ impl<'a> Candidates<'a> {
             Ids::Same | Ids::SameStrong | Ids::Unsaid => false,
         };
         let level = self.level(index, head, ids, covers).filter(|_| !is_anothers)?;
-        let is_doubtful = match ids {
-            Ids::SameStrong => false,
-            // The same beginning with other ids: a client that has its own, or the first call of an answer with several,
-            // whose record was made before the head of the history became a summary.
-            Ids::OtherStrong if level == Level::Chain => self.may_go_on(index),
-            _ => level > Level::Chain && !self.is_whole(index),
-        };
+        // The first of split calls looks like the only call of another answer, which may be all that is left: the record
+        // of the whole was lost, or made before the head of the history became a summary.
+        let is_sure = ids == Ids::SameStrong || level == Level::Ticket;
+        let is_part = level > Level::Chain && self.is_part(index);
+        let is_doubtful = !is_sure && covers == 1 && (is_part || self.is_part(index + 1));
         (level <= self.ask.contract.level).then_some(Candidate { level, is_doubtful, ..candidate })
     }
 
@@ -189,16 +187,9 @@ impl<'a> Candidates<'a> {
         head.system == self.question.system && head.tools == self.question.tools
     }
 
-    /// Neither is the step one of several that a client has made of one answer, nor the first of them, as far as can be
-    /// seen.
-    fn is_whole(&self, index: usize) -> bool {
-        let is_part = self.question.steps.get(index).is_some_and(Step::may_be_part);
-        !is_part && !self.may_go_on(index)
-    }
-
-    /// The step behind may be part of the same answer.
-    fn may_go_on(&self, index: usize) -> bool {
-        self.question.steps.get(index + 1).is_some_and(Step::may_be_part)
+    /// The step may be a further one of several that a client has made of one answer, as far as can be seen.
+    fn is_part(&self, index: usize) -> bool {
+        self.question.steps.get(index).is_some_and(Step::may_be_part)
     }
 
     /// Whether the calls of an answer stand in this step and those behind it, with nothing but results between them.

@@ -91,23 +91,26 @@ struct Behind<'a> {
     parents: Option<BTreeSet<&'a str>>,
     /// How surely it is itself known.
     level: Option<Level>,
-    /// When it ended: what it hangs on ended before.
-    at: Option<u64>,
+    /// What stands before it ended by then: when the answers behind it ended that are sure.
+    until: Option<u64>,
+    /// It is sure, or a firm one names it: then it hung on what it names when that was sent, whatever fits by now.
+    is_firm: bool,
 }
 
 impl<'a> Behind<'a> {
     /// What is known if it is one of these, as surely as can be.
     fn of(heads: impl IntoIterator<Item = &'a Head>) -> Self {
-        let (mut parents, mut at) = (Some(BTreeSet::new()), None);
+        let (mut parents, mut until) = (Some(BTreeSet::new()), None);
         for head in heads {
             parents = parents.zip(head.parent.record()).map(|(mut ids, id)| {
                 ids.insert(id);
                 ids
             });
-            at = at.max(Some(head.at));
+            until = until.max(Some(head.at));
         }
         let parents = parents.filter(|ids| !ids.is_empty());
-        Behind { parents, level: at.map(|_| Level::Chain), at }
+        let is_firm = until.is_some();
+        Behind { parents, level: is_firm.then_some(Level::Chain), until, is_firm }
     }
 
     fn is_sure(&self) -> bool {
@@ -199,8 +202,8 @@ impl<'a> Path<'a> {
                 None => all.iter().map(|part| part.begin).min().unwrap_or(last),
             };
             behind = match &chosen {
-                Some(part) => self.behind(std::slice::from_ref(part)),
-                None => self.behind(all),
+                Some(part) => self.behind(std::slice::from_ref(part), &behind),
+                None => self.behind(all, &behind),
             };
             let chosen = chosen.map(|part| part.candidate);
             for spot in self.found.iter_mut().take(last + 1).skip(begin) {
@@ -218,24 +221,33 @@ impl<'a> Path<'a> {
         same.min_by_key(|head| (head.at, head.id.as_str()))
     }
 
-    fn behind(&self, parts: &[Part]) -> Behind<'a> {
+    /// What these say about the answer before them, with `after` known of the one behind them.
+    fn behind(&self, parts: &[Part], after: &Behind<'_>) -> Behind<'a> {
         let heads = parts.iter().filter_map(|part| self.head(part.candidate));
-        Behind { level: parts.iter().map(|part| part.candidate.level).max(), ..Behind::of(heads) }
+        let level = parts.iter().map(|part| part.candidate.level).max();
+        let is_sure = level.is_some_and(|level| level <= Level::Chain);
+        let is_named = after.is_firm && parts.iter().all(|part| self.is_named(part, after));
+        let Behind { parents, until, .. } = Behind::of(heads);
+        let until = until.filter(|_| is_sure).into_iter().chain(after.until).min();
+        Behind { parents, level, until, is_firm: is_sure || is_named }
+    }
+
+    fn is_named(&self, part: &Part, behind: &Behind<'_>) -> bool {
+        let id = self.id(part);
+        behind.parents.as_ref().zip(id).is_some_and(|(ids, id)| ids.contains(id))
     }
 
     /// The answer that ends here, if it is known; `parts` are left as those that it may be.
     fn pick(&self, parts: &mut Vec<Part>, behind: &Behind<'_>) -> (Option<Part>, Option<Why>) {
-        let is_named = |part: &Part| {
-            let id = self.id(part);
-            behind.parents.as_ref().zip(id).is_some_and(|(ids, id)| ids.contains(id))
-        };
+        let is_named = |part: &Part| self.is_named(part, behind);
         let ended = |part: &Part| self.head(part.candidate).map(|head| head.at);
-        parts.retain(|part| match (behind.is_sure(), behind.at) {
-            (true, Some(at)) if ended(part) > Some(at) => false,
-            (is_sure, _) => !part.candidate.is_doubtful || (is_sure && is_named(part)),
+        parts.retain(|part| {
+            let is_late = behind.until.is_some() && ended(part) > behind.until;
+            let is_doubtful = part.candidate.is_doubtful;
+            !is_late && (!is_doubtful || (behind.is_sure() && is_named(part)))
         });
         let surest = self.surest(parts);
-        let named: Vec<Part> = if behind.is_sure() { &*parts } else { &surest }
+        let named: Vec<Part> = if behind.is_firm { &*parts } else { &surest }
             .iter()
             .copied()
             .filter(is_named)

@@ -320,6 +320,10 @@ impl Walk<'_> {
             self.steps.iter().flat_map(|step| &step.calls).for_each(|call| {
                 digest.part(call.id.as_bytes());
             });
+            // Who has a thought's ticket asks for that thought, and not for one that looks like it.
+            self.steps.iter().filter_map(|step| step.ticket).for_each(|ticket| {
+                digest.key(&ticket);
+            });
             digest.finish()
         });
         Question {

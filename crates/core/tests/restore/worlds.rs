@@ -2,7 +2,8 @@
 //! were broken off, two tenants, all interleaved. Whatever happens in them, no answer ever gets the thought of another
 //! one, and what was sent once is sent again.
 //!
-//! `THINKTHROUGH_LOOKUPS=1000000` makes worlds until so many answers were looked up under each contract.
+//! `THINKTHROUGH_LOOKUPS=1000000` makes worlds until so many answers were looked up under each contract;
+//! `THINKTHROUGH_WORLD=7` begins with world 7, which a failure names.
 
 use crate::judge::{Judge, Sent};
 use crate::vault::*;
@@ -313,11 +314,24 @@ fn split(truth: &[Content]) -> (Vec<Content>, Vec<usize>) {
     (sent, places)
 }
 
+/// Names the world in which something went wrong.
+struct Named<'a>(&'a str, u64);
+
+impl Drop for Named<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("{}: world {}", self.0, self.1);
+        }
+    }
+}
+
 fn live(name: &str, rules: Rules) {
     let wanted =
         std::env::var("THINKTHROUGH_LOOKUPS").map_or(2_000, |count| count.parse().unwrap());
-    let (mut worlds, mut lookups, mut restored, mut twins, mut ambiguous) = (0, 0, 0, 0, 0);
+    let first = std::env::var("THINKTHROUGH_WORLD").map_or(0, |world| world.parse().unwrap());
+    let (mut worlds, mut lookups, mut restored, mut twins, mut ambiguous) = (first, 0, 0, 0, 0);
     while lookups < wanted {
+        let _named = Named(name, worlds);
         let mut world = World::new(worlds, rules);
         world.live(160);
         worlds += 1;
@@ -327,8 +341,9 @@ fn live(name: &str, rules: Rules) {
         ambiguous += world.judge.ambiguous;
     }
     println!(
-        "{name}: {worlds} worlds, {lookups} looked up, {restored} restored, {twins} of them of an answer that nobody could \
-         tell from it, {ambiguous} ambiguous, 0 foreign"
+        "{name}: {} worlds, {lookups} looked up, {restored} restored, {twins} of them of an answer that nobody could \
+         tell from it, {ambiguous} ambiguous, 0 foreign",
+        worlds - first
     );
     // The law would hold for a vault that gives nothing back, too.
     assert!(restored * 5 > lookups * 2, "{name}: {restored} of {lookups}");
