@@ -72,9 +72,9 @@ impl Account {
 /// A name that no other request has.
 pub(crate) fn random_id() -> String {
     // A system without randomness gives zeros; it could not have opened its store either.
-    let id = getrandom::u64().unwrap_or_default();
-    let more = getrandom::u64().unwrap_or_default();
-    format!("{id:016x}{more:016x}")
+    let mut bytes = [0; 16];
+    drop(getrandom::fill(&mut bytes));
+    format!("{:032x}", u128::from_le_bytes(bytes))
 }
 
 /// An answer with a JSON body.

@@ -31,8 +31,19 @@ pub(super) struct Candidate {
     pub(super) is_readable: bool,
     /// It is whole enough to go back to this target.
     pub(super) is_usable: bool,
-    /// The step may be part of an answer that the client has split, which only the answer behind it can deny.
-    pub(super) is_doubtful: bool,
+    /// What has to be known of the answer behind it.
+    pub(super) doubt: Doubt,
+}
+
+/// A step may be part of an answer that the client has split, which only the answer behind it can deny.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// It is not.
+    None,
+    /// Unless the answer behind it is known.
+    UnlessKnown,
+    /// Unless the answer behind it is known, and names the record.
+    UnlessNamed,
 }
 
 /// The records by their keys.
@@ -109,8 +120,8 @@ impl<'a> Candidates<'a> {
             if head.calls.len() == step.calls.len() { 1 } else { self.fragments(index, head)? };
         let is_readable = can_read(self.ask, head);
         let level = Level::Chain;
-        let is_doubtful = false;
-        let candidate = Candidate { record, level, covers, is_readable, is_usable, is_doubtful };
+        let doubt = Doubt::None;
+        let candidate = Candidate { record, level, covers, is_readable, is_usable, doubt };
         let ids = self.ids(index, &candidate);
         // The client has the thought of the one or of the other.
         let ticket = step.ticket.map(|ticket| head.keys.thought == Some(ticket));
@@ -128,9 +139,13 @@ impl<'a> Candidates<'a> {
         // The first of split calls looks like the only call of another answer, which may be all that is left: the record
         // of the whole was lost, or made before the head of the history became a summary.
         let is_sure = ids == Ids::SameStrong || level == Level::Ticket;
-        let is_part = level > Level::Chain && self.is_part(index);
-        let is_doubtful = !is_sure && covers == 1 && (is_part || self.is_part(index + 1));
-        (level <= self.ask.contract.level).then_some(Candidate { level, is_doubtful, ..candidate })
+        let doubt = match (self.is_part(index), self.is_part(index + 1)) {
+            _ if is_sure || covers > 1 => Doubt::None,
+            (_, true) if level == Level::Chain => Doubt::UnlessKnown,
+            (true, _) | (_, true) if level > Level::Chain => Doubt::UnlessNamed,
+            _ => Doubt::None,
+        };
+        (level <= self.ask.contract.level).then_some(Candidate { level, doubt, ..candidate })
     }
 
     fn level(&self, index: usize, head: &Head, ids: Ids, covers: usize) -> Option<Level> {

@@ -3,7 +3,7 @@
 //! A pure function of the question, the records and the contract. It picks a path, not messages: every record names the
 //! one before it, and a record that names another is not on the path.
 
-use super::candidates::{Ask, Candidate, Candidates};
+use super::candidates::{Ask, Candidate, Candidates, Doubt};
 use super::question::{Question, Step};
 use super::record::{Head, Link};
 use super::verdict::{Counts, Found, Outcome, Verdict, Why};
@@ -243,8 +243,12 @@ impl<'a> Path<'a> {
         let ended = |part: &Part| self.head(part.candidate).map(|head| head.at);
         parts.retain(|part| {
             let is_late = behind.until.is_some() && ended(part) > behind.until;
-            let is_doubtful = part.candidate.is_doubtful;
-            !is_late && (!is_doubtful || (behind.is_sure() && is_named(part)))
+            let is_denied = match part.candidate.doubt {
+                Doubt::None => true,
+                Doubt::UnlessKnown => behind.is_sure(),
+                Doubt::UnlessNamed => behind.is_sure() && is_named(part),
+            };
+            is_denied && !is_late
         });
         let surest = self.surest(parts);
         let named: Vec<Part> = if behind.is_firm { &*parts } else { &surest }

@@ -37,6 +37,8 @@ pub(crate) struct Talk {
     pub(crate) names: BTreeMap<usize, String>,
     pub(crate) tenant: usize,
     manner: Manner,
+    /// Its client sends thoughts back with what stands for their signature, whatever else it does.
+    echoes: bool,
     /// What went back when it was last sent: the thought of each answer, by the index of its message.
     pub(crate) sent: Sent,
 }
@@ -44,7 +46,12 @@ pub(crate) struct Talk {
 impl Talk {
     /// Its client sends the thoughts that it was given.
     pub(crate) fn keeps(&self) -> bool {
-        self.manner == Manner::Keeps
+        self.manner == Manner::Keeps || self.echoes
+    }
+
+    /// What a client has of it that does more than drop thoughts.
+    fn seen(&self) -> Vec<Content> {
+        if self.echoes { self.truth.clone() } else { bare(&self.truth) }
     }
 }
 
@@ -118,10 +125,9 @@ impl World {
         let hint = self.random.one(&[None, Some("a"), Some("b")]);
         truth.push(human(self.random.one(&["ok", "list", "go on"])));
         let keeps = if self.rules.contract.bound { Manner::Drops } else { Manner::Keeps };
-        // Most clients of another wire send its signatures back.
         let drops = if self.rules.signs { Manner::Keeps } else { Manner::Drops };
         let manner = self.random.one(&[
-            Manner::Drops,
+            drops,
             drops,
             Manner::Splits,
             Manner::Rewrites,
@@ -134,6 +140,7 @@ impl World {
             names: BTreeMap::new(),
             tenant: self.random.below(2),
             manner,
+            echoes: self.rules.signs,
             sent: BTreeMap::new(),
         });
     }
@@ -272,7 +279,7 @@ fn client(talk: &Talk) -> (Vec<Content>, Vec<usize>) {
         Manner::Keeps => whole(talk.truth.clone()),
         Manner::Drops => whole(bare(&talk.truth)),
         Manner::Rewrites => {
-            let mut sent = bare(&talk.truth);
+            let mut sent = talk.seen();
             for block in sent.iter_mut().flat_map(|content| &mut content.blocks) {
                 match block {
                     Block::Text(text) => text.text.push('\n'),
@@ -284,7 +291,7 @@ fn client(talk: &Talk) -> (Vec<Content>, Vec<usize>) {
             }
             whole(sent)
         }
-        Manner::Splits => split(&bare(&talk.truth)),
+        Manner::Splits => split(&talk.seen()),
     }
 }
 
@@ -378,7 +385,8 @@ fn no_foreign_thought_where_thoughts_have_tickets() {
     for (name, contract, weak_ids, compacts, loses) in [
         ("signed, tickets for thoughts", SIGNED, true, true, None),
         ("signed, tickets for thoughts, lost records", SIGNED, true, false, Some(20)),
-        ("plain, tickets for thoughts", PLAIN, true, true, None),
+        ("signed to the tail, tickets for thoughts", TAILED, true, true, None),
+        ("bound, tickets for thoughts", BOUND, true, false, None),
     ] {
         live(name, Rules { contract, weak_ids, compacts, signs: true, loses });
     }
