@@ -2,7 +2,8 @@
 
 use crate::place::Place;
 use crate::serve_config::{question, serve};
-use crate::server::PATIENCE;
+use crate::server::{PATIENCE, Server};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -53,15 +54,13 @@ fn upstream() -> (String, mpsc::Receiver<()>, mpsc::Sender<()>, mpsc::Receiver<b
     (url, begun, go, said)
 }
 
-/// Whether the upstream is heard to its end although the caller went away, and what the log and the metrics say then.
-fn left(on_disconnect: &str) -> (bool, String, String) {
-    let (url, begun, go, said) = upstream();
-    let place = Place::new("leaving");
+/// A gateway whose caller went away in the middle of an answer.
+fn left(place: &Place, url: &str, begun: &mpsc::Receiver<()>, on_disconnect: &str) -> Server {
     let config = format!(
         "[server]\nlog = \"json\"\n[providers.there]\nwire = \"chat-completions\"\n\
          base_url = \"{url}\"\napi_key = \"k\"\n{on_disconnect}\n"
     );
-    let gateway = serve(&place, &config);
+    let gateway = serve(place, &config);
     let mut asked: Value = serde_json::from_str(&question("there/m")).unwrap();
     asked["stream"] = json!(true);
     let body = asked.to_string();
@@ -80,19 +79,31 @@ fn left(on_disconnect: &str) -> (bool, String, String) {
         seen.push_str(&String::from_utf8_lossy(&piece[..read]));
     }
     drop(caller);
+    says(&gateway, "\"cancelled\"");
+    gateway
+}
+
+/// Waits until the gateway has said it.
+fn says(gateway: &Server, words: &str) {
     let began = Instant::now();
-    while !gateway.said().contains("\"cancelled\"") {
+    while !gateway.said().contains(words) {
         assert!(began.elapsed() < PATIENCE, "{}", gateway.said());
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// Whether the upstream is heard to its end although the caller went away, and what the log and the metrics say then.
+fn heard(on_disconnect: &str) -> (bool, String, String) {
+    let (url, begun, go, said) = upstream();
+    let place = Place::new("leaving");
+    let gateway = left(&place, &url, &begun, on_disconnect);
     let is_drained = on_disconnect.contains("drain");
     if is_drained {
         go.send(()).unwrap();
     }
     let is_heard = said.recv_timeout(PATIENCE).unwrap();
-    while is_drained && !gateway.said().contains("\"drained\"") {
-        assert!(began.elapsed() < PATIENCE, "{}", gateway.said());
-        std::thread::sleep(Duration::from_millis(20));
+    if is_drained {
+        says(&gateway, "\"drained\"");
     }
     let metrics = gateway.request("GET", "/metrics", "", "");
     (is_heard, gateway.stop(), metrics)
@@ -101,11 +112,11 @@ fn left(on_disconnect: &str) -> (bool, String, String) {
 #[test]
 fn c_3_on_disconnect_says_whether_an_answer_goes_on_without_its_caller() {
     for on_disconnect in ["", "on_disconnect = \"cancel\""] {
-        let (is_heard, log, metrics) = left(on_disconnect);
+        let (is_heard, log, metrics) = heard(on_disconnect);
         assert!(!is_heard && !log.contains("drained"), "{on_disconnect}: {log}");
         assert!(metrics.contains("thinkthrough_drained_total{outcome=\"completed\"} 0"));
     }
-    let (is_heard, log, metrics) = left("on_disconnect = \"drain\"");
+    let (is_heard, log, metrics) = heard("on_disconnect = \"drain\"");
     assert!(is_heard, "{log}");
     let lines: Vec<Value> =
         log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
@@ -121,4 +132,18 @@ fn c_3_on_disconnect_says_whether_an_answer_goes_on_without_its_caller() {
     ] {
         assert!(metrics.contains(line), "{metrics}");
     }
+}
+
+#[test]
+fn k_5_a_process_that_ends_waits_for_answers_that_go_on_without_their_callers() {
+    let (url, begun, go, said) = upstream();
+    let place = Place::new("leaving-and-ending");
+    let gateway = left(&place, &url, &begun, "on_disconnect = \"drain\"");
+    gateway.signal(Signal::INT);
+    // Long enough for a process that waits for nobody.
+    std::thread::sleep(Duration::from_millis(300));
+    go.send(()).unwrap();
+    assert!(said.recv_timeout(PATIENCE).unwrap(), "{}", gateway.said());
+    let (is_fine, log) = gateway.ends(PATIENCE);
+    assert!(is_fine && log.contains("\"drained\""), "{log}");
 }

@@ -5,6 +5,7 @@ use crate::asking::{Claim, claim, credential_for, look_up, manner, settings};
 use crate::door::{self, Turned, turned};
 use crate::flow::Flow;
 use crate::house::House;
+use crate::learned::Scope;
 use crate::place::Face;
 use crate::reply::{Account, json, refusal};
 use crate::sending::{merged, onward};
@@ -16,8 +17,9 @@ use http::request::Parts;
 use http::{HeaderMap, Response};
 use hyper::body::Incoming;
 use std::sync::Arc;
+use std::time::Instant;
 use thinkthrough_client::Request as Outbound;
-use thinkthrough_core::exchange::{Asked, Prepared};
+use thinkthrough_core::exchange::{Asked, Prepared, Restore};
 use thinkthrough_core::json::{Doc, Raw, Val, Writer};
 use thinkthrough_core::tokens::EffectiveCount;
 
@@ -63,12 +65,19 @@ async fn counted(
     let settings = settings(&route, &parts.headers)?;
     let manner = manner(&route, &parts.headers)?;
     let (owner, vault) = claim.map(|Claim { owner, vault }| (owner, vault)).unzip();
+    let repairs = !manner.dry_run && manner.restore == Restore::Recommended;
+    let learned = owner.as_ref().filter(|_| repairs).and_then(|owner| {
+        let scope = Scope::of(owner.tenant.to_string(), &route.target);
+        house.learned.of(&scope, Instant::now())
+    });
     let asked = Asked::read(face.spoken(), &doc, &route.target, &settings, manner, owner);
-    let asked = asked.map_err(|error| bad(&error.to_string()))?;
+    let mut asked = asked.map_err(|error| bad(&error.to_string()))?;
+    learned.into_iter().for_each(|repair| asked.repair(repair));
     let looked = look_up(&asked, vault.as_ref(), &house.seen).await;
     let prepared = asked.prepare(&looked.found, &*looked.open);
     drop(asked);
     account.made.counts = prepared.counts;
+    account.made.learned = learned;
     account.made.around = prepared.around;
     let Prepared { body, exchange, .. } = prepared;
     account.untranslated.clone_from(&exchange.outgoing().untranslated);

@@ -16,6 +16,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use thinkthrough_client::AnswerCaps;
 use thinkthrough_core::tokens::Tokenizer;
+use tokio::sync::watch;
 
 /// How the gateway behaves.
 #[derive(Clone)]
@@ -123,6 +124,8 @@ pub(crate) struct House {
     pub(crate) pass: Option<Arc<Pass>>,
     /// Who is told what happens to it.
     pub(crate) seen: Arc<Seen>,
+    /// How far the end of the process has come. Whoever keeps a copy is waited for.
+    pub(crate) stage: watch::Receiver<Stage>,
 }
 
 impl House {
@@ -160,7 +163,7 @@ impl Estate {
     }
 
     /// What a request sees that comes now.
-    pub(crate) fn house(&self, seen: Arc<Seen>) -> Arc<House> {
+    pub(crate) fn house(&self, seen: Arc<Seen>, stage: watch::Receiver<Stage>) -> Arc<House> {
         let Fittings { models, vaults, options, names, learned } = &*self.fittings();
         Arc::new(House {
             models: Arc::clone(models),
@@ -170,6 +173,7 @@ impl Estate {
             learned: Arc::clone(learned),
             pass: None,
             seen,
+            stage,
         })
     }
 
@@ -200,4 +204,12 @@ pub(crate) enum Stage {
     Draining,
     /// Answers end now.
     Ended,
+}
+
+/// Comes when answers that are under way have to end.
+pub(crate) async fn ended(mut stage: watch::Receiver<Stage>) {
+    if stage.wait_for(|stage| *stage == Stage::Ended).await.is_err() {
+        // Nobody is there any more who could end it.
+        std::future::pending::<()>().await;
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thinkthrough_core::exchange::Repair;
+use thinkthrough_core::provider::Target;
 
 /// How long a lesson holds; then the model is asked as if nothing were known, for providers change.
 const HOLDS: Duration = Duration::from_secs(24 * 60 * 60);
@@ -16,6 +17,13 @@ pub(crate) struct Scope {
     pub(crate) tenant: String,
     pub(crate) endpoint: String,
     pub(crate) model: String,
+}
+
+impl Scope {
+    /// A model where it is asked.
+    pub(crate) fn of(tenant: String, target: &Target) -> Self {
+        Scope { tenant, endpoint: target.base_url.clone(), model: target.model.clone() }
+    }
 }
 
 /// The lessons of a process.

@@ -3,19 +3,19 @@
 //! Some providers finish an answer that nobody hears any more, and bill all of it. Hearing it costs nothing then, its
 //! thoughts are whole when the caller asks again, and what was spent is known.
 
-use crate::bus::Seen;
+use crate::house::{Stage, ended};
 use crate::passage::Passage;
 use crate::sending::{Outcome, Waiting};
 use crate::told::Heard;
 use bytes::Bytes;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use thinkthrough_client::{BodyStream, ClientError};
 use thinkthrough_core::answer::Answer;
 use tokio::runtime::Handle;
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 /// How long somebody who is heard by nobody is listened to.
@@ -25,16 +25,25 @@ const TEXT: usize = 32_000 * 4;
 
 /// The caller of an answer that is on its way went away.
 pub(crate) fn leave(body: &mut BodyStream, passage: &mut Passage) {
-    let Some((seen, passage)) = passage.leave() else { return };
+    let Some((passage, stage)) = passage.leave() else { return };
     let body = std::mem::replace(body, BodyStream::whole(Bytes::new()));
     if let Ok(runtime) = Handle::try_current() {
-        runtime.spawn(hear(body, passage, seen, Instant::now()));
+        runtime.spawn(hear(body, passage, stage, Instant::now()));
     }
 }
 
-async fn hear(mut body: BodyStream, mut passage: Passage, seen: Arc<Seen>, since: Instant) {
-    let listening = listen(&mut body, &mut passage);
-    let heard = timeout_at(since + TIME, listening).await.unwrap_or(None);
+async fn hear(
+    mut body: BodyStream,
+    mut passage: Passage,
+    stage: watch::Receiver<Stage>,
+    since: Instant,
+) {
+    let seen = passage.seen();
+    let listening = timeout_at(since + TIME, listen(&mut body, &mut passage));
+    let heard = tokio::select! {
+        heard = listening => heard.unwrap_or(None),
+        () = ended(stage.clone()) => None,
+    };
     let (heard, usage) = match heard {
         // What was complete until then is kept, as of an answer that the caller stopped.
         None => (Heard::Left, None),
@@ -47,6 +56,8 @@ async fn hear(mut body: BodyStream, mut passage: Passage, seen: Arc<Seen>, since
         }
     };
     seen.drained(heard, usage.as_ref(), since.elapsed());
+    // The end of the process waits until nobody has a copy.
+    drop(stage);
 }
 
 /// Hears an answer to its end, and gives why it broke off; `None` if it says too much.
@@ -66,11 +77,14 @@ async fn listen(body: &mut BodyStream, passage: &mut Passage) -> Option<Option<C
 }
 
 /// An answer that is waited for on behalf of nobody, once its caller went away before it began.
-pub(crate) struct Lasting(Option<Waiting>);
+pub(crate) struct Lasting {
+    waiting: Option<Waiting>,
+    stage: watch::Receiver<Stage>,
+}
 
 impl Lasting {
-    pub(crate) fn over(waiting: Waiting) -> Self {
-        Lasting(Some(waiting))
+    pub(crate) fn over(waiting: Waiting, stage: watch::Receiver<Stage>) -> Self {
+        Lasting { waiting: Some(waiting), stage }
     }
 }
 
@@ -78,10 +92,10 @@ impl Future for Lasting {
     type Output = Result<Outcome, ClientError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(waiting) = &mut self.0 else { return Poll::Pending };
+        let Some(waiting) = &mut self.waiting else { return Poll::Pending };
         let polled = waiting.as_mut().poll(cx);
         if polled.is_ready() {
-            self.0 = None;
+            self.waiting = None;
         }
         polled
     }
@@ -89,14 +103,18 @@ impl Future for Lasting {
 
 impl Drop for Lasting {
     fn drop(&mut self) {
-        let (Some(waiting), Ok(runtime)) = (self.0.take(), Handle::try_current()) else { return };
-        let since = Instant::now();
+        let (waiting, runtime) = (self.waiting.take(), Handle::try_current());
+        let (Some(waiting), Ok(runtime)) = (waiting, runtime) else { return };
+        let (since, stage) = (Instant::now(), self.stage.clone());
         runtime.spawn(async move {
-            let outcome = timeout_at(since + TIME, waiting).await;
+            let outcome = tokio::select! {
+                outcome = timeout_at(since + TIME, waiting) => outcome,
+                () = ended(stage) => return,
+            };
             if let Ok(Ok(Outcome::Answer { answer, mut passage, .. })) = outcome
-                && let Some((seen, passage)) = passage.leave()
+                && let Some((passage, stage)) = passage.leave()
             {
-                hear(answer.body, passage, seen, since).await;
+                hear(answer.body, passage, stage, since).await;
             }
         });
     }
@@ -105,11 +123,12 @@ impl Drop for Lasting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bus::Bus;
+    use crate::bus::{Bus, Seen};
     use crate::log::Log;
     use crate::passage::Keep;
     use crate::traces::Traces;
     use crate::vault::Looked;
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     use thinkthrough_core::exchange::{Asked, Manner};
     use thinkthrough_core::json::Doc;
@@ -138,17 +157,31 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn c_3_nobody_is_waited_for_longer_than_a_minute() {
         let is_let_go = Arc::new(AtomicBool::new(false));
-        drop(Lasting::over(Box::pin(Never(Arc::clone(&is_let_go)))));
+        let (_open, stage) = watch::channel(Stage::Open);
+        drop(Lasting::over(Box::pin(Never(Arc::clone(&is_let_go))), stage));
         tokio::time::sleep(TIME - Duration::from_secs(1)).await;
         assert!(!is_let_go.load(Ordering::Relaxed), "it is still waited for");
         tokio::time::sleep(Duration::from_secs(2)).await;
         assert!(is_let_go.load(Ordering::Relaxed), "it is waited for for ever");
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn k_5_the_end_of_the_process_waits_for_what_is_heard_and_ends_it_in_time() {
+        let is_let_go = Arc::new(AtomicBool::new(false));
+        let (open, stage) = watch::channel(Stage::Open);
+        drop(Lasting::over(Box::pin(Never(Arc::clone(&is_let_go))), stage));
+        open.send(Stage::Draining).unwrap();
+        let closed = tokio::time::timeout(Duration::from_secs(30), open.closed()).await;
+        assert!(closed.is_err() && !is_let_go.load(Ordering::Relaxed), "nobody waited for it");
+        open.send(Stage::Ended).unwrap();
+        tokio::time::timeout(Duration::from_secs(1), open.closed()).await.unwrap();
+        assert!(is_let_go.load(Ordering::Relaxed), "it goes on although the process ends");
+    }
+
     const ASKED: &str = r#"{"model":"m","stream":true,"messages":[]}"#;
 
     /// An answer whose caller went away, and those who hear of it.
-    fn left() -> (Arc<Bus>, Arc<Seen>, Passage) {
+    fn left() -> (Arc<Bus>, Passage) {
         let target = Target::built_in("deepseek", None, "deepseek-chat").unwrap();
         let (doc, settings) = (Doc::parse_str(ASKED).unwrap(), resolve(&[]));
         let wire = find("chat-completions").unwrap();
@@ -158,8 +191,8 @@ mod tests {
         exchange.head(200);
         let bus = Arc::new(Bus::new(Log::off(), Traces::off()));
         let seen = Seen::new(&bus, 0, "/v1/chat/completions");
-        let keep = Keep { vault: None, keeping: None, is_drained: false, seen: Arc::clone(&seen) };
-        (bus, seen, Passage::new(exchange, keep))
+        let keep = Keep { vault: None, keeping: None, drained: None, seen };
+        (bus, Passage::new(exchange, keep))
     }
 
     #[tokio::test(start_paused = true)]
@@ -172,9 +205,10 @@ mod tests {
         for (said, seconds) in
             [(": still here\n\n".to_owned(), 60), (format!("data: {words}\n\n"), 1)]
         {
-            let (bus, seen, passage) = left();
+            let (bus, passage) = left();
+            let (_open, stage) = watch::channel(Stage::Open);
             let (sender, body) = BodyStream::channel();
-            let hearing = tokio::spawn(hear(body, passage, seen, Instant::now()));
+            let hearing = tokio::spawn(hear(body, passage, stage, Instant::now()));
             for second in 0..seconds {
                 assert!(!hearing.is_finished(), "left after {second} of {seconds} s");
                 assert!(sender.send(said.clone()).await);

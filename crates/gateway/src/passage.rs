@@ -1,6 +1,7 @@
 //! An answer on its way through the gateway, and what is kept of it.
 
 use crate::bus::Seen;
+use crate::house::Stage;
 use crate::keeping::Keeping;
 use crate::told::Told;
 use crate::vault::{APPEND, Vault};
@@ -14,6 +15,7 @@ use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Ending, Exchange};
 use thinkthrough_core::restore::{Head, Kept};
 use thinkthrough_core::turn::Finished;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Sleep;
 
@@ -38,8 +40,8 @@ pub(crate) struct Keep {
     pub(crate) vault: Option<Arc<dyn Vault>>,
     /// Where the answer is kept by its id.
     pub(crate) keeping: Option<Arc<Keeping>>,
-    /// It is heard to its end although its caller went away.
-    pub(crate) is_drained: bool,
+    /// It is heard to its end although its caller went away, or until the process ends.
+    pub(crate) drained: Option<watch::Receiver<Stage>>,
     pub(crate) seen: Arc<Seen>,
 }
 
@@ -67,24 +69,27 @@ impl Passage {
         }
     }
 
-    /// The caller went away: what is left of the passage, if it is to be heard to its end, and whose it was.
-    pub(crate) fn leave(&mut self) -> Option<(Arc<Seen>, Passage)> {
-        if !std::mem::replace(&mut self.keep.is_drained, false) {
-            return None;
-        }
+    /// The caller went away: what is left of the passage, if it is to be heard to its end, and what says when there is no
+    /// time for it any more.
+    pub(crate) fn leave(&mut self) -> Option<(Passage, watch::Receiver<Stage>)> {
+        let stage = self.keep.drained.take()?;
         let exchange = Some(self.exchange.take()?);
         let Passage { keep, has_thought, has_text, is_relayed, is_untouched, heard, .. } = self;
         let (has_thought, has_text, heard) = (*has_thought, *has_text, *heard);
         let (is_relayed, is_untouched, keep) = (*is_relayed, *is_untouched, keep.clone());
-        let seen = Arc::clone(&keep.seen);
         let rest =
             Passage { exchange, keep, has_thought, has_text, is_relayed, is_untouched, heard };
-        Some((seen, rest))
+        Some((rest, stage))
     }
 
     /// It is not to be heard to its end, whatever is configured.
     pub(crate) fn abandon(&mut self) {
-        self.keep.is_drained = false;
+        self.keep.drained = None;
+    }
+
+    /// Whose it is.
+    pub(crate) fn seen(&self) -> Arc<Seen> {
+        Arc::clone(&self.keep.seen)
     }
 
     /// How many bytes of text were said so far.

@@ -4,7 +4,7 @@ use crate::bus::Seen;
 use crate::count;
 use crate::door::{self, Turned, turned};
 use crate::flow::Flow;
-use crate::house::{Estate, House, Stage};
+use crate::house::{Estate, House, Stage, ended};
 use crate::keys::{Access, Allowed, is_plausible};
 use crate::list;
 use crate::metrics;
@@ -49,7 +49,7 @@ pub(crate) async fn respond(
     let route = place.as_ref().map_or("nowhere", Place::label);
     let wire = spoken(&place);
     let seen = Seen::new(&estate.bus, now(), route);
-    let house = estate.house(Arc::clone(&seen));
+    let house = estate.house(Arc::clone(&seen), guest.stage.clone());
     let entry = Entry::new(Arc::clone(&seen), Arc::clone(&guest.pace));
     let work = Caught(Box::pin(admitted(estate, guest, &house, parts, body, place)));
     let answer = tokio::select! {
@@ -63,22 +63,13 @@ pub(crate) async fn respond(
             refusal(wire, &turned)
         }
     };
-    Watched::over(answer, entry, ended(guest.stage.clone()), wire)
+    let interrupted: Interrupted = Box::pin(ended(guest.stage.clone()));
+    Watched::over(answer, entry, interrupted, wire)
 }
 
 /// The wire of the place that is asked.
 fn spoken(place: &Result<Place, Nowhere>) -> Option<&'static dyn Wire> {
     place.as_ref().ok().and_then(Place::face).map(Face::spoken)
-}
-
-/// Comes when answers that are under way have to end.
-fn ended(mut stage: watch::Receiver<Stage>) -> Interrupted {
-    Box::pin(async move {
-        if stage.wait_for(|stage| *stage == Stage::Ended).await.is_err() {
-            // Nobody is there any more who could end it.
-            std::future::pending::<()>().await;
-        }
-    })
 }
 
 /// The answer, if the caller may have one.

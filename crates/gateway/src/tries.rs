@@ -5,7 +5,7 @@
 
 use crate::asking::{Claim, claim, credential_for, look_up, manner, missing, settings};
 use crate::door::{Turned, turned};
-use crate::house::House;
+use crate::house::{House, Stage};
 use crate::keeping::Keeping;
 use crate::learned::{Learned, Scope};
 use crate::leaving::Lasting;
@@ -26,6 +26,7 @@ use thinkthrough_core::content::Speaker;
 use thinkthrough_core::exchange::{Asked, Prepared, Repair, Restore};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::wire::Wire;
+use tokio::sync::watch;
 
 /// What every try begins with.
 pub(crate) struct Caller {
@@ -91,10 +92,18 @@ impl Caller {
         account.untranslated.clone_from(&prepared.exchange.outgoing().untranslated);
         let (counts, is_relayed) = (prepared.counts, prepared.exchange.is_relayed());
         self.house.seen.tell(&Told::Decided { counts, is_relayed });
-        let is_drained = way.route.on_disconnect == OnDisconnect::Drain;
+        let drained = self.drained(&way.route);
         let waiting = job.send(prepared)?;
         let following: Waiting = Box::pin(self.follow(way, waiting));
-        Ok(if is_drained { Box::pin(Lasting::over(following)) } else { following })
+        Ok(match drained {
+            Some(stage) => Box::pin(Lasting::over(following, stage)),
+            None => following,
+        })
+    }
+
+    /// What says when the process ends, where an answer of this route is heard although its caller went away.
+    fn drained(&self, route: &Route) -> Option<watch::Receiver<Stage>> {
+        (route.on_disconnect == OnDisconnect::Drain).then(|| self.house.stage.clone())
     }
 
     /// The session's key, where the route has several.
@@ -159,7 +168,7 @@ impl Caller {
             keep: Keep {
                 vault: vault.filter(|_| self.is_kept),
                 keeping: self.keeping.clone(),
-                is_drained: route.on_disconnect == OnDisconnect::Drain,
+                drained: self.drained(&route),
                 seen: Arc::clone(&self.house.seen),
             },
             headers: self.headers.clone(),
@@ -295,9 +304,7 @@ impl Way {
 
     /// Takes what is known about the model.
     fn learn(&mut self, tenant: String, learned: &Learned) {
-        let Route { target, .. } = &self.route;
-        let (endpoint, model) = (target.base_url.clone(), target.model.clone());
-        let scope = Scope { tenant, endpoint, model };
+        let scope = Scope::of(tenant, &self.route.target);
         if self.mending.repaired.is_none() {
             self.mending.learned = learned.of(&scope, Instant::now());
         }

@@ -130,9 +130,9 @@ impl Hook {
                 tail: asks.tail,
                 calls: asks.calls,
                 tickets,
-                thought: answered.has_thought_ticket.then(|| {
-                    ticket::key(&normal, &ticket::of_thought(secret, answered.record))
-                }),
+                thought: answered
+                    .has_thought_ticket
+                    .then(|| ticket::key(&normal, &ticket::of_thought(secret, answered.record))),
                 request: self.request,
             },
             calls: marks.collect(),

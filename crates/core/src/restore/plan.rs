@@ -167,7 +167,14 @@ impl<'a> Path<'a> {
             parts.is_some_and(|parts| parts.iter().any(|it| self.id(it) == Some(parent)))
         };
         let is_known = still.is_some_and(|parts| parts.iter().any(|it| self.has_ids(it)));
-        names(still) || !(is_known || names(all))
+        names(still) || !(is_known || names(all) || self.is_of_another(part, parent))
+    }
+
+    /// It may be a further part of an answer that the client has split, and hangs on a record that is there and cannot be
+    /// the answer before.
+    fn is_of_another(&self, part: &Part, parent: &str) -> bool {
+        let step = self.question.steps.get(part.begin);
+        step.is_some_and(Step::may_be_part) && self.records.iter().any(|it| it.id == parent)
     }
 
     /// The client has its ids, and no other answer has them.

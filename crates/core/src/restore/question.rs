@@ -340,10 +340,7 @@ impl Walk<'_> {
 }
 
 /// The key of the ticket that all thoughts of an answer have which have one; those of several say nothing.
-fn thought_ticket<'b>(
-    normal: &Normal<'_>,
-    blocks: impl Iterator<Item = &'b Block>,
-) -> Option<Key> {
+fn thought_ticket<'b>(normal: &Normal<'_>, blocks: impl Iterator<Item = &'b Block>) -> Option<Key> {
     let mut tickets = blocks.filter_map(ticket::in_thought);
     let first = tickets.next()?;
     tickets.all(|other| other == first).then(|| ticket::key(normal, first))

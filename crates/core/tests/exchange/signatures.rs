@@ -51,7 +51,8 @@ impl Client {
         reader.push(answer.as_bytes(), &mut fold);
         reader.end(&mut fold);
         let content = fold.finish().into_content(None);
-        let results: Vec<Content> = content.tool_calls().map(|call| result(call.id.clone())).collect();
+        let results: Vec<Content> =
+            content.tool_calls().map(|call| result(call.id.clone())).collect();
         let signature = |block: &Block| match block {
             Block::Thinking(thinking) => thinking.signature.clone(),
             _ => None,

@@ -51,6 +51,26 @@ async fn what_a_refusal_says_is_learned_after_one_repair() {
 }
 
 #[tokio::test]
+async fn tokens_are_counted_as_they_would_be_sent_after_a_lesson() {
+    let town = Town::with(unknown).await;
+    let mut client = Naive::new("messages", "deepseek-v4", false);
+    client.user("What is in this folder?");
+    let (_, calls) = client.step(&town, &town.gateway).await;
+    client.run_tools(&calls);
+    let (_, body) = client.request();
+    let mut counts = Vec::new();
+    for lesson in [false, true] {
+        let path = "/v1/messages/count_tokens";
+        let said = town.post(&town.gateway, path, &[], &body.to_string()).await;
+        assert_eq!(explains(&said).ends_with("; learned=return"), lesson, "{}", explains(&said));
+        let count: serde_json::Value = serde_json::from_str(&said.text()).unwrap();
+        counts.push(count["input_tokens"].as_u64().unwrap());
+        client.step(&town, &town.gateway).await;
+    }
+    assert!(counts[0] < counts[1], "the thought that goes back costs nothing: {counts:?}");
+}
+
+#[tokio::test]
 async fn nothing_is_repaired_where_nothing_is_to_be_restored() {
     let town = Town::with(|route| {
         unknown(route);
