@@ -271,15 +271,19 @@ def first_delta_case(port, model):
     return asyncio.run(run())
 
 
-def memory_case(proxy, port, model, count):
+def memory_case(proxy, port, model, counts):
+    """KiB for each stream when so many of them live. The first ones warm up; no stream ends before all are counted, for
+    what ended ones leave behind would be used again and look like nothing."""
     async def run():
-        warm = await hold(port, model, 20)
+        held = await hold(port, model, 20)
         before = sum(rss(pid) for pid in proxy.pids())
-        held = await hold(port, model, count)
-        after = sum(rss(pid) for pid in proxy.pids())
-        for _, writer, _ in held + warm:
+        sizes = []
+        for count in counts:
+            held += await hold(port, model, count + 20 - len(held))
+            sizes.append((sum(rss(pid) for pid in proxy.pids()) - before) / count)
+        for _, writer, _ in held:
             writer.close()
-        return (after - before) / count
+        return sizes
 
     return asyncio.run(run())
 
@@ -387,9 +391,10 @@ def main():
             lines.append("  {:10} p50 {:6.2f} ms  p99 {:6.2f} ms".format(way, *first_delta_case(port, model)))
             print(lines[-1], flush=True)
         lines.append("\nmemory")
-        for count in (1000, 3000, 5000) if wanted("memory") else ():
-            for way, proxy, port, model in (("nginx", plain, stream_proxy, "m"), ("think", gateway, gateway.port, "streams")):
-                lines.append(f"  {way:10} {memory_case(proxy, port, model, count):6.1f} KiB per live stream at {count}")
+        counts = (1000, 3000, 5000)
+        for way, proxy, port, model in (("nginx", plain, stream_proxy, "m"), ("think", gateway, gateway.port, "streams")):
+            for count, size in zip(counts, memory_case(proxy, port, model, counts) if wanted("memory") else ()):
+                lines.append(f"  {way:10} {size:6.1f} KiB per live stream at {count}")
                 print(lines[-1], flush=True)
     finally:
         streaming.kill()

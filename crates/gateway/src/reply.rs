@@ -73,7 +73,7 @@ impl Account {
 pub(crate) fn random_id() -> String {
     // A system without randomness gives zeros; it could not have opened its store either.
     let mut bytes = [0; 16];
-    drop(getrandom::fill(&mut bytes));
+    getrandom::fill(&mut bytes).unwrap_or_default();
     format!("{:032x}", u128::from_le_bytes(bytes))
 }
 
