@@ -65,7 +65,8 @@ impl Client {
 
     /// The head of the history becomes a summary.
     fn compacts(&mut self) {
-        self.said[1] = Content::text(Speaker::Human, "Summary: it is to be read.");
+        let asked = self.said.iter_mut().find(|it| it.speaker == Speaker::Human).unwrap();
+        *asked = Content::text(Speaker::Human, "Summary: it is to be read.");
     }
 }
 
