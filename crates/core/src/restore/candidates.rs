@@ -97,7 +97,19 @@ impl<'a> Candidates<'a> {
         prefer(&mut found, |it| self.head(it).is_some_and(|head| self.is_same_request(head)));
         prefer(&mut found, |it| self.head(it).is_some_and(|it| it.hint == self.question.hint));
         prefer(&mut found, |it| self.ids(begin(it), it) >= Ids::Same);
+        if !self.ask.contract.signed {
+            prefer(&mut found, |it| self.answers_this(begin(it), it));
+        }
         found
+    }
+
+    /// It answered what stands before the step that it begins with, as this client sends it. What a client leaves out of
+    /// turns that are over it did not leave out then, so that this tells which answers may stand there, and not which of
+    /// them does.
+    pub(super) fn answers_this(&self, begin: usize, candidate: &Candidate) -> bool {
+        let (step, head) = (self.question.steps.get(begin), self.head(candidate));
+        let is_it = step.zip(head).is_some_and(|(step, head)| step.request == head.keys.request);
+        is_it && candidate.level == Level::Chain
     }
 
     /// The client has the candidate's ids, and no other answer has them.

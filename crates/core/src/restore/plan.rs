@@ -210,7 +210,7 @@ impl<'a> Path<'a> {
             };
             behind = match &chosen {
                 Some(part) => self.behind(std::slice::from_ref(part), &behind),
-                None => self.behind(all, &behind),
+                None => self.behind(&self.to_this(all), &behind),
             };
             let chosen = chosen.map(|part| part.candidate);
             for spot in self.found.iter_mut().take(last + 1).skip(begin) {
@@ -226,6 +226,14 @@ impl<'a> Path<'a> {
         let is_same = |head: &&Head| head.keys.request == Some(request) && head.origin == *ours;
         let same = self.records.iter().filter(is_same);
         same.min_by_key(|head| (head.at, head.id.as_str()))
+    }
+
+    /// Of answers that nothing tells apart, those to the very request that stands before them, if there are any: what was
+    /// sent before them then is sent again.
+    fn to_this(&self, parts: &[Part]) -> Vec<Part> {
+        let is_to_this = |part: &&Part| self.candidates.answers_this(part.begin, &part.candidate);
+        let these: Vec<Part> = parts.iter().filter(is_to_this).copied().collect();
+        if these.is_empty() { parts.to_vec() } else { these }
     }
 
     /// What these say about the answer before them, with `after` known of the one behind them.
@@ -249,13 +257,14 @@ impl<'a> Path<'a> {
         let is_named = |part: &Part| self.is_named(part, behind);
         let ended = |part: &Part| self.head(part.candidate).map(|head| head.at);
         parts.retain(|part| {
-            let is_late = behind.until.is_some() && ended(part) > behind.until;
-            let is_denied = match part.candidate.doubt {
+            // What is named was there by then, whatever the clocks of several gateways say.
+            let is_late = behind.until.is_some() && ended(part) > behind.until && !is_named(part);
+            let is_allowed = match part.candidate.doubt {
                 Doubt::None => true,
                 Doubt::UnlessKnown => behind.is_sure(),
                 Doubt::UnlessNamed => behind.is_sure() && is_named(part),
             };
-            is_denied && !is_late
+            is_allowed && !is_late
         });
         let surest = self.surest(parts);
         let named: Vec<Part> = if behind.is_firm { &*parts } else { &surest }

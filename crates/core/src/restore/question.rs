@@ -58,6 +58,8 @@ pub struct Step {
     pub(super) ticket: Option<Key>,
     /// The client names items that the provider keeps.
     pub(super) refers: bool,
+    /// The request that it answered, as far as what stands before it tells; `None` where no answer does.
+    pub(super) request: Option<Key>,
     /// The digests by which its record is found; `None` where it says nothing that could be told from others.
     pub(super) asks: Option<Asks>,
 }
@@ -137,10 +139,17 @@ impl Question {
             digest.key(&normal.said(content));
         });
         let system = digest.finish();
+        let tools = normal.tools(about.tools);
         let (start, turn) = (normal.digest(Of::Root).finish(), normal.digest(Of::Turn).finish());
+        let mut frame = normal.digest(Of::Request);
+        frame.key(&system).key(&tools);
+        hint.iter().for_each(|hint| {
+            frame.key(hint);
+        });
         let mut walk = Walk {
             normal,
             hint,
+            beside: frame.finish(),
             place: Place { node: start, turn, begun: None },
             start,
             fresh_turn: turn,
@@ -150,7 +159,7 @@ impl Question {
             after_speech: true,
         };
         walk.all(rest, instructions);
-        walk.finish(system, normal.tools(about.tools))
+        walk.finish(system, tools)
     }
 
     /// The conversation's name where the client gives none: its first node, which every fork shares.
@@ -179,6 +188,8 @@ impl Question {
 struct Walk<'s> {
     normal: Normal<'s>,
     hint: Option<Key>,
+    /// What else tells one request from others: what stands around the messages, and all names that answers were given.
+    beside: Key,
     place: Place,
     start: Key,
     fresh_turn: Key,
@@ -259,6 +270,7 @@ impl Walk<'_> {
         let visible = Visible::of(&self.normal, &text, &calls);
         let asks = visible.asks(&self.normal, &self.place, self.hint.as_ref());
         let (before, said_len) = (self.place.clone(), text.trim().len());
+        let request = self.request(&before.node);
         if let Some(text) = &visible.text {
             self.add(text);
         }
@@ -280,6 +292,8 @@ impl Walk<'_> {
         let turn = self.turns.last().copied().unwrap_or_default();
         self.turns.push(turn);
         let blocks = || said.iter().flat_map(|it| &it.blocks);
+        let ticket = thought_ticket(&self.normal, blocks());
+        self.names(ticket.as_ref(), &visible.calls);
         let refers =
             blocks().any(|block| matches!(block, Block::Other(other) if other.is_reference()));
         self.steps.push(Step {
@@ -288,13 +302,34 @@ impl Walk<'_> {
             turn_has_calls: false,
             is_after_speech: std::mem::take(&mut self.after_speech),
             own: super::record::Thought::of(&self.normal, blocks()),
-            ticket: thought_ticket(&self.normal, blocks()),
+            ticket,
             refers,
+            request,
             text: visible.text,
             said: said_len,
             calls: visible.calls,
             asks,
         });
+    }
+
+    /// The request that ends at a node, if answers stand in it.
+    fn request(&self, node: &Key) -> Option<Key> {
+        let digest = || self.normal.digest(Of::Request).key(node).key(&self.beside).finish();
+        (!self.steps.is_empty()).then(digest)
+    }
+
+    /// Requests that name other calls are others, and so are those with other tickets: who has a thought's ticket asks for
+    /// that thought, and not for one that looks like it. It is the same in however many messages an answer stands.
+    fn names(&mut self, ticket: Option<&Key>, calls: &[Call]) {
+        let next = |beside: &Key, tag: u8, name: &[u8]| {
+            self.normal.digest(Of::Request).key(beside).tag(tag).part(name).finish()
+        };
+        if let Some(ticket) = ticket {
+            self.beside = next(&self.beside, b't', ticket.bytes());
+        }
+        for call in calls {
+            self.beside = next(&self.beside, b'c', call.id.as_bytes());
+        }
     }
 
     fn finish(mut self, system: Key, tools: Key) -> Question {
@@ -310,25 +345,10 @@ impl Walk<'_> {
             step.is_current = *turn == current;
             step.turn_has_calls = with_calls.contains(turn);
         }
-        let is_whole = self.place.begun.is_none() && !self.steps.is_empty();
-        let request = is_whole.then(|| {
-            let mut digest = self.normal.digest(Of::Request);
-            digest.key(&self.place.node).key(&system).key(&tools);
-            self.hint.iter().for_each(|hint| {
-                digest.key(hint);
-            });
-            self.steps.iter().flat_map(|step| &step.calls).for_each(|call| {
-                digest.part(call.id.as_bytes());
-            });
-            // Who has a thought's ticket asks for that thought, and not for one that looks like it.
-            self.steps.iter().filter_map(|step| step.ticket).for_each(|ticket| {
-                digest.key(&ticket);
-            });
-            digest.finish()
-        });
+        let is_whole = self.place.begun.is_none();
         Question {
             version: self.normal.version,
-            request,
+            request: self.request(&self.place.node).filter(|_| is_whole),
             steps: self.steps,
             system,
             tools,

@@ -24,6 +24,50 @@ fn a_twin_of_the_next_answer_leaves_what_was_sent() {
     assert_eq!(talk.restored(&bare(&talk.truth))[2].blocks[0], thought("first"));
 }
 
+/// Two clients have the same conversation, word for word. One drops thoughts, the other sends their tickets back, so that
+/// its answers hang on others: that puts nothing in doubt that went back to the first.
+#[test]
+fn a_twin_behind_a_ticket_leaves_what_was_sent_without_one() {
+    let mut talk = Talk::new(SIGNED);
+    talk.vault.signs = true;
+    let mut echoed = talk.truth.clone();
+    let question = human("Hi");
+    talk.says(question.clone());
+    talk.answers(vec![thought("first"), text("Hello")]);
+    talk.says(human("And?"));
+    talk.answers(vec![thought("second"), text("More.")]);
+    talk.says(human("And then?"));
+    let frame = talk.frame.clone();
+    echoed.push(question);
+    for (name, said, next) in [("its first", "Hello", "And?"), ("its second", "More.", "And then?")]
+    {
+        let answer = ai(vec![thought(name), text(said)]);
+        let id = talk.vault.answered(&echoed, &frame, &answer, Delivery::Full).unwrap();
+        echoed.extend([talk.vault.given(answer, &id), human(next)]);
+    }
+    let verdicts = talk.verdicts(&bare(&talk.truth));
+    assert_eq!(verdicts, [Verdict::Restored, Verdict::Ambiguous(2)]);
+    assert_eq!(talk.restored(&bare(&talk.truth))[2].blocks[0], thought("first"));
+    let own = talk.restored(&echoed);
+    assert_eq!(
+        [&own[2].blocks[0], &own[4].blocks[0]],
+        [&thought("its first"), &thought("its second")]
+    );
+}
+
+/// The gateway that kept the second answer has a clock far behind that of the one that kept the first.
+#[test]
+fn what_an_answer_names_was_there_before_it_whatever_the_clocks_say() {
+    let mut talk = Talk::new(SIGNED);
+    talk.vault.clock = 1000;
+    talk.says(human("Hi"));
+    talk.answers(vec![thought("first"), text("Hello")]);
+    talk.says(human("And?"));
+    talk.vault.clock = 10;
+    talk.answers(vec![thought("second"), text("More.")]);
+    assert_eq!(talk.restored(&bare(&talk.truth)), talk.truth);
+}
+
 /// A bound thought of an answer that was broken off cannot go back; nor can that of the whole answer that looks like it,
 /// because the client may have either.
 #[test]

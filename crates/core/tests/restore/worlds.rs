@@ -125,10 +125,9 @@ impl World {
         let hint = self.random.one(&[None, Some("a"), Some("b")]);
         truth.push(human(self.random.one(&["ok", "list", "go on"])));
         let keeps = if self.rules.contract.bound { Manner::Drops } else { Manner::Keeps };
-        let drops = if self.rules.signs { Manner::Keeps } else { Manner::Drops };
         let manner = self.random.one(&[
-            drops,
-            drops,
+            Manner::Drops,
+            if self.rules.signs { Manner::Keeps } else { Manner::Drops },
             Manner::Splits,
             Manner::Rewrites,
             Manner::Rewrites,
@@ -140,7 +139,7 @@ impl World {
             names: BTreeMap::new(),
             tenant: self.random.below(2),
             manner,
-            echoes: self.rules.signs,
+            echoes: self.rules.signs && manner != Manner::Drops && self.random.below(2) > 0,
             sent: BTreeMap::new(),
         });
     }
@@ -379,13 +378,15 @@ fn no_foreign_thought_where_records_get_lost() {
     }
 }
 
-/// Clients of another wire send back what they see of a thought, with a ticket in the place of its signature.
+/// Clients of another wire send back what they see of a thought, with a ticket in the place of its signature; others
+/// drop it.
 #[test]
 fn no_foreign_thought_where_thoughts_have_tickets() {
     for (name, contract, weak_ids, compacts, loses) in [
         ("signed, tickets for thoughts", SIGNED, true, true, None),
         ("signed, tickets for thoughts, lost records", SIGNED, true, false, Some(20)),
         ("signed to the tail, tickets for thoughts", TAILED, true, true, None),
+        ("plain, tickets for thoughts", PLAIN, true, true, None),
         ("bound, tickets for thoughts", BOUND, true, false, None),
     ] {
         live(name, Rules { contract, weak_ids, compacts, signs: true, loses });
