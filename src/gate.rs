@@ -36,7 +36,7 @@ impl Gate {
         {
             return Ok(has);
         }
-        let has = match (store.gateway_keys().list().await, seen) {
+        let has = match (Box::pin(store.gateway_keys().list()).await, seen) {
             (Ok(keys), _) => !keys.is_empty(),
             // A store that fails stops no traffic where there were no keys, and lets nobody in where there were.
             (Err(_), Some((_, has))) => has,
@@ -52,7 +52,7 @@ impl Gate {
             return Ok(Access::Known(Arc::new(pass(entry))));
         }
         if let Some(store) = &self.store {
-            let found = store.gateway_keys().find(key).await;
+            let found = Box::pin(store.gateway_keys().find(key)).await;
             let found = found.map_err(|error| VaultError(error.to_string()))?;
             if let Some(tenant) = found {
                 return Ok(Access::Known(Arc::new(self.stored(tenant))));

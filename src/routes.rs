@@ -19,7 +19,7 @@ pub(crate) struct Routes {
     /// One for each provider with several keys, whatever model is asked for.
     pools: HashMap<String, Vec<Secret>>,
     made: Mutex<HashMap<String, Arc<Pool>>>,
-    known: Mutex<HashMap<String, Route>>,
+    known: Mutex<HashMap<String, Arc<Route>>>,
 }
 
 impl Routes {
@@ -29,17 +29,17 @@ impl Routes {
         Routes { config, env, pools, made: Mutex::default(), known: Mutex::default() }
     }
 
-    fn remembered(&self, name: &str) -> Option<Route> {
+    fn remembered(&self, name: &str) -> Option<Arc<Route>> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(name).cloned()
     }
 
-    fn remember(&self, name: &str, route: &Route) {
+    fn remember(&self, name: &str, route: &Arc<Route>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= REMEMBERED {
             known.clear();
         }
-        known.insert(name.to_owned(), route.clone());
+        known.insert(name.to_owned(), Arc::clone(route));
     }
 
     fn route(&self, name: &str, chosen: Chosen) -> Route {
@@ -102,17 +102,18 @@ fn over(below: &Partial, above: &Partial) -> Partial {
 }
 
 impl Models for Routes {
-    fn find(&self, name: &str) -> Result<Route, Unrouted> {
+    fn find(&self, name: &str) -> Result<Arc<Route>, Unrouted> {
         if let Some(route) = self.remembered(name) {
             return Ok(route);
         }
         let chosen = named(&self.config, name, &self.env, String::new());
-        let route = self.route(name, chosen.map_err(|failure| Unrouted(failure.to_string()))?);
+        let chosen = chosen.map_err(|failure| Unrouted(failure.to_string()))?;
+        let route = Arc::new(self.route(name, chosen));
         self.remember(name, &route);
         Ok(route)
     }
 
-    fn provider(&self, name: &str) -> Result<Route, Unrouted> {
+    fn provider(&self, name: &str) -> Result<Arc<Route>, Unrouted> {
         // A provider's own API needs no model; any name gives its address and credential.
         self.find(&format!("{name}/-"))
     }

@@ -174,6 +174,13 @@ def requests_case(name, bodies, ways, seconds, folder, connections, pause=0):
     return name, rows
 
 
+def half_of_the_load(gateway, body, seconds, folder):
+    """The milliseconds between two requests of each of 64 connections with which they are half as many as are answered
+    when nobody pauses."""
+    most = wrk(gateway.port, "/v1/chat/completions", body, seconds, 16, folder)["requests"] / seconds
+    return max(1, round(64 / (most / 2) * 1000))
+
+
 async def mock_streams(port, stop):
     """A streaming upstream: the user in the request says how many chunks, how far apart in milliseconds, and how many of
     them come at once."""
@@ -313,8 +320,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--think", default=str(ROOT / "target" / "release" / "think"))
     parser.add_argument("--seconds", type=int, default=5)
-    parser.add_argument("--pause", type=int, default=16,
-                        help="milliseconds between two requests of each of 64 connections, for half of the load")
     parser.add_argument("--only", help="cases with this word in their title")
     parser.add_argument("--out", type=pathlib.Path)
     options = parser.parse_args()
@@ -365,9 +370,10 @@ def main():
                 continue
             name, rows = requests_case(title, body, ways(kind), options.seconds, folder, connections)
             report(lines, name, rows, "request")
-        title = "small requests, nothing to record, at some half of the load that the gateway takes"
+        title = "small requests, nothing to record, at half of the load that the gateway takes"
         if wanted(title):
-            half = requests_case(title, small, ways("plain"), options.seconds, folder, 64, options.pause)
+            pause = half_of_the_load(gateway, small.replace("NAME", "plain"), options.seconds, folder)
+            half = requests_case(f"{title} ({pause} ms between two)", small, ways("plain"), options.seconds, folder, 64, pause)
             report(lines, *half, "request")
         for title, kind, count, gap, batch, parallel in (
             ("chunks in bursts of 100", "plain", 400000, 0, 100, 2),

@@ -111,6 +111,9 @@ impl Serve {
         let told = Instant::now();
         let draining = async {
             running.drain(delay, DRAIN).await;
+            if let Some(store) = &base.store {
+                store.flush().await;
+            }
             let [least, most] = FLUSH;
             let left = (delay + DRAIN).saturating_sub(told.elapsed());
             base.traces.close(left.clamp(least, most)).await;

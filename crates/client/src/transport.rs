@@ -63,7 +63,7 @@ impl Transport {
     /// Those of [`Client::send`].
     pub async fn send(&self, request: &Request) -> Result<Response, ClientError> {
         let Auth::Token(tokens) = &request.auth else { return self.send_as_it_is(request).await };
-        let token = tokens.get(self).await?;
+        let token = Box::pin(tokens.get(self)).await?;
         let request = Request { auth: Auth::Bearer(token.clone()), ..request.clone() };
         let answer = self.send_as_it_is(&request).await?;
         if answer.status == StatusCode::UNAUTHORIZED {

@@ -4,7 +4,7 @@ use crate::bus::Seen;
 use crate::door::{self, Turned, turned};
 use crate::house::House;
 use crate::models::Route;
-use crate::reply::random_id;
+use crate::names::random_id;
 use crate::tenant::{account, is_ours};
 use crate::told::Told;
 use crate::vault::{LOOKUP, Looked, Vault};

@@ -8,6 +8,7 @@ use crate::whole_events::WholeEvents;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::fmt;
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -39,6 +40,8 @@ enum State {
     /// What still comes behind the end of an answer.
     Rest(BodyStream),
     Live(Live),
+    /// What was read before the head went out, and what follows it.
+    Ahead(Bytes, Box<State>),
     /// The end of an answer, held back until its record can be seen.
     Held(Held),
     /// The head went out before the upstream said anything; what it says then decides.
@@ -101,11 +104,30 @@ impl Flow {
         Self::of(State::Live(Live::stream(body, passage, wire)))
     }
 
-    /// One value, as it comes.
-    pub(crate) fn value(body: BodyStream, passage: Box<Passage>) -> Self {
+    /// One value, as it comes. If all of it is there, its head waits until its record can be seen, as its end does, so that
+    /// both go out together.
+    pub(crate) async fn value(body: BodyStream, passage: Box<Passage>) -> Self {
         let form = Form::Whole { last: Bytes::new() };
         let gathered = Gathered::default();
-        Self::of(State::Live(Live { body, passage, form, gathered }))
+        let mut flow = Self::of(State::Live(Live { body, passage, form, gathered }));
+        poll_fn(|cx| flow.poll_ahead(cx)).await;
+        flow
+    }
+
+    fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let State::Live(live) = &mut self.state
+            && let Poll::Ready((out, next)) = live.poll(cx)
+        {
+            let then = next.unwrap_or_else(|| std::mem::replace(&mut self.state, State::Over));
+            self.state = match out.is_empty() {
+                true => then,
+                false => State::Ahead(out, Box::new(then)),
+            };
+        }
+        match &mut self.state {
+            State::Held(held) => held.poll_saved(cx),
+            _ => Poll::Ready(()),
+        }
     }
 
     /// A stream whose beginning is still awaited.
@@ -121,7 +143,11 @@ impl Flow {
 
     /// The process ends: what is still to come is heard by nobody.
     pub(crate) fn abandon(&mut self) {
-        if let State::Live(live) = &mut self.state {
+        let state = match &mut self.state {
+            State::Ahead(_, then) => &mut **then,
+            state => state,
+        };
+        if let State::Live(live) = state {
             live.passage.abandon();
         }
         *self = Flow::whole(Bytes::new());
@@ -151,6 +177,10 @@ impl Flow {
                     Some(Err(_)) | None => (Bytes::new(), Some(State::Over)),
                 },
                 State::Live(live) => ready!(live.poll(cx)),
+                State::Ahead(out, then) => {
+                    let then = std::mem::replace(&mut **then, State::Over);
+                    (std::mem::take(out), Some(then))
+                }
                 State::Held(held) => ready!(held.poll(cx)),
                 State::Waiting { answer, alive, wire } => match answer.as_mut().poll(cx) {
                     Poll::Ready(answer) => begin(answer, *wire),
@@ -281,7 +311,7 @@ fn joined(first: Bytes, second: &[u8]) -> Bytes {
 }
 
 impl Held {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
+    fn poll_saved(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if let Some(saving) = &mut self.saving {
             let is_saved = ready!(saving.poll(cx));
             self.saving = None;
@@ -289,6 +319,11 @@ impl Held {
                 self.out = joined(Bytes::from_static(UNSAVED), &self.out);
             }
         }
+        Poll::Ready(())
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
+        ready!(self.poll_saved(cx));
         let next = match std::mem::replace(&mut self.then, Then::Nothing) {
             Then::Nothing => State::Over,
             Then::Relay(body) => State::Rest(body),

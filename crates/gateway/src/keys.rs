@@ -72,24 +72,25 @@ impl Allowed {
 }
 
 impl Models for Allowed {
-    fn find(&self, name: &str) -> Result<Route, Unrouted> {
+    fn find(&self, name: &str) -> Result<Arc<Route>, Unrouted> {
         if !any(&self.pass.models, name) {
             return Err(self.refusal(name));
         }
-        let mut route = self.models.find(name)?;
+        let route = self.models.find(name)?;
         if !any(&self.pass.providers, &route.target.provider) {
             return Err(self.refusal(name));
         }
         if !is_ours(&route) {
             return Err(no_key(&route));
         }
+        let mut route = Route::clone(&route);
         // A fallback that the key may not ask for is none.
         route.fallback.retain(|name| any(&self.pass.models, name));
         overlay(&mut route.reasoning, &self.pass.reasoning);
-        Ok(route)
+        Ok(Arc::new(route))
     }
 
-    fn provider(&self, name: &str) -> Result<Route, Unrouted> {
+    fn provider(&self, name: &str) -> Result<Arc<Route>, Unrouted> {
         // A provider's own API can name any of its models, so it is only for keys that may ask for all.
         if self.pass.models.iter().any(|it| it == "*") && any(&self.pass.providers, name) {
             let route = self.models.provider(name)?;

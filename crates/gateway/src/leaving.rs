@@ -191,7 +191,7 @@ mod tests {
         exchange.head(200);
         let bus = Arc::new(Bus::new(Log::off(), Traces::off()));
         let seen = Seen::new(&bus, 0, "/v1/chat/completions");
-        let keep = Keep { vault: None, keeping: None, drained: None, seen };
+        let keep = Keep { vault: None, goes_back: false, keeping: None, drained: None, seen };
         (bus, Passage::new(exchange, keep))
     }
 

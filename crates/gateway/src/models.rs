@@ -79,13 +79,13 @@ pub trait Models: Send + Sync {
     ///
     /// # Errors
     /// When there is no such model.
-    fn find(&self, name: &str) -> Result<Route, Unrouted>;
+    fn find(&self, name: &str) -> Result<Arc<Route>, Unrouted>;
 
     /// Where requests go that name only a provider, as `/p/{provider}/...` does.
     ///
     /// # Errors
     /// When there is no such provider.
-    fn provider(&self, name: &str) -> Result<Route, Unrouted>;
+    fn provider(&self, name: &str) -> Result<Arc<Route>, Unrouted>;
 
     /// The models that can be asked for by name.
     fn list(&self) -> Vec<Listed>;

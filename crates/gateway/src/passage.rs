@@ -9,20 +9,20 @@ use bytes::Bytes;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{SystemTime, UNIX_EPOCH};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Ending, Exchange};
 use thinkthrough_core::restore::{Head, Kept};
 use thinkthrough_core::turn::Finished;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio::time::Sleep;
 
 /// One answer: the upstream's bytes go in, the caller's come out, and in the end its record is kept.
 pub(crate) struct Passage {
     /// Gone once the answer is over.
-    exchange: Option<Exchange>,
+    exchange: Option<Box<Exchange>>,
     keep: Keep,
     /// What was seen of the answer and said.
     has_thought: bool,
@@ -38,6 +38,8 @@ pub(crate) struct Passage {
 pub(crate) struct Keep {
     /// `None`: nothing is kept.
     pub(crate) vault: Option<Arc<dyn Vault>>,
+    /// The model wants its thoughts back.
+    pub(crate) goes_back: bool,
     /// Where the answer is kept by its id.
     pub(crate) keeping: Option<Arc<Keeping>>,
     /// It is heard to its end although its caller went away, or until the process ends.
@@ -56,7 +58,7 @@ pub(crate) struct Ended {
 
 impl Passage {
     /// The way of an answer whose head came.
-    pub(crate) fn new(exchange: Exchange, keep: Keep) -> Self {
+    pub(crate) fn new(exchange: Box<Exchange>, keep: Keep) -> Self {
         let (is_relayed, is_untouched) = (exchange.is_relayed(), exchange.is_untouched());
         Passage {
             exchange: Some(exchange),
@@ -133,7 +135,7 @@ impl Passage {
 
     /// Nothing of the answer can come any more.
     pub(crate) fn is_over(&self) -> bool {
-        self.exchange.as_ref().is_none_or(Exchange::is_over)
+        self.exchange.as_ref().is_none_or(|exchange| exchange.is_over())
     }
 
     /// The answer is over; `cut` says why, where the upstream broke off. `None` if it was over before.
@@ -143,26 +145,27 @@ impl Passage {
         let ending = Ending { cut, is_stopped: false, at: now() };
         let done = exchange.end(&ending, &mut out, &mut nobody);
         self.keep.seen.tell(&Told::Said { answer: &done.finished.answer, is_stopped: false });
-        let saving = self.save(done.records, done.named).map(|task| Saving {
-            task,
-            limit: Box::pin(tokio::time::sleep(APPEND)),
-            seen: Arc::clone(&self.keep.seen),
-        });
+        let saving = self.save(done.records, done.named);
         Some(Ended { out, saving, finished: done.finished })
     }
 
-    /// Begins to keep records, and the answer by its id; it goes on whoever waits for it.
-    fn save(&self, records: Vec<(Head, Kept)>, named: Option<String>) -> Option<JoinHandle<bool>> {
+    /// Keeps records, and the answer by its id; it goes on whoever waits for it.
+    fn save(&self, records: Vec<(Head, Kept)>, named: Option<String>) -> Option<Saving> {
         let records =
             self.keep.vault.clone().filter(|_| !records.is_empty()).map(|it| (it, records));
         let named = self.keep.keeping.clone().zip(named);
         if records.is_none() && named.is_none() {
             return None;
         }
-        let (runtime, is_relayed) = (tokio::runtime::Handle::try_current().ok()?, self.is_relayed);
-        Some(runtime.spawn(async move {
+        let (is_relayed, goes_back) = (self.is_relayed, self.keep.goes_back);
+        let seen = Arc::clone(&self.keep.seen);
+        let work = async move {
             let records = async {
                 match records {
+                    Some((vault, records)) if !goes_back && records.iter().all(can_wait) => {
+                        let lost = Box::new(move || seen.tell(&Told::Unsaved));
+                        vault.append_soon(records, lost).await.is_ok()
+                    }
                     Some((vault, records)) => vault.append(records).await.is_ok(),
                     None => true,
                 }
@@ -175,7 +178,9 @@ impl Passage {
             };
             let (records, named) = tokio::join!(records, named);
             records && named
-        }))
+        };
+        let seen = Arc::clone(&self.keep.seen);
+        Some(Saving { work: Some(Box::pin(work)), limit: None, seen })
     }
 }
 
@@ -196,22 +201,34 @@ impl fmt::Debug for Passage {
     }
 }
 
+/// Nothing was thought, and the caller has nothing that only the record can read.
+fn can_wait((head, _): &(Head, Kept)) -> bool {
+    head.thought.is_none() && head.keys.tickets.is_empty()
+}
+
 /// A record that is being kept.
 pub(crate) struct Saving {
-    task: JoinHandle<bool>,
-    limit: Pin<Box<Sleep>>,
+    /// Gone once it is done.
+    work: Option<Pin<Box<dyn Future<Output = bool> + Send>>>,
+    /// Begins with the waiting.
+    limit: Option<Pin<Box<Sleep>>>,
     seen: Arc<Seen>,
 }
 
 impl Saving {
     /// Whether the record can be seen; not if that has taken too long, but it goes on being kept then.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        let is_saved = match Pin::new(&mut self.task).poll(cx) {
-            Poll::Ready(saved) => saved.unwrap_or(false),
-            Poll::Pending => match self.limit.as_mut().poll(cx) {
-                Poll::Ready(()) => false,
-                Poll::Pending => return Poll::Pending,
-            },
+        let Some(work) = &mut self.work else { return Poll::Ready(true) };
+        let is_saved = match work.as_mut().poll(cx) {
+            Poll::Ready(is_saved) => {
+                self.work = None;
+                is_saved
+            }
+            Poll::Pending => {
+                let limit = || Box::pin(tokio::time::sleep(APPEND));
+                ready!(self.limit.get_or_insert_with(limit).as_mut().poll(cx));
+                false
+            }
         };
         if !is_saved {
             self.seen.tell(&Told::Unsaved);
@@ -222,6 +239,15 @@ impl Saving {
     /// Waits for it, as long as it may take.
     pub(crate) async fn wait(mut self) {
         std::future::poll_fn(|cx| self.poll(cx)).await;
+    }
+}
+
+/// Nobody waits any more, and it is kept all the same.
+impl Drop for Saving {
+    fn drop(&mut self) {
+        if let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) {
+            runtime.spawn(work);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::house::House;
 use crate::keeping::{Keeping, PREVIOUS};
 use crate::models::Route;
 use crate::references::{self, Referred, patiently};
-use crate::reply::random_id;
+use crate::names::random_id;
 use crate::take;
 use crate::tenant::is_ours;
 use bytes::Bytes;

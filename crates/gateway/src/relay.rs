@@ -73,7 +73,9 @@ impl Call<'_> {
         let (hint, is_kept) =
             (tenant::hint(&self.parts.headers, root), !says_off(&self.parts.headers));
         let Recalled { body, keeping, is_bound } = match self.wanted.face {
-            Face::Responses => recall(self.house, &route, &credential, &doc, is_kept).await?,
+            Face::Responses => {
+                Box::pin(recall(self.house, &route, &credential, &doc, is_kept)).await?
+            }
             _ => Recalled::default(),
         };
         let gone_on = body.as_ref().map(take::json).transpose()?;
@@ -123,7 +125,7 @@ impl Call<'_> {
             }
             let flow = match stream {
                 true => Flow::stream(body, passage, self.wire),
-                false => Flow::value(body, passage),
+                false => Flow::value(body, passage).await,
             };
             return Ok(relayed(status, &headers, extensions, flow));
         }
@@ -137,7 +139,7 @@ impl Call<'_> {
             let flow = Flow::stream(answer.body, passage, self.wire);
             return Ok(streamed(flow, media));
         }
-        whole(*answer, passage, self.house).await
+        Box::pin(whole(*answer, passage, self.house)).await
     }
 }
 

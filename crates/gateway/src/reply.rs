@@ -3,6 +3,7 @@
 use crate::bus::Seen;
 use crate::door::Turned;
 use crate::flow::Flow;
+use crate::names::random_id;
 use crate::sending::Made;
 use crate::told::Told;
 use bytes::Bytes;
@@ -67,14 +68,6 @@ impl Account {
         let Made { counts, hops, .. } = self.made;
         seen.tell(&Told::Explained { id: &self.trace, counts, hops });
     }
-}
-
-/// A name that no other request has.
-pub(crate) fn random_id() -> String {
-    // A system without randomness gives zeros; it could not have opened its store either.
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).unwrap_or_default();
-    format!("{:032x}", u128::from_le_bytes(bytes))
 }
 
 /// An answer with a JSON body.

@@ -123,9 +123,14 @@ async fn admitted(
         Place::Answer { face, model, stream } => {
             relay::answer(&house, parts, body, Wanted { face, model, stream }).await
         }
-        Place::Count { face, model } => count::answer(&house, parts, body, face, model).await,
-        Place::Kept { id } => shelf::answer(&house, &parts, &id).await,
-        Place::Raw { provider, path } => raw::raw(&house, parts, body, &provider, &path).await,
+        // What is asked for less often makes no room in what every request needs.
+        Place::Count { face, model } => {
+            Box::pin(count::answer(&house, parts, body, face, model)).await
+        }
+        Place::Kept { id } => Box::pin(shelf::answer(&house, &parts, &id)).await,
+        Place::Raw { provider, path } => {
+            Box::pin(raw::raw(&house, parts, body, &provider, &path)).await
+        }
         Place::Models(face) => {
             let face = spoken_by(face, &parts);
             json(200, list::models(face, &house.models.list()))
@@ -202,7 +207,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 fn model(house: &House, face: Face, wire: Option<&'static dyn Wire>, name: &str) -> Response<Flow> {
     match house.models.find(name) {
         Ok(route) => {
-            let listed = Listed { name: name.to_owned(), provider: route.target.provider };
+            let listed = Listed { name: name.to_owned(), provider: route.target.provider.clone() };
             json(200, list::model(face, &listed))
         }
         Err(unrouted) => refusal(wire, &turned(404, "model_not_found", unrouted.0)),

@@ -10,6 +10,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING}
 use http::{Extensions, HeaderMap, HeaderName, StatusCode};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_client::{
     AnswerCaps, Auth, BodyStream, ClientError, Events, Request as Outbound, Response as Answer,
@@ -61,7 +62,7 @@ pub(crate) struct Refused {
 
 /// A caller's request, read as far as it takes to send it.
 pub(crate) struct Job {
-    pub(crate) route: Route,
+    pub(crate) route: Arc<Route>,
     /// What is sent.
     pub(crate) body: Bytes,
     pub(crate) keep: Keep,
@@ -85,7 +86,7 @@ pub(crate) struct Job {
 /// A request to send.
 struct Attempt {
     send: Outbound,
-    exchange: Exchange,
+    exchange: Box<Exchange>,
     made: Made,
 }
 
@@ -131,7 +132,7 @@ impl Job {
         };
         if !answer.status.is_success() {
             let body = std::mem::replace(&mut answer.body, BodyStream::whole(Bytes::new()));
-            let (status, body) = (answer.status, body.collect_error(REFUSAL).await);
+            let (status, body) = (answer.status, Box::pin(body.collect_error(REFUSAL)).await);
             return refused(answer, status, body, made);
         }
         answer.body = match exchange.outgoing().stream {

@@ -167,7 +167,8 @@ async fn connection(
             let handshake = tls.acceptor().accept(stream);
             // A handshake that fails is the caller's affair; it has been told why.
             if let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, handshake).await {
-                talk(Patient::new(stream, pace, limit), guest, estate, stage).await;
+                // Much larger than without TLS, where it would else make as much room.
+                Box::pin(talk(Patient::new(stream, pace, limit), guest, estate, stage)).await;
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The store's vaults, as the gateway sees them.
 
-use crate::vault::{Later, Looked, Shelf, Vault, VaultError, Vaults};
+use crate::vault::{Later, Looked, Lost, Shelf, Vault, VaultError, Vaults};
 use std::sync::Arc;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
@@ -63,6 +63,11 @@ impl Vault for One {
 
     fn append(&self, records: Vec<(Head, Kept)>) -> Later<'_, ()> {
         Box::pin(async move { Ok(self.vault.append(records).await?) })
+    }
+
+    fn append_soon(&self, records: Vec<(Head, Kept)>, lost: Lost) -> Later<'_, ()> {
+        let lost = Box::new(|_: &StoreError| lost());
+        Box::pin(async move { Ok(self.vault.append_soon(records, lost).await?) })
     }
 
     fn poison(&self, records: Vec<String>) -> Later<'_, u64> {

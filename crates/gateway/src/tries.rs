@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use thinkthrough_client::{Advice, Auth, ClientError};
 use thinkthrough_core::content::Speaker;
+use thinkthrough_core::contract::Return;
 use thinkthrough_core::exchange::{Asked, Prepared, Repair, Restore};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::wire::Wire;
@@ -51,7 +52,7 @@ pub(crate) struct Caller {
 /// One way.
 #[derive(Clone)]
 struct Way {
-    route: Route,
+    route: Arc<Route>,
     picked: Option<Picked>,
     /// The keys of this route that were tried before.
     used: Vec<usize>,
@@ -78,7 +79,7 @@ impl Caller {
     /// Prepares the first way, writes into `account` what was made of it, and gives the answer that all ways lead to.
     pub(crate) async fn send(
         self,
-        route: Route,
+        route: Arc<Route>,
         doc: &Doc<'_>,
         account: &mut Account,
     ) -> Result<Waiting, Turned> {
@@ -127,7 +128,7 @@ impl Caller {
     async fn prepare(&self, way: &mut Way, doc: &Doc<'_>) -> Result<(Job, Prepared), Turned> {
         let bad = |message: String| turned(400, "invalid_request_error", message);
         let began = Instant::now();
-        let route = way.route.clone();
+        let route = Arc::clone(&way.route);
         let settings = settings(&route, &self.headers)?;
         let manner = manner(&route, &self.headers)?;
         let claim = claim(&self.house, &route, &self.credential, self.hint.clone()).await;
@@ -167,6 +168,7 @@ impl Caller {
             body,
             keep: Keep {
                 vault: vault.filter(|_| self.is_kept),
+                goes_back: route.target.rule.contract.returns != Return::Never,
                 keeping: self.keeping.clone(),
                 drained: self.drained(&route),
                 seen: Arc::clone(&self.house.seen),
@@ -200,7 +202,7 @@ impl Caller {
             let next = self.mended(&way, &outcome).or_else(|| self.next(&mut way, &outcome));
             let Some(mut next) = next else { return outcome };
             // A way that cannot be gone says less than the one before it.
-            let Ok(after) = self.again(&mut next).await else { return outcome };
+            let Ok(after) = Box::pin(self.again(&mut next)).await else { return outcome };
             (way, waiting) = (next, after);
         }
     }
@@ -249,7 +251,7 @@ impl Caller {
             if pool.refused(picked.at, refused.status.as_u16(), after) {
                 way.used.push(picked.at);
                 if pool.has_other(&way.used) {
-                    let (route, used) = (way.route.clone(), way.used.clone());
+                    let (route, used) = (Arc::clone(&way.route), way.used.clone());
                     let mut next = Way { used, ..Way::to(route, way.rest.clone(), way.hops) };
                     self.pick(&mut next);
                     return Some(next);
@@ -284,7 +286,7 @@ fn required(route: &Route, headers: &HeaderMap, prepared: &Prepared) -> Result<(
 }
 
 impl Way {
-    fn to(route: Route, rest: Vec<String>, hops: usize) -> Self {
+    fn to(route: Arc<Route>, rest: Vec<String>, hops: usize) -> Self {
         let mending = Mending::default();
         Way { route, picked: None, used: Vec::new(), rest, hops, mending, sent: None }
     }

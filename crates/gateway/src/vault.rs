@@ -19,6 +19,9 @@ pub(crate) const APPEND: Duration = Duration::from_millis(20);
 /// Something that comes later.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, VaultError>> + Send + 'a>>;
 
+/// Is told that records were lost.
+pub type Lost = Box<dyn FnOnce() + Send>;
+
 /// Why a vault did not do what was asked, in a sentence for logs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaultError(pub String);
@@ -71,6 +74,13 @@ pub trait Vault: Send + Sync {
 
     /// Keeps records; every gateway finds them once this is done.
     fn append(&self, records: Vec<(Head, Kept)>) -> Later<'_, ()>;
+
+    /// Keeps records that nobody needs at once: this gateway finds them once this is done, others soon. `lost` is told if
+    /// they cannot be kept after all.
+    fn append_soon(&self, records: Vec<(Head, Kept)>, lost: Lost) -> Later<'_, ()> {
+        drop(lost);
+        self.append(records)
+    }
 
     /// Marks records that a provider refused, so that no look-up finds them any more. Gives how many were marked now.
     fn poison(&self, records: Vec<String>) -> Later<'_, u64>;

@@ -21,7 +21,8 @@ macro_rules! calls {
         impl Backend {
             $(pub(crate) async fn $name(&self, $($argument: $kind),*) -> Result<$result, StoreError> {
                 match self {
-                    Backend::Postgres(database) => database.$name($($argument),*).await,
+                    // Much larger than the other, which would else make as much room.
+                    Backend::Postgres(database) => Box::pin(database.$name($($argument),*)).await,
                     Backend::Sqlite(database) => database.$name($($argument),*).await,
                 }
             })*

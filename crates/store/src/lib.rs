@@ -59,6 +59,7 @@ mod sqlite;
 mod store;
 mod touched;
 mod vault;
+mod waiting;
 
 pub use clock::Moment;
 pub use conversations::{
@@ -74,3 +75,4 @@ pub use responses::Responses;
 pub use retention::{Limits, Pruned};
 pub use store::Store;
 pub use vault::{Looked, Opener, Vault};
+pub use waiting::Lost;

@@ -12,6 +12,7 @@ use crate::row::InstallRow;
 use crate::seal::{Broken, Key, Kind, bind};
 use crate::sqlite::Sqlite;
 use crate::touched::Touched;
+use crate::waiting::Waiting;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,6 +35,7 @@ struct Inner {
     /// Keys of tenants that nothing was kept for so far, by name.
     made: Mutex<HashMap<String, NewKeys>>,
     touched: Touched,
+    waiting: Waiting,
     clock: Clock,
     known_keys: KnownKeys,
 }
@@ -82,6 +84,7 @@ impl Store {
             tenants: Mutex::default(),
             made: Mutex::default(),
             touched: Touched::default(),
+            waiting: Waiting::default(),
             clock: Clock::default(),
             known_keys: KnownKeys::default(),
         };
@@ -154,6 +157,10 @@ impl Store {
         });
     }
 
+    pub(crate) fn waiting(&self) -> &Waiting {
+        &self.inner.waiting
+    }
+
     pub(crate) fn known_keys(&self) -> &KnownKeys {
         &self.inner.known_keys
     }
@@ -180,7 +187,8 @@ impl Store {
         if let Some(keys) = self.tenants().get(tenant.as_str()) {
             return Ok(Some(Arc::clone(keys)));
         }
-        let found = self.backend().tenant(tenant.as_str().to_owned()).await?;
+        // The way that is gone once a tenant makes no room in the one that is gone with every request.
+        let found = Box::pin(self.backend().tenant(tenant.as_str().to_owned())).await?;
         let Some(row) = found else { return Ok(None) };
         let keys = TenantKeys::open(tenant, &row, &self.inner.master)?;
         Ok(Some(self.remember(tenant, keys)))
@@ -197,7 +205,8 @@ impl Store {
                 let made = made.map_or_else(|| self.make(tenant), Ok)?;
                 let NewKeys { locked_lookup, locked_data, .. } = made;
                 let name = tenant.as_str().to_owned();
-                let added = self.backend().add_tenant(name, locked_lookup, locked_data).await?;
+                let adding = self.backend().add_tenant(name, locked_lookup, locked_data);
+                let added = Box::pin(adding).await?;
                 let row = added.ok_or(StoreError::Closed)?;
                 self.remember(tenant, TenantKeys::open(tenant, &row, &self.inner.master)?)
             }

@@ -10,6 +10,7 @@ use crate::keys::TenantKeys;
 use crate::row::{NewRecord, RecordRow};
 use crate::seal::{Broken, Kind, bind};
 use crate::store::Store;
+use crate::waiting::{Answer, Lost};
 use std::fmt;
 use std::sync::Arc;
 
@@ -77,6 +78,7 @@ impl Vault {
         if keys.is_empty() {
             return Ok(Looked::nothing());
         }
+        self.store.settle().await;
         let short = keys.iter().map(in_index).collect();
         let (rows, unreadable) = self.store.backend().records(opens.nr, short).await?;
         self.store.touch(rows.iter().map(|row| row.thread));
@@ -115,17 +117,30 @@ impl Vault {
         if records.is_empty() {
             return Ok(());
         }
-        let keys = self.store.keys_or_new(&self.tenant).await?;
-        let now = now();
-        let sealed = records.iter().map(|(head, kept)| self.seal(&keys, head, kept, now));
-        let sealed = sealed.collect::<Result<_, _>>().map_err(|_| self.store.no_random())?;
-        let kept = self.store.backend().add_records(sealed).await?;
+        let kept = self.store.backend().add_records(self.sealed(&records).await?).await?;
         if kept.iter().all(|is_kept| *is_kept) {
             return Ok(());
         }
         // The keys of these records are digests under a secret that is gone, so nothing would ever find them.
         self.store.forget(&self.tenant);
         Err(StoreError::Erased(self.tenant.clone()))
+    }
+
+    /// Keeps records of which nobody has need at once: they are written some milliseconds later, with others. This process
+    /// finds them once this returns, another one soon; `lost` is told if they cannot be written then.
+    ///
+    /// # Errors
+    /// When the tenant is new and the store cannot be written.
+    pub async fn append_soon(
+        &self,
+        records: Vec<(Head, Kept)>,
+        lost: Lost,
+    ) -> Result<(), StoreError> {
+        if !records.is_empty() {
+            let (records, tenant) = (self.sealed(&records).await?, self.tenant.clone());
+            self.store.write_soon(Answer { records, tenant, lost });
+        }
+        Ok(())
     }
 
     /// Marks records as poisoned: a provider refused them, so that no look-up by anybody of this tenant finds them any
@@ -140,6 +155,13 @@ impl Vault {
             }
             _ => Ok(0),
         }
+    }
+
+    async fn sealed(&self, records: &[(Head, Kept)]) -> Result<Vec<NewRecord>, StoreError> {
+        let keys = self.store.keys_or_new(&self.tenant).await?;
+        let now = now();
+        let sealed = records.iter().map(|(head, kept)| self.seal(&keys, head, kept, now));
+        sealed.collect::<Result<_, _>>().map_err(|_| self.store.no_random())
     }
 
     fn seal(

@@ -114,7 +114,7 @@ pub struct Prepared {
     /// The thoughts that were put back, as far as a refusal may name them.
     pub put_back: PutBack,
     /// What the answer goes through.
-    pub exchange: Exchange,
+    pub exchange: Box<Exchange>,
 }
 
 impl<'d> Asked<'d> {
@@ -232,7 +232,7 @@ impl<'d> Asked<'d> {
             around,
             outcomes: self.outcomes(plan.as_ref()),
             put_back: plan.as_ref().map(|it| restored::put_back(it, known)).unwrap_or_default(),
-            exchange: Exchange::new(self, outgoing, plan.as_ref(), origin),
+            exchange: Box::new(Exchange::new(self, outgoing, plan.as_ref(), origin)),
         }
     }
 

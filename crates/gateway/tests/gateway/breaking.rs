@@ -9,11 +9,11 @@ use tokio::net::TcpListener;
 struct Broken;
 
 impl Models for Broken {
-    fn find(&self, name: &str) -> Result<Route, Unrouted> {
+    fn find(&self, name: &str) -> Result<Arc<Route>, Unrouted> {
         panic!("{name} canary")
     }
 
-    fn provider(&self, name: &str) -> Result<Route, Unrouted> {
+    fn provider(&self, name: &str) -> Result<Arc<Route>, Unrouted> {
         panic!("{name} canary")
     }
 

@@ -23,4 +23,5 @@ mod repairs;
 mod tickets;
 mod town;
 mod upstreams;
+mod waiting;
 mod windows;

@@ -1,12 +1,13 @@
 //! A vault that forgets, for tests only, and one that fails in every way a database can.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use thinkthrough_core::content::Block;
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Open, Place, Seal, SealError, Sealed, Tenant};
 use thinkthrough_core::restore::{Delivery, Head, Kept, Key, Secret};
-use thinkthrough_gateway::{Later, Looked, Vault, VaultError, Vaults};
+use thinkthrough_gateway::{Later, Looked, Lost, Vault, VaultError, Vaults};
 
 /// How long a call takes that takes far too long.
 pub(crate) const FAR_TOO_LONG: Duration = Duration::from_secs(60);
@@ -31,6 +32,7 @@ type Row = (Tenant, Head, Sealed<Kept>);
 pub(crate) struct Memory {
     rows: Arc<Mutex<Vec<Row>>>,
     mood: Arc<Mutex<Mood>>,
+    soon: Arc<AtomicUsize>,
 }
 
 impl Memory {
@@ -40,6 +42,11 @@ impl Memory {
 
     pub(crate) fn records(&self) -> usize {
         self.rows.lock().unwrap().len()
+    }
+
+    /// How often records were kept that could wait.
+    pub(crate) fn soon(&self) -> usize {
+        self.soon.load(Ordering::Relaxed)
     }
 
     /// The names of the records, in the order in which they were kept.
@@ -163,6 +170,11 @@ impl Vault for One {
             }
             Ok(())
         })
+    }
+
+    fn append_soon(&self, records: Vec<(Head, Kept)>, _: Lost) -> Later<'_, ()> {
+        self.0.soon.fetch_add(1, Ordering::Relaxed);
+        self.append(records)
     }
 
     fn poison(&self, records: Vec<String>) -> Later<'_, u64> {

@@ -164,7 +164,7 @@ struct Sims {
 }
 
 impl Models for Sims {
-    fn find(&self, name: &str) -> Result<Route, Unrouted> {
+    fn find(&self, name: &str) -> Result<Arc<Route>, Unrouted> {
         let row = list().into_iter().find(|row| row.id == name);
         let row = row.ok_or_else(|| Unrouted(format!("no `{name}`")))?;
         let mut target = match provider::find(row.provider) {
@@ -195,10 +195,10 @@ impl Models for Sims {
             pool: None,
         };
         (self.how)(&mut route);
-        Ok(route)
+        Ok(Arc::new(route))
     }
 
-    fn provider(&self, name: &str) -> Result<Route, Unrouted> {
+    fn provider(&self, name: &str) -> Result<Arc<Route>, Unrouted> {
         self.find(name)
     }
 

@@ -3,9 +3,10 @@
 use super::talk::Talk;
 use super::{Folder, holds, question, server};
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::Key;
-use thinkthrough_store::{KeySource, Store, StoreError};
+use thinkthrough_store::{KeySource, Lost, Store, StoreError};
 
 on_each_database! {
     what_was_appended_is_found_and_opened_whole,
@@ -16,6 +17,9 @@ on_each_database! {
     t_11_the_same_conversation_of_two_tenants_shares_nothing,
     an_erased_tenant_finds_nothing_and_begins_anew,
     many_appends_at_once_are_all_found,
+    what_can_wait_is_found_here_at_once_and_by_others_soon,
+    what_waits_is_written_before_the_end,
+    what_waited_and_cannot_be_kept_is_told,
     the_same_exchange_any_number_of_times_finds_the_latest,
     two_stores_that_meet_a_new_tenant_at_once_make_one_secret,
     a_credential_that_nothing_is_kept_for_is_not_written_down,
@@ -145,6 +149,56 @@ async fn an_erased_tenant_finds_nothing_and_begins_anew(folder: Folder) {
     let mut talk = Talk::new(&one, &alice, "a");
     talk.turn("one", "again", "first").await;
     assert_eq!(talk.thoughts(&talk.looks().await.unwrap()), some(&["again"]));
+}
+
+fn is_not_lost() -> Lost {
+    Box::new(|error| panic!("it was lost: {error}"))
+}
+
+async fn what_can_wait_is_found_here_at_once_and_by_others_soon(folder: Folder) {
+    let (one, two) = (folder.open().await.unwrap(), folder.open().await.unwrap());
+    let mut talk = Talk::new(&one, &Tenant::local(), "a");
+    for n in 0..300 {
+        talk.said.push(question(&format!("question {n}")));
+        let record = talk.record("hm", "first").await;
+        talk.vault.append_soon(vec![record], is_not_lost()).await.unwrap();
+        if n % 100 == 0 {
+            assert_eq!(talk.look_for("first").await.found.len(), 1, "right after it, here");
+        }
+    }
+    let mut other = Talk::new(&two, &Tenant::local(), "b");
+    other.said.clone_from(&talk.said);
+    let begun = Instant::now();
+    while other.look_for("first").await.found.is_empty() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it is not found elsewhere");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+async fn what_waits_is_written_before_the_end(folder: Folder) {
+    let (one, two) = (folder.open().await.unwrap(), folder.open().await.unwrap());
+    let mut talk = Talk::new(&one, &Tenant::local(), "a");
+    talk.said.push(question("one"));
+    let record = talk.record("hm", "first").await;
+    talk.vault.append_soon(vec![record], is_not_lost()).await.unwrap();
+    one.flush().await;
+    let mut other = Talk::new(&two, &Tenant::local(), "b");
+    other.said.clone_from(&talk.said);
+    assert_eq!(other.look_for("first").await.found.len(), 1);
+}
+
+async fn what_waited_and_cannot_be_kept_is_told(folder: Folder) {
+    let (one, two) = (folder.open().await.unwrap(), folder.open().await.unwrap());
+    let alice = Tenant::named("alice").unwrap();
+    let mut talk = Talk::new(&one, &alice, "a");
+    talk.turn("one", "hm", "first").await;
+    talk.said.push(question("two"));
+    let record = talk.record("well", "second").await;
+    assert_eq!(two.erase(&alice).await, Ok(Some(0)));
+    let (told, heard) = tokio::sync::oneshot::channel();
+    let lost: Lost = Box::new(move |error| told.send(error.clone()).unwrap());
+    talk.vault.append_soon(vec![record], lost).await.unwrap();
+    assert_eq!(heard.await, Ok(StoreError::Erased(alice)));
 }
 
 async fn many_appends_at_once_are_all_found(folder: Folder) {
@@ -295,7 +349,7 @@ async fn t_13_keys_rotate_while_everybody_appends(folder: Folder) {
         }));
     }
     for expected in [2, 3] {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
         assert_eq!(one.rotate(&alice).await, Ok(Some(expected)));
     }
     for task in tasks {

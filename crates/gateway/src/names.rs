@@ -1,0 +1,36 @@
+//! Names that nobody can guess.
+
+use std::sync::{Mutex, PoisonError};
+
+/// How many bytes one name takes.
+const NAME: usize = 16;
+/// How many names are drawn at once: asking the system costs as much for one.
+const DRAWN: usize = 64;
+
+/// What was drawn and not given away yet.
+static LEFT: Mutex<Vec<[u8; NAME]>> = Mutex::new(Vec::new());
+
+/// A name that no other request has.
+pub(crate) fn random_id() -> String {
+    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+    if left.is_empty() {
+        let mut bytes = [0; NAME * DRAWN];
+        // A system without randomness gives zeros; it could not have opened its store either.
+        getrandom::fill(&mut bytes).unwrap_or_default();
+        left.extend(bytes.as_chunks().0);
+    }
+    format!("{:032x}", u128::from_le_bytes(left.pop().unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_name_is_given_twice() {
+        let names: BTreeSet<String> = (0..DRAWN * 5).map(|_| random_id()).collect();
+        assert_eq!(names.len(), DRAWN * 5);
+        assert!(names.iter().all(|name| name.len() == 32));
+    }
+}
