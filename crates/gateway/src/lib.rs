@@ -63,4 +63,4 @@ pub use server::{Running, serve};
 pub use tenant::account;
 pub use tls::Tls;
 pub use traces::{SPANS, Traces};
-pub use vault::{Later, Lost, Looked, Shelf, Vault, VaultError, Vaults};
+pub use vault::{Later, Looked, Lost, Shelf, Vault, VaultError, Vaults};

@@ -46,7 +46,12 @@ pub(crate) struct Talk {
 impl Talk {
     /// Its client sends the thoughts that it was given.
     pub(crate) fn keeps(&self) -> bool {
-        self.manner == Manner::Keeps || self.echoes
+        self.echoes || self.strips() || self.manner == Manner::Keeps
+    }
+
+    /// Its client leaves out the thoughts of turns that are over.
+    pub(crate) fn strips(&self) -> bool {
+        self.manner == Manner::Strips
     }
 
     /// What a client has of it that does more than drop thoughts.
@@ -66,6 +71,8 @@ enum Manner {
     Splits,
     /// Text and arguments written otherwise.
     Rewrites,
+    /// Without the thoughts of turns that are over.
+    Strips,
 }
 
 /// How a world behaves.
@@ -128,6 +135,7 @@ impl World {
         let manner = self.random.one(&[
             Manner::Drops,
             if self.rules.signs { Manner::Keeps } else { Manner::Drops },
+            if self.rules.signs { Manner::Strips } else { Manner::Drops },
             Manner::Splits,
             Manner::Rewrites,
             Manner::Rewrites,
@@ -291,6 +299,11 @@ fn client(talk: &Talk) -> (Vec<Content>, Vec<usize>) {
             whole(sent)
         }
         Manner::Splits => split(&talk.seen()),
+        Manner::Strips => {
+            let turn = talk.truth.iter().rposition(|it| it.speaker == Speaker::Human).unwrap_or(0);
+            let (over, current) = talk.truth.split_at(turn);
+            whole([bare(over), current.to_vec()].concat())
+        }
     }
 }
 

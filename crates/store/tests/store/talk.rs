@@ -54,7 +54,12 @@ impl Talk {
 
     /// What is found by somebody to whom this was answered.
     pub(super) async fn look_for(&self, text: &str) -> Looked {
-        let mut after = Talk { said: self.said.clone(), tenant: self.tenant.clone(), vault: self.vault.clone(), mark: String::new() };
+        let mut after = Talk {
+            said: self.said.clone(),
+            tenant: self.tenant.clone(),
+            vault: self.vault.clone(),
+            mark: String::new(),
+        };
         let said = Content::new(thinkthrough_core::content::Speaker::Ai, vec![Block::text(text)]);
         after.said.extend([said, question("and?")]);
         after.looks().await.unwrap()
