@@ -4,7 +4,8 @@
 //! [`Tenant`](thinkthrough_core::plane::Tenant) and is sealed. [`Conversations`] are exact logs, and [`Search`]
 //! looks through them. A [`Vault`] keeps the thoughts that clients drop, for the gateway to put back.
 //!
-//! - What is acknowledged is there after any end of the process, and after a power cut.
+//! - What is acknowledged is there after any end of the process, and after a power cut; but for what was given to
+//!   [`Vault::append_soon`].
 //! - Messages, titles, models and settings are sealed (XChaCha20-Poly1305) with a key per conversation, which is
 //!   locked with the tenant's data key, which is locked with the master key. The master key is not in the database.
 //! - A row opens at its own place only: moved to another position, conversation or tenant, it stays shut.

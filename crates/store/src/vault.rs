@@ -10,13 +10,15 @@ use crate::keys::TenantKeys;
 use crate::row::{NewRecord, RecordRow};
 use crate::seal::{Broken, Kind, bind};
 use crate::store::Store;
-use crate::waiting::{Answer, Lost};
+use crate::waiting::{Answer, Lost, MANY, PATIENCE, SOON};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Exact as _, Open, Place, SealError, Sealed, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Link, Secret};
+use tokio::time::{sleep, timeout};
 
 /// The vault of one tenant. Clones are handles to the same one.
 #[derive(Clone, Debug)]
@@ -44,6 +46,61 @@ impl Store {
     #[must_use]
     pub fn vault(&self, tenant: &Tenant) -> Vault {
         Vault { store: self.clone(), tenant: tenant.clone() }
+    }
+
+    /// Writes these soon.
+    pub(crate) fn write_soon(&self, answer: Answer) {
+        let wait = match self.waiting().add(answer) {
+            Ok(1) => SOON,
+            Ok(MANY) => Duration::ZERO,
+            Ok(_) => return,
+            Err(Answer { lost, .. }) => return lost(&StoreError::Busy(self.at().to_owned())),
+        };
+        let store = self.clone();
+        tokio::spawn(async move {
+            sleep(wait).await;
+            store.flush().await;
+        });
+    }
+
+    /// Writes what [waits to be written](crate::Vault::append_soon), and comes back when that is done: for the end of a
+    /// process.
+    pub async fn flush(&self) {
+        let _turn = self.waiting().turn().await;
+        loop {
+            let mut answers = self.waiting().take();
+            if answers.is_empty() {
+                return;
+            }
+            let mut records = Vec::new();
+            let counts: Vec<usize> = answers.iter().map(|answer| answer.records.len()).collect();
+            answers.iter_mut().for_each(|answer| records.append(&mut answer.records));
+            let mut kept = match self.backend().add_records(records).await {
+                Ok(kept) => kept.into_iter(),
+                Err(error) => {
+                    answers.into_iter().for_each(|answer| (answer.lost)(&error));
+                    continue;
+                }
+            };
+            for (Answer { tenant, lost, .. }, count) in answers.into_iter().zip(counts) {
+                // Its tenant was erased meanwhile.
+                if kept.by_ref().take(count).filter(|is_kept| !is_kept).count() > 0 {
+                    self.forget(&tenant);
+                    lost(&StoreError::Erased(tenant));
+                }
+            }
+        }
+    }
+
+    /// Whoever reads now finds what waits, unless that takes long.
+    pub(crate) async fn settle(&self) {
+        if self.waiting().is_idle() {
+            return;
+        }
+        let store = self.clone();
+        // What is being written is written, whoever goes away.
+        let writing = tokio::spawn(async move { store.flush().await });
+        drop(timeout(PATIENCE, writing).await);
     }
 }
 

@@ -6,21 +6,20 @@
 
 use crate::error::StoreError;
 use crate::row::NewRecord;
-use crate::store::Store;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use thinkthrough_core::plane::Tenant;
-use tokio::time::{sleep, timeout};
+use tokio::sync::MutexGuard as Turn;
 
 /// How long they wait for more.
-const SOON: Duration = Duration::from_millis(10);
+pub(crate) const SOON: Duration = Duration::from_millis(10);
 /// How many answers are written at once without waiting for more.
-const MANY: usize = 256;
+pub(crate) const MANY: usize = 256;
 /// How many may wait for a store that is slow; beyond that they are lost.
 const LIMIT: usize = 4_096;
 /// How long a look-up waits for them; then it finds what is written.
-const PATIENCE: Duration = Duration::from_millis(20);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Is told if records could not be kept.
 pub type Lost = Box<dyn FnOnce(&StoreError) + Send>;
@@ -51,8 +50,13 @@ impl Waiting {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Only one writes at a time.
+    pub(crate) async fn turn(&self) -> Turn<'_, ()> {
+        self.turn.lock().await
+    }
+
     /// Says how many wait now; gives back what finds no room.
-    fn add(&self, answer: Answer) -> Result<usize, Answer> {
+    pub(crate) fn add(&self, answer: Answer) -> Result<usize, Answer> {
         let mut state = self.state();
         if state.answers.len() >= LIMIT {
             return Err(answer);
@@ -61,73 +65,18 @@ impl Waiting {
         Ok(state.answers.len())
     }
 
-    fn take(&self) -> Vec<Answer> {
+    /// All that wait now; they are being written until it is asked again.
+    pub(crate) fn take(&self) -> Vec<Answer> {
         let mut state = self.state();
         let answers = std::mem::take(&mut state.answers);
         state.is_writing = !answers.is_empty();
         answers
     }
 
-    fn is_idle(&self) -> bool {
+    /// Nothing waits, and nothing is being written.
+    pub(crate) fn is_idle(&self) -> bool {
         let state = self.state();
         state.answers.is_empty() && !state.is_writing
-    }
-}
-
-impl Store {
-    /// Writes these soon.
-    pub(crate) fn write_soon(&self, answer: Answer) {
-        let wait = match self.waiting().add(answer) {
-            Ok(1) => SOON,
-            Ok(MANY) => Duration::ZERO,
-            Ok(_) => return,
-            Err(Answer { lost, .. }) => return lost(&StoreError::Busy(self.at().to_owned())),
-        };
-        let store = self.clone();
-        tokio::spawn(async move {
-            sleep(wait).await;
-            store.flush().await;
-        });
-    }
-
-    /// Writes what [waits to be written](crate::Vault::append_soon), and comes back when that is done: for the end of a
-    /// process.
-    pub async fn flush(&self) {
-        let _turn = self.waiting().turn.lock().await;
-        loop {
-            let mut answers = self.waiting().take();
-            if answers.is_empty() {
-                return;
-            }
-            let mut records = Vec::new();
-            let counts: Vec<usize> = answers.iter().map(|answer| answer.records.len()).collect();
-            answers.iter_mut().for_each(|answer| records.append(&mut answer.records));
-            let mut kept = match self.backend().add_records(records).await {
-                Ok(kept) => kept.into_iter(),
-                Err(error) => {
-                    answers.into_iter().for_each(|answer| (answer.lost)(&error));
-                    continue;
-                }
-            };
-            for (Answer { tenant, lost, .. }, count) in answers.into_iter().zip(counts) {
-                // Its tenant was erased meanwhile.
-                if kept.by_ref().take(count).filter(|is_kept| !is_kept).count() > 0 {
-                    self.forget(&tenant);
-                    lost(&StoreError::Erased(tenant));
-                }
-            }
-        }
-    }
-
-    /// Whoever reads now finds what waits, unless that takes long.
-    pub(crate) async fn settle(&self) {
-        if self.waiting().is_idle() {
-            return;
-        }
-        let store = self.clone();
-        // What is being written is written, whoever goes away.
-        let writing = tokio::spawn(async move { store.flush().await });
-        drop(timeout(PATIENCE, writing).await);
     }
 }
 

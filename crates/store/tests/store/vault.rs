@@ -3,6 +3,8 @@
 use super::talk::Talk;
 use super::{Folder, holds, question, server};
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::Key;
@@ -151,17 +153,22 @@ async fn an_erased_tenant_finds_nothing_and_begins_anew(folder: Folder) {
     assert_eq!(talk.thoughts(&talk.looks().await.unwrap()), some(&["again"]));
 }
 
-fn is_not_lost() -> Lost {
-    Box::new(|error| panic!("it was lost: {error}"))
+/// Counts what is lost.
+fn counts(lost: &Arc<AtomicUsize>) -> Lost {
+    let lost = Arc::clone(lost);
+    Box::new(move |_| {
+        lost.fetch_add(1, Ordering::Relaxed);
+    })
 }
 
 async fn what_can_wait_is_found_here_at_once_and_by_others_soon(folder: Folder) {
     let (one, two) = (folder.open().await.unwrap(), folder.open().await.unwrap());
+    let lost = Arc::default();
     let mut talk = Talk::new(&one, &Tenant::local(), "a");
     for n in 0..300 {
         talk.said.push(question(&format!("question {n}")));
         let record = talk.record("hm", "first").await;
-        talk.vault.append_soon(vec![record], is_not_lost()).await.unwrap();
+        talk.vault.append_soon(vec![record], counts(&lost)).await.unwrap();
         if n % 100 == 0 {
             assert_eq!(talk.look_for("first").await.found.len(), 1, "right after it, here");
         }
@@ -173,6 +180,7 @@ async fn what_can_wait_is_found_here_at_once_and_by_others_soon(folder: Folder) 
         assert!(begun.elapsed() < Duration::from_secs(20), "it is not found elsewhere");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+    assert_eq!(lost.load(Ordering::Relaxed), 0);
 }
 
 async fn what_waits_is_written_before_the_end(folder: Folder) {
@@ -180,7 +188,8 @@ async fn what_waits_is_written_before_the_end(folder: Folder) {
     let mut talk = Talk::new(&one, &Tenant::local(), "a");
     talk.said.push(question("one"));
     let record = talk.record("hm", "first").await;
-    talk.vault.append_soon(vec![record], is_not_lost()).await.unwrap();
+    let lost = Arc::default();
+    talk.vault.append_soon(vec![record], counts(&lost)).await.unwrap();
     one.flush().await;
     let mut other = Talk::new(&two, &Tenant::local(), "b");
     other.said.clone_from(&talk.said);
