@@ -1,8 +1,8 @@
 //! Records that can wait.
 //!
-//! Where nothing was thought, and the model wants nothing back, a record only says where others hang. In a commit of its
-//! own each would cost more than all else that is done with its answer, so those of some milliseconds are written
-//! together, by nobody who waits. This process finds them at once, others soon; the sudden end of this one loses them.
+//! Where nothing was thought, and the model wants nothing back, a record only says where others hang. Those of some
+//! milliseconds are written together, by nobody who waits: a commit for each costs a good part of what its answer does.
+//! This process finds them at once, others soon; the sudden end of this one loses them.
 
 use crate::error::StoreError;
 use crate::row::NewRecord;
