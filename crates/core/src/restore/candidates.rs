@@ -117,6 +117,15 @@ impl<'a> Candidates<'a> {
         self.ids(begin, candidate) == Ids::SameStrong
     }
 
+    /// Whether the client has other ids than the candidate's; `None` where one of them has none.
+    pub(super) fn has_other_ids(&self, begin: usize, candidate: &Candidate) -> Option<bool> {
+        match self.ids(begin, candidate) {
+            Ids::Same | Ids::SameStrong => Some(false),
+            Ids::AnothersTicket | Ids::Other | Ids::OtherStrong => Some(true),
+            Ids::Unsaid => None,
+        }
+    }
+
     fn head(&self, candidate: &Candidate) -> Option<&'a Head> {
         self.records.get(candidate.record)
     }
@@ -135,12 +144,12 @@ impl<'a> Candidates<'a> {
         let doubt = Doubt::None;
         let candidate = Candidate { record, level, covers, is_readable, is_usable, doubt };
         let ids = self.ids(index, &candidate);
-        // The client has the thought of the one or of the other.
-        let ticket = step.ticket.map(|ticket| head.keys.thought == Some(ticket));
+        let has_thought = has_thought_of(step, head, self.ask.contract.signed);
         let is_anothers = match ids {
-            _ if ticket == Some(false) => true,
+            // Of an answer with these ids it is the thought, which the client has altered.
+            _ if has_thought == Some(false) => step.ticket.is_some() || ids != Ids::SameStrong,
             Ids::AnothersTicket => true,
-            _ if ticket == Some(true) => false,
+            _ if has_thought == Some(true) => false,
             // A signed thought of an answer with other ids is that of another answer, however alike they look. So is one
             // whose calls the client would have to have split besides.
             Ids::OtherStrong => self.ask.contract.signed || covers > 1,
@@ -173,7 +182,7 @@ impl<'a> Candidates<'a> {
         let has_ticket = !step.calls.is_empty()
             && step.calls.len() <= head.keys.tickets.len()
             && tickets.all(|(call, ticket)| call.ticket == Some(*ticket));
-        let has_ticket = has_ticket || has_thought_of(step, head);
+        let has_ticket = has_ticket || is_very_thought(step, head);
         if has_ticket && fits && (!bound || (is_chain && is_same_request)) {
             return Some(Level::Ticket);
         }
@@ -250,11 +259,24 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// The client has the very thought, with the ticket that was given for it.
-fn has_thought_of(step: &Step, head: &Head) -> bool {
-    let is_same = |own: &Thought, its: &Thought| own.text == its.text;
-    let is_same = step.own.zip(head.thought).is_some_and(|(own, its)| is_same(&own, &its));
-    step.ticket.is_some() && step.ticket == head.keys.thought && is_same
+/// Whether the client has the thought of the one or of another, as far as what it sends of it tells.
+fn has_thought_of(step: &Step, head: &Head, signed: bool) -> Option<bool> {
+    if let Some(ticket) = step.ticket {
+        return Some(head.keys.thought == Some(ticket));
+    }
+    let own = step.own.filter(|own| signed && own.payloads.is_some())?;
+    let is_of = |its: Thought| own.payloads == its.payloads || own.has_words_of(&its);
+    Some(head.thought.is_some_and(is_of))
+}
+
+/// The client has the very thought, which no other answer has: sealed by the provider, or with the ticket that was given
+/// for it.
+fn is_very_thought(step: &Step, head: &Head) -> bool {
+    let (Some(own), Some(its)) = (step.own, head.thought) else { return false };
+    match step.ticket {
+        Some(ticket) => head.keys.thought == Some(ticket) && own.text == its.text,
+        None => own.payloads.is_some() && own.payloads == its.payloads,
+    }
 }
 
 /// What the id of one call says, if it is the one at `at` of the record.

@@ -163,18 +163,25 @@ impl<'a> Path<'a> {
         let before = part.begin.checked_sub(1);
         let (Some(before), Some(parent)) = (before, self.parent(part)) else { return true };
         let (all, still) = (all.get(before), ends.get(before));
-        let names = |parts: Option<&Vec<Part>>| {
-            parts.is_some_and(|parts| parts.iter().any(|it| self.id(it) == Some(parent)))
+        let named = |parts: Option<&'_ Vec<Part>>| {
+            parts.and_then(|parts| parts.iter().find(|it| self.id(it) == Some(parent)).copied())
         };
         let is_known = still.is_some_and(|parts| parts.iter().any(|it| self.has_ids(it)));
-        names(still) || !(is_known || names(all) || self.is_of_another(part, parent))
+        // It may be a further part of an answer that the client has split.
+        let may_be_part = self.question.steps.get(part.begin).is_some_and(Step::may_be_part);
+        match named(still) {
+            Some(parent) => !(may_be_part && self.is_renamed_alone(part, &parent)),
+            None if is_known || named(all).is_some() => false,
+            // What it hangs on is there and cannot be the answer before.
+            None => !(may_be_part && self.records.iter().any(|it| it.id == parent)),
+        }
     }
 
-    /// It may be a further part of an answer that the client has split, and hangs on a record that is there and cannot be
-    /// the answer before.
-    fn is_of_another(&self, part: &Part, parent: &str) -> bool {
-        let step = self.question.steps.get(part.begin);
-        step.is_some_and(Step::may_be_part) && self.records.iter().any(|it| it.id == parent)
+    /// Its ids would be others than the client's, and those of the one that it hangs on not: whoever renames ids renames
+    /// all.
+    fn is_renamed_alone(&self, part: &Part, parent: &Part) -> bool {
+        let is_renamed = |part: &Part| self.candidates.has_other_ids(part.begin, &part.candidate);
+        is_renamed(part) == Some(true) && is_renamed(parent) == Some(false)
     }
 
     /// The client has its ids, and no other answer has them.

@@ -8,6 +8,7 @@
 
 use super::key::{Key, Of, Secret, Version};
 use super::normal::{Normal, weak_id};
+use super::record::Thought;
 use super::ticket;
 use crate::content::{Block, Content, Speaker, ToolCall, ToolResponse};
 use crate::request::Tool;
@@ -53,7 +54,7 @@ pub struct Step {
     /// Its calls.
     pub(super) calls: Vec<Call>,
     /// What the client sent with it of the thought.
-    pub(super) own: Option<super::record::Thought>,
+    pub(super) own: Option<Thought>,
     /// The key of the ticket that stands in the place of the thought's signature.
     pub(super) ticket: Option<Key>,
     /// The client names items that the provider keeps.
@@ -293,7 +294,8 @@ impl Walk<'_> {
         self.turns.push(turn);
         let blocks = || said.iter().flat_map(|it| &it.blocks);
         let ticket = thought_ticket(&self.normal, blocks());
-        self.names(ticket.as_ref(), &visible.calls);
+        let own = Thought::of(&self.normal, blocks());
+        self.names(ticket, own, &visible.calls);
         let refers =
             blocks().any(|block| matches!(block, Block::Other(other) if other.is_reference()));
         self.steps.push(Step {
@@ -301,7 +303,7 @@ impl Walk<'_> {
             is_current: false,
             turn_has_calls: false,
             is_after_speech: std::mem::take(&mut self.after_speech),
-            own: super::record::Thought::of(&self.normal, blocks()),
+            own,
             ticket,
             refers,
             request,
@@ -318,14 +320,17 @@ impl Walk<'_> {
         (!self.steps.is_empty()).then(digest)
     }
 
-    /// Requests that name other calls are others, and so are those with other tickets: who has a thought's ticket asks for
-    /// that thought, and not for one that looks like it. It is the same in however many messages an answer stands.
-    fn names(&mut self, ticket: Option<&Key>, calls: &[Call]) {
+    /// Requests that name other calls are others, and so are those with other thoughts or tickets of thoughts: who has a
+    /// thought asks for that one, and not for one that looks like it. It is the same in however many messages an answer
+    /// stands.
+    fn names(&mut self, ticket: Option<Key>, own: Option<Thought>, calls: &[Call]) {
         let next = |beside: &Key, tag: u8, name: &[u8]| {
             self.normal.digest(Of::Request).key(beside).tag(tag).part(name).finish()
         };
         if let Some(ticket) = ticket {
             self.beside = next(&self.beside, b't', ticket.bytes());
+        } else if let Some(thought) = own.and_then(|own| own.payloads.or(own.text)) {
+            self.beside = next(&self.beside, b'o', thought.bytes());
         }
         for call in calls {
             self.beside = next(&self.beside, b'c', call.id.as_bytes());

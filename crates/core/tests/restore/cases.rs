@@ -1,7 +1,7 @@
 //! The hard cases, one by one.
 
 use crate::vault::*;
-use thinkthrough_core::content::{Block, Content};
+use thinkthrough_core::content::{Block, Content, Thinking};
 use thinkthrough_core::edit::{What, changed};
 use thinkthrough_core::plane::Exact;
 use thinkthrough_core::restore::{Delivery, Kept, Secret, Verdict, Why, ticket, weave};
@@ -259,10 +259,31 @@ fn altered_thoughts_are_the_clients_where_plain_and_ours_where_signed() {
     talk.vault.contract = SIGNED;
     assert_eq!(talk.verdicts(&sent), [Verdict::Restored, Verdict::Kept]);
     assert_eq!(talk.restored(&sent), talk.truth);
-    // A filler is no thought.
-    talk.vault.contract = PLAIN;
-    sent[2].blocks[0] =
-        Block::Thinking(thinkthrough_core::content::Thinking::new(" ", "reasoning_content"));
+    // Without ids that only this answer has, its words or its seal say whose thought it is.
+    let mut talk = Talk::new(SIGNED);
+    talk.says(human("Hi"));
+    talk.answers(vec![thought("first"), text("Hello")]);
+    for (words, seal, verdict) in [
+        ("edited", Some("sig:first"), Verdict::Restored),
+        ("first", Some("edited"), Verdict::Restored),
+        ("edited", None, Verdict::Restored),
+        ("edited", Some("edited"), Verdict::Kept),
+    ] {
+        let mut sent = talk.truth.clone();
+        sent[2].blocks[0] = Block::Thinking(Thinking {
+            signature: seal.map(str::to_owned),
+            ..Thinking::new(words, "thinking")
+        });
+        assert_eq!(talk.verdicts(&sent), [verdict], "{words} {seal:?}");
+    }
+}
+
+/// Edge case 12: a filler is no thought.
+#[test]
+fn white_space_is_no_thought() {
+    let mut talk = tool_loop(PLAIN);
+    let mut sent = talk.truth.clone();
+    sent[2].blocks[0] = unsigned(" ");
     assert_eq!(talk.restored(&sent), talk.truth);
 }
 

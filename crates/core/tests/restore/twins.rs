@@ -140,3 +140,47 @@ fn the_first_of_split_calls_is_not_the_only_call_of_a_fork() {
     assert_eq!(talk.verdicts(&own), [Verdict::Restored]);
     assert_eq!(talk.verdicts(&split[..5]), [Verdict::Restored]);
 }
+
+/// A client that keeps its signed thoughts has its own, whatever a fork was thought that looks the same.
+#[test]
+fn a_kept_thought_is_not_taken_for_that_of_a_twin() {
+    for contract in [SIGNED, TAILED] {
+        let mut talk = Talk::new(contract);
+        talk.says(human("Earlier."));
+        talk.answers(vec![thought("early"), text("Then.")]);
+        talk.says(human("Now look."));
+        talk.answers(vec![thought("own"), text("Here.")]);
+        let answer = talk.truth.pop();
+        talk.truth = vec![system("You help."), human("Summary: said."), human("Now look.")];
+        let mut kept = talk.truth.clone();
+        kept.extend(answer);
+        talk.answers(vec![thought("of the fork"), text("Here.")]);
+        assert_eq!(talk.verdicts(&kept), [Verdict::Kept]);
+        assert_eq!(talk.restored(&kept), kept);
+        assert_eq!(talk.verdicts(&bare(&kept)), [Verdict::Restored]);
+    }
+}
+
+/// Two calls of one answer, split by the client, and a fork behind the summary that made them one after the other: its
+/// second call has an id that the client would have had to rename, and its first has not.
+#[test]
+fn ids_are_renamed_in_all_answers_or_in_none() {
+    let mut talk = Talk::new(SIGNED);
+    talk.says(human("Earlier."));
+    talk.answers(vec![thought("early"), text("Then.")]);
+    talk.truth = vec![system("You help."), human("Summary: said."), human("Now look.")];
+    let split = |ids: [&str; 2]| {
+        let parts = ids.map(|id| [ai(vec![call(id, "read", "{}")]), result(id, "file")]);
+        [talk.truth.clone(), parts.concat(), vec![human("Go on.")]].concat()
+    };
+    let (own, renamed) = (split(["read:0", "read:1"]), split(["a", "b"]));
+    for name in ["one", "two"] {
+        talk.answers(vec![thought(name), call("read:0", "read", "{}")]);
+        talk.says(result("read:0", "file"));
+    }
+    talk.says(human("Go on."));
+    talk.answers(vec![thought("three"), text("Done.")]);
+    assert_eq!(talk.verdicts(&own), [Verdict::Missed(Why::NoRecord); 2]);
+    assert_eq!(talk.verdicts(&renamed), [Verdict::Restored; 2]);
+    assert_eq!(talk.restored(&bare(&talk.truth)), talk.truth);
+}

@@ -128,12 +128,17 @@ pub(crate) fn human(text: &str) -> Content {
     Content::text(Speaker::Human, text)
 }
 
-/// A thought; where contracts are signed, its signature is made of it.
+/// A thought with a signature that is made of it.
 pub(crate) fn thought(text: &str) -> Block {
     Block::Thinking(Thinking {
         signature: Some(format!("sig:{text}")),
         ..Thinking::new(text, "thinking")
     })
+}
+
+/// A thought in plain words.
+pub(crate) fn unsigned(words: &str) -> Block {
+    Block::Thinking(Thinking::new(words, "reasoning_content"))
 }
 
 pub(crate) fn text(text: &str) -> Block {

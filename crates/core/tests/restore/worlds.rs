@@ -3,7 +3,7 @@
 //! one, and what was sent once is sent again.
 //!
 //! `THINKTHROUGH_LOOKUPS=1000000` makes worlds until so many answers were looked up under each contract;
-//! `THINKTHROUGH_WORLD=7` begins with world 7, which a failure names.
+//! `THINKTHROUGH_WORLD=7` begins with world 7, which a failure names, and with `THINKTHROUGH_LOOKUPS=1` ends with it.
 
 use crate::judge::{Judge, Sent};
 use crate::vault::*;
@@ -54,6 +54,13 @@ impl Talk {
         self.manner == Manner::Strips
     }
 
+    /// Its client sends the thought of the answer at `at`.
+    pub(crate) fn says_thought_of(&self, at: usize) -> bool {
+        let is_current =
+            |talk: &Self| !talk.truth.iter().skip(at).any(|it| it.speaker == Speaker::Human);
+        if self.strips() { is_current(self) } else { self.keeps() }
+    }
+
     /// What a client has of it that does more than drop thoughts.
     fn seen(&self) -> Vec<Content> {
         if self.echoes { self.truth.clone() } else { bare(&self.truth) }
@@ -87,6 +94,13 @@ pub(crate) struct Rules {
     compacts: bool,
     /// Records get lost, one in this many.
     pub(crate) loses: Option<usize>,
+}
+
+impl Rules {
+    /// Strong ids, and nothing else that a world may have.
+    fn quiet(contract: Contract) -> Self {
+        Rules { contract, weak_ids: false, signs: false, compacts: false, loses: None }
+    }
 }
 
 struct World {
@@ -131,7 +145,6 @@ impl World {
         let tools = if self.random.below(4) == 0 { vec![] } else { vec![tool("read")] };
         let hint = self.random.one(&[None, Some("a"), Some("b")]);
         truth.push(human(self.random.one(&["ok", "list", "go on"])));
-        let keeps = if self.rules.contract.bound { Manner::Drops } else { Manner::Keeps };
         let manner = self.random.one(&[
             Manner::Drops,
             if self.rules.signs { Manner::Keeps } else { Manner::Drops },
@@ -139,7 +152,7 @@ impl World {
             Manner::Splits,
             Manner::Rewrites,
             Manner::Rewrites,
-            keeps,
+            Manner::Keeps,
         ]);
         self.talks.push(Talk {
             frame: Frame { hint, tools },
@@ -257,7 +270,8 @@ impl World {
     }
 
     fn say(&mut self, name: &str, may_call: bool) -> Content {
-        let mut blocks = vec![thought(name)];
+        let is_sealed = self.rules.contract.signed || self.rules.signs;
+        let mut blocks = vec![if is_sealed { thought(name) } else { unsigned(name) }];
         blocks.extend(self.random.one(&[None, Some("ok"), Some("done")]).map(text));
         let calls = if may_call { self.random.below(3) } else { 0 };
         for at in 0..calls {
@@ -365,43 +379,53 @@ fn live(name: &str, rules: Rules) {
         worlds - first
     );
     // The law would hold for a vault that gives nothing back, too.
-    assert!(restored * 5 > lookups * 2, "{name}: {restored} of {lookups}");
+    assert!(lookups < 2_000 || restored * 5 > lookups * 2, "{name}: {restored} of {lookups}");
 }
 
-#[test]
-fn no_foreign_thought_where_everything_looks_alike() {
-    for (name, contract, weak_ids, compacts) in [
-        ("plain, weak ids", PLAIN, true, false),
-        ("plain, strong ids", PLAIN, false, true),
-        ("plain, weak ids, compacted", PLAIN, true, true),
-        ("tickets", TICKETS, true, false),
-        ("signed, strong ids", SIGNED, false, false),
-        ("signed to the tail", TAILED, false, true),
-        ("bound", BOUND, false, false),
-    ] {
-        live(name, Rules { contract, weak_ids, compacts, signs: false, loses: None });
+/// Every kind of world is a test of its own, so that each can be run alone.
+macro_rules! worlds {
+    ($($name:ident: $contract:expr $(, $rule:ident: $value:expr)*;)*) => {
+        $(#[test]
+        fn $name() {
+            let name = concat!(module_path!(), "::", stringify!($name));
+            live(name, Rules { $($rule: $value,)* ..Rules::quiet($contract) });
+        })*
+    };
+}
+
+mod no_foreign_thought {
+    use super::*;
+
+    worlds! {
+        plain_with_weak_ids: PLAIN, weak_ids: true;
+        plain_and_compacted: PLAIN, compacts: true;
+        plain_with_weak_ids_and_compacted: PLAIN, weak_ids: true, compacts: true;
+        plain_with_tickets: TICKETS, weak_ids: true;
+        signed: SIGNED;
+        signed_to_the_tail: TAILED, compacts: true;
+        bound: BOUND;
     }
 }
 
-#[test]
-fn no_foreign_thought_where_records_get_lost() {
-    for (name, contract) in [("signed", SIGNED), ("bound", BOUND)] {
-        let rules = Rules { contract, weak_ids: false, compacts: false, signs: false, loses: None };
-        live(name, Rules { loses: Some(20), ..rules });
+mod no_foreign_thought_where_records_get_lost {
+    use super::*;
+
+    worlds! {
+        signed: SIGNED, loses: Some(20);
+        bound: BOUND, loses: Some(20);
     }
 }
 
 /// Clients of another wire send back what they see of a thought, with a ticket in the place of its signature; others
 /// drop it.
-#[test]
-fn no_foreign_thought_where_thoughts_have_tickets() {
-    for (name, contract, weak_ids, compacts, loses) in [
-        ("signed, tickets for thoughts", SIGNED, true, true, None),
-        ("signed, tickets for thoughts, lost records", SIGNED, true, false, Some(20)),
-        ("signed to the tail, tickets for thoughts", TAILED, true, true, None),
-        ("plain, tickets for thoughts", PLAIN, true, true, None),
-        ("bound, tickets for thoughts", BOUND, true, false, None),
-    ] {
-        live(name, Rules { contract, weak_ids, compacts, signs: true, loses });
+mod no_foreign_thought_where_thoughts_have_tickets {
+    use super::*;
+
+    worlds! {
+        signed: SIGNED, signs: true, weak_ids: true, compacts: true;
+        signed_with_lost_records: SIGNED, signs: true, weak_ids: true, loses: Some(20);
+        signed_to_the_tail: TAILED, signs: true, weak_ids: true, compacts: true;
+        plain: PLAIN, signs: true, weak_ids: true, compacts: true;
+        bound: BOUND, signs: true, weak_ids: true;
     }
 }
