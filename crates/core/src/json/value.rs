@@ -32,6 +32,18 @@ pub struct Val<'d> {
     base: u32,
 }
 
+impl Node {
+    /// It is this string of a text, escaped or not.
+    fn is_string(self, text: &str, expected: &str) -> bool {
+        let inner = self.start as usize + 1..(self.end as usize).saturating_sub(1);
+        match text.as_bytes().get(inner.clone()) {
+            Some(written) if !self.escaped => written == expected.as_bytes(),
+            Some(_) => text.get(inner).is_some_and(|inner| unescape(inner) == expected),
+            None => false,
+        }
+    }
+}
+
 impl<'d> Val<'d> {
     pub(super) fn new(text: &'d str, nodes: &'d [Node]) -> Self {
         Val { text, nodes, base: 0 }
@@ -126,7 +138,18 @@ impl<'d> Val<'d> {
     /// The member `key` of an object; of duplicate keys the last. `null` members are `Some`.
     #[must_use]
     pub fn get(self, key: &str) -> Option<Val<'d>> {
-        self.entries().filter(|(name, _)| name == key).last().map(|(_, value)| value)
+        let node = self.node();
+        let end = if node.kind == Kind::Object { node.next } else { self.base };
+        let (mut next, mut found) = (self.base + 1, None);
+        while next < end {
+            let at = (next - self.base) as usize;
+            let &[name, value, ..] = self.nodes.get(at..)? else { return None };
+            if name.is_string(self.text, key) {
+                found = Some(next + 1);
+            }
+            next = value.next;
+        }
+        self.at(found?)
     }
 
     /// The member `key` unless it is missing or `null`.
