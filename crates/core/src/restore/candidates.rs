@@ -2,7 +2,7 @@
 
 use super::key::Key;
 use super::question::{Call, Question, Step};
-use super::record::{Delivery, Head, Thought};
+use super::record::{Delivery, Head};
 use crate::content::Origin;
 use crate::contract::{Contract, Level, Readable};
 use std::collections::BTreeMap;
@@ -259,14 +259,18 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// Whether the client has the thought of the one or of another, as far as what it sends of it tells.
+/// Whether the client has the thought of the one or of another, as far as what it sends of it tells: a seal alone may have
+/// been damaged on its way, but not together with the words.
 fn has_thought_of(step: &Step, head: &Head, signed: bool) -> Option<bool> {
     if let Some(ticket) = step.ticket {
         return Some(head.keys.thought == Some(ticket));
     }
     let own = step.own.filter(|own| signed && own.payloads.is_some())?;
-    let is_of = |its: Thought| own.payloads == its.payloads || own.has_words_of(&its);
-    Some(head.thought.is_some_and(is_of))
+    let its = head.thought?;
+    if own.payloads == its.payloads {
+        return Some(true);
+    }
+    own.text.zip(its.text).map(|(own, its)| own == its)
 }
 
 /// The client has the very thought, which no other answer has: sealed by the provider, or with the ticket that was given

@@ -148,11 +148,6 @@ impl Thought {
         (text.is_some() || payloads.is_some()).then_some(Thought { text, payloads })
     }
 
-    /// Both can be read, and say the same.
-    pub(super) fn has_words_of(&self, other: &Thought) -> bool {
-        self.text.is_some() && self.text == other.text
-    }
-
     /// Whether a client that sends `own` sends this thought. Where payloads count, they must be the same too.
     pub(super) fn is_sent_as(&self, own: &Thought, signed: bool) -> bool {
         if signed { self == own } else { self.text == own.text }

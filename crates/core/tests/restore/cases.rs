@@ -268,6 +268,8 @@ fn altered_thoughts_are_the_clients_where_plain_and_ours_where_signed() {
         ("first", Some("edited"), Verdict::Restored),
         ("edited", None, Verdict::Restored),
         ("edited", Some("edited"), Verdict::Kept),
+        // Where there are no words to tell, the seal may have been damaged.
+        ("", Some("edited"), Verdict::Restored),
     ] {
         let mut sent = talk.truth.clone();
         sent[2].blocks[0] = Block::Thinking(Thinking {
@@ -281,7 +283,7 @@ fn altered_thoughts_are_the_clients_where_plain_and_ours_where_signed() {
 /// Edge case 12: a filler is no thought.
 #[test]
 fn white_space_is_no_thought() {
-    let mut talk = tool_loop(PLAIN);
+    let talk = tool_loop(PLAIN);
     let mut sent = talk.truth.clone();
     sent[2].blocks[0] = unsigned(" ");
     assert_eq!(talk.restored(&sent), talk.truth);

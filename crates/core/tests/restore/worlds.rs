@@ -147,12 +147,12 @@ impl World {
         truth.push(human(self.random.one(&["ok", "list", "go on"])));
         let manner = self.random.one(&[
             Manner::Drops,
-            if self.rules.signs { Manner::Keeps } else { Manner::Drops },
-            if self.rules.signs { Manner::Strips } else { Manner::Drops },
+            Manner::Drops,
+            Manner::Keeps,
+            Manner::Strips,
             Manner::Splits,
             Manner::Rewrites,
             Manner::Rewrites,
-            Manner::Keeps,
         ]);
         self.talks.push(Talk {
             frame: Frame { hint, tools },
