@@ -1,6 +1,7 @@
 //! One line for each request: what was asked of whom, how it went and how long it took; nothing of what was said.
 
 use crate::story::{Story, plain};
+use std::fmt::{self, Write as _};
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -190,24 +191,30 @@ fn json(story: &Story) -> String {
 }
 
 fn text(story: &Story) -> String {
-    let mut text = format!("{} {} {}", story.status, story.route, story.outcome);
+    let mut line = String::with_capacity(256);
+    // A string takes whatever is written.
+    let _ = write_text(&mut line, story);
+    line
+}
+
+fn write_text(line: &mut String, story: &Story) -> fmt::Result {
+    write!(line, "{} {} {}", story.status, story.route, story.outcome)?;
     let (model, provider) = (story.model.as_str(), &*story.provider);
     for (key, value) in
         [("model", model), ("provider", provider), ("tenant", story.tenant.as_str())]
     {
         if !value.is_empty() {
-            text.push_str(&format!(" {key}={}", plain(value)));
+            write!(line, " {key}={}", plain(value))?;
         }
     }
-    text.push_str(&format!(" {}ms {}B", millis(story.total), story.bytes));
+    write!(line, " {}ms {}B", millis(story.total), story.bytes)?;
     for (name, count) in counts(story) {
-        text.push_str(&format!(" {name}={count}"));
+        write!(line, " {name}={count}")?;
     }
     for (name, count) in &story.spent {
-        text.push_str(&format!(" {name}={count}"));
+        write!(line, " {name}={count}")?;
     }
-    text.push_str(&format!(" id={}\n", story.id));
-    text
+    writeln!(line, " id={}", story.id)
 }
 
 #[cfg(test)]
