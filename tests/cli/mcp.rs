@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// A server whose list of tools grows by one when `unlock` is called.
 #[derive(Clone, Default)]
@@ -60,6 +61,8 @@ impl ServerHandler for Small {
             _ => {
                 self.is_unlocked.store(true, Ordering::SeqCst);
                 context.peer.notify_tool_list_changed().await.unwrap();
+                // Over HTTP it comes on another stream than the answer, which would overtake it on a busy machine.
+                tokio::time::sleep(Duration::from_millis(500)).await;
                 CallToolResult::success(vec![ContentBlock::text("unlocked")])
             }
         };

@@ -4,9 +4,9 @@ use crate::bus::Seen;
 use crate::vault::Vault;
 use bytes::Bytes;
 use std::sync::Arc;
-use thinkthrough_core::exchange::{Blame, PutBack};
+use thinkthrough_core::exchange::{Blame, PutBack, Repair};
 
-/// What was sent with thoughts of the vault in it.
+/// What was sent with thoughts in it, the client's or the vault's.
 #[derive(Clone)]
 pub(crate) struct Sent {
     pub(crate) put_back: PutBack,
@@ -23,6 +23,11 @@ pub(crate) struct Blamed {
 }
 
 impl Sent {
+    /// The repair that a refusal asks for.
+    pub(crate) fn repair(&self, refusal: &str) -> Option<Repair> {
+        self.put_back.repair(refusal, &self.body)
+    }
+
     /// The records that this refusal blames, if it does.
     pub(crate) fn blamed(&self, refusal: &str) -> Option<Blamed> {
         let blame = Blame::of(refusal)?;

@@ -60,7 +60,7 @@ struct Way {
     rest: Vec<String>,
     hops: usize,
     mending: Mending,
-    /// What was sent this way, where thoughts were put back.
+    /// What was sent this way, where there were thoughts in it.
     sent: Option<Sent>,
 }
 
@@ -216,14 +216,19 @@ impl Caller {
         self.house.seen.tell(&Told::Failed { reason });
     }
 
-    /// The same way with a repair, where the refusal is one of those that are known; once for a request.
+    /// The same way with a repair, where the refusal is one of those that are known.
     fn mended(&self, way: &Way, outcome: &Result<Outcome, ClientError>) -> Option<Way> {
         let Ok(Outcome::Refused(refused)) = outcome else { return None };
         if !way.may_repair() || !refused.status.is_client_error() {
             return None;
         }
         let said = String::from_utf8_lossy(&refused.body);
-        let repair = Repair::of(&said)?;
+        let repair = match (way.mending.repaired, &way.sent) {
+            // The client's thoughts are gone already, so that the rest goes, too.
+            (Some(_), _) => Repair::of(&said).filter(|repair| *repair == Repair::Omit)?,
+            (None, Some(sent)) => sent.repair(&said)?,
+            (None, None) => Repair::of(&said)?,
+        };
         // For nobody, nothing is kept that could go back.
         let is_in_vain = matches!(repair, Repair::Return(_) | Repair::Sign);
         if way.mending.learned == Some(repair) || (is_in_vain && way.mending.scope.is_none()) {
@@ -291,11 +296,12 @@ impl Way {
         Way { route, picked: None, used: Vec::new(), rest, hops, mending, sent: None }
     }
 
-    /// Whether a refusal may lead to another try; once for a request.
+    /// Whether a refusal may lead to another try; once for a request, and once more where the vault's thoughts that took
+    /// the place of the client's are refused as well.
     fn may_repair(&self) -> bool {
         let manner = self.route.manner;
         let is_wanted = manner.restore == Restore::Recommended && !manner.dry_run;
-        is_wanted && self.mending.repaired.is_none()
+        is_wanted && matches!(self.mending.repaired, None | Some(Repair::Replace))
     }
 
     /// Whether a model is asked at the same place.

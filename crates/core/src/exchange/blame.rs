@@ -4,7 +4,7 @@
 //! refusal names it: by an id or a payload of it, or by the message that it stands in. A refusal that names nothing
 //! blames the only thought that was put back, if the client sent none of its own; of several it blames none.
 
-use super::refusal;
+use super::{Repair, refusal};
 use crate::content::Block;
 use crate::json::Doc;
 use crate::restore::Kept;
@@ -49,7 +49,7 @@ impl Blame {
     }
 }
 
-/// The thoughts that were put back into a request, as far as a refusal may name them.
+/// The thoughts in a request that a refusal may be about; those that were put back as far as it may name them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PutBack {
     pub(super) records: Vec<Known>,
@@ -106,10 +106,20 @@ impl fmt::Debug for Known {
 }
 
 impl PutBack {
-    /// Whether there is anything that could be blamed.
+    /// Whether the request has no thoughts that a refusal could be about.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.records.is_empty() && !self.has_own
+    }
+
+    /// The repair that a refusal of `body` asks for. Where it may be one of the client's own thoughts that does not hold,
+    /// those give way first.
+    #[must_use]
+    pub fn repair(&self, refusal: &str, body: &[u8]) -> Option<Repair> {
+        let repair = Repair::of(refusal)?;
+        let is_own =
+            self.has_own && Blame::of(refusal).is_some() && self.blamed(refusal, body).is_empty();
+        Some(if is_own && repair == Repair::Omit { Repair::Replace } else { repair })
     }
 
     /// The records that `refusal` blames, of those that were put back into `body`.
@@ -215,8 +225,16 @@ mod tests {
     fn u_20_the_only_one_is_blamed_unless_the_client_sends_thoughts_too() {
         let mut only = PutBack { records: two().records.split_off(1), has_own: false };
         assert_eq!(only.blamed("Corrupted thought signature.", BODY), ["two"]);
+        let corrupted = "Corrupted thought signature.";
+        assert_eq!(only.repair(corrupted, BODY), Some(Repair::Omit));
         only.has_own = true;
-        assert!(only.blamed("Corrupted thought signature.", BODY).is_empty());
+        assert!(only.blamed(corrupted, BODY).is_empty());
+        // It may be the client's, so that those go first, unless it says that it is ours.
+        assert_eq!(only.repair(corrupted, BODY), Some(Repair::Replace));
+        let ours = "messages.3.content.0: Invalid `signature` in `thinking` block";
+        assert_eq!(only.repair(ours, BODY), Some(Repair::Omit));
+        let off = "Expected `thinking` or `redacted_thinking`";
+        assert_eq!(only.repair(off, BODY), Some(Repair::Off));
     }
 
     #[test]

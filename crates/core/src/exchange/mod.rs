@@ -95,6 +95,8 @@ pub struct Asked<'d> {
     question: Option<Question>,
     /// The messages without all that the caller sends of thoughts, where a repair leaves that out.
     bare: Option<Vec<Content>>,
+    /// A repair leaves the vault's thoughts out as well.
+    omits: bool,
     name: Option<Name>,
 }
 
@@ -111,7 +113,7 @@ pub struct Prepared {
     pub around: Around,
     /// What was decided about each answer in the request, with its messages.
     pub outcomes: Vec<(Range<usize>, Verdict)>,
-    /// The thoughts that were put back, as far as a refusal may name them.
+    /// The thoughts that a refusal may be about.
     pub put_back: PutBack,
     /// What the answer goes through.
     pub exchange: Box<Exchange>,
@@ -146,6 +148,7 @@ impl<'d> Asked<'d> {
             owner,
             question,
             bare: None,
+            omits: false,
             name: None,
         })
     }
@@ -193,8 +196,7 @@ impl<'d> Asked<'d> {
             origin: &origin,
             is_thinking: outgoing::thinks(&self.request, &self.target, &settings),
         };
-        // What is left out is not put back either.
-        let found = if self.bare.is_some() { &[] } else { found };
+        let found = if self.omits { &[] } else { found };
         let came = self.bare.as_ref().unwrap_or(&self.request.contents);
         let tenant = self.owner.as_ref().map(|owner| &owner.tenant);
         let restored = self

@@ -11,6 +11,8 @@ pub enum Repair {
     Forbid,
     /// What stands in the history does not hold: all of it goes, and what is demanded counts as missing.
     Omit,
+    /// What the client sends of thoughts does not hold: the vault's take their place, as if it had sent none.
+    Replace,
     /// The turn cannot go on with thinking: it goes on without.
     Off,
     /// Thoughts are demanded, in this field and with this for an empty one where the wire leaves that open.
@@ -31,7 +33,7 @@ impl Repair {
     pub fn is_learned(self) -> bool {
         match self {
             Repair::Forbid | Repair::Return(_) | Repair::Sign => true,
-            Repair::Off | Repair::Omit => false,
+            Repair::Off | Repair::Omit | Repair::Replace => false,
         }
     }
 
@@ -41,6 +43,7 @@ impl Repair {
         match self {
             Repair::Forbid => "forbid",
             Repair::Omit => "omit",
+            Repair::Replace => "replace",
             Repair::Off => "off",
             Repair::Return(_) => "return",
             Repair::Sign => "sign",
@@ -77,7 +80,8 @@ impl Asked<'_> {
                 ..contract
             },
             Repair::Off => return self.switch_off(),
-            Repair::Omit => return self.omit(),
+            Repair::Omit => return self.take_out(true),
+            Repair::Replace => return self.take_out(false),
         };
         self.target =
             self.target.clone().with_contract(Contract { source: SOURCE, ..learned }, "learned");
@@ -91,9 +95,10 @@ impl Asked<'_> {
     }
 
     /// The question is asked anew, because a thought that is left out is one that is missing.
-    fn omit(&mut self) {
+    fn take_out(&mut self, all: bool) {
         let mut bare = self.request.contents.clone();
         bare.iter_mut().for_each(take_out);
+        self.omits = all;
         if self.question.is_some() {
             self.question = Some(question(&self.request, &bare, self.owner.as_ref()));
         }

@@ -259,18 +259,14 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// Whether the client has the thought of the one or of another, as far as what it sends of it tells: a seal alone may have
-/// been damaged on its way, but not together with the words.
+/// Whether the client has the thought of the one or of another, as far as what it sends of it tells. Another seal is
+/// that of another thought until the provider refuses it: only its maker can tell whether it was damaged on its way.
 fn has_thought_of(step: &Step, head: &Head, signed: bool) -> Option<bool> {
     if let Some(ticket) = step.ticket {
         return Some(head.keys.thought == Some(ticket));
     }
     let own = step.own.filter(|own| signed && own.payloads.is_some())?;
-    let its = head.thought?;
-    if own.payloads == its.payloads {
-        return Some(true);
-    }
-    own.text.zip(its.text).map(|(own, its)| own == its)
+    Some(own.payloads == head.thought?.payloads)
 }
 
 /// The client has the very thought, which no other answer has: sealed by the provider, or with the ticket that was given

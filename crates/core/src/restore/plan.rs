@@ -163,7 +163,7 @@ impl<'a> Path<'a> {
         let before = part.begin.checked_sub(1);
         let (Some(before), Some(parent)) = (before, self.parent(part)) else { return true };
         let (all, still) = (all.get(before), ends.get(before));
-        let named = |parts: Option<&'_ Vec<Part>>| {
+        let named = |parts: Option<&Vec<Part>>| {
             parts.and_then(|parts| parts.iter().find(|it| self.id(it) == Some(parent)).copied())
         };
         let is_known = still.is_some_and(|parts| parts.iter().any(|it| self.has_ids(it)));

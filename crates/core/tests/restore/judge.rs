@@ -161,10 +161,9 @@ impl Judge {
 }
 
 fn name_of(blocks: &[Block]) -> String {
-    match &blocks[0] {
-        Block::Thinking(it) => it.thought.clone(),
-        other => panic!("{other:?}"),
-    }
+    let Block::Thinking(thought) = &blocks[0] else { panic!("{blocks:?}") };
+    let sealed = thought.encrypted_content.as_deref();
+    sealed.map_or(&*thought.thought, |it| it.strip_prefix("sealed ").unwrap()).to_owned()
 }
 
 fn request(talk: &Talk, end: usize) -> String {

@@ -136,6 +136,14 @@ pub(crate) fn thought(text: &str) -> Block {
     })
 }
 
+/// A thought of which there is only what is sealed.
+pub(crate) fn wordless(name: &str) -> Block {
+    Block::Thinking(Thinking {
+        encrypted_content: Some(format!("sealed {name}")),
+        ..Thinking::new("", "encrypted_content")
+    })
+}
+
 /// A thought in plain words.
 pub(crate) fn unsigned(words: &str) -> Block {
     Block::Thinking(Thinking::new(words, "reasoning_content"))

@@ -92,6 +92,8 @@ pub(crate) struct Rules {
     signs: bool,
     /// Histories lose their heads.
     compacts: bool,
+    /// Thoughts have no words, only what is sealed.
+    wordless: bool,
     /// Records get lost, one in this many.
     pub(crate) loses: Option<usize>,
 }
@@ -99,7 +101,14 @@ pub(crate) struct Rules {
 impl Rules {
     /// Strong ids, and nothing else that a world may have.
     fn quiet(contract: Contract) -> Self {
-        Rules { contract, weak_ids: false, signs: false, compacts: false, loses: None }
+        Rules {
+            contract,
+            weak_ids: false,
+            signs: false,
+            compacts: false,
+            wordless: false,
+            loses: None,
+        }
     }
 }
 
@@ -271,7 +280,11 @@ impl World {
 
     fn say(&mut self, name: &str, may_call: bool) -> Content {
         let is_sealed = self.rules.contract.signed || self.rules.signs;
-        let mut blocks = vec![if is_sealed { thought(name) } else { unsigned(name) }];
+        let mut blocks = vec![match (is_sealed, self.rules.wordless) {
+            (false, _) => unsigned(name),
+            (true, false) => thought(name),
+            (true, true) => wordless(name),
+        }];
         blocks.extend(self.random.one(&[None, Some("ok"), Some("done")]).map(text));
         let calls = if may_call { self.random.below(3) } else { 0 };
         for at in 0..calls {
@@ -413,6 +426,18 @@ mod no_foreign_thought_where_records_get_lost {
     worlds! {
         signed: SIGNED, loses: Some(20);
         bound: BOUND, loses: Some(20);
+    }
+}
+
+/// Encrypted reasoning, and the signatures of models that show no thoughts.
+mod no_foreign_thought_where_thoughts_have_no_words {
+    use super::*;
+
+    worlds! {
+        signed: SIGNED, wordless: true, weak_ids: true;
+        signed_with_lost_records: SIGNED, wordless: true, weak_ids: true, loses: Some(4);
+        signed_to_the_tail: TAILED, wordless: true, weak_ids: true, compacts: true;
+        bound_with_lost_records: BOUND, wordless: true, weak_ids: true, loses: Some(4);
     }
 }
 

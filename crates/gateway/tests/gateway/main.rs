@@ -18,6 +18,7 @@ mod memory;
 mod naive;
 mod no_answers;
 mod odd_answers;
+mod own_seals;
 mod poisoned;
 mod repairs;
 mod tickets;

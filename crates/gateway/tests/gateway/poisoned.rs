@@ -5,7 +5,7 @@ use crate::town::Town;
 use std::time::{Duration, Instant};
 
 /// A client whose conversation has so many answers with calls behind it.
-async fn after(town: &Town, api: &'static str, model: &str, rounds: usize) -> Naive {
+pub(crate) async fn after(town: &Town, api: &'static str, model: &str, rounds: usize) -> Naive {
     let mut client = Naive::new(api, model, false);
     client.user("What is in this folder, and what does the readme say?");
     for _ in 0..rounds {
@@ -18,7 +18,7 @@ async fn after(town: &Town, api: &'static str, model: &str, rounds: usize) -> Na
 }
 
 /// How many requests the upstream got, and how many of them it refused.
-fn asked(town: &Town) -> (usize, usize) {
+pub(crate) fn asked(town: &Town) -> (usize, usize) {
     let seen = town.seen();
     (seen.len(), seen.iter().filter(|entry| entry.refusal.is_some()).count())
 }
