@@ -6,6 +6,7 @@ use crate::content::{Block, Origin, Parameters, Text, Thinking, ToolCall, push_t
 use crate::json::{Doc, Extra, Writer};
 use crate::plane::Exact;
 use crate::shape::{read_block, write_block};
+use std::borrow::Cow;
 
 /// What is known about a record without opening it: digests, and where it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +127,7 @@ impl Thought {
         let (mut digest, mut has_payload) = (normal.digest(Of::Thought), false);
         let mut payload = |place: u8, text: &Option<String>| {
             if let Some(text) = text.as_ref().filter(|text| !text.is_empty()) {
-                digest.tag(place).part(text.as_bytes());
+                digest.tag(place).part(in_one_alphabet(text).as_bytes());
                 has_payload = true;
             }
         };
@@ -152,6 +153,18 @@ impl Thought {
     pub(super) fn is_sent_as(&self, own: &Thought, signed: bool) -> bool {
         if signed { self == own } else { self.text == own.text }
     }
+}
+
+/// A payload as it is most often written. Clients that read its bytes write them anew in the other alphabet of base64, or
+/// without the padding.
+fn in_one_alphabet(payload: &str) -> Cow<'_, str> {
+    let missing = payload.len().next_multiple_of(4) - payload.len();
+    if missing == 0 && !payload.contains(['-', '_']) {
+        return Cow::Borrowed(payload);
+    }
+    let mut payload = payload.replace('-', "+").replace('_', "/");
+    payload.extend(std::iter::repeat_n('=', missing));
+    Cow::Owned(payload)
 }
 
 /// What is sealed of a record: the exact reasoning at its places among the visible parts, and the provider's own ids.

@@ -280,6 +280,33 @@ fn altered_thoughts_are_the_clients_where_plain_and_ours_where_signed() {
     }
 }
 
+/// The SDK of google-genai for Python writes signatures in the alphabet for URLs, others leave out the padding.
+#[test]
+fn a_seal_in_other_letters_is_the_same_seal() {
+    let mut talk = Talk::new(BOUND);
+    talk.says(human("Hi"));
+    let sealed = |seal: &str| {
+        Block::Thinking(Thinking {
+            signature: Some(seal.to_owned()),
+            ..Thinking::new("", "thoughtSignature")
+        })
+    };
+    talk.answers(vec![sealed("ab+/cd+/eQ=="), text("Hello")]);
+    talk.says(human("And?"));
+    for (seal, is_known) in [
+        ("ab-_cd-_eQ==", true),
+        ("ab-_cd-_eQ", true),
+        ("ab+/cd+/eQ", true),
+        ("ab+/cd+/fQ==", false),
+    ] {
+        let mut sent = talk.truth.clone();
+        sent[2].blocks[0] = sealed(seal);
+        let (_, _, plan) = talk.vault.plan(&sent, &talk.frame);
+        let [outcome] = plan.outcomes.as_slice() else { panic!("{plan:?}") };
+        assert_eq!((outcome.verdict, outcome.found.is_some()), (Verdict::Kept, is_known), "{seal}");
+    }
+}
+
 /// Edge case 12: a filler is no thought.
 #[test]
 fn white_space_is_no_thought() {
