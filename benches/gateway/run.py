@@ -2,9 +2,13 @@
 """What the gateway costs, beside nginx as a plain proxy and a direct connection, in one run.
 
     cargo build --release
-    python3 benches/gateway/run.py [--think BINARY] [--seconds N] [--out FILE]
+    python3 benches/gateway/run.py [--think BINARY] [--bare BINARY] [--seconds N] [--out FILE]
 
-The gateway and nginx each have core 0 for themselves while they are measured; the mock upstream and the load share the
+`--bare` adds a relay over the gateway's own libraries that does nothing else, which is what they cost by themselves:
+
+    cargo build --release -p thinkthrough-gateway --example bare     # target/release/examples/bare
+
+The gateway, nginx and that relay each have core 0 for themselves while they are measured; the mock upstream and the load share the
 other core. What counts is the CPU time that the operating system charges to the proxy (user and system), divided by
 requests or chunks, and its ratio to nginx: wall clock tells more about the machine than about the proxy. Needs nginx,
 wrk and curl (Debian's packages of these names).
@@ -132,6 +136,22 @@ class Gateway:
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(timeout=60)
+
+
+class Bare:
+    """A relay to one upstream that does nothing but relay."""
+
+    def __init__(self, binary, upstream):
+        command = ["taskset", "-c", "0", binary, f"127.0.0.1:{upstream}"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
+
+    def pids(self):
+        return [self.process.pid]
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
 
 
 def wrk(port, path, body, seconds, connections, folder, pause=0):
@@ -319,6 +339,7 @@ def report(lines, title, rows, per):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--think", default=str(ROOT / "target" / "release" / "think"))
+    parser.add_argument("--bare", help="the relay that does nothing else, measured as well")
     parser.add_argument("--seconds", type=int, default=5)
     parser.add_argument("--only", help="cases with this word in their title")
     parser.add_argument("--out", type=pathlib.Path)
@@ -342,6 +363,7 @@ def main():
     for port in (mock, proxy_port, stream_mock, stream_proxy):
         wait_for(port)
     gateway = Gateway(options.think, folder, mock, stream_mock)
+    bare, stream_bare = (options.bare and Bare(options.bare, port) for port in (mock, stream_mock))
     load = os.getloadavg()[0]
     lines = [f"thinkthrough gateway, {time.strftime('%Y-%m-%d')}, 2 cores, load before {load:.2f}, {options.seconds} s a case",
              f"ready in {gateway.ready * 1000:.0f} ms, idle {rss(gateway.process.pid) / 1024:.1f} MiB"]
@@ -355,8 +377,16 @@ def main():
             path = f"/{kind}/v1/chat/completions"
             yield "direct", None, mock, path, named
             yield "nginx", plain, proxy_port, path, named
+            if bare:
+                yield "bare", bare, bare.port, path, named
             yield "think", gateway, gateway.port, "/v1/chat/completions", body.replace("NAME", model)
         return each
+
+    def streamed(model):
+        yield "nginx", plain, stream_proxy, "m"
+        if bare:
+            yield "bare", stream_bare, stream_bare.port, "m"
+        yield "think", gateway, gateway.port, model
 
     try:
         for title, kind, body, connections in (
@@ -388,25 +418,26 @@ def main():
             if not wanted(title):
                 continue
             model = "streams" if kind == "plain" else "thinkstreams"
-            rows = {"nginx": streams_case(plain, stream_proxy, "m", kind, count, gap, batch, parallel, folder),
-                    "think": streams_case(gateway, gateway.port, model, kind, count, gap, batch, parallel, folder)}
+            rows = {way: streams_case(proxy, port, name, kind, count, gap, batch, parallel, folder)
+                    for way, proxy, port, name in streamed(model)}
             report(lines, title, rows, "chunk")
         title = "first delta of a stream beside 64 others"
         lines.append(f"\n{title}")
-        for way, port, model in (("direct", stream_mock, "m"), ("nginx", stream_proxy, "m"), ("think", gateway.port, "streams")):
+        for way, _, port, model in [("direct", None, stream_mock, "m"), *streamed("streams")]:
             if not wanted(title):
                 continue
             lines.append("  {:10} p50 {:6.2f} ms  p99 {:6.2f} ms".format(way, *first_delta_case(port, model)))
             print(lines[-1], flush=True)
         lines.append("\nmemory")
         counts = (1000, 3000, 5000)
-        for way, proxy, port, model in (("nginx", plain, stream_proxy, "m"), ("think", gateway, gateway.port, "streams")):
+        for way, proxy, port, model in streamed("streams"):
             for count, size in zip(counts, memory_case(proxy, port, model, counts) if wanted("memory") else ()):
                 lines.append(f"  {way:10} {size:6.1f} KiB per live stream at {count}")
                 print(lines[-1], flush=True)
     finally:
         streaming.kill()
-        gateway.stop()
+        for proxy in filter(None, (gateway, bare, stream_bare)):
+            proxy.stop()
         upstream.stop()
         plain.stop()
         shutil.rmtree(folder, ignore_errors=True)

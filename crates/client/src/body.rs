@@ -1,11 +1,11 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use http::Uri;
 use http_body::Body;
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -15,7 +15,7 @@ use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 use crate::client::Slot;
 use crate::config::{AnswerCaps, Timeouts, after};
-use crate::error::{ClientError, Phase, chain};
+use crate::error::{ClientError, Phase, chain, shown};
 use crate::events::{Events, Gauge};
 use crate::gzip::{Inflate, InflateError};
 
@@ -34,13 +34,23 @@ pub struct BodyStream {
     /// What was read already and put back.
     ahead: Option<Bytes>,
     inflate: Option<Inflate>,
-    target: Arc<str>,
+    target: Target,
     received: u64,
     clock: Option<Clock>,
     cap: Option<Cap>,
     gauge: Option<Gauge>,
     /// Comes behind what was given last.
     broken: Option<ClientError>,
+}
+
+/// Where the body comes from, put in words only if an error needs them.
+#[derive(Default)]
+struct Target(Option<Uri>);
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.as_ref().map(shown).unwrap_or_default())
+    }
 }
 
 /// How much of a body is taken.
@@ -84,14 +94,14 @@ impl BodyStream {
     }
 
     fn new(source: Source) -> Self {
-        let target = Arc::from("");
+        let target = Target::default();
         let (ahead, inflate, clock, cap, gauge) = (None, None, None, None, None);
         Self { source, ahead, inflate, target, received: 0, clock, cap, gauge, broken: None }
     }
 
     /// Names the body in errors and starts its clock.
-    pub(crate) fn timed(mut self, target: String, timeouts: Timeouts, started: Instant) -> Self {
-        self.target = target.into();
+    pub(crate) fn timed(mut self, target: &Uri, timeouts: Timeouts, started: Instant) -> Self {
+        self.target = Target(Some(target.clone()));
         self.clock = Some(Clock { timeouts, last: started, phase: Phase::FirstByte, timer: None });
         self
     }

@@ -174,7 +174,7 @@ impl Response {
             let (target, status) = (shown(url), self.status.as_u16());
             return Err(ClientError::Redirect { target, status, location });
         }
-        self.body = self.body.timed(shown(url), timeouts, started);
+        self.body = self.body.timed(url, timeouts, started);
         Ok(self)
     }
 }

@@ -6,7 +6,11 @@ use http::{HeaderMap, HeaderName, Method, Uri};
 use thinkthrough_client::{Auth, Secret};
 
 /// The carriers of a credential besides `Authorization: Bearer` and `?key=`.
-const CARRIERS: [&str; 3] = ["x-api-key", "api-key", "x-goog-api-key"];
+static CARRIERS: [HeaderName; 3] = [
+    HeaderName::from_static("x-api-key"),
+    HeaderName::from_static("api-key"),
+    HeaderName::from_static("x-goog-api-key"),
+];
 
 /// Why somebody is turned away.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,10 +105,10 @@ pub(crate) fn credential(uri: &Uri, headers: &HeaderMap) -> Result<Auth, Turned>
             add(Auth::Bearer(Secret::new(token)), token)?;
         }
     }
-    for name in CARRIERS {
+    for name in &CARRIERS {
         for value in headers.get_all(name) {
             let Some(key) = value.to_str().ok().filter(|key| !key.is_empty()) else { continue };
-            let name = HeaderName::from_static(name);
+            let name = name.clone();
             add(Auth::Header { name, secret: Secret::new(key) }, key)?;
         }
     }
@@ -135,7 +139,7 @@ pub(crate) fn exposed(auth: &Auth) -> Option<&str> {
 /// Takes every credential off a request: a key of the gateway goes no further.
 pub(crate) fn take_off(parts: &mut Parts) {
     parts.headers.remove(AUTHORIZATION);
-    for name in CARRIERS {
+    for name in &CARRIERS {
         parts.headers.remove(name);
     }
     let Some(query) = parts.uri.query().filter(|query| query.contains("key=")) else { return };
@@ -163,9 +167,10 @@ pub(crate) fn stays_here(name: &HeaderName) -> bool {
         "via",
         "x-real-ip",
     ];
+    let is_carrier = CARRIERS.contains(name);
     let name = name.as_str();
-    NAMES.contains(&name)
-        || CARRIERS.contains(&name)
+    is_carrier
+        || NAMES.contains(&name)
         || name.starts_with("x-thinkthrough")
         || name.starts_with("x-forwarded-")
         || name.starts_with("sec-")

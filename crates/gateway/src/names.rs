@@ -19,7 +19,12 @@ pub(crate) fn random_id() -> String {
         getrandom::fill(&mut bytes).unwrap_or_default();
         left.extend(bytes.as_chunks().0);
     }
-    format!("{:032x}", u128::from_le_bytes(left.pop().unwrap_or_default()))
+    let name = left.pop().unwrap_or_default();
+    name.iter().flat_map(|byte| [byte >> 4, byte & 15]).filter_map(digit).collect()
+}
+
+fn digit(nibble: u8) -> Option<char> {
+    char::from_digit(nibble.into(), 16)
 }
 
 #[cfg(test)]

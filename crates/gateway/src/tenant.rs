@@ -2,15 +2,19 @@
 
 use crate::models::Route;
 use crate::pool::account_of;
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use thinkthrough_client::Auth;
 use thinkthrough_core::contract::Readable;
 use thinkthrough_core::json::Val;
 use thinkthrough_core::provider::{Auth as AuthForm, Target};
 
 /// Headers by which clients name their sessions, ours first.
-const SESSIONS: [&str; 4] =
-    ["x-thinkthrough-session", "x-claude-code-session-id", "x-session-id", "session-id"];
+static SESSIONS: [HeaderName; 4] = [
+    HeaderName::from_static("x-thinkthrough-session"),
+    HeaderName::from_static("x-claude-code-session-id"),
+    HeaderName::from_static("x-session-id"),
+    HeaderName::from_static("session-id"),
+];
 
 /// Longer than any client's; what is longer is no name.
 const LONGEST: usize = 512;
@@ -32,34 +36,35 @@ pub fn account(target: &Target, auth: &Auth) -> Option<String> {
 
 /// What the client says about its session.
 pub(crate) fn hint(headers: &HeaderMap, body: Val<'_>) -> Option<String> {
-    let [ours, theirs @ ..] = SESSIONS;
-    let header = |name: &str| headers.get(name)?.to_str().ok().map(str::to_owned);
+    let [ours, theirs @ ..] = &SESSIONS;
+    let header = |name: &HeaderName| headers.get(name)?.to_str().ok().map(str::to_owned);
     let said = header(ours)
         .or_else(|| body.string("prompt_cache_key"))
-        .or_else(|| theirs.into_iter().find_map(header));
+        .or_else(|| theirs.iter().find_map(header));
     said.filter(|hint| !hint.is_empty() && hint.len() <= LONGEST)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::{HeaderName, HeaderValue};
+    use http::HeaderValue;
     use thinkthrough_core::json::Doc;
 
     #[test]
     fn our_own_header_goes_first_then_the_body_then_known_clients() {
         let body = Doc::parse_str(r#"{"prompt_cache_key":"b"}"#).unwrap();
         let empty = Doc::parse_str("{}").unwrap();
-        let headers = |names: &[&'static str]| -> HeaderMap {
-            let pair = |name| (HeaderName::from_static(name), HeaderValue::from_static(name));
-            names.iter().copied().map(pair).collect()
+        let headers = |names: &'static [HeaderName]| -> HeaderMap {
+            let pair =
+                |name: &'static HeaderName| (name.clone(), HeaderValue::from_static(name.as_str()));
+            names.iter().map(pair).collect()
         };
         let all = headers(&SESSIONS);
-        assert_eq!(hint(&all, body.root()).as_deref(), Some(SESSIONS[0]));
-        for (at, name) in SESSIONS.into_iter().enumerate().skip(1) {
+        assert_eq!(hint(&all, body.root()).as_deref(), Some(SESSIONS[0].as_str()));
+        for (at, name) in SESSIONS.iter().enumerate().skip(1) {
             let some = headers(&SESSIONS[at..]);
             assert_eq!(hint(&some, body.root()).as_deref(), Some("b"));
-            assert_eq!(hint(&some, empty.root()).as_deref(), Some(name));
+            assert_eq!(hint(&some, empty.root()).as_deref(), Some(name.as_str()));
         }
         assert_eq!(hint(&HeaderMap::new(), empty.root()), None);
     }

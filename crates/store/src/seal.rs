@@ -94,7 +94,9 @@ impl Key {
 /// Each name says its length, so that two places never give the same bytes.
 pub(crate) fn bind(kind: Kind, names: &[&str], numbers: &[u64]) -> Vec<u8> {
     const VERSION: u8 = 1;
-    let mut aad = vec![VERSION, kind as u8];
+    let long: usize = names.iter().map(|name| 8 + name.len()).sum();
+    let mut aad = Vec::with_capacity(2 + 8 * numbers.len() + long);
+    aad.extend([VERSION, kind as u8]);
     for number in numbers {
         aad.extend_from_slice(&number.to_le_bytes());
     }

@@ -65,10 +65,14 @@ impl Place<'_> {
     pub fn aad(&self) -> Vec<u8> {
         const VERSION: u8 = 1;
         let Origin { provider, endpoint, model, account } = self.origin;
-        let mut aad = vec![VERSION, u8::from(account.is_some())];
-        aad.extend_from_slice(&self.position.to_le_bytes());
+        let is_bound = u8::from(account.is_some());
         let account = account.as_deref().unwrap_or_default();
-        for part in [self.tenant.as_str(), self.record, provider, endpoint, model, account] {
+        let parts = [self.tenant.as_str(), self.record, provider, endpoint, model, account];
+        let mut aad =
+            Vec::with_capacity(6 + parts.map(|part| 8 + part.len()).iter().sum::<usize>());
+        aad.extend([VERSION, is_bound]);
+        aad.extend_from_slice(&self.position.to_le_bytes());
+        for part in parts {
             aad.extend_from_slice(&(part.len() as u64).to_le_bytes());
             aad.extend_from_slice(part.as_bytes());
         }
