@@ -19,12 +19,10 @@ pub(crate) fn random_id() -> String {
         getrandom::fill(&mut bytes).unwrap_or_default();
         left.extend(bytes.as_chunks().0);
     }
-    let name = left.pop().unwrap_or_default();
-    name.iter().flat_map(|byte| [byte >> 4, byte & 15]).filter_map(digit).collect()
-}
-
-fn digit(nibble: u8) -> Option<char> {
-    char::from_digit(nibble.into(), 16)
+    let nibbles = left.pop().unwrap_or_default().into_iter().flat_map(|it| [it >> 4, it & 15]);
+    let mut name = String::with_capacity(2 * NAME);
+    name.extend(nibbles.filter_map(|nibble| char::from_digit(nibble.into(), 16)));
+    name
 }
 
 #[cfg(test)]
