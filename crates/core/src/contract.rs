@@ -4,6 +4,19 @@
 /// Source: <https://ai.google.dev/gemini-api/docs/thought-signatures>
 pub(crate) const SKIPS_SIGNATURE: &str = "skip_thought_signature_validator";
 
+/// All that it takes there, as clients send it: in these words, or as the base64 of their bytes. No thought is in it.
+const FILLERS: [&str; 4] = [
+    SKIPS_SIGNATURE,
+    "context_engineering_is_the_way_to_go",
+    "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I",
+    "Y29udGV4dF9lbmdpbmVlcmluZ19pc190aGVfd2F5X3RvX2dv",
+];
+
+/// Whether a payload only stands where one should be.
+pub(crate) fn is_filler(payload: &str) -> bool {
+    FILLERS.contains(&payload.trim_end_matches('='))
+}
+
 /// Which messages' reasoning goes back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Return {

@@ -3,6 +3,7 @@
 use super::key::{Key, Of, Version};
 use super::normal::Normal;
 use crate::content::{Block, Origin, Parameters, Text, Thinking, ToolCall, push_thought};
+use crate::contract::is_filler;
 use crate::json::{Doc, Extra, Writer};
 use crate::plane::Exact;
 use crate::shape::{read_block, write_block};
@@ -118,7 +119,8 @@ pub struct Thought {
 }
 
 impl Thought {
-    /// The digest of what is thought in `blocks`; `None` where nothing is. White space alone is a filler, no thought.
+    /// The digest of what is thought in `blocks`; `None` where nothing is. White space alone is a filler, no thought, and
+    /// so is a value that only stands where a signature should.
     pub(super) fn of<'b>(
         normal: &Normal<'_>,
         blocks: impl Iterator<Item = &'b Block>,
@@ -126,7 +128,7 @@ impl Thought {
         let mut readable = String::new();
         let (mut digest, mut has_payload) = (normal.digest(Of::Thought), false);
         let mut payload = |place: u8, text: &Option<String>| {
-            if let Some(text) = text.as_ref().filter(|text| !text.is_empty()) {
+            if let Some(text) = text.as_ref().filter(|text| !text.is_empty() && !is_filler(text)) {
                 digest.tag(place).part(in_one_alphabet(text).as_bytes());
                 has_payload = true;
             }

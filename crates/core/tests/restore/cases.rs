@@ -1,7 +1,7 @@
 //! The hard cases, one by one.
 
 use crate::vault::*;
-use thinkthrough_core::content::{Block, Content, Thinking};
+use thinkthrough_core::content::{Block, Content};
 use thinkthrough_core::edit::{What, changed};
 use thinkthrough_core::plane::Exact;
 use thinkthrough_core::restore::{Delivery, Kept, Secret, Verdict, Why, ticket, weave};
@@ -57,7 +57,7 @@ impl Talk {
 }
 
 /// A tool loop of two rounds, under way.
-fn tool_loop(contract: thinkthrough_core::contract::Contract) -> Talk {
+pub(crate) fn tool_loop(contract: thinkthrough_core::contract::Contract) -> Talk {
     let mut talk = Talk::new(contract);
     talk.says(human("What is here?"));
     talk.answers(vec![
@@ -246,74 +246,6 @@ fn what_was_cut_off_is_not_kept() {
     assert_eq!(talk.verdicts(&edited), [Verdict::Missed(Why::NoRecord)]);
     talk.vault.contract = BOUND;
     assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Missed(Why::Stopped)]);
-}
-
-/// Edge case 12.
-#[test]
-fn altered_thoughts_are_the_clients_where_plain_and_ours_where_signed() {
-    let mut talk = tool_loop(PLAIN);
-    let mut sent = talk.truth.clone();
-    sent[2].blocks[0] = thought("edited");
-    assert_eq!(talk.verdicts(&sent), [Verdict::Kept, Verdict::Kept]);
-    assert_eq!(talk.restored(&sent), sent);
-    talk.vault.contract = SIGNED;
-    assert_eq!(talk.verdicts(&sent), [Verdict::Restored, Verdict::Kept]);
-    assert_eq!(talk.restored(&sent), talk.truth);
-    // Without ids that only this answer has, its seal says whose thought it is.
-    let mut talk = Talk::new(SIGNED);
-    talk.says(human("Hi"));
-    talk.answers(vec![thought("first"), text("Hello")]);
-    for (words, seal, verdict) in [
-        ("edited", Some("sig:first"), Verdict::Restored),
-        ("edited", None, Verdict::Restored),
-        // Another seal may be genuine: whether it was damaged only the provider can say.
-        ("edited", Some("edited"), Verdict::Kept),
-        ("first", Some("edited"), Verdict::Kept),
-        ("", Some("edited"), Verdict::Kept),
-    ] {
-        let mut sent = talk.truth.clone();
-        sent[2].blocks[0] = Block::Thinking(Thinking {
-            signature: seal.map(str::to_owned),
-            ..Thinking::new(words, "thinking")
-        });
-        assert_eq!(talk.verdicts(&sent), [verdict], "{words} {seal:?}");
-    }
-}
-
-/// The SDK of google-genai for Python writes signatures in the alphabet for URLs, others leave out the padding.
-#[test]
-fn a_seal_in_other_letters_is_the_same_seal() {
-    let mut talk = Talk::new(BOUND);
-    talk.says(human("Hi"));
-    let sealed = |seal: &str| {
-        Block::Thinking(Thinking {
-            signature: Some(seal.to_owned()),
-            ..Thinking::new("", "thoughtSignature")
-        })
-    };
-    talk.answers(vec![sealed("ab+/cd+/eQ=="), text("Hello")]);
-    talk.says(human("And?"));
-    for (seal, is_known) in [
-        ("ab-_cd-_eQ==", true),
-        ("ab-_cd-_eQ", true),
-        ("ab+/cd+/eQ", true),
-        ("ab+/cd+/fQ==", false),
-    ] {
-        let mut sent = talk.truth.clone();
-        sent[2].blocks[0] = sealed(seal);
-        let (_, _, plan) = talk.vault.plan(&sent, &talk.frame);
-        let [outcome] = plan.outcomes.as_slice() else { panic!("{plan:?}") };
-        assert_eq!((outcome.verdict, outcome.found.is_some()), (Verdict::Kept, is_known), "{seal}");
-    }
-}
-
-/// Edge case 12: a filler is no thought.
-#[test]
-fn white_space_is_no_thought() {
-    let talk = tool_loop(PLAIN);
-    let mut sent = talk.truth.clone();
-    sent[2].blocks[0] = unsigned(" ");
-    assert_eq!(talk.restored(&sent), talk.truth);
 }
 
 /// Edge case 13.

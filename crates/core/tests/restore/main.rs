@@ -11,6 +11,7 @@
 
 mod cases;
 mod judge;
+mod own;
 mod twins;
 mod vault;
 mod worlds;

@@ -163,6 +163,16 @@ pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Block {
     })
 }
 
+/// A call with a signature.
+pub(crate) fn signed(call: Block, signature: &str) -> Block {
+    match call {
+        Block::ToolCall(call) => {
+            Block::ToolCall(ToolCall { signature: Some(signature.to_owned()), ..call })
+        }
+        other => other,
+    }
+}
+
 pub(crate) fn ai(blocks: Vec<Block>) -> Content {
     Content::new(Speaker::Ai, blocks)
 }

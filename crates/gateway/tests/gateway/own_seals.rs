@@ -38,6 +38,15 @@ async fn a_seal_that_is_refused_gives_way_to_the_kept_one() {
 }
 
 #[tokio::test]
+async fn what_only_stands_for_a_seal_gives_way_to_the_kept_one() {
+    let town = Town::new().await;
+    let client = after(&town, "generate-content", MODEL, 1).await;
+    let said = sealed(&town, &client, "skip_thought_signature_validator").await;
+    assert_eq!((said.status, asked(&town)), (200, (1, 0)), "{}", said.text());
+    assert_eq!(said.counts(), [1, 0, 0, 0], "{}", said.headers["x-thinkthrough"]);
+}
+
+#[tokio::test]
 async fn a_seal_that_holds_stays_although_a_look_alike_is_kept() {
     let town = Town::new().await;
     let mut client = Naive::new("generate-content", MODEL, false);

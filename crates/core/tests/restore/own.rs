@@ -1,0 +1,97 @@
+//! Edge case 12: what a client sends of thoughts itself.
+
+use crate::cases::{Talk, tool_loop};
+use crate::vault::*;
+use thinkthrough_core::content::{Block, Thinking};
+use thinkthrough_core::restore::Verdict;
+
+#[test]
+fn altered_thoughts_are_the_clients_where_plain_and_ours_where_signed() {
+    let mut talk = tool_loop(PLAIN);
+    let mut sent = talk.truth.clone();
+    sent[2].blocks[0] = thought("edited");
+    assert_eq!(talk.verdicts(&sent), [Verdict::Kept, Verdict::Kept]);
+    assert_eq!(talk.restored(&sent), sent);
+    talk.vault.contract = SIGNED;
+    assert_eq!(talk.verdicts(&sent), [Verdict::Restored, Verdict::Kept]);
+    assert_eq!(talk.restored(&sent), talk.truth);
+    // Without ids that only this answer has, its seal says whose thought it is.
+    let mut talk = Talk::new(SIGNED);
+    talk.says(human("Hi"));
+    talk.answers(vec![thought("first"), text("Hello")]);
+    for (words, seal, verdict) in [
+        ("edited", Some("sig:first"), Verdict::Restored),
+        ("edited", None, Verdict::Restored),
+        // Another seal may be genuine: whether it was damaged only the provider can say.
+        ("edited", Some("edited"), Verdict::Kept),
+        ("first", Some("edited"), Verdict::Kept),
+        ("", Some("edited"), Verdict::Kept),
+    ] {
+        let mut sent = talk.truth.clone();
+        sent[2].blocks[0] = Block::Thinking(Thinking {
+            signature: seal.map(str::to_owned),
+            ..Thinking::new(words, "thinking")
+        });
+        assert_eq!(talk.verdicts(&sent), [verdict], "{words} {seal:?}");
+    }
+}
+
+/// The SDK of google-genai for Python writes signatures in the alphabet for URLs, others leave out the padding.
+#[test]
+fn a_seal_in_other_letters_is_the_same_seal() {
+    let mut talk = Talk::new(BOUND);
+    talk.says(human("Hi"));
+    let sealed = |seal: &str| {
+        Block::Thinking(Thinking {
+            signature: Some(seal.to_owned()),
+            ..Thinking::new("", "thoughtSignature")
+        })
+    };
+    talk.answers(vec![sealed("ab+/cd+/eQ=="), text("Hello")]);
+    talk.says(human("And?"));
+    for (seal, is_known) in [
+        ("ab-_cd-_eQ==", true),
+        ("ab-_cd-_eQ", true),
+        ("ab+/cd+/eQ", true),
+        ("ab+/cd+/fQ==", false),
+    ] {
+        let mut sent = talk.truth.clone();
+        sent[2].blocks[0] = sealed(seal);
+        let (_, _, plan) = talk.vault.plan(&sent, &talk.frame);
+        let [outcome] = plan.outcomes.as_slice() else { panic!("{plan:?}") };
+        assert_eq!((outcome.verdict, outcome.found.is_some()), (Verdict::Kept, is_known), "{seal}");
+    }
+}
+
+/// A filler is no thought.
+#[test]
+fn white_space_is_no_thought() {
+    let talk = tool_loop(PLAIN);
+    let mut sent = talk.truth.clone();
+    sent[2].blocks[0] = unsigned(" ");
+    assert_eq!(talk.restored(&sent), talk.truth);
+}
+
+/// Neither is a value that a model takes where a signature is missing.
+#[test]
+fn what_stands_for_a_signature_is_no_thought() {
+    let mut talk = Talk::new(SIGNED);
+    talk.says(human("Look."));
+    talk.answers(vec![signed(call("", "read", "{}"), "genuine="), call("", "read", r#"{"n":1}"#)]);
+    talk.says(result("", "file"));
+    talk.says(result("", "another"));
+    for filler in [
+        "skip_thought_signature_validator",
+        "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=",
+        "context_engineering_is_the_way_to_go",
+    ] {
+        let mut sent = talk.truth.clone();
+        sent[2].blocks = sent[2].blocks.drain(..).map(|call| signed(call, filler)).collect();
+        assert_eq!(talk.verdicts(&sent), [Verdict::Restored], "{filler}");
+        assert_eq!(talk.restored(&sent), talk.truth, "{filler}");
+        // Beside the genuine one it says nothing.
+        sent[2].blocks[0] = talk.truth[2].blocks[0].clone();
+        assert_eq!(talk.verdicts(&sent), [Verdict::Kept], "{filler}");
+        assert_eq!(talk.restored(&sent), sent, "{filler}");
+    }
+}
