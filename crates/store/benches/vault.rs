@@ -68,6 +68,7 @@ fn record(conversation: usize, answer: usize) -> (Head, Kept) {
         parent: before.clone(),
         follows: before,
         thought: None,
+        seals: Vec::new(),
         delivery: Delivery::Full,
         at: 1_700_000_000_000,
     };

@@ -2,7 +2,7 @@
 
 use super::key::Key;
 use super::question::{Call, Question, Step};
-use super::record::{Delivery, Head};
+use super::record::{Delivery, Head, Thought};
 use crate::content::Origin;
 use crate::contract::{Contract, Level, Readable};
 use std::collections::BTreeMap;
@@ -265,8 +265,16 @@ fn has_thought_of(step: &Step, head: &Head, signed: bool) -> Option<bool> {
     if let Some(ticket) = step.ticket {
         return Some(head.keys.thought == Some(ticket));
     }
-    let own = step.own.filter(|own| signed && own.payloads.is_some())?;
-    Some(own.payloads == head.thought?.payloads)
+    step.own.filter(|own| signed && own.payloads.is_some())?;
+    head.thought.map(|_| has_seals_of(step, head))
+}
+
+/// The client has seals, and each is one of the record's.
+fn has_seals_of(step: &Step, head: &Head) -> bool {
+    let payloads = |thought: Option<Thought>| thought.and_then(|it| it.payloads);
+    let Some(own) = payloads(step.own) else { return false };
+    let each = if step.seals.is_empty() { std::slice::from_ref(&own) } else { &step.seals };
+    payloads(head.thought) == Some(own) || each.iter().all(|seal| head.seals.contains(seal))
 }
 
 /// The client has the very thought, which no other answer has: sealed by the provider, or with the ticket that was given
@@ -275,7 +283,7 @@ fn is_very_thought(step: &Step, head: &Head) -> bool {
     let (Some(own), Some(its)) = (step.own, head.thought) else { return false };
     match step.ticket {
         Some(ticket) => head.keys.thought == Some(ticket) && own.text == its.text,
-        None => own.payloads.is_some() && own.payloads == its.payloads,
+        None => has_seals_of(step, head),
     }
 }
 

@@ -4,7 +4,7 @@ use super::key::{Key, Of, Secret, Version};
 use super::normal::{Normal, weak_id};
 use super::plan::Restoration;
 use super::question::{Place, Question, Visible};
-use super::record::{CallMark, Delivery, Head, Kept, Keys, Link, Thought};
+use super::record::{CallMark, Delivery, Head, Kept, Keys, Link, Thought, seals};
 use super::ticket;
 use crate::content::{Block, Content, Origin, ToolCall};
 
@@ -139,6 +139,7 @@ impl Hook {
             parent: self.parent.clone(),
             follows: self.follows.clone(),
             thought,
+            seals: seals(&normal, kept.blocks.iter()),
             delivery: answered.delivery,
             at: answered.at,
         };

@@ -8,8 +8,10 @@ use super::record::{CallMark, Delivery, Head, Keys, Link, Thought};
 use crate::content::Origin;
 use crate::plane::Exact;
 
-/// The version of the form. Others follow; each is read for as long as records may have it.
+/// The versions of the form; each is read for as long as records may have it.
 const FORM: u8 = 1;
+/// With the digests of several payloads at its end.
+const WITH_SEALS: u8 = 2;
 
 const HAS_HINT: u8 = 1;
 const HAS_CALLS_KEY: u8 = 1 << 1;
@@ -26,7 +28,7 @@ impl Exact for Head {
         let thought = self.thought.as_ref();
         let (text, payloads) = (thought.and_then(|it| it.text), thought.and_then(|it| it.payloads));
         let flag = |is: bool, bit: u8| if is { bit } else { 0 };
-        out.0.push(FORM);
+        out.0.push(if self.seals.is_empty() { FORM } else { WITH_SEALS });
         out.0.push(self.version.number());
         out.0.push(
             flag(self.hint.is_some(), HAS_HINT)
@@ -61,6 +63,9 @@ impl Exact for Head {
         for part in [Some(provider), Some(endpoint), Some(model), account.as_ref()] {
             part.into_iter().for_each(|part| out.text(part));
         }
+        if !self.seals.is_empty() {
+            out.keys(&self.seals);
+        }
         out.0
     }
 
@@ -68,7 +73,7 @@ impl Exact for Head {
         let mut read = Read(bytes);
         let [form, version, flags, delivery] = read.array()?;
         let version = Version::READ.iter().find(|it| it.number() == version)?;
-        if form != FORM {
+        if ![FORM, WITH_SEALS].contains(&form) {
             return None;
         }
         let has = |bit: u8| flags & bit != 0;
@@ -109,6 +114,7 @@ impl Exact for Head {
                 model: read.text()?,
                 account: if has(HAS_ACCOUNT) { Some(read.text()?) } else { None },
             },
+            seals: if form == WITH_SEALS { read.keys()? } else { Vec::new() },
         };
         read.0.is_empty().then_some(head)
     }
@@ -275,6 +281,7 @@ mod tests {
             parent: Link::Record("record-0".into()),
             follows: Link::Unknown,
             thought: Some(Thought { text: Some(key(13)), payloads: Some(key(14)) }),
+            seals: vec![key(17), key(18)],
             delivery: Delivery::Stopped,
             at: u64::MAX,
         }
@@ -297,6 +304,7 @@ mod tests {
             parent: Link::Root,
             follows: Link::Root,
             thought: None,
+            seals: vec![],
             delivery: Delivery::Full,
             at: 0,
             ..full()
@@ -327,7 +335,7 @@ mod tests {
             assert_eq!(Head::from_bytes(&bytes[..end]), None, "cut at {end}");
         }
         assert_eq!(Head::from_bytes(&[&bytes[..], &[0]].concat()), None, "with more behind it");
-        for first in [0, 2, 255] {
+        for first in [0, 1, 3, 255] {
             let mut other = bytes.clone();
             other[0] = first;
             assert_eq!(Head::from_bytes(&other), None, "form {first}");

@@ -436,8 +436,13 @@ impl<'a> Path<'a> {
         };
         // A client that keeps its thoughts itself, and of which not all are known: what they are bound to is not known.
         let keeps_own = outcomes.iter().enumerate().any(own_without_record);
+        // What it altered stands where it stood.
+        let is_altered = |index: usize| {
+            let step = self.question.steps.get(index).filter(|step| step.ticket.is_none());
+            step.and_then(|step| step.own).is_some_and(|own| own.payloads.is_some())
+        };
         let mut expected: Option<Link> = None;
-        for outcome in outcomes.iter_mut().rev() {
+        for (index, outcome) in outcomes.iter_mut().enumerate().rev() {
             let Some(head) = outcome.found.as_ref().and_then(|it| self.records.get(it.record))
             else {
                 continue;
@@ -447,7 +452,7 @@ impl<'a> Path<'a> {
             }
             let is_next =
                 expected.as_ref().is_none_or(|link| *link == Link::Record(head.id.clone()));
-            if keeps_own && outcome.verdict == Verdict::Restored {
+            if keeps_own && outcome.verdict == Verdict::Restored && !is_altered(index) {
                 outcome.verdict = Verdict::Dropped(Why::ClientKeepsOwn);
             } else if !keeps_own && !is_next {
                 outcome.verdict = Verdict::Dropped(Why::Gap);

@@ -8,7 +8,7 @@
 
 use super::key::{Key, Of, Secret, Version};
 use super::normal::{Normal, weak_id};
-use super::record::Thought;
+use super::record::{Thought, seals};
 use super::ticket;
 use crate::content::{Block, Content, Speaker, ToolCall, ToolResponse};
 use crate::request::Tool;
@@ -55,6 +55,8 @@ pub struct Step {
     pub(super) calls: Vec<Call>,
     /// What the client sent with it of the thought.
     pub(super) own: Option<Thought>,
+    /// The digests of the payloads in it, where there are several.
+    pub(super) seals: Vec<Key>,
     /// The key of the ticket that stands in the place of the thought's signature.
     pub(super) ticket: Option<Key>,
     /// The client names items that the provider keeps.
@@ -304,6 +306,7 @@ impl Walk<'_> {
             turn_has_calls: false,
             is_after_speech: std::mem::take(&mut self.after_speech),
             own,
+            seals: seals(&self.normal, blocks()),
             ticket,
             refers,
             request,

@@ -36,6 +36,8 @@ pub struct Head {
     pub follows: Link,
     /// The digest of its reasoning; `None`: it is known to have had none.
     pub thought: Option<Thought>,
+    /// The digests of the payloads of its reasoning, where there are several: a client may send back some of them.
+    pub seals: Vec<Key>,
     /// How it ended.
     pub delivery: Delivery,
     /// When it ended, in milliseconds since 1970: of equal ones, the later counts.
@@ -127,23 +129,13 @@ impl Thought {
     ) -> Option<Self> {
         let mut readable = String::new();
         let (mut digest, mut has_payload) = (normal.digest(Of::Thought), false);
-        let mut payload = |place: u8, text: &Option<String>| {
-            if let Some(text) = text.as_ref().filter(|text| !text.is_empty() && !is_filler(text)) {
-                digest.tag(place).part(in_one_alphabet(text).as_bytes());
-                has_payload = true;
-            }
-        };
         for block in blocks {
-            match block {
-                Block::Thinking(thinking) => {
-                    push_thought(&mut readable, &thinking.thought);
-                    payload(b's', &thinking.signature);
-                    payload(b'r', &thinking.redacted_data);
-                    payload(b'e', &thinking.encrypted_content);
-                }
-                Block::Text(text) => payload(b't', &text.signature),
-                Block::ToolCall(call) => payload(b'c', &call.signature),
-                Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => {}
+            if let Block::Thinking(thinking) = block {
+                push_thought(&mut readable, &thinking.thought);
+            }
+            for (place, payload) in payloads(block) {
+                digest.tag(place).part(payload.as_bytes());
+                has_payload = true;
             }
         }
         let payloads = has_payload.then(|| digest.finish());
@@ -155,6 +147,33 @@ impl Thought {
     pub(super) fn is_sent_as(&self, own: &Thought, signed: bool) -> bool {
         if signed { self == own } else { self.text == own.text }
     }
+}
+
+/// The digest of each payload in `blocks` where there are several; of a single one it is that of [`Thought`].
+pub(super) fn seals<'b>(normal: &Normal<'_>, blocks: impl Iterator<Item = &'b Block>) -> Vec<Key> {
+    let digest = |(place, payload): (u8, Cow<'_, str>)| {
+        normal.digest(Of::Thought).tag(place).part(payload.as_bytes()).finish()
+    };
+    let all: Vec<Key> = blocks.flat_map(payloads).map(digest).collect();
+    if all.len() > 1 { all } else { Vec::new() }
+}
+
+/// The payloads of a block, each with a byte for the kind of its place.
+fn payloads(block: &Block) -> impl Iterator<Item = (u8, Cow<'_, str>)> {
+    let places = match block {
+        Block::Thinking(it) => [
+            (b's', it.signature.as_deref()),
+            (b'r', it.redacted_data.as_deref()),
+            (b'e', it.encrypted_content.as_deref()),
+        ],
+        Block::Text(text) => [(b't', text.signature.as_deref()), (b't', None), (b't', None)],
+        Block::ToolCall(call) => [(b'c', call.signature.as_deref()), (b'c', None), (b'c', None)],
+        Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => [(0, None); 3],
+    };
+    places.into_iter().filter_map(|(place, payload)| {
+        let payload = payload.filter(|it| !it.is_empty() && !is_filler(it))?;
+        Some((place, in_one_alphabet(payload)))
+    })
 }
 
 /// A payload as it is most often written. Clients that read its bytes write them anew in the other alphabet of base64, or

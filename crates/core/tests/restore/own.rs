@@ -36,6 +36,33 @@ fn altered_thoughts_are_the_clients_where_plain_and_ours_where_signed() {
     }
 }
 
+/// Of several thoughts a client keeps one: that it is one of these says whose it is.
+#[test]
+fn a_part_of_what_was_sealed_gives_way_to_the_whole() {
+    for sealed in [thought, wordless] {
+        for contract in [SIGNED, BOUND] {
+            let mut talk = Talk::new(contract);
+            talk.says(human("Hi"));
+            talk.answers(vec![sealed("first"), text("Hel"), sealed("second"), text("lo")]);
+            talk.says(human("And?"));
+            for kept in 0..4 {
+                let mut sent = talk.truth.clone();
+                let mut at = 0..;
+                sent[2].blocks.retain(|block| {
+                    let at = at.next().unwrap();
+                    !matches!(block, Block::Thinking(_)) || at == kept
+                });
+                assert_eq!(talk.verdicts(&sent), [Verdict::Restored], "{kept} {contract:?}");
+                assert_eq!(talk.restored(&sent), talk.truth, "{kept} {contract:?}");
+            }
+            // Together with one that is nowhere known it is another thought.
+            let mut sent = talk.truth.clone();
+            sent[2].blocks[2] = sealed("elsewhere");
+            assert_eq!(talk.verdicts(&sent), [Verdict::Kept], "{contract:?}");
+        }
+    }
+}
+
 /// The SDK of google-genai for Python writes signatures in the alphabet for URLs, others leave out the padding.
 #[test]
 fn a_seal_in_other_letters_is_the_same_seal() {

@@ -46,7 +46,7 @@ pub(crate) struct Talk {
 impl Talk {
     /// Its client sends the thoughts that it was given.
     pub(crate) fn keeps(&self) -> bool {
-        self.echoes || self.strips() || self.manner == Manner::Keeps
+        self.echoes || self.strips() || matches!(self.manner, Manner::Keeps | Manner::KeepsFirst)
     }
 
     /// Its client leaves out the thoughts of turns that are over.
@@ -74,6 +74,8 @@ enum Manner {
     Drops,
     /// With all that it was given.
     Keeps,
+    /// With the first thought of each answer alone.
+    KeepsFirst,
     /// Each call in a message of its own, its result behind it.
     Splits,
     /// Text and arguments written otherwise.
@@ -158,6 +160,7 @@ impl World {
             Manner::Drops,
             Manner::Drops,
             Manner::Keeps,
+            Manner::KeepsFirst,
             Manner::Strips,
             Manner::Splits,
             Manner::Rewrites,
@@ -280,11 +283,15 @@ impl World {
 
     fn say(&mut self, name: &str, may_call: bool) -> Content {
         let is_sealed = self.rules.contract.signed || self.rules.signs;
-        let mut blocks = vec![match (is_sealed, self.rules.wordless) {
-            (false, _) => unsigned(name),
-            (true, false) => thought(name),
-            (true, true) => wordless(name),
-        }];
+        let think = match (is_sealed, self.rules.wordless) {
+            (false, _) => unsigned,
+            (true, false) => thought,
+            (true, true) => wordless,
+        };
+        let mut blocks = vec![think(name)];
+        if is_sealed && self.random.below(4) == 0 {
+            blocks.push(think(&format!("{name}, and more")));
+        }
         blocks.extend(self.random.one(&[None, Some("ok"), Some("done")]).map(text));
         let calls = if may_call { self.random.below(3) } else { 0 };
         for at in 0..calls {
@@ -296,7 +303,7 @@ impl World {
             let arguments = self.random.one(&["{}", r#"{"n":1}"#]);
             blocks.push(call(&id, "read", arguments));
         }
-        if blocks.len() == 1 {
+        if blocks.iter().all(|block| matches!(block, Block::Thinking(_))) {
             blocks.push(text("ok"));
         }
         ai(blocks)
@@ -311,6 +318,17 @@ fn client(talk: &Talk) -> (Vec<Content>, Vec<usize>) {
     };
     match talk.manner {
         Manner::Keeps => whole(talk.truth.clone()),
+        Manner::KeepsFirst => {
+            let mut sent = talk.truth.clone();
+            for content in &mut sent {
+                let mut thoughts = 0;
+                content.blocks.retain(|block| {
+                    thoughts += usize::from(matches!(block, Block::Thinking(_)));
+                    thoughts < 2 || !matches!(block, Block::Thinking(_))
+                });
+            }
+            whole(sent)
+        }
         Manner::Drops => whole(bare(&talk.truth)),
         Manner::Rewrites => {
             let mut sent = talk.seen();
