@@ -160,9 +160,11 @@ impl<'a> Path<'a> {
 
     /// It does not hang on an answer of which the client's ids say that it is another one than the one before.
     fn is_on_path(&self, part: &Part, all: &[Vec<Part>], ends: &[Vec<Part>]) -> bool {
-        let before = part.begin.checked_sub(1);
-        let (Some(before), Some(parent)) = (before, self.parent(part)) else { return true };
+        let Some(before) = part.begin.checked_sub(1) else { return true };
         let (all, still) = (all.get(before), ends.get(before));
+        let Some(parent) = self.parent(part) else {
+            return !self.is_adrift(part, still.map_or(&[], Vec::as_slice));
+        };
         let named = |parts: Option<&Vec<Part>>| {
             parts.and_then(|parts| parts.iter().find(|it| self.id(it) == Some(parent)).copied())
         };
@@ -175,6 +177,18 @@ impl<'a> Path<'a> {
             // What it hangs on is there and cannot be the answer before.
             None => !(may_be_part && self.records.iter().any(|it| it.id == parent)),
         }
+    }
+
+    /// A sealed one that does not know what it hangs on, though the answer before was there by then, and that answered
+    /// another request than this client sends.
+    fn is_adrift(&self, part: &Part, before: &[Part]) -> bool {
+        let Some(head) = self.head(part.candidate) else { return false };
+        let was_there = |it: &Part| self.head(it.candidate).is_some_and(|it| it.at <= head.at);
+        self.ask.contract.signed
+            && head.parent == Link::Unknown
+            && !self.has_ids(part)
+            && !self.candidates.answers_this(part.begin, &part.candidate)
+            && before.iter().any(|it| self.has_ids(it) && was_there(it))
     }
 
     /// Its ids would be others than the client's, and those of the one that it hangs on not: whoever renames ids renames

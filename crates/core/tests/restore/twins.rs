@@ -184,3 +184,30 @@ fn ids_are_renamed_in_all_answers_or_in_none() {
     assert_eq!(talk.verdicts(&renamed), [Verdict::Restored; 2]);
     assert_eq!(talk.restored(&bare(&talk.truth)), talk.truth);
 }
+
+/// Two conversations with the same words, told apart by an id, of which records were lost: what is left of the one is
+/// not put into the other.
+#[test]
+fn an_answer_that_hangs_on_nothing_known_hangs_on_no_other() {
+    let mut talk = Talk::new(SIGNED);
+    talk.says(human("Look."));
+    let before = talk.truth.clone();
+    let mut talks = Vec::new();
+    for id in ["call_A1b2C3d4E5", "call_F6g7H8i9J0"] {
+        talk.truth.clone_from(&before);
+        let first = talk.answers(vec![thought(id), call(id, "read", "{}")]).unwrap();
+        talk.says(result(id, "file"));
+        if id.ends_with("J0") {
+            talk.vault.records.remove(&first);
+        }
+        let last = talk.answers(vec![thought("done"), text("Done.")]).unwrap();
+        if id.ends_with("E5") {
+            talk.vault.records.remove(&last);
+        }
+        talk.says(human("And?"));
+        talks.push(bare(&talk.truth));
+    }
+    let missed = Verdict::Missed(Why::NoRecord);
+    assert_eq!(talk.verdicts(&talks[0]), [Verdict::Restored, missed]);
+    assert_eq!(talk.verdicts(&talks[1]), [missed, Verdict::Restored]);
+}
