@@ -153,9 +153,23 @@ impl<'a> Path<'a> {
             let any_has_ids = parts.iter().any(|part| self.has_ids(part));
             let here = parts.iter().filter(|part| !any_has_ids || self.has_ids(part));
             let here = here.filter(|part| self.is_on_path(part, &all, &ends)).copied().collect();
-            ends.push(here);
+            ends.push(self.hanging(here, &ends));
         }
         ends
+    }
+
+    /// Of plain thoughts, of which the latest is taken: not those that name an answer which cannot be the one before,
+    /// if another names one that can. Calls one after the other may look like calls at once.
+    fn hanging(&self, mut parts: Vec<Part>, ends: &[Vec<Part>]) -> Vec<Part> {
+        let hangs = |part: &Part| {
+            let before = part.begin.checked_sub(1).and_then(|before| ends.get(before))?;
+            let parent = self.parent(part)?;
+            Some(before.iter().any(|it| self.id(it) == Some(parent)))
+        };
+        if !self.ask.contract.signed && parts.iter().any(|part| hangs(part) == Some(true)) {
+            parts.retain(|part| hangs(part) != Some(false) || self.has_ids(part));
+        }
+        parts
     }
 
     /// It does not hang on an answer of which the client's ids say that it is another one than the one before.

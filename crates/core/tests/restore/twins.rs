@@ -211,3 +211,31 @@ fn an_answer_that_hangs_on_nothing_known_hangs_on_no_other() {
     assert_eq!(talk.verdicts(&talks[0]), [Verdict::Restored, missed]);
     assert_eq!(talk.verdicts(&talks[1]), [missed, Verdict::Restored]);
 }
+
+/// Calls at once, and the same calls one after the other with a later answer behind them that looks the same, of a
+/// client that leaves out the thoughts of turns that are over.
+#[test]
+fn an_answer_behind_other_calls_is_not_the_latest_of_these() {
+    let mut talk = Talk::new(PLAIN);
+    talk.says(human("Look."));
+    let before = talk.truth.clone();
+    let read = |id: &str| call(id, "read", "{}");
+    let answers = |talk: &mut Talk, blocks| {
+        let answer = ai(blocks);
+        talk.vault.answered(&talk.truth, &talk.frame, &answer, Delivery::Full).unwrap();
+        talk.says(answer);
+    };
+    answers(&mut talk, vec![unsigned("at once"), read("read:0"), read("read:1")]);
+    talk.says(result("read:0", "a"));
+    talk.says(result("read:1", "b"));
+    answers(&mut talk, vec![unsigned("own"), text("ok")]);
+    let own = std::mem::replace(&mut talk.truth, before);
+    for found in ["a", "b"] {
+        answers(&mut talk, vec![unsigned(found), read("read:0")]);
+        talk.says(result("read:0", found));
+    }
+    answers(&mut talk, vec![unsigned("of the other"), text("ok")]);
+    for truth in [own, talk.truth.clone()] {
+        assert_eq!(talk.restored(&bare(&truth)), truth);
+    }
+}
