@@ -14,7 +14,9 @@
 
 pub mod acp;
 mod agent;
+mod ending;
 pub mod export;
+mod failure;
 mod gate;
 mod guardian;
 pub mod harmless;
@@ -29,6 +31,8 @@ mod tools;
 mod wording;
 
 pub use agent::{AskError, Called, Control, MAX_ROUNDS, Outcome, Round, Setup, Watch, run};
+pub use ending::Ending;
+pub use failure::{Asked, why_again};
 pub use gate::{Admission, Gate, Notice};
 pub use history::{History, HistoryError};
 pub use kept::{Beside, Keeper, Kept};

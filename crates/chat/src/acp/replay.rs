@@ -73,7 +73,8 @@ fn gave(show: &mut Show<'_>, calls: &mut Vec<Open>, content: &Content) {
         let Block::ToolResponse(response) = block else { continue };
         let Some((index, call)) = take(calls, response) else { continue };
         let (response, media) = (response.clone(), media.clone());
-        let called = Called { call, response, media, change: None, took: Duration::ZERO };
+        let called =
+            Called { call, response, media, change: None, is_refused: false, took: Duration::ZERO };
         show.call_finished(0, index, &called);
     }
 }

@@ -22,6 +22,8 @@ pub struct Called {
     pub media: Vec<Media>,
     /// The change that was made to a file.
     pub change: Option<FileChange>,
+    /// It was not allowed, and did not run.
+    pub is_refused: bool,
     /// How long it ran, without the time that somebody thought about allowing it.
     pub took: Duration,
 }
@@ -121,6 +123,7 @@ impl Desk<'_> {
             }
         });
         let started = Instant::now();
+        let is_refused = allowed.is_err() && !self.stop.is_cancelled();
         let given = match allowed {
             Ok(may_leave) => self.run(index, call, may_leave).await,
             Err(refusal) => Given::error(&refusal),
@@ -133,7 +136,8 @@ impl Desk<'_> {
             extra: Extra::default(),
         };
         let (media, change) = (given.media, given.change);
-        (index, Called { call: call.clone(), response, media, change, took: started.elapsed() })
+        let took = started.elapsed();
+        (index, Called { call: call.clone(), response, media, change, is_refused, took })
     }
 
     /// Tells what the call would do, and finds out whether it may.

@@ -60,12 +60,14 @@ impl<'a> Setup<'a> {
 pub const MAX_ROUNDS: usize = 24;
 
 /// One request and what came of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Round {
     /// What the provider said.
     pub answer: Answer,
     /// What the tools gave that it called, in the order of the calls.
     pub tool_responses: Vec<ToolResponse>,
+    /// The names of the tools of which a call was not allowed.
+    pub refused: Vec<String>,
     /// From the request to the end of its answer.
     pub took: Duration,
     /// How much of that the model spent on thoughts.
@@ -190,19 +192,22 @@ impl Run<'_> {
             self.add(round, content);
         }
         let started = tokio::time::Instant::now();
-        let tool_responses = self.call(round, &calls).await;
+        let (tool_responses, refused) = self.call(round, &calls).await;
         let has_called = !tool_responses.is_empty();
         let tools = started.elapsed();
-        let done = Round { answer, tool_responses, took, thinking, tools };
+        let done = Round { answer, tool_responses, refused, took, thinking, tools };
         self.watch.round_over(round, &done);
         self.outcome.rounds.push(done);
         self.outcome.is_unfinished = has_called;
         Ok(has_called && !stop.is_cancelled())
     }
 
-    /// Runs the tools that an answer calls; without tools of ours a call is for whoever reads the output.
-    async fn call(&mut self, round: usize, calls: &[ToolCall]) -> Vec<ToolResponse> {
-        let Some(tools) = self.setup.tools.filter(|_| !calls.is_empty()) else { return Vec::new() };
+    /// Runs the tools that an answer calls, and names those that were not allowed; without tools of ours a call is for
+    /// whoever reads the output.
+    async fn call(&mut self, round: usize, calls: &[ToolCall]) -> (Vec<ToolResponse>, Vec<String>) {
+        let Some(tools) = self.setup.tools.filter(|_| !calls.is_empty()) else {
+            return Default::default();
+        };
         let (approve, stop) = (self.setup.approve, self.control.token());
         let called = run_calls(tools, approve, stop, (round, calls), self.watch).await;
         for called in &called {
@@ -215,7 +220,9 @@ impl Run<'_> {
                 self.add(round, said);
             }
         }
-        called.into_iter().map(|called| called.response).collect()
+        let refused = called.iter().filter(|it| it.is_refused).map(|it| it.call.name.clone());
+        let refused = refused.collect();
+        (called.into_iter().map(|called| called.response).collect(), refused)
     }
 
     fn add(&mut self, round: usize, content: Content) {
