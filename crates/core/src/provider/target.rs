@@ -136,6 +136,12 @@ impl Target {
         format!("{base}{path}")
     }
 
+    /// Whether the address has the model's name in it, and not only the request.
+    #[must_use]
+    pub fn names_model_in_path(&self) -> bool {
+        self.wire.path("a", false) != self.wire.path("b", false)
+    }
+
     /// A reader for one answer; `stream` where it is known to be a stream. The model's rule says whether thoughts are
     /// searched for between tags.
     #[must_use]

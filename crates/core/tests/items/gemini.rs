@@ -305,3 +305,25 @@ fn the_model_stands_in_the_path() {
     let path = "/v1beta/tunedModels/a%3Fb:streamGenerateContent?alt=sse";
     assert_eq!(WIRE.path("tunedModels/a?b", true), path);
 }
+
+#[test]
+fn t_10_a_models_name_is_one_part_of_the_path_unless_it_is_a_resource() {
+    for (model, expected) in [
+        ("models/gemini-3-pro", "models/gemini-3-pro"),
+        ("publishers/google/models/gemini-3", "publishers/google/models/gemini-3"),
+        ("projects/p/locations/l/endpoints/1", "projects/p/locations/l/endpoints/1"),
+        (
+            "projects/p/locations/l/publishers/google/models/m@1",
+            "projects/p/locations/l/publishers/google/models/m@1",
+        ),
+        ("flash/../../models/pro", "models/flash%2F..%2F..%2Fmodels%2Fpro"),
+        ("models/flash/x", "models/models%2Fflash%2Fx"),
+        ("accounts/a/models/m", "models/accounts%2Fa%2Fmodels%2Fm"),
+        ("a%2fb", "models/a%252fb"),
+        ("a?key=b#c", "models/a%3Fkey%3Db%23c"),
+        ("a:b", "models/a%3Ab"),
+    ] {
+        let path = format!("/v1beta/{expected}:generateContent");
+        assert_eq!(WIRE.path(model, false), path, "{model}");
+    }
+}

@@ -88,3 +88,19 @@ fn a_version_in_the_base_url_counts() {
         assert_eq!(at(base, provider, wire), expected, "{base}");
     }
 }
+
+#[test]
+fn t_10_it_is_known_whose_address_has_the_model_in_it() {
+    for (provider, wire, expected) in [
+        ("google", None, true),
+        ("vertexai", None, true),
+        ("bedrock", None, true),
+        ("bedrock", Some("responses"), false),
+        ("google", Some("interactions"), false),
+        ("openai", None, false),
+        ("anthropic", None, false),
+    ] {
+        let target = Target::built_in(provider, wire, "m").unwrap();
+        assert_eq!(target.names_model_in_path(), expected, "{provider} {wire:?}");
+    }
+}

@@ -63,9 +63,8 @@ impl Wire for GenerateContent {
     }
 
     fn path(&self, model: &str, stream: bool) -> String {
-        let place = if model.contains('/') { "" } else { "models/" };
         let method = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
-        format!("/v1beta/{place}{}:{method}", escaped(model))
+        format!("/v1beta/{}:{method}", place(model))
     }
 
     fn read_request(&self, body: Val<'_>) -> Result<Request, RequestError> {
@@ -106,11 +105,37 @@ impl Wire for GenerateContent {
     }
 }
 
-/// A model's name inside a path.
+/// The resources that have models, from Google's two APIs; `*` is a name.
+const PLACES: [&[&str]; 8] = [
+    &["dynamic", "*"],
+    &["endpoints", "*"],
+    &["models", "*"],
+    &["tunedModels", "*"],
+    &["publishers", "*", "models", "*"],
+    &["projects", "*", "locations", "*", "models", "*"],
+    &["projects", "*", "locations", "*", "endpoints", "*"],
+    &["projects", "*", "locations", "*", "publishers", "*", "models", "*"],
+];
+
+/// The path of a model. Only the full name of a resource has several parts; every other name is one, whatever it has
+/// in it.
+fn place(model: &str) -> String {
+    let parts: Vec<&str> = model.split('/').collect();
+    let is_full = |place: &&[&str]| {
+        place.len() == parts.len()
+            && place.iter().zip(&parts).all(|(known, part)| *known == "*" || known == part)
+    };
+    match PLACES.iter().any(is_full) {
+        true => parts.into_iter().map(escaped).collect::<Vec<_>>().join("/"),
+        false => format!("models/{}", escaped(model)),
+    }
+}
+
+/// A model's name as one part of a path.
 fn escaped(model: &str) -> String {
     let mut out = String::with_capacity(model.len());
     for byte in model.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~/@".contains(&byte) {
+        if byte.is_ascii_alphanumeric() || b"-._~@".contains(&byte) {
             out.push(char::from(byte));
         } else {
             out.push_str(&format!("%{byte:02X}"));
