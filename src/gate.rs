@@ -67,15 +67,18 @@ impl Gate {
             self.entries.iter().find(|entry| entry.hash.is_none() && entry.tenant == tenant);
         let all = || vec!["*".to_owned()];
         entry.map_or_else(
-            || Pass { tenant, models: all(), providers: all(), reasoning: Partial::default() },
+            || {
+                let (models, providers, reasoning) = (all(), all(), Partial::default());
+                Pass { tenant, models, providers, raw: false, reasoning }
+            },
             pass,
         )
     }
 }
 
 fn pass(entry: &GateKey) -> Pass {
-    let GateKey { tenant, models, providers, reasoning, .. } = entry.clone();
-    Pass { tenant, models, providers, reasoning }
+    let GateKey { tenant, models, providers, raw, reasoning, .. } = entry.clone();
+    Pass { tenant, models, providers, raw, reasoning }
 }
 
 impl Keys for Gate {

@@ -18,11 +18,13 @@ pub(crate) struct GateKey {
     pub(crate) models: Vec<String>,
     /// The providers that may be asked.
     pub(crate) providers: Vec<String>,
+    /// Whether it may use a provider's own API.
+    pub(crate) raw: bool,
     pub(crate) reasoning: Partial,
 }
 
 /// The keys of `[keys.NAME]`, but for those of settings.
-pub(super) const KEYS: [&str; 4] = ["hash", "key", "models", "providers"];
+pub(super) const KEYS: [&str; 5] = ["hash", "key", "models", "providers", "raw"];
 
 pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<GateKey, String> {
     section.later(&["budget", "limits"])?;
@@ -56,6 +58,7 @@ pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<GateKe
         hash,
         models: section.strings("models")?.unwrap_or_else(all),
         providers: section.strings("providers")?.unwrap_or_else(all),
+        raw: section.boolean("raw")?.unwrap_or(false),
         reasoning: reasoning(section)?,
     })
 }

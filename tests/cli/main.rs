@@ -51,6 +51,7 @@ mod serve_retention;
 mod serve_routes;
 mod serve_security;
 mod serve_shared;
+mod serve_tenants;
 mod serve_threats;
 #[cfg(unix)]
 mod serve_traces;

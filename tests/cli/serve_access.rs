@@ -253,7 +253,7 @@ fn t_4_keys_of_the_configuration_say_who_may_ask_for_what() {
     let listed = gateway.request("GET", "/v1/models", bob, "");
     assert!(!listed.contains("sim/"), "{listed}");
     assert!(gateway.request("GET", "/v1/models", "", "").starts_with("HTTP/1.1 401"));
-    assert!(gateway.request("GET", "/p/there/v1/x", bob, "").starts_with("HTTP/1.1 404"));
+    assert!(gateway.request("GET", "/p/there/v1/x", bob, "").starts_with("HTTP/1.1 403"));
     assert!(gateway.request("GET", "/livez", "", "").starts_with("HTTP/1.1 200"));
     // Without a key of the provider's, the caller's would have to go there; it does not.
     lock.seen();

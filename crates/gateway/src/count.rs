@@ -5,6 +5,7 @@ use crate::asking::{Claim, claim, credential_for, look_up, manner, settings};
 use crate::door::{self, Turned, turned};
 use crate::flow::Flow;
 use crate::house::House;
+use crate::kept::{Known, named_by};
 use crate::learned::Scope;
 use crate::place::Face;
 use crate::reply::{Account, json, refusal};
@@ -57,9 +58,8 @@ async fn counted(
     let root = doc.root();
     let model = model.or_else(|| root.string("model"));
     let model = model.ok_or_else(|| bad("`model` is missing; name the model to ask"))?;
-    let route = house.models.find(&model);
-    let route = route.map_err(|unrouted| turned(404, "model_not_found", unrouted.0))?;
-    house.routed(&model, &route.target.provider);
+    let route = take::route(house, &model, root)?;
+    let named = named_by(house, root)?;
     let hint = tenant::hint(&parts.headers, root);
     let claim = claim(house, &route, &credential, hint).await;
     let settings = settings(&route, &parts.headers)?;
@@ -80,8 +80,11 @@ async fn counted(
     account.made.learned = learned;
     account.made.around = prepared.around;
     let Prepared { body, exchange, .. } = prepared;
-    account.untranslated.clone_from(&exchange.outgoing().untranslated);
     let sent = body.map_or_else(|| bytes.clone(), Bytes::from);
+    if let Some(known) = Known::of(house, &route.target.provider) {
+        known.admit_sent(&named, &sent).await?;
+    }
+    account.untranslated.clone_from(&exchange.outgoing().untranslated);
     if exchange.is_relayed() {
         let outgoing = exchange.outgoing();
         let url = asking(face, &outgoing.url);

@@ -1,8 +1,8 @@
-//! Who may come in: names of the host, foreign web pages, and credentials.
+//! Callers' credentials: where they stand, and what of a request stays here.
 
-use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use http::header::AUTHORIZATION;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, Method, Uri};
+use http::{HeaderMap, HeaderName, Uri};
 use thinkthrough_client::{Auth, Secret};
 
 /// The carriers of a credential besides `Authorization: Bearer` and `?key=`.
@@ -23,65 +23,6 @@ pub(crate) struct Turned {
 /// Turns somebody away.
 pub(crate) fn turned(status: u16, code: &'static str, message: impl Into<String>) -> Turned {
     Turned { status, code, message: message.into() }
-}
-
-/// Whether the request was meant for this server. A web page that lets its own name point here, or that sends a form
-/// here, is turned away.
-pub(crate) fn check(
-    method: &Method,
-    uri: &Uri,
-    headers: &HeaderMap,
-    hosts: &[String],
-) -> Result<(), Turned> {
-    let host = uri.authority().map(http::uri::Authority::as_str);
-    let host = host.or_else(|| headers.get(HOST).and_then(|host| host.to_str().ok()));
-    let host = host.unwrap_or_default();
-    if !is_ours(host, hosts) {
-        return Err(Turned {
-            status: 421,
-            code: "misdirected_request",
-            message: format!(
-                "this server does not answer for the host `{}`; list it under `[server] hosts`",
-                shown(host)
-            ),
-        });
-    }
-    let is_safe = *method == Method::GET || *method == Method::HEAD;
-    let origin = headers.get(ORIGIN).map(|origin| origin.to_str().unwrap_or("null"));
-    let is_foreign = origin.is_some_and(|origin| !origin_is_ours(origin, hosts));
-    // Browsers say where a request comes from also where they leave out the origin.
-    let site = headers.get("sec-fetch-site").map(http::HeaderValue::as_bytes);
-    let is_cross = matches!(site, Some(b"cross-site" | b"same-site"));
-    if !is_safe && (is_foreign || is_cross) {
-        return Err(Turned {
-            status: 403,
-            code: "foreign_origin",
-            message: "requests of other web sites are not taken".to_owned(),
-        });
-    }
-    Ok(())
-}
-
-fn origin_is_ours(origin: &str, hosts: &[String]) -> bool {
-    origin.split_once("://").is_some_and(|(_, host)| is_ours(host, hosts))
-}
-
-/// Names of this machine, addresses (which no foreign name can point from), and the names that were listed.
-fn is_ours(host: &str, hosts: &[String]) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    };
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<std::net::IpAddr>().is_ok()
-        || hosts
-            .iter()
-            .any(|listed| listed.eq_ignore_ascii_case(name) || listed.eq_ignore_ascii_case(host))
-}
-
-/// A name from outside, short and without anything that could break a line.
-fn shown(host: &str) -> String {
-    host.chars().filter(char::is_ascii_graphic).take(80).collect()
 }
 
 /// The caller's credential, from whatever carried it.
@@ -188,48 +129,6 @@ mod tests {
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
             .collect()
-    }
-
-    fn checked(pairs: &[(&'static str, &'static str)]) -> Option<u16> {
-        let uri = Uri::from_static("/v1/models");
-        let hosts = ["gate.example".to_owned()];
-        check(&Method::POST, &uri, &headers(pairs), &hosts).err().map(|turned| turned.status)
-    }
-
-    #[test]
-    fn t_25_only_our_own_names_are_answered() {
-        for host in
-            ["localhost", "LOCALHOST:4114", "127.0.0.1:4114", "[::1]:4114", "gate.example:1"]
-        {
-            assert_eq!(checked(&[("host", host)]), None, "{host}");
-        }
-        for host in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:4114", ""] {
-            assert_eq!(checked(&[("host", host)]), Some(421), "{host}");
-        }
-    }
-
-    #[test]
-    fn t_25_a_foreign_page_is_turned_away() {
-        for origin in ["https://evil.example", "null", "file://"] {
-            assert_eq!(
-                checked(&[("host", "localhost"), ("origin", origin)]),
-                Some(403),
-                "{origin}"
-            );
-        }
-        assert_eq!(checked(&[("host", "localhost"), ("origin", "http://localhost:4114")]), None);
-        for (site, status) in [
-            ("cross-site", Some(403)),
-            ("same-site", Some(403)),
-            ("same-origin", None),
-            ("none", None),
-        ] {
-            assert_eq!(
-                checked(&[("host", "localhost"), ("sec-fetch-site", site)]),
-                status,
-                "{site}"
-            );
-        }
     }
 
     #[test]

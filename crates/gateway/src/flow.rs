@@ -1,6 +1,7 @@
 //! The body of an answer: bytes of the upstream as they come, translated where the wires differ.
 
 use crate::gathered::Gathered;
+use crate::kept::Tap;
 use crate::leaving;
 use crate::passage::{Passage, Saving};
 use crate::sending::{Outcome, SILENCE, Waiting};
@@ -35,8 +36,8 @@ pub(crate) struct Flow {
 enum State {
     Over,
     Whole(Bytes),
-    /// Bytes that nobody looks at.
-    Raw(BodyStream),
+    /// Bytes that nobody looks at, but for what the provider keeps.
+    Raw(BodyStream, Option<Box<Tap>>),
     /// What still comes behind the end of an answer.
     Rest(BodyStream),
     Live(Live),
@@ -95,8 +96,8 @@ impl Flow {
     }
 
     /// The upstream's bytes, whatever they are.
-    pub(crate) fn raw(body: BodyStream) -> Self {
-        Self::of(State::Raw(body))
+    pub(crate) fn raw(body: BodyStream, tap: Option<Tap>) -> Self {
+        Self::of(State::Raw(body, tap.map(Box::new)))
     }
 
     /// A stream.
@@ -165,8 +166,11 @@ impl Flow {
                     return Poll::Ready(Some(Err(error)));
                 }
                 State::Whole(bytes) => (std::mem::take(bytes), Some(State::Over)),
-                State::Raw(body) => match ready!(body.poll_next(cx)) {
-                    Some(Ok(bytes)) => (bytes, None),
+                State::Raw(body, tap) => match ready!(body.poll_next(cx)) {
+                    Some(Ok(bytes)) => {
+                        tap.iter_mut().for_each(|tap| tap.hear(&bytes));
+                        (bytes, None)
+                    }
                     // A connection that breaks is what the caller would have seen without us.
                     Some(Err(error)) => (Bytes::new(), Some(State::failed(error.to_string()))),
                     None => (Bytes::new(), Some(State::Over)),

@@ -22,8 +22,17 @@ pub struct Pass {
     pub models: Vec<String>,
     /// The providers that may be asked, likewise.
     pub providers: Vec<String>,
+    /// Whether it may use a provider's own API, `/p/{provider}/...`.
+    pub raw: bool,
     /// What holds for requests with this key.
     pub reasoning: Partial,
+}
+
+impl Pass {
+    /// Whether every name of a model may be asked for.
+    pub(crate) fn allows_all_models(&self) -> bool {
+        self.models.iter().any(|it| it == "*")
+    }
 }
 
 /// What came of looking for a key.

@@ -8,6 +8,7 @@
 //! other wire it goes through the neutral form, both ways, and what the other wire cannot say is named in the answer's
 //! `x-thinkthrough` header.
 
+mod admission;
 mod asking;
 mod bus;
 mod collector;
@@ -18,6 +19,7 @@ mod flow;
 mod gathered;
 mod house;
 mod keeping;
+mod kept;
 mod keys;
 mod learned;
 mod leaving;

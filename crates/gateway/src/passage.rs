@@ -3,6 +3,7 @@
 use crate::bus::Seen;
 use crate::house::Stage;
 use crate::keeping::Keeping;
+use crate::kept::Tap;
 use crate::told::Told;
 use crate::vault::{APPEND, Vault};
 use bytes::Bytes;
@@ -42,6 +43,8 @@ pub(crate) struct Keep {
     pub(crate) goes_back: bool,
     /// Where the answer is kept by its id.
     pub(crate) keeping: Option<Arc<Keeping>>,
+    /// Listens for what the provider keeps of it.
+    pub(crate) tap: Option<Tap>,
     /// It is heard to its end although its caller went away, or until the process ends.
     pub(crate) drained: Option<watch::Receiver<Stage>>,
     pub(crate) seen: Arc<Seen>,
@@ -112,6 +115,9 @@ impl Passage {
     /// Bytes came; gives those of the caller.
     pub(crate) fn push(&mut self, bytes: Bytes) -> Bytes {
         let mut out = Vec::new();
+        if let Some(tap) = &mut self.keep.tap {
+            tap.push(&bytes);
+        }
         if let Some(exchange) = &mut self.exchange {
             let (has_thought, has_text) = (&mut self.has_thought, &mut self.has_text);
             let (seen, heard) = (&self.keep.seen, &mut self.heard);
@@ -150,11 +156,12 @@ impl Passage {
     }
 
     /// Keeps records, and the answer by its id; it goes on whoever waits for it.
-    fn save(&self, records: Vec<(Head, Kept)>, named: Option<String>) -> Option<Saving> {
+    fn save(&mut self, records: Vec<(Head, Kept)>, named: Option<String>) -> Option<Saving> {
         let records =
             self.keep.vault.clone().filter(|_| !records.is_empty()).map(|it| (it, records));
         let named = self.keep.keeping.clone().zip(named);
-        if records.is_none() && named.is_none() {
+        let kept = self.keep.tap.take().and_then(|mut tap| tap.work());
+        if records.is_none() && named.is_none() && kept.is_none() {
             return None;
         }
         let (is_relayed, goes_back) = (self.is_relayed, self.keep.goes_back);
@@ -176,8 +183,14 @@ impl Passage {
                     None => true,
                 }
             };
-            let (records, named) = tokio::join!(records, named);
-            records && named
+            let kept = async {
+                match kept {
+                    Some(kept) => kept.await,
+                    None => true,
+                }
+            };
+            let (records, named, kept) = tokio::join!(records, named, kept);
+            records && named && kept
         };
         let seen = Arc::clone(&self.keep.seen);
         Some(Saving { work: Some(Box::pin(work)), limit: None, seen })

@@ -1,20 +1,34 @@
 //! A provider's own API, as it is.
+//!
+//! Callers with keys of the gateway need the right to it, and reach what their own tenant has there and nothing else.
 
+use crate::admission::segments;
 use crate::asking::credential_for;
 use crate::door::{self, Turned, turned};
 use crate::flow::Flow;
 use crate::house::House;
+use crate::kept::{Known, Named, Spot, Tap, in_parameters, in_request, named_by, spot};
 use crate::models::Route;
 use crate::relay::relayed;
 use crate::reply::{Account, refusal};
 use crate::sending::{failed, onward, reason, with_query};
 use crate::take;
 use crate::told::Told;
-use http::Response;
+use bytes::{Bytes, BytesMut};
+use http::header::CONTENT_TYPE;
 use http::request::Parts;
+use http::{HeaderMap, Response};
 use hyper::body::Incoming;
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use thinkthrough_client::Request as Outbound;
+use std::time::Duration;
+use thinkthrough_client::{Request as Outbound, Response as Answer};
+use thinkthrough_core::json::Doc;
+
+/// A longer answer about something that was made goes on before it is known whose that is.
+const LONGEST: usize = 1 << 20;
+/// How long the answer waits until it is known whose the things in it are.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A provider's own API, as it is: any method, any path, any body.
 pub(crate) async fn raw(
@@ -39,12 +53,15 @@ async fn passed(
     path: &str,
 ) -> Result<Response<Flow>, Turned> {
     let credential = door::credential(&parts.uri, &parts.headers)?;
+    has_right(house)?;
     let route = house.models.provider(provider);
     let route = route.map_err(|unrouted| turned(404, "provider_not_found", unrouted.0))?;
-    if leads_upwards(path) {
-        return Err(turned(400, "invalid_request_error", "the path leads upwards"));
-    }
+    let segments = segments(path)?;
     let bytes = take::body(&parts.headers, body, house.options.body_limit).await?;
+    let tap = match Known::of(house, &route.target.provider) {
+        Some(known) => own_only(house, known, &parts, &segments, &bytes).await?,
+        None => None,
+    };
     let base = route.target.base_url.trim_end_matches('/');
     // A version at the end of the base URL is not doubled.
     let path = path.split_once('/').map_or("", |(_, rest)| rest);
@@ -55,17 +72,98 @@ async fn passed(
     send.body = bytes;
     send.headers = onward(&parts.headers);
     send.auth = credential_for(&route, credential);
-    pass(house, &route, &send).await
+    pass(house, &route, &send, tap).await
 }
 
-/// Whether a server that takes a path apart may leave what stands before it. Some unpack a part first, end it at more
-/// signs than one, or cut off what stands behind a semicolon.
-fn leads_upwards(path: &str) -> bool {
-    let mut plain = path.to_ascii_lowercase();
-    for (packed, sign) in [("%2e", "."), ("%2f", "/"), ("%5c", "/"), ("\\", "/")] {
-        plain = plain.replace(packed, sign);
+/// Whether the key may use this at all.
+fn has_right(house: &House) -> Result<(), Turned> {
+    let Some(pass) = house.pass.as_ref().filter(|pass| !pass.raw) else { return Ok(()) };
+    let message = format!(
+        "this key may not use `/p/...`; the gateway's operator allows it with `raw = true` under `[keys.{}]`",
+        pass.tenant
+    );
+    Err(turned(403, "raw_not_allowed", message))
+}
+
+/// Refuses what is not the caller's own, and gives what listens to the answer for what becomes its own.
+async fn own_only(
+    house: &House,
+    known: Known,
+    parts: &Parts,
+    segments: &[String],
+    body: &[u8],
+) -> Result<Option<Tap>, Turned> {
+    let spot = spot(&parts.method, segments);
+    match &spot {
+        Spot::Open | Spot::Made(_) => {}
+        Spot::Thing { named: thing, .. } => known.admit_thing(thing).await?,
+        Spot::List => {
+            let message = "a list of what the provider keeps would show what others have; ask for one thing by its id";
+            return Err(turned(403, "listing_refused", message));
+        }
+        Spot::Unknown => {
+            let message = "nobody here knows whose things are at this path, so it is not for callers with keys";
+            return Err(turned(403, "place_refused", message));
+        }
     }
-    plain.split('/').any(|part| part.split(';').next() == Some(".."))
+    let mut named = in_parameters(parts.uri.query());
+    named.append(&mut in_body(house, &parts.headers, body)?);
+    known.admit(&named).await?;
+    let is_stream = Doc::parse(body).is_ok_and(|doc| doc.root().bool("stream") == Some(true));
+    let last = segments.last().map(|last| last.to_ascii_lowercase()).unwrap_or_default();
+    Ok(Tap::at(known, &spot, &last, is_stream))
+}
+
+/// What a body names, whatever it says that it is: a request in JSON, or lines of such requests within a file.
+fn in_body(house: &House, headers: &HeaderMap, body: &[u8]) -> Result<BTreeSet<Named>, Turned> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Ok(BTreeSet::new());
+    }
+    if let Ok(doc) = Doc::parse(body) {
+        crate::admission::check_members(doc.root())?;
+        return named_by(house, doc.root());
+    }
+    let bad = |message: &str| turned(400, "invalid_request_error", message);
+    let media = headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
+    if media.to_ascii_lowercase().contains("json") {
+        return Err(bad("the body is not JSON, though its content type says so"));
+    }
+    let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
+    let is_form = media.trim_start().to_ascii_lowercase().starts_with("multipart/");
+    if !is_form && matches!(first, Some(b'{' | b'[')) && !is_lines(body) {
+        return Err(bad("the body begins like JSON and is none; send it whole and plain"));
+    }
+    let text = String::from_utf8_lossy(body);
+    let mut named = in_parameters(Some(&text).filter(|_| !is_form).map(|text| &**text));
+    for line in text.lines().map(str::trim).filter(|line| line.starts_with('{')) {
+        if let Ok(doc) = Doc::parse_str(line) {
+            named.append(&mut in_request(doc.root()));
+        }
+    }
+    if is_form {
+        named.append(&mut in_form(&text));
+    }
+    Ok(named)
+}
+
+fn is_lines(body: &[u8]) -> bool {
+    let mut lines = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    lines.all(|line| Doc::parse(line.trim_ascii()).is_ok())
+}
+
+/// The fields of a form whose names are those of members: their values are ids as well.
+fn in_form(text: &str) -> BTreeSet<Named> {
+    let mut named = BTreeSet::new();
+    for piece in text.split("name").skip(1) {
+        let Some(piece) = piece.trim_start().strip_prefix('=') else { continue };
+        let piece = piece.trim_start().trim_start_matches('"');
+        let end = piece.find(['"', ';', '\r', '\n']).unwrap_or(piece.len());
+        let (name, rest) = piece.split_at(end);
+        let value = rest.split_once("\r\n\r\n").or_else(|| rest.split_once("\n\n"));
+        let value = value.and_then(|(_, value)| value.lines().next()).unwrap_or_default();
+        named.append(&mut in_parameters(Some(&format!("{name}={value}"))));
+    }
+    named
 }
 
 /// The upstream's own answer to this very request.
@@ -73,12 +171,55 @@ pub(crate) async fn pass(
     house: &House,
     route: &Route,
     send: &Outbound,
+    tap: Option<Tap>,
 ) -> Result<Response<Flow>, Turned> {
     house.seen.tell(&Told::Passed { provider: &route.target.provider });
     let answer = route.transport.send(send).await.map_err(|error| {
         house.seen.tell(&Told::Failed { reason: reason(&error) });
         failed(&error)
     })?;
-    let flow = Flow::raw(answer.body);
+    let tap = tap.filter(|_| answer.status.is_success());
+    let (answer, tap) = heard(answer, tap).await?;
+    let flow = Flow::raw(answer.body, tap);
     Ok(relayed(answer.status, &answer.headers, answer.extensions, flow))
+}
+
+/// Keeps what a whole answer says was made before the caller has it; of a stream, what listens to it.
+async fn heard(mut answer: Answer, tap: Option<Tap>) -> Result<(Answer, Option<Tap>), Turned> {
+    let media = answer.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
+    let is_json = media.is_some_and(|media| media.to_ascii_lowercase().contains("json"));
+    let Some(mut tap) = tap else { return Ok((answer, None)) };
+    if !is_json {
+        return Ok((answer, Some(tap)));
+    }
+    tap.is_whole();
+    let mut came = BytesMut::new();
+    while came.len() <= LONGEST {
+        let Some(bytes) = answer.body.next().await else {
+            tap.push(&came);
+            if let Some(work) = tap.work() {
+                // It goes on being kept when the caller has waited long enough.
+                let work = tokio::spawn(work);
+                drop(tokio::time::timeout(PATIENCE, work).await);
+            }
+            break;
+        };
+        came.extend_from_slice(&bytes.map_err(|error| failed(&error))?);
+    }
+    answer.body.put_back(Bytes::from(came));
+    Ok((answer, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t_10_forms_name_things_as_well() {
+        let form = "--x\r\ncontent-disposition: form-data; name=\"file_id\"\r\n\r\nfile-a\r\n--x\r\n\
+                    content-disposition: form-data; name=\"purpose\"\r\n\r\nuser_data\r\n--x--\r\n";
+        let named: Vec<Named> = in_form(form).into_iter().collect();
+        assert_eq!(named, in_parameters(Some("file_id=file-a")).into_iter().collect::<Vec<_>>());
+        assert_eq!(named.len(), 1);
+    }
 }

@@ -11,7 +11,6 @@ use crate::models::Route;
 use crate::names::random_id;
 use crate::references::{self, Referred, patiently};
 use crate::take;
-use crate::tenant::is_ours;
 use bytes::Bytes;
 use std::sync::Arc;
 use thinkthrough_client::Auth;
@@ -59,9 +58,7 @@ pub(crate) async fn recall(
                 Some(shelf) => patiently(shelf.chain(id.clone())).await?,
                 None => Vec::new(),
             };
-            // Strangers that share a key of the gateway's share the upstream's answers as well, if they are let.
-            let may_pass = is_same_wire && (house.pass.is_none() || !is_ours(route));
-            gone_on(doc, id, &before, is_same_wire, may_pass)?
+            gone_on(doc, id, &before, is_same_wire)?
         }
     };
     let is_bound = has_unknown || (previous.is_some() && body.is_none());
@@ -94,14 +91,14 @@ fn gone_on(
     id: &str,
     before: &[Vec<u8>],
     is_same_wire: bool,
-    may_pass: bool,
 ) -> Result<Option<Bytes>, Turned> {
     let missing = |id: &str| {
         let message = format!("Previous response with id '{id}' not found.");
         turned(400, "previous_response_not_found", message)
     };
     let Some(last) = before.last() else {
-        return if may_pass { Ok(None) } else { Err(missing(id)) };
+        // Whether the caller may name it there is judged by what is sent.
+        return if is_same_wire { Ok(None) } else { Err(missing(id)) };
     };
     if is_upstreams(last) {
         return if is_same_wire { Ok(None) } else { Err(missing(id)) };

@@ -3,6 +3,7 @@
 use crate::door::{self, Turned, turned};
 use crate::flow::Flow;
 use crate::house::House;
+use crate::kept::named_by;
 use crate::leaving;
 use crate::passage::Passage;
 use crate::place::Face;
@@ -64,9 +65,8 @@ impl Call<'_> {
         let model = named.ok_or_else(|| {
             turned(400, "invalid_request_error", "`model` is missing; name the model to ask")
         })?;
-        let route = self.house.models.find(&model);
-        let route = route.map_err(|unrouted| turned(404, "model_not_found", unrouted.0))?;
-        self.house.routed(&model, &route.target.provider);
+        let route = take::route(self.house, &model, root)?;
+        let named = named_by(self.house, root)?;
         let by_default = self.wanted.face.is_lines();
         let stream = self.wanted.stream.or_else(|| root.bool("stream")).unwrap_or(by_default);
         self.house.seen.tell(&Told::Asked { headers: &self.parts.headers, stream });
@@ -92,6 +92,7 @@ impl Call<'_> {
             is_kept,
             keeping,
             is_bound,
+            named,
         };
         let waiting = caller.send(route, doc, self.account).await?;
         match begun(waiting, stream && !self.wanted.face.is_lines()).await {

@@ -1,5 +1,6 @@
 //! One request, from the door to the head of its answer.
 
+use crate::admission::{self, Visit};
 use crate::bus::Seen;
 use crate::count;
 use crate::door::{self, Turned, turned};
@@ -21,8 +22,8 @@ use crate::watched::{Caught, Entry, Interrupted, Watched};
 use http::header::{HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{Request, Response};
-use hyper::body::Incoming;
-use std::net::IpAddr;
+use hyper::body::{Body as _, Incoming};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 use thinkthrough_core::wire::Wire;
@@ -32,6 +33,8 @@ use tokio::sync::watch;
 #[derive(Debug)]
 pub(crate) struct Guest {
     pub(crate) peer: IpAddr,
+    /// The address of this machine that it came to.
+    pub(crate) local: SocketAddr,
     /// It came to the listener for metrics.
     pub(crate) is_admin: bool,
     pub(crate) pace: Arc<Pace>,
@@ -83,9 +86,9 @@ async fn admitted(
 ) -> Response<Flow> {
     let began = Instant::now();
     let wire = spoken(&place);
-    if let Err(turned) =
-        door::check(&parts.method, &parts.uri, &parts.headers, &house.options.hosts)
-    {
+    let (local, hosts) = (guest.local, house.options.hosts.as_slice());
+    let visit = Visit { local, hosts, has_body: !body.is_end_stream() };
+    if let Err(turned) = admission::check(&parts, &visit) {
         return refusal(None, &turned);
     }
     let place = match place {

@@ -1,5 +1,6 @@
 //! Sending a request upstream, and what comes of it before the first byte of the answer.
 
+use crate::admission::decoded_name;
 use crate::door::{self, Turned, turned};
 use crate::expected::{Expected, REFUSAL};
 use crate::models::Route;
@@ -241,13 +242,19 @@ pub(crate) fn with_query(url: &str, query: Option<&str>) -> String {
     let kept: Vec<&str> = query
         .unwrap_or_default()
         .split('&')
-        .filter(|pair| !pair.is_empty() && !pair.starts_with("key="))
+        .filter(|pair| !pair.is_empty() && !is_credential(pair))
         .collect();
     if kept.is_empty() {
         return url.to_owned();
     }
     let base = url.split('?').next().unwrap_or(url);
     format!("{base}?{}", kept.join("&"))
+}
+
+/// Whether a parameter carries a credential, in whichever letters it is written.
+fn is_credential(pair: &str) -> bool {
+    let name = decoded_name(pair.split('=').next().unwrap_or_default());
+    ["key", "api_key", "api-key", "access_token", "oauth_token"].contains(&name.as_str())
 }
 
 /// The caller's headers that travel on.

@@ -157,8 +157,10 @@ async fn connection(
 ) {
     // Small events must leave at once; a socket that cannot do that still works.
     drop(stream.set_nodelay(true));
+    // A socket that cannot say where it is has no peer any more.
+    let Ok(local) = stream.local_addr() else { return };
     let pace = Arc::new(Pace::default());
-    let guest = Guest { peer, is_admin, pace: Arc::clone(&pace), stage: stage.clone() };
+    let guest = Guest { peer, local, is_admin, pace: Arc::clone(&pace), stage: stage.clone() };
     let options = Arc::clone(&estate.fittings().options);
     let limit = options.write_idle;
     match options.tls.clone() {

@@ -4,6 +4,7 @@ use crate::asking::{credential_for, tenant};
 use crate::door::{self, Turned, turned};
 use crate::flow::Flow;
 use crate::house::House;
+use crate::kept::{Known, Named, in_parameters};
 use crate::raw::pass;
 use crate::references::patiently;
 use crate::reply::{Account, json, refusal};
@@ -90,9 +91,13 @@ async fn ask_upstream(
     id: &str,
 ) -> Result<Response<Flow>, Turned> {
     let route = house.models.find(model).map_err(|_| missing(id))?;
+    if let Some(known) = Known::of(house, &route.target.provider) {
+        known.admit_thing(&Named::response(id)).await?;
+        known.admit(&in_parameters(parts.uri.query())).await?;
+    }
     let url = with_query(&format!("{}/{id}", route.target.url(false)), parts.uri.query());
     let mut send = Outbound::new(parts.method.clone(), &url).map_err(|error| failed(&error))?;
     send.headers = onward(&parts.headers);
     send.auth = credential_for(&route, credential.clone());
-    pass(house, &route, &send).await
+    pass(house, &route, &send, None).await
 }

@@ -5,10 +5,14 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
+use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::json::{Doc, Val};
 
+use crate::admission::{another_model, check_members, fits_path};
 use crate::door::Turned;
+use crate::house::House;
+use crate::models::Route;
 
 /// How long a caller may be silent in the middle of its own request.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -88,6 +92,7 @@ pub(crate) fn json(body: &Bytes) -> Result<Doc<'_>, Turned> {
         );
         return Err(bad(message));
     }
+    check_members(doc.root())?;
     for (list, most) in LISTS {
         let values = doc.root().some(list).filter(|list| list.is_array());
         if values.is_some_and(|list| list.items().nth(most).is_some()) {
@@ -95,6 +100,30 @@ pub(crate) fn json(body: &Bytes) -> Result<Doc<'_>, Turned> {
         }
     }
     Ok(doc)
+}
+
+/// Where a request for this model goes, if the caller may ask for it with this body.
+pub(crate) fn route(house: &House, model: &str, body: Val<'_>) -> Result<Arc<Route>, Turned> {
+    let bad = |message: String| Turned { status: 400, code: "invalid_request_error", message };
+    let route = house.models.find(model);
+    let route = route.map_err(|unrouted| Turned {
+        status: 404,
+        code: "model_not_found",
+        message: unrouted.0,
+    })?;
+    if route.target.names_model_in_path() && !fits_path(&route.target.model) {
+        let message = "the model's name has signs in it that would make another path of it";
+        return Err(bad(message.to_owned()));
+    }
+    let is_limited = house.pass.as_ref().is_some_and(|pass| !pass.allows_all_models());
+    if let Some(field) = is_limited.then(|| another_model(body)).flatten() {
+        let message = format!(
+            "`{field}` names further models, and this key may ask for some only; leave it out"
+        );
+        return Err(bad(message));
+    }
+    house.routed(model, &route.target.provider);
+    Ok(route)
 }
 
 fn steering(body: Val<'_>) -> Option<String> {

@@ -7,6 +7,7 @@ use crate::asking::{Claim, claim, credential_for, look_up, manner, missing, sett
 use crate::door::{Turned, turned};
 use crate::house::{House, Stage};
 use crate::keeping::Keeping;
+use crate::kept::{Known, Named, Tap};
 use crate::learned::{Learned, Scope};
 use crate::leaving::Lasting;
 use crate::models::{OnDisconnect, Route};
@@ -19,6 +20,7 @@ use crate::told::Told;
 use crate::{take, tenant};
 use bytes::Bytes;
 use http::HeaderMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use thinkthrough_client::{Advice, Auth, ClientError};
@@ -47,6 +49,8 @@ pub(crate) struct Caller {
     pub(crate) keeping: Option<Arc<Keeping>>,
     /// Only the upstream that it goes to knows what the request goes on from.
     pub(crate) is_bound: bool,
+    /// The things that the request names and its provider may keep.
+    pub(crate) named: BTreeSet<Named>,
 }
 
 /// One way.
@@ -155,6 +159,7 @@ impl Caller {
         let looked = look_up(&asked, vault.as_ref(), &self.house.seen).await;
         let mut prepared = asked.prepare(&looked.found, &*looked.open);
         let body = prepared.body.take().map_or_else(|| self.body.clone(), Bytes::from);
+        let tap = self.admit(&route, &body).await?;
         way.sent = vault.clone().filter(|_| !prepared.put_back.is_empty()).map(|vault| Sent {
             put_back: std::mem::take(&mut prepared.put_back),
             body: body.clone(),
@@ -170,6 +175,7 @@ impl Caller {
                 vault: vault.filter(|_| self.is_kept),
                 goes_back: route.target.rule.contract.returns != Return::Never,
                 keeping: self.keeping.clone(),
+                tap,
                 drained: self.drained(&route),
                 seen: Arc::clone(&self.house.seen),
             },
@@ -191,6 +197,13 @@ impl Caller {
             took: began.elapsed(),
         };
         Ok((job, prepared))
+    }
+
+    /// Refuses what the request names and is not its tenant's at this provider. What the answer names then is.
+    async fn admit(&self, route: &Route, sent: &[u8]) -> Result<Option<Tap>, Turned> {
+        let Some(known) = Known::of(&self.house, &route.target.provider) else { return Ok(None) };
+        known.admit_sent(&self.named, sent).await?;
+        Ok(Tap::new(known, route.target.wire.id(), self.stream).filter(|_| self.is_kept))
     }
 
     /// Waits for one way after the other.

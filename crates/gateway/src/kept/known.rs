@@ -1,0 +1,175 @@
+//! What this tenant's store knows of the things that providers keep.
+
+use super::name::{Kind, Named, chooses_id, in_request};
+use crate::door::{Turned, turned};
+use crate::house::House;
+use crate::models::Models;
+use crate::references::patiently;
+use crate::vault::{Shelf, VaultError};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use thinkthrough_core::json::{Doc, Raw, Val};
+use tokio::task::JoinSet;
+
+/// More things than this are not looked up for one request.
+const MOST: usize = 200;
+/// A longer id is none.
+const LONGEST: usize = 1_024;
+/// The member of a row that says what it is about. Rows of kept answers, whose ids others may choose, never have it.
+const ROW: &str = "provider_keeps";
+
+/// What one tenant has at one provider.
+#[derive(Clone)]
+pub(crate) struct Known {
+    shelf: Option<Arc<dyn Shelf>>,
+    provider: String,
+    models: Arc<dyn Models>,
+    /// The key may name what is made where nobody can see it.
+    may_name_untracked: bool,
+}
+
+impl Known {
+    /// What the caller's tenant has at this provider; `None` for callers without a key of the gateway, who share nothing.
+    pub(crate) fn of(house: &House, provider: &str) -> Option<Self> {
+        let pass = house.pass.as_ref()?;
+        let shelf = house.vaults.as_ref().and_then(|vaults| vaults.shelf(&pass.tenant));
+        let (provider, models) = (provider.to_owned(), Arc::clone(&house.models));
+        Some(Known { shelf, provider, models, may_name_untracked: pass.raw })
+    }
+
+    /// Lets a request go on that names nothing but things of its own tenant. A store that cannot say so refuses it.
+    pub(crate) async fn admit(&self, named: &BTreeSet<Named>) -> Result<(), Turned> {
+        if named.is_empty() {
+            return Ok(());
+        }
+        if named.len() > MOST {
+            let message = format!("the request names more than {MOST} things that are kept");
+            return Err(turned(400, "invalid_request_error", message));
+        }
+        let unknown = patiently(Box::pin(async move {
+            for one in named {
+                if !self.has(one).await? {
+                    return Ok(Some(one));
+                }
+            }
+            Ok(None)
+        }));
+        unknown.await?.map_or(Ok(()), |unknown| Err(missing(unknown)))
+    }
+
+    /// As [`admit`](Self::admit), for the one thing that a path is about.
+    pub(crate) async fn admit_thing(&self, thing: &Named) -> Result<(), Turned> {
+        let admitted = self.admit(&BTreeSet::from([thing.clone()])).await;
+        admitted.map_err(|refused| match refused.status {
+            400 | 404 => gone(thing),
+            _ => refused,
+        })
+    }
+
+    /// As [`admit`](Self::admit), for what of these things is still named in the body that is sent.
+    pub(crate) async fn admit_sent(
+        &self,
+        named: &BTreeSet<Named>,
+        sent: &[u8],
+    ) -> Result<(), Turned> {
+        if named.is_empty() || named.len() > MOST {
+            return self.admit(named).await;
+        }
+        let going = Doc::parse(sent).map(|doc| in_request(doc.root())).unwrap_or_default();
+        // Another API may have another member for it, which nobody has to know here.
+        let text = String::from_utf8_lossy(sent);
+        let is_sent = |one: &&Named| going.contains(*one) || text.contains(one.id.as_str());
+        self.admit(&named.iter().filter(is_sent).cloned().collect()).await
+    }
+
+    /// Keeps that these are the tenant's. Whether all of it can be seen now.
+    pub(crate) async fn record(self, made: Vec<Named>) -> bool {
+        let Some(shelf) = self.shelf else { return false };
+        let made: BTreeSet<Named> = made.into_iter().filter(|it| it.id.len() <= LONGEST).collect();
+        let mut puts = JoinSet::new();
+        for one in made.iter().take(MOST) {
+            let (key, row, shelf) =
+                (key(&self.provider, one), row(&self.provider, one), Arc::clone(&shelf));
+            puts.spawn(async move { shelf.put(key, row, None).await.is_ok() });
+        }
+        puts.join_all().await.into_iter().all(|is_kept| is_kept)
+    }
+
+    async fn has(&self, one: &Named) -> Result<bool, VaultError> {
+        if one.kind.is_untracked() && self.may_name_untracked {
+            return Ok(true);
+        }
+        let Some(shelf) = self.shelf.as_ref().filter(|_| one.id.len() <= LONGEST) else {
+            return Ok(false);
+        };
+        if let Some(found) = shelf.get(key(&self.provider, one)).await? {
+            return Ok(found == row(&self.provider, one));
+        }
+        // Of a response that was kept by a version before this one, only the model is known.
+        let before = match one.kind {
+            Kind::Response => shelf.get(one.id.clone()).await?,
+            _ => None,
+        };
+        Ok(before.is_some_and(|row| self.is_from_here(&row)))
+    }
+
+    fn is_from_here(&self, row: &[u8]) -> bool {
+        let Ok(doc) = Doc::parse(row) else { return false };
+        let root = doc.root();
+        let model = root.string("model").filter(|_| root.get("response").is_none());
+        let route = model.and_then(|model| self.models.find(&model).ok());
+        route.is_some_and(|route| route.target.provider == self.provider)
+    }
+}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Known").field("provider", &self.provider).finish_non_exhaustive()
+    }
+}
+
+/// What a request of a caller with a key names that its provider keeps; of all others, nothing that has to be known.
+pub(crate) fn named_by(house: &House, root: Val<'_>) -> Result<BTreeSet<Named>, Turned> {
+    if house.pass.is_none() {
+        return Ok(BTreeSet::new());
+    }
+    if root.get("input").is_some() && chooses_id(root) {
+        let message =
+            "`request_id` would choose the id under which the answer is kept; leave it out";
+        return Err(turned(400, "invalid_request_error", message));
+    }
+    Ok(in_request(root))
+}
+
+/// The same words for what another tenant has and for what nobody has.
+fn missing(unknown: &Named) -> Turned {
+    let id = shown(&unknown.id);
+    match unknown.kind {
+        Kind::Response => {
+            let message = format!("Previous response with id '{id}' not found.");
+            turned(400, "previous_response_not_found", message)
+        }
+        Kind::Item => turned(400, "item_not_found", format!("Item with id '{id}' not found.")),
+        _ => gone(unknown),
+    }
+}
+
+fn gone(unknown: &Named) -> Turned {
+    let (label, id) = (unknown.kind.label(), shown(&unknown.id));
+    turned(404, "not_found", format!("{label} with id '{id}' not found."))
+}
+
+fn shown(id: &str) -> String {
+    id.chars().filter(|c| !c.is_control()).take(200).collect()
+}
+
+/// What a thing is kept under. No id of an answer is allowed to look like it, and if one did, its row would not.
+fn key(provider: &str, one: &Named) -> String {
+    format!("\t{provider}\t{}\t{}", one.kind.label(), one.id)
+}
+
+fn row(provider: &str, one: &Named) -> Vec<u8> {
+    let raw = Raw::build(|w| w.object(|w| w.field_str(ROW, &key(provider, one))));
+    raw.as_str().as_bytes().to_vec()
+}
