@@ -191,7 +191,8 @@ mod tests {
         exchange.head(200);
         let bus = Arc::new(Bus::new(Log::off(), Traces::off()));
         let seen = Seen::new(&bus, 0, "/v1/chat/completions");
-        let keep = Keep { vault: None, goes_back: false, keeping: None, drained: None, seen };
+        let (keeping, tap, drained) = (None, None, None);
+        let keep = Keep { vault: None, goes_back: false, keeping, tap, drained, seen };
         (bus, Passage::new(exchange, keep))
     }
 
