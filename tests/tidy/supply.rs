@@ -1,6 +1,6 @@
 //! Where everything comes from that is built into the program.
 
-use crate::tree;
+use crate::{tree, walls};
 use std::fs;
 
 const INDEX: &str = "registry+https://github.com/rust-lang/crates.io-index";
@@ -67,4 +67,45 @@ fn t_9_everything_comes_from_the_one_registry_and_as_it_was_locked() {
     let loose: Vec<String> =
         ci.lines().map(str::trim).filter(is_loose).map(str::to_owned).collect();
     assert_eq!(loose, ["cargo test --workspace"]);
+}
+
+/// Packages that use a crate which `deny.toml` lets in only through others: `cargo deny` says the same where it is
+/// installed. Packages of ours are locked with what their tests use.
+fn around_the_walls(deny: &str, lock: &str) -> Vec<String> {
+    let packages = walls::locked(lock);
+    let rules = deny.lines().filter_map(|line| line.trim().strip_prefix("{ crate = "));
+    let mut findings = Vec::new();
+    for rule in rules {
+        let mut quoted = rule.split('"').skip(1).step_by(2);
+        let banned = quoted.next().expect("a rule names a crate");
+        let wrappers: Vec<&str> = if rule.contains("wrappers") { quoted.collect() } else { vec![] };
+        let users = packages.iter().filter(|(_, used)| used.contains(banned));
+        let around = users.filter(|(name, _)| !wrappers.contains(&name.as_str()));
+        findings.extend(around.map(|(name, _)| format!("{name} uses {banned}")));
+    }
+    findings
+}
+
+#[test]
+fn t_9_the_walls_of_deny_toml_stand() {
+    let read = |path: &str| fs::read_to_string(tree::root().join(path)).expect(path);
+    let findings = around_the_walls(&read("deny.toml"), &read("Cargo.lock"));
+    crate::assert_none("`cargo deny` would refuse these", &findings);
+}
+
+#[test]
+fn t_9_whoever_goes_around_a_wall_is_found() {
+    let lock = "[[package]]\nname = \"ours\"\ndependencies = [\n \"heavy\",\n]\n\n[[package]]\nname = \"heavy\"\n";
+    let rule = |wrappers: &str| format!("deny = [\n    {{ crate = \"heavy\", {wrappers} }},\n]\n");
+    assert_eq!(around_the_walls(&rule("wrappers = [\"ours\", \"x\"]"), lock), [""; 0]);
+    assert_eq!(around_the_walls(&rule("wrappers = [\"x\"]"), lock), ["ours uses heavy"]);
+    assert_eq!(around_the_walls(&rule("reason = \"ours\""), lock), ["ours uses heavy"]);
+}
+
+#[test]
+fn t_9_what_was_not_run_is_the_last_thing_that_is_said() {
+    let ci = fs::read_to_string(tree::root().join(".ci/run")).expect("the script");
+    let last = ci.trim_end().lines().next_back().expect("a line");
+    assert!(last.contains("NOT RUN:"), "{last}");
+    assert!(ci.contains("not_run+=('licences and sources"), "without `cargo deny`");
 }

@@ -165,7 +165,7 @@ fn packages_of(metadata: &Value) -> Vec<Package> {
 }
 
 /// The names that each locked package depends on; foreign packages are locked without what their tests use.
-fn locked(lock: &str) -> BTreeMap<String, BTreeSet<String>> {
+pub(crate) fn locked(lock: &str) -> BTreeMap<String, BTreeSet<String>> {
     let mut packages: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for block in lock.split("[[package]]").skip(1) {
         let name = block.lines().find_map(|line| line.strip_prefix("name = "));
