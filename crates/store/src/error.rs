@@ -68,6 +68,12 @@ pub enum StoreError {
         /// The newest schema that this version knows.
         known: u32,
     },
+    /// The SQLite in this program can damage what it writes.
+    #[error(
+        "SQLite {0} can lose pages of a store that two connections write (its WAL-reset bug); build `think` with SQLite \
+         3.51.3 or later"
+    )]
+    OldSqlite(String),
     /// The tenant has no such conversation.
     #[error("there is no session `{0}`; `think sessions list` shows those there are")]
     NoConversation(String),

@@ -11,6 +11,7 @@ mod responses;
 mod schema;
 mod tenants;
 mod threads;
+mod version;
 mod writer;
 
 use crate::error::StoreError;
@@ -44,6 +45,7 @@ struct Readers {
 impl Sqlite {
     /// Opens a file, and makes it where there is none. Blocks.
     pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+        version::check()?;
         let at = path.display().to_string();
         let writing = Arc::new(Mutex::new(schema::open(path)?));
         let writer = log::Log::start(path, Arc::clone(&writing))

@@ -1,0 +1,56 @@
+//! Which releases of SQLite may write a store.
+
+use crate::error::StoreError;
+
+/// Refuses the SQLite that this program was built with, if it can damage a file.
+pub(super) fn check() -> Result<(), StoreError> {
+    match is_sound(rusqlite::version_number()) {
+        true => Ok(()),
+        false => Err(StoreError::OldSqlite(rusqlite::version().to_owned())),
+    }
+}
+
+/// Whether a release, as SQLite numbers them (3.51.2 is 3051002), keeps what two connections write.
+///
+/// From the first write-ahead log (3.7.0) on, a checkpoint that began while another connection began the log anew could
+/// take pages for moved that were not: they are lost, and the file is damaged. Repaired in 3.51.3, and in the branches
+/// 3.44 and 3.50 with 3.44.6 and 3.50.7. Source: sqlite.org/wal.html, "The WAL-Reset Bug".
+fn is_sound(release: i32) -> bool {
+    matches!(release, 3_051_003..|3_050_007..3_051_000| 3_044_006..3_045_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d_4_releases_that_lose_pages_are_known() {
+        for (release, expected) in [
+            (3_006_023, false),
+            (3_007_000, false),
+            (3_044_005, false),
+            (3_044_006, true),
+            (3_044_099, true),
+            (3_045_000, false),
+            (3_046_001, false),
+            (3_050_004, false),
+            (3_050_006, false),
+            (3_050_007, true),
+            (3_051_000, false),
+            (3_051_002, false),
+            (3_051_003, true),
+            (3_053_000, true),
+            (3_054_001, true),
+            (4_000_000, true),
+        ] {
+            assert_eq!(is_sound(release), expected, "{release}");
+        }
+    }
+
+    #[test]
+    fn d_4_the_release_that_is_built_in_loses_none() {
+        assert_eq!(check(), Ok(()));
+        let refused = StoreError::OldSqlite("3.51.2".to_owned()).to_string();
+        assert!(refused.contains("3.51.2") && refused.contains("3.51.3"), "{refused}");
+    }
+}
