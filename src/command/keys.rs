@@ -9,9 +9,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use thinkthrough_core::json::Writer;
-use thinkthrough_store::{GatewayKey, NewKey};
+use thinkthrough_store::{GatewayKey, NewKey, Store};
 
-/// Make, list and revoke keys of the gateway, and back the master key up
+/// Make, list and revoke keys of the gateway, and rotate the master key or back it up
 ///
 /// Each key is a tenant of its own: what is kept for one is never found for another. Only a digest of a key is stored.
 #[derive(Debug, Args)]
@@ -19,6 +19,7 @@ use thinkthrough_store::{GatewayKey, NewKey};
   think keys create alice
   think keys list --json
   think keys revoke alice
+  think keys rotate
   think keys backup /media/stick/thinkthrough.key")]
 pub(crate) struct Keys {
     #[command(subcommand)]
@@ -49,6 +50,15 @@ enum What {
         /// Whose key it is
         name: String,
     },
+    /// Change the master key, and lock what comes from now on with new keys; gateways go on meanwhile
+    #[command(
+        long_about = "Change the master key, and give every tenant a new key for what comes from now on.\n\nGateways go \
+                      on meanwhile, and what was stored before stays readable. For an SQLite store with a key file the \
+                      new key is made; otherwise it is the one that stands behind the old one in `[store] key`: two keys \
+                      with white space between them, of which the one that fits is used. Keys of callers stay as they \
+                      are."
+    )]
+    Rotate,
     /// Write the master key into a file of its own
     Backup {
         /// The file, which must not be there yet
@@ -83,20 +93,54 @@ impl Keys {
                     say(format_args!("key `{name}` is revoked; what it was used for is kept"));
                     Ok(())
                 }
+                What::Rotate => rotate(&config).await,
                 What::Backup { file } => backup(&config, file).await,
             }
         })
     }
 }
 
+/// The store, which must be there for what is done with its keys.
+async fn with_keys(config: &config::Config) -> Result<Store, Failure> {
+    let (location, _) = stored::place(config)?;
+    stored::existing(config).await?.ok_or_else(|| {
+        Failure::Failed(format!("the store `{location}` does not exist yet, and so has no key"))
+    })
+}
+
+async fn rotate(config: &config::Config) -> Result<(), Failure> {
+    let (location, source) = stored::place(config)?;
+    let rotation = with_keys(config).await?.rotate_keys(&location).await?;
+    match rotation.tenants {
+        Some(tenants) => say(format_args!(
+            "the master key of `{location}` is new, and so are the keys of {} for what comes from now on",
+            if tenants == 1 { "1 tenant".to_owned() } else { format!("{tenants} tenants") }
+        )),
+        None => say(format_args!(
+            "the master key of `{location}` had been changed before; the one before it is put away now"
+        )),
+    }
+    if rotation.has_old {
+        say(format_args!(
+            "{source} gives the old key still; take it out, so that only the new one is left"
+        ));
+    }
+    if rotation.lingers {
+        say(format_args!(
+            "the log of `{location}` shows how keys were locked before until no other process reads it"
+        ));
+    }
+    say(format_args!(
+        "back the new key up with `think keys backup FILE`; a copy of the store that was made before opens with the old \
+         key only"
+    ));
+    Ok(())
+}
+
 /// The store is opened with the key first, so that no wrong one is backed up.
 async fn backup(config: &config::Config, file: &Path) -> Result<(), Failure> {
-    let (location, key) = stored::place(config)?;
-    let store = stored::existing(config).await?.ok_or_else(|| {
-        Failure::Failed(format!("the store `{location}` does not exist yet, and so has no key"))
-    })?;
-    drop(store);
-    key.backup(&location.to_string(), file)?;
+    let (location, _) = stored::place(config)?;
+    with_keys(config).await?.backup_key(file)?;
     say(format_args!("the master key of `{location}` is in `{}`", file.display()));
     say(format_args!(
         "keep it apart from the store: whoever has both can read everything, and without the key nobody can, \

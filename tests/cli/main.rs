@@ -31,6 +31,7 @@ mod explain;
 mod hostile;
 mod judge;
 mod keys;
+mod keys_rotate;
 mod mcp;
 mod place;
 mod postgres;

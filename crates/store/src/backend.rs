@@ -2,6 +2,7 @@
 
 use crate::error::StoreError;
 use crate::postgres::Postgres;
+use crate::relock::{Relock, Relocked};
 use crate::row::{
     Append, Appended, ConversationRow, DraftRow, InstallRow, KeyRow, NewConversation, NewRecord,
     NewResponse, RecordRow, ResponseRow, TenantRow, ThreadRow, Usage,
@@ -34,8 +35,10 @@ calls! {
     install() -> Option<InstallRow>;
     keep_install(check: Vec<u8>, install_key: Vec<u8>) -> Option<InstallRow>;
     tenant(name: String) -> Option<TenantRow>;
-    add_tenant(name: String, lookup_key: Vec<u8>, data_key: Vec<u8>) -> Option<TenantRow>;
-    add_data_key(tenant: i64, id: u32, wrapped: Vec<u8>) -> ();
+    add_tenant(name: String, lookup_key: Vec<u8>, data_key: Vec<u8>, check: Vec<u8>) -> Option<TenantRow>;
+    add_data_key(tenant: i64, id: u32, wrapped: Vec<u8>, check: Vec<u8>) -> ();
+    relock(change: Relock) -> Relocked;
+    forget_log() -> ();
     remove_tenant(name: String) -> Option<u64>;
     add_conversation(new: NewConversation) -> Option<i64>;
     conversation(tenant: i64, id: String) -> Option<ConversationRow>;

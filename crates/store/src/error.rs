@@ -123,6 +123,25 @@ pub enum StoreError {
     /// The name has no key that holds.
     #[error("there is no key `{0}` that could be revoked; `think keys list` shows those there are")]
     NoKey(String),
+    /// The master key was changed, and the source of this process gives the one that was before.
+    #[error(
+        "the master key of the store `{at}` was changed by `think keys rotate`, and {from} does not give the new one; put \
+         the new key there"
+    )]
+    Rotated {
+        /// Where the key comes from, in words.
+        from: String,
+        /// The file or server.
+        at: String,
+    },
+    /// The keys cannot be rotated as things stand.
+    #[error("the keys of the store `{at}` stay as they are: {message}")]
+    NotRotated {
+        /// The file or server.
+        at: String,
+        /// Why, and what to do.
+        message: String,
+    },
     /// The store has ended.
     #[error("the store has been closed")]
     Closed,

@@ -16,27 +16,37 @@ pub(crate) struct TenantKeys {
     data: Vec<(u32, Key)>,
 }
 
-/// Keys for a new tenant: a look-up key, and data key 1.
-pub(crate) struct NewKeys {
-    pub(crate) lookup: Key,
-    pub(crate) locked_lookup: Vec<u8>,
-    pub(crate) locked_data: Vec<u8>,
-}
-
 impl TenantKeys {
-    /// Keys for a new tenant.
-    pub(crate) fn make(tenant: &Tenant, master: &Master) -> Result<NewKeys, Broken> {
-        let lookup = Key::random()?;
-        Ok(NewKeys {
-            locked_lookup: master.key.wrap(&lookup, &lookup_place(tenant))?,
-            locked_data: master.key.wrap(&Key::random()?, &data_place(tenant, 1))?,
-            lookup,
-        })
+    /// The keys of a new tenant, locked: its look-up key, and a new data key 1.
+    pub(crate) fn lock(
+        tenant: &Tenant,
+        lookup: &Key,
+        master: &Master,
+    ) -> Result<(Vec<u8>, Vec<u8>), Broken> {
+        let locked_lookup = master.key.wrap(lookup, &lookup_place(tenant))?;
+        Ok((locked_lookup, TenantKeys::another(tenant, 1, master)?))
     }
 
     /// A locked data key that follows those that a tenant has.
     pub(crate) fn another(tenant: &Tenant, id: u32, master: &Master) -> Result<Vec<u8>, Broken> {
         master.key.wrap(&Key::random()?, &data_place(tenant, id))
+    }
+
+    /// The same keys locked with another master key, and behind them a new data key, for what comes from now on.
+    pub(crate) fn relock(
+        tenant: &Tenant,
+        row: &TenantRow,
+        old: &Key,
+        new: &Key,
+    ) -> Result<TenantRow, Broken> {
+        let again = |locked: &[u8], place: &[u8]| new.wrap(&old.unwrap(locked, place)?, place);
+        let lookup_key = again(&row.lookup_key, &lookup_place(tenant))?;
+        let kept = row.data_keys.iter();
+        let kept = kept.map(|(id, locked)| Ok((*id, again(locked, &data_place(tenant, *id))?)));
+        let mut data_keys = kept.collect::<Result<Vec<_>, Broken>>()?;
+        let next = data_keys.last().map_or(1, |(id, _)| id.saturating_add(1));
+        data_keys.push((next, new.wrap(&Key::random()?, &data_place(tenant, next))?));
+        Ok(TenantRow { nr: row.nr, lookup_key, data_keys })
     }
 
     /// Opens what a store kept.

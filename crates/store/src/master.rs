@@ -1,14 +1,16 @@
 //! The master key: where it comes from, and the file that keeps it.
 
 use crate::error::StoreError;
-use crate::seal::{self, Key};
+use crate::seal::{self, Broken, Key, Kind, bind};
+use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use zeroize::Zeroizing;
 
-/// Where the master key comes from. It is 64 hexadecimal digits everywhere.
+/// Where the master key comes from. It is 64 hexadecimal digits everywhere; while it is changed, the key that comes next
+/// stands behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
     /// What a program prints.
@@ -20,51 +22,38 @@ pub enum KeySource {
 }
 
 /// The master key. Nothing but keys of tenants is locked with it.
-#[derive(Clone)]
 pub(crate) struct Master {
     pub(crate) key: Key,
+    /// What it opened in the store. It is another one after each change of the key.
+    pub(crate) check: Vec<u8>,
     /// Where it came from, in words.
     pub(crate) from: String,
 }
 
-impl KeySource {
-    /// The source in words, for messages.
-    pub(crate) fn in_words(&self) -> String {
+/// What a source gives: the key, and perhaps the one that comes next.
+pub(crate) struct Given {
+    pub(crate) keys: Vec<Key>,
+    /// The source, in words.
+    pub(crate) from: String,
+}
+
+/// In words, for messages.
+impl fmt::Display for KeySource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             KeySource::Command(command) => {
-                format!("the command `{}`", command.first().map_or("", String::as_str))
+                write!(f, "the command `{}`", command.first().map_or("", String::as_str))
             }
-            KeySource::Env(name) => format!("the environment variable `{name}`"),
-            KeySource::File(path) => format!("the file `{}`", path.display()),
+            KeySource::Env(name) => write!(f, "the environment variable `{name}`"),
+            KeySource::File(path) => write!(f, "the file `{}`", path.display()),
         }
     }
+}
 
-    /// Writes the key of the store `store` into a new file that only its owner can read.
-    ///
-    /// # Errors
-    /// When the key cannot be read, or the file is there already or cannot be written.
-    pub fn backup(&self, store: &str, file: &Path) -> Result<(), StoreError> {
-        let master = self.read(store, false)?;
-        let no = |error: io::Error| StoreError::File {
-            path: file.to_owned(),
-            message: match error.kind() {
-                io::ErrorKind::AlreadyExists => {
-                    "it is there already, and a key is never written over; name another file"
-                        .to_owned()
-                }
-                _ => error.to_string(),
-            },
-        };
-        let text = Zeroizing::new(format!("{}\n", hex(master.key.bytes())));
-        let mut made = private_file(file).map_err(no)?;
-        made.write_all(text.as_bytes()).and_then(|()| made.sync_all()).map_err(no)?;
-        sync_folder(file);
-        Ok(())
-    }
-
+impl KeySource {
     /// Reads the key; a file that is not there is made if `may_create`.
-    pub(crate) fn read(&self, store: &str, may_create: bool) -> Result<Master, StoreError> {
-        let from = self.in_words();
+    pub(crate) fn read(&self, store: &str, may_create: bool) -> Result<Given, StoreError> {
+        let from = self.to_string();
         let refuse = |message: String| StoreError::Key { from: from.clone(), message };
         let text = match self {
             KeySource::Command(command) => Zeroizing::new(printed(command).map_err(refuse)?),
@@ -81,12 +70,91 @@ impl KeySource {
                 }
             },
         };
-        let key = unhex(text.trim()).ok_or_else(|| {
+        let keys = keys_of(&text).ok_or_else(|| {
             refuse("it is not 64 hexadecimal digits; restore it, or make one with `openssl rand -hex 32`".to_owned())
         })?;
-        Ok(Master { key: Key::new(key), from })
+        Ok(Given { keys, from })
     }
 }
+
+/// What the check of the master key says once opened.
+const CHECK: &[u8] = b"thinkthrough";
+
+/// The check by which a store knows its master key.
+pub(crate) fn check(master: &Key) -> Result<Vec<u8>, Broken> {
+    master.seal(CHECK, &bind(Kind::Check, &[], &[]))
+}
+
+/// Whether this is the key that made the check.
+pub(crate) fn fits(master: &Key, check: &[u8]) -> bool {
+    master.open(check, &bind(Kind::Check, &[], &[])).is_ok()
+}
+
+/// Locks the store's own key.
+pub(crate) fn lock_own(key: &Key, master: &Key) -> Result<Vec<u8>, Broken> {
+    master.wrap(key, &bind(Kind::InstallKey, &[], &[]))
+}
+
+/// Opens the store's own key.
+pub(crate) fn open_own(locked: &[u8], master: &Key) -> Result<Key, Broken> {
+    master.unwrap(locked, &bind(Kind::InstallKey, &[], &[]))
+}
+
+/// One key, or two while it is changed.
+fn keys_of(text: &str) -> Option<Vec<Key>> {
+    let keys = text.split_whitespace().map(|word| unhex(word).map(Key::new));
+    keys.collect::<Option<Vec<_>>>().filter(|keys| matches!(keys.len(), 1 | 2))
+}
+
+/// Writes a key into a new file that only its owner can read.
+pub(crate) fn backup(key: &Key, file: &Path) -> Result<(), StoreError> {
+    let no = |error: io::Error| StoreError::File {
+        path: file.to_owned(),
+        message: match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                "it is there already, and a key is never written over; name another file".to_owned()
+            }
+            _ => error.to_string(),
+        },
+    };
+    let text = text_of(std::slice::from_ref(key));
+    let mut made = private_file(file).map_err(no)?;
+    made.write_all(text.as_bytes()).and_then(|()| made.sync_all()).map_err(no)?;
+    sync_folder(file);
+    Ok(())
+}
+
+/// Puts these keys into the place of what a key file holds: whoever reads it, and whatever ends this process, finds the
+/// one or the other.
+pub(crate) fn replace(path: &Path, keys: &[Key]) -> io::Result<()> {
+    // Behind a link, which stays one.
+    let path = fs::canonicalize(path)?;
+    let mark = hex(&seal::random::<8>().map_err(|_| io::Error::other(NO_RANDOM))?);
+    let new = path.with_extension(format!("{mark}.new"));
+    let written = private_file(&new).and_then(|mut file| {
+        file.write_all(text_of(keys).as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, &path)
+    });
+    if written.is_err() {
+        drop(fs::remove_file(&new));
+    }
+    sync_folder(&path);
+    written
+}
+
+fn text_of(keys: &[Key]) -> Zeroizing<String> {
+    let lines = keys.iter().map(|key| Zeroizing::new(hex(key.bytes())));
+    // Room for all, so that no copy of a part stays behind.
+    let mut text = Zeroizing::new(String::with_capacity(keys.len() * 65));
+    for line in lines {
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
+}
+
+const NO_RANDOM: &str = "the system gives no random bytes";
 
 fn printed(command: &[String]) -> Result<String, String> {
     let (program, arguments) = command.split_first().ok_or("it names no program")?;
@@ -148,8 +216,8 @@ fn create(path: &Path) -> Result<Zeroizing<String>, StoreError> {
     if let Some(folder) = path.parent() {
         private_folder(folder)?;
     }
-    let broken = |_| no(io::Error::other("the system gives no random bytes"));
-    let text = Zeroizing::new(format!("{}\n", hex(Key::random().map_err(broken)?.bytes())));
+    let broken = |_| no(io::Error::other(NO_RANDOM));
+    let text = text_of(&[Key::random().map_err(broken)?]);
     // The file gets its name only once it is complete: a link fails where the name is taken.
     let mark = hex(&seal::random::<8>().map_err(broken)?);
     let unnamed = path.with_extension(format!("{mark}.new"));

@@ -90,14 +90,11 @@ impl Responses {
     }
 
     async fn read(&self, id: &str, limit: u32) -> Result<Vec<Vec<u8>>, StoreError> {
-        let Some(mut keys) = self.store.keys(&self.tenant).await? else { return Ok(Vec::new()) };
+        let Some(keys) = self.store.keys(&self.tenant).await? else { return Ok(Vec::new()) };
         let id = digest(&keys, id).to_vec();
         let mut rows = self.store.backend().responses(keys.nr, id, limit).await?;
-        if rows.iter().any(|row| keys.data(row.key_id).is_none()) {
-            // Another process gave the tenant a new data key.
-            self.store.forget(&self.tenant);
-            keys = self.store.keys(&self.tenant).await?.unwrap_or(keys);
-        }
+        let keys =
+            self.store.keys_with(keys, &self.tenant, rows.iter().map(|row| row.key_id)).await?;
         self.store.touch(rows.iter().map(|row| row.thread));
         rows.reverse();
         rows.iter().map(|row| self.open(&keys, row)).collect()

@@ -3,20 +3,20 @@
 use crate::backend::Backend;
 use crate::clock::{Clock, now};
 use crate::error::StoreError;
-use crate::keys::{NewKeys, TenantKeys};
+use crate::held::{self, Held};
+use crate::keys::TenantKeys;
 use crate::known_keys::KnownKeys;
 use crate::location::Location;
-use crate::master::{KeySource, Master};
+use crate::master::KeySource;
 use crate::postgres::Postgres;
-use crate::row::InstallRow;
-use crate::seal::{Broken, Key, Kind, bind};
+use crate::seal::Key;
 use crate::sqlite::Sqlite;
 use crate::touched::Touched;
 use crate::waiting::Waiting;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thinkthrough_core::plane::Tenant;
 
 /// A store. Clones are handles to the same one.
@@ -28,17 +28,30 @@ pub struct Store {
 struct Inner {
     at: String,
     backend: Backend,
-    master: Master,
+    master: Held,
     install_key: Key,
     /// The keys of the tenants that were here, by name.
-    tenants: Mutex<HashMap<String, Arc<TenantKeys>>>,
-    /// Keys of tenants that nothing was kept for so far, by name.
-    made: Mutex<HashMap<String, NewKeys>>,
+    tenants: Mutex<HashMap<String, AtHand>>,
+    /// Look-up keys of tenants that nothing was kept for so far, by name.
+    made: Mutex<HashMap<String, Key>>,
     touched: Touched,
     waiting: Waiting,
     clock: Clock,
     known_keys: KnownKeys,
 }
+
+/// The keys of a tenant, and when they were last asked for.
+struct AtHand {
+    keys: Arc<TenantKeys>,
+    asked_at: Instant,
+}
+
+/// How long the keys of a tenant are at hand before they are read anew, beside whoever needs them: another process may
+/// have given the tenant a new data key, or erased it.
+const FRESH: Duration = Duration::from_secs(60);
+
+/// How often one tries to use the keys of a tenant while another process changes the master key.
+const TRIES: usize = 3;
 
 /// How many conversations of the vault are taken out at once.
 const STEP: u32 = 64;
@@ -50,9 +63,6 @@ const OPEN: usize = 10_000;
 
 /// How long uses of conversations are gathered before they are written down.
 const SOON: Duration = Duration::from_secs(1);
-
-/// What the check of the master key says once opened.
-const CHECK: &[u8] = b"thinkthrough";
 
 impl Store {
     /// Opens a store. A file that is not there is made, with its key; a server's key must be given.
@@ -69,13 +79,7 @@ impl Store {
                 Backend::Sqlite(opened.map_err(|_| StoreError::Closed)??)
             }
         };
-        let stored = backend.install().await?;
-        // Several machines share a server, and a key that one of them made would be nobody else's.
-        let may_create = stored.is_none() && matches!(backend, Backend::Sqlite(_));
-        let (key, store) = (key.clone(), at.clone());
-        let master = tokio::task::spawn_blocking(move || key.read(&store, may_create)).await;
-        let master = master.map_err(|_| StoreError::Closed)??;
-        let install_key = unlock(&backend, &master, stored, &at).await?;
+        let (master, install_key) = Held::open(key, &backend, &at).await?;
         let inner = Inner {
             at,
             backend,
@@ -125,10 +129,15 @@ impl Store {
         self.forget(tenant);
         let Some(keys) = self.keys(tenant).await? else { return Ok(None) };
         let id = keys.current().map_or(1, |(id, _)| id.saturating_add(1));
-        let wrapped = TenantKeys::another(tenant, id, &self.inner.master);
-        let wrapped = wrapped.map_err(|_| self.no_random())?;
-        // Of two that do so at once, both get the key of the one that was first.
-        self.backend().add_data_key(keys.nr, id, wrapped).await?;
+        for _ in 0..TRIES {
+            let master = self.inner.master.get();
+            let wrapped = TenantKeys::another(tenant, id, &master).map_err(|_| self.no_random())?;
+            // Of two that do so at once, both get the key of the one that was first.
+            self.backend().add_data_key(keys.nr, id, wrapped, master.check.clone()).await?;
+            if !self.inner.master.renew(self.backend(), &master).await? {
+                break;
+            }
+        }
         self.forget(tenant);
         Ok(self.keys(tenant).await?.and_then(|keys| keys.current().map(|(id, _)| id)))
     }
@@ -137,6 +146,10 @@ impl Store {
     #[must_use]
     pub fn at(&self) -> &str {
         &self.inner.at
+    }
+
+    pub(crate) fn master(&self) -> &Held {
+        &self.inner.master
     }
 
     pub(crate) fn backend(&self) -> &Backend {
@@ -176,7 +189,7 @@ impl Store {
 
     /// The system gave no random bytes.
     pub(crate) fn no_random(&self) -> StoreError {
-        no_random(&self.inner.at)
+        held::no_random(&self.inner.at)
     }
 
     /// The keys of a tenant that was here before.
@@ -184,32 +197,54 @@ impl Store {
         &self,
         tenant: &Tenant,
     ) -> Result<Option<Arc<TenantKeys>>, StoreError> {
-        if let Some(keys) = self.tenants().get(tenant.as_str()) {
-            return Ok(Some(Arc::clone(keys)));
+        if let Some(keys) = self.at_hand(tenant) {
+            return Ok(Some(keys));
         }
         // The way that is gone once a tenant makes no room in the one that is gone with every request.
-        let found = Box::pin(self.backend().tenant(tenant.as_str().to_owned())).await?;
-        let Some(row) = found else { return Ok(None) };
-        let keys = TenantKeys::open(tenant, &row, &self.inner.master)?;
-        Ok(Some(self.remember(tenant, keys)))
+        Box::pin(self.read_keys(tenant)).await
+    }
+
+    /// The keys of a tenant, with all these data keys, as far as they are known to the store: another process may have
+    /// given the tenant a new one.
+    pub(crate) async fn keys_with(
+        &self,
+        keys: Arc<TenantKeys>,
+        tenant: &Tenant,
+        mut ids: impl Iterator<Item = u32>,
+    ) -> Result<Arc<TenantKeys>, StoreError> {
+        if ids.all(|id| keys.data(id).is_some()) {
+            return Ok(keys);
+        }
+        Ok(Box::pin(self.read_keys(tenant)).await?.unwrap_or(keys))
+    }
+
+    /// As the store has them now.
+    async fn read_keys(&self, tenant: &Tenant) -> Result<Option<Arc<TenantKeys>>, StoreError> {
+        let mut opened = Ok(None);
+        for _ in 0..TRIES {
+            let master = self.inner.master.get();
+            let found = self.backend().tenant(tenant.as_str().to_owned()).await?;
+            let Some(row) = found else {
+                self.forget(tenant);
+                return Ok(None);
+            };
+            match TenantKeys::open(tenant, &row, &master) {
+                Ok(keys) => return Ok(Some(self.remember(tenant, keys))),
+                Err(damaged) => opened = Err(damaged),
+            }
+            // Of two that change at once, the row may be the one that was before.
+            self.inner.master.renew(self.backend(), &master).await?;
+        }
+        opened
     }
 
     /// The keys of a tenant, which gets some if it has none.
     pub(crate) async fn keys_or_new(&self, tenant: &Tenant) -> Result<Arc<TenantKeys>, StoreError> {
         let known = self.keys(tenant).await?;
-        let made = self.made().remove(tenant.as_str());
-        let told = made.as_ref().map(|made| made.lookup.clone());
+        let told = self.made().remove(tenant.as_str());
         let keys = match known {
             Some(keys) => keys,
-            None => {
-                let made = made.map_or_else(|| self.make(tenant), Ok)?;
-                let NewKeys { locked_lookup, locked_data, .. } = made;
-                let name = tenant.as_str().to_owned();
-                let adding = self.backend().add_tenant(name, locked_lookup, locked_data);
-                let added = Box::pin(adding).await?;
-                let row = added.ok_or(StoreError::Closed)?;
-                self.remember(tenant, TenantKeys::open(tenant, &row, &self.inner.master)?)
-            }
+            None => Box::pin(self.add(tenant, told.clone())).await?,
         };
         // Another process was first: what was told of ours is of no use any more.
         match told {
@@ -218,6 +253,24 @@ impl Store {
             }
             Some(_) | None => Ok(keys),
         }
+    }
+
+    /// Adds a tenant with this look-up key, or with a new one.
+    async fn add(&self, tenant: &Tenant, told: Option<Key>) -> Result<Arc<TenantKeys>, StoreError> {
+        let lookup = told.map_or_else(|| self.random_key(), Ok)?;
+        for _ in 0..TRIES {
+            let master = self.inner.master.get();
+            let locked = TenantKeys::lock(tenant, &lookup, &master);
+            let (lookup, data) = locked.map_err(|_| self.no_random())?;
+            let name = tenant.as_str().to_owned();
+            let added = self.backend().add_tenant(name, lookup, data, master.check.clone()).await?;
+            if added.is_some() {
+                return self.read_keys(tenant).await?.ok_or(StoreError::Closed);
+            }
+            // Nothing is locked with a key that is not the store's any more.
+            self.inner.master.renew(self.backend(), &master).await?;
+        }
+        Err(StoreError::Closed)
     }
 
     /// The look-up key of a tenant. One that a credential stands for gets its keys, and is written down with what it
@@ -232,29 +285,52 @@ impl Store {
             made.remove(tenant.as_str());
             return Ok(keys.lookup.clone());
         }
-        if let Some(made) = made.get(tenant.as_str()) {
-            return Ok(made.lookup.clone());
+        if let Some(lookup) = made.get(tenant.as_str()) {
+            return Ok(lookup.clone());
         }
         if made.len() >= MADE {
             made.clear();
         }
-        let new = self.make(tenant)?;
-        let lookup = new.lookup.clone();
-        made.insert(tenant.as_str().to_owned(), new);
+        let lookup = self.random_key()?;
+        made.insert(tenant.as_str().to_owned(), lookup.clone());
         Ok(lookup)
     }
 
-    fn make(&self, tenant: &Tenant) -> Result<NewKeys, StoreError> {
-        TenantKeys::make(tenant, &self.inner.master).map_err(|_| self.no_random())
+    fn random_key(&self) -> Result<Key, StoreError> {
+        Key::random().map_err(|_| self.no_random())
     }
 
-    fn made(&self) -> std::sync::MutexGuard<'_, HashMap<String, NewKeys>> {
+    fn made(&self) -> std::sync::MutexGuard<'_, HashMap<String, Key>> {
         self.inner.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the keys of all tenants anew next time.
+    pub(crate) fn forget_all(&self) {
+        self.tenants().clear();
     }
 
     /// Reads the keys of a tenant anew next time: another process may have erased them.
     pub(crate) fn forget(&self, tenant: &Tenant) {
         self.tenants().remove(tenant.as_str());
+    }
+
+    fn at_hand(&self, tenant: &Tenant) -> Option<Arc<TenantKeys>> {
+        let (keys, is_old) = {
+            let mut tenants = self.tenants();
+            let known = tenants.get_mut(tenant.as_str())?;
+            let is_old = known.asked_at.elapsed() >= FRESH;
+            if is_old {
+                // One asks, however many are here now.
+                known.asked_at = Instant::now();
+            }
+            (Arc::clone(&known.keys), is_old)
+        };
+        if is_old {
+            let (store, tenant) = (self.clone(), tenant.clone());
+            // What is at hand goes on when the store does not answer now.
+            tokio::spawn(async move { drop(store.read_keys(&tenant).await) });
+        }
+        Some(keys)
     }
 
     fn remember(&self, tenant: &Tenant, keys: TenantKeys) -> Arc<TenantKeys> {
@@ -263,49 +339,13 @@ impl Store {
         if tenants.len() >= OPEN {
             tenants.clear();
         }
-        tenants.insert(tenant.as_str().to_owned(), Arc::clone(&keys));
+        let at_hand = AtHand { keys: Arc::clone(&keys), asked_at: Instant::now() };
+        tenants.insert(tenant.as_str().to_owned(), at_hand);
         keys
     }
 
-    fn tenants(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<TenantKeys>>> {
+    fn tenants(&self) -> std::sync::MutexGuard<'_, HashMap<String, AtHand>> {
         self.inner.tenants.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Checks the master key, which a new store takes as its own, and opens the store's own key.
-async fn unlock(
-    backend: &Backend,
-    master: &Master,
-    stored: Option<InstallRow>,
-    at: &str,
-) -> Result<Key, StoreError> {
-    let (check, own) = (bind(Kind::Check, &[], &[]), bind(Kind::InstallKey, &[], &[]));
-    let wrong = || StoreError::WrongKey { from: master.from.clone(), at: at.to_owned() };
-    let fits = |row: &InstallRow| master.key.open(&row.key_check, &check).is_ok();
-    // Nothing is added with a key that is not the store's.
-    if stored.as_ref().is_some_and(|row| !fits(row)) {
-        return Err(wrong());
-    }
-    let row = match stored.filter(|row| row.install_key.is_some()) {
-        Some(row) => row,
-        None => {
-            let new = || {
-                let wrapped = master.key.wrap(&Key::random()?, &own)?;
-                Ok((master.key.seal(CHECK, &check)?, wrapped))
-            };
-            let (sealed, wrapped) = new().map_err(|_: Broken| no_random(at))?;
-            let kept = backend.keep_install(sealed, wrapped).await?;
-            kept.filter(fits).ok_or_else(wrong)?
-        }
-    };
-    let key = row.install_key.and_then(|wrapped| master.key.unwrap(&wrapped, &own).ok());
-    key.ok_or_else(|| StoreError::Damaged { what: format!("the install key of the store `{at}`") })
-}
-
-fn no_random(at: &str) -> StoreError {
-    StoreError::Database {
-        at: at.to_owned(),
-        message: "the system gives no random bytes".to_owned(),
     }
 }
 

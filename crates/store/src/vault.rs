@@ -129,7 +129,7 @@ impl Vault {
     /// # Errors
     /// When the store cannot be read.
     pub async fn lookup(&self, keys: &[Key]) -> Result<Looked, StoreError> {
-        let Some(mut opens) = self.store.keys(&self.tenant).await? else {
+        let Some(opens) = self.store.keys(&self.tenant).await? else {
             return Ok(Looked::nothing());
         };
         if keys.is_empty() {
@@ -139,11 +139,8 @@ impl Vault {
         let short = keys.iter().map(in_index).collect();
         let (rows, unreadable) = self.store.backend().records(opens.nr, short).await?;
         self.store.touch(rows.iter().map(|row| row.thread));
-        if rows.iter().any(|row| opens.data(row.key_id).is_none()) {
-            // Another process gave the tenant a new data key.
-            self.store.forget(&self.tenant);
-            opens = self.store.keys(&self.tenant).await?.unwrap_or(opens);
-        }
+        let ids = rows.iter().map(|row| row.key_id);
+        let opens = self.store.keys_with(opens, &self.tenant, ids).await?;
         let mut asked = keys.to_vec();
         asked.sort_unstable();
         let mut looked = Looked {

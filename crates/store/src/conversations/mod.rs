@@ -200,6 +200,8 @@ impl Conversations {
     pub async fn list(&self) -> Result<Vec<Summary>, StoreError> {
         let Some(keys) = self.store.keys(&self.tenant).await? else { return Ok(Vec::new()) };
         let rows = self.store.backend().conversations(keys.nr).await?;
+        let ids = rows.iter().map(|row| row.key_id);
+        let keys = self.store.keys_with(keys, &self.tenant, ids).await?;
         rows.iter().map(|row| self.summary(&keys, row)).collect()
     }
 
@@ -210,7 +212,9 @@ impl Conversations {
     pub async fn latest(&self) -> Result<Option<Summary>, StoreError> {
         let Some(keys) = self.store.keys(&self.tenant).await? else { return Ok(None) };
         let rows = self.store.backend().conversations(keys.nr).await?;
-        rows.first().map(|row| self.summary(&keys, row)).transpose()
+        let Some(row) = rows.first() else { return Ok(None) };
+        let keys = self.store.keys_with(keys, &self.tenant, std::iter::once(row.key_id)).await?;
+        self.summary(&keys, row).map(Some)
     }
 
     /// The conversation whose id begins so.
@@ -374,6 +378,7 @@ impl Conversations {
         let keys = self.store.keys(&self.tenant).await?.ok_or_else(|| self.gone(id))?;
         let row = self.store.backend().conversation(keys.nr, id.as_str().to_owned()).await?;
         let row = row.ok_or_else(|| self.gone(id))?;
+        let keys = self.store.keys_with(keys, &self.tenant, std::iter::once(row.key_id)).await?;
         let known = self.cache().get(id).filter(|opened| opened.nr == row.nr).map(Arc::clone);
         let opened = match known {
             Some(opened) => {

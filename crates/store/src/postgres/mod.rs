@@ -8,6 +8,7 @@ mod conversations;
 mod gateway_keys;
 mod queue;
 mod records;
+mod relock;
 mod responses;
 mod schema;
 mod tenants;

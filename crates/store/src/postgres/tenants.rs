@@ -39,39 +39,47 @@ impl Postgres {
         self.tenant_of(&rows)
     }
 
-    /// Adds a tenant with its first data key; gives the one that was there first.
+    /// Adds a tenant with its first data key; gives the one that was there first. They are locked with the master key that
+    /// made this check: where the store has another one, nothing is added.
     pub(crate) async fn add_tenant(
         &self,
         name: String,
         lookup_key: Vec<u8>,
         data_key: Vec<u8>,
+        check: Vec<u8>,
     ) -> Result<Option<TenantRow>, StoreError> {
-        let sql = "WITH new AS (INSERT INTO tenant (name, lookup_key) VALUES ($1, $2) \
+        // Whoever changes the master key holds the row of the installation, so that this waits, and then adds nothing.
+        let sql = "WITH new AS (INSERT INTO tenant (name, lookup_key) \
+                   SELECT $1, $2 FROM install WHERE key_check = $4 FOR SHARE \
                    ON CONFLICT DO NOTHING RETURNING nr) \
                    INSERT INTO data_key (tenant, id, wrapped) SELECT nr, 1, $3 FROM new";
         let values = [
             (&name as _, Type::TEXT),
             (&lookup_key as _, Type::BYTEA),
             (&data_key as _, Type::BYTEA),
+            (&check as _, Type::BYTEA),
         ];
         self.query(sql, &values).await?;
         self.tenant(name).await
     }
 
-    /// Adds a data key, unless one of its number is there, or the tenant is gone.
+    /// Adds a data key, unless one of its number is there, the tenant is gone, or the store has another master key than the
+    /// one that made this check.
     pub(crate) async fn add_data_key(
         &self,
         tenant: i64,
         id: u32,
         wrapped: Vec<u8>,
+        check: Vec<u8>,
     ) -> Result<(), StoreError> {
         let sql = "INSERT INTO data_key (tenant, id, wrapped) \
-                   SELECT nr, $2, $3 FROM tenant WHERE nr = $1 FOR KEY SHARE \
-                   ON CONFLICT DO NOTHING";
+                   SELECT nr, $2, $3 FROM tenant, install WHERE nr = $1 AND key_check = $4 \
+                   FOR KEY SHARE OF tenant FOR SHARE OF install ON CONFLICT DO NOTHING";
         let values = [
             (&tenant as _, Type::INT8),
             (&i64::from(id) as _, Type::INT8),
             (&wrapped as _, Type::BYTEA),
+            (&check as _, Type::BYTEA),
         ];
         self.query(sql, &values).await.map(|_| ())
     }

@@ -2,6 +2,7 @@
 
 use super::{Safety, Sqlite};
 use crate::error::StoreError;
+use crate::relock::{Relock, Relocked, Rows};
 use crate::row::{InstallRow, TenantRow};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::thread;
@@ -38,16 +39,19 @@ impl Sqlite {
         self.read(move |connection| tenant(connection, &name)).await
     }
 
-    /// Adds a tenant with its first data key; gives the one that was there first.
+    /// Adds a tenant with its first data key; gives the one that was there first. They are locked with the master key that
+    /// made this check: where the store has another one, nothing is added.
     pub(crate) async fn add_tenant(
         &self,
         name: String,
         lookup_key: Vec<u8>,
         data_key: Vec<u8>,
+        check: Vec<u8>,
     ) -> Result<Option<TenantRow>, StoreError> {
         self.write(Safety::Power, move |connection| {
-            let sql = "INSERT INTO tenant (name, lookup_key) VALUES (?, ?) ON CONFLICT DO NOTHING";
-            if connection.execute(sql, params![name, lookup_key])? == 1 {
+            let sql = "INSERT INTO tenant (name, lookup_key) \
+                       SELECT ?1, ?2 FROM install WHERE key_check = ?3 ON CONFLICT DO NOTHING";
+            if connection.execute(sql, params![name, lookup_key, check])? == 1 {
                 let sql = "INSERT INTO data_key (tenant, id, wrapped) VALUES (?, 1, ?)";
                 connection.execute(sql, params![connection.last_insert_rowid(), data_key])?;
             }
@@ -56,17 +60,32 @@ impl Sqlite {
         .await
     }
 
-    /// Adds a data key, unless one of its number is there, or the tenant is gone.
+    /// Adds a data key, unless one of its number is there, the tenant is gone, or the store has another master key than the
+    /// one that made this check.
     pub(crate) async fn add_data_key(
         &self,
         tenant: i64,
         id: u32,
         wrapped: Vec<u8>,
+        check: Vec<u8>,
     ) -> Result<(), StoreError> {
         self.write(Safety::Power, move |connection| {
             let sql = "INSERT INTO data_key (tenant, id, wrapped) \
-                       SELECT nr, ?2, ?3 FROM tenant WHERE nr = ?1 ON CONFLICT DO NOTHING";
-            connection.execute(sql, params![tenant, id, wrapped]).map(|_| ())
+                       SELECT nr, ?2, ?3 FROM tenant, install WHERE nr = ?1 AND key_check = ?4 \
+                       ON CONFLICT DO NOTHING";
+            connection.execute(sql, params![tenant, id, wrapped, check]).map(|_| ())
+        })
+        .await
+    }
+
+    /// Locks every key with another master key, and gives each tenant a new data key, all or nothing.
+    pub(crate) async fn relock(&self, change: Relock) -> Result<Relocked, StoreError> {
+        self.write(Safety::Power, move |connection| {
+            // Nothing is written before all of it is known.
+            match change.rows(stored_install(connection)?.as_ref(), &tenants(connection)?) {
+                Ok(rows) => put_rows(connection, &rows),
+                Err(why_not) => Ok(why_not),
+            }
         })
         .await
     }
@@ -89,7 +108,7 @@ impl Sqlite {
     }
 
     /// What was deleted may still stand in the write-ahead log, which is therefore emptied.
-    pub(super) async fn forget_log(&self) -> Result<(), StoreError> {
+    pub(crate) async fn forget_log(&self) -> Result<(), StoreError> {
         // Waits for readers as long as for anything; what is still read then stays. For somebody who empties it at this
         // moment SQLite does not wait.
         let was_blocked = self.read(|connection| {
@@ -108,6 +127,37 @@ impl Sqlite {
             true => Err(StoreError::Lingers(self.readers.at.clone())),
         }
     }
+}
+
+/// Every tenant with its keys, by name.
+fn tenants(connection: &Connection) -> rusqlite::Result<Vec<(String, TenantRow)>> {
+    let mut names = connection.prepare_cached("SELECT name FROM tenant ORDER BY nr")?;
+    let names =
+        names.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
+    let mut found = Vec::with_capacity(names.len());
+    for name in names {
+        if let Some(row) = tenant(connection, &name)? {
+            found.push((name, row));
+        }
+    }
+    Ok(found)
+}
+
+fn put_rows(connection: &Connection, rows: &Rows) -> rusqlite::Result<Relocked> {
+    let sql = "UPDATE install SET key_check = ?, install_key = ?";
+    connection.execute(sql, params![rows.check, rows.install_key])?;
+    let sql = "UPDATE tenant SET lookup_key = ? WHERE nr = ?";
+    let mut lookup = connection.prepare_cached(sql)?;
+    let sql = "INSERT INTO data_key (tenant, id, wrapped) VALUES (?, ?, ?) \
+               ON CONFLICT DO UPDATE SET wrapped = excluded.wrapped";
+    let mut data = connection.prepare_cached(sql)?;
+    for tenant in &rows.tenants {
+        lookup.execute(params![tenant.lookup_key, tenant.nr])?;
+        for (id, wrapped) in &tenant.data_keys {
+            data.execute(params![tenant.nr, id, wrapped])?;
+        }
+    }
+    Ok(Relocked::Done(rows.tenants.len() as u64))
 }
 
 fn stored_install(connection: &Connection) -> rusqlite::Result<Option<InstallRow>> {

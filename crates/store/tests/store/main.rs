@@ -38,6 +38,7 @@ mod patience;
 mod poison;
 mod responses;
 mod retention;
+mod rotation;
 mod search;
 mod secrecy;
 mod server;

@@ -145,7 +145,7 @@ async fn an_erased_tenant_leaves_no_key() {
     assert!(keys.iter().all(|key| !holds(&folder.bytes(), key)));
 }
 
-fn rows(folder: &Folder, sql: &str) -> Vec<Vec<u8>> {
+pub(super) fn rows(folder: &Folder, sql: &str) -> Vec<Vec<u8>> {
     let connection = rusqlite::Connection::open(folder.file()).unwrap();
     let mut rows = connection.prepare(sql).unwrap();
     let rows = rows.query_map([], |row| row.get(0)).unwrap();
