@@ -5,6 +5,8 @@
 mod client;
 pub(crate) mod edit;
 pub(crate) mod keys;
+#[cfg(test)]
+mod laws;
 mod limits;
 mod models;
 mod places;
@@ -18,6 +20,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tools;
+mod trust;
 
 #[cfg(test)]
 pub(crate) use read::of_text;

@@ -5,7 +5,7 @@ use super::places::{self, Lookup};
 use super::reasoning::{KEYS, reasoning};
 use super::secret::Sources;
 use super::table::Section;
-use super::{Config, client, keys, models, providers, server, store, tools};
+use super::{Config, client, keys, models, providers, server, store, tools, trust};
 use std::path::Path;
 use thinkthrough_client::{ClientConfig, ProxyRules};
 use thinkthrough_core::settings::Partial;
@@ -20,9 +20,7 @@ pub(crate) fn read(named: Option<&Path>, lookup: Lookup<'_>) -> Result<Config, S
             None => return without_file(lookup),
         },
     };
-    let text = std::fs::read_to_string(&path).map_err(|error| {
-        format!("the configuration `{}` cannot be read: {error}", path.display())
-    })?;
+    let text = trust::read(&path)?;
     let within = |message: String| format!("in `{}`: {message}", path.display());
     let table: Table = text.parse().map_err(|error: toml::de::Error| {
         within(error.to_string().lines().collect::<Vec<_>>().join(" "))
