@@ -12,6 +12,8 @@ pub(crate) mod counts;
 pub(crate) mod documents;
 #[path = "../crates/core/tests/laws/edits.rs"]
 pub(crate) mod edits;
+#[path = "../crates/core/tests/laws/exchanges.rs"]
+pub(crate) mod exchanges;
 #[path = "../crates/core/tests/laws/frames.rs"]
 pub(crate) mod frames;
 #[path = "../crates/core/tests/laws/json.rs"]

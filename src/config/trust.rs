@@ -118,13 +118,13 @@ mod tests {
     #[test]
     fn only_what_its_user_alone_may_write_is_read() {
         const ME: u32 = 1000;
-        let file = |uid, mode, is_private_group| Facts {
+        let file = |uid: u32, mode: u32, is_private_group: bool| Facts {
             uid,
             mode: 0o100_000 | mode,
             is_folder: false,
             is_private_group,
         };
-        let folder = |uid, mode, is_private_group| Facts {
+        let folder = |uid: u32, mode: u32, is_private_group: bool| Facts {
             uid,
             mode: 0o040_000 | mode,
             is_folder: true,

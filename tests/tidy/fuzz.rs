@@ -36,6 +36,27 @@ fn every_fuzz_target_has_been_run() {
     assert_none("each law has a dated row in `fuzz/RESULTS.md`", &findings);
 }
 
+/// The laws about what a crate keeps to itself stand beside it, and only their own driver reaches them.
+const INSIDE: [&str; 1] = ["src/config/laws.rs"];
+
+#[test]
+fn every_law_inside_a_crate_has_been_run() {
+    let read =
+        |path: &str| std::fs::read_to_string(tree::root().join(path)).expect("it can be read");
+    let results = read("fuzz/RESULTS.md");
+    for path in INSIDE {
+        let laws = laws(&read(path));
+        assert!(!laws.is_empty(), "{path} has laws");
+        let findings: Vec<String> =
+            laws.into_iter().filter(|law| !has_result(&results, law)).collect();
+        assert_none("each law has a dated row in `fuzz/RESULTS.md`", &findings);
+    }
+    let files = tree::files("rs").into_iter().map(|file| file.path);
+    let unlisted = files.filter(|path| path.contains("src/") && path.ends_with("/laws.rs"));
+    let findings: Vec<String> = unlisted.filter(|path| !INSIDE.contains(&path.as_str())).collect();
+    assert_none("a file of laws is in the list above", &findings);
+}
+
 /// Whether a row with a date and a number of inputs is about this target.
 fn has_result(results: &str, target: &str) -> bool {
     let cell = format!("`{target}`");

@@ -20,6 +20,7 @@ mod exceptions;
 mod fuzz;
 mod mentions;
 mod paths;
+mod promises;
 mod purity;
 mod seeds;
 mod skips;

@@ -19,6 +19,7 @@ mod counts;
 mod documents;
 mod driver;
 mod edits;
+mod exchanges;
 mod frames;
 mod json;
 mod random;
@@ -53,6 +54,7 @@ laws! {
     ndjson_splits: frames::ndjson_splits, 2, frames::SSE_WORDS;
     rate_limits_hold: budgets::rate_limits_hold, 2, &[];
     request_counts_are_those_of_what_is_there: counts::request_count, 0, &[];
+    requests_reach_the_upstream_whole: exchanges::requests_reach_the_upstream_whole, 3, wires::STREAM_WORDS;
     session_budgets_hold: budgets::session_budgets_hold, 3, &[];
     sse_agrees_with_the_standard: frames::sse_agrees_with_the_standard, 0, frames::SSE_WORDS;
     sse_splits: frames::sse_splits, 2, frames::SSE_WORDS;
