@@ -174,7 +174,13 @@ fn by_rule(config: &Config, model: &str, env: Lookup<'_>) -> Option<String> {
     let with_key = |provider: &&&Provider| {
         provider.keys.iter().any(|key| usable(env(key)).is_some()) && has_rule(provider)
     };
-    provider::ALL.iter().find(with_key).map(|provider| provider.id.to_owned())
+    // One whose address only the user can say comes last.
+    let has_address = |provider: &&&Provider| {
+        provider.endpoint(None).is_some_and(|endpoint| !endpoint.base_url.is_empty())
+    };
+    let with_keys = || provider::ALL.iter().filter(with_key);
+    let found = with_keys().find(has_address).or_else(|| with_keys().next());
+    found.map(|provider| provider.id.to_owned())
 }
 
 fn entry_of(
@@ -278,7 +284,9 @@ fn at(
 
 /// How a wire's credential usually travels is what its first provider does.
 fn any_endpoint(wire: &str) -> Option<&'static Endpoint> {
-    provider::ALL.iter().flat_map(|provider| provider.endpoints).find(|it| it.wire == wire)
+    let all = provider::ALL.iter().flat_map(|provider| provider.endpoints);
+    // A cloud that takes the wire with its own credentials is no example for others.
+    all.filter(|it| !it.base_url.is_empty()).find(|it| it.wire == wire)
 }
 
 /// A provider of the user's own: the wire and nothing else is known.
@@ -400,6 +408,14 @@ mod tests {
         ];
         for (config, keys, expected) in cases {
             assert_eq!(unnamed(&config, keys), expected, "{config}");
+        }
+    }
+
+    #[test]
+    fn a_wire_is_learned_from_a_provider_that_has_an_address() {
+        for wire in wire::ALL {
+            let like = any_endpoint(wire.id()).unwrap();
+            assert!(!like.base_url.is_empty(), "{}", wire.id());
         }
     }
 }

@@ -96,6 +96,7 @@ fn as_json(request: &Outgoing, answers: &[Answer], target: &Target, count: Token
         w.field_str("provider", &target.provider);
         w.field_str("wire", target.wire.id());
         w.field_str("url", &request.url);
+        w.field_str("rule", &target.rule_source);
         w.key("body").raw_str(&request.body);
         w.key("tokens").object(|w| {
             w.field_u64("effective", count.tokens);
@@ -118,6 +119,7 @@ fn as_json(request: &Outgoing, answers: &[Answer], target: &Target, count: Token
         });
         w.key("answers").array(|w| answers.iter().for_each(|answer| answer.write(w)));
         w.key("warnings").array(|w| {
+            target.doubt().into_iter().for_each(|doubt| w.str(doubt));
             request.warnings.iter().for_each(|warning| w.str(&warning.message));
         });
         w.key("untranslated").array(|w| request.untranslated.iter().for_each(|it| w.str(it)));
@@ -158,8 +160,9 @@ fn as_text(
             decision.setting
         )?;
     }
-    for warning in &request.warnings {
-        writeln!(out, "warning: {}", harmless(&warning.message))?;
+    let doubt = target.doubt().map(str::to_owned);
+    for warning in doubt.into_iter().chain(request.warnings.iter().map(|it| it.message.clone())) {
+        writeln!(out, "warning: {}", harmless(&warning))?;
     }
     for lost in &request.untranslated {
         writeln!(out, "cannot be said on this wire: {}", harmless(lost))?;

@@ -18,6 +18,9 @@ use crate::printed::printed;
 ///
 /// A name with `*` in it is a pattern: the rule holds for every model of the provider that matches it; the first that
 /// matches counts. The models of the configuration come first; they are asked for by these names.
+///
+/// A rule that is `assumed` holds for names that no other rule of the provider knows: their models are taken for its
+/// newest, without anything that could make a request fail. docs/models.md says what that means.
 #[derive(Debug, Args)]
 pub(crate) struct Models {
     /// The configuration file, in place of the usual one
@@ -36,10 +39,17 @@ struct Row {
     wire: &'static str,
     contract: String,
     source: &'static str,
+    rule: String,
 }
 
 /// Where the built-in rules come from.
 const BUILT_IN: &str = "built-in";
+
+/// The source of rules for models that nobody knew when they were written.
+const ASSUMED: &str = "assumed";
+
+/// The source of the models of the configuration.
+const CONFIG: &str = "config";
 
 impl Models {
     /// Runs the command.
@@ -60,7 +70,8 @@ impl Models {
                 wire: target.wire.id(),
                 contract: target.rule.contract.summary(),
                 model: target.model,
-                source: "config",
+                source: CONFIG,
+                rule: target.rule_source,
             })
         };
         config.models.iter().map(row).collect()
@@ -77,7 +88,8 @@ fn built_in() -> Vec<Row> {
                 model: rule.pattern.to_owned(),
                 wire: endpoint.wire,
                 contract: rule.contract.summary(),
-                source: BUILT_IN,
+                source: if rule.assumed { ASSUMED } else { BUILT_IN },
+                rule: format!("{} {}", provider.id, rule.pattern),
             }));
         }
     }
@@ -88,6 +100,7 @@ fn built_in() -> Vec<Row> {
         wire: simulator.wire,
         contract: simulator.rule.to_owned(),
         source: BUILT_IN,
+        rule: "simulator".to_owned(),
     }));
     rows
 }
@@ -96,7 +109,12 @@ fn print_table(rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
     let width = |cell: fn(&Row) -> &str| rows.iter().map(|row| cell(row).len()).max().unwrap_or(0);
     let (names, wires) = (width(|row| &row.name), width(|row| row.wire));
     for row in rows {
-        writeln!(out, "{:names$}  {:wires$}  {}", row.name, row.wire, row.contract)?;
+        write!(out, "{:names$}  {:wires$}  {}", row.name, row.wire, row.contract)?;
+        match row.source {
+            CONFIG => writeln!(out, "  (rule: {})", row.rule)?,
+            ASSUMED => writeln!(out, "  (assumed)")?,
+            _ => writeln!(out)?,
+        }
     }
     Ok(())
 }
@@ -112,6 +130,7 @@ fn print_json(rows: &[Row], out: &mut dyn Write) -> Result<(), Failure> {
                 w.field_str("wire", row.wire);
                 w.field_str("contract", &row.contract);
                 w.field_str("source", row.source);
+                w.field_str("rule", &row.rule);
             });
         }
     });

@@ -251,7 +251,7 @@ fn models_lists_the_rules_of_every_provider() {
     let rows = think(&["models", "--json"], b"").json();
     let rows = rows.as_array().unwrap();
     for row in rows {
-        for key in ["name", "provider", "model", "wire", "contract", "source"] {
+        for key in ["name", "provider", "model", "wire", "contract", "source", "rule"] {
             assert!(row[key].is_string(), "{row}");
         }
     }
@@ -260,7 +260,38 @@ fn models_lists_the_rules_of_every_provider() {
         assert_eq!(rows.iter().any(|row| row["provider"] == provider.id), has_rules);
     }
     assert!(rows.iter().any(|row| row["name"] == "sim/default"));
-    assert_eq!(think(&["models"], b"").out.lines().count(), rows.len());
+    let source = |name: &str| &rows.iter().find(|row| row["name"] == name).unwrap()["source"];
+    assert_eq!(source("openai/gpt-6*"), "built-in");
+    assert_eq!(source("openai/*"), "assumed");
+    let table = think(&["models"], b"").out;
+    assert_eq!(table.lines().count(), rows.len());
+    let line = |name: &str| table.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+    assert!(line("openai/* ").ends_with("(assumed)"), "{}", line("openai/* "));
+    assert!(!line("openai/gpt-6* ").contains("assumed"), "{}", line("openai/gpt-6* "));
+}
+
+#[test]
+fn explain_says_where_no_rule_knows_the_model() {
+    let body = br#"{"model":"m","messages":[{"role":"user","content":"go"}]}"#;
+    let run = |model: &str, json: bool| {
+        let mut words = vec!["explain", "-m", model];
+        words.extend(json.then_some("--json"));
+        think(&words, body)
+    };
+    for (model, rule, warning) in [
+        ("openai/gpt-6.1-sol", "openai gpt-6*", None),
+        ("openai/gpt-7-terra", "openai gpt-*, assumed", Some("taken for the provider's newest")),
+        ("groq/someones-model", "none", Some("its thoughts do not go back")),
+    ] {
+        let json = run(model, true).json();
+        assert_eq!(json["rule"], rule, "{json}");
+        let warnings = json["warnings"].to_string();
+        assert_eq!(warnings.contains("no rule knows"), warning.is_some(), "{warnings}");
+        let text = run(model, false).out;
+        assert!(text.contains(&format!("rule {rule}\n")), "{text}");
+        assert_eq!(text.contains("no rule knows"), warning.is_some(), "{text}");
+        assert!(warning.is_none_or(|warning| text.contains(warning)), "{text}");
+    }
 }
 
 #[test]

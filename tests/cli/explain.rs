@@ -1,10 +1,13 @@
-//! `think explain --tenant`: what the gateway would put back, and why not.
+//! `think explain`: where a bare name goes, and with `--tenant` what the gateway would put back, and why not.
 
 use crate::place::Place;
+use crate::program::command;
 use crate::serve::naive_rounds;
 use crate::serve_config::serve;
 use crate::serve_shared::IN_A_FILE;
 use serde_json::{Value, json};
+use std::io::Write;
+use std::process::Stdio;
 
 #[test]
 fn explain_says_of_each_answer_what_the_vault_does_for_it() {
@@ -61,4 +64,33 @@ fn explain_says_of_each_answer_what_the_vault_does_for_it() {
         assert!(nobody.err.contains("no tenant `nobody`"), "{}", nobody.err);
     }
     assert_eq!(with(&["--session", "s"]).code, Some(2));
+}
+
+#[test]
+fn a_bare_name_goes_to_the_vendor_that_has_a_rule_and_an_address() {
+    let home = std::env::temp_dir().join(format!("think-bare-{}", std::process::id()));
+    for (model, keys, expected) in [
+        ("claude-opus-5", &["AZURE_API_KEY", "ANTHROPIC_API_KEY"][..], "provider anthropic,"),
+        (
+            "claude-opus-6",
+            &["OPENAI_API_KEY", "ANTHROPIC_API_KEY"],
+            "rule anthropic *claude-*, assumed",
+        ),
+        ("gpt-6.1-sol", &["ANTHROPIC_API_KEY", "OPENAI_API_KEY"], "rule openai gpt-6*"),
+        ("grok-5", &["OPENAI_API_KEY", "XAI_API_KEY"], "rule xai grok-*, assumed"),
+    ] {
+        let mut command = command(&["explain", "-m", model]);
+        command.env("XDG_CONFIG_HOME", &home).envs(keys.iter().map(|key| (key, "k")));
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let body = br#"{"model":"m","messages":[{"role":"user","content":"go"}]}"#;
+        child.stdin.take().unwrap().write_all(body).unwrap();
+        let ran = child.wait_with_output().unwrap();
+        let out = String::from_utf8(ran.stdout).unwrap();
+        assert!(out.contains(expected), "{model}: {out}{}", String::from_utf8_lossy(&ran.stderr));
+    }
 }

@@ -293,6 +293,9 @@ fn models_of_the_configuration_are_listed_before_those_that_are_built_in() {
         ["name", "provider", "model", "wire", "contract"]
             .map(|key| row[key].as_str().unwrap().to_owned())
     };
+    let rules: Vec<_> = rows.iter().filter(|row| row["source"] == "config").collect();
+    let rules: Vec<_> = rules.iter().map(|row| row["rule"].as_str().unwrap()).collect();
+    assert_eq!(rules, ["moonshotai kimi-k2-thinking*", "config", "moonshotai *, assumed"]);
     let configured: Vec<_> = rows.iter().filter(|row| row["source"] == "config").map(of).collect();
     let chat = "chat-completions";
     assert_eq!(
@@ -300,10 +303,10 @@ fn models_of_the_configuration_are_listed_before_those_that_are_built_in() {
         [
             ["kimi", "own", "kimi-k2-thinking", chat, "tool-calls, required, reasoning_content"],
             ["mine", "own", "m", chat, "all"],
-            ["*", "own", "*", chat, "never"],
+            ["*", "own", "*", chat, "all, reasoning_content"],
         ]
     );
-    assert!(rows[3..].iter().all(|row| row["source"] == "built-in") && rows.len() > 100);
+    assert!(rows[3..].iter().all(|row| row["source"] != "config") && rows.len() > 100);
 }
 
 #[test]

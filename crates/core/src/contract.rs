@@ -247,6 +247,20 @@ impl Contract {
         Contract { flags: Some(flags), ..self }
     }
 
+    /// The same without any demand and without flags: what can be assumed of a model that nobody knows.
+    #[must_use]
+    pub const fn assumed(self) -> Contract {
+        Contract {
+            required: false,
+            required_in: Return::All,
+            when_off: false,
+            only_when_on: false,
+            empty: None,
+            flags: None,
+            ..self
+        }
+    }
+
     /// The page that states the rule.
     #[must_use]
     pub const fn stated(self, source: &'static str) -> Contract {

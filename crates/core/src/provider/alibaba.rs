@@ -55,28 +55,46 @@ const ALWAYS: ThinkingForm = ThinkingForm::ON.budget(BUDGET);
 const SILENT_ON: ThinkingForm = ThinkingForm::ON.off(OFF).budget(BUDGET);
 const SILENT_OFF: ThinkingForm = ThinkingForm::on(ON).off(OFF).budget(BUDGET);
 
+const NEWEST: ModelRule = ModelRule::new("qwen3.*", 0, NEWER, SILENT_ON);
+
 const CHAT: &[ModelRule] = &[
+    ModelRule::thoughtless("*-asr*"),
+    ModelRule::thoughtless("*-tts*"),
+    ModelRule::thoughtless("*-mt-*"),
+    ModelRule::thoughtless("*embedding*"),
     ModelRule::new("qwen*-thinking*", 0, LOOP, ALWAYS),
     ModelRule::new("qwq*", 131_072, LOOP, ALWAYS),
     ModelRule::new("qwen3*-instruct*", 0, Contract::NONE, ThinkingForm::NONE),
     ModelRule::new("qwen3-coder*", 0, Contract::NONE, ThinkingForm::NONE),
     ModelRule::new("qwen3-max*", 262_144, LOOP, SILENT_OFF),
     ModelRule::new("qwen3.5*", 0, LOOP, SILENT_ON),
-    ModelRule::new("qwen3.*", 0, NEWER, SILENT_ON),
+    NEWEST,
     ModelRule::new("qwen3-*", 131_072, LOOP, SILENT_ON),
     ModelRule::new("qwen-plus*", 0, LOOP, SILENT_OFF),
     ModelRule::new("qwen-flash*", 0, LOOP, SILENT_OFF),
     ModelRule::new("qwen-turbo*", 0, LOOP, SILENT_OFF),
+    ModelRule::thoughtless("qwen2*"),
+    ModelRule::thoughtless("qwen-coder*"),
+    ModelRule::thoughtless("qwen-vl*"),
+    ModelRule::new("kimi-k3*", 1_048_576, kimi::K3, ThinkingForm::ON),
+    ModelRule::new("kimi-k2.7*", 262_144, kimi::K27, ThinkingForm::ON),
     ModelRule::new("kimi-k2*", 262_144, kimi::K2, SILENT_ON),
     ModelRule::new("deepseek-r1*", 131_072, deepseek::R1, ThinkingForm::ON),
-    ModelRule::new("deepseek-v4*", 0, deepseek::V4, SILENT_ON),
+    ModelRule::new("deepseek-v4*", 1_000_000, deepseek::V4, SILENT_ON),
+    ModelRule::new("deepseek-v3.2*", 131_072, deepseek::V4, SILENT_OFF),
     ModelRule::new("glm-*", 0, super::family::glm::LOOP, SILENT_ON),
+    NEWEST.assumed("qwen*"),
+    NEWEST.assumed("*"),
 ];
 
-const RESPONSES: &[ModelRule] =
-    &[ModelRule::new("qwen3*", 0, Contract { field: None, ..LOOP }, SILENT_ON)];
+const QWEN_RESPONSES: ModelRule =
+    ModelRule::new("qwen3*", 0, Contract { field: None, ..LOOP }, SILENT_ON);
 
-const MESSAGES: &[ModelRule] = &[ModelRule::new(
+const RESPONSES: &[ModelRule] = &[QWEN_RESPONSES, QWEN_RESPONSES.assumed("*")];
+
+const MESSAGES: &[ModelRule] = &[QWEN_MESSAGES, QWEN_MESSAGES.assumed("*")];
+
+const QWEN_MESSAGES: ModelRule = ModelRule::new(
     "qwen*",
     0,
     Contract { field: None, returns: Return::CurrentTurn, ..LOOP },
@@ -87,6 +105,6 @@ const MESSAGES: &[ModelRule] = &[ModelRule::new(
         max: 81_920,
         below_max_tokens: false,
     }),
-)];
+);
 
 const ENABLED: &str = r#"{"thinking":{"type":"enabled"}}"#;

@@ -31,4 +31,4 @@ const BOUND: Contract = claude::BOUND.with_flags(
     r#"{"thinking":{"type":"adaptive","block_binding":{"prefix_mismatch_behavior":"drop_block"}}}"#,
 );
 
-claude::rules!("{", "}", "", BOUND);
+claude::rules!("{", "}", "", BOUND, NEWEST.assumed("*"));

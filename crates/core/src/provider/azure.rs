@@ -1,10 +1,13 @@
-//! Azure OpenAI. The same models and wires; the resource is part of the address, so the user says it
-//! (`https://RESOURCE.openai.azure.com/openai/v1`), and the rules hold where a deployment is named after its model.
+//! Azure. OpenAI's models on their own wires, other vendors' on Chat Completions, Claude on Anthropic's. The resource is
+//! part of the address, so the user says it (`https://RESOURCE.openai.azure.com/openai/v1`, and for Claude
+//! `https://RESOURCE.services.ai.azure.com/anthropic`), and the rules hold where a deployment is named after its model.
 //!
-//! Facts: Azure's reference of the v1 API (autumn 2026).
+//! Facts: Azure's reference of the v1 API and of Claude in Foundry, and what users found out about DeepSeek there
+//! (autumn 2026).
 
-use super::family::gpt;
-use super::{Auth, Endpoint, Provider};
+use super::family::{THREE, claude, gpt, open};
+use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
+use crate::contract::{Contract, Return};
 use crate::wire::Dialect;
 use std::borrow::Cow;
 
@@ -24,13 +27,53 @@ pub(super) const PROVIDER: Provider = Provider {
         Endpoint {
             auth: Auth::Header("api-key"),
             dialect: Dialect {
-                refuses: Cow::Borrowed(gpt::REFUSED),
+                // OpenAI's own models refuse `reasoning_content`, too: their rule says so, and others take it.
+                refuses: Cow::Borrowed(&["reasoning", "reasoning_details", "thinking_blocks"]),
                 max_tokens_field: Some("max_completion_tokens"),
                 asks_for_usage: true,
                 ..Dialect::PLAIN
             },
-            models: gpt::CHAT,
+            models: CHAT,
+            ..Endpoint::CHAT
+        },
+        Endpoint {
+            wire: "messages",
+            auth: Auth::Header("api-key"),
+            headers: &[("anthropic-version", "2023-06-01")],
+            models: RULES,
             ..Endpoint::CHAT
         },
     ],
 };
+
+const PAGE: &str =
+    "https://learn.microsoft.com/en-us/azure/foundry/foundry-models/how-to/use-chat-reasoning";
+
+/// Thoughts come as `reasoning_content`, and are welcome there; without them nothing is refused.
+const LOOP: Contract = Contract::plain(Return::ToolCalls, "reasoning_content").stated(PAGE);
+const NEVER: Contract = Contract::NONE.stated(PAGE);
+const SAID: ThinkingForm = ThinkingForm::NONE.effort("reasoning_effort", THREE);
+
+const CHAT: &[ModelRule] = gpt::chat_rules!(
+    ModelRule::new("*deepseek-v3.2*", 163_840, LOOP, SAID),
+    ModelRule::new("*deepseek-v4*", 1_000_000, LOOP, SAID),
+    ModelRule::new("*kimi-k2*", 262_144, LOOP, ThinkingForm::ON),
+    ModelRule::new("*kimi-k3*", 1_048_576, LOOP, ThinkingForm::ON),
+    ModelRule::new("*glm-*", 0, open::sibling(PAGE), ThinkingForm::ON),
+    ModelRule::new("*minimax-m*", 0, open::sibling(PAGE), ThinkingForm::ON),
+    ModelRule::new("*nemotron-*", 262_144, open::sibling(PAGE), ThinkingForm::NONE),
+    ModelRule::new("*gpt-oss*", 131_072, LOOP, SAID),
+    ModelRule::thoughtless("*non-reasoning*"),
+    ModelRule::new("grok-*", 0, NEVER, ThinkingForm::ON),
+    // Thoughts stand in tags within the text, and are to be left out.
+    ModelRule { tags: Some("think"), ..ModelRule::new("*-r1*", 131_072, NEVER, ThinkingForm::ON) },
+    ModelRule {
+        tags: Some("think"),
+        ..ModelRule::new("phi-4*reasoning*", 32_768, NEVER, ThinkingForm::ON)
+    },
+);
+
+/// Binding is checked here as far as is known, but its controls are not known to be.
+const BOUND: Contract = claude::BOUND;
+
+claude::rules!("{", "}", "", BOUND, NEWEST.assumed("*"));

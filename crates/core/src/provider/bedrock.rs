@@ -1,5 +1,6 @@
 //! Amazon Bedrock. Every vendor's own words stand below `additionalModelRequestFields`. Only signed or sealed
-//! reasoning may come back: a signature is refused by models without one, and unsigned reasoning leaks into answers.
+//! reasoning may come back: a signature is refused by models without one, and unsigned reasoning leaks into answers or
+//! is refused. Names may begin with a region (`us.`, `global.`) or be the end of an ARN.
 //! OpenAI's own models speak Responses, too, where the address has another path.
 //!
 //! Facts: the reference of Converse, the page on the Responses API, and what public adapters found out (autumn 2026).
@@ -24,16 +25,22 @@ pub(super) const PROVIDER: Provider = Provider {
         Endpoint {
             wire: "responses",
             base_url: "https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1",
-            models: &[ModelRule::new(
-                "*openai.gpt-5*",
-                0,
-                gpt::ITEMS,
-                ThinkingForm::ON.effort("reasoning.effort", THREE),
-            )],
+            models: &[
+                ModelRule::new("*gpt-oss*", 131_072, UNSIGNED, ThinkingForm::ON),
+                GPT_ITEMS,
+                GPT_ITEMS.assumed("*"),
+            ],
             ..Endpoint::CHAT
         },
     ],
 };
+
+const GPT_ITEMS: ModelRule = ModelRule::new(
+    "*openai.gpt-*",
+    0,
+    gpt::ITEMS,
+    ThinkingForm::ON.effort("reasoning.effort", THREE),
+);
 
 const PAGE: &str = "https://docs.aws.amazon.com/bedrock/latest/userguide/inference-reasoning.html";
 
@@ -55,7 +62,7 @@ claude::rules!(
         ThinkingForm::ON.effort("additionalModelRequestFields.reasoning_effort", THREE),
     ),
     ModelRule::new(
-        "*openai.gpt-5*",
+        "*openai.gpt-*",
         0,
         SEALED,
         ThinkingForm::ON.effort("additionalModelRequestFields.reasoning_effort", THREE),
@@ -69,7 +76,12 @@ claude::rules!(
         )
         .effort("additionalModelRequestFields.reasoningConfig.maxReasoningEffort", THREE),
     ),
+    ModelRule::thoughtless("*amazon.nova-*"),
+    ModelRule::thoughtless("*amazon.titan-*"),
+    ModelRule::thoughtless("*meta.llama*"),
     ModelRule::new("*deepseek.r1*", 131_072, deepseek::R1, ThinkingForm::ON),
+    ModelRule::new("*deepseek.v3*", 131_072, UNSIGNED, ThinkingForm::NONE),
+    ModelRule::new("*deepseek.v4*", 0, UNSIGNED, ThinkingForm::NONE),
     ModelRule::new(
         "*qwen.qwen3*",
         0,
@@ -77,4 +89,15 @@ claude::rules!(
         ThinkingForm::NONE.effort("additionalModelRequestFields.reasoning_config", LOW_HIGH),
     ),
     ModelRule::new("*kimi-k2-thinking*", 262_144, UNSIGNED, ThinkingForm::ON),
+    ModelRule::new("*kimi-k2*", 262_144, UNSIGNED, ThinkingForm::NONE),
+    ModelRule::new("*kimi-k3*", 1_048_576, UNSIGNED, ThinkingForm::ON),
+    ModelRule::new("*zai.glm-*", 0, UNSIGNED, ThinkingForm::NONE),
+    ModelRule::new("*minimax.minimax-m*", 0, UNSIGNED, ThinkingForm::ON),
+    ModelRule::new("*nvidia.nemotron-*", 262_144, UNSIGNED, ThinkingForm::NONE),
+    ModelRule::new("*mistral.magistral-*", 131_072, UNSIGNED, ThinkingForm::ON),
+    ModelRule::thoughtless("*mistral.*"),
+    ModelRule::new("*google.gemma-4*", 262_144, UNSIGNED, ThinkingForm::NONE),
+    // Whether these are sealed differs by model: what is, may come back.
+    ModelRule::new("*xai.grok-*", 0, SEALED, ThinkingForm::ON),
+    ModelRule::new("*", 0, SEALED, ThinkingForm::NONE).assumed("*"),
 );

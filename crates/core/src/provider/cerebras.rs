@@ -27,9 +27,14 @@ pub(super) const PROVIDER: Provider = Provider {
     }],
 };
 
+const PAGE: &str = "https://inference-docs.cerebras.ai/capabilities/reasoning";
+
 const TAGS: Contract = Contract::plain(Return::All, "think_tags")
     .with_flags(r#"{"clear_thinking":false}"#)
-    .stated("https://inference-docs.cerebras.ai/capabilities/reasoning");
+    .stated(PAGE);
+
+/// What the other models' templates render of it.
+const FIELD: Contract = Contract::plain(Return::CurrentTurn, "reasoning").stated(PAGE);
 
 const MODELS: &[ModelRule] = &[
     ModelRule::new(
@@ -39,4 +44,8 @@ const MODELS: &[ModelRule] = &[
         ThinkingForm::ON.off(r#"{"reasoning_effort":"none"}"#),
     ),
     ModelRule::new("gpt-oss*", 131_072, open::HARMONY, open::HARMONY_THINKING),
+    ModelRule::thoughtless("qwen-3*-instruct*"),
+    ModelRule::thoughtless("qwen-3-coder*"),
+    ModelRule::new("qwen-3*", 131_072, FIELD, ThinkingForm::ON),
+    ModelRule::new("gemma-4*", 131_072, FIELD, ThinkingForm::NONE),
 ];

@@ -22,6 +22,8 @@ pub(super) const PROVIDER: Provider = Provider {
         Endpoint {
             base_url: "https://api.cohere.ai/compatibility/v1",
             dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
+            // Nothing is said about thoughts in requests here.
+            models: &[ModelRule::UNKNOWN.assumed("*")],
             ..Endpoint::CHAT
         },
     ],
@@ -39,7 +41,16 @@ const FORM: ThinkingForm = super::family::ON_TYPE.budget(BudgetForm {
     below_max_tokens: false,
 });
 
+const NEWEST: ModelRule = ModelRule::new("command-a-plus*", 128_000, LOOP, FORM);
+
 const MODELS: &[ModelRule] = &[
     ModelRule::new("command-a-reasoning*", 256_000, LOOP, FORM),
-    ModelRule::new("command-a-plus*", 0, LOOP, FORM),
+    NEWEST,
+    ModelRule::thoughtless("command-a-0*"),
+    ModelRule::thoughtless("command-a-vision*"),
+    ModelRule::thoughtless("command-a-translate*"),
+    ModelRule::thoughtless("command-r*"),
+    ModelRule::thoughtless("c4ai-*"),
+    NEWEST.assumed("command-*"),
+    NEWEST.assumed("*"),
 ];

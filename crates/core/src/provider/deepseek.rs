@@ -46,15 +46,22 @@ const RESPONSES: ThinkingForm = ThinkingForm::ON
     .off(r#"{"reasoning":{"effort":"none"}}"#)
     .effort("reasoning.effort", LOW_HIGH_MAX);
 
-const fn rules(contract: Contract, form: ThinkingForm, on: &'static str) -> [ModelRule; 6] {
+const fn rules(contract: Contract, form: ThinkingForm, on: &'static str) -> [ModelRule; 12] {
     let silent = ThinkingForm { default_on: false, on: Some(on), ..form };
     let always = ThinkingForm { off: None, ..form };
+    let newest = ModelRule::new("deepseek-v4*", 1_000_000, contract, form);
     [
         ModelRule::new("deepseek-r1*", 131_072, R1, ThinkingForm::ON),
         ModelRule::new("deepseek-chat*", 1_000_000, contract, silent),
         ModelRule::new("deepseek-reasoner*", 1_000_000, contract, always),
         ModelRule::new("deepseek-v3.1*", 131_072, R1, ThinkingForm::NONE),
         ModelRule::new("deepseek-v3.2*", 131_072, contract, form),
-        ModelRule::new("deepseek-*", 1_000_000, contract, form),
+        ModelRule::thoughtless("deepseek-v3*"),
+        ModelRule::thoughtless("deepseek-coder*"),
+        ModelRule::new("deepseek-flash*", 1_000_000, contract, form),
+        ModelRule::new("deepseek-pro*", 1_000_000, contract, form),
+        newest,
+        newest.assumed("deepseek-*"),
+        newest.assumed("*"),
     ]
 }

@@ -37,6 +37,7 @@ pub(super) const PROVIDER: Provider = Provider {
     ],
 };
 
+const PAGE: &str = "https://docs.fireworks.ai/guides/reasoning";
 const KEEP: &str = r#"{"reasoning_history":"preserved"}"#;
 
 /// Version numbers have a `p` for the point here.
@@ -59,6 +60,8 @@ const MODELS: &[ModelRule] = &[
     ModelRule::new("*glm-*", 0, glm::PRESERVED.with_flags(KEEP), SWITCH),
     ModelRule::new("*minimax-m*", 0, minimax::SIBLING, ThinkingForm::ON),
     ModelRule::new("*qwen3*", 0, qwen::LOOP, SWITCH),
+    ModelRule::new("*nemotron-*", 262_144, open::sibling(PAGE), ThinkingForm::NONE),
+    ModelRule::new("*", 0, open::sibling(PAGE), ThinkingForm::NONE).assumed("*"),
 ];
 
 const SWITCH: ThinkingForm =
@@ -67,7 +70,6 @@ const SWITCH: ThinkingForm =
 const MESSAGES: &[ModelRule] = &[ModelRule::new(
     "*",
     0,
-    Contract { returns: Return::All, level: Level::Calls, ..Contract::NONE }
-        .stated("https://docs.fireworks.ai/guides/reasoning"),
+    Contract { returns: Return::All, level: Level::Calls, ..Contract::NONE }.stated(PAGE),
     ThinkingForm::NONE,
 )];

@@ -20,11 +20,7 @@ pub(super) const PROVIDER: Provider = Provider {
         Endpoint {
             base_url: "https://api.minimax.io/v1",
             dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
-            models: &[
-                ModelRule::new("minimax-m3*", 0, SPLIT, ON_TYPE).or(tags("minimax_m3")),
-                ModelRule::new("minimax-m*", 204_800, SPLIT, ThinkingForm::ON)
-                    .or(tags("minimax_m2")),
-            ],
+            models: CHAT,
             ..Endpoint::CHAT
         },
         Endpoint {
@@ -32,20 +28,39 @@ pub(super) const PROVIDER: Provider = Provider {
             dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "https://api.minimax.io/anthropic",
             headers: &[("anthropic-version", "2023-06-01")],
-            models: &[
-                ModelRule::new(
-                    "minimax-m3*",
-                    0,
-                    OWN_PLACE,
-                    ThinkingForm::on(r#"{"thinking":{"type":"adaptive"}}"#)
-                        .off(r#"{"thinking":{"type":"disabled"}}"#),
-                ),
-                ModelRule::new("minimax-m*", 204_800, OWN_PLACE, ThinkingForm::ON),
-            ],
+            models: MESSAGES,
             ..Endpoint::CHAT
         },
     ],
 };
+
+const M3: ModelRule =
+    ModelRule::new("minimax-m3*", 1_000_000, SPLIT, ON_TYPE).or(tags("minimax_m3"));
+
+const CHAT: &[ModelRule] = &[
+    M3,
+    ModelRule::new("minimax-m2*", 204_800, SPLIT, ThinkingForm::ON).or(tags("minimax_m2")),
+    ModelRule::new("minimax-m1*", 1_000_000, SPLIT, ThinkingForm::ON).or(tags("minimax_m2")),
+    ModelRule::thoughtless("minimax-text*"),
+    M3.assumed("minimax-*"),
+    M3.assumed("*"),
+];
+
+const M3_MESSAGES: ModelRule = ModelRule::new(
+    "minimax-m3*",
+    1_000_000,
+    OWN_PLACE,
+    ThinkingForm::on(r#"{"thinking":{"type":"adaptive"}}"#)
+        .off(r#"{"thinking":{"type":"disabled"}}"#),
+);
+
+const MESSAGES: &[ModelRule] = &[
+    M3_MESSAGES,
+    ModelRule::new("minimax-m2*", 204_800, OWN_PLACE, ThinkingForm::ON),
+    ModelRule::new("minimax-m1*", 1_000_000, OWN_PLACE, ThinkingForm::ON),
+    M3_MESSAGES.assumed("minimax-*"),
+    M3_MESSAGES.assumed("*"),
+];
 
 /// Thoughts in tags, as the models write them.
 const fn tags(family: &'static str) -> OtherForm {

@@ -51,9 +51,10 @@ const fn rules(
     k27: Contract,
     k3: Contract,
     form: ThinkingForm,
-) -> [ModelRule; 7] {
+) -> [ModelRule; 15] {
+    let newest = ModelRule::new("kimi-k3*", 1_048_576, k3, form);
     [
-        ModelRule::new("kimi-k3*", 1_048_576, k3, form),
+        newest,
         ModelRule::new("kimi-k2.7*", K256, k27, ThinkingForm::ON),
         ModelRule::new("kimi-k2.6*", K256, k26, HYBRID),
         ModelRule::new("kimi-k2.5*", K256, k2, HYBRID),
@@ -61,5 +62,13 @@ const fn rules(
         ModelRule::new("kimi-thinking*", 131_072, k2, ThinkingForm::ON),
         // A coding plan serves its newest model under this name.
         ModelRule::new("kimi-for-coding*", K256, k2, ThinkingForm::ON),
+        ModelRule::thoughtless("kimi-k2"),
+        ModelRule::thoughtless("kimi-k2-0*"),
+        ModelRule::thoughtless("kimi-k2-turbo*"),
+        ModelRule::thoughtless("kimi-k2-instruct*"),
+        ModelRule::thoughtless("kimi-latest*"),
+        ModelRule::thoughtless("moonshot-v1*"),
+        newest.assumed("kimi-*"),
+        newest.assumed("*"),
     ]
 }

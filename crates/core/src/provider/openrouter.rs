@@ -85,6 +85,12 @@ const CHAT: &[ModelRule] = &[
         Contract { field: Some(DETAILS), ..gemini::SIGNED },
         FORM,
     ),
+    ModelRule::new(
+        "google/gemini-4*",
+        1_048_576,
+        Contract { field: Some(DETAILS), ..gemini::SIGNED },
+        FORM,
+    ),
     ModelRule::new("google/gemini-*", 0, SEALED, FORM),
     ModelRule::new("x-ai/*", 0, SEALED, FORM),
     ModelRule::new("deepseek/deepseek-r1*", 0, TEXT, FORM).or(STRING),

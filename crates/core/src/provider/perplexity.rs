@@ -39,6 +39,7 @@ const MODELS: &[ModelRule] = &[
         ThinkingForm::ON.effort("reasoning_effort", FOUR),
     ),
     ModelRule::new("sonar*", 128_000, NEVER, ThinkingForm::NONE),
+    ModelRule::new("*", 0, NEVER, ThinkingForm::NONE).assumed("*"),
 ];
 
 const FOUR: &[(Effort, &str)] = &[

@@ -4,7 +4,7 @@ use crate::contract::Contract;
 use crate::settings::{Effort, Format, Partial};
 
 /// What is known about the models whose names match a pattern.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct ModelRule {
     /// Glob over the model's name: `*` is any run of characters; case is of no account.
     pub pattern: &'static str,
@@ -18,6 +18,8 @@ pub struct ModelRule {
     pub tags: Option<&'static str>,
     /// The second form in which the endpoint takes thoughts back, if it has one beside the contract's.
     pub other: Option<OtherForm>,
+    /// Nothing is known about these models: they are taken for the newest that are.
+    pub assumed: bool,
 }
 
 /// A second form in which an endpoint takes thoughts back; `reasoning.format` chooses between the two.
@@ -42,6 +44,7 @@ impl ModelRule {
         thinking: ThinkingForm::NONE,
         tags: None,
         other: None,
+        assumed: false,
     };
 
     /// A rule about models that keep their thoughts apart from the text by themselves.
@@ -52,7 +55,44 @@ impl ModelRule {
         contract: Contract,
         thinking: ThinkingForm,
     ) -> Self {
-        ModelRule { pattern, context, contract, thinking, tags: None, other: None }
+        ModelRule { pattern, context, contract, thinking, ..ModelRule::UNKNOWN }
+    }
+
+    /// A rule about models that do not think.
+    #[must_use]
+    pub const fn thoughtless(pattern: &'static str) -> Self {
+        ModelRule { pattern, ..ModelRule::UNKNOWN }
+    }
+
+    /// One of the last rules of an endpoint: names of this pattern that no rule before it knows are taken for models of
+    /// this rule, the newest.
+    ///
+    /// Which of them think is not known, nor what they refuse. So it keeps only what fails no request that would
+    /// succeed without it, whichever provider it is:
+    ///
+    /// - Thoughts that are there go back. None is demanded, so nothing is refused or asked otherwise for want of one.
+    /// - Nothing is sent by itself: no flag, no switch, no wish to see thoughts. A model that does not think refuses
+    ///   these; OpenAI's does `include`, Moonshot's does `keep`.
+    /// - Effort is said, in the words of the newest, but only if the user or the caller names one.
+    /// - Thinking is not switched off, because some of the newest refuse that.
+    /// - Where flags decide about the form of thoughts, the second form counts, which takes none.
+    #[must_use]
+    pub const fn assumed(self, pattern: &'static str) -> Self {
+        let thinking = ThinkingForm { effort: self.thinking.effort, ..ThinkingForm::NONE };
+        let (contract, tags) = match self.other {
+            Some(OtherForm { field, tags, flags: None, .. }) if self.contract.flags.is_some() => {
+                (Contract { field: Some(field), ..self.contract }, tags)
+            }
+            _ => (self.contract, self.tags),
+        };
+        ModelRule {
+            pattern,
+            contract: contract.assumed(),
+            thinking,
+            tags,
+            assumed: true,
+            ..ModelRule::UNKNOWN
+        }
     }
 
     /// Thoughts can also go back in another form.

@@ -30,9 +30,12 @@ pub struct Target {
     pub dialect: Dialect,
     /// What is known about the model.
     pub rule: ModelRule,
-    /// Where the rule comes from, for people: `deepseek deepseek-v4*`, `config`, `none`.
+    /// Where the rule comes from, for people: `deepseek deepseek-v4*`, `deepseek *, assumed`, `config`, `none`.
     pub rule_source: String,
 }
+
+/// What stands for the source of a rule where there is none.
+const UNKNOWN: &str = "none";
 
 /// No built-in provider has this id.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,8 +79,11 @@ impl Target {
     #[must_use]
     pub fn of(provider: &Provider, endpoint: &Endpoint, model: &str) -> Self {
         let rule = endpoint.models.iter().find(|rule| rule.matches(model));
-        let rule_source = rule
-            .map_or_else(|| "none".to_owned(), |rule| format!("{} {}", provider.id, rule.pattern));
+        let rule_source = match rule {
+            None => UNKNOWN.to_owned(),
+            Some(rule) if rule.assumed => format!("{} {}, assumed", provider.id, rule.pattern),
+            Some(rule) => format!("{} {}", provider.id, rule.pattern),
+        };
         let rule = rule.cloned().unwrap_or(ModelRule::UNKNOWN);
         Target {
             provider: provider.id.to_owned(),
@@ -102,8 +108,19 @@ impl Target {
         self.dialect = dialect_for(&self.dialect, &contract);
         self.rule.contract = contract;
         self.rule.other = None;
+        self.rule.assumed = false;
         self.rule_source = source.to_owned();
         self
+    }
+
+    /// What the user should know about the rule: that the model is none that was known when it was written.
+    #[must_use]
+    pub fn doubt(&self) -> Option<&'static str> {
+        if self.rule.assumed {
+            return Some("no rule knows this model, so it is taken for the provider's newest");
+        }
+        let is_unknown = self.rule_source == UNKNOWN;
+        is_unknown.then_some("no rule knows this model, so its thoughts do not go back")
     }
 
     /// The same target with thoughts in this form, where its endpoint has two.

@@ -22,6 +22,7 @@ pub(super) const PROVIDER: Provider = Provider {
     }],
 };
 
+const PAGE: &str = "https://docs.together.ai/docs/reasoning-overview";
 const OFF: &str = r#"{"reasoning":{"enabled":false}}"#;
 const EFFORT: &str = "reasoning_effort";
 
@@ -59,4 +60,5 @@ const MODELS: &[ModelRule] = &[
     ModelRule::new("*minimax-m*", 0, minimax::SIBLING, ThinkingForm::ON),
     ModelRule::new("*qwen3*-thinking*", 0, qwen::LOOP, ThinkingForm::ON),
     ModelRule::new("*qwen3.*", 0, qwen::LOOP, ThinkingForm::ON.off(OFF)),
+    ModelRule::new("*nemotron-*", 262_144, open::sibling(PAGE), ThinkingForm::ON.off(OFF)),
 ];

@@ -1,11 +1,13 @@
 //! Vertex AI. With an API key alone it answers at the address given here; a project of one's own has its place in the
 //! address, up to the publisher (`https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/publishers/google`),
-//! and for the OpenAI-compatible endpoint up to `endpoints/openapi`.
+//! and for the OpenAI-compatible endpoint, which also has other vendors' models, up to `endpoints/openapi`.
 //!
-//! Facts: Google Cloud's reference of `generateContent` and its page on thought signatures (autumn 2026).
+//! Facts: Google Cloud's reference of `generateContent` and its pages on thought signatures and on thinking of open
+//! models (autumn 2026).
 
-use super::family::gemini;
-use super::{Auth, Endpoint, Provider};
+use super::family::{THREE, gemini, open};
+use super::{Auth, Endpoint, ModelRule, Provider, ThinkingForm};
+use crate::contract::{Contract, Return};
 use crate::wire::Dialect;
 
 /// The provider.
@@ -25,8 +27,41 @@ pub(super) const PROVIDER: Provider = Provider {
         },
         Endpoint {
             dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
-            models: gemini::CHAT,
+            models: CHAT,
             ..Endpoint::CHAT
         },
     ],
 };
+
+const PAGE: &str =
+    "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/capabilities/thinking";
+const XAI: &str = "https://docs.x.ai/docs/guides/reasoning";
+
+const NEVER: Contract = Contract::NONE.stated(PAGE);
+/// Open weights on a server that hands thoughts to the template: nothing is refused for want of them.
+const LOOP: Contract = Contract::plain(Return::ToolCalls, "reasoning_content").stated(PAGE);
+const ON_REQUEST: ThinkingForm = ThinkingForm::on(r#"{"chat_template_kwargs":{"thinking":true}}"#);
+
+const CHAT: &[ModelRule] = gemini::chat_rules!(
+    // Thoughts stand in tags within the text.
+    ModelRule {
+        tags: Some("think"),
+        ..ModelRule::new("*deepseek-r1*", 65_336, NEVER, ThinkingForm::ON)
+    },
+    ModelRule::new("*deepseek-v3.1*", 163_840, NEVER, ON_REQUEST),
+    ModelRule::new("*deepseek-v3.2*", 163_840, LOOP, ON_REQUEST),
+    ModelRule::new("*deepseek-v4*", 1_048_576, LOOP, ThinkingForm::NONE),
+    ModelRule::new("*kimi-k2-thinking*", 262_144, LOOP, ThinkingForm::ON),
+    ModelRule::new("*glm-*", 0, open::sibling(PAGE), ThinkingForm::ON),
+    ModelRule::new("*minimax-m*", 0, open::sibling(PAGE), ThinkingForm::ON),
+    ModelRule::new(
+        "*gpt-oss*",
+        131_072,
+        open::sibling(PAGE),
+        ThinkingForm::ON.effort("reasoning_effort", THREE),
+    ),
+    ModelRule::new("*qwen3*-thinking*", 0, open::sibling(PAGE), ThinkingForm::ON),
+    ModelRule::thoughtless("*qwen3*"),
+    ModelRule::thoughtless("*non-reasoning*"),
+    ModelRule::new("*grok-*", 0, Contract::NONE.stated(XAI), ThinkingForm::ON),
+);

@@ -1,5 +1,5 @@
 //! xAI. On Chat Completions nothing needs to come back; Responses items carry sealed reasoning, as they do elsewhere.
-//! Which efforts a model knows differs by model, and 4.20 refuses the parameter altogether.
+//! Which efforts a model knows differs by model, and 4.20 refuses the parameter altogether but where its agents are many.
 //!
 //! Facts: the reference of both wires and the model pages (autumn 2026).
 
@@ -46,26 +46,38 @@ const SEALED: Contract = Contract::sealed(Return::All)
 
 macro_rules! rules {
     ($name:ident, $path:literal, $contract:expr, $off:literal) => {
-        const $name: &[ModelRule] = &[
-            ModelRule::new("*non-reasoning*", 0, Contract::NONE, ThinkingForm::NONE),
-            ModelRule::new("grok-4.20*", 1_000_000, $contract, ThinkingForm::ON),
-            ModelRule::new("grok-4.6*", 0, $contract, ThinkingForm::ON.effort($path, FOUR)),
-            ModelRule::new("grok-4.5*", 500_000, $contract, ThinkingForm::ON.effort($path, THREE)),
-            ModelRule::new(
-                "grok-3-mini*",
-                131_072,
-                $contract,
-                ThinkingForm::ON.effort($path, LOW_HIGH),
-            ),
-            ModelRule::new("grok-code*", 256_000, $contract, ThinkingForm::ON),
+        const $name: &[ModelRule] = {
+            const fn rule(pattern: &'static str, context: u64, form: ThinkingForm) -> ModelRule {
+                ModelRule::new(pattern, context, $contract, form)
+            }
+            const fn always(words: &'static [(Effort, &'static str)]) -> ThinkingForm {
+                ThinkingForm::ON.effort($path, words)
+            }
             // Older names lead to 4.3.
-            ModelRule::new(
-                "grok-4*",
-                1_000_000,
-                $contract,
-                ThinkingForm::ON.off($off).effort($path, NONE_TO_HIGH),
-            ),
-        ];
+            const OLDER: ThinkingForm = always(NONE_TO_HIGH).off($off);
+            const NEWEST: ModelRule = rule("grok-4.7*", 500_000, always(FOUR));
+            &[
+                ModelRule::thoughtless("*non-reasoning*"),
+                ModelRule::thoughtless("grok-imagine*"),
+                ModelRule::thoughtless("grok-2*"),
+                rule("grok-4.20-multi-agent*", 1_000_000, always(FOUR)),
+                rule("grok-4.20*", 1_000_000, ThinkingForm::ON),
+                NEWEST,
+                rule("grok-4.6*", 500_000, always(FOUR)),
+                rule("grok-4.5*", 500_000, always(THREE)),
+                rule("grok-build*", 256_000, always(THREE)),
+                rule("grok-code*", 256_000, ThinkingForm::ON),
+                rule("grok-3-mini*", 131_072, always(LOW_HIGH)),
+                rule("grok-4.3*", 1_000_000, OLDER),
+                rule("grok-4.1*", 1_000_000, OLDER),
+                rule("grok-4-*", 1_000_000, OLDER),
+                rule("grok-4", 1_000_000, OLDER),
+                rule("grok-3*", 1_000_000, OLDER),
+                rule("grok-latest", 1_000_000, OLDER),
+                NEWEST.assumed("grok-*"),
+                NEWEST.assumed("*"),
+            ]
+        };
     };
 }
 

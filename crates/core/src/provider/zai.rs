@@ -34,19 +34,32 @@ pub(super) const PROVIDER: Provider = Provider {
 
 const KEEP: &str = r#"{"thinking":{"clear_thinking":false}}"#;
 
+const NEWEST: ModelRule = ModelRule::new("glm-5.3*", 1_048_576, PRESERVED.with_flags(KEEP), ALWAYS);
+
 const CHAT: &[ModelRule] = &[
-    ModelRule::new("glm-5.3*", 1_048_576, PRESERVED.with_flags(KEEP), ALWAYS),
+    NEWEST,
     ModelRule::new("glm-5.2*", 1_048_576, PRESERVED.with_flags(KEEP), STEPS),
     ModelRule::new("glm-5*", 200_000, PRESERVED.with_flags(KEEP), ON_TYPE),
     ModelRule::new("glm-4.7*", 200_000, PRESERVED.with_flags(KEEP), ON_TYPE),
     ModelRule::new("glm-4.6*", 200_000, LOOP, ON_TYPE),
     ModelRule::new("glm-4.5*", 131_072, LOOP, ON_TYPE),
+    ModelRule::new("glm-4.1v-thinking*", 65_536, LOOP, ThinkingForm::ON),
+    ModelRule::thoughtless("glm-4-*"),
+    ModelRule::thoughtless("glm-4v*"),
+    ModelRule::thoughtless("glm-3*"),
+    NEWEST.assumed("glm-*"),
+    NEWEST.assumed("*"),
 ];
 
 const BLOCKS: Contract = Contract { field: None, returns: Return::All, ..PRESERVED };
 
+const NEWEST_MESSAGES: ModelRule = ModelRule::new("glm-5.3*", 1_048_576, BLOCKS, ThinkingForm::ON);
+
 const MESSAGES: &[ModelRule] = &[
-    ModelRule::new("glm-5.3*", 1_048_576, BLOCKS, ThinkingForm::ON),
+    NEWEST_MESSAGES,
     ModelRule::new("glm-5.2*", 1_048_576, BLOCKS, ON_TYPE),
-    ModelRule::new("glm-*", 0, BLOCKS, ON_TYPE),
+    ModelRule::new("glm-5*", 200_000, BLOCKS, ON_TYPE),
+    ModelRule::new("glm-4*", 0, BLOCKS, ON_TYPE),
+    NEWEST_MESSAGES.assumed("glm-*"),
+    NEWEST_MESSAGES.assumed("*"),
 ];

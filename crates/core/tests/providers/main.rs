@@ -8,9 +8,11 @@
 )]
 
 mod addresses;
+mod assumed;
 mod contracts;
 mod formats;
 mod forms;
+mod generations;
 mod imaginary;
 mod stripped;
 mod thinking;

@@ -87,6 +87,9 @@ pub(super) fn explain(session: &mut Session, _: &str) {
     let said = if parameters.is_empty() { "nothing".to_owned() } else { parameters.join(", ") };
     let _ = writeln!(text, "- said about thinking and the answer: {said}");
     explain_thoughts(&request.contents, &built, &mut text);
+    if let Some(doubt) = target.doubt() {
+        let _ = writeln!(text, "- warning: {doubt}");
+    }
     for warning in &built.warnings {
         let _ = writeln!(text, "- warning: {}", warning.message);
     }

@@ -4,7 +4,7 @@
 //!   does not begin with its thinking block.
 //! - From 4.6 it is adaptive with an effort; from 4.7 the text is withheld unless `display` asks for a summary; from 5
 //!   it is on when nothing is said.
-//! - Fable 5.1 and the 5.5 models bind every block to all that stands before it and to the model, and cannot be
+//! - Fable from 5.1 on and the 5.5 models bind every block to all that stands before it and to the model, and cannot be
 //!   switched off but for the smallest.
 //!
 //! Sending blocks back is always allowed. Facts: the guides on extended and adaptive thinking and the pages on what is
@@ -50,7 +50,8 @@ pub(in crate::provider) const FIVE: &[(Effort, &str)] = &[
     (Effort::Max, "max"),
 ];
 
-/// Declares `RULES` for a wire whose members for thinking stand between `$open` and `$close`, which is below `$path`; and `$others`.
+/// Declares `RULES` for a wire whose members for thinking stand between `$open` and `$close`, which is below `$path`.
+/// `$others` come behind, the last of them for every name.
 macro_rules! rules {
     ($open:literal, $close:literal, $path:literal, $bound:expr $(, $others:expr)* $(,)?) => {
         const OFF: &str = concat!($open, r#""thinking":{"type":"disabled"}"#, $close);
@@ -74,14 +75,17 @@ macro_rules! rules {
         })
         .off(OFF);
 
+        const NEWEST: ModelRule =
+            ModelRule::new("*claude-fable-5-2*", 1_000_000, $bound, OMITTED);
+
         const RULES: &[ModelRule] = &[
-            ModelRule::new("*claude-haiku-5-5*", 0, $bound, OMITTED.off(OFF)),
+            ModelRule::new("*claude-haiku-5-5*", 1_000_000, $bound, OMITTED.off(OFF)),
             ModelRule::new("*claude-opus-5-5*", 1_000_000, $bound, OMITTED),
             ModelRule::new("*claude-sonnet-5-5*", 1_000_000, $bound, OMITTED),
             ModelRule::new("*claude-fable-5-1*", 1_000_000, $bound, OMITTED),
-            ModelRule::new("*claude-fable-5-2*", 1_000_000, $bound, OMITTED),
+            NEWEST,
             ModelRule::new("*claude-fable-5*", 1_000_000, claude::ADAPTIVE, OMITTED),
-            ModelRule::new("*claude-mythos*", 0, claude::ADAPTIVE, OMITTED),
+            ModelRule::new("*claude-mythos*", 1_000_000, claude::ADAPTIVE, OMITTED),
             ModelRule::new("*claude-opus-5*", 1_000_000, claude::ADAPTIVE, OMITTED.off(OFF)),
             ModelRule::new("*claude-sonnet-5*", 1_000_000, claude::ADAPTIVE, OMITTED.off(OFF)),
             ModelRule::new(
@@ -92,14 +96,14 @@ macro_rules! rules {
             ),
             ModelRule::new(
                 "*claude-opus-4-7*",
-                0,
+                1_000_000,
                 claude::ADAPTIVE,
                 ON_REQUEST.effort(EFFORT, claude::FIVE).show(SHOW),
             ),
             // These show a summary without being asked, and still take a budget, which is discouraged.
             ModelRule::new(
                 "*claude-*-4-6*",
-                0,
+                1_000_000,
                 claude::ADAPTIVE,
                 ON_REQUEST.effort(EFFORT, claude::FOUR),
             ),
@@ -107,9 +111,12 @@ macro_rules! rules {
             ModelRule::new("*claude-sonnet-4*", 200_000, claude::MANUAL, MANUAL),
             ModelRule::new("*claude-haiku-4*", 200_000, claude::MANUAL, MANUAL),
             ModelRule::new("*claude-3-7*", 200_000, claude::MANUAL, MANUAL),
+            ModelRule::thoughtless("*claude-3-*"),
+            ModelRule::thoughtless("*claude-2*"),
+            ModelRule::thoughtless("*claude-v*"),
+            ModelRule::thoughtless("*claude-instant*"),
+            NEWEST.assumed("*claude-*"),
             $($others,)*
-            // What comes later will keep its thoughts as these do; how it is asked to think is not known.
-            ModelRule::new("*claude-*", 0, claude::ADAPTIVE, ThinkingForm::NONE),
         ];
     };
 }

@@ -1,7 +1,8 @@
 //! Gemini. From 3 on, calls of the turn under way must carry their signatures back; before, it only helps.
-//! Thinking is said as a level from 3 on, and as a budget before; the larger models cannot be switched off.
+//! Thinking is said as a level from 3 on, and as a budget before; the larger models cannot be switched off. The names
+//! without a number mean models of the newest generations.
 //!
-//! Facts: the pages on thinking, on thought signatures and on OpenAI compatibility (autumn 2026).
+//! Facts: the pages on thinking, on thought signatures, on Gemini 4 and on OpenAI compatibility (autumn 2026).
 
 use crate::contract::{Contract, Return, SKIPS_SIGNATURE};
 use crate::provider::{BudgetForm, ModelRule, ThinkingForm};
@@ -16,14 +17,14 @@ pub(in crate::provider) const SIGNED: Contract =
     Contract::sealed(Return::All).required_in(Return::CurrentTurn).stated(PAGE);
 
 /// The same on the wires where calls carry signatures, and where one that no Gemini made may say so.
-const CALLS: Contract = SIGNED.with_bypass(SKIPS_SIGNATURE);
+pub(in crate::provider) const CALLS: Contract = SIGNED.with_bypass(SKIPS_SIGNATURE);
 
 /// Signatures that help and are not checked.
 pub(in crate::provider) const OPTIONAL: Contract = Contract::sealed(Return::All).stated(PAGE);
 
-const CONTEXT: u64 = 1_048_576;
+pub(in crate::provider) const CONTEXT: u64 = 1_048_576;
 
-const FOUR: &[(Effort, &str)] = &[
+pub(in crate::provider) const FOUR: &[(Effort, &str)] = &[
     (Effort::Minimal, "minimal"),
     (Effort::Low, "low"),
     (Effort::Medium, "medium"),
@@ -38,13 +39,21 @@ const OPTIONAL_PARTS: Contract = OPTIONAL.with_unsealed();
 
 /// Gemini's own wire, where a whole answer goes back with all its parts, readable thoughts included.
 pub(in crate::provider) const GENERATE_CONTENT: &[ModelRule] = &[
-    // The image model takes part in thinking, and its signatures are not checked.
+    ModelRule::thoughtless("*-tts*"),
+    ModelRule::thoughtless("*embedding*"),
+    // The image models take part in thinking, and their signatures are not checked.
     ModelRule::new("*gemini-3*image*", 0, OPTIONAL_PARTS, ThinkingForm::ON.show(SHOW)),
+    ModelRule::new("*nano-banana*", 131_072, OPTIONAL_PARTS, ThinkingForm::ON.show(SHOW)),
+    ModelRule::new("*gemini-4*", CONTEXT, PARTS, leveled(THREE)),
+    ModelRule::new("*gemini-pro-latest*", CONTEXT, PARTS, leveled(THREE)),
+    ModelRule::new("*gemini-flash-latest*", CONTEXT, PARTS, leveled(THREE)),
+    ModelRule::new("*gemini-flash-lite-latest*", CONTEXT, PARTS, leveled(THREE)),
     ModelRule::new("*gemini-3-pro*", CONTEXT, PARTS, leveled(TWO)),
     ModelRule::new("*gemini-3*-pro*", CONTEXT, PARTS, leveled(THREE)),
     ModelRule::new("*gemini-3.7*", CONTEXT, PARTS, leveled(THREE)),
     ModelRule::new("*gemini-3.8*", CONTEXT, PARTS, leveled(THREE)),
     ModelRule::new("*gemini-3*", CONTEXT, PARTS, leveled(FOUR)),
+    ModelRule::thoughtless("*gemini-2.5-flash-image*"),
     ModelRule::new(
         "*gemini-2.5-pro*",
         CONTEXT,
@@ -63,7 +72,14 @@ pub(in crate::provider) const GENERATE_CONTENT: &[ModelRule] = &[
         OPTIONAL_PARTS,
         ThinkingForm::ON.off(OFF).budget(budget(1, 24_576)).show(SHOW),
     ),
-    ModelRule::new("*gemini-*", 0, OPTIONAL_PARTS, ThinkingForm::NONE),
+    ModelRule::new("*gemini-robotics-*", 131_072, OPTIONAL_PARTS, ThinkingForm::ON.show(SHOW)),
+    ModelRule::thoughtless("*gemini-2.0*"),
+    ModelRule::thoughtless("*gemini-1*"),
+    // Their cards say that thoughts of earlier answers do not go back.
+    ModelRule::new("*gemma-4*", 262_144, OPTIONAL, ThinkingForm::NONE),
+    ModelRule::thoughtless("*gemma-*"),
+    ModelRule::new("*gemini-4*", CONTEXT, PARTS, leveled(THREE)).assumed("*gemini-*"),
+    ModelRule::new("*gemini-4*", CONTEXT, PARTS, leveled(THREE)).assumed("*"),
 ];
 
 const SHOW: &str = r#"{"generationConfig":{"thinkingConfig":{"includeThoughts":true}}}"#;
@@ -84,32 +100,67 @@ const fn budget(min: u64, max: u64) -> BudgetForm {
     }
 }
 
-/// The OpenAI-compatible endpoint, where signatures ride on the calls.
-pub(in crate::provider) const CHAT: &[ModelRule] = &[
-    ModelRule::new("*gemini-3*image*", 0, OPTIONAL, ThinkingForm::ON),
-    ModelRule::new("*gemini-3*-pro*", CONTEXT, CALLS, chat(THREE)),
-    ModelRule::new("*gemini-3.7*", CONTEXT, CALLS, chat(THREE)),
-    ModelRule::new("*gemini-3.8*", CONTEXT, CALLS, chat(THREE)),
-    ModelRule::new("*gemini-3*", CONTEXT, CALLS, chat(FOUR)),
-    ModelRule::new("*gemini-2.5-pro*", CONTEXT, OPTIONAL, chat(FOUR)),
-    ModelRule::new("*gemini-2.5-flash*", CONTEXT, OPTIONAL, chat(FOUR).off(CHAT_OFF)),
-    ModelRule::new("*gemini-*", 0, OPTIONAL, ThinkingForm::NONE),
-];
+/// The OpenAI-compatible endpoint, where signatures ride on the calls; `$others` are models of other vendors there.
+macro_rules! chat_rules {
+    ($($others:expr),* $(,)?) => {{
+        use $crate::provider::family::gemini::{CALLS, CHAT_OFF, CONTEXT, FOUR, OPTIONAL, chat};
+        &[
+            ModelRule::thoughtless("*-tts*"),
+            ModelRule::thoughtless("*embedding*"),
+            ModelRule::new("*gemini-3*image*", 0, OPTIONAL, ThinkingForm::ON),
+            ModelRule::new("*nano-banana*", 131_072, OPTIONAL, ThinkingForm::ON),
+            ModelRule::new("*gemini-4*", CONTEXT, CALLS, chat(THREE)),
+            ModelRule::new("*gemini-pro-latest*", CONTEXT, CALLS, chat(THREE)),
+            ModelRule::new("*gemini-flash-latest*", CONTEXT, CALLS, chat(THREE)),
+            ModelRule::new("*gemini-flash-lite-latest*", CONTEXT, CALLS, chat(THREE)),
+            ModelRule::new("*gemini-3*-pro*", CONTEXT, CALLS, chat(THREE)),
+            ModelRule::new("*gemini-3.7*", CONTEXT, CALLS, chat(THREE)),
+            ModelRule::new("*gemini-3.8*", CONTEXT, CALLS, chat(THREE)),
+            ModelRule::new("*gemini-3*", CONTEXT, CALLS, chat(FOUR)),
+            ModelRule::thoughtless("*gemini-2.5-flash-image*"),
+            ModelRule::new("*gemini-2.5-pro*", CONTEXT, OPTIONAL, chat(FOUR)),
+            ModelRule::new("*gemini-2.5-flash*", CONTEXT, OPTIONAL, chat(FOUR).off(CHAT_OFF)),
+            ModelRule::new("*gemini-robotics-*", 131_072, OPTIONAL, ThinkingForm::ON),
+            ModelRule::thoughtless("*gemini-2.0*"),
+            ModelRule::thoughtless("*gemini-1*"),
+            ModelRule::new("*gemma-4*", 262_144, OPTIONAL, ThinkingForm::NONE),
+            ModelRule::thoughtless("*gemma-*"),
+            $($others,)*
+            ModelRule::new("*gemini-4*", CONTEXT, CALLS, chat(THREE)).assumed("*gemini-*"),
+            ModelRule::new("*gemini-4*", CONTEXT, CALLS, chat(THREE)).assumed("*"),
+        ]
+    }};
+}
+pub(in crate::provider) use chat_rules;
 
-const CHAT_OFF: &str = r#"{"reasoning_effort":"none"}"#;
+/// Gemini alone.
+pub(in crate::provider) const CHAT: &[ModelRule] = chat_rules!();
 
-const fn chat(words: &'static [(Effort, &'static str)]) -> ThinkingForm {
+pub(in crate::provider) const CHAT_OFF: &str = r#"{"reasoning_effort":"none"}"#;
+
+pub(in crate::provider) const fn chat(words: &'static [(Effort, &'static str)]) -> ThinkingForm {
     ThinkingForm::ON.effort("reasoning_effort", words)
 }
 
 /// The Interactions API: thought steps come back as they were, with their signatures.
 pub(in crate::provider) const INTERACTIONS: &[ModelRule] = &[
+    ModelRule::thoughtless("*-tts*"),
+    ModelRule::thoughtless("*embedding*"),
+    ModelRule::new("*gemini-4*", CONTEXT, SIGNED, steps(THREE)),
+    ModelRule::new("*gemini-pro-latest*", CONTEXT, SIGNED, steps(THREE)),
+    ModelRule::new("*gemini-flash-latest*", CONTEXT, SIGNED, steps(THREE)),
+    ModelRule::new("*gemini-flash-lite-latest*", CONTEXT, SIGNED, steps(THREE)),
     ModelRule::new("*gemini-3*-pro*", CONTEXT, SIGNED, steps(THREE)),
     ModelRule::new("*gemini-3.7*", CONTEXT, SIGNED, steps(THREE)),
     ModelRule::new("*gemini-3.8*", CONTEXT, SIGNED, steps(THREE)),
     ModelRule::new("*gemini-3*", CONTEXT, SIGNED, steps(FOUR)),
+    ModelRule::thoughtless("*gemini-2.5-flash-image*"),
     ModelRule::new("*gemini-2.5*", CONTEXT, OPTIONAL, steps(FOUR)),
-    ModelRule::new("*gemini-*", 0, OPTIONAL, ThinkingForm::NONE),
+    ModelRule::thoughtless("*gemini-2.0*"),
+    ModelRule::thoughtless("*gemini-1*"),
+    ModelRule::thoughtless("*gemma-*"),
+    ModelRule::new("*gemini-4*", CONTEXT, SIGNED, steps(THREE)).assumed("*gemini-*"),
+    ModelRule::new("*gemini-4*", CONTEXT, SIGNED, steps(THREE)).assumed("*"),
 ];
 
 const fn steps(words: &'static [(Effort, &'static str)]) -> ThinkingForm {

@@ -11,6 +11,11 @@ pub(in crate::provider) const fn own_place(source: &'static str) -> Contract {
     Contract { returns: Return::All, level: Level::Calls, ..Contract::NONE }.stated(source)
 }
 
+/// Thoughts beside the content.
+pub(in crate::provider) const fn sibling(source: &'static str) -> Contract {
+    Contract::plain(Return::All, "reasoning_content").stated(source)
+}
+
 /// Rules of a server that renders templates itself and reads thoughts in `field`.
 pub(in crate::provider) const fn templated(
     field: Option<&'static str>,
