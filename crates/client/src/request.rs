@@ -13,6 +13,9 @@ use crate::error::{ClientError, shown};
 use crate::proxy::{basic, credentials};
 use crate::secret::{Auth, Secret};
 
+/// Makes a body without its optional part; `None` where it has none.
+pub type Plainer = fn(&[u8]) -> Option<Vec<u8>>;
+
 /// One request to an upstream.
 #[derive(Clone)]
 pub struct Request {
@@ -24,6 +27,8 @@ pub struct Request {
     pub headers: HeaderMap,
     /// The body; empty for none.
     pub body: Bytes,
+    /// Where the body has an optional part that not every server takes: makes the body without it.
+    pub plainer: Option<Plainer>,
     /// How the request proves who is asking; it replaces a header of the same name.
     pub auth: Auth,
     /// What travels beside the request: handing on those of a caller's request keeps the letter case
@@ -54,6 +59,7 @@ impl Request {
             url,
             headers: HeaderMap::new(),
             body: Bytes::new(),
+            plainer: None,
             auth: Auth::None,
             extensions: Extensions::new(),
         })

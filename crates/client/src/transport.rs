@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::client::{Client, Response, silent};
 use crate::config::{ClientConfig, after};
 use crate::error::ClientError;
+use crate::plainer;
 use crate::request::Request;
 use crate::retry::{Advice, Failure, RetryPolicy};
 use crate::secret::Auth;
@@ -56,12 +57,37 @@ impl Transport {
         }
     }
 
-    /// Sends a request and waits for the head of the answer, whatever its status.
+    /// Sends a request and waits for the head of the answer, whatever its status. A server that takes it only without
+    /// its optional part ([`Request::plainer`]) is asked so at once from then on.
     ///
     /// # Errors
     ///
     /// Those of [`Client::send`].
     pub async fn send(&self, request: &Request) -> Result<Response, ClientError> {
+        let Some(plainer) = request.plainer else { return self.send_whole(request).await };
+        let without = || {
+            let body = Bytes::from(plainer(&request.body)?);
+            Some(Request { body, plainer: None, ..request.clone() })
+        };
+        let server = request.url.to_string();
+        if plainer::is_needed(&server)
+            && let Some(request) = without()
+        {
+            return self.send_whole(&request).await;
+        }
+        let answer = self.send_whole(request).await?;
+        let is_refused =
+            [StatusCode::BAD_REQUEST, StatusCode::UNPROCESSABLE_ENTITY].contains(&answer.status);
+        let Some(request) = is_refused.then(without).flatten() else { return Ok(answer) };
+        drop(answer);
+        let answer = self.send_whole(&request).await?;
+        if answer.status.is_success() {
+            plainer::remember(server);
+        }
+        Ok(answer)
+    }
+
+    async fn send_whole(&self, request: &Request) -> Result<Response, ClientError> {
         let Auth::Token(tokens) = &request.auth else { return self.send_as_it_is(request).await };
         let token = Box::pin(tokens.get(self)).await?;
         let request = Request { auth: Auth::Bearer(token.clone()), ..request.clone() };

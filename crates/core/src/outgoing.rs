@@ -141,6 +141,21 @@ fn edited(body: &str, patch: Val<'_>) -> Option<String> {
     String::from_utf8(plan.apply(body.as_bytes()).into_owned()).ok()
 }
 
+/// The body without the question for usage, for a server that does not take it; `None` where it does not ask.
+#[must_use]
+pub fn without_usage(body: &[u8]) -> Option<Vec<u8>> {
+    const QUESTION: &str = "stream_options";
+    let doc = Doc::parse(body).ok()?;
+    doc.root().get(QUESTION)?;
+    let mut w = Writer::new();
+    w.object(|w| {
+        for (key, value) in doc.root().entries().filter(|(key, _)| key != QUESTION) {
+            w.key(&key).raw_str(value.raw());
+        }
+    });
+    Some(w.finish().into_bytes())
+}
+
 /// The headers of a request on behalf of a caller: the caller's own go before, and of lists of beta features each side
 /// adds to the other's.
 #[must_use]
@@ -357,6 +372,14 @@ mod tests {
 
     fn headers(list: &[(&str, &str)]) -> Vec<(String, String)> {
         list.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn without_the_question_for_usage_a_body_stays_as_it_is() {
+        let asks = br#"{"model":"m","stream_options":{"include_usage":true},"n":1e400}"#;
+        let without = br#"{"model":"m","n":1e400}"#;
+        assert_eq!(without_usage(asks).as_deref(), Some(&without[..]));
+        assert_eq!(without_usage(without), None);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use thinkthrough_client::{
 };
 use thinkthrough_core::exchange::{Around, Exchange, Prepared, Repair};
 use thinkthrough_core::frame::Framing;
-use thinkthrough_core::outgoing::merged_headers;
+use thinkthrough_core::outgoing::{merged_headers, without_usage};
 use thinkthrough_core::restore::Counts;
 
 /// How long a stream may be silent before the caller hears that somebody is still there.
@@ -113,6 +113,8 @@ impl Job {
         };
         if !is_relayed {
             send.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            let may_refuse = self.route.target.dialect.may_refuse_usage;
+            send.plainer = may_refuse.then_some(without_usage);
         }
         self.keep.seen.carry(&self.headers, &mut send.headers);
         send.auth = self.auth.clone();

@@ -20,7 +20,7 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::budget::BudgetRefusal;
 use thinkthrough_core::content::{Content, ToolCall, ToolResponse};
 use thinkthrough_core::event::Event;
-use thinkthrough_core::outgoing::Outgoing;
+use thinkthrough_core::outgoing::{Outgoing, without_usage};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::{Request, Tool};
 use thinkthrough_core::settings::Resolved;
@@ -334,6 +334,7 @@ fn prepare(setup: &Setup<'_>, outgoing: &Outgoing) -> Result<Send, AskError> {
         send.headers.insert(name, value);
     }
     send.auth = setup.auth.clone();
+    send.plainer = setup.target.dialect.may_refuse_usage.then_some(without_usage);
     Ok(send)
 }
 

@@ -9,7 +9,7 @@ mod rule;
 mod target;
 
 pub use reader::ProviderReader;
-pub use rule::{BudgetForm, EffortForm, ModelRule, OtherForm, ThinkingForm};
+pub use rule::{BudgetForm, EffortForm, ModelRule, OtherForm, ThinkingForm, glob};
 pub use target::{Known, Target, UnknownProvider};
 
 use crate::wire::Dialect;

@@ -2,6 +2,7 @@
 //! contract says so.
 
 use super::{Endpoint, Provider};
+use crate::wire::Dialect;
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -9,5 +10,5 @@ pub(super) const PROVIDER: Provider = Provider {
     keys: &["OPENAI_COMPATIBLE_API_KEY"],
     default_model: None,
     local_port: None,
-    endpoints: &[Endpoint { ..Endpoint::CHAT }, Endpoint { wire: "responses", ..Endpoint::CHAT }],
+    endpoints: &[Endpoint { dialect: Dialect::UNKNOWN, ..Endpoint::CHAT }, Endpoint { wire: "responses", ..Endpoint::CHAT }],
 };

@@ -216,8 +216,10 @@ pub struct BudgetForm {
     pub below_max_tokens: bool,
 }
 
-/// Whether `pattern` matches all of `text`; linear but for patterns with many stars.
-pub(crate) fn glob(pattern: &str, text: &str) -> bool {
+/// Whether `pattern` matches all of `text`; linear but for patterns with many stars. `*` is any run of characters; case
+/// is of no account.
+#[must_use]
+pub fn glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let text = text.to_ascii_lowercase();
     let Some(mut rest) =

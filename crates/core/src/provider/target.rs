@@ -30,6 +30,8 @@ pub struct Target {
     pub dialect: Dialect,
     /// What is known about the model.
     pub rule: ModelRule,
+    /// The tags of a model of the user's own, in place of the rule's.
+    pub tags: Option<(TagSpec, Options)>,
     /// Where the rule comes from, for people: `deepseek deepseek-v4*`, `deepseek *, assumed`, `config`, `none`.
     pub rule_source: String,
 }
@@ -98,6 +100,7 @@ impl Target {
             model: model.to_owned(),
             dialect: dialect_for(&endpoint.dialect, &rule.contract),
             rule,
+            tags: None,
             rule_source,
         }
     }
@@ -167,8 +170,9 @@ impl Target {
         let is_lines = self.wire.framing() == Framing::Ndjson;
         let form = if stream && is_lines { Form::Stream } else { Form::Auto };
         let reader = Reader::new(self.wire, &self.dialect, form);
-        match self.rule.tags.and_then(TagSpec::named) {
-            Some(spec) => reader.with_tags(&spec, Options::default()),
+        let of_rule = || Some((TagSpec::named(self.rule.tags?)?, Options::default()));
+        match self.tags.clone().or_else(of_rule) {
+            Some((spec, options)) => reader.with_tags(&spec, options),
             None => reader,
         }
     }

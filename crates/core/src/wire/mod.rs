@@ -41,11 +41,17 @@ pub struct Dialect {
     pub is_versioned: bool,
     /// Streams report usage only when asked to with `stream_options.include_usage`.
     pub asks_for_usage: bool,
+    /// Whether the server takes that question is not known; one that refuses it is asked without.
+    pub may_refuse_usage: bool,
     /// Ids of tool calls may be any text, as its models write them, where the wire's own API takes few characters.
     pub takes_any_id: bool,
 }
 
 impl Dialect {
+    /// A server that nothing is known about: it is asked for usage, and may refuse that.
+    pub const UNKNOWN: Dialect =
+        Dialect { asks_for_usage: true, may_refuse_usage: true, ..Dialect::PLAIN };
+
     /// No deviation.
     pub const PLAIN: Dialect = Dialect {
         field: None,
@@ -54,6 +60,7 @@ impl Dialect {
         max_tokens_field: None,
         is_versioned: false,
         asks_for_usage: false,
+        may_refuse_usage: false,
         takes_any_id: false,
     };
 }
