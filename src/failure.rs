@@ -5,6 +5,9 @@ use std::io;
 use std::process::ExitCode;
 use thinkthrough_chat::harmless::harmless;
 
+/// The exit code of a program that was interrupted, as shells count it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
 /// Why a command did not succeed.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -12,6 +15,8 @@ pub(crate) enum Failure {
     ReaderGone,
     /// It did not work: one sentence that names what, where and what to do.
     Failed(String),
+    /// Its user stopped it; what had come until then is kept.
+    Interrupted,
     /// It was asked in a way that makes no sense: one sentence likewise.
     Usage(String),
 }
@@ -25,6 +30,7 @@ impl Failure {
                 say(format_args!("error: {message}"));
                 ExitCode::from(1)
             }
+            Failure::Interrupted => ExitCode::from(INTERRUPTED),
             Failure::Usage(message) => {
                 say(format_args!("error: {message}"));
                 ExitCode::from(2)
@@ -37,6 +43,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::ReaderGone => f.write_str("nobody reads the output any more"),
+            Failure::Interrupted => f.write_str("it was interrupted"),
             Failure::Failed(message) | Failure::Usage(message) => f.write_str(message),
         }
     }

@@ -118,6 +118,7 @@ impl Host for Wiring {
         Box::pin(async move {
             self.kit(folder, servers, model).await.map_err(|failure| match failure {
                 Failure::Failed(message) | Failure::Usage(message) => message,
+                failure @ Failure::Interrupted => failure.to_string(),
                 Failure::ReaderGone => "the editor has gone".to_owned(),
             })
         })

@@ -1,7 +1,9 @@
 //! `think ask`: one question, answered.
 
 use super::ask_plain::Plain;
+use super::ask_prompt::prompt;
 use super::ask_show::{Recorder, Stream};
+use super::ask_stop::stopped_by_signals;
 use super::asking::Asking;
 use crate::choose::Chosen;
 use crate::config::Config;
@@ -9,11 +11,11 @@ use crate::failure::{Failure, say};
 use crate::stored::{self, Resumed};
 use crate::tooling::{aloud, toolbox};
 use clap::{Args, ValueEnum};
-use std::io::{self, IsTerminal as _, Read as _, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_chat::{
-    Beside, Control, Gate, History, Keeper, MAX_ROUNDS, Nobody, Outcome, Setup, Watch, run,
+    Beside, Control, Ending, Gate, History, Keeper, MAX_ROUNDS, Nobody, Outcome, Setup, Watch, run,
 };
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::settings::Resolved;
@@ -30,7 +32,7 @@ use thinkthrough_store::ConversationId;
 ///
 ///   think ask "What is in this folder? Think first."
 ///   think ask -m deepseek/deepseek-v4 --set reasoning.effort=high "Why is the sky blue?"
-///   git diff | think ask --history review.jsonl -
+///   git diff | think ask --history review.jsonl "Review this:"
 ///   think ask --continue "And why is it red in the evening?"
 ///
 /// Nothing is stored unless one of --history, --continue and --session says so.
@@ -57,7 +59,7 @@ pub(crate) struct Ask {
     /// Whether the model may use tools
     #[arg(long, value_enum, default_value_t = Switch::On)]
     tools: Switch,
-    /// The question; `-` or nothing reads it from standard input
+    /// The question; what is piped in follows it, and `-` reads standard input whatever it is
     #[arg(value_name = "PROMPT")]
     prompt: Vec<String>,
 }
@@ -78,8 +80,14 @@ impl Ask {
     }
 
     async fn ask(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        let prompt = self.prompt()?;
         let config = self.asking.config()?;
+        let failed = |error: String| Failure::Failed(error);
+        let mut history = match &self.history {
+            Some(path) => Some(History::open(path).map_err(|error| failed(error.to_string()))?),
+            None => None,
+        };
+        // Before anything listens for signals: whoever waits for a pipe may be ended as usual.
+        let prompt = prompt(&self.prompt)?;
         let resumed = self.resumed(&config).await?;
         let held_with = resumed.as_ref().and_then(|resumed| resumed.model.as_deref());
         let chosen = self.asking.resume(&config, held_with).await?;
@@ -87,11 +95,6 @@ impl Ask {
             return Err(Failure::Failed(missing.clone()));
         }
         let settings = self.asking.settings(&config, Some(&chosen))?;
-        let failed = |error: String| Failure::Failed(error);
-        let mut history = match &self.history {
-            Some(path) => Some(History::open(path).map_err(|error| failed(error.to_string()))?),
-            None => None,
-        };
         let tools = match self.tools {
             Switch::On => {
                 let here = std::env::current_dir().map_err(|error| failed(error.to_string()))?;
@@ -143,6 +146,10 @@ impl Ask {
             added.extend(outcome.added.iter().cloned());
             history.append(&added).map_err(|error| failed(error.to_string()))?;
         }
+        let is_kept = self.history.is_some() || self.goes_on || self.session.is_some();
+        if outcome.is_stopped && is_kept && !outcome.added.is_empty() {
+            say(format_args!("interrupted; what came is kept"));
+        }
         finish(&outcome, &chosen)
     }
 
@@ -179,28 +186,6 @@ impl Ask {
         watch.finish();
         asked
     }
-
-    fn prompt(&self) -> Result<String, Failure> {
-        let words = self.prompt.join(" ");
-        if !words.is_empty() && words != "-" {
-            return Ok(words);
-        }
-        if words.is_empty() && io::stdin().is_terminal() {
-            return Err(Failure::Usage(
-                "there is no question; write it behind `think ask`".to_owned(),
-            ));
-        }
-        let mut text = String::new();
-        io::stdin().read_to_string(&mut text).map_err(|error| {
-            Failure::Failed(format!("the question cannot be read from standard input: {error}"))
-        })?;
-        if text.trim().is_empty() {
-            return Err(Failure::Usage(
-                "the question on standard input is empty; write one".to_owned(),
-            ));
-        }
-        Ok(text)
-    }
 }
 
 /// Asks the last question of the conversation, and writes down what comes where there is a keeper.
@@ -211,7 +196,9 @@ async fn ask(
     watch: &mut (dyn Watch + Send),
 ) -> Result<Outcome, Failure> {
     let mut watch = Beside::new(keeper, watch);
-    let outcome = run(setup, conversation, &Control::new(), &mut watch).await;
+    let control = Control::new();
+    stopped_by_signals(&control)?;
+    let outcome = run(setup, conversation, &control, &mut watch).await;
     outcome.map_err(|error| Failure::Failed(error.to_string()))
 }
 
@@ -224,6 +211,9 @@ async fn end(keeper: Option<Keeper>) -> Result<Option<ConversationId>, Failure> 
 }
 
 fn finish(outcome: &Outcome, chosen: &Chosen) -> Result<(), Failure> {
+    if outcome.is_stopped {
+        return Err(Failure::Interrupted);
+    }
     if let Some(refused) = &outcome.refused {
         return Err(Failure::Failed(refused.to_string()));
     }
@@ -239,5 +229,15 @@ fn finish(outcome: &Outcome, chosen: &Chosen) -> Result<(), Failure> {
             "the model still called tools after {MAX_ROUNDS} requests; ask for less at once"
         )));
     }
-    Ok(())
+    match Ending::of(outcome) {
+        None => Ok(()),
+        Some(ending) if ending.has_answer() => {
+            say(format_args!("note: {ending}"));
+            Ok(())
+        }
+        Some(ending) => {
+            let (provider, model) = (&chosen.target.provider, &chosen.target.model);
+            Err(Failure::Failed(format!("`{provider}/{model}`: {ending}")))
+        }
+    }
 }

@@ -3,7 +3,9 @@
 pub(crate) mod acp;
 pub(crate) mod ask;
 mod ask_plain;
+mod ask_prompt;
 mod ask_show;
+mod ask_stop;
 mod ask_thought;
 mod asking;
 pub(crate) mod chat;

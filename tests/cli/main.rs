@@ -19,6 +19,9 @@ mod acp;
 mod acp_cancel;
 mod acp_load;
 mod ask;
+mod ask_endings;
+mod ask_history;
+mod ask_input;
 mod budget;
 mod choices;
 #[cfg(unix)]

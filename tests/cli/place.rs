@@ -2,8 +2,9 @@
 
 use crate::program::{Ran, command};
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder of its own with one file to find, and an empty home.
@@ -31,25 +32,34 @@ impl Place {
 
     /// `think` with these arguments, in the folder.
     pub(crate) fn think(&self, args: &[&str]) -> Ran {
+        ran(&self.command(args).output().unwrap())
+    }
+
+    /// The same with something piped in.
+    pub(crate) fn piped(&self, args: &[&str], input: &[u8]) -> Ran {
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // Whoever refuses its arguments does not read.
+        drop(child.stdin.take().unwrap().write_all(input));
+        ran(&child.wait_with_output().unwrap())
+    }
+
+    /// The same, yet to be started; nothing is on its standard input.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = command(args);
         for (name, _) in std::env::vars() {
             if name.ends_with("_API_KEY") || name.ends_with("_TOKEN") {
                 command.env_remove(name);
             }
         }
-        let output = command
+        command
             .current_dir(self.0.join("here"))
             .env("HOME", &self.0)
             .env("XDG_CONFIG_HOME", &self.0)
             .env("XDG_DATA_HOME", &self.0)
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
-        Ran {
-            code: output.status.code(),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
+            .stdin(Stdio::null());
+        command
     }
 
     /// The folder that commands run in.
@@ -70,6 +80,14 @@ impl Place {
 
     pub(crate) fn file(&self, name: &str) -> String {
         self.0.join(name).display().to_string()
+    }
+}
+
+fn ran(output: &Output) -> Ran {
+    Ran {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout.clone()).unwrap(),
+        err: String::from_utf8(output.stderr.clone()).unwrap(),
     }
 }
 

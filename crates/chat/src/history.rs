@@ -1,7 +1,7 @@
 //! A conversation in a file: neutral contents, one JSON value a line.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use thinkthrough_core::content::Content;
@@ -12,6 +12,8 @@ use thinkthrough_core::shape::{read_content, write_content};
 #[derive(Debug)]
 pub struct History {
     path: PathBuf,
+    /// Open for writing at its end, so that what is asked can also be kept.
+    file: File,
     /// What the file holds.
     pub contents: Vec<Content>,
     /// The file ends without a line feed, which must come before what is added.
@@ -48,7 +50,12 @@ impl fmt::Display for HistoryError {
                 path.display()
             ),
             HistoryError::Io { path, error } => {
-                write!(f, "cannot use the history file `{}`: {error}", path.display())
+                write!(
+                    f,
+                    "cannot use the history file `{}`: {error}; name one in a folder that is there and may be \
+                     written",
+                    path.display()
+                )
             }
         }
     }
@@ -57,10 +64,11 @@ impl fmt::Display for HistoryError {
 impl std::error::Error for HistoryError {}
 
 impl History {
-    /// Reads a file; one that does not exist yet is an empty conversation.
+    /// Reads a file and opens it for writing; one that does not exist yet is an empty conversation, and is made now: what
+    /// could not be kept should not be asked first.
     ///
     /// # Errors
-    /// When the file cannot be read or a line is no content.
+    /// When the file cannot be read or written, or a line is no content.
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
         let text = match fs::read_to_string(path) {
             Ok(text) => text,
@@ -77,8 +85,10 @@ impl History {
             let doc = Doc::parse_str(line).map_err(|error| bad(error.to_string()))?;
             contents.push(read_content(doc.root()).map_err(|error| bad(error.to_string()))?);
         }
+        let io = |error| HistoryError::Io { path: path.to_owned(), error };
+        let file = OpenOptions::new().create(true).append(true).open(path).map_err(io)?;
         let is_open_line = !text.is_empty() && !text.ends_with('\n');
-        Ok(History { path: path.to_owned(), contents, is_open_line })
+        Ok(History { path: path.to_owned(), file, contents, is_open_line })
     }
 
     /// Adds contents to the end of the file, in one write.
@@ -97,9 +107,8 @@ impl History {
             lines.push('\n');
         }
         let io = |error| HistoryError::Io { path: self.path.clone(), error };
-        let mut file = OpenOptions::new().create(true).append(true).open(&self.path).map_err(io)?;
-        file.write_all(lines.as_bytes()).map_err(io)?;
-        file.sync_data().map_err(io)?;
+        self.file.write_all(lines.as_bytes()).map_err(io)?;
+        self.file.sync_data().map_err(io)?;
         self.is_open_line = false;
         self.contents.extend_from_slice(added);
         Ok(())

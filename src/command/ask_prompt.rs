@@ -1,0 +1,100 @@
+//! The question of `think ask`: the words of the command line, and what is piped in behind them.
+
+use crate::failure::{Failure, say};
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::FileTypeExt as _;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+/// A pipe that has not ended by then is spoken of: whoever inherited one that nobody writes to would wait for ever and
+/// not know why.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// More than any model takes, and little enough that an endless stream does not eat the machine.
+const MOST: u64 = 64 << 20;
+
+/// The words, then standard input where it is piped or `-` stands among them.
+pub(super) fn prompt(words: &[String]) -> Result<String, Failure> {
+    let is_asked_for = words.iter().any(|word| word == "-");
+    let said = words.iter().filter(|word| *word != "-");
+    let said = said.map(String::as_str).collect::<Vec<_>>().join(" ");
+    let piped = if is_asked_for || is_piped() { read(is_asked_for)? } else { String::new() };
+    let question = joined(said, piped);
+    if question.trim().is_empty() {
+        return Err(Failure::Usage(
+            "there is no question; write it behind `think ask`, or pipe it in".to_owned(),
+        ));
+    }
+    Ok(question)
+}
+
+/// What was piped in stands behind the words, a blank line between them; white space alone is nothing.
+fn joined(said: String, piped: String) -> String {
+    match (said.trim().is_empty(), piped.trim().is_empty()) {
+        (_, true) => said,
+        (true, false) => piped,
+        (false, false) => format!("{said}\n\n{piped}"),
+    }
+}
+
+/// Whether standard input holds something by itself: a pipe, a socket or a file, but no terminal or other device.
+fn is_piped() -> bool {
+    let file = io::stdin().as_fd().try_clone_to_owned().map(File::from);
+    let kind = file.and_then(|file| file.metadata()).map(|it| it.file_type());
+    kind.is_ok_and(|kind| kind.is_file() || kind.is_fifo() || kind.is_socket())
+}
+
+/// All of standard input.
+fn read(is_asked_for: bool) -> Result<String, Failure> {
+    if io::stdin().is_terminal() {
+        say(format_args!("reading from the terminal; end with Ctrl-D on a line of its own"));
+    }
+    let (sender, receiver) = mpsc::channel();
+    // Ends with standard input, or with the program.
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes);
+        sender.send(read.map(|_| bytes))
+    });
+    let read = match receiver.recv_timeout(PATIENCE) {
+        Err(RecvTimeoutError::Timeout) => {
+            if !io::stdin().is_terminal() {
+                let remedy = if is_asked_for { "" } else { "; `</dev/null` leaves it out" };
+                say(format_args!("still reading standard input, which has not ended{remedy}"));
+            }
+            receiver.recv().ok()
+        }
+        Err(RecvTimeoutError::Disconnected) => None,
+        Ok(read) => Some(read),
+    };
+    let failed = |why: &str| Failure::Failed(format!("standard input cannot be read: {why}"));
+    let bytes = read.ok_or_else(|| failed("its reader broke down"))?;
+    let bytes = bytes.map_err(|error| failed(&error.to_string()))?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MOST {
+        return Err(failed("it has more than 64 MiB; give the part that matters"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        failed(&format!("byte {at} is not UTF-8; convert it to UTF-8 text first"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::joined;
+
+    #[test]
+    fn what_is_piped_in_stands_behind_the_words() {
+        for (said, piped, expected) in [
+            ("Sum up:", "text\n", "Sum up:\n\ntext\n"),
+            ("Sum up:", "", "Sum up:"),
+            ("Sum up:", " \n", "Sum up:"),
+            ("", "text\n", "text\n"),
+            ("", "", ""),
+        ] {
+            assert_eq!(joined(said.to_owned(), piped.to_owned()), expected, "{said} {piped}");
+        }
+    }
+}

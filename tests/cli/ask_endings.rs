@@ -1,0 +1,70 @@
+//! `think ask` says how an answer ended that is none, or only half of one, and its exit code tells scripts.
+
+use crate::place::Place;
+use crate::scripted::{Scripted, call};
+use crate::upstream::{Upstream, chat};
+use serde_json::{Value, json};
+
+/// An answer that ends for this reason.
+fn ended(thought: &str, text: &str, why: &str) -> String {
+    chat(thought, text, None)
+        .replace("\"finish_reason\":\"stop\"", &format!("\"finish_reason\":\"{why}\""))
+}
+
+#[test]
+fn an_end_without_an_answer_is_one_sentence_and_exit_code_1_and_half_an_answer_is_a_note() {
+    for (answer, code, out, said) in [
+        (ended("", "", "stop"), 1, "", "error: `own/m`: "),
+        (ended("hm", "", "stop"), 1, "", "error: `own/m`: "),
+        (
+            ended("hm", "", "length"),
+            1,
+            "",
+            "error: `own/m`: the limit of output tokens was reached",
+        ),
+        (ended("", "", "content_filter"), 1, "", "error: `own/m`: "),
+        (
+            ended("hm", "half an ans", "length"),
+            0,
+            "half an ans\n",
+            "note: the answer was cut off at the limit",
+        ),
+        (ended("hm", "all of it", "stop"), 0, "all of it\n", ""),
+    ] {
+        let place = Place::new("endings");
+        let upstream = Upstream::start(vec![answer.clone()]);
+        let config = format!(
+            "[providers.own]\nwire = \"chat-completions\"\nbase_url = \"{}\"\napi_key = \"k\"\n",
+            upstream.url
+        );
+        let config = place.write("config.toml", &config);
+        for json in [false, true] {
+            let args = ["--config", &config, "-m", "own/m", "--tools", "off", "hi", "--json"];
+            let ran = place.ask(&args[..if json { 8 } else { 7 }]);
+            assert_eq!(ran.code, Some(code), "{answer}: {}", ran.err);
+            if json {
+                let read: Value = serde_json::from_str(&ran.out).unwrap();
+                assert_eq!(read["text"], out.trim_end(), "{}", ran.out);
+            } else {
+                assert_eq!(ran.out, out, "{answer}");
+            }
+            let last = ran.err.lines().last().unwrap();
+            assert!(last.starts_with(said), "{answer}: {}", ran.err);
+            let about = ran
+                .err
+                .lines()
+                .filter(|line| line.starts_with("error:") || line.starts_with("note:"));
+            assert_eq!(about.count(), usize::from(!said.is_empty()), "{}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn silence_behind_a_tool_that_was_not_allowed_says_so() {
+    let calls = json!([call("c1", "shell", &json!({"command": "true"}))]);
+    let script = Scripted::new("refused", vec![calls, json!("")], "");
+    let ran = script.ask();
+    assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{}", ran.err);
+    let last = ran.err.lines().last().unwrap();
+    assert!(last.starts_with("error: ") && last.contains("`shell`"), "{last}");
+}
