@@ -5,6 +5,7 @@ mod args;
 mod choose;
 mod command;
 mod config;
+mod confirm;
 mod environment;
 mod failure;
 mod gate;

@@ -132,6 +132,6 @@ fn a_server_keeps_sessions_and_keys_too() {
     let list = place.think(&["sessions", "list", "--json", "--config", &config]).json();
     assert!(list[0]["messages"].as_u64().unwrap() >= 4, "{list}");
     assert_eq!(place.think(&["keys", "create", "alice", "--config", &config]).code, Some(0));
-    let erased = place.think(&["erase", "--tenant", "local", "--config", &config]);
+    let erased = place.think(&["erase", "--yes", "--tenant", "local", "--config", &config]);
     assert_eq!(erased.err, "tenant `local` is erased, with 1 session\n");
 }

@@ -171,10 +171,10 @@ fn what_is_deleted_or_erased_is_gone() {
         ids.collect()
     };
     assert_eq!(ids(), [third.clone(), second.clone(), first.clone()]);
-    assert_eq!(home.think(&["sessions", "delete", &second, "zzzz"]).code, Some(1));
+    assert_eq!(home.think(&["sessions", "delete", "--yes", &second, "zzzz"]).code, Some(1));
     assert_eq!(ids().len(), 3, "nothing goes unless all are there");
-    assert_eq!(home.think(&["sessions", "delete", &second]).code, Some(0));
-    assert_eq!(home.think(&["erase", "--session", &third]).code, Some(0));
+    assert_eq!(home.think(&["sessions", "delete", "--yes", &second]).code, Some(0));
+    assert_eq!(home.think(&["erase", "--yes", "--session", &third]).code, Some(0));
     assert_eq!(ids(), [first]);
     let missing = home.think(&["sessions", "show", &second]);
     assert_eq!(
@@ -186,16 +186,33 @@ fn what_is_deleted_or_erased_is_gone() {
             )
         )
     );
-    let erased = home.think(&["erase", "--tenant", "local"]);
+    let erased = home.think(&["erase", "--yes", "--tenant", "local"]);
     assert_eq!(
         (erased.code, erased.err.as_str()),
         (Some(0), "tenant `local` is erased, with 1 session\n")
     );
     assert!(ids().is_empty());
-    assert_eq!(home.think(&["erase", "--tenant", "local"]).code, Some(1));
+    assert_eq!(home.think(&["erase", "--yes", "--tenant", "local"]).code, Some(1));
     for args in [&["erase"][..], &["erase", "--session", "a", "--tenant", "b"]] {
         assert_eq!(home.think(args).code, Some(2), "{args:?}");
     }
+}
+
+#[test]
+fn nothing_is_destroyed_unasked_where_nobody_can_be_asked() {
+    let home = Home::new("unasked");
+    let id = home.import();
+    for args in [
+        &["sessions", "delete", &id][..],
+        &["erase", "--session", &id],
+        &["erase", "--tenant", "local"],
+        &["erase", "--tenant", "nobody"],
+    ] {
+        let ran = home.think(args);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains("add `--yes`") && ran.err.lines().count() == 1, "{}", ran.err);
+    }
+    assert_eq!(home.think(&["sessions", "show", &id]).code, Some(0), "it is still there");
 }
 
 #[test]
@@ -204,7 +221,7 @@ fn whoever_only_looks_makes_no_store() {
     assert_eq!(home.think(&["sessions", "list", "--json"]).json(), json!([]));
     assert_eq!(home.think(&["sessions", "search", "x"]).code, Some(0));
     assert_eq!(home.think(&["sessions", "show", "x"]).code, Some(1));
-    assert_eq!(home.think(&["erase", "--tenant", "local"]).code, Some(1));
+    assert_eq!(home.think(&["erase", "--yes", "--tenant", "local"]).code, Some(1));
     assert!(!home.data().exists());
 }
 

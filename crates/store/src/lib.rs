@@ -76,7 +76,7 @@ pub use location::Location;
 pub use master::{KeySource, read_private};
 pub use meta::{Fork, Meta};
 pub use responses::Responses;
-pub use retention::{Limits, Pruned};
+pub use retention::{Holding, Limits, Pruned};
 pub use rotation::Rotation;
 pub use store::Store;
 pub use vault::{Looked, Opener, Vault};

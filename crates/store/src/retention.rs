@@ -7,6 +7,7 @@ use crate::error::StoreError;
 use crate::row::{ThreadRow, Usage};
 use crate::store::Store;
 use std::time::{Duration, UNIX_EPOCH};
+use thinkthrough_core::plane::Tenant;
 
 /// How long the vault keeps what, and how much of it. Conversations of the terminal client are not counted, and stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +36,36 @@ pub struct Pruned {
     pub held_back: u64,
 }
 
+/// What a tenant has in the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Holding {
+    /// Conversations of the terminal client.
+    pub conversations: u64,
+    /// Answers whose thoughts the vault keeps for clients of the gateway.
+    pub records: u64,
+}
+
 /// How many conversations, and about how many records, are taken out in one step, so that writers do not wait long.
 const STEP: (u32, i64) = (64, 500);
 
 impl Store {
+    /// What a tenant has; `None` where the store knows no such tenant.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn holding(&self, tenant: &Tenant) -> Result<Option<Holding>, StoreError> {
+        let Some(row) = self.backend().tenant(tenant.as_str().to_owned()).await? else {
+            return Ok(None);
+        };
+        let conversations = self.backend().conversations(row.nr).await?.len();
+        let usage = self.backend().usage(i64::MIN).await?;
+        let records = usage.iter().find(|usage| usage.tenant == row.nr).map_or(0, |it| it.records);
+        Ok(Some(Holding {
+            conversations: u64::try_from(conversations).unwrap_or(u64::MAX),
+            records: u64::try_from(records).unwrap_or_default(),
+        }))
+    }
+
     /// Takes out of the vault what was not used for too long, what tenants have too much of, the longest unused first,
     /// and what is left of erased tenants. A gateway calls this every minute or so.
     ///

@@ -7,6 +7,7 @@ mod transfer;
 
 use super::asking::Asking;
 use crate::config::Config;
+use crate::confirm::{confirm, may_ask};
 use crate::failure::Failure;
 use crate::stored;
 use clap::{Args, Subcommand};
@@ -14,7 +15,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use thinkthrough_chat::export::without_thoughts;
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_store::{Conversation, Conversations};
+use thinkthrough_store::{Conversation, ConversationId, Conversations};
 
 /// List, show, search and move the conversations that are kept
 ///
@@ -41,10 +42,15 @@ enum What {
     Export(transfer::Export),
     Import(transfer::Import),
     /// Delete conversations: their keys are overwritten, and nothing brings them back
+    ///
+    /// On a terminal it asks first; elsewhere it wants `--yes`.
     Delete {
         /// The conversations
         #[arg(value_name = "ID", required = true)]
         ids: Vec<String>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
     },
 }
 
@@ -65,12 +71,13 @@ impl Sessions {
             What::Search(search) => search.run(&config, shows, out).await,
             What::Export(export) => export.run(&config, shows, out).await,
             What::Import(import) => import.run(&config, out).await,
-            What::Delete { ids } => delete(&config, ids).await,
+            What::Delete { ids, yes } => delete(&config, ids, *yes).await,
         }
     }
 }
 
-async fn delete(config: &Config, ids: &[String]) -> Result<(), Failure> {
+async fn delete(config: &Config, ids: &[String], yes: bool) -> Result<(), Failure> {
+    may_ask("think sessions delete", yes)?;
     let Some(conversations) = existing(config).await? else { return Err(none(ids)) };
     // All are found before the first one goes.
     let mut found = Vec::with_capacity(ids.len());
@@ -79,10 +86,29 @@ async fn delete(config: &Config, ids: &[String]) -> Result<(), Failure> {
     }
     found.sort();
     found.dedup();
+    let mut named = Vec::with_capacity(found.len());
+    for id in &found {
+        named.push(in_words(&conversations, id).await?);
+    }
+    confirm(&format!("Delete {}?", named.join(", ")), yes)?;
     for id in found {
         conversations.delete(&id).await?;
     }
     Ok(())
+}
+
+/// A conversation as a question names it: ``session `k3f9` "A title" with 12 messages``.
+pub(super) async fn in_words(
+    conversations: &Conversations,
+    id: &ConversationId,
+) -> Result<String, Failure> {
+    let list = conversations.list().await?;
+    let summary = list.iter().find(|summary| summary.id == *id);
+    let title = summary.and_then(|it| it.meta.title.as_deref()).unwrap_or("(untitled)");
+    let title = title.lines().next().unwrap_or_default();
+    let messages = summary.map_or(0, |it| it.messages);
+    let plural = if messages == 1 { "" } else { "s" };
+    Ok(format!("session `{id}` \"{title}\" with {messages} message{plural}"))
 }
 
 /// The conversations, where a store is.

@@ -7,6 +7,7 @@ mod commands;
 mod context;
 mod display;
 mod endings;
+mod erase;
 mod figures;
 mod found;
 mod hostile;
