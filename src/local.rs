@@ -41,20 +41,11 @@ pub(crate) async fn first_model() -> Option<(&'static str, String)> {
 /// The models that the server behind this address lists; none if it does not say soon.
 pub(crate) async fn models_of(target: Target, transport: Transport, auth: Auth) -> Vec<String> {
     let base = target.base_url.trim_end_matches("/v1");
-    let request = |path: &str| {
-        let mut request = Request::new(http::Method::GET, &format!("{base}{path}")).ok()?;
-        for (name, value) in &target.headers {
-            let header = (HeaderName::try_from(name), HeaderValue::try_from(value));
-            if let (Ok(name), Ok(value)) = header {
-                request.headers.insert(name, value);
-            }
-        }
-        Some(Request { auth: auth.clone(), ..request })
-    };
     let looks = async {
         // Some stand below a path that says no version.
         for path in ["/v1/models", "/models"] {
-            let names = asked(&transport, request(path)).await;
+            let request = request(&target, &auth, &format!("{base}{path}"));
+            let names = asked(&transport, request).await;
             if !names.is_empty() {
                 return names;
             }
@@ -62,6 +53,18 @@ pub(crate) async fn models_of(target: Target, transport: Transport, auth: Auth) 
         Vec::new()
     };
     timeout(LIST, looks).await.unwrap_or_default()
+}
+
+/// A question to the server of a target, with its headers and credential.
+pub(crate) fn request(target: &Target, auth: &Auth, url: &str) -> Option<Request> {
+    let mut request = Request::new(http::Method::GET, url).ok()?;
+    for (name, value) in &target.headers {
+        let header = (HeaderName::try_from(name), HeaderValue::try_from(value));
+        if let (Ok(name), Ok(value)) = header {
+            request.headers.insert(name, value);
+        }
+    }
+    Some(Request { auth: auth.clone(), ..request })
 }
 
 /// Whether something listens on the provider's usual port.
@@ -88,11 +91,15 @@ async fn listed(provider: &Provider) -> Vec<String> {
 
 /// The names that a server answers with.
 async fn asked(transport: &Transport, request: Option<Request>) -> Vec<String> {
-    let answer = async {
-        let response = transport.send(&request?).await.ok().filter(|it| it.status.is_success())?;
-        Some(names(&response.body.collect_up_to(1 << 20).await.ok()?))
-    };
-    answer.await.unwrap_or_default()
+    fetch(transport, request).await.map(|body| names(&body)).unwrap_or_default()
+}
+
+/// What a server answers with, if it succeeds.
+pub(crate) async fn fetch(transport: &Transport, request: Option<Request>) -> Option<Vec<u8>> {
+    /// Lists of every model that there is are long.
+    const MOST: usize = 8 << 20;
+    let response = transport.send(&request?).await.ok().filter(|it| it.status.is_success())?;
+    Some(response.body.collect_up_to(MOST).await.ok()?.to_vec())
 }
 
 fn names(body: &[u8]) -> Vec<String> {

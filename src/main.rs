@@ -18,6 +18,7 @@ mod simulated;
 mod stored;
 mod telemetry;
 mod tooling;
+mod window;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;

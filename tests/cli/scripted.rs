@@ -45,8 +45,7 @@ impl Scripted {
         let kept = Arc::clone(&asked);
         std::thread::spawn(move || {
             for answer in answers {
-                let (stream, _) = listener.accept().unwrap();
-                serve(stream, &answer, &kept);
+                while !serve(listener.accept().unwrap().0, &answer, &kept) {}
             }
         });
         Self { root, asked }
@@ -104,8 +103,8 @@ impl Drop for Scripted {
     }
 }
 
-/// Answers one request, whose body is kept by then.
-fn serve(mut stream: TcpStream, answer: &Value, kept: &Mutex<Vec<Value>>) {
+/// Answers one request, whose body is kept by then. It has nothing to read, and says so to whoever looks around.
+fn serve(mut stream: TcpStream, answer: &Value, kept: &Mutex<Vec<Value>>) -> bool {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     let (head, length) = loop {
@@ -114,6 +113,10 @@ fn serve(mut stream: TcpStream, answer: &Value, kept: &Mutex<Vec<Value>>) {
         bytes.extend_from_slice(&buffer[..count]);
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
+            if head.starts_with("get ") {
+                stream.write_all(b"HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n").unwrap();
+                return false;
+            }
             let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
             break (end + 4, length.unwrap().trim().parse::<usize>().unwrap());
         }
@@ -137,4 +140,5 @@ fn serve(mut stream: TcpStream, answer: &Value, kept: &Mutex<Vec<Value>>) {
     .to_string();
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
     write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
+    true
 }

@@ -6,6 +6,7 @@ use crate::choose::{Chosen, choose_named};
 use crate::config::Config;
 use crate::config::edit::{Edit, edit, file};
 use crate::simulated;
+use crate::window::window_of;
 use thinkthrough_chat::Pending;
 use thinkthrough_chat::session::{Model, Offer, Write, Wrote};
 use thinkthrough_chat::terminal::{Connection, Host};
@@ -53,6 +54,14 @@ impl Host for Settings {
 
     fn models(&self) -> Pending<'_, Vec<Offer>> {
         Box::pin(offers(&self.config))
+    }
+
+    fn window<'a>(&'a self, name: &'a str) -> Pending<'a, Option<u64>> {
+        let chosen = choose_named(&self.config, name, &env);
+        Box::pin(async move {
+            let Chosen { target, transport, auth, .. } = chosen.ok()?;
+            window_of(target, transport, auth).await
+        })
     }
 
     fn write(&self, write: &Write) -> Result<Wrote, String> {

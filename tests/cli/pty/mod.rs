@@ -23,6 +23,7 @@ mod session;
 mod typing;
 mod utility;
 mod whole;
+mod window;
 
 use crate::place::Place;
 use crate::scripted::Scripted;

@@ -54,6 +54,8 @@ pub enum Message {
     Tools(Vec<Tool>),
     /// The model of this name answered something aside, for this.
     Paid(String, Option<Usage>),
+    /// The server of the model of this name told its context window.
+    Window(String, u64),
     /// Something outside the conversation is not as it should be.
     Warned(String),
     /// Something was done that only needs to be said.

@@ -239,6 +239,11 @@ impl Session {
                 self.is_stale = true;
             }
             Message::Paid(model, usage) => self.pay(&model, usage.as_ref()),
+            Message::Window(name, tokens) => {
+                if self.model.name == name {
+                    self.model.target.rule.context = tokens;
+                }
+            }
             Message::Warned(text) => self.notice(Level::Warning, text),
             Message::Sent(lines) => self.composer.remember(lines),
             Message::Said(Ok(text)) => self.notice(Level::Info, text),

@@ -12,6 +12,9 @@ impl App {
     pub(super) fn ask(&mut self, question: Question) {
         match self.connections.get(&question.model).cloned() {
             Some(connection) => {
+                let is_unknown =
+                    question.target.rule.context == 0 && !connection.model.is_simulated;
+                self.unknown = is_unknown.then(|| question.model.clone());
                 let is_kept = self.is_kept();
                 self.engine.ask(question, connection, is_kept);
             }
@@ -21,6 +24,20 @@ impl App {
                 self.update(Message::Told(question.run, Told::Done(ended)));
             }
         }
+    }
+
+    /// Asks the server of a model that has answered for its context window, where nothing is known about it; once.
+    pub(super) fn look_for_window(&mut self) {
+        let Some(name) = self.unknown.take() else { return };
+        if !self.looked_for.insert(name.clone()) {
+            return;
+        }
+        let (host, sender) = (Arc::clone(&self.host), self.sender.clone());
+        tokio::spawn(async move {
+            if let Some(tokens) = host.window(&name).await {
+                drop(sender.send(Inbound::Message(Message::Window(name, tokens))));
+            }
+        });
     }
 
     /// Waits until everything that was said so far is kept: what a model answers to is never lost.

@@ -32,6 +32,9 @@ pub trait Host: Send + Sync {
     /// The models that can be chosen: configured ones, those of local servers, simulated ones.
     fn models(&self) -> Pending<'_, Vec<Offer>>;
 
+    /// The context window of the model of this name in tokens, if its server tells it.
+    fn window<'a>(&'a self, name: &'a str) -> Pending<'a, Option<u64>>;
+
     /// Changes the user's configuration file.
     ///
     /// # Errors

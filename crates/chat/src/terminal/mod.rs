@@ -19,7 +19,7 @@ pub use keep::open;
 use crate::gate::Gate;
 use crate::screen::theme::{Background, Depth, Theme};
 use crate::screen::{self, Frame, Hit, Screen};
-use crate::session::{Effect, Message, Scroll, Session, Start, Verdict};
+use crate::session::{Effect, Message, Scroll, Session, Start, Told, Verdict};
 use crate::tools::{self, Toolbox};
 use background::Listener;
 use crossterm::event::{Event, MouseButton, MouseEvent, MouseEventKind};
@@ -33,7 +33,7 @@ use keep::{Keeper, Order};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::{Position, Rect};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -111,6 +111,10 @@ struct App {
     host: Arc<dyn Host>,
     changer: Changer,
     connections: HashMap<String, Connection>,
+    /// The model that answers now, where its context window is not known.
+    unknown: Option<String>,
+    /// The models whose servers were asked for it.
+    looked_for: HashSet<String>,
     inbox: mpsc::UnboundedReceiver<Inbound>,
     sender: mpsc::UnboundedSender<Inbound>,
     orders: Option<mpsc::UnboundedSender<Order>>,
@@ -157,6 +161,8 @@ impl App {
             changer: Changer::start(Arc::clone(&host), sender.clone()),
             host,
             connections,
+            unknown: None,
+            looked_for: HashSet::new(),
             inbox,
             counts: counter(tokenizer, sender.clone()),
             sender,
@@ -294,9 +300,16 @@ impl App {
 
     fn on_inbound(&mut self, inbound: Inbound) {
         match inbound {
-            Inbound::Message(message) => self.update(message),
+            Inbound::Message(message) => {
+                let has_answered = matches!(&message, Message::Told(_, Told::Added(_)));
+                self.update(message);
+                if has_answered {
+                    self.look_for_window();
+                }
+            }
             Inbound::Chosen(connection) => {
                 let model = Box::new(connection.model.clone());
+                self.looked_for.remove(&model.name);
                 self.connections.insert(model.name.clone(), *connection);
                 self.update(Message::Chosen(Ok(model)));
             }
