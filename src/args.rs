@@ -6,6 +6,7 @@ use crate::command::acp::Acp;
 use crate::command::ask::Ask;
 use crate::command::chat::Chat;
 use crate::command::completions::Completions;
+use crate::command::config::Configuration;
 use crate::command::convert::Convert;
 use crate::command::doctor::Doctor;
 use crate::command::erase::Erase;
@@ -44,6 +45,7 @@ pub(crate) enum Command {
     Sessions(Sessions),
     Keys(Keys),
     Erase(Erase),
+    Config(Configuration),
     Serve(Serve),
     Sim(Sim),
     Doctor(Doctor),

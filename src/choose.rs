@@ -1,7 +1,7 @@
 //! Which model answers: from its name, or from what is there.
 
 use crate::account::{self, auth};
-use crate::config::{Config, Credential, ModelEntry};
+use crate::config::{Config, Credential, Headers, ModelEntry};
 use crate::environment::{Lookup, usable};
 use crate::failure::Failure;
 use crate::{local, simulated};
@@ -12,7 +12,7 @@ use thinkthrough_core::contract::{Contract, Return};
 use thinkthrough_core::exchange::Manner;
 use thinkthrough_core::provider::{self, Auth as AuthForm, Endpoint, Provider, Target};
 use thinkthrough_core::settings::Partial;
-use thinkthrough_core::wire;
+use thinkthrough_core::wire::Dialect;
 
 /// A model, ready to be asked.
 pub(crate) struct Chosen {
@@ -56,7 +56,7 @@ pub(crate) async fn choose(
     if let Some(name) = &config.default_model {
         return named(config, name, env, "the configuration's `default_model`".to_owned());
     }
-    if let Some(entry) = config.models.iter().find(|entry| entry.name != "*") {
+    if let Some(entry) = config.first_model() {
         return named(config, &entry.name, env, "the first model of the configuration".to_owned());
     }
     for provider in provider::ALL {
@@ -104,7 +104,7 @@ fn look_up(config: &Config, name: &str, env: Lookup<'_>, why: String) -> Result<
         }
         return named(config, model, env, why);
     }
-    if let Some(entry) = config.models.iter().find(|entry| entry.name == name) {
+    if let Some(entry) = config.entry_for(name) {
         return entry_of(config, entry, name, env, why);
     }
     if let Some((provider, model)) = name.split_once('/') {
@@ -120,7 +120,7 @@ fn look_up(config: &Config, name: &str, env: Lookup<'_>, why: String) -> Result<
     if let Some(provider) = by_rule(config, name, env) {
         return at(config, &provider, name, env, why);
     }
-    if let Some(entry) = config.models.iter().find(|entry| entry.name == "*") {
+    if let Some(entry) = config.entry_for_any() {
         return entry_of(config, entry, name, env, why);
     }
     if let [only] = config.providers.as_slice() {
@@ -199,6 +199,9 @@ fn entry_of(
     if let Some(contract) = entry.contract {
         chosen.target = chosen.target.with_contract(contract, "config");
     }
+    entry.forms.apply(&mut chosen.target);
+    let headers = &entry.forms.headers;
+    chosen.missing_key = chosen.missing_key.or_else(|| no_header(&entry.name, headers));
     chosen.entry = Some(entry.name.clone());
     chosen.reasoning = entry.reasoning.clone();
     chosen.price = entry.price;
@@ -225,7 +228,7 @@ fn at(
         })?;
     let mut target = match built_in {
         Some(provider) => Target::of(provider, endpoint, model),
-        None => own(endpoint, model),
+        None => own(endpoint, Dialect::UNKNOWN, model),
     };
     target.provider = name.to_owned();
     if let Some(base_url) = entry.and_then(|entry| entry.base_url.as_deref()) {
@@ -238,6 +241,9 @@ fn at(
     }
     if let Some(contract) = entry.and_then(|entry| entry.contract) {
         target = target.with_contract(contract, "config");
+    }
+    if let Some(entry) = entry {
+        entry.headers.apply(&mut target);
     }
     let from_env = || {
         let keys = built_in.map_or(&[][..], |provider| provider.keys);
@@ -261,6 +267,7 @@ fn at(
     };
     let auth = auth(target.auth, key)?;
     let missing_key = missing.map(|keys| format!("`{name}` needs a key; set `{keys}`"));
+    let missing_key = missing_key.or_else(|| no_header(name, &entry?.headers));
     let client =
         Client::new(config.client.clone()).map_err(|error| Failure::Failed(error.to_string()))?;
     let transport = Transport::Http(client);
@@ -282,6 +289,12 @@ fn at(
     })
 }
 
+/// A header whose value is nowhere.
+fn no_header(name: &str, headers: &Headers) -> Option<String> {
+    let (header, variable) = headers.missing().next()?;
+    Some(format!("`{name}` needs the header `{header}`; set `{variable}`"))
+}
+
 /// How a wire's credential usually travels is what its first provider does.
 fn any_endpoint(wire: &str) -> Option<&'static Endpoint> {
     let all = provider::ALL.iter().flat_map(|provider| provider.endpoints);
@@ -290,13 +303,13 @@ fn any_endpoint(wire: &str) -> Option<&'static Endpoint> {
 }
 
 /// A provider of the user's own: the wire and nothing else is known.
-fn own(like: &Endpoint, model: &str) -> Target {
+fn own(like: &Endpoint, dialect: Dialect, model: &str) -> Target {
     let plain = Endpoint {
         wire: like.wire,
         base_url: "",
         auth: like.auth,
         headers: like.headers,
-        dialect: wire::Dialect::PLAIN,
+        dialect,
         models: &[],
     };
     let nobody =
@@ -321,7 +334,7 @@ fn simulator(id: &str, why: String) -> Result<Chosen, Failure> {
             let endpoint = any_endpoint(listed.wire).ok_or_else(unknown)?;
             // The simulator's own rule, as `think sim --list` states it.
             let contract = Contract::plain(Return::ToolCalls, "reasoning_content").required();
-            own(endpoint, listed.model).with_contract(contract, "simulator")
+            own(endpoint, Dialect::PLAIN, listed.model).with_contract(contract, "simulator")
         }
     };
     target.provider = "sim".to_owned();
@@ -413,7 +426,7 @@ mod tests {
 
     #[test]
     fn a_wire_is_learned_from_a_provider_that_has_an_address() {
-        for wire in wire::ALL {
+        for wire in thinkthrough_core::wire::ALL {
             let like = any_endpoint(wire.id()).unwrap();
             assert!(!like.base_url.is_empty(), "{}", wire.id());
         }

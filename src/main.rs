@@ -53,6 +53,7 @@ fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Sessions(sessions) => sessions.run(out),
         Command::Keys(keys) => keys.run(out),
         Command::Erase(erase) => erase.run(),
+        Command::Config(config) => config.run(out),
         Command::Serve(serve) => serve.run(out),
         Command::Sim(sim) => sim.run(out),
         Command::Doctor(doctor) => doctor.run(out),

@@ -42,15 +42,11 @@ impl Routes {
         known.insert(name.to_owned(), Arc::clone(route));
     }
 
-    fn route(&self, name: &str, chosen: Chosen) -> Route {
-        let Chosen { target, transport, auth, reasoning, manner, .. } = chosen;
+    fn route(&self, chosen: Chosen) -> Route {
+        let Chosen { entry, target, transport, auth, reasoning, manner, .. } = chosen;
         let pool = self.pool(&target.provider, &auth);
         let reasoning = over(&for_everybody(&self.config.reasoning), &reasoning);
-        let name = match name.strip_prefix("role:") {
-            Some(role) => self.config.role(role).unwrap_or(name),
-            None => name,
-        };
-        let entry = self.config.models.iter().find(|entry| entry.name == name);
+        let entry = self.config.models.iter().find(|it| Some(&it.name) == entry.as_ref());
         let fallback = entry.map(|entry| entry.fallback.clone()).unwrap_or_default();
         let provider = self.config.providers.iter().find(|it| it.name == target.provider);
         let on_disconnect = provider.map(|entry| entry.on_disconnect).unwrap_or_default();
@@ -108,7 +104,7 @@ impl Models for Routes {
         }
         let chosen = named(&self.config, name, &self.env, String::new());
         let chosen = chosen.map_err(|failure| Unrouted(failure.to_string()))?;
-        let route = Arc::new(self.route(name, chosen));
+        let route = Arc::new(self.route(chosen));
         self.remember(name, &route);
         Ok(route)
     }
@@ -119,7 +115,7 @@ impl Models for Routes {
     }
 
     fn list(&self) -> Vec<Listed> {
-        let configured = self.config.models.iter().filter(|entry| entry.name != "*");
+        let configured = self.config.models.iter().filter(|entry| !entry.is_pattern());
         let mut list: Vec<Listed> = configured
             .map(|entry| Listed { name: entry.name.clone(), provider: entry.provider.clone() })
             .collect();

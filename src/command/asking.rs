@@ -53,7 +53,7 @@ impl Asking {
     /// The model that is named: on the command line, by the profile, or by the configuration.
     pub(crate) fn named<'a>(&'a self, config: &'a Config) -> Result<Option<&'a str>, Failure> {
         let of_profile = self.profile(config)?.and_then(|profile| profile.model.as_deref());
-        let first = || config.models.iter().find(|entry| entry.name != "*");
+        let first = || config.first_model();
         let said = self.model.as_deref().or(of_profile).or(config.default_model.as_deref());
         Ok(said.or_else(|| first().map(|entry| entry.name.as_str())))
     }

@@ -10,6 +10,7 @@ mod ask_thought;
 mod asking;
 pub(crate) mod chat;
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod erase;

@@ -131,7 +131,11 @@ impl Serve {
     }
 
     fn read(&self) -> Result<Config, Failure> {
-        config::read(self.config.as_deref(), &env).map_err(Failure::Failed)
+        let config = config::read(self.config.as_deref(), &env).map_err(Failure::Failed)?;
+        for warning in &config.warnings {
+            say(format_args!("warning: {warning}"));
+        }
+        Ok(config)
     }
 
     /// Reads the configuration again; requests that come from now on see it.

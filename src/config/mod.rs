@@ -2,8 +2,11 @@
 //!
 //! Keys of what is not built yet are refused by name; every other unknown key is an error that names the nearest one.
 
+mod check;
 mod client;
 pub(crate) mod edit;
+mod forms;
+mod headers;
 pub(crate) mod keys;
 #[cfg(test)]
 mod laws;
@@ -13,6 +16,7 @@ mod places;
 mod providers;
 mod read;
 mod reasoning;
+mod references;
 mod secret;
 pub(crate) mod server;
 pub(crate) mod store;
@@ -22,6 +26,8 @@ mod tests;
 pub(crate) mod tools;
 mod trust;
 
+pub(crate) use check::{Report, check};
+pub(crate) use headers::Headers;
 #[cfg(test)]
 pub(crate) use read::of_text;
 pub(crate) use read::read;
@@ -33,6 +39,7 @@ use thinkthrough_client::{ClientConfig, Secret};
 use thinkthrough_core::budget::{BudgetRules, RateLimits};
 use thinkthrough_core::contract::Contract;
 use thinkthrough_core::exchange::Manner;
+use thinkthrough_core::provider::glob;
 use thinkthrough_core::settings::Partial;
 
 /// What the file says, with what holds where it says nothing.
@@ -40,6 +47,8 @@ use thinkthrough_core::settings::Partial;
 pub(crate) struct Config {
     /// Where it stands; `None` when there is none.
     pub(crate) path: Option<PathBuf>,
+    /// What it names and the environment does not have.
+    pub(crate) warnings: Vec<String>,
     /// The model that answers where none is named.
     pub(crate) default_model: Option<String>,
     /// `[reasoning]`
@@ -77,6 +86,30 @@ impl Config {
         self.default_model.is_some() || !self.models.is_empty() || !self.providers.is_empty()
     }
 
+    /// The first model that has a name of its own.
+    pub(crate) fn first_model(&self) -> Option<&ModelEntry> {
+        self.models.iter().find(|entry| !entry.is_pattern())
+    }
+
+    /// The entry for a model of this name: the one that is called so, else the pattern with the most letters that
+    /// matches it; of equals the first.
+    pub(crate) fn entry_for(&self, name: &str) -> Option<&ModelEntry> {
+        let letters = |entry: &ModelEntry| entry.name.bytes().filter(|byte| *byte != b'*').count();
+        let exact = self.models.iter().find(|entry| entry.name == name);
+        exact.or_else(|| {
+            let patterns = self.models.iter().filter(|entry| entry.is_pattern());
+            let matching = patterns.filter(|it| letters(it) > 0 && glob(&it.name, name));
+            // Of equals `max_by_key` takes the last one.
+            matching.rev().max_by_key(|entry| letters(entry))
+        })
+    }
+
+    /// The entry that takes any name which leads nowhere else: `"*"`.
+    pub(crate) fn entry_for_any(&self) -> Option<&ModelEntry> {
+        let is_any = |entry: &&ModelEntry| entry.name.bytes().all(|byte| byte == b'*');
+        self.models.iter().filter(|entry| entry.is_pattern()).find(is_any)
+    }
+
     /// The model that plays a role (`reasoning`, `utility`), if one is named.
     pub(crate) fn role(&self, name: &str) -> Option<&str> {
         self.roles.iter().find(|(role, _)| role == name).map(|(_, model)| model.as_str())
@@ -96,10 +129,19 @@ pub(crate) struct ProviderEntry {
     /// The further ones of `api_keys`, which the gateway takes turns with.
     pub(crate) more_keys: Vec<Secret>,
     pub(crate) contract: Option<Contract>,
+    /// What every request carries beside the credential.
+    pub(crate) headers: Headers,
     /// What may be asked of it within a minute.
     pub(crate) limits: RateLimits,
     /// What becomes of its answers when their caller goes away.
     pub(crate) on_disconnect: thinkthrough_gateway::OnDisconnect,
+}
+
+impl ModelEntry {
+    /// Whether it is for all models whose names match: `claude-*`.
+    pub(crate) fn is_pattern(&self) -> bool {
+        self.name.contains('*')
+    }
 }
 
 /// `[models.NAME]`
@@ -110,6 +152,8 @@ pub(crate) struct ModelEntry {
     /// The provider's own name for it; `None` passes the name through.
     pub(crate) model: Option<String>,
     pub(crate) contract: Option<Contract>,
+    /// What else is said about its form.
+    pub(crate) forms: forms::Forms,
     pub(crate) reasoning: Partial,
     /// What it costs.
     pub(crate) price: Option<Price>,

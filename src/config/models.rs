@@ -1,17 +1,17 @@
 //! `[models.NAME]`, `[profiles.NAME]`, and contracts of the user's own.
 
-use super::reasoning::{KEYS, reasoning};
+use super::forms::{self, forms, kept};
+use super::reasoning::{KEYS, reasoning, reasoning_and};
+use super::secret::Sources;
 use super::table::Section;
 use super::{ModelEntry, Profile};
-use std::collections::BTreeSet;
-use std::sync::Mutex;
 use thinkthrough_chat::session::Price;
 use thinkthrough_core::contract::{Contract, Level, Return};
 use thinkthrough_core::exchange::{Manner, Restore, View};
 
-pub(super) fn entry(section: Section<'_>) -> Result<ModelEntry, String> {
+pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<ModelEntry, String> {
     let own = ["provider", "model", "contract", "price", "view", "restore", "dry_run", "fallback"];
-    section.only(&[&own[..], &KEYS].concat())?;
+    section.only(&[&own[..], &KEYS, &forms::KEYS].concat())?;
     Ok(ModelEntry {
         name: section.own_name(),
         provider: section
@@ -19,7 +19,8 @@ pub(super) fn entry(section: Section<'_>) -> Result<ModelEntry, String> {
             .ok_or_else(|| format!("`{}` needs `provider`", section.name))?,
         model: section.string("model")?,
         contract: contract(section)?,
-        reasoning: reasoning(section)?,
+        forms: forms(section, sources)?,
+        reasoning: reasoning_and(section, &forms::THINKING)?,
         price: price(section)?,
         manner: manner(section)?,
         fallback: section.strings("fallback")?.unwrap_or_default(),
@@ -104,16 +105,4 @@ pub(super) fn contract(section: Section<'_>) -> Result<Option<Contract>, String>
         level,
         ..Contract::NONE
     }))
-}
-
-/// Keeps a configured word for the life of the process, once.
-fn kept(word: &str) -> &'static str {
-    static KEPT: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-    let mut kept = KEPT.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some(known) = kept.get(word) {
-        return known;
-    }
-    let word: &'static str = Box::leak(word.to_owned().into_boxed_str());
-    kept.insert(word);
-    word
 }

@@ -1,27 +1,38 @@
 //! `[providers.NAME]`
 
 use super::ProviderEntry;
+use super::headers::headers;
 use super::limits::limits;
 use super::models::contract;
 use super::secret::{Sources, api_key};
-use super::table::Section;
+use super::table::{Section, nearest};
 use thinkthrough_core::{provider, wire};
 use thinkthrough_gateway::OnDisconnect;
 
 /// The keys of `[providers.NAME]`.
-const KEYS: [&str; 8] =
-    ["extends", "wire", "base_url", "api_key", "api_keys", "limits", "contract", "on_disconnect"];
+const KEYS: [&str; 9] = [
+    "extends",
+    "wire",
+    "base_url",
+    "api_key",
+    "api_keys",
+    "headers",
+    "limits",
+    "contract",
+    "on_disconnect",
+];
 
 pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<ProviderEntry, String> {
     section.only(&KEYS)?;
     let name = section.own_name();
     let extends = section.string("extends")?;
     if let Some(id) = extends.as_deref().filter(|id| provider::find(id).is_none()) {
-        return Err(format!(
-            "`{}`: `{id}` is no provider; known are {}",
-            section.at("extends"),
-            provider::Known
-        ));
+        let known: Vec<&str> = provider::ALL.iter().map(|provider| provider.id).collect();
+        let instead = match nearest(id, &known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known are {}", provider::Known),
+        };
+        return Err(format!("`{}`: `{id}` is no provider; {instead}", section.at("extends")));
     }
     let extends = extends.or_else(|| provider::find(&name).map(|provider| provider.id.to_owned()));
     let wire = section.string("wire")?;
@@ -45,6 +56,7 @@ pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<Provid
         key,
         more_keys,
         contract: contract(section)?,
+        headers: headers(section, sources)?,
         limits: limits(section)?,
         on_disconnect: on_disconnect(section)?,
         name,

@@ -5,7 +5,7 @@ use super::places::{self, Lookup};
 use super::reasoning::{KEYS, reasoning};
 use super::secret::Sources;
 use super::table::Section;
-use super::{Config, client, keys, models, providers, server, store, tools, trust};
+use super::{Config, client, keys, models, providers, references, server, store, tools, trust};
 use std::path::Path;
 use thinkthrough_client::{ClientConfig, ProxyRules};
 use thinkthrough_core::settings::Partial;
@@ -22,12 +22,30 @@ pub(crate) fn read(named: Option<&Path>, lookup: Lookup<'_>) -> Result<Config, S
     };
     let text = trust::read(&path)?;
     let within = |message: String| format!("in `{}`: {message}", path.display());
-    let table: Table = text.parse().map_err(|error: toml::de::Error| {
-        within(error.to_string().lines().collect::<Vec<_>>().join(" "))
-    })?;
+    let table: Table = text.parse().map_err(|error| within(in_a_line(&text, &error)))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let config = config(&table, lookup, folder).map_err(within)?;
-    Ok(Config { path: Some(path), ..config })
+    if let Some(dangling) = references::dangling(&table).into_iter().next() {
+        return Err(within(dangling));
+    }
+    let warnings = warnings_of(&table, lookup);
+    Ok(Config { path: Some(path), warnings, ..config })
+}
+
+/// What the file names and the environment does not have.
+pub(super) fn warnings_of(table: &Table, lookup: Lookup<'_>) -> Vec<String> {
+    let mut found = references::unset(table, lookup);
+    found.extend(references::keyless(table, lookup));
+    found
+}
+
+/// The parser shows the place in several lines; a message has one.
+fn in_a_line(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let message = error.message().lines().collect::<Vec<_>>().join(", ");
+    format!("line {line}, column {column}: {message}; `think config check` shows the place")
 }
 
 /// Reads a configuration as if it stood in a file of this folder.
@@ -39,6 +57,7 @@ pub(crate) fn of_text(text: &str, lookup: Lookup<'_>, folder: &Path) -> Result<C
 fn without_file(lookup: Lookup<'_>) -> Result<Config, String> {
     Ok(Config {
         path: None,
+        warnings: Vec::new(),
         default_model: None,
         reasoning: Partial::default(),
         providers: Vec::new(),
@@ -91,7 +110,7 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
         config.providers.push(providers::entry(Section { name: &name, table }, sources)?);
     }
     for (name, table) in root.tables("models")? {
-        config.models.push(models::entry(Section { name: &name, table })?);
+        config.models.push(models::entry(Section { name: &name, table }, sources)?);
     }
     for (name, table) in root.tables("profiles")? {
         config.profiles.push(models::profile(Section { name: &name, table })?);

@@ -9,6 +9,11 @@ pub(super) const KEYS: [&str; 3] = ["reasoning", "thinking", "show_thinking"];
 
 /// The settings that a section says: `reasoning = { ... }`, `thinking = { context_mode = ... }`, `show_thinking`.
 pub(super) fn reasoning(section: Section<'_>) -> Result<Partial, String> {
+    reasoning_and(section, &[])
+}
+
+/// Likewise, where others read `more` keys of `thinking`.
+pub(super) fn reasoning_and(section: Section<'_>, more: &[&str]) -> Result<Partial, String> {
     let mut partial = Partial::default();
     for (key, value) in section.table("reasoning")?.into_iter().flatten() {
         let at = section.at("reasoning");
@@ -22,7 +27,8 @@ pub(super) fn reasoning(section: Section<'_>) -> Result<Partial, String> {
     }
     if let Some(table) = section.table("thinking")? {
         let at = section.at("thinking");
-        let inner = Section { name: &at, table }.only(&["context_mode"])?;
+        let inner = Section { name: &at, table };
+        inner.only(&[&["context_mode"], more].concat())?;
         if let Some(value) = inner.table.get("context_mode") {
             put(&mut partial, "thinking.context_mode", word(value), &inner.at("context_mode"))?;
         }

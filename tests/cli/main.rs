@@ -27,6 +27,7 @@ mod choices;
 #[cfg(unix)]
 mod collector;
 mod commands;
+mod config_check;
 mod config_keys;
 mod corpus;
 mod doctor;
@@ -36,6 +37,8 @@ mod judge;
 mod keys;
 mod keys_rotate;
 mod mcp;
+mod own_models;
+mod patterns;
 mod place;
 mod postgres;
 mod program;

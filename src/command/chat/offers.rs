@@ -12,7 +12,7 @@ use thinkthrough_core::provider::{self, Provider};
 
 pub(super) async fn offers(config: &Config) -> Vec<Offer> {
     let (own, local) = tokio::join!(configured(config), local::all_models());
-    let named = config.models.iter().filter(|entry| entry.name != "*").map(|entry| {
+    let named = config.models.iter().filter(|entry| !entry.is_pattern()).map(|entry| {
         let detail = format!("{}, configured", entry.provider);
         Offer { name: entry.name.clone(), detail }
     });

@@ -1,0 +1,116 @@
+//! Everything that is wrong with a file, at once.
+
+use super::places::{self, Lookup};
+use super::read::{config, warnings_of};
+use super::{references, trust};
+use std::path::{Path, PathBuf};
+use toml::{Table, Value};
+
+/// What a check came to.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    /// The file; `None` where there is none.
+    pub(crate) path: Option<PathBuf>,
+    /// What the program refuses.
+    pub(crate) errors: Vec<String>,
+    /// What it works without.
+    pub(crate) warnings: Vec<String>,
+    /// What the file has, in words.
+    pub(crate) summary: String,
+}
+
+/// Checks the file that is named, else the one at its usual place.
+pub(crate) fn check(named: Option<&Path>, lookup: Lookup<'_>) -> Result<Report, String> {
+    let usual = || places::config_file(lookup).filter(|path| path.exists());
+    let Some(path) = named.map(Path::to_owned).or_else(usual) else {
+        return Ok(Report::default());
+    };
+    let text = trust::read(&path)?;
+    let mut report = Report { path: Some(path.clone()), ..Report::default() };
+    let table: Table = match text.parse() {
+        Ok(table) => table,
+        Err(error) => {
+            // With the line and a caret below the place.
+            report.errors.push(error.to_string().trim_end().to_owned());
+            return Ok(report);
+        }
+    };
+    let folder = path.parent().unwrap_or(Path::new(""));
+    report.errors = faults(&table, &|table| config(table, lookup, folder).err());
+    report.errors.extend(references::dangling(&table));
+    report.warnings = warnings_of(&table, lookup);
+    report.summary = summary(&table);
+    Ok(report)
+}
+
+/// What is wrong, one after the other. Reading ends at the first fault, so what it is about is taken out, and the rest
+/// is read again.
+fn faults(table: &Table, fault: &dyn Fn(&Table) -> Option<String>) -> Vec<String> {
+    let (mut table, mut found) = (table.clone(), Vec::new());
+    while let Some(message) = fault(&table) {
+        let Some(path) = culprit(&table, &message, fault) else {
+            found.push(message);
+            break;
+        };
+        let without = removed(&table, &path);
+        found.push(message);
+        // What is missed now was only taken out; without all around it nothing misses it.
+        let is_missed =
+            |next: &String| path.last().is_some_and(|key| next.contains(&format!("`{key}`")));
+        let around = path.split_last().map_or(&[][..], |(_, around)| around);
+        table = match fault(&without).filter(is_missed) {
+            Some(_) if !around.is_empty() => removed(&table, around),
+            _ => without,
+        };
+    }
+    found
+}
+
+/// The place that a fault is about: the deepest one without which there is another fault, or none.
+fn culprit(
+    table: &Table,
+    message: &str,
+    fault: &dyn Fn(&Table) -> Option<String>,
+) -> Option<Vec<String>> {
+    let mut path: Vec<String> = Vec::new();
+    loop {
+        let inner = path.iter().try_fold(table, |table, key| table.get(key)?.as_table());
+        let mut keys = inner.into_iter().flat_map(Table::keys);
+        let helps = |key: &&String| {
+            let path = [path.as_slice(), &[(*key).clone()]].concat();
+            fault(&removed(table, &path)).as_deref() != Some(message)
+        };
+        match keys.find(helps) {
+            Some(key) => {
+                let key = key.clone();
+                path.push(key);
+            }
+            None => return (!path.is_empty()).then_some(path),
+        }
+    }
+}
+
+/// The table without what stands at this path.
+fn removed(table: &Table, path: &[String]) -> Table {
+    let mut table = table.clone();
+    if let Some((last, around)) = path.split_last() {
+        let inner = around.iter().try_fold(&mut table, |table, key| match table.get_mut(key) {
+            Some(Value::Table(inner)) => Some(inner),
+            _ => None,
+        });
+        inner.and_then(|inner| inner.remove(last));
+    }
+    table
+}
+
+/// `2 providers, 1 model`
+fn summary(table: &Table) -> String {
+    let count = |key: &str| table.get(key).and_then(Value::as_table).map_or(0, Table::len);
+    let named = [("providers", "provider"), ("models", "model"), ("profiles", "profile")];
+    let named = named.into_iter().chain([("roles", "role"), ("keys", "key")]);
+    let counted = named.map(|(key, one)| (count(key), one)).filter(|(count, _)| *count > 0);
+    let words: Vec<String> = counted
+        .map(|(count, one)| format!("{count} {one}{}", if count == 1 { "" } else { "s" }))
+        .collect();
+    if words.is_empty() { "no provider and no model".to_owned() } else { words.join(", ") }
+}

@@ -1,0 +1,241 @@
+//! Names in the file that must lead somewhere: providers, models, roles. And variables that must be set.
+//!
+//! The file's own tables are looked at, not what was read of them, so that everything that dangles is found although
+//! something else in the file is wrong.
+
+use super::places::Lookup;
+use super::table::nearest;
+use std::collections::BTreeSet;
+use thinkthrough_core::provider::{self, Provider, glob};
+use toml::{Table, Value};
+
+/// The names that the file gives, in its order.
+struct Names<'a> {
+    root: &'a Table,
+    providers: Vec<&'a str>,
+    models: Vec<&'a str>,
+    roles: Vec<&'a str>,
+}
+
+/// Every name that leads nowhere: key, value, and the nearest name that is known.
+pub(super) fn dangling(root: &Table) -> Vec<String> {
+    let names = Names {
+        root,
+        providers: keys(root, "providers"),
+        models: keys(root, "models"),
+        roles: keys(root, "roles"),
+    };
+    let mut found = Vec::new();
+    if let Some(name) = root.get("default_model").and_then(Value::as_str) {
+        found.extend(names.model("default_model", name));
+    }
+    for (name, entry) in tables(root, "models") {
+        found.extend(names.entry(name, entry));
+    }
+    for (name, entry) in tables(root, "profiles") {
+        if let Some(model) = entry.get("model").and_then(Value::as_str) {
+            found.extend(names.model(&format!("profiles.{name}.model"), model));
+        }
+    }
+    for (role, model) in root.get("roles").and_then(Value::as_table).into_iter().flatten() {
+        if let Some(model) = model.as_str() {
+            found.extend(names.of_role(role, model));
+        }
+    }
+    found
+}
+
+/// Every variable that the file names and that holds nothing.
+pub(super) fn unset(root: &Table, lookup: Lookup<'_>) -> Vec<String> {
+    let mut found = Vec::new();
+    for (key, value) in root.iter().filter(|(key, _)| *key != "keys") {
+        walk(key, value, lookup, &mut found);
+    }
+    found
+}
+
+fn walk(at: &str, value: &Value, lookup: Lookup<'_>, found: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| walk(at, item, lookup, found)),
+        Value::Table(table) => {
+            if let (1, Some(name)) = (table.len(), table.get("env").and_then(Value::as_str)) {
+                if lookup(name).is_none_or(|value| value.trim().is_empty()) {
+                    found.push(format!("`{at}` needs `{name}`, which is not set"));
+                }
+                return;
+            }
+            for (key, value) in table {
+                walk(&format!("{at}.{key}"), value, lookup, found);
+            }
+        }
+        Value::Boolean(_)
+        | Value::Datetime(_)
+        | Value::Float(_)
+        | Value::Integer(_)
+        | Value::String(_) => {}
+    }
+}
+
+impl Names<'_> {
+    /// `[models.NAME]`
+    fn entry(&self, name: &str, entry: &Table) -> Vec<String> {
+        let mut found = Vec::new();
+        let at = format!("models.{name}");
+        let said = |key: &str| entry.get(key).and_then(Value::as_str);
+        match said("provider") {
+            Some("sim") => {
+                found.extend(said("model").and_then(|id| simulator(&format!("{at}.model"), id)));
+            }
+            Some(provider) => found.extend(self.provider(&format!("{at}.provider"), provider)),
+            None => {}
+        }
+        let fallback = entry.get("fallback").and_then(Value::as_array);
+        for model in fallback.into_iter().flatten().filter_map(Value::as_str) {
+            found.extend(self.model(&format!("{at}.fallback"), model));
+        }
+        found
+    }
+
+    /// Whether it is an entry of `[models]`, or a pattern for more than all.
+    fn is_entry(&self, name: &str) -> bool {
+        let is_any = |entry: &str| entry.bytes().all(|byte| byte == b'*');
+        let mut models = self.models.iter();
+        models.any(|entry| *entry == name || (!is_any(entry) && glob(entry, name)))
+    }
+
+    fn provider(&self, at: &str, name: &str) -> Option<String> {
+        if self.is_provider(name) {
+            return None;
+        }
+        let known = self.known_providers();
+        Some(format!("`{at}` is `{name}`, which is no provider; {}", instead(name, &known)))
+    }
+
+    fn is_provider(&self, name: &str) -> bool {
+        self.providers.contains(&name) || provider::find(name).is_some()
+    }
+
+    /// The file's own first: they are likelier to be meant.
+    fn known_providers(&self) -> Vec<&str> {
+        let built_in = provider::ALL.iter().map(|provider| provider.id);
+        self.providers.iter().copied().chain(built_in).collect()
+    }
+
+    fn of_role(&self, role: &str, model: &str) -> Option<String> {
+        if model.starts_with("role:") {
+            return Some(format!(
+                "`roles.{role}` is `{model}`, which is a role itself; name a model there"
+            ));
+        }
+        self.model(&format!("roles.{role}"), model)
+    }
+
+    /// A model as requests name it.
+    fn model(&self, at: &str, name: &str) -> Option<String> {
+        if let Some(role) = name.strip_prefix("role:") {
+            let is_known = self.roles.contains(&role);
+            let nobody = || format!("`{at}` is `{name}`, and nobody plays that role; ");
+            return (!is_known).then(|| nobody() + &instead(role, &self.roles));
+        }
+        if self.is_entry(name) {
+            return None;
+        }
+        let split = name.split_once('/');
+        if let Some(("sim", id)) = split {
+            return simulator(at, id);
+        }
+        let is_known = split.is_some_and(|(provider, _)| self.is_provider(provider));
+        let takes_any = self.models.iter().any(|entry| glob(entry, name));
+        // Without models of its own the file leaves names to its only provider.
+        let is_left = self.models.is_empty() && self.providers.len() == 1;
+        let is_ruled = || provider::ALL.iter().any(|provider| has_rule(provider, name));
+        if is_known || takes_any || is_left || is_ruled() {
+            return None;
+        }
+        let instead = match split {
+            Some((provider, model)) => match nearest(provider, &self.known_providers()) {
+                Some(near) => format!("did you mean `{near}/{model}`?"),
+                None => instead(name, &self.models),
+            },
+            None => instead(name, &self.models),
+        };
+        Some(format!("`{at}` is `{name}`, which is no model; {instead}"))
+    }
+
+    /// What is said about a model whose provider is known by its rule only, and has no key.
+    fn keyless(&self, at: &str, name: &str, lookup: Lookup<'_>) -> Option<String> {
+        let takes_any = self.models.iter().any(|entry| glob(entry, name));
+        if takes_any || name.contains('/') || name.starts_with("role:") {
+            return None;
+        }
+        let of = |provider: &str| {
+            let entry = self.root.get("providers")?.get(provider)?;
+            provider::find(entry.get("extends").and_then(Value::as_str).unwrap_or(provider))
+        };
+        if self.providers.iter().filter_map(|it| of(it)).any(|it| has_rule(it, name)) {
+            return None;
+        }
+        let ruled = provider::ALL.iter().filter(|provider| has_rule(provider, name));
+        let keys: BTreeSet<&str> = ruled.flat_map(|provider| provider.keys).copied().collect();
+        let is_set = |key: &&str| lookup(key).is_some_and(|value| !value.trim().is_empty());
+        if keys.is_empty() || keys.iter().any(is_set) {
+            return None;
+        }
+        let keys = keys.into_iter().collect::<Vec<_>>().join("` or `");
+        Some(format!("`{at}` is `{name}`, which needs `{keys}`, and that is not set"))
+    }
+}
+
+/// Models that are named, and whose provider has neither an entry nor a key.
+pub(super) fn keyless(root: &Table, lookup: Lookup<'_>) -> Vec<String> {
+    let names = Names {
+        root,
+        providers: keys(root, "providers"),
+        models: keys(root, "models"),
+        roles: keys(root, "roles"),
+    };
+    let mut named: Vec<(String, &str)> = Vec::new();
+    let model = root.get("default_model").and_then(Value::as_str);
+    named.extend(model.map(|model| ("default_model".to_owned(), model)));
+    for (name, entry) in tables(root, "models") {
+        let fallback = entry.get("fallback").and_then(Value::as_array).into_iter().flatten();
+        let fallback = fallback.filter_map(Value::as_str);
+        named.extend(fallback.map(|model| (format!("models.{name}.fallback"), model)));
+    }
+    for (role, model) in root.get("roles").and_then(Value::as_table).into_iter().flatten() {
+        named.extend(model.as_str().map(|model| (format!("roles.{role}"), model)));
+    }
+    named.iter().filter_map(|(at, model)| names.keyless(at, model, lookup)).collect()
+}
+
+fn simulator(at: &str, id: &str) -> Option<String> {
+    let known: Vec<_> = thinkthrough_conformance::list().iter().map(|listed| listed.id).collect();
+    if known.contains(&id) {
+        return None;
+    }
+    Some(format!("`{at}` is `{id}`, which is no simulated model; {}", instead(id, &known)))
+}
+
+/// Whether a provider has a rule of its own for the model.
+fn has_rule(provider: &Provider, model: &str) -> bool {
+    let mut rules = provider.endpoints.iter().flat_map(|endpoint| endpoint.models);
+    rules.any(|rule| !rule.pattern.trim_matches('*').is_empty() && rule.matches(model))
+}
+
+fn instead(name: &str, known: &[&str]) -> String {
+    match nearest(name, known) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known.is_empty() => "there are none".to_owned(),
+        None => format!("there are: {}", known.join(", ")),
+    }
+}
+
+fn keys<'a>(root: &'a Table, key: &str) -> Vec<&'a str> {
+    let table = root.get(key).and_then(Value::as_table);
+    table.into_iter().flat_map(Table::keys).map(String::as_str).collect()
+}
+
+fn tables<'a>(root: &'a Table, key: &str) -> impl Iterator<Item = (&'a str, &'a Table)> {
+    let all = root.get(key).and_then(Value::as_table).into_iter().flatten();
+    all.filter_map(|(name, value)| Some((name.as_str(), value.as_table()?)))
+}
