@@ -84,6 +84,15 @@ fn serve(
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let body = String::from_utf8(body).unwrap();
+    // It tells nothing about itself to whoever looks around.
+    let path = head.split(' ').nth(1).unwrap_or_default();
+    if head.starts_with("get ")
+        && ["/models", "/props", "/api/ps"].iter().any(|it| path.ends_with(it))
+    {
+        let mut stream = reader.into_inner();
+        return stream
+            .write_all(b"HTTP/1.1 404 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    }
     let answer = answer(&body);
     heads.lock().unwrap().push(head);
     kept.lock().unwrap().push(body);

@@ -69,7 +69,7 @@ fn each_kind_of_server_is_asked_once_and_only_after_it_answered() {
         assert!(asked.lock().unwrap().is_empty(), "nothing is called at start");
         pty.line("hello");
         pty.see("an answer");
-        pty.see("/40k");
+        pty.see("/40000");
         let lines = asked.lock().unwrap().clone();
         assert!(lines[0].starts_with("POST "), "{lines:?}");
         pty.line("again");
@@ -93,7 +93,7 @@ fn what_is_configured_is_not_asked_for() {
     let mut pty = Pty::chat(&place, &["--config", &config]);
     pty.line("hello");
     pty.see("an answer");
-    pty.see("/70k");
+    pty.see("/70000");
     pty.leave();
     assert!(asked.lock().unwrap().iter().all(|line| line.starts_with("POST")));
 }
