@@ -5,8 +5,8 @@ use crate::json::{Extra, Raw};
 use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 
-/// Extra field of an answer: an object with what stood beside its message.
-pub(crate) const BESIDE: &str = "~choice";
+/// Note on an answer: an object with what stood beside its message.
+pub(crate) const BESIDE: &str = "choice";
 
 /// One response, read whole or folded from a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -134,6 +134,15 @@ pub enum Fact<'a> {
     Model(&'a str),
     /// More text of a refusal that stands beside the content.
     Refusal(&'a str),
+    /// What the wire notes about the form of the response; never a member of it.
+    Note {
+        /// The wire whose note it is.
+        wire: &'static str,
+        /// The note's name.
+        name: &'static str,
+        /// What is noted.
+        value: &'a Raw,
+    },
     /// The response's own id.
     ResponseId(&'a str),
     /// The stop sequence that ended the answer.
@@ -200,7 +209,7 @@ impl Fold {
             }
         }
         if let Some((wire, beside)) = &self.beside {
-            self.answer.extra.insert(wire, BESIDE, beside.raw());
+            self.answer.extra.note(wire, BESIDE, beside.raw());
         }
         self.answer.choices = self.choices.into_iter().map(Fold::finish).collect();
         self.answer
@@ -233,6 +242,7 @@ impl Fold {
                 beside.add(members.doc().root());
             }
             Fact::Field { wire, key, value } => answer.extra.insert(wire, key, value.clone()),
+            Fact::Note { wire, name, value } => answer.extra.note(wire, name, value.clone()),
             Fact::MessageSignature(text) => answer.message_signature = Some(text.to_owned()),
             Fact::Model(text) => answer.model = Some(text.to_owned()),
             Fact::Refusal(text) => answer.refusal.get_or_insert_default().push_str(text),

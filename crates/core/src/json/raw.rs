@@ -103,6 +103,9 @@ pub struct Extra {
     pub wire: Option<&'static str>,
     /// The fields in their order.
     pub fields: Vec<(String, Raw)>,
+    /// What the wire noted about the form in which something stood. A note is nobody's field: it never goes out, and no
+    /// field that came in can look like one.
+    pub notes: Vec<(String, Raw)>,
 }
 
 impl Extra {
@@ -114,23 +117,30 @@ impl Extra {
             .filter(|(key, _)| !known.contains(&key.as_ref()))
             .map(|(key, value)| (key.into_owned(), Raw::from(value)))
             .collect();
-        Extra { wire: (!fields.is_empty()).then_some(wire), fields }
+        Extra { wire: (!fields.is_empty()).then_some(wire), fields, notes: Vec::new() }
     }
 
     /// Whether there is nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.fields.is_empty()
+        self.fields.is_empty() && self.notes.is_empty()
     }
 
     /// Adds a field of `wire`, replacing one of the same name; fields of another wire are given up first.
     pub fn insert(&mut self, wire: &'static str, key: &str, value: Raw) {
+        self.belong_to(wire);
+        put(&mut self.fields, key, value);
+    }
+
+    /// Adds a note of `wire` in the same way.
+    pub fn note(&mut self, wire: &'static str, name: &str, value: Raw) {
+        self.belong_to(wire);
+        put(&mut self.notes, name, value);
+    }
+
+    fn belong_to(&mut self, wire: &'static str) {
         if self.wire != Some(wire) {
-            *self = Extra { wire: Some(wire), fields: Vec::new() };
-        }
-        match self.fields.iter_mut().find(|(name, _)| name == key) {
-            Some((_, old)) => *old = value,
-            None => self.fields.push((key.to_owned(), value)),
+            *self = Extra { wire: Some(wire), ..Extra::default() };
         }
     }
 
@@ -140,9 +150,23 @@ impl Extra {
         self.of(wire).iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
+    /// The note `name`, if these are notes of `wire`.
+    #[must_use]
+    pub fn noted(&self, wire: &str, name: &str) -> Option<&Raw> {
+        let notes = if self.wire == Some(wire) { self.notes.as_slice() } else { &[] };
+        notes.iter().find(|(noted, _)| noted == name).map(|(_, value)| value)
+    }
+
     /// The fields, if they are fields of `wire`.
     #[must_use]
     pub fn of(&self, wire: &str) -> &[(String, Raw)] {
         if self.wire == Some(wire) { &self.fields } else { &[] }
+    }
+}
+
+fn put(entries: &mut Vec<(String, Raw)>, key: &str, value: Raw) {
+    match entries.iter_mut().find(|(name, _)| name == key) {
+        Some((_, old)) => *old = value,
+        None => entries.push((key.to_owned(), value)),
     }
 }

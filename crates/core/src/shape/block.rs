@@ -100,10 +100,7 @@ pub(super) fn write_parameters(w: &mut Writer, parameters: &Parameters) {
     }
 }
 
-/// What a wire's own note about the form of something begins with, among the fields that came on it.
-const NOTE: char = '~';
-
-/// The member of `extra` for such notes; no wire has this name.
+/// The member of `extra` for notes; no wire has this name.
 const FORM: &str = "form";
 
 /// Writes what has no name here as `extra: {wire: {...}}`, so that a history file loses nothing. What the wire noted
@@ -111,16 +108,13 @@ const FORM: &str = "form";
 /// form: {...}}`.
 pub(super) fn write_extra(w: &mut Writer, extra: &Extra) {
     let Some(wire) = extra.wire.filter(|_| !extra.is_empty()) else { return };
-    let notes =
-        || extra.fields.iter().filter_map(|(key, raw)| Some((key.strip_prefix(NOTE)?, raw)));
+    let all = |w: &mut Writer, entries: &[(String, Raw)]| {
+        w.object(|w| entries.iter().for_each(|(key, raw)| w.field_raw(key, raw)));
+    };
     w.key("extra").object(|w| {
-        w.key(wire).object(|w| {
-            for (key, raw) in extra.fields.iter().filter(|(key, _)| !key.starts_with(NOTE)) {
-                w.field_raw(key, raw);
-            }
-        });
-        if notes().next().is_some() {
-            w.key(FORM).object(|w| notes().for_each(|(key, raw)| w.field_raw(key, raw)));
+        all(w.key(wire), &extra.fields);
+        if !extra.notes.is_empty() {
+            all(w.key(FORM), &extra.notes);
         }
     });
 }
@@ -220,7 +214,7 @@ pub(super) fn read_extra(value: Val<'_>) -> Extra {
     let Some(wire) = wire::find(&id) else { return Extra::default() };
     let mut extra = Extra::collect(wire.id(), fields, &[]);
     for (key, raw) in value.path(&["extra", FORM]).into_iter().flat_map(Val::entries) {
-        extra.insert(wire.id(), &format!("{NOTE}{key}"), Raw::from(raw));
+        extra.note(wire.id(), &key, Raw::from(raw));
     }
     extra
 }

@@ -52,22 +52,27 @@ fn a_content_survives_its_own_json() {
 
 #[test]
 fn what_a_wire_noted_about_forms_stands_apart_from_its_fields() {
-    let text = |fields: &[(&str, &str)]| {
+    let text = |fields: &[(&str, &str)], notes: &[(&str, &str)]| {
         let mut extra = Extra::default();
         for (key, raw) in fields {
             extra.insert("responses", key, Raw::parse(raw).unwrap());
         }
+        for (name, raw) in notes {
+            extra.note("responses", name, Raw::parse(raw).unwrap());
+        }
         Content::new(Speaker::Ai, vec![Block::Text(Text { extra, ..Text::new("x") })])
     };
-    for (fields, expected) in [
+    for (fields, notes, expected) in [
         (
-            &[("id", r#""i""#), ("~more", "true")][..],
+            &[("id", r#""i""#)][..],
+            &[("more", "true")][..],
             r#"{"responses":{"id":"i"},"form":{"more":true}}"#,
         ),
-        (&[("~part", r#"{"n":1}"#)], r#"{"responses":{},"form":{"part":{"n":1}}}"#),
-        (&[("id", r#""i""#)], r#"{"responses":{"id":"i"}}"#),
+        (&[], &[("part", r#"{"n":1}"#)], r#"{"responses":{},"form":{"part":{"n":1}}}"#),
+        (&[("id", r#""i""#)], &[], r#"{"responses":{"id":"i"}}"#),
+        (&[("~more", "1")], &[], r#"{"responses":{"~more":1}}"#),
     ] {
-        let content = text(fields);
+        let content = text(fields, notes);
         let raw = Raw::build(|w| write_content(w, &content));
         let doc = raw.doc();
         let block = doc.root().get("blocks").unwrap().items().next().unwrap();

@@ -132,9 +132,7 @@ impl Names<'_> {
     }
 
     fn name(&mut self, name: &str) {
-        // What begins with this mark is a note of our own about the form.
-        let is_spelling = name.starts_with('~') || SPELLING.contains(&name);
-        if !is_spelling && !self.all.iter().any(|known| known == name) {
+        if !SPELLING.contains(&name) && !self.all.iter().any(|known| known == name) {
             self.all.push(name.to_owned());
         }
     }

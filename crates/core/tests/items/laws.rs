@@ -39,17 +39,14 @@ fn answers_survive_being_written_again() {
 
 /// The fields, with what stood beside the answer among them.
 fn flat(extra: Extra) -> Extra {
-    let mut fields = Vec::new();
-    for (key, value) in extra.fields {
-        if key == "~choice" {
-            let beside = value.doc();
-            let members = beside.root().entries();
-            fields.extend(members.map(|(key, value)| (key.into_owned(), Raw::from(value))));
-        } else {
-            fields.push((key, value));
-        }
+    let Extra { wire, mut fields, notes } = extra;
+    let (beside, notes): (Vec<_>, _) = notes.into_iter().partition(|(name, _)| name == "choice");
+    for (_, value) in beside {
+        let beside = value.doc();
+        let members = beside.root().entries();
+        fields.extend(members.map(|(key, value)| (key.into_owned(), Raw::from(value))));
     }
-    Extra { wire: extra.wire, fields }
+    Extra { wire, fields, notes }
 }
 
 #[test]

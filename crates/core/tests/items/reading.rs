@@ -6,7 +6,7 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, Text, Thinking};
 use thinkthrough_core::event::{Event, Fact, Fold, Sink};
 use thinkthrough_core::frame::{Frame, Framer, Framing};
-use thinkthrough_core::json::{Doc, Raw};
+use thinkthrough_core::json::{Doc, Extra};
 use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::wire::{self, Dialect, Encode, Wire};
 
@@ -132,9 +132,7 @@ pub(crate) fn as_stream(wire: &dyn Wire, answer: &Answer) -> Vec<u8> {
     if let Some(refusal) = &answer.refusal {
         say(Event::Fact(Fact::Refusal(refusal)));
     }
-    for (key, value) in &answer.extra.fields {
-        say(field(wire, key, value));
-    }
+    say_extra(wire, &answer.extra, &mut say);
     for (block, value) in answer.blocks.iter().enumerate() {
         say_block(block, value, &mut say);
     }
@@ -151,19 +149,24 @@ pub(crate) fn as_stream(wire: &dyn Wire, answer: &Answer) -> Vec<u8> {
     out
 }
 
-/// A field of an answer; one holds what stood beside its message.
-fn field<'a>(wire: &dyn Wire, key: &'a str, value: &'a Raw) -> Event<'a> {
-    Event::Fact(match key {
-        "~choice" => Fact::Beside { wire: wire.id(), members: value },
-        key => Fact::Field { wire: wire.id(), key, value },
-    })
+/// The fields of an answer, and the notes on it; one holds what stood beside its message.
+fn say_extra(wire: &dyn Wire, extra: &Extra, say: &mut dyn FnMut(Event<'_>)) {
+    let wire = wire.id();
+    for (key, value) in &extra.fields {
+        say(Event::Fact(Fact::Field { wire, key, value }));
+    }
+    for (name, value) in &extra.notes {
+        say(Event::Fact(match name.as_str() {
+            "choice" => Fact::Beside { wire, members: value },
+            "candidate" => Fact::Note { wire, name: "candidate", value },
+            other => panic!("a note of this name has no event: {other}"),
+        }));
+    }
 }
 
 fn say_choice(index: usize, choice: &Answer, wire: &dyn Wire, say: &mut dyn FnMut(Event<'_>)) {
     let mut say = |event: Event<'_>| say(Event::Choice { index, event: &event });
-    for (key, value) in &choice.extra.fields {
-        say(field(wire, key, value));
-    }
+    say_extra(wire, &choice.extra, &mut say);
     for (block, value) in choice.blocks.iter().enumerate() {
         say_block(block, value, &mut say);
     }

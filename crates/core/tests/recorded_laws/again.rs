@@ -94,14 +94,14 @@ fn cited_as_text(answer: &Answer) -> Answer {
 /// The answer with what stood beside it among its own fields.
 fn inside(answer: &Answer) -> Answer {
     let mut answer = answer.clone();
-    let fields = std::mem::take(&mut answer.extra.fields);
-    for (key, value) in fields {
-        if key == "~choice" {
+    let notes = std::mem::take(&mut answer.extra.notes);
+    for (name, value) in notes {
+        if name == "choice" {
             let members = value.doc();
             let of_event = members.root().entries();
             answer.extra.fields.extend(of_event.map(|(key, it)| (key.into_owned(), Raw::from(it))));
         } else {
-            answer.extra.fields.push((key, value));
+            answer.extra.notes.push((name, value));
         }
     }
     answer

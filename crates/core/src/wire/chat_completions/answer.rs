@@ -35,7 +35,7 @@ pub(super) fn write(form: &'static Form, answer: &Answer) -> String {
 
 fn write_choice(w: &mut Writer, form: &'static Form, answer: &Answer, at: usize) {
     w.field_u64("index", u64::try_from(at).unwrap_or(u64::MAX));
-    let beside = answer.extra.get(form.id, BESIDE);
+    let beside = answer.extra.noted(form.id, BESIDE);
     w.key("message").object(|w| {
         write_body(w, form, answer);
         beside::write_message(w, beside);

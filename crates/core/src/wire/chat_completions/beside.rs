@@ -4,7 +4,6 @@
 //! stands beside the pieces of a choice is said with them, and what was said already only where it goes on.
 
 use super::fields::is_unknown;
-use crate::answer::BESIDE;
 use crate::event::{Event, Fact, Sink};
 use crate::json::{Extra, Raw, Val, Writer};
 
@@ -83,9 +82,7 @@ pub(super) fn write(w: &mut Writer, extra: &Extra, wire: &str) {
     if extra.get(wire, CREATED).is_none() {
         w.field_u64(CREATED, 0);
     }
-    for (key, value) in extra.of(wire).iter().filter(|(key, _)| key != BESIDE) {
-        w.field_raw(key, value);
-    }
+    w.extra(extra, wire);
 }
 
 /// Writes the members of a choice.

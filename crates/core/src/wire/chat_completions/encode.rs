@@ -359,7 +359,10 @@ impl Encoder {
                 self.write_beside(at, out);
                 self.choice(at).beside.add(members.doc().root());
             }
-            Fact::Beside { .. } | Fact::Field { .. } | Fact::StopSequence(_) => {}
+            Fact::Beside { .. }
+            | Fact::Field { .. }
+            | Fact::Note { .. }
+            | Fact::StopSequence(_) => {}
         }
     }
 }

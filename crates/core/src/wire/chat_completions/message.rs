@@ -256,7 +256,7 @@ pub(super) fn mark(text: &str) -> Raw {
 
 /// No fields are nobody's fields.
 fn tidy(extra: &mut Extra) {
-    if extra.fields.is_empty() {
+    if extra.is_empty() {
         extra.wire = None;
     }
 }

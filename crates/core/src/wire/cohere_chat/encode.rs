@@ -252,6 +252,7 @@ impl Stream {
             }
             Fact::Beside { .. }
             | Fact::Field { .. }
+            | Fact::Note { .. }
             | Fact::MessageSignature(_)
             | Fact::StopSequence(_) => {}
             Fact::Model(model) => self.model = Some(model.to_owned()),

@@ -171,6 +171,7 @@ impl Stream {
             // The wire has no place for these.
             Fact::Beside { .. }
             | Fact::Field { .. }
+            | Fact::Note { .. }
             | Fact::MessageSignature(_)
             | Fact::Model(_)
             | Fact::StopSequence(_) => {}

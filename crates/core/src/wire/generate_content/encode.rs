@@ -93,6 +93,7 @@ impl Head {
             Fact::ResponseId(id) => self.id = Some(id.to_owned()),
             Fact::Beside { .. }
             | Fact::Field { .. }
+            | Fact::Note { .. }
             | Fact::MessageSignature(_)
             | Fact::Refusal(_)
             | Fact::StopSequence(_)
@@ -139,8 +140,8 @@ impl Lane {
                 }
             }
             Event::Fact(Fact::Refusal(text)) => self.refusal.push_str(text),
-            Event::Fact(Fact::Field { wire: ID, key: CANDIDATE, value }) => {
-                self.extra.insert(ID, CANDIDATE, value.clone());
+            Event::Fact(Fact::Note { wire: ID, name: CANDIDATE, value }) => {
+                self.extra.note(ID, CANDIDATE, value.clone());
             }
             Event::Fact(fact) if self.index == 0 => head.fact(fact),
             Event::Problem(problem) => {

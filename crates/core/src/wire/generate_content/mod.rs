@@ -5,8 +5,8 @@
 //! Consecutive parts of one kind in a response are one block, and a signature ends it. The parts of a request
 //! are blocks one by one. Requests may spell their fields in camel case or in snake case; both are read.
 //!
-//! Some facts about how something stood on the wire are kept as extra fields whose names begin with a tilde;
-//! these are never written to the wire.
+//! Some facts about how something stood on the wire are kept as notes beside its fields; these are never written
+//! to the wire.
 
 mod config;
 mod encode;
@@ -38,20 +38,20 @@ const ID: &str = "generate-content";
 /// The name under which thoughts come.
 const THOUGHT: &str = "thought";
 
-/// Extra field of a call: what stood where its arguments should be, if that was no object.
-const ARGS: &str = "~args";
-/// Extra field of an answer: the other fields of its candidate.
-const CANDIDATE: &str = "~candidate";
-/// Extra field: the other fields of the object inside the part.
-const INNER: &str = "~inner";
-/// Extra field: the part had no text, not even an empty one.
-const NO_TEXT: &str = "~no_text";
-/// Extra field: the role as it stood, where it is not the usual one; `null` where there was none.
-const ROLE: &str = "~role";
-/// Extra field: the declaration's field that its schema stood in.
-const SCHEMA: &str = "~schema";
-/// Extra field: a new entry of `tools` begins here; its value are the other fields of the entry.
-const TOOL: &str = "~tool";
+/// Note on a call: what stood where its arguments should be, if that was no object.
+const ARGS: &str = "args";
+/// Note on an answer: the other fields of its candidate.
+const CANDIDATE: &str = "candidate";
+/// Note: the other fields of the object inside the part.
+const INNER: &str = "inner";
+/// Note: the part had no text, not even an empty one.
+const NO_TEXT: &str = "no_text";
+/// Note: the role as it stood, where it is not the usual one; `null` where there was none.
+const ROLE: &str = "role";
+/// Note: the declaration's field that its schema stood in.
+const SCHEMA: &str = "schema";
+/// Note: a new entry of `tools` begins here; its value are the other fields of the entry.
+const TOOL: &str = "tool";
 
 impl Wire for GenerateContent {
     fn id(&self) -> &'static str {

@@ -104,7 +104,7 @@ pub(super) fn call(part: Val<'_>) -> ToolCall {
 /// Adds the fields of the object inside a part.
 fn with_inner(mut extra: Extra, inner: &Extra) -> Extra {
     if !inner.is_empty() {
-        extra.insert(ID, INNER, Raw::build(|w| w.object(|w| w.extra(inner, ID))));
+        extra.note(ID, INNER, Raw::build(|w| w.object(|w| w.extra(inner, ID))));
     }
     extra
 }
@@ -167,7 +167,7 @@ fn thought(part: Val<'_>) -> Block {
 fn mark_no_text(part: Val<'_>, extra: &mut Extra) -> String {
     part.string("text").unwrap_or_else(|| {
         let was = part.get("text").map_or_else(|| Raw::build(|w| w.bool(true)), Raw::from);
-        extra.insert(ID, NO_TEXT, was);
+        extra.note(ID, NO_TEXT, was);
         String::new()
     })
 }
@@ -183,7 +183,7 @@ fn request_call(part: Val<'_>) -> Block {
     let mut call = call(part);
     if !inner.get("args").is_some_and(Val::is_object) {
         let was = inner.get("args").map_or_else(|| Raw::build(|w| w.bool(true)), Raw::from);
-        call.extra.insert(ID, ARGS, was);
+        call.extra.note(ID, ARGS, was);
     }
     Block::ToolCall(call)
 }

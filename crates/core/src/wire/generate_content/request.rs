@@ -65,9 +65,9 @@ fn instruction(value: Val<'_>) -> Result<Option<Content>, RequestError> {
     let mut content = content(value, "systemInstruction")?;
     content.speaker = Speaker::System;
     // A role says nothing here and is often absent, so it is kept whatever it is.
-    content.extra.fields.retain(|(key, _)| key != ROLE);
+    content.extra.notes.retain(|(name, _)| name != ROLE);
     if let Some(role) = value.get("role") {
-        content.extra.insert(ID, ROLE, Raw::from(role));
+        content.extra.note(ID, ROLE, Raw::from(role));
     }
     Ok(Some(content))
 }
@@ -113,7 +113,7 @@ fn content(value: Val<'_>, at: &str) -> Result<Content, RequestError> {
     // One without parts is refused by the API, which is to say so; it is told from one that became empty.
     if role.as_deref() != Some(usual_role(speaker)) || content.blocks.is_empty() {
         let role = value.get("role").map_or_else(Raw::null, Raw::from);
-        content.extra.insert(ID, ROLE, role);
+        content.extra.note(ID, ROLE, role);
     }
     Ok(content)
 }
@@ -178,10 +178,10 @@ fn declaration(value: Val<'_>, entry: Option<Raw>) -> Tool {
     };
     let mut extra = Extra::collect(ID, value, &known);
     if let Some(mark) = mark {
-        extra.insert(ID, SCHEMA, mark);
+        extra.note(ID, SCHEMA, mark);
     }
     if let Some(entry) = entry {
-        extra.insert(ID, TOOL, entry);
+        extra.note(ID, TOOL, entry);
     }
     Tool::Function { name, description, parameters, extra }
 }

@@ -129,7 +129,7 @@ fn candidate(w: &mut Writer, index: u64, answer: &Answer) {
 
 /// Writes the other fields of a candidate.
 pub(super) fn candidate_fields(w: &mut Writer, extra: &Extra) {
-    if let Some(fields) = extra.get(ID, CANDIDATE) {
+    if let Some(fields) = extra.noted(ID, CANDIDATE) {
         let doc = fields.doc();
         doc.root().entries().for_each(|(key, value)| w.key(&key).raw_str(value.raw()));
     }

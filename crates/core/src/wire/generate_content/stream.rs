@@ -318,7 +318,7 @@ impl Lane {
         let fields = std::mem::take(&mut self.fields);
         if !fields.is_empty() {
             let value = &Raw::build(|w| w.object(|w| w.extra(&fields, ID)));
-            sink.event(Event::Fact(Fact::Field { wire: ID, key: CANDIDATE, value }));
+            sink.event(Event::Fact(Fact::Note { wire: ID, name: CANDIDATE, value }));
         }
     }
 }

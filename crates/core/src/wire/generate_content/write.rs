@@ -31,7 +31,7 @@ pub(super) fn request(request: &Request, dialect: &Dialect) -> Written {
         generation_config(w, request, &mut lost);
         for (key, value) in request.extra.of(ID) {
             let is_written = matches!(key.as_str(), "generationConfig" | "toolConfig");
-            if !is_written && !key.starts_with('~') && !refused(key) {
+            if !is_written && !refused(key) {
                 w.field_raw(key, value);
             }
         }
@@ -69,7 +69,7 @@ fn instruction(w: &mut Writer, contents: &[Content], parts: &mut Parts<'_>) {
     let mut said = contents.iter().filter(|content| content.speaker == Speaker::System).peekable();
     let Some(first) = said.peek().copied() else { return };
     w.key("systemInstruction").object(|w| {
-        if let Some(role) = first.extra.get(ID, ROLE) {
+        if let Some(role) = first.extra.noted(ID, ROLE) {
             w.field_raw("role", role);
         }
         w.key("parts").array(|w| {
@@ -108,7 +108,7 @@ fn content(w: &mut Writer, turn: &[&Content], parts: &mut Parts<'_>) {
         return;
     }
     w.object(|w| {
-        match first.extra.get(ID, ROLE) {
+        match first.extra.noted(ID, ROLE) {
             Some(role) if role.as_str() == "null" => {}
             Some(role) => w.field_raw("role", role),
             None => w.field_str("role", usual_role(first.speaker)),
@@ -131,13 +131,13 @@ fn tools(w: &mut Writer, tools: &[Tool], lost: &mut Vec<String>) {
             continue;
         };
         let more = tail.iter().take_while(|tool| match tool {
-            Tool::Function { extra, .. } => extra.get(ID, TOOL).is_none(),
+            Tool::Function { extra, .. } => extra.noted(ID, TOOL).is_none(),
             Tool::Other { .. } => false,
         });
         let (entry, after) = rest.split_at_checked(1 + more.count()).unwrap_or((rest, &[]));
         w.object(|w| {
             w.key("functionDeclarations").array(|w| entry.iter().for_each(|t| function(w, t)));
-            if let Some(others) = extra.get(ID, TOOL) {
+            if let Some(others) = extra.noted(ID, TOOL) {
                 let doc = others.doc();
                 doc.root().entries().for_each(|(key, value): (_, Val<'_>)| {
                     w.key(&key).raw_str(value.raw());
@@ -164,7 +164,8 @@ fn function(w: &mut Writer, tool: &Tool) {
 
 /// The field that a schema goes into: the one it came in, or one that can say all of it.
 fn schema_field(extra: &Extra, schema: &Raw) -> String {
-    let came = extra.get(ID, SCHEMA).and_then(|key| Some(key.doc().root().as_str()?.into_owned()));
+    let came =
+        extra.noted(ID, SCHEMA).and_then(|key| Some(key.doc().root().as_str()?.into_owned()));
     came.unwrap_or_else(|| {
         let is_own = schema::is_own(schema.doc().root());
         if is_own { "parameters" } else { "parametersJsonSchema" }.to_owned()

@@ -107,14 +107,12 @@ fn response(w: &mut Writer, result: &ToolResponse) {
 
 /// Writes the fields that came on this wire, without our own marks.
 pub(super) fn own_fields(w: &mut Writer, extra: &Extra) {
-    for (key, value) in extra.of(ID).iter().filter(|(key, _)| !key.starts_with('~')) {
-        w.field_raw(key, value);
-    }
+    w.extra(extra, ID);
 }
 
 /// Writes the fields of the object inside the part.
 fn inner_fields(w: &mut Writer, extra: &Extra) {
-    if let Some(inner) = extra.get(ID, INNER) {
+    if let Some(inner) = extra.noted(ID, INNER) {
         let doc = inner.doc();
         doc.root().entries().for_each(|(key, value)| w.key(&key).raw_str(value.raw()));
     }
@@ -122,7 +120,7 @@ fn inner_fields(w: &mut Writer, extra: &Extra) {
 
 /// The text of a part; where there was none, none is written.
 fn text_field(w: &mut Writer, text: &str, extra: &Extra) {
-    match extra.get(ID, NO_TEXT) {
+    match extra.noted(ID, NO_TEXT) {
         Some(was) if text.is_empty() && was.as_str() == "null" => w.key("text").null(),
         Some(_) if text.is_empty() => {}
         Some(_) | None => w.field_str("text", text),
@@ -154,7 +152,7 @@ pub(super) fn call_part(w: &mut Writer, call: &ToolCall, has_id: bool) {
         w.key("functionCall").object(|w| {
             w.opt_str("id", call.id.as_deref().filter(|_| has_id));
             w.field_str("name", &call.name);
-            let was = call.extra.get(ID, ARGS).map(Raw::as_str);
+            let was = call.extra.noted(ID, ARGS).map(Raw::as_str);
             match &call.parameters {
                 _ if was == Some("true") => {}
                 Parameters::Json(_) if was == Some("null") => w.key("args").null(),

@@ -195,5 +195,5 @@ pub(super) fn format_raw(format: &AnswerFormat, lost: &mut Vec<String>) -> Optio
 
 /// A mark that something was there, for fields whose neutral form would be silent about it.
 pub(super) fn mark(extra: &mut Extra, key: &str) {
-    extra.insert(ID, key, flag());
+    extra.note(ID, key, flag());
 }

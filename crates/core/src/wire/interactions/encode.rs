@@ -105,6 +105,7 @@ impl Steady {
             Fact::Refusal(text) => self.refusal.push_str(text),
             Fact::Beside { .. }
             | Fact::Field { .. }
+            | Fact::Note { .. }
             | Fact::MessageSignature(_)
             | Fact::StopSequence(_)
             | Fact::ToolPlan(_) => {}

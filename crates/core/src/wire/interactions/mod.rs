@@ -3,8 +3,8 @@
 //! An interaction is a list of steps: `user_input`, `thought`, `model_output`, `function_call`,
 //! `function_result` and server-side calls and results. A thought's signature goes back with its step.
 //!
-//! Some facts about how a step stood on the wire are kept as extra fields whose names begin with a tilde; these
-//! are never written to the wire.
+//! Some facts about how a step stood on the wire are kept as notes beside its fields; these are never written to
+//! the wire.
 
 mod config;
 mod encode;
@@ -35,18 +35,18 @@ const ID: &str = "interactions";
 /// The name under which thoughts come.
 const THOUGHT: &str = "thought";
 
-/// Extra field: the value of this field was a bare value where a list could stand.
-const BARE: &str = "~bare";
-/// Extra field: the request's input was a bare value where a list could stand.
-const BARE_INPUT: &str = "~bare_input";
-/// Extra field: the content stood in the input without a step around it.
-const LOOSE: &str = "~loose";
-/// Extra field: this part continues the step of the part before it.
-const MORE: &str = "~more";
-/// Extra field: the other fields of the step that this part begins.
-const STEP: &str = "~step";
-/// Extra field: the message was a turn with a role, as older revisions have it.
-const TURN: &str = "~turn";
+/// Note: the value of this field was a bare value where a list could stand.
+const BARE: &str = "bare";
+/// Note: the request's input was a bare value where a list could stand.
+const BARE_INPUT: &str = "bare_input";
+/// Note: the content stood in the input without a step around it.
+const LOOSE: &str = "loose";
+/// Note: this part continues the step of the part before it.
+const MORE: &str = "more";
+/// Note: the other fields of the step that this part begins.
+const STEP: &str = "step";
+/// Note: the message was a turn with a role, as older revisions have it.
+const TURN: &str = "turn";
 
 impl Wire for Interactions {
     fn id(&self) -> &'static str {

@@ -87,8 +87,8 @@ fn input(value: Val<'_>) -> Result<Vec<Content>, RequestError> {
 
 /// Steps of the model that follow each other are one message, and so are contents without a step around them.
 fn joins(last: &Content, next: &Content) -> bool {
-    let is_loose = |content: &Content| content.extra.get(ID, LOOSE).is_some();
-    let is_turn = |content: &Content| content.extra.get(ID, TURN).is_some();
+    let is_loose = |content: &Content| content.extra.noted(ID, LOOSE).is_some();
+    let is_turn = |content: &Content| content.extra.noted(ID, TURN).is_some();
     if is_turn(last) || is_turn(next) {
         return false;
     }
@@ -227,7 +227,7 @@ fn output(value: Val<'_>) -> Vec<Block> {
                 mark(extra, BARE);
             }
             if !fields.is_empty() {
-                extra.insert(ID, STEP, Raw::build(|w| w.object(|w| w.extra(&fields, ID))));
+                extra.note(ID, STEP, Raw::build(|w| w.object(|w| w.extra(&fields, ID))));
             }
         }
     }

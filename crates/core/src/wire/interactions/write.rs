@@ -71,8 +71,8 @@ fn input(w: &mut Writer, contents: &[Content]) -> Vec<String> {
         contents.iter().filter(|content| content.speaker != Speaker::System).collect();
     let mut steps = Steps::default();
     match said.as_slice() {
-        [only] if only.extra.get(ID, BARE_INPUT).is_some() => match only.blocks.as_slice() {
-            [Block::Text(text)] if only.extra.fields.len() == 1 => {
+        [only] if only.extra.noted(ID, BARE_INPUT).is_some() => match only.blocks.as_slice() {
+            [Block::Text(text)] if only.extra.fields.is_empty() && only.extra.notes.len() == 1 => {
                 w.field_str("input", &text.text);
             }
             _ => steps.content(w.key("input"), only),

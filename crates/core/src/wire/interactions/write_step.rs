@@ -26,7 +26,7 @@ impl Steps {
 
     /// Writes all steps of a message.
     pub(super) fn content(&mut self, w: &mut Writer, content: &Content) {
-        if content.extra.get(ID, TURN).is_some() {
+        if content.extra.noted(ID, TURN).is_some() {
             return self.turn(w, content);
         }
         match content.speaker {
@@ -37,10 +37,10 @@ impl Steps {
 
     /// A message of the person, the system or the tools.
     fn input(&mut self, w: &mut Writer, content: &Content) {
-        if content.extra.get(ID, LOOSE).is_some() {
+        if content.extra.noted(ID, LOOSE).is_some() {
             return content.blocks.iter().for_each(|block| self.part(w, block));
         }
-        let is_wrapped = content.extra.get(ID, STEP).is_some();
+        let is_wrapped = content.extra.noted(ID, STEP).is_some();
         let mut rest = content.blocks.as_slice();
         let mut fields = content.extra.clone();
         while let Some((first, tail)) = rest.split_first() {
@@ -64,7 +64,7 @@ impl Steps {
 
     /// A step with contents.
     fn step(&mut self, w: &mut Writer, kind: &str, parts: &[Block], fields: &Extra) {
-        let is_bare = fields.get(ID, BARE).is_some();
+        let is_bare = fields.noted(ID, BARE).is_some();
         w.object(|w| {
             w.field_str("type", kind);
             match parts {
@@ -79,7 +79,7 @@ impl Steps {
     fn turn(&mut self, w: &mut Writer, content: &Content) {
         w.object(|w| {
             w.field_str("role", if content.speaker == Speaker::Ai { "model" } else { "user" });
-            let is_bare = content.extra.get(ID, BARE).is_some();
+            let is_bare = content.extra.noted(ID, BARE).is_some();
             match content.blocks.as_slice() {
                 [Block::Text(text)] if is_bare => w.field_str("content", &text.text),
                 blocks => w.key("content").array(|w| {
@@ -116,7 +116,7 @@ impl Steps {
                 rest = tail;
                 continue;
             };
-            if fields.get(ID, LOOSE).is_some() {
+            if fields.noted(ID, LOOSE).is_some() {
                 self.part(w, first);
                 rest = tail;
                 continue;
@@ -124,11 +124,11 @@ impl Steps {
             let len = 1 + tail.iter().take_while(|block| continues(block)).count();
             let (parts, tail) = rest.split_at_checked(len).unwrap_or((rest, &[]));
             let mut step = Extra::default();
-            if let Some(kept) = fields.get(ID, STEP) {
+            if let Some(kept) = fields.noted(ID, STEP) {
                 step = Extra::collect(ID, kept.doc().root(), &[]);
             }
-            if let Some(mark) = fields.get(ID, BARE) {
-                step.insert(ID, BARE, mark.clone());
+            if let Some(mark) = fields.noted(ID, BARE) {
+                step.note(ID, BARE, mark.clone());
             }
             self.step(w, "model_output", parts, &step);
             rest = tail;
@@ -238,12 +238,12 @@ fn continues(block: &Block) -> bool {
             return false;
         }
     };
-    extra.get(ID, MORE).is_some()
+    extra.noted(ID, MORE).is_some()
 }
 
 /// Writes the fields that came on this wire, without our own marks.
 fn own_fields(w: &mut Writer, extra: &Extra) {
-    for (key, value) in extra.of(ID).iter().filter(|(key, _)| !key.starts_with('~')) {
+    for (key, value) in extra.of(ID) {
         w.field_raw(key, value);
     }
 }

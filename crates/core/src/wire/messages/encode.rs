@@ -187,7 +187,10 @@ impl Stream {
             Fact::Field { wire, key, value } if wire == ID => {
                 self.fields.insert(ID, key, value.clone());
             }
-            Fact::Beside { .. } | Fact::Field { .. } | Fact::MessageSignature(_) => {}
+            Fact::Beside { .. }
+            | Fact::Field { .. }
+            | Fact::Note { .. }
+            | Fact::MessageSignature(_) => {}
             Fact::Model(model) => self.model = Some(model.to_owned()),
             Fact::Refusal(more) => self.refusal.push_str(more),
             Fact::ResponseId(id) => {

@@ -267,6 +267,7 @@ impl Stream {
             }
             Fact::Beside { .. }
             | Fact::Field { .. }
+            | Fact::Note { .. }
             | Fact::MessageSignature(_)
             | Fact::ResponseId(_)
             | Fact::StopSequence(_) => {}

@@ -25,7 +25,7 @@ pub(super) fn blocks(item: Val<'_>) -> Vec<Block> {
     let mut fields = message_fields(item);
     let Some(content) = item.get("content") else { return whole(item) };
     if let Some(text) = content.as_str() {
-        fields.insert(ID, BARE, flag());
+        fields.note(ID, BARE, flag());
         return vec![Block::Text(Text { text: text.into_owned(), signature: None, extra: fields })];
     }
     let mut blocks = Vec::new();
@@ -65,10 +65,10 @@ fn text_fields(part: Val<'_>, message: Option<&Extra>) -> Extra {
         }
     }
     if message.is_none() {
-        extra.insert(ID, MORE, flag());
+        extra.note(ID, MORE, flag());
     }
     if !rest.is_empty() {
-        extra.insert(ID, PART, Raw::build(|w| w.object(|w| w.extra(&rest, ID))));
+        extra.note(ID, PART, Raw::build(|w| w.object(|w| w.extra(&rest, ID))));
     }
     extra
 }

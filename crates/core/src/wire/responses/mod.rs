@@ -4,8 +4,8 @@
 //! items. Their order is sacred. Ids, status and phase of items go into the blocks' extra fields, so that an
 //! item goes back out as it came in.
 //!
-//! Some facts about how an item stood on the wire have no field of their own there. They are kept as extra
-//! fields whose names begin with a tilde; these are never written to the wire.
+//! Some facts about how an item stood on the wire have no field of their own there. They are kept as
+//! notes beside its fields; these are never written to the wire.
 
 mod encode;
 mod item;
@@ -35,22 +35,22 @@ pub struct Responses;
 /// The public name, which also marks the extra fields of this wire.
 const ID: &str = "responses";
 
-/// Extra field: the content of the model's message was a bare string, not a list of parts.
-const BARE: &str = "~bare";
-/// Extra field: the content of the message was a list although a bare string could say it.
-const LIST: &str = "~list";
-/// Extra field: the request's input was a bare string.
-const BARE_INPUT: &str = "~bare_input";
-/// Extra field: this system message stood in `instructions`.
-const INSTRUCTIONS: &str = "~instructions";
-/// Extra field: this part continues the message of the part before it.
-const MORE: &str = "~more";
-/// Extra field: fields of the part that would be taken for fields of its message.
-const PART: &str = "~part";
+/// Note: the content of the model's message was a bare string, not a list of parts.
+const BARE: &str = "bare";
+/// Note: the content of the message was a list although a bare string could say it.
+const LIST: &str = "list";
+/// Note: the request's input was a bare string.
+const BARE_INPUT: &str = "bare_input";
+/// Note: this system message stood in `instructions`.
+const INSTRUCTIONS: &str = "instructions";
+/// Note: this part continues the message of the part before it.
+const MORE: &str = "more";
+/// Note: fields of the part that would be taken for fields of its message.
+const PART: &str = "part";
 /// Member of a part that has no form of its own: the fields of its message, or `null` when it continues one.
 const MESSAGE: &str = "~message";
-/// Extra field: the tool did not say whether it is strict, which counts as strict on this wire.
-const NOT_SAID: &str = "~not_said";
+/// Note: the tool did not say whether it is strict, which counts as strict on this wire.
+const NOT_SAID: &str = "not_said";
 
 impl Wire for Responses {
     fn id(&self) -> &'static str {

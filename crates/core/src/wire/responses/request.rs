@@ -25,7 +25,7 @@ pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
     // The instructions stand above all messages, wherever the field stood in the body.
     if let Some(text) = body.text("instructions") {
         let mut content = Content::text(Speaker::System, text);
-        content.extra.insert(ID, INSTRUCTIONS, flag());
+        content.extra.note(ID, INSTRUCTIONS, flag());
         request.contents.insert(0, content);
     }
     Ok(request)
@@ -71,7 +71,7 @@ fn take(request: &mut Request, key: &str, value: Val<'_>) -> Result<bool, Reques
 fn input(value: Val<'_>) -> Result<Vec<Content>, RequestError> {
     if let Some(text) = value.as_str() {
         let mut content = Content::text(Speaker::Human, text);
-        content.extra.insert(ID, BARE_INPUT, flag());
+        content.extra.note(ID, BARE_INPUT, flag());
         return Ok(vec![content]);
     }
     if !value.is_array() {
@@ -141,7 +141,7 @@ fn message(item: Val<'_>) -> Content {
     let mut content = Content::new(speaker, blocks);
     content.extra = Extra::collect(ID, item, known);
     if !is_bare {
-        content.extra.insert(ID, LIST, flag());
+        content.extra.note(ID, LIST, flag());
     }
     content
 }
@@ -179,7 +179,7 @@ fn tool(value: Val<'_>) -> Tool {
     }
     let mut extra = Extra::collect(ID, value, &known);
     if value.get("strict").is_none() {
-        extra.insert(ID, NOT_SAID, flag());
+        extra.note(ID, NOT_SAID, flag());
     }
     Tool::Function { name, description, parameters, extra }
 }

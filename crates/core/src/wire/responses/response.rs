@@ -162,11 +162,9 @@ pub(super) fn object(w: &mut Writer, state: &State<'_>, output: &str) {
                 w.key(key).raw_str(value);
             }
         }
-        for (key, value) in state.extra.of(ID) {
-            match key.as_str() {
-                BESIDE => w.members(value, ""),
-                key => w.field_raw(key, value),
-            }
+        w.extra(state.extra, ID);
+        if let Some(beside) = state.extra.noted(ID, BESIDE) {
+            w.members(beside, "");
         }
         match state.usage {
             Some(counts) => usage(w.key("usage"), counts),

@@ -58,7 +58,7 @@ fn lost_fields(request: &Request) -> Vec<String> {
 /// Gives the messages that are left for the input.
 fn instructions<'c>(w: &mut Writer, contents: &'c [Content], refused: bool) -> &'c [Content] {
     let Some((first, rest)) = contents.split_first() else { return contents };
-    let is_own = first.extra.get(ID, INSTRUCTIONS).is_some();
+    let is_own = first.extra.noted(ID, INSTRUCTIONS).is_some();
     let is_foreign = first.extra.wire != Some(ID);
     let is_text = first.blocks.iter().all(|block| matches!(block, Block::Text(_)));
     let is_plain = is_own || is_foreign;
@@ -79,7 +79,7 @@ fn instructions<'c>(w: &mut Writer, contents: &'c [Content], refused: bool) -> &
 
 fn input(w: &mut Writer, contents: &[Content], dialect: &Dialect) -> Vec<String> {
     if let [only] = contents
-        && only.extra.get(ID, BARE_INPUT).is_some()
+        && only.extra.noted(ID, BARE_INPUT).is_some()
         && let [Block::Text(text)] = only.blocks.as_slice()
     {
         w.field_str("input", &text.text);
@@ -120,12 +120,10 @@ fn tool(w: &mut Writer, tool: &Tool, lost: &mut Vec<String>) {
                 }),
             }
             // On this wire a tool is strict unless it says otherwise; on the others it is the other way round.
-            if extra.get(ID, "strict").is_none() && extra.get(ID, NOT_SAID).is_none() {
+            if extra.get(ID, "strict").is_none() && extra.noted(ID, NOT_SAID).is_none() {
                 w.field_bool("strict", false);
             }
-            for (key, value) in extra.of(ID).iter().filter(|(key, _)| key != NOT_SAID) {
-                w.field_raw(key, value);
-            }
+            w.extra(extra, ID);
         }),
         Tool::Other { wire, raw } if *wire == ID => w.raw(raw),
         Tool::Other { .. } => lost.push("tools".to_owned()),

@@ -219,7 +219,7 @@ impl<'a> Items<'a> {
         let (mut known, is_bare, is_foreign) = match first {
             Block::Text(text) => (
                 own_fields(&text.extra),
-                text.extra.get(ID, BARE).is_some(),
+                text.extra.noted(ID, BARE).is_some(),
                 text.extra.wire != Some(ID),
             ),
             Block::Other(other) => (message_of(other), false, false),
@@ -264,7 +264,7 @@ impl<'a> Items<'a> {
     /// A message of the person or the system.
     fn input_message(&mut self, w: &mut Writer, who: Speaker, parts: &[Block], known: &Extra) {
         let role = if who == Speaker::System { "system" } else { "user" };
-        let is_list = known.get(ID, LIST).is_some();
+        let is_list = known.noted(ID, LIST).is_some();
         w.object(|w| {
             if known.get(ID, "role").is_none() {
                 w.field_str("role", role);
@@ -296,7 +296,7 @@ pub(super) fn is_part(block: &Block) -> bool {
 /// Whether a part goes on with the message before it.
 pub(super) fn continues(block: &Block) -> bool {
     match block {
-        Block::Text(text) => text.extra.get(ID, MORE).is_some(),
+        Block::Text(text) => text.extra.noted(ID, MORE).is_some(),
         Block::Other(other) => {
             is_part(block) && other.raw.doc().root().get(MESSAGE).is_some_and(Val::is_null)
         }
@@ -307,7 +307,7 @@ pub(super) fn continues(block: &Block) -> bool {
 /// Writes the fields that came on this wire, without our own marks and those in `not`.
 fn fields(w: &mut Writer, extra: &Extra, not: &[&str]) {
     for (key, value) in extra.of(ID) {
-        if !key.starts_with('~') && !not.contains(&key.as_str()) {
+        if !not.contains(&key.as_str()) {
             w.field_raw(key, value);
         }
     }
@@ -315,9 +315,9 @@ fn fields(w: &mut Writer, extra: &Extra, not: &[&str]) {
 
 /// The fields of a message that its first text carries.
 fn own_fields(extra: &Extra) -> Extra {
-    let is_own = |key: &str| !key.starts_with('~') && !PART_FIELDS.contains(&key);
+    let is_own = |key: &str| !PART_FIELDS.contains(&key);
     let list = extra.of(ID).iter().filter(|(key, _)| is_own(key)).cloned().collect();
-    Extra { wire: Some(ID), fields: list }
+    Extra { wire: Some(ID), fields: list, notes: Vec::new() }
 }
 
 /// The fields of a message that its first part carries, where that has no form of its own.
@@ -343,7 +343,7 @@ pub(super) fn output_part(w: &mut Writer, block: &Block, is_answer: bool) {
 }
 
 fn text_part(w: &mut Writer, text: &Text, is_answer: bool) {
-    let rest = text.extra.get(ID, PART).map(|rest| Extra::collect(ID, rest.doc().root(), &[]));
+    let rest = text.extra.noted(ID, PART).map(|rest| Extra::collect(ID, rest.doc().root(), &[]));
     let rest = rest.unwrap_or_default();
     w.object(|w| {
         if rest.get(ID, "type").is_none() {

@@ -168,6 +168,7 @@ impl Steady {
             Fact::Beside { wire, members } if wire == ID => self.beside = Some(members.clone()),
             Fact::Beside { .. }
             | Fact::Field { .. }
+            | Fact::Note { .. }
             | Fact::MessageSignature(_)
             | Fact::StopSequence(_)
             | Fact::ToolPlan(_) => {}
