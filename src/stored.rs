@@ -50,6 +50,7 @@ pub(crate) async fn for_gateway(config: &Config) -> Result<Option<Store>, Failur
                 error @ (StoreError::Key { .. }
                 | StoreError::KeyMissing { .. }
                 | StoreError::Newer { .. }
+                | StoreError::OldSqlite(_)
                 | StoreError::WrongKey { .. }),
             ) => return Err(error.into()),
             Err(error) => error.to_string(),

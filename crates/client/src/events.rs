@@ -63,7 +63,8 @@ impl Gauge {
 
     fn lines(&mut self, mut bytes: &[u8]) -> Result<(), (Excess, usize)> {
         let all = bytes.len();
-        if std::mem::take(&mut self.is_after_return) {
+        // A piece without bytes says nothing about what follows a carriage return.
+        if !bytes.is_empty() && std::mem::take(&mut self.is_after_return) {
             bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
         }
         let ends = |byte: &u8| *byte == b'\n' || *byte == b'\r';
@@ -184,6 +185,15 @@ mod tests {
         let mut gauge = Gauge::new(Events::Sized, caps(99, 8, 9));
         assert_eq!(gauge.take(&stream), Err((Excess::Event, 8)));
         assert_eq!(gauge.over(), 6);
+    }
+
+    #[test]
+    fn t_23_a_piece_without_bytes_ends_no_event() {
+        let mut gauge = Gauge::new(Events::Lines, caps(99, 99, 1));
+        for piece in [&b"data: 1\r"[..], b"", b"\ndata: 2", b"\r", b"", b"", b"\n"] {
+            assert_eq!((gauge.take(piece), gauge.over()), (Ok(()), 0));
+        }
+        assert_eq!((gauge.take(b"\r\n"), gauge.over()), (Ok(()), 2));
     }
 
     #[test]

@@ -39,6 +39,8 @@ mod connect;
 mod error;
 mod events;
 mod gzip;
+#[cfg(test)]
+mod laws;
 mod no_proxy;
 mod plainer;
 mod proxy;

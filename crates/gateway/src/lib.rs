@@ -21,6 +21,8 @@ mod house;
 mod keeping;
 mod kept;
 mod keys;
+#[cfg(test)]
+mod laws;
 mod learned;
 mod leaving;
 mod list;

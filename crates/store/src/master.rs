@@ -125,12 +125,15 @@ pub(crate) fn backup(key: &Key, file: &Path) -> Result<(), StoreError> {
 }
 
 /// Puts these keys into the place of what a key file holds: whoever reads it, and whatever ends this process, finds the
-/// one or the other.
+/// one or the other. Nobody else does so meanwhile.
 pub(crate) fn replace(path: &Path, keys: &[Key]) -> io::Result<()> {
     // Behind a link, which stays one.
     let path = fs::canonicalize(path)?;
-    let mark = hex(&seal::random::<8>().map_err(|_| io::Error::other(NO_RANDOM))?);
-    let new = path.with_extension(format!("{mark}.new"));
+    let mut new = path.clone().into_os_string();
+    new.push(".new");
+    let new = PathBuf::from(new);
+    // Of a process that was killed; it holds keys.
+    drop(fs::remove_file(&new));
     let written = private_file(&new).and_then(|mut file| {
         file.write_all(text_of(keys).as_bytes())?;
         file.sync_all()?;

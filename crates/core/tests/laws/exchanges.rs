@@ -1,18 +1,23 @@
 //! Laws of a caller's request on its way to the upstream, and of the answer on its way back.
 
-use thinkthrough_core::content::{Block, Content, Speaker, Thinking};
+use std::collections::BTreeMap;
+use thinkthrough_core::content::{
+    Block, Content, Origin, Speaker, Thinking, ToolCall, ToolResponse,
+};
+use thinkthrough_core::contract::{Contract, Level, Return};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Asked, Ending, Found, Manner, Need, Owner, Prepared};
-use thinkthrough_core::json::Doc;
+use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::plane::{Open, SealError, Sealed, Tenant};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::restore::{
-    About, Answered, Delivery, Key, Question, Restoration, Secret, Version, capture,
+    About, Answered, Ask, Delivery, Head, Key, Outcome, Question, Restoration, Secret, Verdict,
+    Version, capture,
 };
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::wire::find;
 
-use super::random::pieces;
+use super::random::{Random, pieces};
 use super::wires::given_or_spelled;
 
 /// Wires of callers, and where their requests go.
@@ -90,7 +95,7 @@ fn unopened(keys: &[Key], target: &Target) -> Vec<Found> {
     let record = |(at, key): (usize, &Key)| {
         let answered = Answered {
             record: &format!("r{at}"),
-            content: &thought_answer(at, "two"),
+            content: &thought_answer(at, "two", &[]),
             origin: &origin,
             delivery: Delivery::Full,
             at: at as u64,
@@ -121,7 +126,172 @@ fn answered(prepared: Prepared, pieces: &[&[u8]], status: u16) -> (String, usize
     (String::from_utf8_lossy(&out).into_owned(), done.records.len())
 }
 
-fn thought_answer(at: usize, text: &str) -> Content {
+const TEXTS: [&str; 4] = ["Yes.", "No.", "Look at it.", "yes"];
+const ASKS: [&str; 3] = ["And?", "Why?", "Go on."];
+const NAMES: [&str; 2] = ["ls", "read"];
+/// Those that servers give again and again.
+const WEAK_IDS: [&str; 3] = ["call_0", "call_1", "0"];
+
+/// An id of a call: one that servers give again and again, or one that was drawn at random, and so names this call alone.
+fn id(which: usize, at: usize) -> String {
+    match WEAK_IDS.get(which % 6) {
+        Some(weak) => (*weak).to_owned(),
+        None => format!("call_{:016x}kQz9", Random(at as u64).next()),
+    }
+}
+
+/// A conversation as it went: what was said, and for each answer its thought.
+#[derive(Default)]
+struct Talk {
+    /// As its client keeps it, without thoughts.
+    said: Vec<Content>,
+    /// For each answer its message and its record.
+    answers: BTreeMap<usize, Option<Head>>,
+}
+
+/// With the strictness that most providers have.
+const PLAIN: Contract = Contract::plain(Return::All, "reasoning_content");
+/// The whole conversation must be the same.
+const STRICT: Contract = Contract { level: Level::Chain, ..PLAIN };
+
+fn origin() -> Origin {
+    Origin {
+        provider: "p".into(),
+        endpoint: "https://p.example/v1".into(),
+        model: "m".into(),
+        account: None,
+    }
+}
+
+fn secret() -> Secret {
+    Secret::new([7; 32])
+}
+
+fn thought_answer(at: usize, text: &str, calls: &[ToolCall]) -> Content {
     let thinking = Thinking::new(format!("thought {at}"), "reasoning_content");
-    Content::new(Speaker::Ai, vec![Block::Thinking(thinking), Block::text(text)])
+    let mut blocks = vec![Block::Thinking(thinking)];
+    blocks.extend((!text.is_empty()).then(|| Block::text(text)));
+    blocks.extend(calls.iter().cloned().map(Block::ToolCall));
+    Content::new(Speaker::Ai, blocks)
+}
+
+impl Talk {
+    /// A conversation that these bytes spell.
+    fn spelled(bytes: &[u8]) -> Self {
+        let mut talk = Talk::default();
+        talk.said.push(Content::text(Speaker::Human, ASKS[0]));
+        for byte in bytes.iter().take(24) {
+            let (kind, which) = (byte % 4, usize::from(byte / 4));
+            match kind {
+                0 => talk.said.push(Content::text(Speaker::Human, ASKS[which % ASKS.len()])),
+                1 => talk.answer(TEXTS[which % TEXTS.len()], &[]),
+                _ => {
+                    let text = if kind == 2 { "" } else { TEXTS[which % TEXTS.len()] };
+                    let (id, name) = (id(which, talk.said.len()), NAMES[which % NAMES.len()]);
+                    talk.answer(text, &[ToolCall::new(Some(&id), name)]);
+                    let result = ToolResponse {
+                        call_id: Some(id),
+                        name: Some(name.to_owned()),
+                        result: Raw::parse("\"done\"").expect("it is JSON"),
+                        is_error: false,
+                        extra: Extra::default(),
+                    };
+                    talk.said.push(Content::new(Speaker::Tool, vec![Block::ToolResponse(result)]));
+                }
+            }
+        }
+        talk
+    }
+
+    fn heads(&self) -> Vec<Head> {
+        self.answers.values().flatten().cloned().collect()
+    }
+
+    /// The model answers what was said so far, and its answer is kept.
+    fn answer(&mut self, text: &str, calls: &[ToolCall]) {
+        // Two answers in a row may be one that a client split.
+        if self.said.last().is_some_and(|last| last.speaker == Speaker::Ai) {
+            self.said.push(Content::text(Speaker::Human, ASKS[0]));
+        }
+        let at = self.said.len();
+        let content = thought_answer(at, text, calls);
+        let question = Question::read(&self.said, About::default(), &secret(), Version::CURRENT);
+        let plan = planned(&question, &self.heads(), &PLAIN);
+        let answered = Answered {
+            record: &format!("{at:06}"),
+            content: &content,
+            origin: &origin(),
+            delivery: Delivery::Full,
+            at: at as u64,
+            has_tickets: false,
+            has_thought_ticket: false,
+        };
+        self.answers.insert(at, capture(&question, &plan, &answered, &secret()).map(|it| it.0));
+        let visible = content.blocks.into_iter().filter(|it| !matches!(it, Block::Thinking(_)));
+        self.said.push(Content::new(Speaker::Ai, visible.collect()));
+    }
+}
+
+/// What is decided with these of the records in the vault.
+fn planned(question: &Question, records: &[Head], contract: &Contract) -> Restoration {
+    let asked = question.keys();
+    let is_hit = |head: &&Head| head.keys.all().any(|key| asked.contains(&key));
+    let found: Vec<Head> = records.iter().filter(is_hit).cloned().collect();
+    let ask = Ask { contract, origin: &origin(), is_thinking: true };
+    let mut plan = Restoration::plan(question, &found, &ask);
+    // By their place in the vault.
+    for found_here in plan.outcomes.iter_mut().filter_map(|outcome| outcome.found.as_mut()) {
+        let id = &found[found_here.record].id;
+        assert_eq!(*id, found_here.id);
+        found_here.record = records.iter().position(|it| it.id == *id).expect("it was found there");
+    }
+    plan
+}
+
+/// An answer gets the thought of one that says the same with the same calls, whatever was lost. What is decided does not
+/// hang on the order of records. And where the whole conversation must be the same, records that are lost turn thoughts
+/// that went back into missing ones, never into those of answers elsewhere.
+pub(crate) fn lost_records_are_missed_and_not_replaced(bytes: &[u8]) {
+    let &[lost, lost_too, order, ref spelled @ ..] = bytes else { return };
+    let talk = Talk::spelled(spelled);
+    let contract = if order < 128 { &PLAIN } else { &STRICT };
+    let heads = talk.heads();
+    let question = Question::read(&talk.said, About::default(), &secret(), Version::CURRENT);
+    let full = planned(&question, &heads, contract);
+    let answers: Vec<&Content> = talk.answers.keys().map(|at| &talk.said[*at]).collect();
+    assert_eq!(full.outcomes.len(), answers.len(), "each answer is asked about");
+    let mut turned = heads.clone();
+    turned.rotate_left(usize::from(order) % heads.len().max(1));
+    let again = planned(&question, &turned, contract);
+    for (one, other) in full.outcomes.iter().zip(&again.outcomes) {
+        assert_eq!(one.verdict, other.verdict, "in another order");
+        let id = |outcome: &Outcome| outcome.found.as_ref().map(|found| found.id.clone());
+        assert_eq!(id(one), id(other), "in another order");
+    }
+    let mask = u16::from_le_bytes([lost, lost_too]);
+    let is_left = |at: &usize| mask & (1 << (at % 16)) == 0;
+    let left: Vec<Head> =
+        heads.iter().enumerate().filter(|(at, _)| is_left(at)).map(|(_, it)| it.clone()).collect();
+    let less = planned(&question, &left, contract);
+    for (at, (full, less)) in full.outcomes.iter().zip(&less.outcomes).enumerate() {
+        let said = |head: &Head| {
+            let at: usize = head.id.parse().expect("ids are places");
+            talk.said[at].blocks.clone()
+        };
+        let thought_of = |outcome: &Outcome, of: &[Head]| {
+            let found = outcome.found.as_ref().filter(|_| outcome.verdict == Verdict::Restored)?;
+            Some(of[found.record].clone())
+        };
+        let (was, is) = (thought_of(full, &heads), thought_of(less, &left));
+        for head in was.iter().chain(&is) {
+            let same = said(head) == answers[at].blocks;
+            assert!(same, "answer {at} gets the thought of {}: {:?}", head.id, talk.said);
+        }
+        // With the beginning of a turn as evidence, a turn that is told again is the same turn.
+        if let (Some(was), Some(is), Level::Chain) = (was, is, contract.level) {
+            // Twins answered the same in the same place.
+            let is_twin = was.keys.chain == is.keys.chain;
+            assert!(was.id == is.id || is_twin, "{} for {}: {:?}", is.id, was.id, talk.said);
+        }
+    }
 }

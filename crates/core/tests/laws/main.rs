@@ -51,6 +51,7 @@ laws! {
     event_stream_written_is_read: frames::event_stream_written_is_read, 0, frames::SSE_WORDS;
     json_agrees_with_serde: json::agrees_with_serde, 0, json::WORDS;
     json_strings_survive: json::strings_survive, 0, json::WORDS;
+    lost_records_are_missed_and_not_replaced: exchanges::lost_records_are_missed_and_not_replaced, 3, &[];
     ndjson_splits: frames::ndjson_splits, 2, frames::SSE_WORDS;
     rate_limits_hold: budgets::rate_limits_hold, 2, &[];
     request_counts_are_those_of_what_is_there: counts::request_count, 0, &[];

@@ -1,0 +1,142 @@
+//! Laws of what callers send, under the driver of the core's laws.
+
+use crate::admission::{check_members, fits_path, segments};
+use std::collections::HashSet;
+use thinkthrough_core::json::Doc;
+
+#[path = "../../core/tests/laws/driver.rs"]
+mod driver;
+#[allow(dead_code, reason = "nothing here is cut into pieces")]
+#[path = "../../core/tests/laws/random.rs"]
+mod random;
+
+const PATH_WORDS: &[&[u8]] = &[
+    b"/",
+    b"/v1/",
+    b"/p/a/",
+    b"..",
+    b".",
+    b"%2e",
+    b"%252e",
+    b"%25",
+    b"%2f",
+    b"%5c",
+    b"\\",
+    b";",
+    b"%3b",
+    b"%00",
+    b"?",
+    b"#",
+    b"%23",
+    b"%3f",
+    b"%c0%ae",
+    b"models",
+    b"a:generateContent",
+    b"%ef%bc%8e",
+    b"//",
+    b"%",
+    b"%2",
+    b"%zz",
+    b" ",
+];
+
+/// A path that is taken leads nowhere upwards, however often and however generously a server unpacks it and wherever it
+/// ends its parts; what it was taken apart into is taken apart the same. A name that fits into a path adds to it what it
+/// says, and nothing else.
+fn taken_paths_mean_the_same_to_everybody(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(parts) = segments(&text) {
+        let mut seen = text.to_string();
+        for _ in 0..12 {
+            let read = seen.split(['/', '\\']).map(|part| part.split(';').next().unwrap_or(part));
+            let upwards = read.filter(|part| part.trim_matches('\0') == "..").count();
+            assert_eq!(upwards, 0, "{text:?} as {seen:?}");
+            assert!(!seen.contains(['?', '#', '\\', '\0']), "{text:?} as {seen:?}");
+            seen = generously_unpacked(&seen);
+        }
+        let joined = format!("/{}", parts.join("/"));
+        assert_eq!(segments(&joined).ok(), Some(parts), "{text:?}");
+    }
+    if fits_path(&text)
+        && let Ok(parts) = segments(&format!("/v1/models/{text}/x"))
+    {
+        let expected: Vec<&str> =
+            ["v1", "models"].into_iter().chain(text.split('/')).chain(["x"]).collect();
+        assert_eq!(parts, expected);
+    }
+}
+
+/// Every escape that is one, once; all else as it stands.
+fn generously_unpacked(text: &str) -> String {
+    let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
+    let (bytes, mut out, mut at) = (text.as_bytes(), Vec::new(), 0);
+    while let Some(byte) = bytes.get(at) {
+        match (byte, digit(bytes.get(at + 1)), digit(bytes.get(at + 2))) {
+            (b'%', Some(high), Some(low)) => {
+                out.push(u8::try_from(high * 16 + low).expect("two digits are a byte"));
+                at += 3;
+            }
+            _ => {
+                out.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+const MEMBER_WORDS: &[&[u8]] = &[
+    b"\"model\":\"a\",",
+    b"\"Model\":\"b\",",
+    b"\"m\\u006fdel\":\"c\",",
+    b"\"stream\":true,",
+    b"\"STREAM\":false,",
+    b"\"messages\":[],",
+    b"\"tools\":[{\"model\":1}],",
+    b"\"max_tokens\":1,",
+    b"\"Max_Tokens\":2,",
+    b"\"generationConfig\":{\"maxOutputTokens\":1,\"maxOutputTokens\":2},",
+    b"\"generation_config\":{},",
+    b"\"metadata\":{\"model\":1,\"Model\":2},",
+    b"\"reasoning\":{\"effort\":\"low\"},",
+    b"\"me\xc5\xbfsages\":[],",
+    b"\"x\":null,",
+];
+
+/// Of a request that is taken every reader sees the same members: none is there twice, whoever takes the first or the last,
+/// and whoever does not look at the letter case.
+fn taken_requests_are_read_in_one_way(bytes: &[u8]) {
+    let text = format!("{{{}\"end\":0}}", String::from_utf8_lossy(bytes));
+    let Ok(doc) = Doc::parse_str(&text) else { return };
+    if check_members(doc.root()).is_err() {
+        return;
+    }
+    let mut names = HashSet::new();
+    for (key, value) in doc.root().entries() {
+        assert!(names.insert(key.to_lowercase()), "{key:?} twice: {text}");
+        let first = doc.root().get(&key).map(|it| it.raw().to_owned());
+        assert_eq!(first.as_deref(), Some(value.raw()), "{text}");
+    }
+}
+
+/// Declares the laws, as the core does.
+macro_rules! laws {
+    ($($name:ident: $law:path, $options:expr, $words:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                driver::drive(&driver::Law {
+                    name: stringify!($name),
+                    law: $law,
+                    options: $options,
+                    words: $words,
+                });
+            }
+        )*
+    };
+}
+
+laws! {
+    members_of_requests: taken_requests_are_read_in_one_way, 0, MEMBER_WORDS;
+    paths_of_requests: taken_paths_mean_the_same_to_everybody, 0, PATH_WORDS;
+}
