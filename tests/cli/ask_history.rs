@@ -49,8 +49,8 @@ fn a_history_that_cannot_be_written_is_refused_before_anything_is_asked() {
 fn interrupted(place: &Place, paced: &Paced, args: &[&str]) -> Child {
     let config = place.write("config.toml", &provider(paced.url()));
     let all = [&["ask", "--config", &config, "--tools", "off"], args, &["Why?"]].concat();
-    let mut child = place.command(&all).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = child.spawn().unwrap();
+    let mut command = place.command(&all);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     paced.asked(1);
     paced.think("half a thought");
     paced.say("half an ans");
