@@ -128,8 +128,27 @@ fn in_body(house: &House, headers: &HeaderMap, body: &[u8]) -> Result<BTreeSet<N
     if media.to_ascii_lowercase().contains("json") {
         return Err(bad("the body is not JSON, though its content type says so"));
     }
+    const FILES: [&str; 6] = [
+        "application/octet-stream",
+        "application/pdf",
+        "audio/",
+        "image/",
+        "multipart/form-data",
+        "video/",
+    ];
+    let media = media.trim_start().to_ascii_lowercase();
+    // Some servers read JSON in wider letters as well.
+    let is_wide = body.get(..4).is_some_and(|start| start.contains(&0))
+        || body.starts_with(&[0xff, 0xfe])
+        || body.starts_with(&[0xfe, 0xff]);
+    if is_wide && !FILES.iter().any(|file| media.starts_with(file)) {
+        return Err(bad("the body is not in UTF-8; send it so"));
+    }
+    if media.starts_with("multipart/mixed") || media.starts_with("application/http") {
+        return Err(bad("requests within a request are not taken; send them one by one"));
+    }
     let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
-    let is_form = media.trim_start().to_ascii_lowercase().starts_with("multipart/");
+    let is_form = media.starts_with("multipart/");
     if !is_form && matches!(first, Some(b'{' | b'[')) && !is_lines(body) {
         return Err(bad("the body begins like JSON and is none; send it whole and plain"));
     }

@@ -18,7 +18,6 @@ pub(crate) enum Kind {
     /// Data of the operator's account that is not made through this gateway: search engines, corpora, buckets.
     Data,
     Document,
-    Evaluation,
     File,
     Interaction,
     Item,
@@ -51,7 +50,6 @@ impl Kind {
             Kind::Conversation => "Conversation",
             Kind::Data => "Data",
             Kind::Document => "Document",
-            Kind::Evaluation => "Evaluation",
             Kind::File => "File",
             Kind::Interaction => "Interaction",
             Kind::Item => "Item",
@@ -201,6 +199,7 @@ const MEMBERS: &[(&str, Kind, How)] = &[
     ("validationfile", Kind::File, How::Id),
     ("vectorstoreid", Kind::Store, How::Id),
     ("vectorstoreids", Kind::Store, How::Id),
+    ("video", Kind::Video, How::Object),
     ("videoid", Kind::Video, How::Id),
     ("voice", Kind::Voice, How::Object),
 ];
@@ -262,8 +261,7 @@ fn walk(value: Val<'_>, found: &mut BTreeSet<Named>) {
             continue;
         }
         if let Some((_, kind, how)) = MEMBERS.iter().find(|(known, _, _)| same(&key, known)) {
-            let is_public =
-                *kind == Kind::Skill && value.text("type").as_deref() == Some("anthropic");
+            let is_public = *kind == Kind::Skill && is_everybodys(value, inner);
             match how {
                 _ if is_public => {}
                 How::Id => add(*kind, inner, found),
@@ -284,6 +282,13 @@ fn walk(value: Val<'_>, found: &mut BTreeSet<Named>) {
     }
 }
 
+/// Skills that a provider has for everybody say so, and have a name for an id.
+fn is_everybodys(skill: Val<'_>, id: Val<'_>) -> bool {
+    let is_own = |kind: &str| matches!(kind, "custom" | "skill_reference");
+    skill.text("type").is_some_and(|kind| !is_own(&kind))
+        && id.as_str().is_some_and(|id| !id.starts_with("skill"))
+}
+
 /// The ids in a value, whatever form it has.
 fn add(kind: Kind, value: Val<'_>, found: &mut BTreeSet<Named>) {
     if let Some(id) = value.as_str() {
@@ -301,26 +306,24 @@ fn address(value: Val<'_>, found: &mut BTreeSet<Named>) {
     let text = text.trim();
     let Some((scheme, rest)) = text.split_once(':') else {
         // A bare name is one of the provider's.
-        let is_name = text.starts_with("files/") || text.starts_with("file-");
+        let is_name = text.contains("files/") || text.starts_with("file-");
         found.extend(is_name.then(|| Named::new(Kind::File, text)));
         return;
     };
     let host = rest.trim_start_matches('/').split(['/', '?', '#', '\\']).next().unwrap_or_default();
     let host = host.rsplit('@').next().unwrap_or_default().split(':').next().unwrap_or_default();
     let host = host.trim_end_matches('.').to_ascii_lowercase();
-    let is_account = host == "storage.cloud.google.com"
-        || host == "generativelanguage.googleapis.com"
-        || host.ends_with("aiplatform.googleapis.com");
-    match scheme.to_ascii_lowercase().as_str() {
-        "data" => {}
-        "http" | "https" if path_of(text).is_some_and(|path| path.starts_with("files/")) => {
-            found.insert(Named::new(Kind::File, text));
-        }
-        "http" | "https" if !is_account => {}
-        _ => {
-            found.insert(Named::new(Kind::Data, text));
-        }
-    }
+    let has_files = host == "generativelanguage.googleapis.com"
+        || path_of(text).is_some_and(|path| path.starts_with("files/"));
+    let is_account =
+        host == "storage.cloud.google.com" || host.ends_with("aiplatform.googleapis.com");
+    let kind = match scheme.to_ascii_lowercase().as_str() {
+        "data" => return,
+        "http" | "https" if has_files => Kind::File,
+        "http" | "https" if !is_account => return,
+        _ => Kind::Data,
+    };
+    found.insert(Named::new(kind, text));
 }
 
 /// Whether a request of the Responses API chooses under which id its answer is kept, as some servers let it.

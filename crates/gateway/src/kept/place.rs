@@ -2,6 +2,7 @@
 
 use super::name::{Kind, Named};
 use http::Method;
+use thinkthrough_core::provider;
 
 /// What a path of a provider's own API is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +47,6 @@ const COLLECTIONS: &[(&[&str], Kind)] = &[
     (&["corpora"], Kind::Data),
     (&["datasets"], Kind::Data),
     (&["documents"], Kind::Document),
-    (&["evals"], Kind::Evaluation),
     (&["files"], Kind::File),
     (&["filesearchstores"], Kind::Store),
     (&["interactions"], Kind::Interaction),
@@ -88,26 +88,62 @@ const VERBS: &[(&str, Kind)] = &[
 /// Places that show the same to everybody.
 const READ: &[&str] = &["engines", "health", "models", "ps", "tags", "version"];
 
-/// Places of whoever owns the account.
-const OWNERS: &[&str] = &["admin", "api_keys", "organization", "organizations", "usage"];
+/// What is asked of models and keeps nothing.
+const ASKED: &[&str] = &[
+    "apply-template",
+    "audio",
+    "chat",
+    "classify",
+    "complete",
+    "completion",
+    "completions",
+    "count_tokens",
+    "detokenize",
+    "embed",
+    "embeddings",
+    "fim",
+    "generate",
+    "images",
+    "infill",
+    "messages",
+    "model",
+    "models",
+    "moderations",
+    "ocr",
+    "pooling",
+    "rerank",
+    "score",
+    "show",
+    "tokenize",
+];
+
+/// Parts before the place itself: names of APIs, and those that have a name of somebody's behind them.
+const BEFORE: &[&str] = &["api", "compatibility", "compatible-mode", "inference", "paas", "upload"];
+const NAMED_BEFORE: &[&str] =
+    &["accounts", "deployments", "endpoints", "locations", "projects", "publishers"];
+
+/// Places of whoever owns the account, or from which all of it can be reached.
+const OWNERS: &[&str] = &["admin", "api_keys", "evals", "organization", "organizations", "usage"];
 
 /// What a request on these parts of a path is about.
 pub(crate) fn spot(method: &Method, parts: &[String]) -> Spot {
     let lower: Vec<String> = parts.iter().map(|part| part.to_ascii_lowercase()).collect();
     let has = |list: &[&str]| lower.iter().any(|part| list.contains(&part.as_str()));
-    if has(OWNERS) {
+    // One request there holds many others.
+    let is_bundle = lower.first().is_some_and(|first| first == "batch");
+    if has(OWNERS) || is_bundle {
         return Spot::Unknown;
     }
     let is_post = *method == Method::POST;
     let is_read = *method == Method::GET || *method == Method::HEAD;
     let Some((collection, kind, id)) = collection(&lower) else {
-        return match () {
-            () if is_post => match VERBS.iter().find(|(verb, _)| ends(&lower, verb)) {
-                Some((_, kind)) => Spot::Made(*kind),
-                None => Spot::Open,
-            },
-            () if is_read && has(READ) => Spot::Open,
-            () => Spot::Unknown,
+        let verb = VERBS.iter().find(|(verb, _)| is_post && ends(&lower, verb));
+        let known = if is_post { ASKED } else { READ };
+        let first = lower.get(start(&lower)).map(|first| plain(first));
+        return match (verb, first) {
+            (Some((_, kind)), _) => Spot::Made(*kind),
+            (None, Some(first)) if (is_post || is_read) && known.contains(&first) => Spot::Open,
+            (None, _) => Spot::Unknown,
         };
     };
     let is_action =
@@ -129,13 +165,36 @@ pub(crate) fn spot(method: &Method, parts: &[String]) -> Spot {
     }
 }
 
+/// Where the part of a path stands that says what it is about.
+fn start(parts: &[String]) -> usize {
+    let mut at = 0;
+    while let Some(part) = parts.get(at) {
+        let version = part.strip_prefix('v').unwrap_or_default();
+        if NAMED_BEFORE.contains(&part.as_str()) {
+            at += 2;
+        } else if BEFORE.contains(&part.as_str())
+            || provider::find(part).is_some()
+            || version.starts_with(|c: char| c.is_ascii_digit())
+        {
+            at += 1;
+        } else {
+            break;
+        }
+    }
+    at
+}
+
 fn ends(parts: &[String], verb: &str) -> bool {
     parts.last().is_some_and(|last| last.ends_with(verb))
 }
 
-/// The first collection in a path: its last part, its kind, and where the id of a thing would stand.
+/// The collection that a path is about: its last part, its kind, and where the id of a thing would stand. What a model
+/// does for long is kept behind its name.
 fn collection(parts: &[String]) -> Option<(&'static str, Kind, usize)> {
-    (0..parts.len()).find_map(|at| {
+    let start = start(parts);
+    let is_model = parts.get(start).is_some_and(|part| part == "models");
+    let behind = is_model.then_some(start + 2);
+    std::iter::once(start).chain(behind).find_map(|at| {
         COLLECTIONS.iter().find_map(|(names, kind)| {
             let here = parts.get(at..at + names.len())?;
             let fits = here.iter().zip(*names).all(|(part, name)| plain(part) == *name);
@@ -197,6 +256,20 @@ mod tests {
             (post, "/v1/messages", "Open"),
             (get, "/v1/models", "Open"),
             (get, "/v1/models/m", "Open"),
+            (get, "/v1/projects/p/locations/l/publishers/google/models", "Open"),
+            (post, "/v1/projects/p/locations/l/publishers/google/models/m:generateContent", "Open"),
+            (post, "/model/arn:aws:x/converse", "Open"),
+            (post, "/api/embed", "Open"),
+            (post, "/openai/deployments/d/chat/completions", "Made(Completion)"),
+            (post, "/openai/deployments/d/embeddings", "Open"),
+            (post, "/v1/sessions/s/messages", "Unknown"),
+            (post, "/v1/sessions/s/files", "Unknown"),
+            (get, "/v1/sessions/s/files/f", "Unknown"),
+            (post, "/v1/chat/completions", "Made(Completion)"),
+            (post, "/v1/evals/e/runs", "Unknown"),
+            (post, "/batch", "Unknown"),
+            (post, "/batch/v1beta", "Unknown"),
+            (get, "/v1/vaults/health", "Unknown"),
             (delete, "/v1/models/m", "Unknown"),
             (delete, "/v1/responses", "Unknown"),
             (get, "/v1/whatever/x", "Unknown"),
