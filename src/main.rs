@@ -12,6 +12,7 @@ mod gate;
 mod input;
 mod known;
 mod local;
+mod memory;
 mod printed;
 mod routes;
 mod simulated;

@@ -1,10 +1,11 @@
 //! `think serve`: the gateway.
 
 use crate::command::asking::env;
-use crate::config::server::Server;
+use crate::config::server::{Load, Server};
 use crate::config::{self, Config};
 use crate::failure::{Failure, say};
 use crate::gate::Gate;
+use crate::memory;
 use crate::routes::{Routes, with_key};
 use crate::stored;
 use crate::telemetry;
@@ -14,7 +15,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use thinkthrough_gateway::{Keys, Log, Options, Running, Tls, Traces, Vaults, serve};
+use thinkthrough_gateway::{InFlight, Keys, Log, Options, Running, Tls, Traces, Vaults, serve};
 use thinkthrough_store::{Limits, Store};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -249,7 +250,12 @@ impl Base {
         may_serve(config, addr, has_keys)?;
         let tls = server.tls.as_ref().map(|it| Tls::read(&it.cert, &it.key)).transpose();
         let tls = tls.map_err(|error| Failure::Failed(format!("`server.tls`: {error}")))?;
+        let usual = Options::default();
+        let load = server.load;
         Ok(Options {
+            in_flight: in_flight(load, usual.body_limit),
+            body_timeout: load.body_timeout.unwrap_or(usual.body_timeout),
+            connections_per_address: load.connections_per_address,
             hosts: server.hosts.clone(),
             answer: config.client.answer,
             connections: self.connections,
@@ -260,8 +266,20 @@ impl Base {
             tokenizer: Some(thinkthrough_tokenizer::o200k()),
             log: self.log.clone(),
             traces: self.traces.clone(),
-            ..Options::default()
+            ..usual
         })
+    }
+}
+
+/// How many bytes may be in flight: what the configuration says, else half of what the system grants, within reason.
+fn in_flight(load: Load, body_limit: usize) -> InFlight {
+    const USUAL: usize = 256 * 1024 * 1024;
+    let granted = memory::granted().map_or(usize::MAX, |granted| granted / 2);
+    let usual = InFlight::of(load.in_flight.unwrap_or(USUAL.min(granted)), body_limit);
+    InFlight {
+        per_key: load.in_flight_per_key.unwrap_or(usual.per_key),
+        per_address: load.in_flight_per_address,
+        ..usual
     }
 }
 

@@ -86,7 +86,8 @@ fn answer_caps(section: Section<'_>, caps: &mut AnswerCaps) -> Result<(), String
     Ok(())
 }
 
-fn duration(value: &Value) -> Option<Duration> {
+/// A time: a number of seconds, or one with its unit.
+pub(super) fn duration(value: &Value) -> Option<Duration> {
     if let Some(seconds) = value.as_integer() {
         return u64::try_from(seconds).ok().filter(|seconds| *seconds > 0).map(Duration::from_secs);
     }

@@ -19,6 +19,7 @@ mod reasoning;
 mod references;
 mod secret;
 pub(crate) mod server;
+mod size;
 pub(crate) mod store;
 mod table;
 #[cfg(test)]

@@ -1,8 +1,13 @@
 //! `[server]`: where the gateway listens, and for whom.
 
+use super::client::duration;
+use super::limits::limit;
 use super::places::from_file;
+use super::size::size;
 use super::table::Section;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+use thinkthrough_core::budget::Limit;
 use thinkthrough_gateway::LogForm;
 
 /// `[server]`; what it does not say is as without it.
@@ -17,6 +22,17 @@ pub(crate) struct Server {
     pub(crate) pass_through: bool,
     /// The form of the log; `None`: there is none.
     pub(crate) log: Option<LogForm>,
+    pub(crate) load: Load,
+}
+
+/// How much load is taken at a time; what is not said is as without it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) in_flight: Option<usize>,
+    pub(crate) in_flight_per_key: Option<usize>,
+    pub(crate) in_flight_per_address: Option<usize>,
+    pub(crate) connections_per_address: Option<usize>,
+    pub(crate) body_timeout: Option<Duration>,
 }
 
 /// `tls = { cert, key }`
@@ -35,13 +51,28 @@ impl Default for Server {
             tls: None,
             pass_through: false,
             log: Some(LogForm::Text),
+            load: Load::default(),
         }
     }
 }
 
 /// The keys of `[server]`.
-pub(super) const KEYS: [&str; 6] =
-    ["listen", "hosts", "admin_listen", "tls", "pass_through", "log"];
+pub(super) const KEYS: [&str; 11] = [
+    "listen",
+    "hosts",
+    "admin_listen",
+    "tls",
+    "pass_through",
+    "log",
+    IN_FLIGHT,
+    PER_KEY,
+    PER_ADDRESS,
+    "connections_per_address",
+    "body_timeout",
+];
+const IN_FLIGHT: &str = "max_bytes_in_flight";
+const PER_KEY: &str = "max_bytes_in_flight_per_key";
+const PER_ADDRESS: &str = "max_bytes_in_flight_per_address";
 
 pub(super) fn server(section: Option<Section<'_>>, folder: &Path) -> Result<Server, String> {
     let usual = Server::default();
@@ -75,6 +106,40 @@ pub(super) fn server(section: Option<Section<'_>>, folder: &Path) -> Result<Serv
         tls: certificate(section, folder)?,
         pass_through: section.boolean("pass_through")?.unwrap_or(false),
         log,
+        load: load(section)?,
+    })
+}
+
+fn load(section: Section<'_>) -> Result<Load, String> {
+    let all = size(section, IN_FLIGHT)?;
+    let part = |key: &str| -> Result<Option<usize>, String> {
+        let part = size(section, key)?;
+        match (part, all) {
+            (Some(part), Some(all)) if part > all && part != usize::MAX => Err(format!(
+                "`{}` cannot be more than `{}`, of which it is a part; it is {part}, and the \
+                 other {all}",
+                section.at(key),
+                section.at(IN_FLIGHT)
+            )),
+            _ => Ok(part),
+        }
+    };
+    let connections = limit(section, "connections_per_address")?;
+    let body_timeout = section.table.get("body_timeout").map(|value| {
+        duration(value).ok_or_else(|| {
+            let at = section.at("body_timeout");
+            format!("`{at}` must be a time, like 30, \"30s\", \"15m\" or \"500ms\"")
+        })
+    });
+    Ok(Load {
+        in_flight: all,
+        in_flight_per_key: part(PER_KEY)?,
+        in_flight_per_address: part(PER_ADDRESS)?,
+        connections_per_address: connections.map(|limit| match limit {
+            Limit::Unlimited => usize::MAX,
+            Limit::AtMost(most) => usize::try_from(most.get()).unwrap_or(usize::MAX),
+        }),
+        body_timeout: body_timeout.transpose()?,
     })
 }
 

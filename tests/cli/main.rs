@@ -53,6 +53,7 @@ mod serve_end;
 mod serve_http2;
 mod serve_kills;
 mod serve_leaving;
+mod serve_load;
 mod serve_responses;
 mod serve_retention;
 mod serve_routes;

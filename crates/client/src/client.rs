@@ -25,13 +25,13 @@ use crate::tls::Tls;
 /// the next one wait, and an answer that thinks holds its place for minutes.
 const STREAMS_PER_CONNECTION: usize = 64;
 /// How much of one answer may wait for a slow reader.
-const STREAM_WINDOW: u32 = 256 * 1024;
+const STREAM_WINDOW: u32 = 64 * 1024;
 /// More than all slow readers of a connection can fill, so that none holds up the others. The engine
 /// takes half of it as its allowance for the bookkeeping of small unread frames, and breaks the whole
 /// connection beyond; a thought comes in very small frames, so the allowance must be generous.
-const CONNECTION_WINDOW: u32 = 1024 * STREAM_WINDOW;
+const CONNECTION_WINDOW: u32 = 256 * 1024 * 1024;
 /// How much of an HTTP/1.1 answer is read ahead; also the largest head of an answer.
-const READ_BUFFER: usize = 256 * 1024;
+const READ_BUFFER: usize = 64 * 1024;
 const MAX_HEADER_LIST: u32 = 64 * 1024;
 /// How long an unused connection is kept.
 const POOL_IDLE: Duration = Duration::from_secs(90);

@@ -7,6 +7,8 @@ use crate::flow::Flow;
 use crate::house::House;
 use crate::kept::{Known, named_by};
 use crate::learned::Scope;
+use crate::load::READ;
+use crate::models::Route;
 use crate::place::Face;
 use crate::reply::{Account, json, refusal};
 use crate::sending::{merged, onward};
@@ -19,7 +21,7 @@ use http::{HeaderMap, Response};
 use hyper::body::Incoming;
 use std::sync::Arc;
 use std::time::Instant;
-use thinkthrough_client::Request as Outbound;
+use thinkthrough_client::{Auth, Request as Outbound};
 use thinkthrough_core::exchange::{Asked, Prepared, Restore};
 use thinkthrough_core::json::{Doc, Raw, Val, Writer};
 use thinkthrough_core::tokens::EffectiveCount;
@@ -35,8 +37,7 @@ pub(crate) async fn answer(
     face: Face,
     model: Option<String>,
 ) -> Response<Flow> {
-    let mut account = Account::open();
-    let outcome = counted(house, &parts, body, face, model, &mut account).await;
+    let (account, outcome) = counted(house, parts, body, face, model).await;
     let mut answer = outcome.unwrap_or_else(|turned| refusal(Some(face.spoken()), &turned));
     account.explain(&mut answer, &house.seen);
     answer
@@ -44,65 +45,124 @@ pub(crate) async fn answer(
 
 async fn counted(
     house: &Arc<House>,
-    parts: &Parts,
+    parts: Parts,
     body: Incoming,
     face: Face,
     model: Option<String>,
-    account: &mut Account,
-) -> Result<Response<Flow>, Turned> {
-    let bad = |message: &str| turned(400, "invalid_request_error", message);
-    let credential = door::credential(&parts.uri, &parts.headers)?;
-    let bytes = take::body(&parts.headers, body, house.options.body_limit).await?;
-    let bytes = unwrapped(&bytes)?;
-    let doc = take::json(&bytes)?;
-    let root = doc.root();
-    let model = model.or_else(|| root.string("model"));
-    let model = model.ok_or_else(|| bad("`model` is missing; name the model to ask"))?;
-    let route = take::route(house, &model, root)?;
-    let named = named_by(house, root)?;
-    let hint = tenant::hint(&parts.headers, root);
-    let claim = claim(house, &route, &credential, hint).await;
-    let settings = settings(&route, &parts.headers)?;
-    let manner = manner(&route, &parts.headers)?;
-    let (owner, vault) = claim.map(|Claim { owner, vault }| (owner, vault)).unzip();
-    let repairs = !manner.dry_run && manner.restore == Restore::Recommended;
-    let learned = owner.as_ref().filter(|_| repairs).and_then(|owner| {
-        let scope = Scope::of(owner.tenant.to_string(), &route.target);
-        house.learned.of(&scope, Instant::now())
+) -> (Account, Result<Response<Flow>, Turned>) {
+    let mut account = Account::open();
+    let taken = async {
+        let credential = door::credential(&parts.uri, &parts.headers)?;
+        let (bytes, held) = take::body(house, &parts.headers, body, READ).await?;
+        Ok((credential, bytes, held))
+    };
+    let (credential, bytes, held) = match taken.await {
+        Ok(taken) => taken,
+        Err(turned) => return (account, Err(turned)),
+    };
+    let size = bytes.len();
+    let counting = Counting { house: Arc::clone(house), headers: parts.headers, face, credential };
+    let work = Box::pin(async move {
+        let outcome = counting.prepare(bytes, model, &mut account).await;
+        (counting, account, outcome)
     });
-    let asked = Asked::read(face.spoken(), &doc, &route.target, &settings, manner, owner);
-    let mut asked = asked.map_err(|error| bad(&error.to_string()))?;
-    learned.into_iter().for_each(|repair| asked.repair(repair));
-    let looked = look_up(&asked, vault.as_ref(), &house.seen).await;
-    let prepared = asked.prepare(&looked.found, &*looked.open);
-    drop(asked);
-    account.made.counts = prepared.counts;
-    account.made.learned = learned;
-    account.made.around = prepared.around;
-    let Prepared { body, exchange, .. } = prepared;
-    let sent = body.map_or_else(|| bytes.clone(), Bytes::from);
-    if let Some(known) = Known::of(house, &route.target.provider) {
-        known.admit_sent(&named, &sent).await?;
-    }
-    account.untranslated.clone_from(&exchange.outgoing().untranslated);
-    if exchange.is_relayed() {
+    let (counting, account, prepared) = house.load.offload.run(size, work).await;
+    let outcome = match prepared {
+        Ok(prepared) => counting.answer(prepared).await,
+        Err(turned) => Err(turned),
+    };
+    drop(held);
+    (account, outcome)
+}
+
+/// Who wants to know.
+struct Counting {
+    house: Arc<House>,
+    headers: HeaderMap,
+    face: Face,
+    credential: Auth,
+}
+
+/// What is to be counted.
+struct Counted {
+    route: Arc<Route>,
+    sent: Bytes,
+    /// Where the upstream itself can be asked.
+    ask: Option<Ask>,
+}
+
+impl Counting {
+    /// All that reads or writes the whole request.
+    async fn prepare(
+        &self,
+        bytes: Bytes,
+        model: Option<String>,
+        account: &mut Account,
+    ) -> Result<Counted, Turned> {
+        let Counting { house, headers, face, credential } = self;
+        let bad = |message: &str| turned(400, "invalid_request_error", message);
+        let bytes = unwrapped(&bytes)?;
+        let doc = take::json(&bytes)?;
+        let root = doc.root();
+        let model = model.or_else(|| root.string("model"));
+        let model = model.ok_or_else(|| bad("`model` is missing; name the model to ask"))?;
+        let route = take::route(house, &model, root)?;
+        let named = named_by(house, root)?;
+        let hint = tenant::hint(headers, root);
+        let claim = claim(house, &route, credential, hint).await;
+        let settings = settings(&route, headers)?;
+        let manner = manner(&route, headers)?;
+        let (owner, vault) = claim.map(|Claim { owner, vault }| (owner, vault)).unzip();
+        let repairs = !manner.dry_run && manner.restore == Restore::Recommended;
+        let learned = owner.as_ref().filter(|_| repairs).and_then(|owner| {
+            let scope = Scope::of(owner.tenant.to_string(), &route.target);
+            house.learned.of(&scope, Instant::now())
+        });
+        let asked = Asked::read(face.spoken(), &doc, &route.target, &settings, manner, owner);
+        let mut asked = asked.map_err(|error| bad(&error.to_string()))?;
+        learned.into_iter().for_each(|repair| asked.repair(repair));
+        let looked = look_up(&asked, vault.as_ref(), &house.seen).await;
+        let prepared = asked.prepare(&looked.found, &*looked.open);
+        drop(asked);
+        account.made.counts = prepared.counts;
+        account.made.learned = learned;
+        account.made.around = prepared.around;
+        let Prepared { body, exchange, .. } = prepared;
+        let sent = body.map_or_else(|| bytes.clone(), Bytes::from);
+        if let Some(known) = Known::of(house, &route.target.provider) {
+            known.admit_sent(&named, &sent).await?;
+        }
+        account.untranslated.clone_from(&exchange.outgoing().untranslated);
         let outgoing = exchange.outgoing();
-        let url = asking(face, &outgoing.url);
-        let headers = merged(&outgoing.headers, onward(&parts.headers));
-        let ask = Ask { url, headers, body: sent.clone() };
-        if let Some(answer) = ask.send(&route, credential_for(&route, credential)).await {
+        let ask = exchange.is_relayed().then(|| {
+            let url = asking(*face, &outgoing.url);
+            let headers = merged(&outgoing.headers, onward(headers));
+            let body = match url.ends_with(":countTokens") {
+                // Only within the envelope this route takes what belongs to a whole request.
+                true => enveloped(&route.target.model, &sent)?,
+                false => sent.clone(),
+            };
+            Some(Ask { url, headers, body })
+        });
+        Ok(Counted { route, sent, ask: ask.flatten() })
+    }
+
+    async fn answer(self, counted: Counted) -> Result<Response<Flow>, Turned> {
+        let Counted { route, sent, ask } = counted;
+        if let Some(ask) = ask
+            && let Some(answer) = ask.send(&route, credential_for(&route, self.credential)).await
+        {
             return Ok(json(200, answer));
         }
+        let tokenizer = self.house.options.tokenizer;
+        // Loading the tables would hold up other answers, too, however short the request is.
+        let count = Box::pin(async move {
+            let tokenizer = tokenizer.map(|it| it as &dyn thinkthrough_core::tokens::Tokenizer);
+            EffectiveCount::new(tokenizer).of_body(&String::from_utf8_lossy(&sent)).count
+        });
+        let count = self.house.load.offload.run(usize::MAX, count).await;
+        Ok(json(200, written(self.face, count.tokens)))
     }
-    let text = String::from_utf8_lossy(&sent).into_owned();
-    let tokenizer = house.options.tokenizer;
-    // Loading the tables and reading a long request would hold up other answers.
-    let count = tokio::task::spawn_blocking(move || {
-        let tokenizer = tokenizer.map(|it| it as &dyn thinkthrough_core::tokens::Tokenizer);
-        EffectiveCount::new(tokenizer).of_body(&text).count
-    });
-    let count = count.await.map_err(|_| turned(500, "internal_error", "the count failed"))?;
-    Ok(json(200, written(face, count.tokens)))
 }
 
 /// The request within the envelope that `:countTokens` also takes.
@@ -132,17 +192,8 @@ struct Ask {
 
 impl Ask {
     /// What the upstream says; `None` where it has no such route or cannot be asked.
-    async fn send(
-        self,
-        route: &crate::models::Route,
-        auth: thinkthrough_client::Auth,
-    ) -> Option<Bytes> {
-        let body = match self.url.ends_with(":countTokens") {
-            // Only within the envelope this route takes what belongs to a whole request.
-            true => enveloped(&route.target.model, &self.body)?,
-            false => self.body,
-        };
-        let mut send = Outbound::post(&self.url, body).ok()?;
+    async fn send(self, route: &Route, auth: Auth) -> Option<Bytes> {
+        let mut send = Outbound::post(&self.url, self.body).ok()?;
         send.headers = self.headers;
         send.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         send.auth = auth;

@@ -3,6 +3,7 @@
 use crate::gathered::Gathered;
 use crate::kept::Tap;
 use crate::leaving;
+use crate::load::LARGE;
 use crate::passage::{Passage, Saving};
 use crate::sending::{Outcome, SILENCE, Waiting};
 use crate::whole_events::WholeEvents;
@@ -41,6 +42,8 @@ enum State {
     /// What still comes behind the end of an answer.
     Rest(BodyStream),
     Live(Live),
+    /// One large value whose end is being read on another thread.
+    Ending(Pin<Box<dyn Future<Output = Step> + Send>>),
     /// What was read before the head went out, and what follows it.
     Ahead(Bytes, Box<State>),
     /// The end of an answer, held back until its record can be seen.
@@ -116,14 +119,17 @@ impl Flow {
     }
 
     fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let State::Live(live) = &mut self.state
-            && let Poll::Ready((out, next)) = live.poll(cx)
-        {
+        let polled = match &mut self.state {
+            State::Live(live) => live.poll(cx),
+            _ => Poll::Pending,
+        };
+        if let Poll::Ready((out, next)) = polled {
             let then = next.unwrap_or_else(|| std::mem::replace(&mut self.state, State::Over));
-            self.state = match out.is_empty() {
-                true => then,
-                false => State::Ahead(out, Box::new(then)),
-            };
+            self.state = State::ahead(out, then);
+        }
+        if let State::Ending(ending) = &mut self.state {
+            let (out, next) = ready!(ending.as_mut().poll(cx));
+            self.state = State::ahead(out, next.unwrap_or(State::Over));
         }
         match &mut self.state {
             State::Held(held) => held.poll_saved(cx),
@@ -185,6 +191,7 @@ impl Flow {
                     let then = std::mem::replace(&mut **then, State::Over);
                     (std::mem::take(out), Some(then))
                 }
+                State::Ending(ending) => ready!(ending.as_mut().poll(cx)),
                 State::Held(held) => ready!(held.poll(cx)),
                 State::Waiting { answer, alive, wire } => match answer.as_mut().poll(cx) {
                     Poll::Ready(answer) => begin(answer, *wire),
@@ -206,6 +213,13 @@ impl Flow {
 }
 
 impl State {
+    fn ahead(out: Bytes, then: State) -> Self {
+        match out.is_empty() {
+            true => then,
+            false => State::Ahead(out, Box::new(then)),
+        }
+    }
+
     fn failed(message: String) -> Self {
         State::Failed(io::Error::other(message))
     }
@@ -271,10 +285,28 @@ impl Live {
         (out, None)
     }
 
-    /// The answer is over, or the upstream's body is.
+    /// The answer is over, or the upstream's body is. One value is read as a whole now.
     fn end(&mut self, out: Bytes, cut: Option<&ClientError>) -> Step {
-        let is_over = self.passage.is_over();
         let cut = cut.map(ToString::to_string);
+        match &mut self.form {
+            Form::Whole { last } if self.passage.came() > LARGE => {
+                let form = Form::Whole { last: std::mem::take(last) };
+                let body = std::mem::replace(&mut self.body, BodyStream::whole(Bytes::new()));
+                let passage = Box::new(self.passage.take());
+                let mut rest = Live { body, passage, form, gathered: Gathered::default() };
+                let (load, size) = (rest.passage.load(), rest.passage.came());
+                let ending = async move {
+                    let work = Box::pin(async move { rest.ended(out, cut) });
+                    load.offload.run(size, work).await
+                };
+                (Bytes::new(), Some(State::Ending(Box::pin(ending))))
+            }
+            Form::Whole { .. } | Form::Stream { .. } => self.ended(out, cut),
+        }
+    }
+
+    fn ended(&mut self, out: Bytes, cut: Option<String>) -> Step {
+        let is_over = self.passage.is_over();
         let Some(ended) = self.passage.end(cut.as_deref()) else { return (out, Some(State::Over)) };
         let knows_comments = matches!(self.form, Form::Stream { alive: Some(_), .. });
         let (first, is_value) = match &mut self.form {

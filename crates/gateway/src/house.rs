@@ -3,6 +3,7 @@
 use crate::bus::{Bus, Seen};
 use crate::keys::{Keys, Pass};
 use crate::learned::Learned;
+use crate::load::{Budget, InFlight, Load, Offload, Share};
 use crate::log::Log;
 use crate::metrics::Names;
 use crate::models::Models;
@@ -29,8 +30,15 @@ pub struct Options {
     pub answer: AnswerCaps,
     /// How long a caller may take nothing of what waits for it.
     pub write_idle: Duration,
+    /// How long a caller may take for the whole body of its request.
+    pub body_timeout: Duration,
+    /// How many bytes requests and unread answers may hold.
+    pub in_flight: InFlight,
     /// How many connections are served at a time; those beyond are told to come back.
     pub connections: usize,
+    /// How many of them may come from one address. `None`: a quarter of all, but for callers on this machine, where
+    /// everybody may come through one proxy.
+    pub connections_per_address: Option<usize>,
     /// Who may come in. Without keys, everybody whom the address lets in.
     pub keys: Option<Arc<dyn Keys>>,
     /// Callers bring their own upstream credential, so one without any is turned away.
@@ -54,7 +62,10 @@ impl Default for Options {
             body_limit: 32 * 1024 * 1024,
             answer: AnswerCaps::default(),
             write_idle: Duration::from_secs(60),
+            body_timeout: Duration::from_secs(5 * 60),
+            in_flight: InFlight::of(256 * 1024 * 1024, 32 * 1024 * 1024),
             connections: 10_000,
+            connections_per_address: None,
             keys: None,
             pass_through: false,
             has_admin: false,
@@ -73,6 +84,7 @@ impl fmt::Debug for Options {
             .field("body_limit", &self.body_limit)
             .field("answer", &self.answer)
             .field("write_idle", &self.write_idle)
+            .field("in_flight", &self.in_flight)
             .field("connections", &self.connections)
             .field("has_keys", &self.keys.is_some())
             .field("pass_through", &self.pass_through)
@@ -120,6 +132,8 @@ pub(crate) struct House {
     pub(crate) options: Arc<Options>,
     pub(crate) names: Arc<Names>,
     pub(crate) learned: Arc<Learned>,
+    /// Where work on large bodies is done, and how much the request may hold.
+    pub(crate) load: Load,
     /// The key that the request came with.
     pub(crate) pass: Option<Arc<Pass>>,
     /// Who is told what happens to it.
@@ -146,6 +160,8 @@ impl fmt::Debug for House {
 pub(crate) struct Estate {
     fittings: RwLock<Arc<Fittings>>,
     pub(crate) bus: Arc<Bus>,
+    pub(crate) budget: Arc<Budget>,
+    offload: Arc<Offload>,
     is_closing: AtomicBool,
 }
 
@@ -154,7 +170,9 @@ impl Estate {
         let Options { log, traces, .. } = &*fittings.options;
         let bus = Arc::new(Bus::new(log.clone(), traces.clone()));
         let fittings = RwLock::new(Arc::new(fittings));
-        Estate { fittings, bus, is_closing: AtomicBool::new(false) }
+        let offload = Arc::new(Offload::new(bus.metrics.load.clone()));
+        let budget = Arc::new(Budget::new(bus.metrics.load.clone()));
+        Estate { fittings, bus, budget, offload, is_closing: AtomicBool::new(false) }
     }
 
     /// What the configuration says now.
@@ -163,7 +181,12 @@ impl Estate {
     }
 
     /// What a request sees that comes now.
-    pub(crate) fn house(&self, seen: Arc<Seen>, stage: watch::Receiver<Stage>) -> Arc<House> {
+    pub(crate) fn house(
+        &self,
+        seen: Arc<Seen>,
+        stage: watch::Receiver<Stage>,
+        share: &Share,
+    ) -> Arc<House> {
         let Fittings { models, vaults, options, names, learned } = &*self.fittings();
         Arc::new(House {
             models: Arc::clone(models),
@@ -171,6 +194,10 @@ impl Estate {
             options: Arc::clone(options),
             names: Arc::clone(names),
             learned: Arc::clone(learned),
+            load: Load {
+                offload: Arc::clone(&self.offload),
+                share: share.within(options.in_flight),
+            },
             pass: None,
             seen,
             stage,

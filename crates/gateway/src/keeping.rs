@@ -1,5 +1,6 @@
 //! Where one answer of the Responses API is kept by its id.
 
+use crate::load::Reservation;
 use crate::references;
 use crate::vault::Shelf;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub(crate) struct Keeping {
     pub(crate) model: String,
     /// What was said in this request: a list of items.
     pub(crate) input: String,
+    pub(crate) _held: Reservation,
 }
 
 impl Keeping {

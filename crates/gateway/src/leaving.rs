@@ -48,7 +48,10 @@ async fn hear(
         // What was complete until then is kept, as of an answer that the caller stopped.
         None => (Heard::Left, None),
         Some(cut) => {
-            let ended = passage.end(cut.as_ref().map(ToString::to_string).as_deref());
+            let cut_by = cut.as_ref().map(ToString::to_string);
+            let (load, size) = (passage.load(), passage.came());
+            let end = Box::pin(async move { passage.end(cut_by.as_deref()) });
+            let ended = load.offload.run(size, end).await;
             let answer = ended.map(|ended| ended.finished.answer);
             let is_whole = cut.is_none() && answer.as_ref().is_some_and(Answer::is_complete);
             let heard = if is_whole { Heard::Completed } else { Heard::Failed };
@@ -124,6 +127,7 @@ impl Drop for Lasting {
 mod tests {
     use super::*;
     use crate::bus::{Bus, Seen};
+    use crate::load::{Budget, Load, Offload};
     use crate::log::Log;
     use crate::passage::Keep;
     use crate::traces::Traces;
@@ -191,8 +195,14 @@ mod tests {
         exchange.head(200);
         let bus = Arc::new(Bus::new(Log::off(), Traces::off()));
         let seen = Seen::new(&bus, 0, "/v1/chat/completions");
+        let gauges = bus.metrics.load.clone();
+        let budget = Arc::new(Budget::new(gauges.clone()));
+        let load = Load {
+            offload: Arc::new(Offload::new(gauges)),
+            share: budget.caller(std::net::Ipv4Addr::LOCALHOST.into()),
+        };
         let (keeping, tap, drained) = (None, None, None);
-        let keep = Keep { vault: None, goes_back: false, keeping, tap, drained, seen };
+        let keep = Keep { vault: None, goes_back: false, keeping, tap, drained, seen, load };
         (bus, Passage::new(exchange, keep))
     }
 

@@ -26,6 +26,7 @@ mod laws;
 mod learned;
 mod leaving;
 mod list;
+mod load;
 mod log;
 mod metrics;
 mod models;
@@ -60,6 +61,7 @@ mod whole_events;
 
 pub use house::Options;
 pub use keys::{Access, Keys, Looking, Pass};
+pub use load::InFlight;
 pub use log::{Log, LogForm};
 pub use models::{Listed, Models, OnDisconnect, Route, Unrouted};
 pub use pool::Pool;

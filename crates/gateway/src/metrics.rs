@@ -3,6 +3,7 @@
 //! Every label has few values: providers and models of the configuration, and words of this program. What a caller
 //! chooses (keys, users, sessions, names of models that nobody configured) is never one.
 
+use crate::load::Gauges;
 use crate::process::Process;
 use crate::story::{Story, flaw, spent};
 use crate::told::{Heard, News, Told};
@@ -96,6 +97,7 @@ type Times<L> = Family<L, Histogram, fn() -> Histogram>;
 /// Counters of one process, since its start.
 pub(crate) struct Metrics {
     registry: Registry,
+    pub(crate) load: Gauges,
     requests: Family<By, Counter>,
     relayed: Counter,
     translated: Counter,
@@ -133,6 +135,7 @@ impl Metrics {
         let version: By = [("version", env!("CARGO_PKG_VERSION"))];
         shelf.0.register("build", "The program", Info::new(version));
         let new = Metrics {
+            load: Gauges::register(shelf.0),
             requests: shelf.add("requests", "Requests by the class of their status"),
             relayed: shelf.add("relayed", "Answers that stayed on their wire"),
             translated: shelf.add("translated", "Answers that changed their wire"),

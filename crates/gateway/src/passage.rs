@@ -4,6 +4,7 @@ use crate::bus::Seen;
 use crate::house::Stage;
 use crate::keeping::Keeping;
 use crate::kept::Tap;
+use crate::load::{Load, Reservation};
 use crate::told::Told;
 use crate::vault::{APPEND, Vault};
 use bytes::Bytes;
@@ -30,8 +31,14 @@ pub(crate) struct Passage {
     has_text: bool,
     is_relayed: bool,
     is_untouched: bool,
+    /// It is one value, which is read once all of it came.
+    is_value: bool,
     /// How many bytes of text were said so far.
     heard: usize,
+    /// How many bytes came so far.
+    came: usize,
+    /// What is kept of them until the answer is over.
+    held: Reservation,
 }
 
 /// Where the record goes.
@@ -48,6 +55,8 @@ pub(crate) struct Keep {
     /// It is heard to its end although its caller went away, or until the process ends.
     pub(crate) drained: Option<watch::Receiver<Stage>>,
     pub(crate) seen: Arc<Seen>,
+    /// Where work on large bodies is done, and what the answer may hold.
+    pub(crate) load: Load,
 }
 
 /// The end of an answer.
@@ -63,14 +72,19 @@ impl Passage {
     /// The way of an answer whose head came.
     pub(crate) fn new(exchange: Box<Exchange>, keep: Keep) -> Self {
         let (is_relayed, is_untouched) = (exchange.is_relayed(), exchange.is_untouched());
+        let held = keep.load.share.reserve();
+        let is_value = !exchange.outgoing().stream;
         Passage {
             exchange: Some(exchange),
             keep,
+            is_value,
             has_thought: false,
             has_text: false,
             is_relayed,
             is_untouched,
             heard: 0,
+            came: 0,
+            held,
         }
     }
 
@@ -78,13 +92,15 @@ impl Passage {
     /// time for it any more.
     pub(crate) fn leave(&mut self) -> Option<(Passage, watch::Receiver<Stage>)> {
         let stage = self.keep.drained.take()?;
-        let exchange = Some(self.exchange.take()?);
-        let Passage { keep, has_thought, has_text, is_relayed, is_untouched, heard, .. } = self;
-        let (has_thought, has_text, heard) = (*has_thought, *has_text, *heard);
-        let (is_relayed, is_untouched, keep) = (*is_relayed, *is_untouched, keep.clone());
-        let rest =
-            Passage { exchange, keep, has_thought, has_text, is_relayed, is_untouched, heard };
-        Some((rest, stage))
+        let rest = self.take();
+        rest.exchange.is_some().then_some((rest, stage))
+    }
+
+    /// All that is left of the passage.
+    pub(crate) fn take(&mut self) -> Passage {
+        let (exchange, keep) = (self.exchange.take(), self.keep.clone());
+        let held = std::mem::replace(&mut self.held, keep.load.share.reserve());
+        Passage { exchange, keep, held, ..*self }
     }
 
     /// It is not to be heard to its end, whatever is configured.
@@ -95,6 +111,16 @@ impl Passage {
     /// Whose it is.
     pub(crate) fn seen(&self) -> Arc<Seen> {
         Arc::clone(&self.keep.seen)
+    }
+
+    /// Where work on large bodies is done, and what the answer may hold.
+    pub(crate) fn load(&self) -> Load {
+        self.keep.load.clone()
+    }
+
+    /// How many bytes came so far.
+    pub(crate) fn came(&self) -> usize {
+        self.came
     }
 
     /// How many bytes of text were said so far.
@@ -114,6 +140,7 @@ impl Passage {
 
     /// Bytes came; gives those of the caller.
     pub(crate) fn push(&mut self, bytes: Bytes) -> Bytes {
+        self.came += bytes.len();
         let mut out = Vec::new();
         if let Some(tap) = &mut self.keep.tap {
             tap.push(&bytes);
@@ -136,6 +163,7 @@ impl Passage {
                 }
             });
         }
+        self.held.set(if self.is_value { self.came } else { self.heard });
         if self.is_untouched { bytes } else { out.into() }
     }
 
@@ -165,6 +193,7 @@ impl Passage {
             return None;
         }
         let (is_relayed, goes_back) = (self.is_relayed, self.keep.goes_back);
+        let load = self.keep.load.clone();
         let seen = Arc::clone(&self.keep.seen);
         let work = async move {
             let records = async {
@@ -178,10 +207,10 @@ impl Passage {
                 }
             };
             let named = async {
-                match named {
-                    Some((keeping, answer)) => keeping.keep(&answer, is_relayed).await,
-                    None => true,
-                }
+                let Some((keeping, answer)) = named else { return true };
+                let size = answer.len();
+                let work = Box::pin(async move { keeping.keep(&answer, is_relayed).await });
+                load.offload.run(size, work).await
             };
             let kept = async {
                 match kept {

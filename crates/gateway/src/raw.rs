@@ -8,6 +8,7 @@ use crate::door::{self, Turned, turned};
 use crate::flow::Flow;
 use crate::house::House;
 use crate::kept::{Known, Named, Spot, Tap, in_parameters, in_request, named_by, spot};
+use crate::load::{PASSED, READ, VALUES};
 use crate::models::Route;
 use crate::relay::relayed;
 use crate::reply::{Account, refusal};
@@ -23,7 +24,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_client::{Request as Outbound, Response as Answer};
-use thinkthrough_core::json::Doc;
+use thinkthrough_core::json::{Doc, JsonErrorKind};
 
 /// A longer answer about something that was made goes on before it is known whose that is.
 const LONGEST: usize = 1 << 20;
@@ -57,9 +58,17 @@ async fn passed(
     let route = house.models.provider(provider);
     let route = route.map_err(|unrouted| turned(404, "provider_not_found", unrouted.0))?;
     let segments = segments(path)?;
-    let bytes = take::body(&parts.headers, body, house.options.body_limit).await?;
-    let tap = match Known::of(house, &route.target.provider) {
-        Some(known) => own_only(house, known, &parts, &segments, &bytes).await?,
+    let known = Known::of(house, &route.target.provider);
+    let times = if known.is_some() { READ } else { PASSED };
+    let (bytes, held) = take::body(house, &parts.headers, body, times).await?;
+    let tap = match known {
+        Some(known) => {
+            let size = bytes.len();
+            let (house, asked, body) = (Arc::clone(house), parts.clone(), bytes.clone());
+            let offload = Arc::clone(&house.load.offload);
+            let own = async move { own_only(&house, known, &asked, &segments, &body).await };
+            offload.run(size, Box::pin(own)).await?
+        }
         None => None,
     };
     let base = route.target.base_url.trim_end_matches('/');
@@ -72,7 +81,9 @@ async fn passed(
     send.body = bytes;
     send.headers = onward(&parts.headers);
     send.auth = credential_for(&route, credential);
-    pass(house, &route, &send, tap).await
+    let answer = pass(house, &route, &send, tap).await;
+    drop(held);
+    answer
 }
 
 /// Whether the key may use this at all.
@@ -119,11 +130,17 @@ fn in_body(house: &House, headers: &HeaderMap, body: &[u8]) -> Result<BTreeSet<N
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(BTreeSet::new());
     }
-    if let Ok(doc) = Doc::parse(body) {
-        crate::admission::check_members(doc.root())?;
-        return named_by(house, doc.root());
-    }
     let bad = |message: &str| turned(400, "invalid_request_error", message);
+    match Doc::parse_within(body, VALUES) {
+        Ok(doc) => {
+            crate::admission::check_members(doc.root())?;
+            return named_by(house, doc.root());
+        }
+        Err(error) if matches!(error.kind, JsonErrorKind::TooMany(_)) => {
+            return Err(bad(&format!("the body is {error}; send fewer")));
+        }
+        Err(_) => {}
+    }
     let media = headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok()).unwrap_or_default();
     if media.to_ascii_lowercase().contains("json") {
         return Err(bad("the body is not JSON, though its content type says so"));

@@ -66,7 +66,9 @@ pub(crate) async fn recall(
     let keeping = shelf.filter(|_| keeps).map(|shelf| {
         let (id, model) = (format!("resp_{}", random_id()), root.string("model"));
         let (model, input) = (model.unwrap_or_default(), items(root));
-        Arc::new(Keeping { shelf, id, previous, model, input })
+        let mut held = house.load.share.reserve();
+        held.set(input.len());
+        Arc::new(Keeping { shelf, id, previous, model, input, _held: held })
     });
     Ok(Recalled { body: body.or(referred), keeping, is_bound })
 }

@@ -11,6 +11,9 @@ use std::sync::Arc;
 use thinkthrough_core::edit::Draft;
 use thinkthrough_core::json::{Doc, Raw, Val};
 
+/// The type of an item that only names another.
+pub(crate) const REFERENCE: &str = "item_reference";
+
 /// More answers than this are not read for one request.
 const MOST: usize = 100;
 
@@ -66,7 +69,7 @@ fn references(root: Val<'_>) -> impl Iterator<Item = (Val<'_>, String)> {
     root.get("input").into_iter().flat_map(Val::items).filter_map(|item| {
         let kind = item.text("type");
         let is_bare = || item.entries().all(|(key, value)| key == "id" || value.is_null());
-        let names = kind.as_deref() == Some("item_reference") || (kind.is_none() && is_bare());
+        let names = kind.as_deref() == Some(REFERENCE) || (kind.is_none() && is_bare());
         let id = item.string("id").filter(|_| names)?;
         Some((item, id))
     })

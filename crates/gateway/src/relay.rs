@@ -3,24 +3,28 @@
 use crate::door::{self, Turned, turned};
 use crate::flow::Flow;
 use crate::house::House;
+use crate::keeping::PREVIOUS;
 use crate::kept::named_by;
 use crate::leaving;
-use crate::passage::Passage;
+use crate::load::{LARGE, READ, Reservation, VALUE};
+use crate::passage::{Ended, Passage};
 use crate::place::Face;
 use crate::recall::{Recalled, recall};
+use crate::references::REFERENCE;
 use crate::reply::{Account, json, refusal};
-use crate::sending::{Begun, Outcome, Refused, begun, failed, is_hop, reason};
+use crate::sending::{Begun, Outcome, Refused, Waiting, begun, failed, is_hop, reason};
 use crate::take;
 use crate::tenant;
 use crate::told::Told;
 use crate::tries::Caller;
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Response, StatusCode};
 use hyper::body::Incoming;
 use std::sync::Arc;
-use thinkthrough_client::{BodyStream, ClientError, Response as Answer};
+use thinkthrough_client::{Auth, BodyStream, ClientError, Response as Answer};
+use thinkthrough_core::json::Doc;
 use thinkthrough_core::turn::Finished;
 use thinkthrough_core::wire::{ErrorBody, Wire, error};
 
@@ -39,34 +43,77 @@ pub(crate) async fn answer(
     body: Incoming,
     wanted: Wanted,
 ) -> Response<Flow> {
-    let mut account = Account::open();
     let wire = wanted.face.spoken();
-    let call = Call { house, parts, wanted, wire, account: &mut account };
-    let mut answer = call.run(body).await.unwrap_or_else(|turned| refusal(Some(wire), &turned));
-    account.explain(&mut answer, &house.seen);
+    let mut call = Call { house: Arc::clone(house), parts, wanted, wire, account: Account::open() };
+    let outcome = match call.take(body).await {
+        Ok(taken) => {
+            let (size, ready) = (call.size(&taken.bytes), Box::pin(call.ready(taken)));
+            let (back, ready) = house.load.offload.run(size, ready).await;
+            call = back;
+            match ready {
+                Ok(ready) => call.begun(ready).await,
+                Err(turned) => Err(turned),
+            }
+        }
+        Err(turned) => Err(turned),
+    };
+    let mut answer = outcome.unwrap_or_else(|turned| refusal(Some(wire), &turned));
+    call.account.explain(&mut answer, &house.seen);
     answer
 }
 
-struct Call<'a> {
-    house: &'a Arc<House>,
+struct Call {
+    house: Arc<House>,
     parts: Parts,
     wanted: Wanted,
     wire: &'static dyn Wire,
-    account: &'a mut Account,
+    account: Account,
 }
 
-impl Call<'_> {
-    async fn run(self, body: Incoming) -> Result<Response<Flow>, Turned> {
+/// A request whose body is there.
+struct Taken {
+    bytes: Bytes,
+    held: Reservation,
+    credential: Auth,
+}
+
+/// A request that can be sent.
+struct Ready {
+    waiting: Waiting,
+    stream: bool,
+}
+
+impl Call {
+    async fn take(&self, body: Incoming) -> Result<Taken, Turned> {
         let credential = door::credential(&self.parts.uri, &self.parts.headers)?;
-        let bytes = take::body(&self.parts.headers, body, self.house.options.body_limit).await?;
+        let (bytes, held) = take::body(&self.house, &self.parts.headers, body, READ).await?;
+        Ok(Taken { bytes, held, credential })
+    }
+
+    /// How much there is to be read. What a request goes on from may be far longer than what it says itself.
+    fn size(&self, bytes: &Bytes) -> usize {
+        let goes_on = || [PREVIOUS, REFERENCE].iter().any(|name| holds(bytes, name));
+        let is_more = bytes.len() <= LARGE && self.wanted.face == Face::Responses && goes_on();
+        if is_more { usize::MAX } else { bytes.len() }
+    }
+
+    /// All that reads or writes the whole request. It owns what it works on, so that it can run on another thread.
+    async fn ready(mut self, taken: Taken) -> (Self, Result<Ready, Turned>) {
+        let ready = self.prepare(taken).await;
+        (self, ready)
+    }
+
+    async fn prepare(&mut self, taken: Taken) -> Result<Ready, Turned> {
+        let Taken { bytes, mut held, credential } = taken;
         let doc = take::json(&bytes)?;
+        held.grow_to(cost(&bytes, &doc))?;
         let root = doc.root();
         let named = self.wanted.model.clone().or_else(|| root.string("model"));
         let model = named.ok_or_else(|| {
             turned(400, "invalid_request_error", "`model` is missing; name the model to ask")
         })?;
-        let route = take::route(self.house, &model, root)?;
-        let named = named_by(self.house, root)?;
+        let route = take::route(&self.house, &model, root)?;
+        let named = named_by(&self.house, root)?;
         let by_default = self.wanted.face.is_lines();
         let stream = self.wanted.stream.or_else(|| root.bool("stream")).unwrap_or(by_default);
         self.house.seen.tell(&Told::Asked { headers: &self.parts.headers, stream });
@@ -74,14 +121,17 @@ impl Call<'_> {
             (tenant::hint(&self.parts.headers, root), !says_off(&self.parts.headers));
         let Recalled { body, keeping, is_bound } = match self.wanted.face {
             Face::Responses => {
-                Box::pin(recall(self.house, &route, &credential, &doc, is_kept)).await?
+                Box::pin(recall(&self.house, &route, &credential, &doc, is_kept)).await?
             }
             _ => Recalled::default(),
         };
         let gone_on = body.as_ref().map(take::json).transpose()?;
+        if let (Some(body), Some(doc)) = (&body, &gone_on) {
+            held.grow_to(cost(body, doc).saturating_add(bytes.len()))?;
+        }
         let doc = gone_on.as_ref().unwrap_or(&doc);
         let caller = Caller {
-            house: Arc::clone(self.house),
+            house: Arc::clone(&self.house),
             wire: self.wire,
             body: body.clone().unwrap_or_else(|| bytes.clone()),
             headers: self.parts.headers.clone(),
@@ -93,8 +143,15 @@ impl Call<'_> {
             keeping,
             is_bound,
             named,
+            held,
         };
-        let waiting = caller.send(route, doc, self.account).await?;
+        let waiting = caller.send(route, doc, &mut self.account).await?;
+        Ok(Ready { waiting, stream })
+    }
+
+    /// The caller's answer, once it begins or its silence gets long.
+    async fn begun(&mut self, ready: Ready) -> Result<Response<Flow>, Turned> {
+        let Ready { waiting, stream } = ready;
         match begun(waiting, stream && !self.wanted.face.is_lines()).await {
             Begun::Outcome(outcome) => {
                 self.begin((*outcome).map_err(|it| failed(&it))?, stream).await
@@ -107,7 +164,7 @@ impl Call<'_> {
     }
 
     /// The head of the caller's answer.
-    async fn begin(self, outcome: Outcome, stream: bool) -> Result<Response<Flow>, Turned> {
+    async fn begin(&mut self, outcome: Outcome, stream: bool) -> Result<Response<Flow>, Turned> {
         let (answer, passage) = match outcome {
             Outcome::Refused(refused) => {
                 self.account.made = refused.made.clone();
@@ -140,8 +197,18 @@ impl Call<'_> {
             let flow = Flow::stream(answer.body, passage, self.wire);
             return Ok(streamed(flow, media));
         }
-        Box::pin(whole(*answer, passage, self.house)).await
+        Box::pin(whole(*answer, passage, &self.house)).await
     }
+}
+
+fn holds(bytes: &[u8], name: &str) -> bool {
+    bytes.windows(name.len()).any(|window| window == name.as_bytes())
+}
+
+/// What a request costs that was read.
+fn cost(body: &Bytes, doc: &Doc<'_>) -> usize {
+    let bytes = body.len().saturating_mul(READ);
+    bytes.saturating_add(doc.values().saturating_mul(VALUE))
 }
 
 /// Whether the caller wants nothing of its answer to be kept.
@@ -154,6 +221,14 @@ struct Reading {
     body: BodyStream,
     passage: Box<Passage>,
     came: BytesMut,
+    held: Reservation,
+}
+
+impl Reading {
+    fn end(mut self) -> Option<Ended> {
+        drop(self.passage.push(self.came.split().freeze()));
+        self.passage.end(None)
+    }
 }
 
 impl Drop for Reading {
@@ -170,7 +245,8 @@ async fn whole(
     house: &House,
 ) -> Result<Response<Flow>, Turned> {
     let limit = house.options.body_limit;
-    let mut reading = Reading { body: answer.body, passage, came: BytesMut::new() };
+    let held = house.load.share.reserve();
+    let mut reading = Reading { body: answer.body, passage, came: BytesMut::new(), held };
     while let Some(bytes) = reading.body.next().await {
         let bytes = bytes.and_then(|bytes| match reading.came.len() + bytes.len() > limit {
             false => Ok(bytes),
@@ -184,10 +260,16 @@ async fn whole(
             failed(&error)
         })?;
         reading.came.extend_from_slice(&bytes);
+        let cost = reading.came.len().saturating_mul(READ);
+        match reading.came.len() > LARGE {
+            true => reading.held.grow_to(cost)?,
+            // A short one that was paid for is not given up for others' bytes.
+            false => reading.held.set(cost),
+        }
     }
-    let passage = &mut reading.passage;
-    drop(passage.push(reading.came.split().freeze()));
-    let Some(ended) = passage.end(None) else {
+    let size = reading.came.len();
+    let ended = house.load.offload.run(size, Box::pin(async move { reading.end() })).await;
+    let Some(ended) = ended else {
         return Err(turned(502, "upstream_error", "the answer ended before it began"));
     };
     let Finished { answer, failure, .. } = ended.finished;

@@ -7,7 +7,7 @@ use crate::names::random_id;
 use crate::sending::Made;
 use crate::told::Told;
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::restore::Counts;
@@ -94,7 +94,11 @@ pub(crate) fn refusal(wire: Option<&dyn Wire>, turned: &Turned) -> Response<Flow
         Some(wire) => wire.write_error(&error),
         None => plain_error(&error),
     };
-    json(turned.status, body)
+    let mut answer = json(turned.status, body);
+    if turned.status == 503 {
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    answer
 }
 
 fn plain_error(error: &ErrorBody) -> String {

@@ -8,6 +8,7 @@ use crate::flow::Flow;
 use crate::house::{Estate, House, Stage, ended};
 use crate::keys::{Access, Allowed, is_plausible};
 use crate::list;
+use crate::load::{Load, Share};
 use crate::metrics;
 use crate::models::Listed;
 use crate::passage::now;
@@ -38,6 +39,7 @@ pub(crate) struct Guest {
     /// It came to the listener for metrics.
     pub(crate) is_admin: bool,
     pub(crate) pace: Arc<Pace>,
+    pub(crate) share: Share,
     pub(crate) stage: watch::Receiver<Stage>,
 }
 
@@ -52,8 +54,9 @@ pub(crate) async fn respond(
     let route = place.as_ref().map_or("nowhere", Place::label);
     let wire = spoken(&place);
     let seen = Seen::new(&estate.bus, now(), route);
-    let house = estate.house(Arc::clone(&seen), guest.stage.clone());
-    let entry = Entry::new(Arc::clone(&seen), Arc::clone(&guest.pace));
+    let house = estate.house(Arc::clone(&seen), guest.stage.clone(), &guest.share);
+    let unread = guest.share.reserve();
+    let entry = Entry::new(Arc::clone(&seen), Arc::clone(&guest.pace), unread);
     let work = Caught(Box::pin(admitted(estate, guest, &house, parts, body, place)));
     let answer = tokio::select! {
         done = work => done.unwrap_or_else(|()| {
@@ -180,9 +183,10 @@ async fn admit(house: &Arc<House>, parts: &mut Parts) -> Result<Arc<House>, Turn
             door::take_off(parts);
             let models = Arc::clone(&house.models);
             let allowed = Allowed { models, pass: Arc::clone(&pass) };
-            let house =
-                House { models: Arc::new(allowed), pass: Some(pass), ..House::clone(house) };
-            Ok(Arc::new(house))
+            let share = house.load.share.with_key(pass.tenant.as_str());
+            let load = Load { share, ..house.load.clone() };
+            let models = Arc::new(allowed);
+            Ok(Arc::new(House { models, pass: Some(pass), load, ..House::clone(house) }))
         }
     }
 }

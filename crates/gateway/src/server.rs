@@ -2,7 +2,7 @@
 
 use crate::house::{Estate, Fittings, Options, Stage};
 use crate::models::Models;
-use crate::patient::{Pace, Patient};
+use crate::patient::Patient;
 use crate::respond::{Guest, respond};
 use crate::stuck::only_stuck;
 use crate::told::News;
@@ -12,7 +12,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use std::convert::Infallible;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -25,7 +25,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long a connection may be idle between two requests.
 const IDLE: Duration = Duration::from_secs(60);
 /// How much of one streamed answer may wait for a slow reader.
-const SEND_BUFFER: usize = 256 * 1024;
+const SEND_BUFFER: usize = 64 * 1024;
 /// The greatest head of a request, and the most lines in it.
 const HEAD_SIZE: u16 = u16::MAX;
 const HEAD_LINES: usize = 128;
@@ -117,7 +117,8 @@ async fn accept(
     mut stage: watch::Receiver<Stage>,
     is_admin: bool,
 ) {
-    let room = Arc::new(Semaphore::new(estate.fittings().options.connections));
+    let connections = estate.fittings().options.connections;
+    let room = Arc::new(Semaphore::new(connections));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -128,14 +129,23 @@ async fn accept(
             tokio::time::sleep(MOMENT).await;
             continue;
         };
-        let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
+        let share = estate.budget.caller(peer.ip());
+        let most = estate.fittings().options.connections_per_address;
+        // A few must always be granted, or a browser could not load a page.
+        let place = share.connect(most, (connections / 4).max(16));
+        let place = place.and_then(|one| Some((one, Arc::clone(&room).try_acquire_owned().ok()?)));
+        let Some(place) = place else {
             estate.bus.news(News::Shed);
             tokio::spawn(no_room(stream));
             continue;
         };
         let (estate, stage) = (Arc::clone(&estate), stage.clone());
         tokio::spawn(async move {
-            connection(stream, peer.ip(), is_admin, estate, stage).await;
+            // A socket that cannot say where it is has no peer any more.
+            let Ok(local) = stream.local_addr() else { return };
+            let (peer, pace) = (peer.ip(), Arc::default());
+            let guest = Guest { peer, local, is_admin, pace, share, stage: stage.clone() };
+            connection(stream, guest, estate, stage).await;
             drop(place);
         });
     }
@@ -150,17 +160,13 @@ async fn no_room(stream: TcpStream) {
 
 async fn connection(
     stream: TcpStream,
-    peer: IpAddr,
-    is_admin: bool,
+    guest: Guest,
     estate: Arc<Estate>,
     stage: watch::Receiver<Stage>,
 ) {
     // Small events must leave at once; a socket that cannot do that still works.
     drop(stream.set_nodelay(true));
-    // A socket that cannot say where it is has no peer any more.
-    let Ok(local) = stream.local_addr() else { return };
-    let pace = Arc::new(Pace::default());
-    let guest = Guest { peer, local, is_admin, pace: Arc::clone(&pace), stage: stage.clone() };
+    let pace = Arc::clone(&guest.pace);
     let options = Arc::clone(&estate.fittings().options);
     let limit = options.write_idle;
     match options.tls.clone() {

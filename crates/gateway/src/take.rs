@@ -12,7 +12,9 @@ use thinkthrough_core::json::{Doc, Val};
 use crate::admission::{another_model, check_members, fits_path};
 use crate::door::Turned;
 use crate::house::House;
+use crate::load::{Reservation, parse, too_many};
 use crate::models::Route;
+use tokio::time::{Instant, timeout_at};
 
 /// How long a caller may be silent in the middle of its own request.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -30,16 +32,18 @@ const STEERING: [&str; 9] = [
     "vertex_credentials",
 ];
 
-/// The lists of a request, and how many entries each may have.
-const LISTS: [(&str, usize); 4] =
-    [("tools", 1_024), ("messages", 100_000), ("input", 100_000), ("contents", 100_000)];
-
 /// The body, if it is whole, plain and not too large.
+///
+/// What it costs by the time it was read is `times` its bytes, and counted as they come.
 pub(crate) async fn body(
+    house: &House,
     headers: &HeaderMap,
     mut body: Incoming,
-    limit: usize,
-) -> Result<Bytes, Turned> {
+    times: usize,
+) -> Result<(Bytes, Reservation), Turned> {
+    let limit = house.options.body_limit;
+    let until = Instant::now() + house.options.body_timeout;
+    let mut held = house.load.share.reserve();
     let turned = |status, code, message: String| Turned { status, code, message };
     let too_large =
         || turned(413, "request_too_large", format!("the request is larger than {limit} bytes"));
@@ -53,18 +57,22 @@ pub(crate) async fn body(
     if length > limit {
         return Err(too_large());
     }
+    held.check(length.saturating_mul(times))?;
     let mut first: Option<Bytes> = None;
     let mut all = BytesMut::new();
     loop {
-        let frame = tokio::time::timeout(SILENCE, body.frame()).await.map_err(|_| {
+        let silence = Instant::now() + SILENCE;
+        let frame = timeout_at(silence.min(until), body.frame()).await.map_err(|_| {
             turned(408, "request_timeout", "the rest of the request did not come".to_owned())
         })?;
         let Some(frame) = frame else { break };
         let broken = |_| turned(400, "broken_request", "the request broke off".to_owned());
         let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
-        if all.len() + first.as_ref().map_or(0, Bytes::len) + data.len() > limit {
+        let came = all.len() + first.as_ref().map_or(0, Bytes::len) + data.len();
+        if came > limit {
             return Err(too_large());
         }
+        held.grow_to(came)?;
         // A body that came in one piece is not copied.
         match first.take() {
             None if all.is_empty() => first = Some(data),
@@ -76,13 +84,15 @@ pub(crate) async fn body(
             }
         }
     }
-    Ok(first.unwrap_or_else(|| all.freeze()))
+    let bytes = first.unwrap_or_else(|| all.freeze());
+    held.grow_to(bytes.len().saturating_mul(times))?;
+    Ok((bytes, held))
 }
 
 /// The body as JSON, without fields that would steer the upstream.
 pub(crate) fn json(body: &Bytes) -> Result<Doc<'_>, Turned> {
     let bad = |message: String| Turned { status: 400, code: "invalid_request_error", message };
-    let doc = Doc::parse(body).map_err(|error| bad(format!("the body is not JSON: {error}")))?;
+    let doc = parse(body).map_err(bad)?;
     if !doc.root().is_object() {
         return Err(bad("the body is not a JSON object".to_owned()));
     }
@@ -93,13 +103,7 @@ pub(crate) fn json(body: &Bytes) -> Result<Doc<'_>, Turned> {
         return Err(bad(message));
     }
     check_members(doc.root())?;
-    for (list, most) in LISTS {
-        let values = doc.root().some(list).filter(|list| list.is_array());
-        if values.is_some_and(|list| list.items().nth(most).is_some()) {
-            return Err(bad(format!("`{list}` has more than {most} entries; send fewer")));
-        }
-    }
-    Ok(doc)
+    too_many(&doc).map_or(Ok(doc), |message| Err(bad(message)))
 }
 
 /// Where a request for this model goes, if the caller may ask for it with this body.
@@ -161,12 +165,9 @@ mod tests {
 
     #[test]
     fn t_31_lists_and_depths_have_an_end() {
-        for (list, most) in LISTS {
-            for (count, is_taken) in [(most, true), (most + 1, false)] {
-                let body = Bytes::from(format!("{{\"{list}\":[{}]}}", vec!["0"; count].join(",")));
-                assert_eq!(json(&body).is_ok(), is_taken, "{list} {count}");
-            }
-        }
+        let tools =
+            |count: usize| Bytes::from(format!("{{\"tools\":[{}]}}", vec!["0"; count].join(",")));
+        assert!(json(&tools(1_024)).is_ok() && json(&tools(1_025)).is_err());
         for (depth, is_taken) in [(127, true), (128, false)] {
             let body = format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
             assert_eq!(json(&Bytes::from(body)).is_ok(), is_taken, "{depth}");

@@ -10,6 +10,7 @@ use crate::keeping::Keeping;
 use crate::kept::{Known, Named, Tap};
 use crate::learned::{Learned, Scope};
 use crate::leaving::Lasting;
+use crate::load::{READ, Reservation};
 use crate::models::{OnDisconnect, Route};
 use crate::passage::Keep;
 use crate::poisoned::{Blamed, Sent};
@@ -51,6 +52,8 @@ pub(crate) struct Caller {
     pub(crate) is_bound: bool,
     /// The things that the request names and its provider may keep.
     pub(crate) named: BTreeSet<Named>,
+    /// What the request costs for as long as it may be sent.
+    pub(crate) held: Reservation,
 }
 
 /// One way.
@@ -68,6 +71,14 @@ struct Way {
     sent: Option<Sent>,
 }
 
+/// What follows a way that led to no answer.
+enum After {
+    /// There is nothing left to try.
+    Over(Result<Outcome, ClientError>),
+    /// Another way, which was begun.
+    Next(Way, Waiting),
+}
+
 /// What refusals have taught about a way.
 #[derive(Clone, Default)]
 struct Mending {
@@ -82,7 +93,7 @@ struct Mending {
 impl Caller {
     /// Prepares the first way, writes into `account` what was made of it, and gives the answer that all ways lead to.
     pub(crate) async fn send(
-        self,
+        mut self,
         route: Arc<Route>,
         doc: &Doc<'_>,
         account: &mut Account,
@@ -98,6 +109,8 @@ impl Caller {
         let (counts, is_relayed) = (prepared.counts, prepared.exchange.is_relayed());
         self.house.seen.tell(&Told::Decided { counts, is_relayed });
         let drained = self.drained(&way.route);
+        // What is left is the caller's own body and the one that is sent.
+        self.held.shrink_to(self.body.len().saturating_add(job.body.len()));
         let waiting = job.send(prepared)?;
         let following: Waiting = Box::pin(self.follow(way, waiting));
         Ok(match drained {
@@ -178,6 +191,7 @@ impl Caller {
                 tap,
                 drained: self.drained(&route),
                 seen: Arc::clone(&self.house.seen),
+                load: self.house.load.clone(),
             },
             headers: self.headers.clone(),
             query: self.query.clone(),
@@ -208,15 +222,32 @@ impl Caller {
 
     /// Waits for one way after the other.
     async fn follow(self, mut way: Way, mut waiting: Waiting) -> Result<Outcome, ClientError> {
+        let caller = Arc::new(self);
         loop {
             let outcome = waiting.await;
-            self.tell(&outcome);
-            way.note(&outcome, &self.house);
-            let next = self.mended(&way, &outcome).or_else(|| self.next(&mut way, &outcome));
-            let Some(mut next) = next else { return outcome };
-            // A way that cannot be gone says less than the one before it.
-            let Ok(after) = Box::pin(self.again(&mut next)).await else { return outcome };
-            (way, waiting) = (next, after);
+            if matches!(outcome, Ok(Outcome::Answer { .. })) {
+                way.note(&outcome, &caller.house);
+                return outcome;
+            }
+            // What comes after a failure reads the whole request again.
+            let after = Box::pin(Arc::clone(&caller).after(way, outcome));
+            match caller.house.load.offload.run(caller.body.len(), after).await {
+                After::Over(outcome) => return outcome,
+                After::Next(next, after) => (way, waiting) = (next, after),
+            }
+        }
+    }
+
+    /// What follows a way that led to no answer.
+    async fn after(self: Arc<Self>, mut way: Way, outcome: Result<Outcome, ClientError>) -> After {
+        self.tell(&outcome);
+        way.note(&outcome, &self.house);
+        let next = self.mended(&way, &outcome).or_else(|| self.next(&mut way, &outcome));
+        let Some(mut next) = next else { return After::Over(outcome) };
+        // A way that cannot be gone says less than the one before it.
+        match self.again(&mut next).await {
+            Ok(waiting) => After::Next(next, waiting),
+            Err(_) => After::Over(outcome),
         }
     }
 
@@ -254,6 +285,8 @@ impl Caller {
     }
 
     async fn again(&self, way: &mut Way) -> Result<Waiting, Turned> {
+        let mut held = self.house.load.share.reserve();
+        held.grow_to(self.body.len().saturating_mul(READ))?;
         let doc = take::json(&self.body)?;
         let (job, prepared) = self.prepare(way, &doc).await?;
         required(&way.route, &self.headers, &prepared)?;

@@ -46,6 +46,8 @@ pub enum JsonErrorKind {
     TooDeep,
     /// More than 4 GiB of input.
     TooLong,
+    /// More values than the reader takes.
+    TooMany(usize),
     /// Something follows the value.
     TrailingData,
     /// A byte that cannot stand at this place.
@@ -55,6 +57,9 @@ pub enum JsonErrorKind {
 impl fmt::Display for JsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.kind {
+            JsonErrorKind::TooMany(most) => {
+                return write!(f, "not taken: more than {most} values at byte {}", self.at);
+            }
             JsonErrorKind::BadString => "a string with a control character or a bad escape",
             JsonErrorKind::Incomplete => "the text ends inside a value",
             JsonErrorKind::NotUtf8 => "bytes that are not UTF-8",
@@ -93,14 +98,29 @@ impl<'a> Doc<'a> {
     /// # Errors
     /// As [`Doc::parse`].
     pub fn parse_with(text: &'a str, scratch: &mut Scratch) -> Result<Self, JsonError> {
+        Self::parse_up_to(text, scratch, usize::MAX)
+    }
+
+    /// As [`Doc::parse`], for input that may be an attack on memory: one with more than `most` values is refused as soon
+    /// as that is known. Keys of objects are values, too.
+    ///
+    /// # Errors
+    /// As [`Doc::parse`], and [`JsonErrorKind::TooMany`].
+    pub fn parse_within(bytes: &'a [u8], most: usize) -> Result<Self, JsonError> {
+        let text = std::str::from_utf8(bytes)
+            .map_err(|e| JsonError { at: e.valid_up_to(), kind: JsonErrorKind::NotUtf8 })?;
+        Self::parse_up_to(text, &mut Scratch::default(), most)
+    }
+
+    fn parse_up_to(text: &'a str, scratch: &mut Scratch, most: usize) -> Result<Self, JsonError> {
         if u32::try_from(text.len()).is_err() {
             return Err(JsonError { at: 0, kind: JsonErrorKind::TooLong });
         }
         let mut nodes = std::mem::take(&mut scratch.nodes);
         nodes.clear();
-        nodes.reserve(text.len() / 12 + 4);
+        nodes.reserve((text.len() / 12 + 4).min(most));
         let at = if text.starts_with('\u{feff}') { 3 } else { 0 };
-        let mut parser = Parser { bytes: text.as_bytes(), at, nodes };
+        let mut parser = Parser { bytes: text.as_bytes(), at, nodes, most };
         scratch.open.clear();
         match parser.document(&mut scratch.open) {
             Ok(()) => Ok(Doc { text, nodes: parser.nodes }),
@@ -115,6 +135,32 @@ impl<'a> Doc<'a> {
     #[must_use]
     pub fn text(&self) -> &'a str {
         self.text
+    }
+
+    /// How many values there are, keys of objects included.
+    #[must_use]
+    pub fn values(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// How many items the longest array has, or members the longest object.
+    #[must_use]
+    pub fn longest(&self, kind: Kind) -> usize {
+        let of_kind = self.nodes.iter().enumerate().filter(|(_, node)| node.kind == kind);
+        of_kind.map(|(at, node)| self.count(at, *node)).max().unwrap_or_default()
+    }
+
+    /// What is directly in one value.
+    fn count(&self, at: usize, outer: Node) -> usize {
+        let (mut next, mut count) = (at + 1, 0);
+        while next < outer.next as usize {
+            // The key of a member is a value of its own.
+            next += usize::from(outer.kind == Kind::Object);
+            let Some(inner) = self.nodes.get(next) else { break };
+            next = inner.next as usize;
+            count += 1;
+        }
+        count
     }
 
     /// The outermost value.
@@ -150,6 +196,7 @@ struct Parser<'a> {
     bytes: &'a [u8],
     at: usize,
     nodes: Vec<Node>,
+    most: usize,
 }
 
 /// What may come next inside the innermost open array or object.
@@ -197,6 +244,9 @@ impl Parser<'_> {
                 }
                 _ => return Err(self.unexpected()),
             };
+            if self.nodes.len() > self.most {
+                return Err(self.fail(JsonErrorKind::TooMany(self.most)));
+            }
             if open.is_empty() && expect == Expect::CommaOrEnd {
                 break;
             }

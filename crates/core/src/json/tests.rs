@@ -55,6 +55,11 @@ fn refuses_what_is_not_json() {
     assert_eq!(Doc::parse(b"\"\xff\"").unwrap_err().kind, JsonErrorKind::NotUtf8);
     let deep = "[".repeat(129) + &"]".repeat(129);
     assert_eq!(Doc::parse(deep.as_bytes()).unwrap_err().kind, JsonErrorKind::TooDeep);
+    let seven = br#"{"a":[1,2],"b":0}"#;
+    assert_eq!(Doc::parse_within(seven, 7).unwrap().values(), 7);
+    assert_eq!(Doc::parse_within(seven, 6).unwrap_err().kind, JsonErrorKind::TooMany(6));
+    let doc = Doc::parse(br#"{"a":[[],{"x":[1,2,3],"y":{}}],"b":0,"c":[{"x":0}]}"#).unwrap();
+    assert_eq!((doc.longest(Kind::Array), doc.longest(Kind::Object)), (3, 3));
     let allowed = "[".repeat(128) + &"]".repeat(128);
     assert!(Doc::parse(allowed.as_bytes()).is_ok());
 }

@@ -1,0 +1,382 @@
+//! Bytes in flight: how much memory requests and unread answers hold, in all, for each key and for each address.
+//!
+//! Bytes are counted as they come, never because a head announces them: a caller that sends nothing holds nothing.
+
+use super::gauges::Gauges;
+use super::scope::Scope;
+use crate::door::{Turned, turned};
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::Hash;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// How many bytes may be in flight at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InFlight {
+    /// In all.
+    pub all: usize,
+    /// Of the callers with one key.
+    pub per_key: usize,
+    /// Of the callers at one address. `None`: as many as with one key, but for callers on this machine, where
+    /// everybody may come through one proxy.
+    pub per_address: Option<usize>,
+}
+
+impl InFlight {
+    /// So many bytes in all; half of them for one key, and enough for the largest request.
+    #[must_use]
+    pub fn of(all: usize, body_limit: usize) -> Self {
+        let largest = body_limit.saturating_mul(READ).min(all);
+        InFlight { all, per_key: largest.max(all / 2), per_address: None }
+    }
+
+    /// What one address may hold.
+    fn for_address(self, is_here: bool) -> usize {
+        self.per_address.unwrap_or(if is_here { usize::MAX } else { self.per_key })
+    }
+}
+
+/// What a request costs that is read, looked up, edited and written, in its own bytes: what came, what is sent, and the
+/// texts of both between them. Measured on bodies of one long text.
+pub(crate) const READ: usize = 4;
+/// What a request costs that goes on as it came.
+pub(crate) const PASSED: usize = 1;
+/// What each of a request's values costs besides. Measured on bodies of many small blocks.
+pub(crate) const VALUE: usize = 160;
+
+/// What one key, one address, or everybody holds.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    bytes: AtomicUsize,
+    connections: AtomicUsize,
+}
+
+impl Tally {
+    /// Takes bytes where no more than `limit` are held then.
+    fn take(&self, bytes: usize, limit: usize) -> bool {
+        let taken = |held: usize| held.checked_add(bytes).filter(|held| *held <= limit);
+        self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).is_ok()
+    }
+
+    fn give(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The tallies of those who hold something now.
+#[derive(Debug)]
+struct Tallies<K> {
+    all: HashMap<K, Weak<Tally>>,
+    /// So many are looked through for those that nobody holds any more.
+    crowd: usize,
+}
+
+impl<K: Hash + Eq> Tallies<K> {
+    fn of(&mut self, key: K) -> Arc<Tally> {
+        if let Some(tally) = self.all.get(&key).and_then(Weak::upgrade) {
+            return tally;
+        }
+        if self.all.len() >= self.crowd {
+            self.all.retain(|_, tally| tally.strong_count() > 0);
+            self.crowd = (self.all.len() * 2).max(CROWD);
+        }
+        let tally = Arc::new(Tally::default());
+        self.all.insert(key, Arc::downgrade(&tally));
+        tally
+    }
+}
+
+const CROWD: usize = 256;
+
+impl<K> Default for Tallies<K> {
+    fn default() -> Self {
+        Tallies { all: HashMap::new(), crowd: CROWD }
+    }
+}
+
+/// Who holds how much.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    all: Tally,
+    keys: Mutex<Tallies<String>>,
+    addresses: Mutex<Tallies<IpAddr>>,
+    gauges: Gauges,
+}
+
+impl Budget {
+    pub(crate) fn new(gauges: Gauges) -> Self {
+        Budget {
+            all: Tally::default(),
+            keys: Mutex::default(),
+            addresses: Mutex::default(),
+            gauges,
+        }
+    }
+
+    /// Whoever is at this address.
+    pub(crate) fn caller(self: &Arc<Self>, address: IpAddr) -> Share {
+        let place = place(address);
+        let tally = self.addresses.lock().unwrap_or_else(PoisonError::into_inner).of(place);
+        let is_here = place.is_loopback();
+        let limits = InFlight { all: usize::MAX, per_key: usize::MAX, per_address: None };
+        Share { budget: Arc::clone(self), limits, key: None, address: tally, is_here }
+    }
+}
+
+/// What counts as one address: of IPv6 a whole network, for each of its users has one.
+fn place(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(long) if !long.is_loopback() => {
+            let [a, b, c, d, ..] = long.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        other => other,
+    }
+}
+
+/// A caller's share of the budget.
+#[derive(Clone)]
+pub(crate) struct Share {
+    budget: Arc<Budget>,
+    limits: InFlight,
+    key: Option<Arc<Tally>>,
+    address: Arc<Tally>,
+    /// The caller is on this machine.
+    is_here: bool,
+}
+
+impl Share {
+    /// The same caller, known by its key.
+    pub(crate) fn with_key(&self, key: &str) -> Self {
+        let mut keys = self.budget.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        Share { key: Some(keys.of(key.to_owned())), ..self.clone() }
+    }
+
+    /// The same caller, with what the configuration grants now.
+    pub(crate) fn within(&self, limits: InFlight) -> Self {
+        Share { limits, ..self.clone() }
+    }
+
+    /// Counts a connection where there are fewer than `limit` from this address. `None` is no limit for callers on this
+    /// machine, and `usual` for others.
+    pub(crate) fn connect(&self, limit: Option<usize>, usual: usize) -> Option<Connected> {
+        let limit = limit.unwrap_or(if self.is_here { usize::MAX } else { usual });
+        let one_more = |count: usize| Some(count + 1).filter(|count| *count <= limit);
+        let order = Ordering::Relaxed;
+        let counted = self.address.connections.fetch_update(order, order, one_more);
+        counted.is_ok().then(|| Connected(Arc::clone(&self.address)))
+    }
+
+    /// Nothing yet.
+    pub(crate) fn reserve(&self) -> Reservation {
+        Reservation { share: self.clone(), bytes: 0 }
+    }
+
+    /// Every tally with its limit.
+    fn tallies(&self) -> impl Iterator<Item = (Scope, &Tally, usize)> {
+        let InFlight { all, per_key, .. } = self.limits;
+        let per_address = self.limits.for_address(self.is_here);
+        let key = self.key.as_deref().map(|key| (Scope::Key, key, per_key));
+        let address = (Scope::Address, &*self.address, per_address);
+        [(Scope::All, &self.budget.all, all), address].into_iter().chain(key)
+    }
+}
+
+impl fmt::Debug for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Share")
+    }
+}
+
+/// One connection of an address.
+#[derive(Debug)]
+pub(crate) struct Connected(Arc<Tally>);
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Bytes that are held for a request or an answer, until this goes.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    share: Share,
+    bytes: usize,
+}
+
+impl Reservation {
+    /// Whether so many bytes could be held now; nothing is taken.
+    pub(crate) fn check(&self, bytes: usize) -> Result<(), Turned> {
+        for (scope, tally, limit) in self.share.tallies() {
+            let others = tally.bytes.load(Ordering::Relaxed).saturating_sub(self.bytes);
+            if others.saturating_add(bytes) > limit {
+                return Err(self.refused(scope, bytes, limit));
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds so many bytes, if it holds fewer.
+    pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<(), Turned> {
+        let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else {
+            return Ok(());
+        };
+        let mut taken: Vec<&Tally> = Vec::with_capacity(3);
+        for (scope, tally, limit) in self.share.tallies() {
+            if !tally.take(more, limit) {
+                taken.iter().for_each(|tally| tally.give(more));
+                return Err(self.refused(scope, bytes, limit));
+            }
+            taken.push(tally);
+        }
+        self.share.budget.gauges.held(more);
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// Holds so many bytes, whatever the limits say: for what is there already.
+    pub(crate) fn set(&mut self, bytes: usize) {
+        if bytes <= self.bytes {
+            return self.shrink_to(bytes);
+        }
+        let more = bytes - self.bytes;
+        for (_, tally, _) in self.share.tallies() {
+            tally.bytes.fetch_add(more, Ordering::Relaxed);
+        }
+        self.share.budget.gauges.held(more);
+        self.bytes = bytes;
+    }
+
+    /// Holds so many bytes at most from now on.
+    pub(crate) fn shrink_to(&mut self, bytes: usize) {
+        let Some(less) = self.bytes.checked_sub(bytes).filter(|less| *less > 0) else { return };
+        for (_, tally, _) in self.share.tallies() {
+            tally.give(less);
+        }
+        self.share.budget.gauges.freed(less);
+        self.bytes = bytes;
+    }
+
+    /// Why there is no room. What never can have any is told so.
+    fn refused(&self, scope: Scope, bytes: usize, limit: usize) -> Turned {
+        self.share.budget.gauges.refused(scope);
+        let setting = scope.setting();
+        if bytes > limit {
+            let message = format!(
+                "the request needs {bytes} bytes of memory, and `[server] {setting}` grants {limit}; send a smaller one"
+            );
+            return turned(413, "request_too_large", message);
+        }
+        let message = format!("{} has too many bytes in flight; ask again", scope.whose());
+        turned(503, "overloaded", message)
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.shrink_to(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget() -> Arc<Budget> {
+        Arc::new(Budget::new(Gauges::default()))
+    }
+
+    fn at(address: &str, budget: &Arc<Budget>) -> Share {
+        budget.caller(address.parse().unwrap()).within(LIMITS)
+    }
+
+    fn held(budget: &Budget) -> usize {
+        budget.all.bytes.load(Ordering::Relaxed)
+    }
+
+    const LIMITS: InFlight = InFlight { all: 100, per_key: 60, per_address: Some(80) };
+
+    #[test]
+    fn t_28_what_is_held_has_an_end_in_all_for_a_key_and_for_an_address() {
+        let budget = budget();
+        let ana = at("192.0.2.1", &budget).with_key("ana");
+        let (mut first, mut second) = (ana.reserve(), ana.reserve());
+        first.grow_to(40).unwrap();
+        assert_eq!(second.grow_to(21).unwrap_err().status, 503, "her key has 60");
+        assert_eq!(held(&budget), 40, "what was not granted is not held");
+        second.grow_to(20).unwrap();
+        let ben = at("192.0.2.1", &budget).with_key("ben");
+        assert!(ben.reserve().grow_to(21).unwrap_err().message.contains("this address"));
+        let mut elsewhere = at("192.0.2.2", &budget).reserve();
+        assert!(elsewhere.grow_to(41).unwrap_err().message.contains("the gateway"));
+        elsewhere.grow_to(40).unwrap();
+        assert_eq!(held(&budget), 100);
+        drop((first, second));
+        assert_eq!(held(&budget), 40);
+        elsewhere.shrink_to(10);
+        elsewhere.set(500);
+        assert!(ben.reserve().grow_to(1).is_err(), "what is there already counts");
+        drop(elsewhere);
+        assert_eq!(held(&budget), 0);
+    }
+
+    #[test]
+    fn t_28_what_never_fits_is_told_so() {
+        let budget = budget();
+        let ana = at("192.0.2.1", &budget).with_key("ana");
+        let turned = ana.reserve().check(61).unwrap_err();
+        assert_eq!(turned.status, 413);
+        assert!(turned.message.contains("max_bytes_in_flight_per_key"), "{}", turned.message);
+        assert_eq!(ana.reserve().check(60), Ok(()));
+    }
+
+    #[test]
+    fn t_28_callers_on_this_machine_are_one_address_only_where_the_configuration_says_so() {
+        let budget = budget();
+        let usual = InFlight { per_address: None, ..LIMITS };
+        for address in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+            let here = at(address, &budget).within(usual);
+            assert_eq!(here.reserve().check(100), Ok(()), "{address}");
+            assert!(at(address, &budget).reserve().check(81).is_err(), "{address}");
+            let some: Vec<_> = (0..10).filter_map(|_| here.connect(None, 2)).collect();
+            assert_eq!(some.len(), 10);
+            assert!(here.connect(Some(10), 2).is_none());
+        }
+        assert!(at("192.0.2.1", &budget).within(usual).reserve().check(61).is_err());
+        let there = at("192.0.2.1", &budget);
+        let some: Vec<_> = (0..10).filter_map(|_| there.connect(None, 2)).collect();
+        assert_eq!(some.len(), 2);
+        drop(some);
+        assert!(there.connect(None, 2).is_some());
+    }
+
+    #[test]
+    fn t_28_one_key_holds_half_of_all_and_at_least_one_request() {
+        const MIB: usize = 1024 * 1024;
+        for (all, body, per_key) in [(256, 32, 128), (128, 32, 128), (1024, 32, 512), (64, 32, 64)]
+        {
+            assert_eq!(InFlight::of(all * MIB, body * MIB).per_key, per_key * MIB, "{all} {body}");
+        }
+    }
+
+    #[test]
+    fn t_28_a_network_of_ipv6_is_one_address() {
+        let budget = budget();
+        let mut held = at("2001:db8::1", &budget).reserve();
+        held.grow_to(80).unwrap();
+        assert!(at("2001:db8::2", &budget).reserve().check(1).is_err());
+        assert!(at("2001:db8:1::2", &budget).reserve().check(1).is_ok());
+    }
+
+    #[test]
+    fn addresses_that_hold_nothing_are_forgotten() {
+        let budget = budget();
+        for number in 0..100_000_u32 {
+            budget.caller(IpAddr::from(number.to_be_bytes()));
+        }
+        assert!(budget.addresses.lock().unwrap().all.len() <= CROWD);
+    }
+}

@@ -1,0 +1,66 @@
+//! How much memory the process may have.
+
+use rustix::process::{Resource, getrlimit};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// What the system grants: the lowest of the process's own limits and those of its control groups. `None`: there is none.
+pub(crate) fn granted() -> Option<usize> {
+    let own = [Resource::As, Resource::Data].map(|resource| getrlimit(resource).current);
+    let group = fs::read_to_string("/proc/self/cgroup").ok();
+    let groups = group.map(|text| files(&text, Path::new("/sys/fs/cgroup"))).unwrap_or_default();
+    let groups = groups.iter().filter_map(|file| bytes(&fs::read_to_string(file).ok()?));
+    own.into_iter().flatten().chain(groups).min().and_then(|bytes| usize::try_from(bytes).ok())
+}
+
+/// The files that may hold a limit: those of the group and of all that it is in. A container sees its own group as the
+/// outermost one.
+fn files(groups: &str, root: &Path) -> Vec<PathBuf> {
+    let named = |line: &str| {
+        let (_, rest) = line.split_once(':')?;
+        let (kinds, group) = rest.split_once(':')?;
+        let (root, file) = match kinds {
+            "" => (root.to_owned(), "memory.max"),
+            _ if kinds.split(',').any(|kind| kind == "memory") => {
+                (root.join("memory"), "memory.limit_in_bytes")
+            }
+            _ => return None,
+        };
+        let group = root.join(group.trim_start_matches('/'));
+        let all = group.ancestors().take_while(|group| group.starts_with(&root));
+        Some(all.map(|group| group.join(file)).collect::<Vec<_>>())
+    };
+    groups.lines().filter_map(named).flatten().collect()
+}
+
+/// A limit as such a file says it; one as large as no machine is none.
+fn bytes(text: &str) -> Option<u64> {
+    text.trim().parse().ok().filter(|bytes| *bytes < 1 << 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_groups_of_both_versions_and_all_around_them_are_asked() {
+        let found = |groups: &str| {
+            let files = files(groups, Path::new("/g"));
+            files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(found("0::/a/b\n"), ["/g/a/b/memory.max", "/g/a/memory.max", "/g/memory.max"]);
+        assert_eq!(found("0::/\n"), ["/g/memory.max"]);
+        assert_eq!(
+            found("9:cpu,memory:/a\n8:pids:/a\n"),
+            ["/g/memory/a/memory.limit_in_bytes", "/g/memory/memory.limit_in_bytes"]
+        );
+    }
+
+    #[test]
+    fn a_limit_is_a_number_that_a_machine_can_have() {
+        assert_eq!(bytes("268435456\n"), Some(268_435_456));
+        for none in ["max\n", "9223372036854771712\n", ""] {
+            assert_eq!(bytes(none), None, "{none}");
+        }
+    }
+}
