@@ -5,9 +5,9 @@ use crate::server::{PATIENCE, Server, body};
 use crate::upstream::{Upstream, chat};
 use serde_json::Value;
 use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::sync::Arc;
+use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -225,7 +225,10 @@ fn t_28_eight_of_the_largest_bodies_stay_within_256_mib() {
 fn t_28_a_body_that_drips_has_an_end() {
     let upstream = Upstream::start(vec![chat("", "ok", None)]);
     let (server, _place) = gateway(&upstream.url, "body_timeout = \"1s\"");
-    let mut stream = unfinished(&server, 64, "");
+    let mut stream = TcpStream::connect(&server.addr).unwrap();
+    let head =
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100000\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
     let dripping = stream.try_clone().unwrap();
     let stop = Arc::new(AtomicBool::new(false));
     let is_over = Arc::clone(&stop);
@@ -264,4 +267,78 @@ fn t_28_one_address_has_only_so_many_connections() {
         assert!(began.elapsed() < PATIENCE, "a connection that ended still counts");
         thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// An upstream that talks to everybody for as long as somebody listens.
+fn talker() -> (String, Arc<Mutex<Vec<usize>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let said = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&said);
+    thread::spawn(move || {
+        for (at, stream) in listener.incoming().flatten().enumerate() {
+            all.lock().unwrap().push(0);
+            let said = Arc::clone(&all);
+            thread::spawn(move || talk(stream, &said, at));
+        }
+    });
+    (url, said)
+}
+
+fn talk(mut stream: TcpStream, said: &Mutex<Vec<usize>>, at: usize) {
+    let mut piece = [0; 65536];
+    if stream.read(&mut piece).unwrap_or_default() == 0 {
+        return;
+    }
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    // Comments are no text that is kept, so that what grows is what waits.
+    let comment = format!(": {}\n\n", "y".repeat(1000));
+    if stream.write_all(head.as_bytes()).is_err() {
+        return;
+    }
+    while stream.write_all(comment.as_bytes()).is_ok() {
+        said.lock().unwrap()[at] += comment.len();
+    }
+}
+
+/// Callers that read nothing: the gateway holds little for each of them, and leaves their upstreams unread.
+#[cfg(target_os = "linux")]
+#[test]
+fn c_4_t_28_callers_that_read_nothing_hold_little() {
+    const CALLERS: usize = 200;
+    let (url, said) = talker();
+    let (server, _place) = gateway(&url, "");
+    let ask = || {
+        let mut stream = TcpStream::connect(&server.addr).unwrap();
+        let asked = text(100);
+        let head = format!(
+            "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n{asked}",
+            asked.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    // What the first ones need is needed once.
+    let first: Vec<_> = (0..8).map(|_| ask()).collect();
+    let settled = |count: usize| {
+        let began = Instant::now();
+        let mut before = Vec::new();
+        loop {
+            thread::sleep(Duration::from_millis(500));
+            let now = said.lock().unwrap().clone();
+            if now.len() == count && now == before && now.iter().all(|said| *said > 0) {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "the upstream is still read");
+            before = now;
+        }
+    };
+    settled(first.len());
+    let before = memory(&server, "VmRSS");
+    let held: Vec<_> = (0..CALLERS).map(|_| ask()).collect();
+    settled(first.len() + CALLERS);
+    let each = memory(&server, "VmRSS").saturating_sub(before) / CALLERS;
+    drop((first, held));
+    // A quiet stream needs some 50 KiB for its two connections and its tasks, and more where nothing is optimised.
+    assert!(each < 256 * 1024, "each holds {each} bytes");
 }

@@ -31,7 +31,7 @@ const STREAM_WINDOW: u32 = 64 * 1024;
 /// connection beyond; a thought comes in very small frames, so the allowance must be generous.
 const CONNECTION_WINDOW: u32 = 256 * 1024 * 1024;
 /// How much of an HTTP/1.1 answer is read ahead; also the largest head of an answer.
-const READ_BUFFER: usize = 64 * 1024;
+const READ_BUFFER: usize = 32 * 1024;
 const MAX_HEADER_LIST: u32 = 64 * 1024;
 /// How long an unused connection is kept.
 const POOL_IDLE: Duration = Duration::from_secs(90);

@@ -4,9 +4,9 @@ use crate::stuck::Slots;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, ready};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
@@ -21,6 +21,14 @@ const PREFACE: &[u8] = b"PRI";
 pub(crate) struct Pace {
     answering: AtomicUsize,
     pub(crate) slots: Slots,
+    full: Full,
+}
+
+/// Whether the socket of an HTTP/1.1 connection takes nothing now.
+#[derive(Debug, Default)]
+struct Full {
+    is_full: AtomicBool,
+    waiting: Mutex<Option<Waker>>,
 }
 
 impl Pace {
@@ -36,6 +44,27 @@ impl Pace {
 
     pub(crate) fn answering(&self) -> usize {
         self.answering.load(Ordering::Relaxed)
+    }
+
+    /// Comes when the socket takes something. The server asks for more of an answer until its own buffer is full; while the
+    /// socket takes nothing, that would only be kept.
+    pub(crate) fn poll_room(&self, cx: &Context<'_>) -> Poll<()> {
+        if !self.full.is_full.load(Ordering::Acquire) {
+            return Poll::Ready(());
+        }
+        let mut waiting = self.full.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        *waiting = Some(cx.waker().clone());
+        // It may have taken something in between.
+        if self.full.is_full.load(Ordering::Acquire) { Poll::Pending } else { Poll::Ready(()) }
+    }
+
+    fn set_full(&self, is_full: bool) {
+        let was_full = self.full.is_full.swap(is_full, Ordering::AcqRel);
+        if was_full && !is_full {
+            let mut waiting = self.full.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            let waiting = waiting.take();
+            waiting.into_iter().for_each(Waker::wake);
+        }
     }
 
     fn is_idle(&self) -> bool {
@@ -94,6 +123,9 @@ impl<S> Patient<S> {
         cx: &mut Context<'_>,
         outcome: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
+        if self.kind == Kind::Http1 {
+            self.pace.set_full(outcome.is_pending());
+        }
         if outcome.is_ready() {
             self.until = None;
             return outcome;
@@ -183,6 +215,27 @@ mod tests {
         let error = patient.write_all(&[0; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         drop(theirs);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn c_4_while_the_socket_is_full_nothing_more_of_an_answer_is_asked_for() {
+        use tokio::io::AsyncReadExt;
+        let (ours, mut theirs) = tokio::io::duplex(8);
+        let pace = Arc::new(Pace::default());
+        let room = || pace.poll_room(&Context::from_waker(Waker::noop()));
+        let mut patient = Patient::new(ours, Arc::clone(&pace), Duration::from_secs(60));
+        theirs.write_all(b"GET ").await.unwrap();
+        patient.read_exact(&mut [0; 4]).await.unwrap();
+        assert!(room().is_ready());
+        let writing = tokio::spawn(async move { patient.write_all(&[7; 16]).await });
+        tokio::task::yield_now().await;
+        assert!(room().is_pending());
+        let waiting = Arc::clone(&pace);
+        let told =
+            tokio::spawn(async move { std::future::poll_fn(|cx| waiting.poll_room(cx)).await });
+        theirs.read_exact(&mut [0; 16]).await.unwrap();
+        writing.await.unwrap().unwrap();
+        tokio::time::timeout(Duration::from_secs(1), told).await.unwrap().unwrap();
     }
 
     #[tokio::test(start_paused = true)]

@@ -129,6 +129,9 @@ impl Body for Watched {
         if entry.is_over {
             return Poll::Ready(None);
         }
+        if entry.pace.poll_room(cx).is_pending() {
+            return Poll::Pending;
+        }
         // Whoever asks for more has taken what came before.
         entry.unread.set(0);
         let flow = &this.flow;
