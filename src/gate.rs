@@ -1,64 +1,63 @@
 //! The keys of the gateway: those of the configuration, and those of the store.
+//!
+//! Until the store's keys were read once nobody can say whether a key is needed, so that nobody is let in but by a key
+//! of the configuration. From then on what was read holds until the store says something else.
 
 use crate::config::keys::GateKey;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use crate::keeper::Keeper;
+use std::sync::Arc;
+use std::time::Duration;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::Partial;
 use thinkthrough_gateway::{Access, Keys, Looking, Pass, VaultError};
-use thinkthrough_store::{KeyHash, Store};
-
-/// How old may be what is known about whether there are keys at all.
-const FRESH: Duration = Duration::from_secs(2);
+use thinkthrough_store::{KeyHash, KeyState};
 
 /// Knows every key.
 pub(crate) struct Gate {
     entries: Vec<GateKey>,
-    store: Option<Store>,
-    /// When it was looked, and whether the store has keys.
-    seen: Mutex<Option<(Instant, bool)>>,
+    keeper: Keeper,
+    /// A key is needed also where none was ever made.
+    is_always: bool,
 }
 
 impl Gate {
-    pub(crate) fn new(entries: Vec<GateKey>, store: Option<Store>) -> Self {
-        Gate { entries, store, seen: Mutex::new(None) }
+    pub(crate) fn new(entries: Vec<GateKey>, keeper: Keeper, is_always: bool) -> Self {
+        let is_always = is_always || !entries.is_empty() || !keeper.has_place;
+        Gate { entries, keeper, is_always }
     }
 
-    /// Whether a key is needed. Keys that were taken back count: whoever had one is not let in by that.
-    pub(crate) async fn is_closed(&self) -> Result<bool, VaultError> {
-        if !self.entries.is_empty() {
-            return Ok(true);
-        }
-        let Some(store) = &self.store else { return Ok(false) };
-        let seen = *self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, has)) = seen
-            && at.elapsed() < FRESH
-        {
-            return Ok(has);
-        }
-        let has = match (Box::pin(store.gateway_keys().list()).await, seen) {
-            (Ok(keys), _) => !keys.is_empty(),
-            // A store that fails stops no traffic where there were no keys, and lets nobody in where there were.
-            (Err(_), Some((_, has))) => has,
-            (Err(error), None) => return Err(VaultError(error.to_string())),
-        };
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some((Instant::now(), has));
-        Ok(has)
-    }
-
-    async fn look(&self, key: &str) -> Result<Access, VaultError> {
-        let hash = KeyHash::of(key);
-        if let Some(entry) = self.entries.iter().find(|entry| entry.hash == Some(hash)) {
+    async fn look(&self, key: Option<&str>, patience: Duration) -> Result<Access, VaultError> {
+        let hash = key.map(KeyHash::of);
+        let said = self.entries.iter().find(|entry| hash.is_some() && entry.hash == hash);
+        if let Some(entry) = said {
             return Ok(Access::Known(Arc::new(pass(entry))));
         }
-        if let Some(store) = &self.store {
-            let found = Box::pin(store.gateway_keys().find(key)).await;
-            let found = found.map_err(|error| VaultError(error.to_string()))?;
-            if let Some(tenant) = found {
-                return Ok(Access::Known(Arc::new(self.stored(tenant))));
-            }
+        if let Some(tenant) = key.and_then(|key| self.owner(key)) {
+            return Ok(Access::Known(Arc::new(self.stored(tenant))));
         }
-        Ok(if self.is_closed().await? { Access::Unknown } else { Access::Open })
+        match self.keeper.state() {
+            None => return Err(VaultError("the keys were not read yet".to_owned())),
+            Some(KeyState::Lost) => {
+                return Err(VaultError("the keys that were made are lost".to_owned()));
+            }
+            Some(KeyState::Never) if !self.is_always => return Ok(Access::Open),
+            Some(KeyState::Never | KeyState::Made) => {}
+        }
+        let (Some(key), Some(keys)) = (key, self.keeper.keys()) else {
+            return Ok(Access::Unknown);
+        };
+        // A key that was made just now. A store that does not answer is not waited for.
+        if keys.is_up() && tokio::time::timeout(patience, keys.renewed()).await.is_ok() {
+            let tenant = self.owner(key);
+            return Ok(tenant
+                .map_or(Access::Unknown, |tenant| Access::Known(Arc::new(self.stored(tenant)))));
+        }
+        Ok(Access::Unknown)
+    }
+
+    /// Whose key of the store it is.
+    fn owner(&self, key: &str) -> Option<Tenant> {
+        self.keeper.keys()?.list().owner(key).cloned()
     }
 
     /// What the configuration says about a key of the store, if it says something.
@@ -82,13 +81,12 @@ fn pass(entry: &GateKey) -> Pass {
 }
 
 impl Keys for Gate {
-    fn find<'a>(&'a self, key: Option<&'a str>) -> Looking<'a> {
-        Box::pin(async move {
-            match key {
-                Some(key) => self.look(key).await,
-                None if self.is_closed().await? => Ok(Access::Unknown),
-                None => Ok(Access::Open),
-            }
-        })
+    fn find<'a>(&'a self, key: Option<&'a str>, patience: Duration) -> Looking<'a> {
+        Box::pin(self.look(key, patience))
+    }
+
+    fn are_known(&self) -> bool {
+        let is_said = self.entries.iter().any(|entry| entry.hash.is_some());
+        is_said || matches!(self.keeper.state(), Some(KeyState::Never | KeyState::Made))
     }
 }

@@ -10,6 +10,7 @@ mod environment;
 mod failure;
 mod gate;
 mod input;
+mod keeper;
 mod known;
 mod local;
 mod memory;

@@ -36,28 +36,9 @@ pub(crate) async fn or_why(config: &Config) -> (Option<Conversations>, Option<St
 /// The store; one that is not there yet is made.
 pub(crate) async fn open(config: &Config) -> Result<Store, Failure> {
     let (location, key) = place(config)?;
-    Ok(Store::open(&location, &key).await?)
-}
-
-/// The store of a gateway. One that cannot be used now stops no traffic, so that nothing is kept and put back then; one
-/// that is another's, or whose key is not the right one, is a mistake of the configuration.
-pub(crate) async fn for_gateway(config: &Config) -> Result<Option<Store>, Failure> {
-    let why = match place(config) {
-        Err(failure) => failure.to_string(),
-        Ok((location, key)) => match Store::open(&location, &key).await {
-            Ok(store) => return Ok(Some(store)),
-            Err(
-                error @ (StoreError::Key { .. }
-                | StoreError::KeyMissing { .. }
-                | StoreError::Newer { .. }
-                | StoreError::OldSqlite(_)
-                | StoreError::WrongKey { .. }),
-            ) => return Err(error.into()),
-            Err(error) => error.to_string(),
-        },
-    };
-    say(format_args!("{why}; until the next start no thought is kept and none is put back"));
-    Ok(None)
+    let store = Store::open(&location, &key).await?;
+    say_notes(&store);
+    Ok(store)
 }
 
 /// Takes out of the vault, now and then and when that changes, what is too old or too much.
@@ -123,7 +104,14 @@ pub(crate) async fn existing(config: &Config) -> Result<Option<Store>, Failure> 
     {
         return Ok(None);
     }
-    Ok(Some(Store::open(&location, &key).await?))
+    let store = Store::open(&location, &key).await?;
+    say_notes(&store);
+    Ok(Some(store))
+}
+
+/// Says what a store has to say.
+pub(crate) fn say_notes(store: &Store) {
+    store.notes().iter().for_each(|note| say(format_args!("{note}")));
 }
 
 /// Where the store is, and its key.

@@ -75,7 +75,9 @@ impl Keys {
         stored::block_on(async {
             match &self.what {
                 What::Create { name, json } => {
-                    let new = stored::open(&config).await?.gateway_keys().create(name).await?;
+                    let store = stored::open(&config).await?;
+                    let new = store.gateway_keys().create(name).await?;
+                    store.close().await;
                     print_new(name, &new, *json, out)
                 }
                 What::List { json } => {
@@ -90,6 +92,7 @@ impl Keys {
                         Failure::Failed(format!("there is no store yet, and so no key `{name}`"))
                     })?;
                     store.gateway_keys().revoke(name).await?;
+                    store.close().await;
                     say(format_args!("key `{name}` is revoked; what it was used for is kept"));
                     Ok(())
                 }

@@ -5,9 +5,9 @@ use crate::config::server::{Load, Server};
 use crate::config::{self, Config};
 use crate::failure::{Failure, say};
 use crate::gate::Gate;
+use crate::keeper::Keeper;
 use crate::memory;
 use crate::routes::{Routes, with_key};
-use crate::stored;
 use crate::telemetry;
 use clap::Args;
 use std::io::Write;
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thinkthrough_gateway::{InFlight, Keys, Log, Options, Running, Tls, Traces, Vaults, serve};
-use thinkthrough_store::{Limits, Store};
+use thinkthrough_store::{KeyState, Limits, Location};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -64,6 +64,7 @@ impl Serve {
 
     async fn serve(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let config = self.read()?;
+        may_begin(&config)?;
         let address = self.listen.clone().unwrap_or_else(|| config.server.listen.clone());
         let (listener, addr) = bind(&address, "--listen").await?;
         let admin = match &config.server.admin_listen {
@@ -71,22 +72,19 @@ impl Serve {
             None => None,
         };
         let mut signals = Signals::new()?;
-        let store = stored::for_gateway(&config).await?;
         let traces = telemetry::traces(&env, &config.client)?;
         let limits = watch::Sender::new(vault_limits(&config));
+        let (keeper, _keeping) = Keeper::start(&config, &limits).await?;
         let log = log(&config.server);
-        let base = Base { connections: connections(), log, traces, store, limits };
-        let options = base.options(&config, addr).await?;
+        let base = Base { connections: connections(), log, traces, keeper, limits };
+        let options = base.options(&config, addr)?;
         let scheme = if options.tls.is_some() { "https" } else { "http" };
         let mut now = config.server.clone();
         let has_models = !config.models.is_empty() || !config.providers.is_empty();
         let refused = |error| cannot_listen(&address, "--listen", &error);
-        let vaults = base.store.clone().map(|store| Arc::new(store) as Arc<dyn Vaults>);
-        let mut running = serve(listener, routes(config), vaults, options).map_err(refused)?;
-        let pruning = base.store.clone().map(|store| {
-            let limits = base.limits.subscribe();
-            tokio::spawn(stored::prune(store, limits))
-        });
+        let vaults: Arc<dyn Vaults> = Arc::new(base.keeper.clone());
+        let mut running =
+            serve(listener, routes(config), Some(vaults), options).map_err(refused)?;
         writeln!(out, "listening on {scheme}://{addr}")?;
         out.flush()?;
         introduce(&format!("{scheme}://{addr}"), has_models);
@@ -112,8 +110,8 @@ impl Serve {
         let told = Instant::now();
         let draining = async {
             running.drain(delay, DRAIN).await;
-            if let Some(store) = &base.store {
-                store.flush().await;
+            if let Some(store) = base.keeper.store() {
+                store.close().await;
             }
             let [least, most] = FLUSH;
             let left = (delay + DRAIN).saturating_sub(told.elapsed());
@@ -123,9 +121,6 @@ impl Serve {
         tokio::select! {
             () = draining => {}
             () = signals.again() => {}
-        }
-        if let Some(pruning) = pruning {
-            pruning.abort();
         }
         base.log.close();
         Ok(())
@@ -147,6 +142,7 @@ impl Serve {
         base: &Base,
     ) -> Result<Server, Failure> {
         let config = self.read()?;
+        may_begin(&config)?;
         for (key, is_same) in [
             ("listen", self.listen.is_some() || config.server.listen == before.listen),
             ("admin_listen", config.server.admin_listen == before.admin_listen),
@@ -158,7 +154,7 @@ impl Serve {
                 )));
             }
         }
-        let options = base.options(&config, running.addr()).await?;
+        let options = base.options(&config, running.addr())?;
         let server = config.server.clone();
         let limits = vault_limits(&config);
         base.limits.send_if_modified(|now| std::mem::replace(now, limits) != limits);
@@ -175,6 +171,23 @@ fn routes(config: Config) -> Arc<Routes> {
 
 fn nothing(_: &str) -> Option<String> {
     None
+}
+
+/// Whether the configuration says whose the gateway is, as far as that can be seen without the store.
+fn may_begin(config: &Config) -> Result<(), Failure> {
+    let server = &config.server;
+    let is_shared = config.store.as_ref().is_some_and(|store| match store.location {
+        Location::Postgres(_) => true,
+        Location::Sqlite(_) => false,
+    });
+    if is_shared && server.keyless.is_none() && !server.pass_through && config.keys.is_empty() {
+        return Err(Failure::Failed(
+            "a store on a PostgreSQL server may be away when the gateway needs to know whether there are keys: set \
+             `[server] keyless = false` if callers need one, `keyless = true` if none are wanted, or add `[keys]`"
+                .to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 /// Whether this address may be served, with these credentials in the gateway's hands.
@@ -231,7 +244,7 @@ struct Base {
     connections: usize,
     log: Log,
     traces: Traces,
-    store: Option<Store>,
+    keeper: Keeper,
     /// What its vault keeps, as the configuration says now.
     limits: watch::Sender<Limits>,
 }
@@ -242,12 +255,25 @@ fn vault_limits(config: &Config) -> Limits {
 
 impl Base {
     /// What the configuration says, if this address may be served with it.
-    async fn options(&self, config: &Config, addr: SocketAddr) -> Result<Options, Failure> {
+    fn options(&self, config: &Config, addr: SocketAddr) -> Result<Options, Failure> {
         let server = &config.server;
-        let gate = Gate::new(config.keys.clone(), self.store.clone());
-        let has_keys =
-            gate.is_closed().await.map_err(|error| Failure::Failed(error.to_string()))?;
+        let state = self.keeper.state();
+        let has_keys = match server.keyless {
+            Some(is_keyless) => !is_keyless,
+            // What cannot be known yet lets nobody in.
+            None => !config.keys.is_empty() || state != Some(KeyState::Never),
+        };
         may_serve(config, addr, has_keys)?;
+        if server.keyless == Some(true) && state.is_some_and(|state| state != KeyState::Never) {
+            say(format_args!(
+                "keys were made for this gateway, and nobody is asked for one, because `[server] \
+                 keyless = true`"
+            ));
+        }
+        let has_gate = !server.pass_through && server.keyless != Some(true);
+        // On an address for others nobody comes in without a key, whatever the store says later.
+        let is_always = server.keyless == Some(false) || !addr.ip().is_loopback();
+        let gate = || Gate::new(config.keys.clone(), self.keeper.clone(), is_always);
         let tls = server.tls.as_ref().map(|it| Tls::read(&it.cert, &it.key)).transpose();
         let tls = tls.map_err(|error| Failure::Failed(format!("`server.tls`: {error}")))?;
         let usual = Options::default();
@@ -259,7 +285,7 @@ impl Base {
             hosts: server.hosts.clone(),
             answer: config.client.answer,
             connections: self.connections,
-            keys: (!server.pass_through).then(|| Arc::new(gate) as Arc<dyn Keys>),
+            keys: has_gate.then(|| Arc::new(gate()) as Arc<dyn Keys>),
             pass_through: server.pass_through,
             has_admin: server.admin_listen.is_some(),
             tls,

@@ -124,6 +124,13 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
     for (name, table) in root.tables("keys")? {
         config.keys.push(keys::entry(Section { name: &name, table }, sources)?);
     }
+    if config.server.keyless == Some(true) && !config.keys.is_empty() {
+        return Err(
+            "`server.keyless` says that no keys are wanted, and `[keys]` are there; take one \
+                    of them out"
+                .to_owned(),
+        );
+    }
     if let Some(roles) = section("roles")? {
         for role in roles.table.keys() {
             config.roles.push((role.clone(), roles.string(role)?.unwrap_or_default()));

@@ -20,6 +20,8 @@ pub(crate) struct Server {
     pub(crate) tls: Option<Certificate>,
     /// Callers bring their own upstream credential.
     pub(crate) pass_through: bool,
+    /// Whether no keys are wanted; `None`: as store and configuration have some or not.
+    pub(crate) keyless: Option<bool>,
     /// The form of the log; `None`: there is none.
     pub(crate) log: Option<LogForm>,
     pub(crate) load: Load,
@@ -50,6 +52,7 @@ impl Default for Server {
             admin_listen: None,
             tls: None,
             pass_through: false,
+            keyless: None,
             log: Some(LogForm::Text),
             load: Load::default(),
         }
@@ -57,12 +60,13 @@ impl Default for Server {
 }
 
 /// The keys of `[server]`.
-pub(super) const KEYS: [&str; 11] = [
+pub(super) const KEYS: [&str; 12] = [
     "listen",
     "hosts",
     "admin_listen",
     "tls",
     "pass_through",
+    "keyless",
     "log",
     IN_FLIGHT,
     PER_KEY,
@@ -105,6 +109,7 @@ pub(super) fn server(section: Option<Section<'_>>, folder: &Path) -> Result<Serv
         admin_listen: address("admin_listen")?,
         tls: certificate(section, folder)?,
         pass_through: section.boolean("pass_through")?.unwrap_or(false),
+        keyless: section.boolean("keyless")?,
         log,
         load: load(section)?,
     })

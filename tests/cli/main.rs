@@ -32,6 +32,8 @@ mod config_keys;
 mod corpus;
 mod doctor;
 mod explain;
+#[cfg(unix)]
+mod frozen;
 mod hostile;
 mod judge;
 mod keys;
@@ -49,7 +51,11 @@ mod serve;
 mod serve_access;
 mod serve_addresses;
 mod serve_config;
+#[cfg(unix)]
+mod serve_door;
 mod serve_end;
+#[cfg(unix)]
+mod serve_frozen;
 mod serve_http2;
 mod serve_kills;
 mod serve_leaving;

@@ -14,6 +14,11 @@ use tokio::net::TcpSocket;
 
 /// `think serve` with this configuration, on a free port unless it says where.
 pub(crate) fn serve(place: &Place, config: &str) -> Server {
+    started(place, config).unwrap_or_else(|said| panic!("it does not start: {said}"))
+}
+
+/// As [`serve`], or what it says where it does not start.
+pub(crate) fn started(place: &Place, config: &str) -> Result<Server, String> {
     let file = place.write("config.toml", config);
     let free = if config.contains("listen =") { vec![] } else { vec!["--listen", "127.0.0.1:0"] };
     let args: Vec<&str> = ["serve", "--config", &file].into_iter().chain(free).collect();
@@ -25,7 +30,7 @@ pub(crate) fn serve(place: &Place, config: &str) -> Server {
     }
     command.env("HOME", place.home()).env("XDG_CONFIG_HOME", place.home());
     command.env("XDG_DATA_HOME", place.home());
-    Server::run(command)
+    Server::try_run(command)
 }
 
 /// A free port that stays so for whoever is told it: a socket holds it, and nobody else is given it meanwhile. Whoever

@@ -13,7 +13,10 @@ use serde_json::{Value, json};
 fn on_server(place: &Place, database: &Database) -> String {
     place.write("master.key", &"5a".repeat(32));
     std::fs::set_permissions(place.file("master.key"), private()).unwrap();
-    format!("[store]\nurl = \"{}\"\nkey = {{ file = \"master.key\" }}\n", database.url)
+    format!(
+        "[server]\nkeyless = true\n[store]\nurl = \"{}\"\nkey = {{ file = \"master.key\" }}\n",
+        database.url
+    )
 }
 
 fn private() -> std::fs::Permissions {

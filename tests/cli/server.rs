@@ -47,18 +47,28 @@ impl Server {
         Self::run_in(command, Arc::new(Folder::new()))
     }
 
-    fn run_in(mut command: Command, data: Arc<Folder>) -> Server {
+    /// As [`Server::run`], or what it says where it does not listen.
+    pub(crate) fn try_run(command: Command) -> Result<Server, String> {
+        Self::try_run_in(command, Arc::new(Folder::new()))
+    }
+
+    fn run_in(command: Command, data: Arc<Folder>) -> Server {
+        Self::try_run_in(command, data).unwrap_or_else(|said| panic!("it does not listen: {said}"))
+    }
+
+    fn try_run_in(mut command: Command, data: Arc<Folder>) -> Result<Server, String> {
         let command = command.env("XDG_DATA_HOME", &data.0);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        Self::read(child, data)
+        Self::try_read(child, data)
     }
 
     /// A command that was started by the test, with pipes for what it says.
     pub(crate) fn of(child: Child) -> Server {
-        Self::read(child, Arc::new(Folder::new()))
+        Self::try_read(child, Arc::new(Folder::new()))
+            .unwrap_or_else(|said| panic!("it does not listen: {said}"))
     }
 
-    fn read(mut child: Child, data: Arc<Folder>) -> Server {
+    fn try_read(mut child: Child, data: Arc<Folder>) -> Result<Server, String> {
         let said = Arc::new(Mutex::new(Vec::new()));
         let (mut err, kept) = (child.stderr.take().unwrap(), Arc::clone(&said));
         let ear = std::thread::spawn(move || {
@@ -71,10 +81,10 @@ impl Server {
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
         let mut server = Server { child, said, ear: Some(ear), data, addr: String::new() };
         let Some((_, addr)) = first.trim_end().split_once("://") else {
-            panic!("the first line is {first:?}; {}", server.stop())
+            return Err(format!("the first line is {first:?}; {}", server.stop()));
         };
         addr.clone_into(&mut server.addr);
-        server
+        Ok(server)
     }
 
     /// What it said on standard error so far.

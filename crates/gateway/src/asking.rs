@@ -1,13 +1,13 @@
 //! What is known about a request before it is sent: whose it is, what holds for it, and what was kept for it.
 
-use crate::bus::Seen;
 use crate::door::{self, Turned, turned};
 use crate::house::House;
 use crate::models::Route;
 use crate::names::random_id;
 use crate::tenant::{account, is_ours};
 use crate::told::Told;
-use crate::vault::{LOOKUP, Looked, Vault};
+use crate::vault::{Looked, Vault, VaultError};
+use crate::waits::Waited;
 use http::{HeaderMap, HeaderName};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -31,18 +31,21 @@ pub(crate) async fn claim(
     hint: Option<String>,
 ) -> Option<Claim> {
     let vaults = house.vaults.as_ref()?;
-    let claim = async {
-        let tenant = tenant(house, route, callers)?;
-        let vault = vaults.of(&tenant).await.inspect_err(|_| house.seen.tell(&Told::Blind)).ok()?;
-        let (secret, record) = (vault.secret(), record_id());
-        let account = account(&route.target, &credential_for(route, callers.clone()));
-        let owner = Owner { tenant, secret, hint, account, record, is_kept: true };
-        Some(Claim { owner, vault })
-    };
-    tokio::time::timeout(LOOKUP, claim).await.unwrap_or_else(|_| {
-        house.seen.tell(&Told::Blind);
-        None
-    })
+    let tenant = tenant(house, route, callers)?;
+    let vault = answered(house, house.waits.known_answer(vaults.of(&tenant)).await)?;
+    let (secret, record) = (vault.secret(), record_id());
+    let account = account(&route.target, &credential_for(route, callers.clone()));
+    let owner = Owner { tenant, secret, hint, account, record, is_kept: true };
+    Some(Claim { owner, vault })
+}
+
+/// What the store said; one that fails or takes too long knows nothing.
+fn answered<T>(house: &House, waited: Waited<T>) -> Option<T> {
+    match waited {
+        Waited::Answered(Ok(answer)) => return Some(answer),
+        Waited::Answered(Err(VaultError(_))) | Waited::Late => house.seen.tell(&Told::Blind),
+    }
+    None
 }
 
 /// A name that no other record has. It begins with the time, so that new ones stand side by side in a store's index,
@@ -112,18 +115,13 @@ pub(crate) fn missing(route: &Route, message: usize) -> Turned {
 pub(crate) async fn look_up(
     asked: &Asked<'_>,
     vault: Option<&Arc<dyn Vault>>,
-    seen: &Seen,
+    house: &House,
 ) -> Looked {
     let (Some(vault), Need::Lookup(keys)) = (vault, asked.need()) else {
         return Looked::nothing();
     };
-    match tokio::time::timeout(LOOKUP, vault.lookup(keys)).await {
-        Ok(Ok(looked)) => looked,
-        Ok(Err(_)) | Err(_) => {
-            seen.tell(&Told::Blind);
-            Looked::nothing()
-        }
-    }
+    let waited = house.waits.useful_answer(vault.lookup(keys)).await;
+    answered(house, waited).unwrap_or_else(Looked::nothing)
 }
 
 /// The gateway's own credential, else the caller's in the form that the upstream reads.

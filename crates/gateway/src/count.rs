@@ -121,7 +121,7 @@ impl Counting {
         let asked = Asked::read(face.spoken(), &doc, &route.target, &settings, manner, owner);
         let mut asked = asked.map_err(|error| bad(&error.to_string()))?;
         learned.into_iter().for_each(|repair| asked.repair(repair));
-        let looked = look_up(&asked, vault.as_ref(), &house.seen).await;
+        let looked = look_up(&asked, vault.as_ref(), house).await;
         let prepared = asked.prepare(&looked.found, &*looked.open);
         drop(asked);
         account.made.counts = prepared.counts;

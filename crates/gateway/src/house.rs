@@ -11,6 +11,7 @@ use crate::tls::Tls;
 use crate::told::{News, Told};
 use crate::traces::Traces;
 use crate::vault::Vaults;
+use crate::waits::{Breakers, Waits};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -101,6 +102,7 @@ pub(crate) struct Fittings {
     pub(crate) options: Arc<Options>,
     names: Arc<Names>,
     learned: Arc<Learned>,
+    breakers: Arc<Breakers>,
 }
 
 impl Fittings {
@@ -110,7 +112,8 @@ impl Fittings {
         options: Options,
     ) -> Self {
         let names = names(&*models);
-        Fittings { models, vaults, options: Arc::new(options), names, learned: Arc::default() }
+        let (options, learned, breakers) = (Arc::new(options), Arc::default(), Arc::default());
+        Fittings { models, vaults, options, names, learned, breakers }
     }
 }
 
@@ -134,6 +137,8 @@ pub(crate) struct House {
     pub(crate) learned: Arc<Learned>,
     /// Where work on large bodies is done, and how much the request may hold.
     pub(crate) load: Load,
+    /// How long the request may still wait for the store.
+    pub(crate) waits: Arc<Waits>,
     /// The key that the request came with.
     pub(crate) pass: Option<Arc<Pass>>,
     /// Who is told what happens to it.
@@ -187,7 +192,7 @@ impl Estate {
         stage: watch::Receiver<Stage>,
         share: &Share,
     ) -> Arc<House> {
-        let Fittings { models, vaults, options, names, learned } = &*self.fittings();
+        let Fittings { models, vaults, options, names, learned, breakers } = &*self.fittings();
         Arc::new(House {
             models: Arc::clone(models),
             vaults: vaults.clone(),
@@ -198,6 +203,7 @@ impl Estate {
                 offload: Arc::clone(&self.offload),
                 share: share.within(options.in_flight),
             },
+            waits: Arc::new(Waits::new(breakers)),
             pass: None,
             seen,
             stage,
@@ -208,8 +214,9 @@ impl Estate {
     pub(crate) fn change(&self, models: Arc<dyn Models>, options: Options) {
         let mut fittings = self.fittings.write().unwrap_or_else(PoisonError::into_inner);
         let (vaults, learned) = (fittings.vaults.clone(), Arc::clone(&fittings.learned));
+        let breakers = Arc::clone(&fittings.breakers);
         let new = Fittings::new(models, vaults, options);
-        *fittings = Arc::new(Fittings { learned, ..new });
+        *fittings = Arc::new(Fittings { learned, breakers, ..new });
         self.bus.news(News::Reloaded);
     }
 

@@ -7,6 +7,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::{Key, Partial};
 
@@ -52,8 +53,13 @@ pub type Looking<'a> = Pin<Box<dyn Future<Output = Result<Access, VaultError>> +
 /// The keys that are known.
 pub trait Keys: Send + Sync {
     /// Whether this key is known; without one, whether one is needed. An error turns the caller away: what cannot be
-    /// looked up lets nobody in.
-    fn find<'a>(&'a self, key: Option<&'a str>) -> Looking<'a>;
+    /// looked up lets nobody in. Waits for `patience` at most, and only for a key that is not known so far.
+    fn find<'a>(&'a self, key: Option<&'a str>, patience: Duration) -> Looking<'a>;
+
+    /// Whether it can be said who may come in. While it cannot, nobody is sent here.
+    fn are_known(&self) -> bool {
+        true
+    }
 }
 
 /// Whether a text can be a key at all.

@@ -201,8 +201,8 @@ mod tests {
             offload: Arc::new(Offload::new(gauges)),
             share: budget.caller(std::net::Ipv4Addr::LOCALHOST.into()),
         };
-        let (keeping, tap, drained) = (None, None, None);
-        let keep = Keep { vault: None, goes_back: false, keeping, tap, drained, seen, load };
+        let (vault, keeping, tap, drained, store) = (None, None, None, None, Arc::default());
+        let keep = Keep { vault, goes_back: false, keeping, tap, drained, store, seen, load };
         (bus, Passage::new(exchange, keep))
     }
 
@@ -228,7 +228,7 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(1)).await;
             assert!(hearing.is_finished(), "still heard after {seconds} s");
             let counted = r#"thinkthrough_drained_total{outcome="left"} 1"#;
-            assert!(bus.metrics.text().contains(counted), "{}", bus.metrics.text());
+            assert!(bus.metrics.text(true).contains(counted), "{}", bus.metrics.text(true));
         }
     }
 }

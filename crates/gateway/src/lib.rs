@@ -56,6 +56,7 @@ mod told;
 mod traces;
 mod tries;
 mod vault;
+mod waits;
 mod watched;
 mod whole_events;
 

@@ -113,6 +113,7 @@ pub(crate) struct Metrics {
     log_lost: Counter,
     open: Gauge,
     streams: Gauge,
+    store_up: Gauge,
     thoughts: Family<Thought, Counter>,
     tokens: Family<Tokens, Counter>,
     trouble: Family<Trouble, Counter>,
@@ -151,6 +152,7 @@ impl Metrics {
             log_lost: shelf.add("log_lost", "Log lines that nobody took in time"),
             open: shelf.add("open_requests", "Requests that are being answered"),
             streams: shelf.add("streams_live", "Streamed answers that are under way"),
+            store_up: shelf.add("store_up", "Whether the store answers"),
             thoughts: shelf.add("thoughts", "Answers in requests by what became of their thoughts"),
             tokens: shelf.add("tokens", "Tokens as the providers reported them"),
             trouble: shelf.add("upstream_errors", "Tries that an upstream did not answer well"),
@@ -321,8 +323,9 @@ impl Metrics {
         }
     }
 
-    /// The counters in the text form of OpenMetrics.
-    pub(crate) fn text(&self) -> String {
+    /// The counters in the text form of OpenMetrics; whether the store answers is known to whoever asks.
+    pub(crate) fn text(&self, is_up: bool) -> String {
+        self.store_up.set(i64::from(is_up));
         let mut out = String::new();
         // Writing to a string cannot fail.
         let _ = text::encode(&mut out, &self.registry);
@@ -422,7 +425,7 @@ mod tests {
         let names = Names::of(["m".to_owned()]);
         live(&metrics, &names, "ana", "m");
         live(&metrics, &names, "ben", "m");
-        let text = metrics.text();
+        let text = metrics.text(true);
         let whose = "provider=\"openai-compatible\",model=\"m\"";
         for line in [
             "thinkthrough_requests_total{status=\"2xx\"} 2".to_owned(),
@@ -453,13 +456,13 @@ mod tests {
             live(&metrics, &names, "ana", &format!("known-{at}"));
         }
         live(&metrics, &names, "ana", "unknown");
-        let before = metrics.text().lines().count();
+        let before = metrics.text(true).lines().count();
         for at in 0..20_000 {
             live(&metrics, &names, &format!("caller-{at}"), &format!("model-{at}"));
         }
-        assert_eq!(metrics.text().lines().count(), before);
+        assert_eq!(metrics.text(true).lines().count(), before);
         assert!(before < 5_000, "{before} lines for 20 models");
-        assert!(!metrics.text().contains("-19999"));
+        assert!(!metrics.text(true).contains("-19999"));
     }
 
     #[test]
@@ -468,7 +471,7 @@ mod tests {
         live(&metrics, &Names::default(), "ana", "m");
         let usage = Usage { input_tokens: Some(1), ..Usage::default() };
         metrics.drained(&Story::new(0, "chat"), Heard::Completed, Some(&usage));
-        let text = metrics.text();
+        let text = metrics.text(true);
         let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
         let there: BTreeSet<String> = types
             .filter_map(|line| line.split_once(' '))

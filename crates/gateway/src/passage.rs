@@ -7,12 +7,13 @@ use crate::kept::Tap;
 use crate::load::{Load, Reservation};
 use crate::told::Told;
 use crate::vault::{APPEND, Vault};
+use crate::waits::{Breaker, Breakers};
 use bytes::Bytes;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Ending, Exchange};
 use thinkthrough_core::restore::{Head, Kept};
@@ -54,6 +55,8 @@ pub(crate) struct Keep {
     pub(crate) tap: Option<Tap>,
     /// It is heard to its end although its caller went away, or until the process ends.
     pub(crate) drained: Option<watch::Receiver<Stage>>,
+    /// Whether the store answers.
+    pub(crate) store: Arc<Breakers>,
     pub(crate) seen: Arc<Seen>,
     /// Where work on large bodies is done, and what the answer may hold.
     pub(crate) load: Load,
@@ -194,7 +197,13 @@ impl Passage {
         }
         let (is_relayed, goes_back) = (self.is_relayed, self.keep.goes_back);
         let load = self.keep.load.clone();
-        let seen = Arc::clone(&self.keep.seen);
+        let (seen, store) = (Arc::clone(&self.keep.seen), Arc::clone(&self.keep.store));
+        if !store.writes.lets(Instant::now()) {
+            // What would wait for a store that stands still would only grow.
+            seen.tell(&Told::Unsaved);
+            return None;
+        }
+        let breakers = Arc::clone(&store);
         let work = async move {
             let records = async {
                 match records {
@@ -202,7 +211,10 @@ impl Passage {
                         let lost = Box::new(move || seen.tell(&Told::Unsaved));
                         vault.append_soon(records, lost).await.is_ok()
                     }
-                    Some((vault, records)) => vault.append(records).await.is_ok(),
+                    Some((vault, records)) => {
+                        let writing = async { vault.append(records).await.is_ok() };
+                        written(&breakers.writes, writing).await
+                    }
                     None => true,
                 }
             };
@@ -210,7 +222,7 @@ impl Passage {
                 let Some((keeping, answer)) = named else { return true };
                 let size = answer.len();
                 let work = Box::pin(async move { keeping.keep(&answer, is_relayed).await });
-                load.offload.run(size, work).await
+                written(&breakers.writes, load.offload.run(size, work)).await
             };
             let kept = async {
                 match kept {
@@ -222,7 +234,7 @@ impl Passage {
             records && named && kept
         };
         let seen = Arc::clone(&self.keep.seen);
-        Some(Saving { work: Some(Box::pin(work)), limit: None, seen })
+        Some(Saving { work: Some(Box::pin(work)), limit: None, store, seen })
     }
 }
 
@@ -243,6 +255,18 @@ impl fmt::Debug for Passage {
     }
 }
 
+/// Whether it is written. A store that answers, whenever and whatever, does not stand still; one that gave up after a
+/// long time does.
+async fn written(store: &Breaker, writing: impl Future<Output = bool>) -> bool {
+    const SOON: Duration = Duration::from_secs(1);
+    let began = Instant::now();
+    let is_written = writing.await;
+    if is_written || began.elapsed() < SOON {
+        store.answered();
+    }
+    is_written
+}
+
 /// Nothing was thought, and the caller has nothing that only the record can read.
 fn can_wait((head, _): &(Head, Kept)) -> bool {
     head.thought.is_none() && head.keys.tickets.is_empty()
@@ -254,6 +278,7 @@ pub(crate) struct Saving {
     work: Option<Pin<Box<dyn Future<Output = bool> + Send>>>,
     /// Begins with the waiting.
     limit: Option<Pin<Box<Sleep>>>,
+    store: Arc<Breakers>,
     seen: Arc<Seen>,
 }
 
@@ -269,6 +294,7 @@ impl Saving {
             Poll::Pending => {
                 let limit = || Box::pin(tokio::time::sleep(APPEND));
                 ready!(self.limit.get_or_insert_with(limit).as_mut().poll(cx));
+                self.store.writes.was_late(Instant::now());
                 false
             }
         };

@@ -43,7 +43,7 @@ pub(crate) async fn recall(
     let shelf = tenant.zip(house.vaults.as_ref()).and_then(|(tenant, all)| all.shelf(&tenant));
     let is_same_wire = route.target.wire.id() == Responses.id();
     let Referred { body: referred, has_unknown } =
-        references::resolved(shelf.as_ref(), doc).await?;
+        references::resolved(shelf.as_ref(), &house.waits, doc).await?;
     let whole = referred.as_ref().map(take::json).transpose()?;
     let doc = whole.as_ref().unwrap_or(doc);
     let root = doc.root();
@@ -55,7 +55,7 @@ pub(crate) async fn recall(
         None => None,
         Some(id) => {
             let before = match &shelf {
-                Some(shelf) => patiently(shelf.chain(id.clone())).await?,
+                Some(shelf) => patiently(&house.waits, shelf.chain(id.clone())).await?,
                 None => Vec::new(),
             };
             gone_on(doc, id, &before, is_same_wire)?

@@ -4,7 +4,8 @@
 //! does not keep them stand on the shelf beside it.
 
 use crate::door::{Turned, turned};
-use crate::vault::{LOOKUP, Later, Shelf, VaultError};
+use crate::vault::{Later, Shelf, VaultError};
+use crate::waits::{Waited, Waits};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,10 +19,14 @@ pub(crate) const REFERENCE: &str = "item_reference";
 const MOST: usize = 100;
 
 /// What is kept takes as long as it takes, within reason: without it there is no conversation.
-pub(crate) async fn patiently<T>(later: Later<'_, T>) -> Result<T, Turned> {
-    let gone = || turned(503, "store_unavailable", "kept responses cannot be read now; ask again");
-    let found = tokio::time::timeout(20 * LOOKUP, later).await.map_err(|_| gone())?;
-    found.map_err(|_| gone())
+pub(crate) async fn patiently<T>(waits: &Waits, later: Later<'_, T>) -> Result<T, Turned> {
+    match waits.needed_answer(later).await {
+        Waited::Answered(Ok(found)) => Ok(found),
+        Waited::Answered(Err(VaultError(_))) | Waited::Late => {
+            let message = "kept responses cannot be read now; ask again";
+            Err(turned(503, "store_unavailable", message))
+        }
+    }
 }
 
 /// What the references of a request came to.
@@ -36,13 +41,14 @@ pub(crate) struct Referred {
 /// Puts the items in the place of what refers to them.
 pub(crate) async fn resolved(
     shelf: Option<&Arc<dyn Shelf>>,
+    waits: &Waits,
     doc: &Doc<'_>,
 ) -> Result<Referred, Turned> {
     let (mut draft, mut referred) = (Draft::new(), Referred::default());
     let mut answers: BTreeMap<String, Option<Vec<u8>>> = BTreeMap::new();
     for (reference, id) in references(doc.root()) {
         let item = match shelf {
-            Some(shelf) => item(shelf, &id, &mut answers).await?,
+            Some(shelf) => item(shelf, waits, &id, &mut answers).await?,
             None => None,
         };
         match item {
@@ -78,13 +84,14 @@ fn references(root: Val<'_>) -> impl Iterator<Item = (Val<'_>, String)> {
 /// The item with this id, if its answer is kept here.
 async fn item(
     shelf: &Arc<dyn Shelf>,
+    waits: &Waits,
     id: &str,
     answers: &mut BTreeMap<String, Option<Vec<u8>>>,
 ) -> Result<Option<String>, Turned> {
     let answer = match of(id) {
         Some(answer) => Some(answer.to_owned()),
         None => {
-            let row = patiently(shelf.get(beside(id))).await?;
+            let row = patiently(waits, shelf.get(beside(id))).await?;
             let doc = row.as_deref().and_then(|row| Doc::parse(row).ok());
             doc.and_then(|doc| doc.root().string(OF))
         }
@@ -95,7 +102,7 @@ async fn item(
             let message = format!("the request refers to items of more than {MOST} responses");
             return Err(turned(400, "invalid_request_error", message));
         }
-        let row = patiently(shelf.get(answer.clone())).await?;
+        let row = patiently(waits, shelf.get(answer.clone())).await?;
         answers.insert(answer.clone(), row);
     }
     let row = answers.get(&answer).and_then(Option::as_deref);

@@ -20,7 +20,7 @@ use crate::reply::{json, refusal, typed};
 use crate::shelf;
 use crate::told::Told;
 use crate::watched::{Caught, Entry, Interrupted, Watched};
-use http::header::{HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{Request, Response};
 use hyper::body::{Body as _, Incoming};
@@ -109,19 +109,11 @@ async fn admitted(
         return refusal(None, &turned(403, "forbidden", message));
     }
     if place.is_open() {
-        return open(estate, &place);
+        return open(estate, house, &place);
     }
     let house = match admit(house, &mut parts).await {
         Ok(house) => house,
-        Err(turned) => {
-            let mut answer = refusal(wire, &turned);
-            if turned.status == 401 {
-                house.seen.tell(&Told::TurnedAway);
-                let scheme = HeaderValue::from_static("Bearer");
-                answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
-            }
-            return answer;
-        }
+        Err(turned) => return turned_away(house, wire, &turned),
     };
     let tenant = house.pass.as_ref().map(|pass| pass.tenant.to_string()).unwrap_or_default();
     house.seen.tell(&Told::Admitted { tenant: &tenant, took: began.elapsed() });
@@ -142,8 +134,25 @@ async fn admitted(
             json(200, list::models(face, &house.models.list()))
         }
         Place::Model { face, name } => model(&house, spoken_by(face, &parts), wire, &name),
-        Place::Live | Place::Metrics | Place::Ready | Place::Root => open(estate, &place),
+        Place::Live | Place::Metrics | Place::Ready | Place::Root => open(estate, &house, &place),
     }
+}
+
+/// The answer of somebody who is not let in.
+fn turned_away(house: &House, wire: Option<&'static dyn Wire>, turned: &Turned) -> Response<Flow> {
+    /// Seconds until a store that was away is looked at again, at most.
+    const SOON: HeaderValue = HeaderValue::from_static("5");
+    let mut answer = refusal(wire, turned);
+    match turned.status {
+        401 => {
+            house.seen.tell(&Told::TurnedAway);
+            let scheme = HeaderValue::from_static("Bearer");
+            answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+        }
+        503 => drop(answer.headers_mut().insert(RETRY_AFTER, SOON)),
+        _ => {}
+    }
+    answer
 }
 
 /// Who asks for `/v1/models` with a version of this API wants its lists; the path is the same.
@@ -170,9 +179,10 @@ async fn admit(house: &Arc<House>, parts: &mut Parts) -> Result<Arc<House>, Turn
     let Some(keys) = &house.options.keys else { return without_keys(house, key) };
     // What cannot be a key is not looked up; whether one is needed still is.
     let plausible = key.filter(|key| is_plausible(key));
-    let access = keys.find(plausible).await.map_err(|_| {
-        turned(503, "keys_unavailable", "the keys cannot be looked up now; ask again")
-    })?;
+    let began = Instant::now();
+    let access = keys.find(plausible, house.waits.useful()).await;
+    house.waits.took(began.elapsed());
+    let access = access.map_err(|_| keys_unavailable())?;
     match access {
         Access::Open => without_keys(house, key),
         Access::Unknown => Err(match key {
@@ -191,6 +201,11 @@ async fn admit(house: &Arc<House>, parts: &mut Parts) -> Result<Arc<House>, Turn
     }
 }
 
+fn keys_unavailable() -> Turned {
+    let message = "whether the key is one of this gateway's cannot be said now; ask again";
+    turned(503, "keys_unavailable", message)
+}
+
 fn without_keys(house: &Arc<House>, key: Option<&str>) -> Result<Arc<House>, Turned> {
     if house.options.pass_through && key.is_none() {
         let message = "callers of this gateway bring their own key for the provider; send one";
@@ -200,11 +215,17 @@ fn without_keys(house: &Arc<House>, key: Option<&str>) -> Result<Arc<House>, Tur
 }
 
 /// What the gateway itself answers, whoever asks.
-fn open(estate: &Estate, place: &Place) -> Response<Flow> {
+fn open(estate: &Estate, house: &House, place: &Place) -> Response<Flow> {
+    let are_known = house.options.keys.as_ref().is_none_or(|keys| keys.are_known());
+    let is_up = house.vaults.as_ref().is_none_or(|vaults| vaults.is_up());
     match place {
         Place::Ready if estate.is_closing() => typed(503, TEXT, "closing\n"),
+        Place::Ready if !are_known => typed(503, TEXT, "keys_unavailable\n"),
+        // Nobody is sent elsewhere for it: traffic goes on, without the thoughts that are kept.
+        Place::Ready if !is_up => typed(200, TEXT, "degraded\n"),
         Place::Live | Place::Ready => typed(200, TEXT, "ok\n"),
-        Place::Metrics => typed(200, metrics::TEXT, estate.bus.metrics.text()),
+        Place::Metrics => typed(200, metrics::TEXT, estate.bus.metrics.text(is_up)),
+        _ if !are_known => turned_away(house, None, &keys_unavailable()),
         _ => typed(200, TEXT, "Thinkthrough is running\n"),
     }
 }

@@ -29,7 +29,7 @@ pub(crate) async fn answer(house: &House, parts: &Parts, id: &str) -> Response<F
 async fn found(house: &House, parts: &Parts, id: &str) -> Result<Response<Flow>, Turned> {
     let credential = door::credential(&parts.uri, &parts.headers)?;
     for shelf in shelves(house, &credential) {
-        let Some(row) = patiently(shelf.get(id.to_owned())).await? else { continue };
+        let Some(row) = patiently(&house.waits, shelf.get(id.to_owned())).await? else { continue };
         let is_deleted = parts.method == Method::DELETE;
         let doc = Doc::parse(&row).map_err(|_| missing(id))?;
         let answer = match doc.root().get("response") {
@@ -41,7 +41,7 @@ async fn found(house: &House, parts: &Parts, id: &str) -> Result<Response<Flow>,
             }
         };
         if is_deleted && answer.status().is_success() {
-            patiently(shelf.delete(id.to_owned())).await?;
+            patiently(&house.waits, shelf.delete(id.to_owned())).await?;
         }
         return Ok(answer);
     }

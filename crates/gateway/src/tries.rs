@@ -169,7 +169,7 @@ impl Caller {
             learned.iter().chain(repaired).for_each(|repair| asked.repair(*repair));
         }
         self.keeping.iter().for_each(|keeping| asked.set_name(keeping.name()));
-        let looked = look_up(&asked, vault.as_ref(), &self.house.seen).await;
+        let looked = look_up(&asked, vault.as_ref(), &self.house).await;
         let mut prepared = asked.prepare(&looked.found, &*looked.open);
         let body = prepared.body.take().map_or_else(|| self.body.clone(), Bytes::from);
         let tap = self.admit(&route, &body).await?;
@@ -190,6 +190,7 @@ impl Caller {
                 keeping: self.keeping.clone(),
                 tap,
                 drained: self.drained(&route),
+                store: self.house.waits.breakers(),
                 seen: Arc::clone(&self.house.seen),
                 load: self.house.load.clone(),
             },

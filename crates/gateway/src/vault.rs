@@ -11,7 +11,7 @@ use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Open, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
 
-/// How long a request waits for what a vault knows; then it goes on as if that were nothing.
+/// How long a request waits for a store, in all; then it goes on as if nothing were known. The end of its answer is in it.
 pub(crate) const LOOKUP: Duration = Duration::from_millis(100);
 /// How long the end of an answer waits until its record can be seen by every gateway.
 pub(crate) const APPEND: Duration = Duration::from_millis(20);
@@ -46,6 +46,11 @@ pub trait Vaults: Send + Sync {
     /// The answers of one tenant that are kept by their ids; `None` where none are.
     fn shelf(&self, _tenant: &Tenant) -> Option<Arc<dyn Shelf>> {
         None
+    }
+
+    /// Whether the store answers. While it does not, traffic goes on without it.
+    fn is_up(&self) -> bool {
+        true
     }
 }
 

@@ -4,8 +4,9 @@ use crate::clock::now;
 use crate::error::StoreError;
 use crate::seal::{Broken, random};
 use crate::store::Store;
+use std::collections::HashMap;
 use std::fmt;
-use std::time::Duration;
+use std::sync::Arc;
 use thinkthrough_core::plane::Tenant;
 use zeroize::Zeroizing;
 
@@ -41,19 +42,60 @@ pub struct GatewayKey {
     pub is_revoked: bool,
 }
 
+/// Whether keys are there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeyState {
+    /// No key was made here, as far as store and file say.
+    #[default]
+    Never,
+    /// Keys were made; all of them may be revoked by now.
+    Made,
+    /// Keys were made, and the store has none of them: it was lost, emptied, or replaced by an older one.
+    Lost,
+}
+
+/// The keys of a store at one moment.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct KeyList {
+    state: KeyState,
+    /// The store's count of changes then.
+    pub(crate) changes: i64,
+    /// Owners by the digest of their key. Whoever tries keys cannot choose digests, so that the time this takes says
+    /// nothing about a key.
+    owners: HashMap<[u8; 32], Tenant>,
+}
+
+impl KeyList {
+    /// Whether keys are there.
+    #[must_use]
+    pub fn state(&self) -> KeyState {
+        self.state
+    }
+
+    /// Whose key this is, if it is one that holds.
+    #[must_use]
+    pub fn owner(&self, presented: &str) -> Option<&Tenant> {
+        if !has_form(presented) {
+            return None;
+        }
+        self.owners.get(KeyHash::of(presented).bytes())
+    }
+}
+
+/// The digests are nobody's business.
+impl fmt::Debug for KeyList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyList")
+            .field("state", &self.state)
+            .field("keys", &self.owners.len())
+            .finish_non_exhaustive()
+    }
+}
+
 const PREFIX: &str = "tk-";
 /// So many letters and digits hold 256 bits.
 const LETTERS: usize = 43;
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-/// How old what is known of the keys may be before it is asked for anew.
-const FRESH: Duration = Duration::from_secs(2);
-/// How old it may be when a key is not among it: the key may have been made just now.
-const FRESH_FOR_NEW: Duration = Duration::from_millis(250);
-/// How old it may be at most, when the store does not answer: a revocation holds by then.
-const OLDEST: Duration = Duration::from_secs(5);
-/// How long the store may take to say.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Store {
     /// The keys of the gateway.
@@ -67,7 +109,8 @@ impl GatewayKeys {
     /// Makes a key of this name, which is the name of its tenant, too.
     ///
     /// # Errors
-    /// When the name can be no tenant's, or has a key that was not revoked.
+    /// When the name can be no tenant's, or has a key that was not revoked; when it cannot be written beside the store
+    /// that keys were made. No key holds then.
     pub async fn create(&self, name: &str) -> Result<NewKey, StoreError> {
         let tenant = Tenant::named(name).map_err(|error| StoreError::KeyName {
             name: name.escape_debug().to_string(),
@@ -78,6 +121,11 @@ impl GatewayKeys {
         let bytes = hash.bytes().to_vec();
         if !self.store.backend().add_key(tenant.as_str().to_owned(), bytes, now()).await? {
             return Err(StoreError::KeyThere(tenant));
+        }
+        if let Err(error) = self.mark().await {
+            // Nobody is told this key, and a store that was lost would let everybody in.
+            self.store.backend().revoke_key(tenant.as_str().to_owned(), now()).await?;
+            return Err(error);
         }
         Ok(NewKey { secret, hash })
     }
@@ -102,37 +150,53 @@ impl GatewayKeys {
     /// When the name has no key that could be taken back.
     pub async fn revoke(&self, name: &str) -> Result<(), StoreError> {
         if self.store.backend().revoke_key(name.to_owned(), now()).await? {
-            Ok(())
+            self.mark().await
         } else {
             Err(StoreError::NoKey(name.escape_debug().to_string()))
         }
     }
 
-    /// Whose key this is, if it is one that was made here and not taken back. What has not the form of a key is
-    /// nobody's, without a look into the store.
+    /// The keys as they are now.
     ///
     /// # Errors
-    /// When the store has not answered for five seconds: what it said before may not hold any more.
-    pub async fn find(&self, presented: &str) -> Result<Option<Tenant>, StoreError> {
-        if !has_form(presented) {
-            return Ok(None);
+    /// When the store cannot be read.
+    pub async fn read(&self) -> Result<Arc<KeyList>, StoreError> {
+        self.read_after(None).await
+    }
+
+    /// As [`GatewayKeys::read`]; what was read before holds if nothing changed since.
+    pub(crate) async fn read_after(
+        &self,
+        before: Option<Arc<KeyList>>,
+    ) -> Result<Arc<KeyList>, StoreError> {
+        // The count first: keys that change right behind it are read now, and once more next time.
+        let changes = self.store.backend().key_changes().await?;
+        let known = before.as_ref().map(|before| before.state).unwrap_or_default();
+        if let Some(before) = before.filter(|before| before.changes == changes) {
+            return Ok(before);
         }
-        let hash = KeyHash::of(presented);
-        let known = self.store.known_keys();
-        let seen = known.look(hash.bytes());
-        if let Some((owner, age)) = &seen {
-            let enough = if owner.is_some() { FRESH } else { FRESH_FOR_NEW };
-            if *age < enough {
-                return Ok(owner.clone());
-            }
+        let rows = self.store.backend().keys().await?;
+        let are_there = !rows.is_empty();
+        let was_made = self.store.mark_of_keys(are_there.then_some(changes)).await;
+        let state = match (are_there, was_made || known != KeyState::Never) {
+            (true, _) => KeyState::Made,
+            (false, true) => KeyState::Lost,
+            (false, false) => KeyState::Never,
+        };
+        let owners = rows.into_iter().filter(|row| !row.is_revoked).filter_map(|row| {
+            let hash: [u8; 32] = row.hash.as_slice().try_into().ok()?;
+            Some((hash, Tenant::named(&row.name).ok()?))
+        });
+        Ok(Arc::new(KeyList { state, changes, owners: owners.collect() }))
+    }
+
+    /// Writes beside the store that keys were made.
+    async fn mark(&self) -> Result<(), StoreError> {
+        if !self.store.has_marker() {
+            return Ok(());
         }
-        let asked = tokio::time::timeout(PATIENCE, known.refresh(self.store.backend())).await;
-        match (asked, seen) {
-            (Ok(Ok(())), _) => Ok(known.look(hash.bytes()).and_then(|(owner, _)| owner)),
-            (_, Some((Some(owner), age))) if age < OLDEST - PATIENCE => Ok(Some(owner)),
-            (Ok(Err(error)), _) => Err(error),
-            (Err(_), _) => Err(StoreError::Busy(self.store.at().to_owned())),
-        }
+        let changes = self.store.backend().key_changes().await?;
+        self.store.mark_keys(changes).await
     }
 }
 
@@ -174,7 +238,7 @@ impl fmt::Debug for NewKey {
     }
 }
 
-/// Whether a text has the form of a key. Nothing else goes to the store.
+/// Whether a text has the form of a key. Nothing else is looked for.
 fn has_form(text: &str) -> bool {
     text.strip_prefix(PREFIX).is_some_and(|letters| {
         letters.len() == LETTERS && letters.bytes().all(|letter| letter.is_ascii_alphanumeric())

@@ -1,78 +1,201 @@
-//! What is known of the gateway's keys, so that not every request asks the store.
+//! The gateway's keys as a process knows them: a list that one task keeps fresh, so that no request asks the store.
 
-use crate::backend::Backend;
 use crate::error::StoreError;
-use std::collections::HashMap;
-use std::fmt;
-use std::sync::{Mutex as StdMutex, PoisonError};
-use std::time::{Duration, Instant};
-use thinkthrough_core::plane::Tenant;
-use tokio::sync::Mutex;
+use crate::gateway_keys::{GatewayKeys, KeyList};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout};
 
-/// What is known of the gateway's keys.
-#[derive(Default)]
-pub(crate) struct KnownKeys {
-    known: StdMutex<Option<Known>>,
-    /// Held by whoever asks the store; the others wait for the answer.
-    asking: Mutex<()>,
+/// How often the list is read. With the time that a read takes it is how long a revoked key holds at most.
+const PERIOD: Duration = Duration::from_secs(1);
+/// The shortest time from one read to the next, however many callers bring keys that nobody knows.
+const FLOOR: Duration = Duration::from_millis(100);
+/// A store that was not read for so long does not answer.
+const LATE: Duration = Duration::from_secs(3);
+
+/// The list of keys, which a task of its own reads every second and whenever somebody brings a key that is not in it.
+/// While the store does not answer, the last list holds. The task ends with this.
+#[derive(Debug)]
+pub struct KeyWatch {
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
 }
 
-struct Known {
-    /// When the store was asked.
+#[derive(Debug)]
+struct Shared {
+    latest: watch::Sender<Latest>,
+    /// A key came that is not in the list.
+    wanted: Notify,
+}
+
+#[derive(Debug)]
+struct Latest {
+    list: Arc<KeyList>,
+    /// When the read began that gave the list.
     asked_at: Instant,
-    /// The count of changes then.
-    changes: i64,
-    /// Owners by the digest of their key. Whoever tries keys cannot choose digests, so that the time this takes says
-    /// nothing about a key.
-    owners: HashMap<[u8; 32], Tenant>,
 }
 
-impl KnownKeys {
-    /// Whose key has this digest, if anybody's, and how old that knowledge is.
-    pub(crate) fn look(&self, hash: &[u8; 32]) -> Option<(Option<Tenant>, Duration)> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.as_ref()?;
-        Some((known.owners.get(hash).cloned(), known.asked_at.elapsed()))
+impl GatewayKeys {
+    /// Reads the keys, and goes on reading them.
+    ///
+    /// # Errors
+    /// When they cannot be read now.
+    pub async fn watch(&self) -> Result<KeyWatch, StoreError> {
+        let keys = self.clone();
+        KeyWatch::start(move |before| {
+            let keys = keys.clone();
+            async move { keys.read_after(before).await }
+        })
+        .await
     }
+}
 
-    /// Asks the store, unless somebody else did so since this was called.
-    pub(crate) async fn refresh(&self, backend: &Backend) -> Result<(), StoreError> {
-        let called_at = Instant::now();
-        let _asking = self.asking.lock().await;
-        let (asked_at, changes) = {
-            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-            known.as_ref().map(|known| (known.asked_at, known.changes)).unzip()
-        };
-        if asked_at.is_some_and(|asked_at| asked_at >= called_at) {
-            return Ok(());
-        }
+impl KeyWatch {
+    async fn start<R, F>(read: R) -> Result<Self, StoreError>
+    where
+        R: Fn(Option<Arc<KeyList>>) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<Arc<KeyList>, StoreError>> + Send + 'static,
+    {
         let asked_at = Instant::now();
-        // The count first: keys that change right behind it are read now, and once more next time.
-        let count = backend.key_changes().await?;
-        let owners = if changes == Some(count) { None } else { Some(owners(backend).await?) };
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        match (owners, known.as_mut()) {
-            (None, Some(known)) => known.asked_at = asked_at,
-            (owners, _) => {
-                *known =
-                    Some(Known { asked_at, changes: count, owners: owners.unwrap_or_default() });
-            }
+        let list = read(None).await?;
+        let latest = watch::Sender::new(Latest { list, asked_at });
+        let shared = Arc::new(Shared { latest, wanted: Notify::new() });
+        let task = tokio::spawn(keep_fresh(Arc::clone(&shared), read));
+        Ok(KeyWatch { shared, task })
+    }
+
+    /// The list as it was read last.
+    #[must_use]
+    pub fn list(&self) -> Arc<KeyList> {
+        Arc::clone(&self.shared.latest.borrow().list)
+    }
+
+    /// Whether the store answers.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.shared.latest.borrow().asked_at.elapsed() < LATE
+    }
+
+    /// Comes back when the list is fresh enough for a key that may have been made just now; a list that was read within
+    /// a tenth of a second is. Whoever calls this says how long it may take: a store may never answer.
+    pub async fn renewed(&self) {
+        let mut latest = self.shared.latest.subscribe();
+        if latest.borrow().asked_at.elapsed() < FLOOR {
+            return;
         }
-        Ok(())
+        let called_at = Instant::now();
+        self.shared.wanted.notify_one();
+        // It cannot fail: the sender is at hand.
+        drop(latest.wait_for(|latest| latest.asked_at >= called_at).await);
     }
 }
 
-async fn owners(backend: &Backend) -> Result<HashMap<[u8; 32], Tenant>, StoreError> {
-    let rows = backend.keys().await?;
-    let owners = rows.into_iter().filter(|row| !row.is_revoked).filter_map(|row| {
-        let hash: [u8; 32] = row.hash.as_slice().try_into().ok()?;
-        Some((hash, Tenant::named(&row.name).ok()?))
-    });
-    Ok(owners.collect())
+impl Drop for KeyWatch {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
-impl fmt::Debug for KnownKeys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("KnownKeys(..)")
+async fn keep_fresh<R, F>(shared: Arc<Shared>, read: R)
+where
+    R: Fn(Option<Arc<KeyList>>) -> F + Send + Sync + 'static,
+    F: Future<Output = Result<Arc<KeyList>, StoreError>> + Send + 'static,
+{
+    let mut asked_at = Instant::now();
+    loop {
+        if timeout(PERIOD, shared.wanted.notified()).await.is_ok() {
+            sleep_until(asked_at + FLOOR).await;
+        }
+        asked_at = Instant::now();
+        let before = Arc::clone(&shared.latest.borrow().list);
+        // What fails is tried again in a second; until then the list holds that is there.
+        if let Ok(list) = read(Some(before)).await {
+            shared.latest.send_replace(Latest { list, asked_at });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+    use tokio::time::sleep;
+
+    /// A store that counts how often it is read, and may stop answering.
+    #[derive(Default)]
+    struct Fake {
+        reads: AtomicU32,
+        is_frozen: AtomicBool,
+    }
+
+    async fn watch(fake: &Arc<Fake>) -> KeyWatch {
+        let fake = Arc::clone(fake);
+        let read = move |_| {
+            let fake = Arc::clone(&fake);
+            async move {
+                let changes = fake.reads.fetch_add(1, Ordering::Relaxed).into();
+                while fake.is_frozen.load(Ordering::Relaxed) {
+                    sleep(Duration::from_millis(10)).await;
+                }
+                Ok(Arc::new(KeyList { changes, ..KeyList::default() }))
+            }
+        };
+        KeyWatch::start(read).await.unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_list_is_read_every_second_and_holds_while_the_store_does_not_answer() {
+        let fake = Arc::new(Fake::default());
+        let keys = watch(&fake).await;
+        sleep(Duration::from_millis(5_500)).await;
+        assert_eq!(fake.reads.load(Ordering::Relaxed), 6);
+        assert!(keys.is_up());
+        let held = keys.list();
+        fake.is_frozen.store(true, Ordering::Relaxed);
+        sleep(Duration::from_secs(60)).await;
+        assert!(!keys.is_up());
+        assert_eq!(keys.list(), held);
+        fake.is_frozen.store(false, Ordering::Relaxed);
+        sleep(Duration::from_secs(2)).await;
+        assert!(keys.is_up());
+        assert_ne!(keys.list(), held);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn t_3_keys_that_nobody_knows_make_ten_reads_a_second_at_most() {
+        let fake = Arc::new(Fake::default());
+        let keys = Arc::new(watch(&fake).await);
+        sleep(FLOOR).await;
+        let before = fake.reads.load(Ordering::Relaxed);
+        let ends = Instant::now() + Duration::from_secs(10);
+        let mut callers = Vec::new();
+        for caller in 0..200_u64 {
+            let keys = Arc::clone(&keys);
+            callers.push(tokio::spawn(async move {
+                while Instant::now() < ends {
+                    keys.renewed().await;
+                    sleep(Duration::from_millis(1 + caller % 7)).await;
+                }
+            }));
+        }
+        for caller in callers {
+            caller.await.unwrap();
+        }
+        let reads = fake.reads.load(Ordering::Relaxed) - before;
+        assert!((10..=101).contains(&reads), "{reads}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_brings_a_new_key_waits_for_a_read_that_began_after_it_came() {
+        let fake = Arc::new(Fake::default());
+        let keys = watch(&fake).await;
+        sleep(Duration::from_millis(500)).await;
+        keys.renewed().await;
+        assert_eq!(keys.list().changes, 1);
+        // The list is new; nobody waits for another one.
+        keys.renewed().await;
+        assert_eq!(keys.list().changes, 1);
     }
 }

@@ -50,6 +50,7 @@ mod id;
 mod keys;
 mod known_keys;
 mod location;
+mod marker;
 mod master;
 mod meta;
 mod postgres;
@@ -70,8 +71,9 @@ pub use conversations::{
     Conversation, Conversations, Draft, Found, Hit, Piece, Search, Summary, Within,
 };
 pub use error::StoreError;
-pub use gateway_keys::{GatewayKey, GatewayKeys, KeyHash, NewKey};
+pub use gateway_keys::{GatewayKey, GatewayKeys, KeyHash, KeyList, KeyState, NewKey};
 pub use id::ConversationId;
+pub use known_keys::KeyWatch;
 pub use location::Location;
 pub use master::{KeySource, read_private};
 pub use meta::{Fork, Meta};

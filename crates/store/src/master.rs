@@ -268,7 +268,7 @@ pub(crate) fn private_file(path: &Path) -> io::Result<fs::File> {
 
 /// A new name survives a power cut only once its folder is written; where folders cannot be synced nothing is lost
 /// but that.
-fn sync_folder(path: &Path) {
+pub(crate) fn sync_folder(path: &Path) {
     if let Some(folder) = path.parent().and_then(|folder| fs::File::open(folder).ok()) {
         drop(folder.sync_all());
     }

@@ -5,8 +5,8 @@ use crate::clock::{Clock, now};
 use crate::error::StoreError;
 use crate::held::{self, Held};
 use crate::keys::TenantKeys;
-use crate::known_keys::KnownKeys;
 use crate::location::Location;
+use crate::marker::{Mark, Marker};
 use crate::master::KeySource;
 use crate::postgres::Postgres;
 use crate::seal::Key;
@@ -15,6 +15,7 @@ use crate::touched::Touched;
 use crate::waiting::Waiting;
 use std::collections::HashMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thinkthrough_core::plane::Tenant;
@@ -37,7 +38,10 @@ struct Inner {
     touched: Touched,
     waiting: Waiting,
     clock: Clock,
-    known_keys: KnownKeys,
+    /// The file; `None` for a server.
+    file: Option<PathBuf>,
+    /// What is to be said about the store.
+    notes: Mutex<Vec<String>>,
 }
 
 /// The keys of a tenant, and when they were last asked for.
@@ -71,15 +75,22 @@ impl Store {
     /// When the place or the key cannot be used, the key is not the store's, or a newer version made the store.
     pub async fn open(location: &Location, key: &KeySource) -> Result<Self, StoreError> {
         let at = location.to_string();
-        let backend = match location {
-            Location::Postgres(url) => Backend::Postgres(Postgres::open(url, at.clone()).await?),
+        let (backend, said) = match location {
+            Location::Postgres(url) => {
+                (Backend::Postgres(Postgres::open(url, at.clone()).await?), None)
+            }
             Location::Sqlite(path) => {
                 let path = path.clone();
                 let opened = tokio::task::spawn_blocking(move || Sqlite::open(&path)).await;
-                Backend::Sqlite(opened.map_err(|_| StoreError::Closed)??)
+                let (file, said) = opened.map_err(|_| StoreError::Closed)??;
+                (Backend::Sqlite(file), said)
             }
         };
         let (master, install_key) = Held::open(key, &backend, &at).await?;
+        let file = match location {
+            Location::Sqlite(path) => Some(path.clone()),
+            Location::Postgres(_) => None,
+        };
         let inner = Inner {
             at,
             backend,
@@ -90,7 +101,8 @@ impl Store {
             touched: Touched::default(),
             waiting: Waiting::default(),
             clock: Clock::default(),
-            known_keys: KnownKeys::default(),
+            file,
+            notes: Mutex::new(said.into_iter().collect()),
         };
         Ok(Store { inner: Arc::new(inner) })
     }
@@ -142,6 +154,16 @@ impl Store {
         Ok(self.keys(tenant).await?.and_then(|keys| keys.current().map(|(id, _)| id)))
     }
 
+    /// Writes what waits, and moves the log of a file into it, so that a copy of the file alone is whole: for the end of
+    /// a process. While another process reads, the log stays.
+    pub async fn close(&self) {
+        self.flush().await;
+        if let Backend::Sqlite(file) = self.backend() {
+            // Nothing is lost where it fails: the next process finds the log.
+            drop(file.forget_log().await);
+        }
+    }
+
     /// Where the store is, for messages.
     #[must_use]
     pub fn at(&self) -> &str {
@@ -174,8 +196,70 @@ impl Store {
         &self.inner.waiting
     }
 
-    pub(crate) fn known_keys(&self) -> &KnownKeys {
-        &self.inner.known_keys
+    /// What is to be said about the store since this was called last, a sentence each.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.inner.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn note(&self, text: String) {
+        self.inner.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
+
+    /// What says beside a file that keys of the gateway were made, under the master key that holds now.
+    fn marker(&self) -> Option<Marker> {
+        let file = self.inner.file.as_deref()?;
+        Some(Marker::of(file, &self.inner.master.get().key))
+    }
+
+    /// Whether it is written beside the store that keys were made.
+    pub(crate) fn has_marker(&self) -> bool {
+        self.inner.file.is_some()
+    }
+
+    /// Writes beside the store that keys of the gateway were made, and how often they were changed.
+    pub(crate) async fn mark_keys(&self, changes: i64) -> Result<(), StoreError> {
+        let Some(marker) = self.marker() else { return Ok(()) };
+        let path = marker.path().to_owned();
+        let written = tokio::task::spawn_blocking(move || marker.write(changes)).await;
+        written
+            .map_err(|_| StoreError::Closed)?
+            .map_err(|error| StoreError::File { path, message: error.to_string() })
+    }
+
+    /// Whether it stands beside the store that keys of the gateway were made. Where the store has keys, with this count
+    /// of changes, it stands there from now on.
+    pub(crate) async fn mark_of_keys(&self, changes: Option<i64>) -> bool {
+        let Some(marker) = self.marker() else { return false };
+        let path = marker.path().display().to_string();
+        let mark = tokio::task::spawn_blocking(move || marker.read()).await;
+        // What cannot be read says the same as what is damaged.
+        match (mark.unwrap_or(Mark::Damaged), changes) {
+            (Mark::Absent, None) => return false,
+            (Mark::Absent | Mark::Damaged, Some(changes)) => {
+                if let Err(error) = self.mark_keys(changes).await {
+                    self.note(format!(
+                        "{error}; it would say that keys were made, so that a lost store lets nobody in"
+                    ));
+                }
+            }
+            (Mark::Whole { changes: marked }, Some(changes)) if marked > changes => {
+                self.note(format!(
+                    "the store `{}` is older than its keys: they were changed since ({} times), so \
+                     that a revoked key may hold again; see `think keys list`",
+                    self.at(),
+                    marked.saturating_sub(changes)
+                ));
+            }
+            (Mark::Whole { .. }, Some(_)) => {}
+            (Mark::Damaged | Mark::Whole { .. }, None) => self.note(format!(
+                "keys of the gateway were made for the store `{}`, as `{path}` says, and it has \
+                 none, so nobody is let in; put a backup that has them in its place, make a key \
+                 with `think keys create`, or set `[server] keyless = true`",
+                self.at()
+            )),
+        }
+        true
     }
 
     pub(crate) fn clock(&self) -> &Clock {

@@ -6,6 +6,7 @@ use crate::house::House;
 use crate::models::Models;
 use crate::references::patiently;
 use crate::vault::{Shelf, VaultError};
+use crate::waits::Waits;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ const ROW: &str = "provider_keeps";
 #[derive(Clone)]
 pub(crate) struct Known {
     shelf: Option<Arc<dyn Shelf>>,
+    waits: Arc<Waits>,
     provider: String,
     models: Arc<dyn Models>,
     /// The key may name what is made where nobody can see it.
@@ -35,7 +37,8 @@ impl Known {
         let pass = house.pass.as_ref()?;
         let shelf = house.vaults.as_ref().and_then(|vaults| vaults.shelf(&pass.tenant));
         let (provider, models) = (provider.to_owned(), Arc::clone(&house.models));
-        Some(Known { shelf, provider, models, may_name_untracked: pass.raw })
+        let waits = Arc::clone(&house.waits);
+        Some(Known { shelf, waits, provider, models, may_name_untracked: pass.raw })
     }
 
     /// Lets a request go on that names nothing but things of its own tenant. A store that cannot say so refuses it.
@@ -47,15 +50,16 @@ impl Known {
             let message = format!("the request names more than {MOST} things that are kept");
             return Err(turned(400, "invalid_request_error", message));
         }
-        let unknown = patiently(Box::pin(async move {
+        let asking = Box::pin(async move {
             for one in named {
                 if !self.has(one).await? {
                     return Ok(Some(one));
                 }
             }
             Ok(None)
-        }));
-        unknown.await?.map_or(Ok(()), |unknown| Err(missing(unknown)))
+        });
+        let unknown = patiently(&self.waits, asking).await?;
+        unknown.map_or(Ok(()), |unknown| Err(missing(unknown)))
     }
 
     /// As [`admit`](Self::admit), for the one thing that a path is about.

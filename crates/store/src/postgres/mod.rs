@@ -41,6 +41,9 @@ struct Inner {
 /// How long one waits for the server.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How long bringing the tables up to date may take, of which there is little where nothing changed.
+const MIGRATION: Duration = Duration::from_secs(60);
+
 /// A value and its type.
 type Value<'a> = (&'a (dyn ToSql + Sync), Type);
 
@@ -60,7 +63,9 @@ impl Postgres {
         let at = &postgres.inner.at;
         // A connection of its own: updating takes a lock that belongs to the session.
         let mut client = postgres.connect().await?;
-        schema::migrate(&mut client, at).await?;
+        // Another process may be at it, and a server may say nothing more in the middle of it.
+        let migrated = tokio::time::timeout(MIGRATION, schema::migrate(&mut client, at)).await;
+        migrated.map_err(|_| StoreError::Silent(at.clone()))??;
         *postgres.inner.client.lock().await = Some(Arc::new(client));
         Ok(postgres)
     }

@@ -3,6 +3,7 @@
 //! A write-ahead log, so that readers and the writer do not wait for each other, and so that what was committed is
 //! there after any end of the process.
 
+mod aside;
 mod conversations;
 mod gateway_keys;
 mod log;
@@ -12,6 +13,7 @@ mod schema;
 mod tenants;
 mod threads;
 mod version;
+mod wal;
 mod writer;
 
 use crate::error::StoreError;
@@ -43,16 +45,19 @@ struct Readers {
 }
 
 impl Sqlite {
-    /// Opens a file, and makes it where there is none. Blocks.
-    pub(crate) fn open(path: &Path) -> Result<Self, StoreError> {
+    /// Opens a file, and makes it where there is none; gives what is to be said about it. Blocks.
+    pub(crate) fn open(path: &Path) -> Result<(Self, Option<String>), StoreError> {
         version::check()?;
         let at = path.display().to_string();
-        let writing = Arc::new(Mutex::new(schema::open(path)?));
+        let said = aside::put_aside(path)?;
+        let connection = schema::open(path)?;
+        let said = said.map(|said| schema::begin_log_anew(&connection, said));
+        let writing = Arc::new(Mutex::new(connection));
         let writer = log::Log::start(path, Arc::clone(&writing))
             .and_then(|log| Writer::start(Arc::clone(&writing), log, at.clone()))
             .map_err(|error| StoreError::Database { at: at.clone(), message: error.to_string() })?;
         let readers = Readers { path: path.to_owned(), at, idle: Mutex::new(Vec::new()) };
-        Ok(Sqlite { writer, writing, readers: Arc::new(readers) })
+        Ok((Sqlite { writer, writing, readers: Arc::new(readers) }, said))
     }
 
     /// Reads, off the threads that serve everybody else.

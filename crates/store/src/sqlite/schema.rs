@@ -77,6 +77,19 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Moves what is whole of a log that was broken into the file, so that the rest is not met again; adds to what is said
+/// about it whether the file itself bears that.
+pub(super) fn begin_log_anew(connection: &Connection, said: String) -> String {
+    let ask = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, String>(0));
+    // Where another process has the file open, the log is its business.
+    drop(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
+    match ask("PRAGMA quick_check(1)") {
+        Ok(whole) if whole == "ok" => said,
+        Ok(broken) => format!("{said}; the file itself is damaged: {broken}"),
+        Err(error) => format!("{said}; the file itself cannot be read: {error}"),
+    }
+}
+
 /// Refuses what is no store of ours before anything is written to it.
 fn check(connection: &Connection, at: &str) -> Result<(), StoreError> {
     let failed = |error: rusqlite::Error| trouble(at, &error);

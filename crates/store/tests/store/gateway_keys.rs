@@ -3,7 +3,7 @@
 use super::{Folder, holds};
 use std::time::Duration;
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_store::{KeyHash, StoreError};
+use thinkthrough_store::{KeyHash, KeyState, StoreError};
 
 on_each_database! {
     a_key_names_its_tenant_until_it_is_revoked,
@@ -18,11 +18,12 @@ async fn a_key_names_its_tenant_until_it_is_revoked(folder: Folder) {
     let store = folder.open().await.unwrap();
     let keys = store.gateway_keys();
     let (alice, bob) = (keys.create("alice").await.unwrap(), keys.create("bob").await.unwrap());
-    assert_eq!(keys.find(&alice.secret).await, Ok(Some(Tenant::named("alice").unwrap())));
-    assert_eq!(keys.find(&bob.secret).await, Ok(Some(Tenant::named("bob").unwrap())));
+    let known = keys.read().await.unwrap();
+    assert_eq!(known.owner(&alice.secret), Some(&Tenant::named("alice").unwrap()));
+    assert_eq!(known.owner(&bob.secret), Some(&Tenant::named("bob").unwrap()));
     assert_eq!(KeyHash::of(&alice.secret), alice.hash);
     for nobody in ["", "tk-", "sk-something", &alice.secret[..45], &format!("{}x", *alice.secret)] {
-        assert_eq!(keys.find(nobody).await, Ok(None), "{nobody}");
+        assert_eq!(known.owner(nobody), None, "{nobody}");
     }
     let listed = keys.list().await.unwrap();
     let names: Vec<_> = listed.iter().map(|key| (key.name.as_str(), key.is_revoked)).collect();
@@ -36,26 +37,28 @@ async fn a_key_names_its_tenant_until_it_is_revoked(folder: Folder) {
 async fn t_5_a_revocation_holds_within_five_seconds_for_every_process(folder: Folder) {
     let (one, two) = (folder.open().await.unwrap(), folder.open().await.unwrap());
     let key = one.gateway_keys().create("alice").await.unwrap();
-    let gateways = [one.gateway_keys(), two.gateway_keys()];
-    for gateway in &gateways {
-        assert!(gateway.find(&key.secret).await.unwrap().is_some());
+    let mut gateways = Vec::new();
+    for store in [&one, &two] {
+        gateways.push(store.gateway_keys().watch().await.unwrap());
     }
+    assert!(gateways.iter().all(|gateway| gateway.list().owner(&key.secret).is_some()));
     two.gateway_keys().revoke("alice").await.unwrap();
     tokio::time::sleep(Duration::from_secs(5)).await;
     for gateway in &gateways {
-        // A store that is too busy to say opens nothing either.
-        let found = gateway.find(&key.secret).await;
-        assert!(!matches!(found, Ok(Some(_))), "{found:?}");
+        // A store that other programs keep from answering says nothing of a revocation.
+        assert!(!gateway.is_up() || gateway.list().owner(&key.secret).is_none(), "{gateway:?}");
     }
 }
 
 async fn a_key_that_was_made_just_now_opens(folder: Folder) {
     let (one, two) = (folder.open().await.unwrap(), folder.open().await.unwrap());
     let first = one.gateway_keys().create("first").await.unwrap();
-    assert!(two.gateway_keys().find(&first.secret).await.unwrap().is_some());
+    let gateway = two.gateway_keys().watch().await.unwrap();
+    assert!(gateway.list().owner(&first.secret).is_some());
     let second = one.gateway_keys().create("second").await.unwrap();
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    assert!(two.gateway_keys().find(&second.secret).await.unwrap().is_some());
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    gateway.renewed().await;
+    assert!(gateway.list().owner(&second.secret).is_some());
 }
 
 async fn a_name_has_one_key_at_a_time(folder: Folder) {
@@ -72,9 +75,9 @@ async fn a_name_has_one_key_at_a_time(folder: Folder) {
     assert_ne!(first.hash, second.hash);
     let revoked: Vec<bool> = keys.list().await.unwrap().iter().map(|it| it.is_revoked).collect();
     assert_eq!(revoked, [true, false]);
-    let fresh = folder.open().await.unwrap().gateway_keys();
-    assert_eq!(fresh.find(&first.secret).await, Ok(None));
-    assert!(fresh.find(&second.secret).await.unwrap().is_some());
+    let fresh = folder.open().await.unwrap().gateway_keys().read().await.unwrap();
+    assert_eq!(fresh.owner(&first.secret), None);
+    assert!(fresh.owner(&second.secret).is_some());
 }
 
 async fn of_many_who_make_the_same_name_at_once_one_does(folder: Folder) {
@@ -105,9 +108,99 @@ async fn t_5_no_key_stands_in_the_files() {
     let folder = Folder::new();
     let keys = folder.open().await.unwrap().gateway_keys();
     let key = keys.create("alice").await.unwrap();
-    assert!(keys.find(&key.secret).await.unwrap().is_some());
+    assert!(keys.read().await.unwrap().owner(&key.secret).is_some());
     for part in [key.secret.as_bytes(), &key.secret.as_bytes()[3..23], &key.secret.as_bytes()[23..]]
     {
         assert!(!holds(&folder.bytes(), part));
     }
+}
+
+/// What a store in this folder says about its keys, and what it has to say.
+async fn found(folder: &Folder) -> (KeyState, Vec<String>) {
+    let store = folder.open().await.unwrap();
+    let list = store.gateway_keys().read().await.unwrap();
+    (list.state(), store.notes())
+}
+
+fn marker(folder: &Folder) -> std::path::PathBuf {
+    folder.path.join("thinkthrough.db.keys")
+}
+
+/// Another place with the same master key, this file and this marker: what used the first one may still be at it.
+fn beside(folder: &Folder, file: Option<&[u8]>, mark: &[u8]) -> Folder {
+    let other = Folder::new();
+    std::fs::create_dir_all(&other.path).unwrap();
+    std::fs::copy(folder.key(), other.key()).unwrap();
+    std::fs::write(marker(&other), mark).unwrap();
+    if let Some(file) = file {
+        std::fs::write(other.file(), file).unwrap();
+    }
+    other
+}
+
+#[tokio::test]
+async fn d_4_that_keys_were_made_is_known_when_the_file_is_lost() {
+    let folder = Folder::new();
+    assert_eq!(found(&folder).await, (KeyState::Never, vec![]));
+    assert!(!marker(&folder).exists());
+    let before = std::fs::read(folder.file()).unwrap();
+    let store = folder.open().await.unwrap();
+    store.gateway_keys().create("alice").await.unwrap();
+    assert!(marker(&folder).exists(), "it is there before anybody is told the key");
+    store.gateway_keys().revoke("alice").await.unwrap();
+    drop(store);
+    assert_eq!(found(&folder).await, (KeyState::Made, vec![]), "all are revoked");
+    let mark = std::fs::read(marker(&folder)).unwrap();
+    for damage in [None, Some(&b"x"[..]), Some(b"")] {
+        for file in [None, Some(&before[..]), Some(b"")] {
+            let other = beside(&folder, file, damage.unwrap_or(&mark));
+            let (state, notes) = found(&other).await;
+            assert_eq!(state, KeyState::Lost);
+            assert!(notes[0].contains("think keys create") && notes[0].contains("keyless"));
+        }
+    }
+    let folder = beside(&folder, None, &mark);
+    // A key that is made now is one of this store's.
+    folder.open().await.unwrap().gateway_keys().create("bob").await.unwrap();
+    assert_eq!(found(&folder).await, (KeyState::Made, vec![]));
+}
+
+#[tokio::test]
+async fn a_store_with_keys_that_nothing_says_so_of_gets_its_marker() {
+    let folder = Folder::new();
+    folder.open().await.unwrap().gateway_keys().create("alice").await.unwrap();
+    let whole = std::fs::read(marker(&folder)).unwrap();
+    std::fs::remove_file(marker(&folder)).unwrap();
+    assert_eq!(found(&folder).await, (KeyState::Made, vec![]));
+    assert_eq!(std::fs::read(marker(&folder)).unwrap(), whole);
+    std::fs::write(marker(&folder), "x").unwrap();
+    assert_eq!(found(&folder).await, (KeyState::Made, vec![]));
+    assert_eq!(std::fs::read(marker(&folder)).unwrap(), whole);
+}
+
+#[tokio::test]
+async fn t_5_a_backup_of_before_a_revocation_is_said_to_be_one() {
+    let folder = Folder::new();
+    let store = folder.open().await.unwrap();
+    store.gateway_keys().create("alice").await.unwrap();
+    drop(store);
+    let connection = rusqlite::Connection::open(folder.file()).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(connection);
+    let before = std::fs::read(folder.file()).unwrap();
+    folder.open().await.unwrap().gateway_keys().revoke("alice").await.unwrap();
+    let other = beside(&folder, Some(&before), &std::fs::read(marker(&folder)).unwrap());
+    let (state, notes) = found(&other).await;
+    assert_eq!(state, KeyState::Made);
+    assert!(notes[0].contains("is older than its keys"), "{notes:?}");
+}
+
+#[tokio::test]
+async fn a_key_of_which_nothing_can_be_written_beside_the_store_is_not_made() {
+    let folder = Folder::new();
+    let store = folder.open().await.unwrap();
+    std::fs::create_dir(marker(&folder)).unwrap();
+    let error = store.gateway_keys().create("alice").await.unwrap_err();
+    assert!(matches!(error, StoreError::File { .. }), "{error}");
+    assert!(store.gateway_keys().list().await.unwrap()[0].is_revoked);
 }

@@ -1,0 +1,165 @@
+//! The file beside a store in a file that says: keys of the gateway were made for it.
+//!
+//! A store that was lost, emptied, or replaced by a backup of before its keys looks as if there had never been any, and
+//! whoever needs no key is let in. While this file stands there nobody is. It is locked with the master key, so that
+//! what it says is what was written; one that is damaged counts as one that is there.
+
+use crate::master::{hex, private_file, sync_folder};
+use crate::seal::{self, Key};
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The first line, and so the version of the form.
+const HEAD: &str = "thinkthrough keys 1";
+/// What the key of the code is derived for.
+const CONTEXT: &str = "thinkthrough 2026-11 marker that gateway keys were made";
+
+/// The file of one store.
+#[derive(Clone)]
+pub(crate) struct Marker {
+    path: PathBuf,
+    key: Key,
+}
+
+/// What stands in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// There is no file.
+    Absent,
+    /// So many changes of keys the store had seen when it was written.
+    Whole { changes: i64 },
+    /// There is one, and it is not as it was written, or cannot be read.
+    Damaged,
+}
+
+impl Marker {
+    /// The marker of the store in this file.
+    pub(crate) fn of(store: &Path, master: &Key) -> Self {
+        let mut name = OsString::from(store.as_os_str());
+        name.push(".keys");
+        let key = Key::new(blake3::derive_key(CONTEXT, master.bytes()));
+        Marker { path: name.into(), key }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Blocks.
+    pub(crate) fn read(&self) -> Mark {
+        match fs::read(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Mark::Absent,
+            Err(_) => Mark::Damaged,
+            Ok(bytes) => self.parse(&bytes).unwrap_or(Mark::Damaged),
+        }
+    }
+
+    fn parse(&self, bytes: &[u8]) -> Option<Mark> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let (said, code) = text.strip_suffix('\n')?.rsplit_once('\n')?;
+        let code = blake3::Hash::from_hex(code).ok()?;
+        // Compared in constant time.
+        let is_ours = self.code(said) == code;
+        let changes = said.strip_prefix(HEAD)?.strip_prefix("\nchanges ")?.parse().ok()?;
+        is_ours.then_some(Mark::Whole { changes })
+    }
+
+    fn code(&self, said: &str) -> blake3::Hash {
+        blake3::keyed_hash(self.key.bytes(), said.as_bytes())
+    }
+
+    /// Writes it, in the place of one that is there. It survives the end of power. Blocks.
+    pub(crate) fn write(&self, changes: i64) -> io::Result<()> {
+        let said = format!("{HEAD}\nchanges {changes}");
+        let text = format!("{said}\n{}\n", self.code(&said));
+        let mark = seal::random::<8>().map_err(|_| io::ErrorKind::Other)?;
+        let mut unnamed = OsString::from(self.path.as_os_str());
+        unnamed.push(format!(".{}.new", hex(&mark)));
+        let unnamed = PathBuf::from(unnamed);
+        let written = private_file(&unnamed).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&unnamed, &self.path)
+        });
+        if written.is_err() {
+            // It may not even have been made.
+            drop(fs::remove_file(&unnamed));
+        }
+        sync_folder(&self.path);
+        written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let path =
+                std::env::temp_dir().join(format!("think-mark-{}-{name}", std::process::id()));
+            drop(fs::remove_dir_all(&path));
+            fs::create_dir_all(&path).unwrap();
+            Folder(path)
+        }
+
+        fn marker(&self, key: u8) -> Marker {
+            Marker::of(&self.0.join("a.db"), &Key::new([key; 32]))
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            drop(fs::remove_dir_all(&self.0));
+        }
+    }
+
+    #[test]
+    fn it_is_read_back_and_written_over() {
+        let folder = Folder::new("back");
+        let marker = folder.marker(1);
+        assert_eq!(marker.path(), folder.0.join("a.db.keys"));
+        assert_eq!(marker.read(), Mark::Absent);
+        for changes in [1, 7, i64::MAX] {
+            marker.write(changes).unwrap();
+            assert_eq!(marker.read(), Mark::Whole { changes });
+        }
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn t_5_every_changed_bit_and_every_cut_is_seen_and_it_never_looks_absent() {
+        let folder = Folder::new("bits");
+        let marker = folder.marker(1);
+        marker.write(12).unwrap();
+        let whole = fs::read(marker.path()).unwrap();
+        for bit in 0..whole.len() * 8 {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            fs::write(marker.path(), &bytes).unwrap();
+            // A letter of the code may change its case, which says the same.
+            let is_same = bytes.to_ascii_lowercase() == whole;
+            assert!(is_same || marker.read() == Mark::Damaged, "{bit}");
+        }
+        for length in 0..whole.len() {
+            fs::write(marker.path(), &whole[..length]).unwrap();
+            assert_eq!(marker.read(), Mark::Damaged, "{length}");
+        }
+        fs::write(marker.path(), &whole).unwrap();
+        assert_eq!(folder.marker(2).read(), Mark::Damaged, "of another master key");
+    }
+
+    #[test]
+    fn a_folder_in_its_place_is_one_that_is_there() {
+        let folder = Folder::new("dir");
+        let marker = folder.marker(1);
+        fs::create_dir(marker.path()).unwrap();
+        assert_eq!(marker.read(), Mark::Damaged);
+        assert!(marker.write(1).is_err());
+        assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "nothing else is left");
+    }
+}

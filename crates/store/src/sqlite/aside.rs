@@ -1,0 +1,91 @@
+//! A log that SQLite would take a part of, or throw away, without a word: it is put aside first.
+
+use super::wal;
+use crate::error::StoreError;
+use crate::master::{private_file, sync_folder};
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How often a log is read that looks broken, and the pause between: another process may be writing it.
+const LOOKS: usize = 3;
+const PAUSE: Duration = Duration::from_millis(20);
+/// How many names are tried.
+const NAMES: u32 = 100;
+
+/// Looks at the log before SQLite does. Gives what is to be said about it, if a copy of it was put aside. Blocks.
+pub(super) fn put_aside(path: &Path) -> Result<Option<String>, StoreError> {
+    let mut log = OsString::from(path.as_os_str());
+    log.push("-wal");
+    let log = PathBuf::from(log);
+    let no = |error: io::Error| StoreError::File { path: log.clone(), message: error.to_string() };
+    let Some(at) = broken_at(&log).map_err(no)? else { return Ok(None) };
+    // SQLite takes the log of a file that is empty away.
+    let is_alone = fs::metadata(path).map_or(true, |file| file.len() == 0);
+    if !is_alone && at.is_none() {
+        return Ok(None);
+    }
+    let copy = copy(&log).map_err(no)?;
+    let (log, copy, path) = (log.display(), copy.display(), path.display());
+    Ok(Some(match at {
+        Some(at) if !is_alone => format!(
+            "the log `{log}` is not whole from byte {at} on: it was changed, or power ended while it was written; what \
+             stands before is kept, and a copy of all of it is `{copy}`; what was written last may be missing, so look \
+             into a backup, and delete the copy when it is of no use"
+        ),
+        _ => format!(
+            "`{path}` is missing or empty and its log is there; the log is kept as `{copy}`: put the file back where \
+             it was, and the log beside it as `{log}`, or delete the copy"
+        ),
+    }))
+}
+
+/// Where the log is broken, if it is; `None` where there is none. What another process is about to write is whole a
+/// moment later.
+fn broken_at(log: &Path) -> io::Result<Option<Option<usize>>> {
+    let mut last = None;
+    for _ in 0..LOOKS {
+        let bytes = match fs::read(log) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            read => read?,
+        };
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        last = wal::broken_at(&bytes);
+        if last.is_none() {
+            break;
+        }
+        thread::sleep(PAUSE);
+    }
+    Ok(Some(last))
+}
+
+/// A copy beside the log that survives the end of power, under a name that nothing had.
+fn copy(log: &Path) -> io::Result<PathBuf> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    for number in 0..NAMES {
+        let mut name = OsString::from(log.as_os_str());
+        name.push(format!(".aside-{now}-{number}"));
+        let name = PathBuf::from(name);
+        let mut made = match private_file(&name) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            made => made?,
+        };
+        let copied = fs::File::open(log).and_then(|mut log| {
+            io::copy(&mut log, &mut made)?;
+            made.sync_all()
+        });
+        if let Err(error) = copied {
+            // Half a copy is none.
+            drop(fs::remove_file(&name));
+            return Err(error);
+        }
+        sync_folder(&name);
+        return Ok(name);
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}

@@ -1,0 +1,232 @@
+//! The store of a running gateway: one task opens it, however long that takes, and from then on reads its keys.
+
+use crate::config::Config;
+use crate::failure::{Failure, say};
+use crate::stored::{self, place, say_notes};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_gateway::{Later, Shelf, Vault, VaultError, Vaults};
+use thinkthrough_store::{KeySource, KeyState, KeyWatch, Limits, Location, Store, StoreError};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+
+/// How long the start waits for the store; then the gateway listens, and lets in whom it can know without.
+const FIRST: Duration = Duration::from_secs(3);
+/// The pauses between two tries grow from the first of these to the second.
+const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(5)];
+
+/// The store of a running gateway. Clones are handles to the same one.
+#[derive(Clone)]
+pub(crate) struct Keeper {
+    open: Arc<OnceLock<Open>>,
+    /// There is a place for a store; the task that opens it goes on until it is open.
+    pub(crate) has_place: bool,
+}
+
+/// A store that is open, and its keys, which were read.
+struct Open {
+    store: Store,
+    keys: KeyWatch,
+}
+
+/// What has to be done while the store is open; it ends with this.
+pub(crate) struct Keeping(Option<JoinHandle<()>>);
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        self.0.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl Keeper {
+    /// Opens the store of the configuration, now or as soon as that can be done. A store that is another's, or whose key
+    /// is not the right one, is a mistake of the configuration, and so is a place that nobody names.
+    pub(crate) async fn start(
+        config: &Config,
+        limits: &watch::Sender<Limits>,
+    ) -> Result<(Keeper, Keeping), Failure> {
+        let mut keeper = Keeper { open: Arc::default(), has_place: true };
+        let (location, key) = match place(config) {
+            Ok(place) => place,
+            Err(Failure::Failed(why)) if may_do_without(config) => {
+                say(format_args!("{why}; no thought is kept and none is put back"));
+                keeper.has_place = false;
+                return Ok((keeper, Keeping(None)));
+            }
+            Err(Failure::Failed(why)) => {
+                return Err(Failure::Failed(format!(
+                    "{why}; without it nobody can say whether there are gateway keys: if none are \
+                     wanted, set `[server] keyless = true`"
+                )));
+            }
+            Err(failure) => return Err(failure),
+        };
+        let (tell, told) = oneshot::channel();
+        let (open, limits) = (Arc::clone(&keeper.open), limits.subscribe());
+        let task = tokio::spawn(async move {
+            open_at_last(&open, &location, &key, tell).await;
+            if let Some(Open { store, .. }) = open.get() {
+                stored::prune(store.clone(), limits).await;
+            }
+        });
+        let keeping = Keeping(Some(task));
+        match tokio::time::timeout(FIRST, told).await {
+            Ok(Ok(Some(error))) if is_mistake(&error) => Err(error.into()),
+            Ok(Ok(error)) => {
+                error.iter().for_each(say_closed);
+                Ok((keeper, keeping))
+            }
+            Ok(Err(_)) | Err(_) => {
+                say(format_args!("the store does not answer; it is tried until it does"));
+                Ok((keeper, keeping))
+            }
+        }
+    }
+
+    /// The store, once it is open.
+    pub(crate) fn store(&self) -> Option<&Store> {
+        self.open.get().map(|open| &open.store)
+    }
+
+    /// Its keys, once they were read.
+    pub(crate) fn keys(&self) -> Option<&KeyWatch> {
+        self.open.get().map(|open| &open.keys)
+    }
+
+    /// Whether it has keys, or had some; `None`: nobody can say yet.
+    pub(crate) fn state(&self) -> Option<KeyState> {
+        match self.has_place {
+            true => self.keys().map(|keys| keys.list().state()),
+            false => Some(KeyState::Never),
+        }
+    }
+
+    fn opened(&self) -> Result<&Store, VaultError> {
+        self.store().ok_or_else(|| VaultError("the store is not open yet".to_owned()))
+    }
+}
+
+/// Whether it is known without the store who may come in.
+fn may_do_without(config: &Config) -> bool {
+    config.server.pass_through || config.server.keyless == Some(true) || !config.keys.is_empty()
+}
+
+/// Waiting makes none of these better.
+fn is_mistake(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::Key { .. }
+            | StoreError::KeyMissing { .. }
+            | StoreError::Newer { .. }
+            | StoreError::OldSqlite(_)
+            | StoreError::WrongKey { .. }
+    )
+}
+
+fn say_closed(error: &StoreError) {
+    say(format_args!(
+        "{error}; it is tried until it can be opened, and until then nobody is let in whose key has to be looked for \
+         there, no thought is kept and none is put back"
+    ));
+}
+
+/// Opens the store and reads its keys, again and again until that works. Tells the outcome of the first try.
+async fn open_at_last(
+    open: &OnceLock<Open>,
+    location: &Location,
+    key: &KeySource,
+    tell: oneshot::Sender<Option<StoreError>>,
+) {
+    let mut tell = Some(tell);
+    let [mut pause, longest] = PAUSES;
+    let mut last = None;
+    loop {
+        let error = match try_open(location, key).await {
+            Ok(opened) => {
+                say_notes(&opened.store);
+                // Nobody else sets it.
+                let _ = open.set(opened);
+                match tell.take().map(|tell| tell.send(None)) {
+                    Some(Ok(())) => {}
+                    Some(Err(_)) | None => say(format_args!(
+                        "the store `{location}` is open; thoughts are kept and put back from now on"
+                    )),
+                }
+                return;
+            }
+            Err(error) => error,
+        };
+        let is_told = tell.take().is_some_and(|tell| tell.send(Some(error.clone())).is_ok());
+        // It is said once, not with every try.
+        if last.as_ref() != Some(&error) && !is_told {
+            say_closed(&error);
+        }
+        last = Some(error);
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(longest);
+    }
+}
+
+async fn try_open(location: &Location, key: &KeySource) -> Result<Open, StoreError> {
+    let store = Store::open(location, key).await?;
+    let keys = store.gateway_keys().watch().await?;
+    Ok(Open { store, keys })
+}
+
+/// A store that is not open yet fails as one does that was lost.
+impl Vaults for Keeper {
+    fn of<'a>(&'a self, tenant: &'a Tenant) -> Later<'a, Arc<dyn Vault>> {
+        Box::pin(async move { Vaults::of(self.opened()?, tenant).await })
+    }
+
+    fn pass_through(&self, endpoint: &str, credential: &str) -> Option<Tenant> {
+        self.store()?.pass_through(endpoint, credential)
+    }
+
+    fn shelf(&self, tenant: &Tenant) -> Option<Arc<dyn Shelf>> {
+        match self.store() {
+            Some(store) => store.shelf(tenant),
+            None if self.has_place => Some(Arc::new(Unopened)),
+            None => None,
+        }
+    }
+
+    fn is_up(&self) -> bool {
+        !self.has_place || self.keys().is_some_and(KeyWatch::is_up)
+    }
+}
+
+impl fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keeper").field("store", &self.store()).finish_non_exhaustive()
+    }
+}
+
+/// The kept answers of a store that is not open yet.
+struct Unopened;
+
+impl Unopened {
+    fn fail<'a, T: Send + 'a>() -> Later<'a, T> {
+        Box::pin(async { Err(VaultError("the store is not open yet".to_owned())) })
+    }
+}
+
+impl Shelf for Unopened {
+    fn put(&self, _: String, _: Vec<u8>, _: Option<String>) -> Later<'_, ()> {
+        Self::fail()
+    }
+
+    fn chain(&self, _: String) -> Later<'_, Vec<Vec<u8>>> {
+        Self::fail()
+    }
+
+    fn get(&self, _: String) -> Later<'_, Option<Vec<u8>>> {
+        Self::fail()
+    }
+
+    fn delete(&self, _: String) -> Later<'_, bool> {
+        Self::fail()
+    }
+}

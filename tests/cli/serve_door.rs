@@ -1,0 +1,290 @@
+//! Keys were created, and then something happens to the store: whoever has no key stays outside.
+
+use crate::place::Place;
+use crate::serve_access::Lock;
+use crate::serve_config::{question, serve, started};
+use crate::server::{PATIENCE, Server};
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// A place where a key was created, and a provider that counts who comes.
+struct Kept {
+    place: Place,
+    upstream: Lock,
+    key: String,
+}
+
+const STORE: &str = "[store]\nurl = \"sqlite:kept.db\"\n";
+
+impl Kept {
+    /// `before` is done between the making of the store and that of its key.
+    fn new(name: &str, before: impl Fn(&Kept)) -> Self {
+        let place = Place::new(name);
+        let mut kept = Kept { place, upstream: Lock::new(|_| 200), key: String::new() };
+        let config = kept.place.write("config.toml", STORE);
+        // Another key is made first where there has to be a store before the key.
+        let ran = kept.place.think(&["sessions", "list", "--config", &config]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        drop(serve(&kept.place, STORE));
+        before(&kept);
+        kept.key = kept.create("alice");
+        kept
+    }
+
+    fn create(&self, name: &str) -> String {
+        let config = self.place.write("config.toml", STORE);
+        let made =
+            self.place.think(&["keys", "--config", &config, "create", name, "--json"]).json();
+        made["key"].as_str().unwrap().to_owned()
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        PathBuf::from(self.place.file(name))
+    }
+
+    fn db(&self) -> PathBuf {
+        self.file("kept.db")
+    }
+
+    fn config(&self, server: &str) -> String {
+        format!(
+            "[server]\n{server}\n{STORE}[providers.there]\nwire = \"chat-completions\"\n\
+             base_url = \"{}\"\napi_key = \"ours\"\n",
+            self.upstream.url
+        )
+    }
+
+    /// The gateway, or why it does not start.
+    fn start(&self, server: &str) -> Result<Server, String> {
+        started(&self.place, &self.config(server))
+    }
+}
+
+/// Every way in, and what a request there says.
+fn ways() -> Vec<(&'static str, &'static str, String)> {
+    let messages = json!({"model": "there/m", "max_tokens": 9,
+        "messages": [{"role": "user", "content": "hi"}]});
+    vec![
+        ("POST", "/v1/chat/completions", question("there/m")),
+        ("POST", "/v1/messages", messages.to_string()),
+        ("POST", "/v1/messages/count_tokens", messages.to_string()),
+        ("POST", "/v1/responses", json!({"model": "there/m", "input": "hi"}).to_string()),
+        ("GET", "/v1/responses/resp_1", String::new()),
+        (
+            "POST",
+            "/v1beta/models/there/m:generateContent",
+            json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}).to_string(),
+        ),
+        ("POST", "/api/chat", question("there/m")),
+        ("POST", "/api/generate", json!({"model": "there/m", "prompt": "hi"}).to_string()),
+        ("GET", "/v1/models", String::new()),
+        ("GET", "/api/tags", String::new()),
+        ("GET", "/p/there/v1/models", String::new()),
+        ("POST", "/p/there/v1/chat/completions", question("there/m")),
+    ]
+}
+
+fn status(answer: &str) -> &str {
+    answer.get(9..12).unwrap_or_default()
+}
+
+/// Nobody without the key comes through any of the ways.
+fn assert_closed(kept: &Kept, gateway: &Server, why: &str) {
+    kept.upstream.seen();
+    let strangers = [
+        "",
+        "authorization: Bearer nobodys\r\n",
+        "x-api-key: tk-0123456789012345678901234567890123456789012\r\n",
+    ];
+    for header in strangers {
+        for (method, path, body) in ways() {
+            let headers = format!("content-type: application/json\r\n{header}");
+            let answer = gateway.request(method, path, &headers, &body);
+            assert!(["401", "503"].contains(&status(&answer)), "{why}, {path}: {answer}");
+        }
+    }
+    assert!(kept.upstream.seen().is_empty(), "{why}: somebody came to the provider");
+    let alive = gateway.request("GET", "/livez", "", "");
+    assert_eq!(status(&alive), "200", "{why}");
+}
+
+fn set_length(file: &Path, length: u64) {
+    fs::OpenOptions::new().write(true).open(file).unwrap().set_len(length).unwrap();
+}
+
+fn overwrite(file: &Path, at: usize, length: usize) {
+    let mut bytes = fs::read(file).unwrap();
+    let end = (at + length).min(bytes.len());
+    bytes[at..end].iter_mut().for_each(|byte| *byte = !*byte);
+    fs::write(file, bytes).unwrap();
+}
+
+fn without_log(kept: &Kept) {
+    for name in ["kept.db-wal", "kept.db-shm"] {
+        drop(fs::remove_file(kept.file(name)));
+    }
+}
+
+type Break = fn(&Kept);
+
+/// What can happen to a store.
+const BREAKS: &[(&str, Break)] = &[
+    ("nothing", |_| {}),
+    ("the file is missing", |kept| {
+        without_log(kept);
+        fs::remove_file(kept.db()).unwrap();
+    }),
+    ("the file is missing, its log is not", |kept| fs::remove_file(kept.db()).unwrap()),
+    ("file and master key are missing", |kept| {
+        without_log(kept);
+        fs::remove_file(kept.db()).unwrap();
+        fs::remove_file(kept.file("kept.key")).unwrap();
+    }),
+    ("the file is empty", |kept| {
+        without_log(kept);
+        set_length(&kept.db(), 0);
+    }),
+    ("the file has half a header", |kept| {
+        without_log(kept);
+        set_length(&kept.db(), 50);
+    }),
+    ("the file has one page", |kept| {
+        without_log(kept);
+        set_length(&kept.db(), 4096);
+    }),
+    ("the file is cut within a page", |kept| {
+        without_log(kept);
+        set_length(&kept.db(), fs::metadata(kept.db()).unwrap().len() / 2 + 700);
+    }),
+    ("the file lacks its last page", |kept| {
+        without_log(kept);
+        set_length(&kept.db(), fs::metadata(kept.db()).unwrap().len() - 4096);
+    }),
+    ("a folder stands in its place", |kept| {
+        without_log(kept);
+        fs::remove_file(kept.db()).unwrap();
+        fs::create_dir(kept.db()).unwrap();
+    }),
+    ("a link that leads nowhere stands in its place", |kept| {
+        without_log(kept);
+        fs::remove_file(kept.db()).unwrap();
+        std::os::unix::fs::symlink("/nowhere/at/all", kept.db()).unwrap();
+    }),
+    ("the header is garbage", |kept| {
+        without_log(kept);
+        overwrite(&kept.db(), 0, 100);
+    }),
+    ("one bit of the header is another", |kept| {
+        let mut bytes = fs::read(kept.db()).unwrap();
+        bytes[18] ^= 1;
+        fs::write(kept.db(), bytes).unwrap();
+    }),
+    ("the file is text", |kept| {
+        without_log(kept);
+        fs::write(kept.db(), "this is no database\n".repeat(600)).unwrap();
+    }),
+    ("the first page is garbage behind its header", |kept| {
+        without_log(kept);
+        overwrite(&kept.db(), 100, 3996);
+    }),
+    ("every page but the first is garbage", |kept| {
+        without_log(kept);
+        overwrite(&kept.db(), 4096, usize::MAX / 2);
+    }),
+    ("a backup of before the key stands in its place", |kept| {
+        without_log(kept);
+        fs::copy(kept.file("before.db"), kept.db()).unwrap();
+    }),
+    ("its log is lost", without_log),
+    ("its log is garbage", |kept| {
+        fs::write(kept.file("kept.db-wal"), [0x5a; 9000]).unwrap();
+    }),
+    ("the marker is lost", |kept| drop(fs::remove_file(kept.file("kept.db.keys")))),
+    ("the marker is damaged", |kept| fs::write(kept.file("kept.db.keys"), "x").unwrap()),
+    ("the marker is damaged and the file is missing", |kept| {
+        fs::write(kept.file("kept.db.keys"), "x").unwrap();
+        without_log(kept);
+        fs::remove_file(kept.db()).unwrap();
+    }),
+    ("the marker is empty and the file is", |kept| {
+        fs::write(kept.file("kept.db.keys"), "").unwrap();
+        without_log(kept);
+        set_length(&kept.db(), 0);
+    }),
+    ("the table of keys is empty", |kept| {
+        let connection = rusqlite::Connection::open(kept.db()).unwrap();
+        connection.execute_batch("DELETE FROM gateway_key").unwrap();
+    }),
+    ("the table of keys is gone", |kept| {
+        let connection = rusqlite::Connection::open(kept.db()).unwrap();
+        connection.execute_batch("DROP TABLE gateway_key").unwrap();
+    }),
+];
+
+#[test]
+fn d_4_no_broken_store_lets_anybody_in_once_keys_were_created() {
+    for (at, (why, break_it)) in BREAKS.iter().enumerate() {
+        let kept = Kept::new("broken", |kept| {
+            fs::copy(kept.db(), kept.file("before.db")).unwrap();
+        });
+        break_it(&kept);
+        match kept.start("") {
+            Ok(gateway) => {
+                assert_closed(&kept, &gateway, why);
+                let answer = gateway.request(
+                    "POST",
+                    "/v1/chat/completions",
+                    &format!("authorization: Bearer {}\r\n", kept.key),
+                    &question("there/m"),
+                );
+                // The first one is broken in no way.
+                assert!(at > 0 || status(&answer) == "200", "{why}: {answer}");
+            }
+            // A plain refusal is no open door.
+            Err(said) => assert!(at > 0 && said.contains("error: "), "{why}: {said}"),
+        }
+    }
+}
+
+#[test]
+fn a_place_without_a_store_and_without_keys_opens_as_ever() {
+    let place = Place::new("simple");
+    let gateway = serve(&place, STORE);
+    let answer = gateway.request("POST", "/v1/chat/completions", "", &question("sim/groq"));
+    assert_eq!(status(&answer), "200", "{answer}");
+    assert!(gateway.request("GET", "/readyz", "", "").ends_with("ok\n"));
+    assert!(!Path::new(&place.file("kept.db.keys")).exists());
+}
+
+#[test]
+fn d_5_a_gateway_that_may_not_read_its_store_lets_nobody_in_until_it_may() {
+    use std::os::unix::fs::PermissionsExt as _;
+    if rustix::process::geteuid().is_root() {
+        println!("skipped: root may read every file");
+        return;
+    }
+    let kept = Kept::new("permission", |_| {});
+    fs::set_permissions(kept.db(), fs::Permissions::from_mode(0o000)).unwrap();
+    let gateway = kept.start("").unwrap();
+    assert_closed(&kept, &gateway, "no permission");
+    fs::set_permissions(kept.db(), fs::Permissions::from_mode(0o600)).unwrap();
+    opens_for(&kept, &gateway);
+}
+
+/// The key is let in at last, and nobody else.
+fn opens_for(kept: &Kept, gateway: &Server) {
+    let bearer = format!("authorization: Bearer {}\r\n", kept.key);
+    let began = Instant::now();
+    loop {
+        let answer = gateway.request("POST", "/v1/chat/completions", &bearer, &question("there/m"));
+        if status(&answer) == "200" {
+            break;
+        }
+        assert_eq!(status(&answer), "503", "{answer}");
+        assert!(began.elapsed() < PATIENCE, "it does not open: {answer}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_closed(kept, gateway, "it is open again");
+}
