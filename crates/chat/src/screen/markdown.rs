@@ -1,6 +1,7 @@
 //! Markdown to rows.
 
 mod inline;
+mod math;
 mod table;
 
 use std::ops::Range;
@@ -53,7 +54,7 @@ pub(super) fn rows(text: &str, width: usize) -> Rows {
 pub(super) fn rows_in(text: &str, width: usize, base: Ink) -> Rows {
     let mut layout = Layout { width: width.max(8), base, ..Layout::default() };
     layout.inline.set(base);
-    for event in Parser::new_ext(text, OPTIONS) {
+    for event in Parser::new_ext(&math::kept(text), OPTIONS) {
         layout.event(event);
     }
     layout.flush();

@@ -9,7 +9,7 @@ fn texts(text: &str, width: usize) -> Vec<String> {
 }
 
 #[track_caller]
-fn check(text: &str, width: usize, want: &[&str]) {
+pub(super) fn check(text: &str, width: usize, want: &[&str]) {
     assert_eq!(texts(text, width), want);
 }
 
