@@ -99,7 +99,7 @@ impl Theme {
         let tones = Ground::ALL.map(|on| {
             Tone::ALL.map(|tone| match depth {
                 Depth::Without => Color::Reset,
-                Depth::Sixteen => sixteen_tone(tone, on, background.rgb().is_dark()),
+                Depth::Sixteen => sixteen_tone(tone, on, background),
                 Depth::True => true_tone(tone, on, background.rgb()).map_or(Color::Reset, rgb),
                 Depth::TwoHundredFiftySix => {
                     indexed_tone(tone, on, background.rgb()).map_or(Color::Reset, Color::Indexed)
@@ -120,11 +120,14 @@ impl Theme {
         let under = self.grounds.get(on).copied().unwrap_or_default();
         let letters = self.tones.get(on).and_then(|tones| tones.get(tone)).copied();
         let mut modifier = Modifier::empty();
-        modifier.set(Modifier::BOLD, ink.is_bold || (!self.has_colour() && stands_out(ink.tone)));
+        let is_bare = !self.has_colour() || letters == Some(Color::Reset);
+        modifier.set(Modifier::BOLD, ink.is_bold || (is_bare && stands_out(ink.tone)));
         modifier.set(Modifier::ITALIC, ink.is_italic || ground == Ground::Thought);
         modifier.set(Modifier::CROSSED_OUT, ink.is_struck);
         modifier.set(Modifier::UNDERLINED, ink.is_underlined);
-        modifier.set(Modifier::REVERSED, !self.has_colour() && ground == Ground::Selected);
+        // Without a ground of its own it is reversed.
+        let is_reversed = ground == Ground::Selected && under == Color::Reset;
+        modifier.set(Modifier::REVERSED, is_reversed);
         Style::new().fg(letters.unwrap_or_default()).bg(under).add_modifier(modifier)
     }
 }
@@ -221,32 +224,44 @@ fn hue(tone: Tone, is_dark: bool) -> Option<Rgb> {
     Some(if is_dark { dark } else { light })
 }
 
-/// Backgrounds of the 16 colours: the eight that every terminal has as backgrounds. Blue is lighter than every dark
-/// ground and keeps its contrast to white in every usual palette; bright black does not.
+/// Backgrounds of the 16 colours, which users choose themselves: the two greys alone are calm in every palette. Letters
+/// on them are of the 16 colours too, so that a thought can be read even where the terminal's own ground was guessed
+/// wrong. What is selected is reversed instead.
 fn sixteen_ground(ground: Ground, is_dark: bool) -> Color {
     match (ground, is_dark) {
-        (Ground::Thought, true) => Color::Blue,
+        (Ground::Thought, true) => Color::DarkGray,
         (Ground::Thought, false) => Color::Gray,
-        (Ground::Selected, _) => Color::Cyan,
-        (Ground::Code | Ground::Panel | Ground::Plain | Ground::User, _) => Color::Reset,
+        (Ground::Code | Ground::Panel | Ground::Plain | Ground::Selected | Ground::User, _) => {
+            Color::Reset
+        }
     }
 }
 
-fn sixteen_tone(tone: Tone, on: Ground, is_dark: bool) -> Color {
+/// Letters of the 16 colours. Where nobody said whether the terminal is dark, only those that can be read on white and on
+/// black alike, which are few.
+fn sixteen_tone(tone: Tone, on: Ground, background: Background) -> Color {
+    let is_dark = background.rgb().is_dark();
     match (on, is_dark) {
         (Ground::Thought, true) => return Color::White,
-        (Ground::Thought, false) | (Ground::Selected, _) => return Color::Black,
+        (Ground::Thought, false) => return Color::Black,
+        (Ground::Selected, _) => return Color::Reset,
         (Ground::Code | Ground::Panel | Ground::Plain | Ground::User, _) => {}
     }
+    let is_guessed = background == Background::Dark;
     match tone {
-        Tone::Text | Tone::Border => Color::Reset,
-        Tone::Accent | Tone::Function | Tone::Link if !is_dark => Color::Blue,
+        Tone::Border | Tone::Comment | Tone::Dim | Tone::Text => Color::Reset,
+        // The bright red can be read on white and on black.
+        Tone::Failure | Tone::Removed if is_dark => Color::LightRed,
+        Tone::Failure | Tone::Removed => Color::Red,
+        Tone::Code | Tone::Keyword | Tone::Number | Tone::Warning if is_guessed || !is_dark => {
+            Color::Magenta
+        }
+        _ if is_guessed => Color::Reset,
+        _ if !is_dark => Color::Blue,
         Tone::Accent | Tone::Function | Tone::Heading | Tone::Link | Tone::Type => Color::Cyan,
         Tone::Added | Tone::String | Tone::Success => Color::Green,
-        Tone::Code | Tone::Number | Tone::Warning if is_dark => Color::Yellow,
-        Tone::Code | Tone::Keyword | Tone::Number | Tone::Warning => Color::Magenta,
-        Tone::Comment | Tone::Dim => Color::Reset,
-        Tone::Failure | Tone::Removed => Color::Red,
+        Tone::Code | Tone::Number | Tone::Warning => Color::Yellow,
+        Tone::Keyword => Color::Magenta,
     }
 }
 
