@@ -35,6 +35,8 @@ pub(crate) struct Chosen {
     pub(crate) price: Option<Price>,
     /// Why it cannot be asked: the key that it needs is nowhere.
     pub(crate) missing_key: Option<String>,
+    /// Where its key comes from, as part of a sentence.
+    pub(crate) key_from: Option<String>,
 }
 
 impl Chosen {
@@ -245,10 +247,14 @@ fn at(
     if let Some(entry) = entry {
         entry.headers.apply(&mut target);
     }
-    let from_env = || {
-        let keys = built_in.map_or(&[][..], |provider| provider.keys);
-        keys.iter().find_map(|key| usable(env(key))).map(Secret::new)
-    };
+    let keys = built_in.map_or(&[][..], |provider| provider.keys);
+    let is_set = keys.iter().find(|key| usable(env(key)).is_some());
+    let from_env = || is_set.and_then(|key| usable(env(key))).map(Secret::new);
+    let account = built_in.and_then(Provider::account).map(account::variable);
+    let in_env = || is_set.copied().or(account).or(keys.first().copied());
+    let key_from = entry
+        .and_then(|entry| entry.key_from.clone())
+        .or_else(|| in_env().map(|name| format!("`{name}`")));
     let (key, missing) = match entry.and_then(|entry| entry.key.clone()) {
         Some(Credential::Given(key)) => (Some(key), None),
         Some(Credential::Missing(variables)) => (None, Some(variables)),
@@ -259,7 +265,6 @@ fn at(
             };
             // An entry without a key may be for a server that needs none.
             let needs = target.auth != AuthForm::None && entry.is_none() && key.is_none();
-            let account = built_in.and_then(Provider::account).map(account::variable);
             let keys = built_in.into_iter().flat_map(|provider| provider.keys).copied();
             let keys = keys.chain(account).collect::<Vec<_>>().join("` or `");
             (key, Some(keys).filter(|keys| needs && !keys.is_empty()))
@@ -286,6 +291,7 @@ fn at(
         limits,
         price,
         missing_key,
+        key_from,
     })
 }
 
@@ -342,6 +348,7 @@ fn simulator(id: &str, why: String) -> Result<Chosen, Failure> {
     let auth = auth(target.auth, Some(Secret::new("simulated")))?;
     let (name, reasoning, limits) = (String::new(), Partial::default(), RateLimits::UNLIMITED);
     let (entry, manner, price, missing_key) = (None, Manner::default(), None, None);
+    let key_from = None;
     Ok(Chosen {
         name,
         entry,
@@ -354,6 +361,7 @@ fn simulator(id: &str, why: String) -> Result<Chosen, Failure> {
         limits,
         price,
         missing_key,
+        key_from,
     })
 }
 

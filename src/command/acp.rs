@@ -90,8 +90,8 @@ impl Wiring {
         let tools = tooling::toolbox(&self.config, folder, servers, tooling::aloud())?.attended();
         let gate = Gate::new(self.config.budget, Some(thinkthrough_tokenizer::o200k()));
         gate.limit(&chosen.target.provider, chosen.limits);
-        let Chosen { name, target, transport, auth, .. } = chosen;
-        Ok(Kit { name, target, settings, transport, auth, tools, gate })
+        let Chosen { name, target, transport, auth, key_from, .. } = chosen;
+        Ok(Kit { name, target, settings, transport, auth, key_from, tools, gate })
     }
 
     fn server(&self, folder: &Path, server: EditorServer) -> Result<McpServer, Failure> {

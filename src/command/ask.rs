@@ -15,7 +15,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_chat::{
-    Beside, Control, Ending, Gate, History, Keeper, MAX_ROUNDS, Nobody, Outcome, Setup, Watch, run,
+    Asked, Beside, Control, Ending, Gate, History, Keeper, MAX_ROUNDS, Nobody, Outcome, Setup,
+    Watch, run,
 };
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::settings::Resolved;
@@ -218,11 +219,10 @@ fn finish(outcome: &Outcome, chosen: &Chosen) -> Result<(), Failure> {
         return Err(Failure::Failed(refused.to_string()));
     }
     if let Some(failure) = &outcome.failure {
-        let message = harmless(failure.message.trim());
-        let remedy =
-            failure.remedy.as_ref().map(|remedy| format!("; {remedy}")).unwrap_or_default();
         let (provider, model) = (&chosen.target.provider, &chosen.target.model);
-        return Err(Failure::Failed(format!("`{provider}/{model}`: {message}{remedy}")));
+        let model = format!("{provider}/{model}");
+        let asked = Asked { model: &model, key_from: chosen.key_from.as_deref(), again: None };
+        return Err(Failure::Failed(harmless(&asked.refused(failure))));
     }
     if outcome.is_unfinished {
         return Err(Failure::Failed(format!(

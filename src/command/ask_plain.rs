@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_chat::screen::Flow;
-use thinkthrough_chat::{Notice, Watch};
+use thinkthrough_chat::{Notice, Watch, why_again};
 use thinkthrough_client::Retry;
 use thinkthrough_core::content::{Thinking, ToolResponse};
 use thinkthrough_core::event::Event;
@@ -182,6 +182,6 @@ impl Watch for Plain {
 
     fn retry(&mut self, retry: &Retry<'_>) {
         let seconds = retry.wait.as_secs_f32();
-        self.note(&format!("the provider is busy; trying again in {seconds:.1} s"));
+        self.note(&format!("{}; trying again in {seconds:.1} s", why_again(retry)));
     }
 }

@@ -127,6 +127,8 @@ pub(crate) struct ProviderEntry {
     pub(crate) base_url: Option<String>,
     /// The credential: `api_key`, or the first of `api_keys` that is there.
     pub(crate) key: Option<Credential>,
+    /// Where it stands, as part of a sentence.
+    pub(crate) key_from: Option<String>,
     /// The further ones of `api_keys`, which the gateway takes turns with.
     pub(crate) more_keys: Vec<Secret>,
     pub(crate) contract: Option<Contract>,

@@ -4,7 +4,7 @@ use super::ProviderEntry;
 use super::headers::headers;
 use super::limits::limits;
 use super::models::contract;
-use super::secret::{Sources, api_key};
+use super::secret::{Sources, api_key, source};
 use super::table::{Section, nearest};
 use thinkthrough_core::{provider, wire};
 use thinkthrough_gateway::OnDisconnect;
@@ -54,6 +54,7 @@ pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<Provid
     let (key, more_keys) = api_key(section, sources)?;
     Ok(ProviderEntry {
         key,
+        key_from: source(section),
         more_keys,
         contract: contract(section)?,
         headers: headers(section, sources)?,

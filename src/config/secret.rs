@@ -58,6 +58,20 @@ pub(super) fn api_key(
     Ok((Some(first), given.collect()))
 }
 
+/// Where a provider's key is said to stand, for sentences about a key that is not accepted.
+pub(super) fn source(section: Section<'_>) -> Option<String> {
+    let at = |key: &str| format!("`{}`", section.at(key));
+    let Some(value) = section.table.get("api_key") else {
+        return section.table.get("api_keys").map(|_| at("api_keys"));
+    };
+    let word = |key: &str| value.get(key).and_then(Value::as_str);
+    Some(match (word("env"), word("file")) {
+        (Some(name), _) => format!("`{name}`"),
+        (None, Some(file)) => format!("the file `{file}`"),
+        (None, None) => at("api_key"),
+    })
+}
+
 /// A string, the name of an environment variable, or that of a file that nobody else may read.
 pub(super) fn one(value: &Value, at: &str, sources: Sources<'_>) -> Result<Credential, String> {
     const FORMS: &str = "must be a string, { env = \"NAME\" } or { file = \"FILE\" }";

@@ -283,6 +283,19 @@ fn decided<T>(value: T) -> Setting<T> {
     Setting { value, source: Source::Request }
 }
 
+impl Notice {
+    /// What there is to say, without the time that passes until the request goes on.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        match self {
+            Notice::Budget { .. } => self.to_string(),
+            Notice::Waits(RateRefusal { unit, limit, .. }) => {
+                format!("the limit of {limit} {} per minute is reached", unit.as_str())
+            }
+        }
+    }
+}
+
 impl std::fmt::Display for Notice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
@@ -305,10 +318,8 @@ impl std::fmt::Display for Notice {
                 })
             }
             Notice::Waits(refusal) => {
-                let RateRefusal { unit, limit, retry_after } = refusal;
-                let (unit, seconds) = (unit.as_str(), retry_after.as_secs_f64());
-                write!(f, "the limit of {limit} {unit} per minute is reached; ")?;
-                write!(f, "going on in {seconds:.1} s")
+                let seconds = refusal.retry_after.as_secs_f64();
+                write!(f, "{}; going on in {seconds:.1} s", self.cause())
             }
         }
     }

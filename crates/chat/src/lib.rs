@@ -14,6 +14,7 @@
 
 pub mod acp;
 mod agent;
+mod counted;
 mod ending;
 pub mod export;
 mod failure;

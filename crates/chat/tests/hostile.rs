@@ -85,6 +85,7 @@ fn above(text: &str) -> [View; 3] {
         language: "sh".into(),
         choices: vec![Choice { key: text.into(), label: text.into() }],
         selected: 0,
+        hint: text.into(),
     };
     let list = List {
         title: text.into(),

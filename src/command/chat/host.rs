@@ -35,6 +35,7 @@ pub(super) fn connection(chosen: Chosen) -> Connection {
         limits,
         price,
         missing_key,
+        key_from,
         ..
     } = chosen;
     // Nobody sees it think when everything is there at once.
@@ -43,7 +44,7 @@ pub(super) fn connection(chosen: Chosen) -> Connection {
         transport = readable;
     }
     let model = Model { name, target, settings: reasoning, price, why, missing_key, is_simulated };
-    Connection { model, transport, auth, limits }
+    Connection { model, transport, auth, key_from, limits }
 }
 
 impl Host for Settings {
@@ -70,7 +71,8 @@ impl Host for Settings {
         let (change, wrote) = match write.clone() {
             Write::Display(display, own) => {
                 let found = own.and_then(|name| choose_named(&self.config, &name, &env).ok());
-                (Edit::Display(display, found.and_then(|it| it.entry)), Wrote::Display)
+                let wrote = Wrote::Display { display, path: path.clone() };
+                (Edit::Display(display, found.and_then(|it| it.entry)), wrote)
             }
             Write::Profile { name, model, settings } => {
                 let wrote = Wrote::Profile { name: name.clone(), path: path.clone() };

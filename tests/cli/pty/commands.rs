@@ -21,6 +21,7 @@ const CASES: &[Case] = &[
     ("model", model),
     ("explain", explain),
     ("compress", compress),
+    ("retry", retry),
     ("new", new),
     ("sessions", sessions),
     ("fork", fork),
@@ -159,6 +160,8 @@ fn thinking(mut desk: Desk) {
     desk.turn("a");
     desk.line("/thinking off", "Thinking blocks: hidden");
     desk.pty.see_no("thought on a");
+    desk.file("display = \"off\"", false);
+    desk.line("/thinking save", "reasoning.display is off");
     desk.file("display = \"off\"", true);
     desk.leave();
 }
@@ -247,6 +250,18 @@ fn explain(mut desk: Desk) {
     desk.pty.see("message 1, block 0: keep");
     desk.pty.press(ESC);
     desk.pty.see_no("What would be sent");
+    desk.leave();
+}
+
+fn retry(mut desk: Desk) {
+    let first = desk.turn("first");
+    desk.pty.line("/retry");
+    assert_eq!(desk.answer("second"), first, "the same question, without the answer to it");
+    desk.pty.see_no("answer to first");
+    // What was answered before stays in the other conversation.
+    let kept = desk.kept_with(2, "answer to second");
+    assert!(!desk.shown(&kept[0]).contains("answer to first"));
+    assert!(desk.shown(&kept[1]).contains("answer to first"));
     desk.leave();
 }
 

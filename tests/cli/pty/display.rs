@@ -1,4 +1,4 @@
-//! How thoughts are shown where the configuration says so under a model too: the toggle is what holds after a restart, on
+//! How thoughts are shown where the configuration says so under a model too: what was saved is what holds after a restart, on
 //! the screen, in the settings and in the file.
 
 use super::paced::Paced;
@@ -35,6 +35,12 @@ impl Desk {
         });
         self.pty.press(ESC);
         self.pty.see_no("Settings");
+        self.kept(model, display);
+    }
+
+    /// What the configuration says.
+    #[track_caller]
+    fn kept(&self, model: &str, display: &str) {
         let args = ["settings", "--json", "-m", model, "--config", &self.config];
         let kept = || {
             let settings = self.place.think(&args).json();
@@ -46,6 +52,10 @@ impl Desk {
         while kept() != display {
             assert!(began.elapsed() < super::PATIENCE, "{} in place of {display}", kept());
         }
+    }
+
+    fn save(&self) {
+        self.pty.line("/thinking save");
     }
 
     #[track_caller]
@@ -65,7 +75,7 @@ fn begin(place: &Place, args: &[&str]) -> Pty {
 }
 
 #[test]
-fn oq2_a_toggle_is_remembered_where_the_model_has_a_display_of_its_own() {
+fn oq2_what_was_saved_is_remembered_where_the_model_has_a_display_of_its_own() {
     for (at, form) in FORMS.into_iter().enumerate() {
         let place = Place::new(&format!("own-display-{at}"));
         let paced = Paced::start();
@@ -84,6 +94,8 @@ fn oq2_a_toggle_is_remembered_where_the_model_has_a_display_of_its_own() {
         desk.pty.press(CTRL_T);
         desk.pty.see("Thinking blocks: hidden");
         desk.pty.see_no("a deep thought");
+        desk.kept("own", "show");
+        desk.save();
         desk.holds("own", "off");
         desk.restart();
         assert!(!desk.pty.text().contains("a deep thought"), "{form}:\n{}", desk.pty.text());
@@ -92,15 +104,15 @@ fn oq2_a_toggle_is_remembered_where_the_model_has_a_display_of_its_own() {
         desk.pty.line("/model sim/default");
         desk.pty.see("now sim/default");
         desk.holds("sim/default", "off");
+        // What the session said holds for every model in it.
         desk.pty.press(CTRL_T);
         desk.pty.see("a deep thought");
-        desk.holds("sim/default", "show");
         desk.pty.line("/model own");
         desk.pty.see("now own");
-        desk.pty.see_no("a deep thought");
-        desk.holds("own", "off");
-        desk.pty.press(CTRL_T);
-        desk.pty.see("a deep thought");
+        assert!(desk.pty.text().contains("a deep thought"), "{form}:\n{}", desk.pty.text());
+        desk.kept("own", "off");
+        desk.save();
+        desk.kept("own", "show");
         desk.pty.line("/model sim/default");
         desk.pty.see("now sim/default");
         desk.pty.line("/model own");
@@ -115,13 +127,15 @@ fn oq2_a_toggle_is_remembered_where_the_model_has_a_display_of_its_own() {
 }
 
 #[test]
-fn oq2_the_last_toggle_is_what_is_written_however_soon_the_user_leaves() {
+fn oq2_what_was_saved_last_is_written_however_soon_the_user_leaves() {
     let place = Place::new("last-toggle");
     let paced = Paced::start();
     let config = place.write("own.toml", &paced.config());
     for (toggles, display) in [(21, "off"), (20, "off"), (1, "show")] {
         let mut pty = Pty::chat(&place, &["--config", &config]);
         pty.press(&CTRL_T.repeat(toggles));
+        pty.line("/thinking save");
+        pty.see_no("/thinking save");
         pty.leave();
         let kept = std::fs::read_to_string(&config).unwrap();
         assert!(kept.contains(&format!("display = \"{display}\"")), "{toggles}: {kept}");

@@ -221,7 +221,7 @@ impl Pty {
         self.press(ENTER);
     }
 
-    /// Answers the question of a tool, once it takes an answer.
+    /// Answers the question of a tool, once it takes an answer. A letter counts when nothing follows it.
     #[track_caller]
     pub(crate) fn answer(&self, key: &str) {
         self.see("always in this session");

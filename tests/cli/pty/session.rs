@@ -132,9 +132,13 @@ fn q2_phase1_thoughts_are_toggled_before_during_and_after_the_stream_and_oq2_the
     pty.line(":thinking");
     pty.see("Thinking blocks: hidden");
     pty.see_no("a first deep thought");
+    // Nothing of it is written down but what the user asks for.
+    let kept = || std::fs::read_to_string(&config).unwrap();
+    assert!(!kept().contains("display"), "{}", kept());
+    pty.line("/thinking save");
+    pty.see("is off in");
     pty.leave();
-    let kept = std::fs::read_to_string(&config).unwrap();
-    assert!(kept.contains("display = \"off\""), "{kept}");
+    assert!(kept().contains("display = \"off\""), "{}", kept());
     let mut pty = Pty::chat(&place, &["--config", &config, "--continue"]);
     pty.see("the answer to one");
     assert!(!pty.text().contains("a first deep thought"), "the choice is remembered");

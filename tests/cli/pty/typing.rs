@@ -5,14 +5,24 @@ use super::{CALM, ENTER, Pty};
 use crate::place::Place;
 use crate::scripted::{Scripted, call};
 use serde_json::json;
+use std::time::Duration;
 
 /// A paste, as the terminal brackets it.
 fn paste(text: &str) -> String {
     format!("\u{1b}[200~{text}\u{1b}[201~")
 }
 
+/// Keys as a person types them.
+fn by_hand(pty: &Pty, text: &str) {
+    for char in text.chars() {
+        std::thread::sleep(Duration::from_millis(120));
+        pty.press(&char.to_string());
+    }
+    std::thread::sleep(Duration::from_millis(120));
+}
+
 #[test]
-fn what_is_being_typed_answers_no_question() {
+fn b_1_what_is_being_typed_allows_nothing() {
     let place = Place::new("typed-question");
     let runs = json!([call("a", "shell", &json!({"command": "echo hi > made.txt"}))]);
     let [first, second] = [json!("refused"), json!("heard")];
@@ -44,6 +54,39 @@ fn what_is_being_typed_answers_no_question() {
     pty.see("✓ shell");
     pty.see("ran");
     assert!(place.folder().join("made.txt").exists());
+    pty.leave();
+}
+
+#[test]
+fn b_1_a_sentence_at_a_question_is_a_refusal_with_a_reason() {
+    let place = Place::new("typed-reason");
+    let runs = || json!([call("a", "shell", &json!({"command": "echo hi > made.txt"}))]);
+    let answers = vec![runs(), json!("one"), runs(), json!("two"), runs(), json!("three")];
+    let script = Scripted::new("reason", answers, "");
+    let mut pty = Pty::scripted(&place, &script);
+    let said = |pty: &Pty, answer: &str| {
+        pty.see(answer);
+        pty.see_no("esc stops");
+        assert!(!place.folder().join("made.txt").exists());
+        script.results().pop().unwrap()
+    };
+    pty.line("Make a file.");
+    pty.answer("");
+    by_hand(&pty, "actually do not do that");
+    pty.press(ENTER);
+    let result = said(&pty, "one");
+    assert!(result.ends_with("the user said: actually do not do that"), "{result}");
+    // A paste never says yes, whether the terminal marks it or not.
+    pty.line("Again.");
+    pty.answer(&paste("y\n"));
+    pty.see("enter says no");
+    pty.press(ENTER);
+    let result = said(&pty, "two");
+    assert!(result.ends_with("the user said: y"), "{result}");
+    pty.line("Again.");
+    pty.answer(&format!("yes{ENTER}"));
+    let result = said(&pty, "three");
+    assert!(result.ends_with("the user said: yes"), "{result}");
     pty.leave();
 }
 

@@ -33,6 +33,8 @@ fn a_whole_session_from_its_start_to_going_on_later() {
     interrupted_and_steered(&pty, &paced);
     pty.press(CTRL_T);
     pty.see("Thinking blocks: hidden");
+    pty.line("/thinking save");
+    pty.see("is off in");
     pty.leave();
     // Later, on a larger screen.
     let mut pty = Pty::chat(&place, &["--config", &config, "--continue"]);

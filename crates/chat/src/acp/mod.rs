@@ -46,6 +46,8 @@ pub struct Kit {
     pub transport: Transport,
     /// The credential.
     pub auth: Auth,
+    /// Where the credential comes from, as it stands in a sentence.
+    pub key_from: Option<String>,
     /// The tools, with somebody there to be asked.
     pub tools: Toolbox,
     /// What stands before each request.

@@ -6,6 +6,8 @@ use super::rpc::{Outbox, Problem, Reply};
 use super::setup::{EFFORT, Mode, effort, write_modes, write_options};
 use super::show::{Show, write_call};
 use crate::agent::{Control, Outcome, Setup, run};
+use crate::ending::{Ending, Stop};
+use crate::failure::Asked;
 use crate::kept::{Beside, Keeper, Kept};
 use crate::tools::{Approve, Pending, Question, ToolKind, Verdict};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -154,10 +156,20 @@ impl Session {
         let reason = match outcome {
             // Also where the stop met a failure: the protocol wants this word from every prompt that was cancelled.
             _ if control.is_stopped() => "cancelled",
-            Ok(outcome) => stop_reason(&outcome)?,
-            Err(error) => return Err(Problem::failed(&error.to_string())),
+            Ok(outcome) => {
+                if let Some(ending) = Ending::of(&outcome) {
+                    show.say(&ending.to_string());
+                }
+                stop_reason(&self.asked(), &outcome)?
+            }
+            Err(error) => return Err(Problem::failed(&self.asked().unreached(&error))),
         };
         Ok(Raw::build(|w| w.object(|w| w.field_str("stopReason", reason))))
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        let Kit { name, key_from, .. } = &self.kit;
+        Asked { model: name, key_from: key_from.as_deref(), again: None }
     }
 
     fn show(&self, settings: &Resolved) -> Show<'_> {
@@ -171,10 +183,9 @@ impl Session {
 }
 
 /// The protocol's word for why a prompt ended that nobody cancelled.
-fn stop_reason(outcome: &Outcome) -> Result<&'static str, Problem> {
+fn stop_reason(asked: &Asked<'_>, outcome: &Outcome) -> Result<&'static str, Problem> {
     if let Some(failure) = &outcome.failure {
-        let remedy = failure.remedy.as_deref().map(|it| format!("; {it}")).unwrap_or_default();
-        return Err(Problem::failed(&format!("{}{remedy}", failure.message)));
+        return Err(Problem::failed(&asked.refused(failure)));
     }
     if let Some(refused) = &outcome.refused {
         return Err(Problem::failed(&refused.to_string()));
@@ -187,11 +198,10 @@ fn stop_reason(outcome: &Outcome) -> Result<&'static str, Problem> {
         return Ok("refusal");
     }
     let word = answer.and_then(|answer| answer.finish_reason.as_deref()).unwrap_or_default();
-    let word = word.to_ascii_lowercase();
-    Ok(match word.as_str() {
-        "length" | "max_tokens" | "max_output_tokens" | "incomplete" => "max_tokens",
-        "refusal" | "content_filter" | "safety" => "refusal",
-        _ => "end_turn",
+    Ok(match Stop::of(word) {
+        Some(Stop::Length | Stop::Context) => "max_tokens",
+        Some(Stop::Filter) => "refusal",
+        None => "end_turn",
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::rpc::Outbox;
 use crate::agent::{Called, Watch};
+use crate::failure::why_again;
 use crate::gate::Notice;
 use crate::tools::{FileChange, Question, ToolKind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -107,7 +108,10 @@ impl Watch for Show<'_> {
         self.next_round();
     }
 
-    fn retry(&mut self, _: &Retry<'_>) {}
+    fn retry(&mut self, retry: &Retry<'_>) {
+        let seconds = retry.wait.as_secs_f32();
+        self.say(&format!("{}; trying again in {seconds:.1} s", why_again(retry)));
+    }
 
     fn notice(&mut self, notice: &Notice) {
         self.say(&notice.to_string());

@@ -2,10 +2,12 @@
 
 use super::page::{POLICY, SCRIPT, SCRIPT_HASH, STYLE};
 use super::{Exported, label};
+use crate::counted::counts;
 use pulldown_cmark::{Event, Options, Parser, Tag, html};
 use thinkthrough_core::content::{
     Block, Content, Media, MediaSource, Speaker, Thinking, ToolCall, ToolResponse,
 };
+use thinkthrough_core::tokens::TokenCount;
 
 /// The conversation as a page that needs nothing else and loads nothing, with the thoughts folded.
 ///
@@ -37,11 +39,14 @@ fn message(number: usize, content: &Content) -> String {
         Speaker::Tool => ("Tool", "tool-message"),
     };
     let id = format!("m{number}");
+    let counted = counts(content);
     let mut out = format!("<section class=\"{class}\" id=\"{id}\">\n<h2>{name}</h2>\n");
     for (at, block) in content.blocks.iter().enumerate() {
         out.push_str(&match block {
             Block::Text(text) => rendered(&text.text),
-            Block::Thinking(thinking) => thought(&id, at, thinking),
+            Block::Thinking(thinking) => {
+                thought((&id, at), thinking, counted.get(at).copied().flatten())
+            }
             Block::ToolCall(call) => tool_call(call),
             Block::ToolResponse(response) => tool_response(response),
             Block::Media(media) => picture(media),
@@ -55,10 +60,10 @@ fn message(number: usize, content: &Content) -> String {
     out
 }
 
-fn thought(message: &str, at: usize, thinking: &Thinking) -> String {
+fn thought((message, at): (&str, usize), thinking: &Thinking, count: Option<TokenCount>) -> String {
     // Seed 002 counts UTF-16 units by four, whatever tokenizer the model has.
     let tokens = thinking.thought.encode_utf16().count().div_ceil(4);
-    let (label, text) = (escaped(&label(thinking)), escaped(&thinking.thought));
+    let (label, text) = (escaped(&label(thinking, count)), escaped(&thinking.thought));
     let id = format!("{message}-thought{at}");
     format!(
         "<div data-ai-reasoning data-collapsed=\"true\" data-token-est=\"{tokens}\" data-msg-id=\"{message}\">\n\

@@ -5,11 +5,13 @@ use super::lines::{
     heading, hide, hide_details, is_structural,
 };
 use super::{Exported, ThoughtForm, label};
+use crate::counted::counts;
 use thinkthrough_core::content::{
     Block, Content, Media, MediaSource, Other, Parameters, Text, Thinking, ToolCall, ToolResponse,
 };
 use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::shape::{write_block, write_content};
+use thinkthrough_core::tokens::TokenCount;
 
 /// The conversation as Markdown, with thoughts in `form`.
 ///
@@ -50,17 +52,17 @@ impl Page {
         lines.push_str(heading(content.speaker));
         self.piece(&lines);
         let mut follows_text = false;
-        for block in &content.blocks {
-            let lines = self.block(block, follows_text);
+        for (block, count) in content.blocks.iter().zip(counts(content)) {
+            let lines = self.block((block, count), follows_text);
             self.piece(&lines);
             follows_text = matches!(block, Block::Text(_));
         }
     }
 
-    fn block(&self, block: &Block, follows_text: bool) -> String {
+    fn block(&self, (block, count): (&Block, Option<TokenCount>), follows_text: bool) -> String {
         match block {
             Block::Text(text) => text_lines(text, follows_text),
-            Block::Thinking(thinking) => self.thinking(thinking),
+            Block::Thinking(thinking) => self.thinking(thinking, count),
             Block::ToolCall(call) => tool_call(call),
             Block::ToolResponse(response) => tool_response(response),
             Block::Media(media) => media_lines(media),
@@ -68,9 +70,9 @@ impl Page {
         }
     }
 
-    fn thinking(&self, thinking: &Thinking) -> String {
+    fn thinking(&self, thinking: &Thinking, count: Option<TokenCount>) -> String {
         let bare = Thinking { thought: String::new(), ..thinking.clone() };
-        let (title, thought) = (label(thinking), thinking.thought.as_str());
+        let (title, thought) = (label(thinking, count), thinking.thought.as_str());
         let body = match self.form {
             ThoughtForm::Callout => callout("> [!thinking]-", &title, thought),
             ThoughtForm::Details => {

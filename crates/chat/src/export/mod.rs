@@ -17,10 +17,10 @@ pub use jsonl::{from_jsonl, to_jsonl};
 pub use markdown::to_markdown;
 pub use read::from_markdown;
 
-use crate::wording::grouped;
+use crate::counted::tokens;
 use std::fmt;
 use thinkthrough_core::content::{Block, Content, Thinking};
-use thinkthrough_core::reasoning::estimate_thinking_tokens;
+use thinkthrough_core::tokens::TokenCount;
 
 /// A conversation as it is exported and imported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,15 +88,14 @@ pub fn without_thoughts(contents: &[Content]) -> Vec<Content> {
 }
 
 /// What a folded thought is called: `Thought for 12 s, 1,240 tokens`, as far as it is known.
-#[must_use]
-pub fn label(thinking: &Thinking) -> String {
+pub(crate) fn label(thinking: &Thinking, count: Option<TokenCount>) -> String {
     if thinking.is_withheld() {
         return "The provider withheld the text".to_owned();
     }
-    let tokens = grouped(estimate_thinking_tokens(&[thinking]));
+    let tokens = count.map_or_else(String::new, |count| format!(", {}", tokens(count)));
     match thinking.duration_ms {
-        Some(ms) => format!("Thought for {} s, about {tokens} tokens", (ms + 500) / 1000),
-        None => format!("Thinking, about {tokens} tokens"),
+        Some(ms) => format!("Thought for {} s{tokens}", (ms + 500) / 1000),
+        None => format!("Thinking{tokens}"),
     }
 }
 

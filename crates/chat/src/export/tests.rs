@@ -10,6 +10,7 @@ use thinkthrough_core::content::{
     ToolCall, ToolResponse,
 };
 use thinkthrough_core::json::{Extra, Raw};
+use thinkthrough_core::tokens::TokenCount;
 
 const FORMS: [ThoughtForm; 3] = [ThoughtForm::Callout, ThoughtForm::Details, ThoughtForm::Fenced];
 
@@ -193,9 +194,11 @@ fn thoughts_can_be_left_out() {
 fn a_label_says_what_is_known() {
     let long =
         Thinking { duration_ms: Some(12_400), ..Thinking::new("x".repeat(4_960), "thinking") };
-    assert_eq!(label(&long), "Thought for 12 s, about 1,654 tokens");
+    let about = Some(TokenCount::estimated(1_654));
+    assert_eq!(label(&long, about), "Thought for 12 s, about 1,654 tokens");
+    assert_eq!(label(&long, Some(TokenCount::reported(1))), "Thought for 12 s, 1 token");
     let withheld = Thinking { signature: Some("s".to_owned()), ..Thinking::default() };
-    assert_eq!(label(&withheld), "The provider withheld the text");
+    assert_eq!(label(&withheld, None), "The provider withheld the text");
 }
 
 #[test]

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use thinkthrough_core::tokens::{TokenCount, TokenSource};
-
 use super::ink::{Ink, Tone};
 use super::model::{Thought, ThoughtState, Tool, ToolState};
 use super::rows::Line;
+use crate::counted::tokens;
 use crate::wording::grouped;
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
@@ -105,16 +104,10 @@ pub(super) fn duration(duration: Duration) -> String {
     }
 }
 
-/// A count of tokens, with a mark where it was only estimated.
-fn tokens(count: TokenCount) -> String {
-    let about = if count.source == TokenSource::Estimated { "about " } else { "" };
-    let plural = if count.tokens == 1 { "" } else { "s" };
-    format!("{about}{} token{plural}", grouped(count.tokens))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use thinkthrough_core::tokens::TokenCount;
 
     #[track_caller]
     fn check(spent: Option<u64>, tokens: Option<TokenCount>, state: ThoughtState, want: &str) {

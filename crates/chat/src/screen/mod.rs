@@ -206,7 +206,7 @@ impl Screen {
         if let Some(y) = latest {
             let ink = Ink::of(Tone::Accent).bold();
             let end = (area.right().saturating_sub(2), y);
-            canvas.text_right(area.x, end, " ↓ more below: End ", ink, Ground::Selected);
+            canvas.text_right(area.x, end, " ↓ more below: Ctrl-End ", ink, Ground::Selected);
         }
         Frame { transcript: area, rows, entries, latest, ..Frame::default() }
     }

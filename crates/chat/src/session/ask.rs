@@ -85,7 +85,6 @@ impl Session {
             self.notice(Level::Error, refusal.to_string());
             return;
         }
-        let settings = self.layers.resolve();
         self.view.transcript.push(Body::User(text.clone()));
         let content = Content::text(Speaker::Human, text);
         if self.conversation.contents().is_empty() {
@@ -94,6 +93,13 @@ impl Session {
         }
         self.effect(Effect::Keep(Keep::Message(Box::new(content.clone()))));
         self.conversation.push(content);
+        self.title();
+        self.send();
+    }
+
+    /// Sends the conversation, which ends with a question.
+    fn send(&mut self) {
+        let settings = self.layers.resolve();
         self.last_run += 1;
         self.run = Some(Run {
             id: self.last_run,
@@ -113,6 +119,29 @@ impl Session {
             settings,
             contents,
         })));
+    }
+
+    /// Sends the last question again. Where something was said to it already, that stays in the conversation as it was,
+    /// and what goes on is a copy without it.
+    pub(super) fn retry(&mut self) {
+        let contents = self.conversation.contents();
+        let Some(at) = contents.iter().rposition(|it| it.speaker == Speaker::Human) else {
+            return self.notice(Level::Error, "there is no question to send again yet");
+        };
+        let missing = self.model.missing_key.as_ref();
+        let missing = missing.map(|it| format!("{it}, or choose another with `/model`"));
+        if let Some(why) = missing.or_else(|| self.refusal().map(|it| it.to_string())) {
+            return self.notice(Level::Error, why);
+        }
+        let keep = at + 1;
+        if keep < contents.len() {
+            self.cut(keep);
+            if self.conversation.id.is_some() {
+                self.effect(Effect::Keep(Keep::Fork(keep)));
+            }
+        }
+        self.effect(Effect::Scroll(Scroll::Bottom));
+        self.send();
     }
 
     /// Stops the question under way; what was said is kept.
@@ -289,23 +318,29 @@ impl Session {
         }
     }
 
-    /// Gives a new conversation a title: the utility model's, or the beginning of its first question.
-    pub(super) fn title(&mut self) {
-        if self.is_titled {
+    /// Gives a new conversation a title at once: the beginning of its first question.
+    fn title(&mut self) {
+        if self.conversation.title.is_some() {
+            return;
+        }
+        let contents = self.conversation.contents();
+        let first = contents.iter().find(|content| content.speaker == Speaker::Human);
+        let Some(title) = first.map(|first| title_of(&first.visible_text())) else { return };
+        self.conversation.title = Some(title.clone());
+        self.is_titled = false;
+        self.effect(Effect::Keep(Keep::Title(title)));
+    }
+
+    /// Asks the utility model, where there is one, for a better title than the beginning of the first question.
+    pub(super) fn ask_for_title(&mut self) {
+        if std::mem::replace(&mut self.is_titled, true) || self.utility.is_none() {
             return;
         }
         let contents = std::sync::Arc::clone(self.conversation.contents());
         let Some(first) = contents.iter().find(|content| content.speaker == Speaker::Human) else {
             return;
         };
-        let title = title_of(&first.visible_text());
         let asked = first.visible_text();
-        self.is_titled = true;
-        self.conversation.title = Some(title.clone());
-        self.effect(Effect::Keep(Keep::Title(title)));
-        if self.utility.is_none() {
-            return;
-        }
         let answered = contents.last().map(Content::visible_text).unwrap_or_default();
         let text = format!(
             "Give this conversation a title of at most six words. Say the title only.\n\n[user]\n{}\n\n[assistant]\n{}",

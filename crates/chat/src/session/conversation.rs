@@ -1,6 +1,7 @@
 //! The conversation: everything that was said, and what of it is sent.
 
 use super::message::{Compression, Stored};
+use crate::counted;
 use std::sync::Arc;
 use thinkthrough_core::content::{Block, Content, Speaker};
 use thinkthrough_core::contract::Contract;
@@ -140,17 +141,8 @@ impl Conversation {
     /// The reasoning tokens that the conversation cost, as far as providers reported them.
     #[must_use]
     pub fn reasoning_tokens(&self) -> u64 {
-        self.contents.iter().map(reasoning_tokens).fold(0, u64::saturating_add)
+        self.contents.iter().map(counted::total).fold(0, u64::saturating_add)
     }
-}
-
-/// The reasoning tokens of an answer: reported, else estimated from its thoughts.
-#[must_use]
-fn reasoning_tokens(content: &Content) -> u64 {
-    let reported = content.usage.as_ref().and_then(|usage| usage.reasoning_tokens);
-    reported.unwrap_or_else(|| {
-        content.thoughts().map(|it| estimate_conservative(&it.thought)).fold(0, u64::saturating_add)
-    })
 }
 
 /// About how many tokens a message has.

@@ -1,12 +1,13 @@
 //! Messages as entries of the transcript.
 
+use crate::counted::counts;
 use crate::screen::model::{
     Body, EntryId, Level, Thought, ThoughtState, Tool, ToolState, Transcript,
 };
 use std::time::Duration;
 use thinkthrough_core::content::{Block, Content, Speaker, Thinking, ToolCall, ToolResponse};
 use thinkthrough_core::json::Val;
-use thinkthrough_core::tokens::{TokenCount, estimate_conservative};
+use thinkthrough_core::tokens::TokenCount;
 
 /// Shows messages that were said earlier.
 pub(super) fn show(contents: &[Content], transcript: &mut Transcript) {
@@ -15,8 +16,8 @@ pub(super) fn show(contents: &[Content], transcript: &mut Transcript) {
         if content.speaker == Speaker::Ai {
             calls.clear();
         }
-        for block in &content.blocks {
-            show_block(content, block, &mut calls, transcript);
+        for (block, count) in content.blocks.iter().zip(counts(content)) {
+            show_block(content, (block, count), &mut calls, transcript);
         }
         if content.partial {
             let text = "this answer was not finished; what came is kept".to_owned();
@@ -37,7 +38,7 @@ pub(super) fn show(contents: &[Content], transcript: &mut Transcript) {
 
 fn show_block(
     content: &Content,
-    block: &Block,
+    (block, count): (&Block, Option<TokenCount>),
     calls: &mut Vec<(Option<String>, EntryId)>,
     transcript: &mut Transcript,
 ) {
@@ -52,7 +53,7 @@ fn show_block(
             });
         }
         Block::Thinking(thinking) => {
-            transcript.push(Body::Thought(thought(content, thinking)));
+            transcript.push(Body::Thought(thought(thinking, count)));
         }
         Block::ToolCall(call) => {
             let id = transcript.push(Body::Tool(tool(call)));
@@ -75,7 +76,7 @@ fn show_block(
     }
 }
 
-fn thought(content: &Content, thinking: &Thinking) -> Thought {
+fn thought(thinking: &Thinking, tokens: Option<TokenCount>) -> Thought {
     let state = if thinking.partial {
         ThoughtState::Partial
     } else if thinking.is_withheld() {
@@ -85,18 +86,8 @@ fn thought(content: &Content, thinking: &Thinking) -> Thought {
     };
     let spent = thinking.duration_ms.map(Duration::from_millis);
     let mut thought = Thought::stored(thinking.thought.clone(), state, spent);
-    thought.tokens = tokens(content, thinking);
+    thought.tokens = tokens;
     thought
-}
-
-/// The tokens of a thought: reported where it is the answer's only one, else estimated; none where nobody knows.
-pub(super) fn tokens(content: &Content, thinking: &Thinking) -> Option<TokenCount> {
-    let reported = content.usage.as_ref().and_then(|usage| usage.reasoning_tokens);
-    match reported {
-        Some(tokens) if content.thoughts().count() == 1 => Some(TokenCount::reported(tokens)),
-        _ if thinking.thought.is_empty() => None,
-        _ => Some(TokenCount::estimated(estimate_conservative(&thinking.thought))),
-    }
 }
 
 /// A call that begins.

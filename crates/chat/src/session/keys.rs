@@ -6,8 +6,11 @@ use super::message::{Effect, Scroll, Write};
 use super::picker::Picker;
 use crate::screen::model::{Body, EntryId};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use std::time::Duration;
 use thinkthrough_core::settings::Display;
 
+/// For so long after Ctrl-C has stopped something, pressing it again means the same.
+const SAME_PRESS: Duration = Duration::from_secs(1);
 /// Lines that one key moves.
 const LINE: isize = 1;
 
@@ -18,16 +21,18 @@ impl Session {
         }
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         let was_leaving = std::mem::take(&mut self.is_leaving);
+        if self.question_key(key) {
+            return;
+        }
         match key.code {
             KeyCode::Char('c') if control => return self.interrupt(was_leaving),
             KeyCode::Char('t') if control => return self.toggle_thinking(),
             KeyCode::Char('l') if control => return self.effect(Effect::Redraw),
             _ => {}
         }
-        if self.answer_question(key) || self.picker_key(key) {
+        if self.picker_key(key) {
             return;
         }
-        self.is_writing(key);
         let shift_or_alt = key.modifiers.intersects(KeyModifiers::SHIFT | KeyModifiers::ALT);
         match key.code {
             KeyCode::Enter if shift_or_alt => self.composer.break_line(),
@@ -56,7 +61,7 @@ impl Session {
             Some(Picker::Page { .. }) => self.picker = None,
             Some(Picker::Completions { .. }) | None => {}
         }
-        self.hold_question();
+        self.question_paste();
         self.composer.insert(text);
         self.refresh_completions();
     }
@@ -76,7 +81,7 @@ impl Session {
         true
     }
 
-    fn enter(&mut self) {
+    pub(super) fn enter(&mut self) {
         if self.composer.is_empty() {
             if let Some(id) = self.view.focus {
                 self.toggle_entry(id);
@@ -86,26 +91,41 @@ impl Session {
         if self.composer.text().trim().is_empty() {
             return self.composer.clear();
         }
-        let text = self.composer.take();
+        let text = self.composer.text();
+        if command::is_bare(&text) {
+            // The menu was closed; a slash alone is nothing to send.
+            return self.refresh_completions();
+        }
         self.picker = None;
+        self.composer.take();
         if command::is_command(&text) {
             self.run_command(&text);
-        } else {
+        } else if !self.reply(&text) {
             self.submit(text);
         }
     }
 
-    /// Ctrl-C: stops, else throws away what is written, else leaves when pressed twice.
+    /// Ctrl-C: stops, else throws away what is written, else leaves when pressed twice at rest.
     fn interrupt(&mut self, was_leaving: bool) {
-        if was_leaving {
-            return self.effect(Effect::Quit);
+        if self.picker.take().is_some() {
+            return;
         }
-        if self.picker.take().is_some() || self.stop() {
-            self.is_leaving = self.run.as_ref().is_some_and(|run| run.is_stopping);
+        if self.run.as_ref().is_some_and(|run| run.is_stopping) {
+            return self.say("it is being stopped; Ctrl-D leaves without waiting for it");
+        }
+        if self.stop() {
+            self.stopped_at = Some(self.view.now);
             return;
         }
         if !self.composer.is_empty() {
             return self.composer.clear();
+        }
+        // The second press of two quick ones was for what the first has stopped.
+        if self.stopped_at.is_some_and(|at| self.view.now < at + SAME_PRESS) {
+            return;
+        }
+        if was_leaving {
+            return self.effect(Effect::Quit);
         }
         self.is_leaving = true;
         self.say("press Ctrl-C again to leave");
@@ -130,12 +150,8 @@ impl Session {
     }
 
     pub(super) fn set_display(&mut self, display: Display) {
-        let own = self.layers.model.display.map(|_| self.model.name.clone());
-        if let Some(name) = &own {
-            self.shown.insert(name.clone(), display);
-        }
-        self.layers.show(display);
-        self.effect(Effect::Write(Write::Display(display, own)));
+        self.layers.session.display = Some(display);
+        self.view.transcript.follow_mode();
         let text = match display {
             Display::Show => "Thinking blocks: shown",
             Display::Off => "Thinking blocks: hidden",
@@ -147,6 +163,30 @@ impl Session {
             self.say(format!("{text}, once reasoning.includeInResponse is true again"));
         } else {
             self.say(text);
+        }
+    }
+
+    /// Writes how thoughts are shown now into the user's configuration, where it counts for every session.
+    pub(super) fn keep_display(&mut self) {
+        let display = self.layers.resolve().display.value;
+        let own = self.layers.model.display.map(|_| self.model.name.clone());
+        if let Some(name) = &own {
+            self.shown.insert(name.clone(), display);
+        }
+        self.layers.user.display = Some(display);
+        self.layers.model.display = self.layers.model.display.and(Some(display));
+        // Said below, it need not be said for the session, unless a profile says otherwise.
+        self.layers.session.display = None;
+        if self.layers.resolve().display.value != display {
+            self.layers.session.display = Some(display);
+        }
+        self.effect(Effect::Write(Write::Display(display, own)));
+    }
+
+    /// What is said about all thoughts takes back what was chosen for single ones: the last word counts.
+    pub(super) fn follow_mode(&mut self, display: Display, shows_thoughts: bool) {
+        if (self.view.display, self.view.shows_thoughts) != (display, shows_thoughts) {
+            self.view.transcript.follow_mode();
         }
     }
 

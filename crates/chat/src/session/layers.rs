@@ -1,8 +1,6 @@
 //! The layers of settings that a session works with, and how they are changed.
 
-use thinkthrough_core::settings::{
-    Display, Key, Layer, Partial, Resolved, SettingError, Source, resolve,
-};
+use thinkthrough_core::settings::{Key, Layer, Partial, Resolved, SettingError, Source, resolve};
 
 /// What each layer says. The built-in values lie below them.
 #[derive(Clone, Debug, Default)]
@@ -74,17 +72,6 @@ impl Layers {
             }
         }
         Ok(self.change(key, &before))
-    }
-
-    /// Changes how thoughts are shown, in the user's own layer, which is also what the configuration says under the
-    /// model, and above it only if something there says otherwise.
-    pub fn show(&mut self, display: Display) {
-        self.user.display = Some(display);
-        self.model.display = self.model.display.and(Some(display));
-        self.session.display = None;
-        if self.resolve().display.value != display {
-            self.session.display = Some(display);
-        }
     }
 
     /// Everything that holds and is not built in, as a profile keeps it.

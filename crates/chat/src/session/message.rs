@@ -107,8 +107,13 @@ pub enum Told {
     },
     /// Something was found in the answer.
     Finding(Problem),
-    /// The request waits, and why.
-    Retries(String),
+    /// The request waits before it goes out again.
+    Retries {
+        /// Why.
+        why: String,
+        /// How long.
+        wait: Duration,
+    },
     /// Something to look at.
     Warns(String),
     /// So many reasoning tokens are used in this conversation.
@@ -124,6 +129,8 @@ pub enum Told {
 pub struct Ended {
     /// Why there is no proper answer, in a sentence.
     pub failure: Option<String>,
+    /// What is to be said of an answer that came and is not what was asked for, in a sentence.
+    pub note: Option<String>,
     /// The user stopped it.
     pub is_stopped: bool,
 }
@@ -146,14 +153,14 @@ pub struct Permission {
 }
 
 /// The user's word on a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// This once.
     Once,
     /// For the rest of the session.
     Always,
-    /// Not.
-    No,
+    /// Not; the words, which may be none, are told to the model.
+    No(String),
 }
 
 /// A model that can be chosen.
@@ -263,7 +270,12 @@ pub struct Hit {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrote {
     /// How thoughts are shown.
-    Display,
+    Display {
+        /// The way that was written down.
+        display: Display,
+        /// The file.
+        path: PathBuf,
+    },
     /// A profile.
     Profile {
         /// Its name.
@@ -448,7 +460,7 @@ pub enum Keep {
 /// A change of the user's configuration.
 #[derive(Clone, Debug)]
 pub enum Write {
-    /// `reasoning.display`, also under the model of this name where that says so for itself.
+    /// `reasoning.display`, for every session from now on; also under the model of this name where that says so for itself.
     Display(Display, Option<String>),
     /// `[profiles.NAME]`, as a whole.
     Profile {

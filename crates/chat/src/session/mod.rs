@@ -35,6 +35,7 @@ pub use price::Price;
 use crate::screen::model::{Activity, Body, Level, Transcript, View};
 use ask::Run;
 use composer::Composer;
+use permission::Asking;
 use picker::Picker;
 use price::Cost;
 use std::collections::{BTreeMap, VecDeque};
@@ -85,7 +86,7 @@ pub struct Session {
     layers: Layers,
     profiles: Vec<Profile>,
     model: Model,
-    /// What a toggle made of what the configuration says under these models.
+    /// What was written under these models since they were read from the configuration.
     shown: BTreeMap<String, Display>,
     utility: Option<Model>,
     tools: Vec<Tool>,
@@ -103,9 +104,9 @@ pub struct Session {
     compressing: Option<Compressing>,
     picker: Option<Picker>,
     /// The tool that waits for the user's word.
-    permission: Option<Permission>,
-    /// Until then a key belongs to what the user was writing, not to the question that came up meanwhile.
-    calm_at: Duration,
+    asking: Option<Asking>,
+    /// When the request that waits goes out again.
+    retry_at: Option<Duration>,
     count: Option<TokenCount>,
     counts: u64,
     is_stale: bool,
@@ -114,6 +115,8 @@ pub struct Session {
     message_until: Duration,
     /// Ctrl-C was just pressed at rest: pressed again it leaves.
     is_leaving: bool,
+    /// When Ctrl-C stopped something last.
+    stopped_at: Option<Duration>,
     effects: Vec<Effect>,
 }
 
@@ -126,8 +129,6 @@ struct Compressing {
     then: Option<String>,
 }
 
-/// Said beside what is written while a question waits: keys are for the text then.
-const ANSWER_FIRST: &str = "empty this to answer";
 /// How long a passing message stays.
 const MESSAGE: Duration = Duration::from_secs(5);
 
@@ -154,14 +155,15 @@ impl Session {
             last_run: 0,
             compressing: None,
             picker: None,
-            permission: None,
-            calm_at: Duration::ZERO,
+            asking: None,
+            retry_at: None,
             count: None,
             counts: 0,
             is_stale: true,
             is_titled: false,
             message_until: Duration::ZERO,
             is_leaving: false,
+            stopped_at: None,
             effects: Vec::new(),
         };
         session.take_model_settings();
@@ -221,6 +223,9 @@ impl Session {
             self.view.status.message = None;
             self.is_leaving = false;
         }
+        if !matches!(message, Message::Key(_) | Message::Paste(_)) {
+            self.settle_letter();
+        }
         match message {
             Message::Key(key) => self.on_key(key),
             Message::Paste(text) => self.on_paste(&text),
@@ -254,6 +259,16 @@ impl Session {
         self.recount();
         self.refresh();
         std::mem::take(&mut self.effects)
+    }
+
+    /// How long it takes until a request that failed goes out again.
+    fn refresh_retry(&mut self) {
+        let status = &mut self.view.status;
+        let left = self.retry_at.map(|at| at.saturating_sub(self.view.now));
+        if status.activity == Activity::Retrying && left.is_none_or(|left| left.is_zero()) {
+            status.activity = Activity::Sending;
+        }
+        status.retry_in = left.filter(|_| status.activity == Activity::Retrying);
     }
 
     /// Says something in the transcript.
@@ -302,8 +317,11 @@ impl Session {
 
     fn on_written(&mut self, wrote: &Wrote) {
         match wrote {
-            // The toggle has said what it did.
-            Wrote::Display => {}
+            Wrote::Display { display, path } => {
+                let (display, path) = (display.as_str(), path.display());
+                let text = format!("`reasoning.display` is `{display}` in `{path}` from now on");
+                self.notice(Level::Info, text);
+            }
             Wrote::Profile { name, path } => {
                 let text = format!("profile `{name}` is saved in `{}`", path.display());
                 self.notice(Level::Info, text);
@@ -317,14 +335,15 @@ impl Session {
     /// Brings the view up to date with everything that is no part of it.
     fn refresh(&mut self) {
         let resolved = self.layers.resolve();
+        self.follow_mode(resolved.display.value, resolved.include_in_response.value);
+        let note = self.reply_note();
         let view = &mut self.view;
         view.display = resolved.display.value;
         view.shows_thoughts = resolved.include_in_response.value;
         view.composer.text = self.composer.text();
         view.composer.cursor = self.composer.cursor();
         view.composer.note = match self.queue.len() {
-            0 if self.permission.is_some() => ANSWER_FIRST.to_owned(),
-            0 => self.composer.note(),
+            0 => note.unwrap_or_else(|| self.composer.note()),
             1 => "1 message waits".to_owned(),
             waiting => format!("{waiting} messages wait"),
         };
@@ -344,8 +363,9 @@ impl Session {
             self.view.status.activity = Activity::Compressing;
         } else if self.run.is_none() {
             self.view.status.activity = Activity::Idle;
-        } else if self.permission.is_some() {
+        } else if self.asking.is_some() {
             self.view.status.activity = Activity::Waiting;
         }
+        self.refresh_retry();
     }
 }

@@ -1,116 +1,284 @@
-//! What a tool waits for, and which keys answer it.
+//! What a tool waits for, and what answers it.
 //!
-//! A question comes up whenever the model likes, also in the middle of a word. So a key answers it only where nothing
-//! is being written.
+//! A question comes up whenever the model likes, also in the middle of a word, and what is typed then must not allow
+//! anything. So arrows and Enter choose; the letters `y` and `n` count only where nothing follows them for a while; and a
+//! text that is sent says no, with the text as the reason, unless it is the whole word `yes`, typed by hand.
 
 use super::Session;
 use super::message::{Effect, Permission, Verdict};
-use crate::screen::model::{Choice, Question};
+use crate::screen::model::{Activity, Choice, Question};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
 
 /// How long after a question came up, or after something was written, keys still belong to the text.
 const CALM: Duration = Duration::from_millis(700);
+/// How long nothing may follow a letter that answers.
+const ALONE: Duration = Duration::from_millis(500);
+/// Keys that come faster than this one after the other were not typed by hand: a paste that the terminal does not mark.
+const BY_HAND: Duration = Duration::from_millis(30);
 
-/// What can be said to a tool that waits.
-const VERDICTS: [(Verdict, &str, &str); 3] = [
-    (Verdict::Once, "y", "yes, this once"),
-    (Verdict::Always, "a", "always in this session"),
-    (Verdict::No, "n", "no"),
-];
+/// What can be chosen. `always` has no letter: it takes arrows and Enter.
+const CHOICES: [(Option<char>, &str); 3] =
+    [(Some('y'), "yes, this once"), (None, "always in this session"), (Some('n'), "no")];
+const ALWAYS: usize = 1;
 /// What Enter takes unless another is selected.
-const FIRST: usize = 2;
+const NO: usize = 2;
+
+/// A tool that waits, and how far its answer is.
+#[derive(Debug)]
+pub(super) struct Asking {
+    permission: Permission,
+    /// The index in [`CHOICES`] that Enter takes.
+    selected: usize,
+    /// A letter that answers if nothing follows it: its choice, itself, and when it came.
+    letter: Option<(usize, char, Duration)>,
+    /// How what is being written came about.
+    text: Text,
+    /// Before that, nobody can have read the question.
+    readable_at: Duration,
+    /// Before that, a letter belongs to what was being written.
+    calm_at: Duration,
+    /// When the last key came.
+    key_at: Duration,
+}
+
+/// How a text came about that is written while a tool waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Text {
+    /// It was begun before the question could be read, and is no answer.
+    Ahead,
+    /// It is an answer, typed letter by letter.
+    ByHand,
+    /// It is an answer, and at least a part of it was pasted or fetched.
+    Pasted,
+}
 
 impl Session {
     /// A tool waits for the user.
     pub(super) fn ask_permission(&mut self, permission: Permission) {
-        self.permission = Some(permission);
-        self.view.question = None;
-        self.hold_question();
+        let readable_at = self.view.now + CALM;
+        self.asking = Some(Asking {
+            permission,
+            selected: NO,
+            letter: None,
+            text: Text::Ahead,
+            readable_at,
+            calm_at: readable_at,
+            key_at: Duration::ZERO,
+        });
     }
 
-    /// Keys belong to the text for a while.
-    pub(super) fn hold_question(&mut self) {
-        self.calm_at = self.view.now + CALM;
-    }
-
-    /// A key that writes, or sends what is written, is followed by more of them.
-    pub(super) fn is_writing(&mut self, key: KeyEvent) {
-        let writes = match key.code {
-            KeyCode::Char(_) => !key.modifiers.contains(KeyModifiers::CONTROL),
-            KeyCode::Enter => !self.composer.is_empty(),
-            KeyCode::Backspace | KeyCode::Delete => true,
-            _ => false,
-        };
-        if writes {
-            self.hold_question();
+    /// A letter that nothing followed for long enough is the answer. To be asked when anything but a key comes: keys
+    /// that were typed before it are heard before it.
+    pub(super) fn settle_letter(&mut self) {
+        let now = self.view.now;
+        let letter = self.asking.as_ref().and_then(|asking| asking.letter);
+        if let Some((choice, _, _)) = letter.filter(|(_, _, at)| now >= *at + ALONE) {
+            self.choose(choice);
         }
     }
 
-    /// A key that answers what a tool waits for, if it is for the question at all.
-    pub(super) fn answer_question(&mut self, key: KeyEvent) -> bool {
-        let is_free = self.picker.is_none() && self.composer.is_empty();
-        if self.permission.is_none() || !is_free || self.view.now < self.calm_at {
-            return false;
-        }
-        if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
-            return false;
-        }
-        let selected = self.view.question.as_ref().map_or(FIRST, |question| question.selected);
-        let verdict = match key.code {
-            KeyCode::Char('y' | 'Y') => Verdict::Once,
-            KeyCode::Char('a' | 'A') => Verdict::Always,
-            KeyCode::Char('n' | 'N') => Verdict::No,
-            KeyCode::Enter => VERDICTS.get(selected).map_or(Verdict::No, |it| it.0),
-            KeyCode::Esc => {
-                self.stop();
-                return true;
+    /// A key while a tool waits. Returns whether the question took it; others go on to whatever they are for.
+    pub(super) fn question_key(&mut self, key: KeyEvent) -> bool {
+        let now = self.view.now;
+        let has_text = !self.composer.is_empty();
+        let Some(asking) = &mut self.asking else { return false };
+        let is_quick = now < asking.key_at + BY_HAND;
+        asking.key_at = now;
+        if let Some((choice, letter, _)) = asking.letter.take() {
+            asking.selected = NO;
+            match key.code {
+                KeyCode::Enter if is_plain(key) && !is_quick => {
+                    self.choose(choice);
+                    return true;
+                }
+                KeyCode::Backspace | KeyCode::Esc => return key.code == KeyCode::Backspace,
+                KeyCode::Up | KeyCode::Down | KeyCode::Left | KeyCode::Right => {}
+                _ if !is_plain(key) => {}
+                _ => {
+                    asking.text = if is_quick { Text::Pasted } else { Text::ByHand };
+                    self.composer.insert(letter.encode_utf8(&mut [0; 4]));
+                    return false;
+                }
             }
+        }
+        if has_text || self.picker.is_some() {
+            asking.write(key, is_quick);
+            return false;
+        }
+        if now < asking.readable_at {
+            asking.text = Text::Ahead;
+            return false;
+        }
+        self.choosing_key(key)
+    }
+
+    /// A key while nothing is written.
+    fn choosing_key(&mut self, key: KeyEvent) -> bool {
+        let now = self.view.now;
+        let Some(asking) = &mut self.asking else { return false };
+        if !is_plain(key) {
+            return false;
+        }
+        let last = CHOICES.len() - 1;
+        match key.code {
+            KeyCode::Enter => {
+                let selected = asking.selected;
+                self.choose(selected);
+            }
+            KeyCode::Esc => drop(self.stop()),
             KeyCode::Up | KeyCode::Left => {
-                return self.select_verdict(selected.checked_sub(1).unwrap_or(VERDICTS.len() - 1));
+                asking.selected = asking.selected.checked_sub(1).unwrap_or(last);
             }
             KeyCode::Down | KeyCode::Right | KeyCode::Tab => {
-                return self.select_verdict((selected + 1) % VERDICTS.len());
+                asking.selected = if asking.selected == last { 0 } else { asking.selected + 1 };
             }
-            // Whoever writes something else writes to the model.
+            KeyCode::Char(letter) => {
+                let is_it =
+                    |(known, _): &(Option<char>, _)| *known == Some(letter.to_ascii_lowercase());
+                let choice = CHOICES.iter().position(is_it).filter(|_| now >= asking.calm_at);
+                asking.calm_at = now + CALM;
+                match choice {
+                    Some(choice) => {
+                        asking.selected = choice;
+                        asking.letter = Some((choice, letter, now));
+                    }
+                    None => {
+                        asking.text = Text::ByHand;
+                        return false;
+                    }
+                }
+            }
             _ => return false,
-        };
-        if let Some(permission) = self.permission.take() {
-            if verdict == Verdict::No {
-                self.refuse(&permission);
-            }
-            self.effect(Effect::Verdict(verdict));
-            self.view.question = None;
         }
         true
     }
 
-    fn select_verdict(&mut self, at: usize) -> bool {
-        if let Some(question) = &mut self.view.question {
-            question.selected = at;
+    /// A text was pasted while a tool waits.
+    pub(super) fn question_paste(&mut self) {
+        let now = self.view.now;
+        let has_text = !self.composer.is_empty();
+        let Some(asking) = &mut self.asking else { return };
+        if let Some((_, letter, _)) = asking.letter.take() {
+            asking.selected = NO;
+            asking.text = Text::Pasted;
+            self.composer.insert(letter.encode_utf8(&mut [0; 4]));
+        } else if (has_text && asking.text == Text::ByHand)
+            || (!has_text && now >= asking.readable_at)
+        {
+            asking.text = Text::Pasted;
+        } else if !has_text {
+            asking.text = Text::Ahead;
+        }
+        asking.calm_at = now + CALM;
+    }
+
+    /// Sends what is written as the answer, if it is one. What was begun before the question is a message like any other.
+    pub(super) fn reply(&mut self, text: &str) -> bool {
+        let now = self.view.now;
+        let Some(asking) = &mut self.asking else { return false };
+        match asking.text {
+            Text::Ahead => {
+                asking.readable_at = now + CALM;
+                asking.calm_at = now + CALM;
+                return false;
+            }
+            Text::ByHand if is_yes(text) => self.decide(Verdict::Once),
+            Text::ByHand | Text::Pasted => self.decide(Verdict::No(text.trim().to_owned())),
         }
         true
+    }
+
+    fn choose(&mut self, choice: usize) {
+        self.decide(match choice {
+            0 => Verdict::Once,
+            ALWAYS => Verdict::Always,
+            _ => Verdict::No(String::new()),
+        });
+    }
+
+    fn decide(&mut self, verdict: Verdict) {
+        let Some(Asking { permission, .. }) = self.asking.take() else { return };
+        if matches!(verdict, Verdict::No(_)) {
+            self.refuse(&permission);
+        }
+        self.effect(Effect::Verdict(verdict));
+        self.view.status.activity = Activity::Tools;
+    }
+
+    /// Said beside what is written while a tool waits: what Enter makes of it.
+    pub(super) fn reply_note(&self) -> Option<String> {
+        let asking = self.asking.as_ref()?;
+        let text = self.composer.text();
+        let note = match asking.text {
+            Text::Ahead => "enter sends it later; empty this to answer",
+            Text::ByHand if is_yes(&text) => "enter says yes, this once",
+            Text::ByHand | Text::Pasted => "enter says no, and why",
+        };
+        Some(note.to_owned())
     }
 
     /// Shows what a tool waits for.
     pub(super) fn refresh_question(&mut self) {
-        let Some(permission) = &self.permission else {
-            self.view.question = None;
-            return;
-        };
-        let selected = self.view.question.as_ref().map_or(FIRST, |question| question.selected);
-        let grant = &permission.grant;
-        let choice = |(verdict, key, label): &(Verdict, &str, &str)| {
-            let more =
-                if *verdict == Verdict::Always { format!(": {grant}") } else { String::new() };
-            Choice { key: (*key).into(), label: format!("{label}{more}") }
-        };
-        self.view.question = Some(Question {
-            title: permission.title.clone(),
-            detail: permission.detail.clone(),
-            language: permission.language.clone(),
-            choices: VERDICTS.iter().map(choice).collect(),
-            selected,
-        });
+        let has_text = !self.composer.is_empty();
+        self.view.question =
+            self.asking.as_ref().map(|Asking { permission, selected, letter, .. }| {
+                let hint = match letter {
+                    Some((_, letter, _)) => {
+                        format!("`{letter}` counts in a moment, unless more follows")
+                    }
+                    // Keys are for the text then, and what it does is said beside it.
+                    None if has_text => String::new(),
+                    None => "arrows and enter choose; or write why not".to_owned(),
+                };
+                let choice = |(at, (key, label)): (usize, &(Option<char>, &str))| {
+                    let label = if at == ALWAYS {
+                        format!("{label}: {}", permission.grant)
+                    } else {
+                        (*label).to_owned()
+                    };
+                    Choice { key: key.map(String::from).unwrap_or_default(), label }
+                };
+                Question {
+                    title: permission.title.clone(),
+                    detail: permission.detail.clone(),
+                    language: permission.language.clone(),
+                    choices: CHOICES.iter().enumerate().map(choice).collect(),
+                    selected: *selected,
+                    hint,
+                }
+            });
     }
+}
+
+impl Asking {
+    /// A key that goes to what is written.
+    fn write(&mut self, key: KeyEvent, is_quick: bool) {
+        self.calm_at = self.key_at + CALM;
+        // Other keys fetch a text: one that was sent before, one that was deleted, a completion.
+        let is_typed = key.modifiers.difference(KeyModifiers::SHIFT).is_empty()
+            && matches!(
+                key.code,
+                KeyCode::Char(_)
+                    | KeyCode::Enter
+                    | KeyCode::Backspace
+                    | KeyCode::Delete
+                    | KeyCode::Left
+                    | KeyCode::Right
+                    | KeyCode::Home
+                    | KeyCode::End
+            );
+        if self.text == Text::ByHand && (is_quick || !is_typed) {
+            self.text = Text::Pasted;
+        }
+    }
+}
+
+fn is_plain(key: KeyEvent) -> bool {
+    !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT)
+}
+
+/// The whole text is a yes.
+fn is_yes(text: &str) -> bool {
+    ["y", "yes"].iter().any(|word| text.trim().eq_ignore_ascii_case(word))
 }

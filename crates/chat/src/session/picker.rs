@@ -13,8 +13,8 @@ pub(super) enum Picker {
     Completions {
         /// The candidates.
         rows: Vec<command::Candidate>,
-        /// The one that Tab takes.
-        selected: usize,
+        /// The one that is highlighted, which Enter takes; Tab takes the first where none is.
+        selected: Option<usize>,
     },
     /// Something to choose from.
     Choice(Choice),
@@ -126,11 +126,31 @@ impl Session {
     fn completion_key(&mut self, key: KeyEvent) -> bool {
         let Some(Picker::Completions { rows, selected }) = &mut self.picker else { return false };
         match key.code {
-            KeyCode::Up => *selected = selected.checked_sub(1).unwrap_or(rows.len() - 1),
-            KeyCode::Down => *selected = (*selected + 1) % rows.len().max(1),
+            KeyCode::Up => {
+                let above = selected.and_then(|at| at.checked_sub(1));
+                *selected = above.or(rows.len().checked_sub(1));
+            }
+            KeyCode::Down => {
+                let below = selected.map_or(0, |at| at + 1);
+                *selected = Some(if below < rows.len() { below } else { 0 });
+            }
             KeyCode::Tab => self.complete(),
+            KeyCode::Enter if key.modifiers.is_empty() => return self.take_entry(),
             KeyCode::Esc => self.picker = None,
             _ => return false,
+        }
+        true
+    }
+
+    /// Enter: takes the highlighted entry of a menu, and runs the command if nothing has to follow it. Where none is
+    /// highlighted, what is written counts as it stands.
+    fn take_entry(&mut self) -> bool {
+        let Some(Picker::Completions { rows, selected }) = &self.picker else { return false };
+        let Some(candidate) = selected.and_then(|at| rows.get(at)).cloned() else { return false };
+        self.complete();
+        if candidate.runs {
+            self.picker = None;
+            self.enter();
         }
         true
     }
@@ -139,7 +159,7 @@ impl Session {
     pub(super) fn pick(&mut self, row: usize) {
         match &mut self.picker {
             Some(Picker::Completions { selected, .. }) => {
-                *selected = row;
+                *selected = Some(row);
                 self.complete();
             }
             Some(Picker::Choice(choice)) => {
@@ -156,7 +176,7 @@ impl Session {
             self.refresh_completions();
         }
         let Some(Picker::Completions { rows, selected }) = &self.picker else { return };
-        let Some(candidate) = rows.get(*selected).cloned() else { return };
+        let Some(candidate) = rows.get(selected.unwrap_or(0)).cloned() else { return };
         let text = self.composer.text();
         let kept = text.get(..candidate.from).unwrap_or_default();
         let space = if candidate.goes_on { " " } else { "" };
@@ -175,8 +195,9 @@ impl Session {
         // What is written in full needs no completion.
         let is_whole =
             matches!(rows.as_slice(), [only] if text.get(only.from..) == Some(only.text.as_str()));
+        let selected = self.highlighted(&text, &rows);
         self.picker =
-            (!rows.is_empty() && !is_whole).then_some(Picker::Completions { rows, selected: 0 });
+            (!rows.is_empty() && !is_whole).then_some(Picker::Completions { rows, selected });
     }
 
     fn take_choice(&mut self) {
@@ -284,14 +305,14 @@ impl Session {
             Picker::Completions { rows, selected } => Overlay::Completion(List {
                 items: rows.iter().map(|row| Item::new(&row.text, &row.about)).collect(),
                 selected: *selected,
-                hint: "tab complete  esc close".to_owned(),
+                hint: "enter take  tab write  esc close".to_owned(),
                 ..List::default()
             }),
             Picker::Choice(choice) => Overlay::List(List {
                 title: choice.title.clone(),
                 filter: Some(choice.filter.clone()),
                 items: choice.shown().into_iter().map(|row| row.item.clone()).collect(),
-                selected: choice.selected,
+                selected: Some(choice.selected),
                 empty: choice.empty.clone(),
                 hint: "enter use  esc close".to_owned(),
             }),

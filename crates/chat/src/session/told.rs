@@ -4,6 +4,7 @@ use super::Session;
 use super::ask::{CallEntry, Run};
 use super::entries;
 use super::message::{Effect, Ended, Keep, Permission, RunId, Told};
+use crate::counted::counts;
 use crate::screen::model::{Activity, Body, EntryId, Level, Thought, ThoughtState, ToolState};
 use std::time::Duration;
 use thinkthrough_core::content::{Block, Content, Speaker, ToolResponse};
@@ -47,10 +48,7 @@ impl Session {
             }
             Told::Gave { call, response, took } => self.give(call, &response, took),
             Told::Finding(problem) => self.on_finding(&problem),
-            Told::Retries(text) => {
-                self.view.status.activity = Activity::Retrying;
-                self.say(text);
-            }
+            Told::Retries { why, wait } => self.on_retries(&why, wait),
             Told::Warns(text) => self.notice(Level::Warning, text),
             Told::Spent(used) => self.used = used,
             Told::Added(content) => self.add(*content),
@@ -68,6 +66,13 @@ impl Session {
         for warning in warnings {
             self.notice_once(Level::Warning, &warning.message);
         }
+    }
+
+    /// A request waits before it is tried again: why is said once, and the time until then runs on the screen.
+    fn on_retries(&mut self, why: &str, wait: Duration) {
+        self.view.status.activity = Activity::Retrying;
+        self.retry_at = Some(self.view.now + wait);
+        self.notice_once(Level::Warning, why);
     }
 
     /// Says something unless it was said already.
@@ -217,14 +222,7 @@ impl Session {
     fn measure(&mut self, content: &mut Content) {
         let now = self.view.now;
         let Some(run) = &self.run else { return };
-        let counts: Vec<_> = content
-            .blocks
-            .iter()
-            .map(|block| match block {
-                Block::Thinking(thinking) => entries::tokens(content, thinking),
-                _ => None,
-            })
-            .collect();
+        let counts = counts(content);
         for (index, (block, tokens)) in content.blocks.iter_mut().zip(counts).enumerate() {
             let Block::Thinking(thinking) = block else { continue };
             let entry = run.blocks.get(&index).copied();
@@ -247,15 +245,19 @@ impl Session {
     fn on_done(&mut self, ended: Ended) {
         let Some(run) = self.run.take() else { return };
         self.end_entries(&run);
-        self.permission = None;
-        let Ended { failure, is_stopped } = ended;
+        self.asking = None;
+        self.retry_at = None;
+        let Ended { failure, note, is_stopped } = ended;
         if is_stopped {
             let text = "interrupted; what was said is kept: say how to go on";
             self.notice(Level::Info, text);
         } else if let Some(failure) = failure {
             self.notice(Level::Error, failure);
         } else {
-            self.title();
+            if let Some(note) = note {
+                self.notice(Level::Warning, note);
+            }
+            self.ask_for_title();
         }
         self.is_stale = true;
         self.next();

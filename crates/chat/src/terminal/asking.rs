@@ -20,7 +20,7 @@ impl App {
             }
             None => {
                 let failure = Some(format!("there is no way to `{}`", question.model));
-                let ended = Ended { failure, is_stopped: false };
+                let ended = Ended { failure, ..Ended::default() };
                 self.update(Message::Told(question.run, Told::Done(ended)));
             }
         }

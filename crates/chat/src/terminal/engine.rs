@@ -2,7 +2,9 @@
 
 use super::host::Connection;
 use super::teller::{News, SoFar, Teller};
-use crate::agent::{Control, MAX_ROUNDS, Setup, Watch, run};
+use crate::agent::{AskError, Control, MAX_ROUNDS, Outcome, Setup, Watch, run};
+use crate::ending::Ending;
+use crate::failure::Asked;
 use crate::gate::Gate;
 use crate::session::{Ended, Message, Permission, Question, RunId, Told};
 use crate::tools::{self, Approve, Pending, Toolbox};
@@ -12,6 +14,9 @@ use thinkthrough_core::content::{Content, Origin, Speaker, ToolResponse};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::outgoing::Outgoing;
 use tokio::sync::{mpsc, oneshot};
+
+/// What sends the last question again.
+const AGAIN: &str = "`/retry`";
 
 /// What comes in beside keys.
 #[derive(Debug)]
@@ -164,28 +169,13 @@ impl Engine {
                 outcome = run(&setup, &mut contents, &control, &mut teller) => outcome,
                 () = news.hand_on(inbox) => return,
             };
-            let name = &question.model;
-            let ended = match outcome {
-                Ok(outcome) => {
-                    let failure = outcome.failure.map(|failure| {
-                        let remedy = failure.remedy.map(|it| format!("; {it}")).unwrap_or_default();
-                        format!("`{name}`: {}{remedy}", failure.message.trim())
-                    });
-                    let unfinished = outcome.is_unfinished.then(|| {
-                        format!("the model still called tools after {MAX_ROUNDS} requests; say `go on` to let it")
-                    });
-                    let refused = outcome.refused.map(|refused| refused.to_string());
-                    Ended {
-                        failure: failure.or(refused).or(unfinished),
-                        is_stopped: outcome.is_stopped,
-                    }
-                }
-                Err(error) => Ended {
-                    failure: Some(format!("`{name}`: {error}")),
-                    is_stopped: control.is_stopped(),
-                },
+            let asked = Asked {
+                model: &question.model,
+                key_from: connection.key_from.as_deref(),
+                again: Some(AGAIN),
             };
-            teller.tell(Told::Done(ended));
+            let is_stopped = control.is_stopped();
+            teller.tell(Told::Done(ended(&asked, outcome, is_stopped)));
         });
     }
 
@@ -218,9 +208,14 @@ impl Engine {
             if control.is_stopped() {
                 return;
             }
+            let asked = Asked {
+                model: &question.model,
+                key_from: connection.key_from.as_deref(),
+                again: None,
+            };
             let said = match outcome {
                 Ok(outcome) => match outcome.failure {
-                    Some(failure) => Err(format!("`{}`: {}", question.model, failure.message)),
+                    Some(failure) => Err(asked.refused(&failure)),
                     None => Ok(outcome
                         .added
                         .iter()
@@ -228,7 +223,7 @@ impl Engine {
                         .map(Content::visible_text)
                         .collect()),
                 },
-                Err(error) => Err(format!("`{}`: {error}", question.model)),
+                Err(error) => Err(asked.unreached(&error)),
             };
             drop(inbox.send(Inbound::Message(then(said))));
         });
@@ -250,6 +245,28 @@ impl Engine {
             drop(sender.send(verdict));
         }
     }
+}
+
+/// How a question ended, in the sentences that are said about it.
+fn ended(asked: &Asked<'_>, outcome: Result<Outcome, AskError>, is_stopped: bool) -> Ended {
+    let outcome = match outcome {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            return Ended { failure: Some(asked.unreached(&error)), is_stopped, note: None };
+        }
+    };
+    let note = Ending::of(&outcome).map(|ending| ending.to_string());
+    let failure = outcome.failure.as_ref().map(|failure| asked.refused(failure));
+    let refused = || outcome.refused.map(|refused| refused.to_string());
+    let unfinished = || {
+        outcome.is_unfinished.then(|| {
+            format!(
+                "the model still called tools after {MAX_ROUNDS} requests; say `go on` to let it"
+            )
+        })
+    };
+    let failure = failure.or_else(refused).or_else(unfinished);
+    Ended { failure, note, is_stopped: outcome.is_stopped }
 }
 
 /// Hears nothing.

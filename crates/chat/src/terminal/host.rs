@@ -14,6 +14,8 @@ pub struct Connection {
     pub transport: Transport,
     /// The credential.
     pub auth: Auth,
+    /// Where the credential comes from, as it stands in a sentence.
+    pub key_from: Option<String>,
     /// What may be asked of its provider within a minute.
     pub limits: RateLimits,
 }

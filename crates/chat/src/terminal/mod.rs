@@ -339,7 +339,8 @@ impl App {
             Effect::Verdict(verdict) => self.engine.decide(match verdict {
                 Verdict::Once => tools::Verdict::Once,
                 Verdict::Always => tools::Verdict::Always,
-                Verdict::No => tools::Verdict::Deny(String::new()),
+                Verdict::No(words) if words.is_empty() => tools::Verdict::Deny(words),
+                Verdict::No(words) => tools::Verdict::Deny(format!("the user said: {words}")),
             }),
             Effect::Keep(keep) => match &self.orders {
                 Some(_) => self.order(Order::Keep(keep)),

@@ -2,6 +2,7 @@
 
 use super::engine::Inbound;
 use crate::agent::{Called, Round, Watch};
+use crate::failure::why_again;
 use crate::gate::Notice;
 use crate::session::{Message, RunId, Told};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -113,14 +114,15 @@ impl Watch for Teller {
     }
 
     fn retry(&mut self, retry: &Retry<'_>) {
-        let seconds = retry.wait.as_secs_f32();
-        self.tell(Told::Retries(format!("the provider is busy; trying again in {seconds:.1} s")));
+        self.tell(Told::Retries { why: why_again(retry), wait: retry.wait });
     }
 
     fn notice(&mut self, notice: &Notice) {
         self.tell(match notice {
             Notice::Budget { .. } => Told::Warns(notice.to_string()),
-            Notice::Waits(_) => Told::Retries(notice.to_string()),
+            Notice::Waits(refusal) => {
+                Told::Retries { why: notice.cause(), wait: refusal.retry_after }
+            }
         });
     }
 

@@ -91,7 +91,7 @@ fn whole(view: &View) -> String {
 #[test]
 fn req_think_007_4_not_in_the_response_is_nowhere_on_the_screen() {
     for display in [Display::Show, Display::Collapsed, Display::StreamOnly, Display::Off] {
-        for mut view in [states::answer(), states::live(display), states::tools()] {
+        for mut view in [states::answer(), states::live(display), crate::asked::tools()] {
             view.display = display;
             view.shows_thoughts = false;
             let thoughts: Vec<_> = view.transcript.iter().map(|(id, _)| id).collect();

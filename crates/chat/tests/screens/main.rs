@@ -9,6 +9,7 @@
     reason = "everything here is a test, and a test that breaks is a finding"
 )]
 
+mod asked;
 mod cells;
 mod desk;
 mod dump;

@@ -1,11 +1,13 @@
 //! The states a screen can be in, each reached as a user reaches it.
 
+use crate::asked::{letter, permission, refused, replying, tools, typed_ahead, writing};
 use crate::desk::{Desk, model, start, thinking};
 use crossterm::event::{KeyCode, KeyModifiers};
+use std::time::Duration;
 use thinkthrough_chat::screen::Scroll;
 use thinkthrough_chat::screen::model::{Activity, Body, EntryId, ThoughtState, ToolState, View};
 use thinkthrough_chat::session::{
-    Ended, Hit, Kept, Listed, Message, Offer, Permission, Profile, Start, Stored, Told,
+    Ended, Hit, Kept, Listed, Message, Offer, Profile, Start, Stored, Told,
 };
 use thinkthrough_core::content::{Block, Content, Speaker, Text};
 use thinkthrough_core::settings::{Display, Partial};
@@ -50,6 +52,15 @@ pub(crate) fn all() -> Vec<State> {
         ("tools", tools()),
         ("permission", permission().view()),
         ("writing-below-a-question", writing()),
+        ("a-letter-on-a-question", letter()),
+        ("replying-to-a-question", replying("no, because it is used elsewhere")),
+        ("replying-yes-to-a-question", replying("yes")),
+        ("a-message-typed-ahead", typed_ahead()),
+        ("refused-with-words", refused()),
+        ("endings", endings()),
+        ("failures", failures()),
+        ("formulas", formulas()),
+        ("hidden-again", hidden_again()),
         ("notices", notices()),
         ("composer", composer()),
         ("wide-letters", wide_letters()),
@@ -126,7 +137,7 @@ fn not_in_response() -> View {
 }
 
 /// The thoughts and tools of a view, in their order.
-fn openable(view: &View) -> Vec<EntryId> {
+pub(crate) fn openable(view: &View) -> Vec<EntryId> {
     let is_openable = |body: &Body| matches!(body, Body::Thought(_) | Body::Tool(_));
     let entries = view.transcript.iter();
     entries.filter(|(_, body)| is_openable(body)).map(|(id, _)| id).collect()
@@ -157,67 +168,56 @@ fn thought_states() -> View {
     desk.told(Told::ThoughtGrows(0, "I was about to".into()));
     desk.wait(75_000);
     desk.press(KeyCode::Esc);
-    desk.told(Told::Done(Ended { failure: None, is_stopped: true }));
+    desk.told(Told::Done(Ended { is_stopped: true, ..Ended::default() }));
     desk.view()
 }
 
-/// A turn with a call in every state but the one that waits.
-fn working() -> Desk {
+/// Answers that ended without being what was asked for.
+fn endings() -> View {
     let mut desk = Desk::new(Display::Show);
-    desk.ask("Look around and fix the typo.");
-    desk.think(0, "I list the files first.", 12);
-    desk.call(1, "list_directory", "{}");
-    desk.call(2, "read_file", r#"{"path":"src/mian.rs"}"#);
-    desk.call(3, "edit_file", r##"{"path":"README.md","old":"# Teh title","new":"# The title"}"##);
-    desk.call(4, "shell", r#"{"command":"rm -rf build"}"#);
-    desk.call(5, "shell", r#"{"command":"cargo test"}"#);
-    desk.told(Told::Asks(question("call4", "shell", "run `rm -rf build`", "")));
-    desk.wait(1_000);
-    desk.press(KeyCode::Char('n'));
-    desk.gave(0, "Cargo.toml\nREADME.md\nsrc/\n", false);
-    desk.gave(1, "there is no `src/mian.rs`", true);
-    let diff = "edited `README.md`\n@@ -1,2 +1,2 @@\n-# Teh title\n+# The title\n unchanged";
-    desk.gave(2, diff, false);
-    desk.gave(3, "the user did not allow this call", true);
-    desk.told(Told::Runs { call: 4 });
-    desk
-}
-
-fn question(id: &str, tool: &str, title: &str, detail: &str) -> Permission {
-    Permission {
-        call_id: Some(id.to_owned()),
-        tool: tool.to_owned(),
-        title: format!("{title}?"),
-        detail: detail.to_owned(),
-        language: if detail.is_empty() { String::new() } else { "diff".to_owned() },
-        grant: if tool == "shell" {
-            title.to_owned()
-        } else {
-            "edit files in the folder".to_owned()
-        },
-    }
-}
-
-pub(crate) fn tools() -> View {
-    let mut desk = working();
-    desk.wait(400);
-    let edit = openable(&desk.view())[3];
-    desk.tell(Message::Click(edit));
+    desk.ask(QUESTION);
+    let note = |text: &str| Ended { note: Some(text.to_owned()), ..Ended::default() };
+    let empty = "the model ended its answer without a word; ask again";
+    desk.told(Told::Done(note(empty)));
+    desk.ask("Again?");
+    desk.think(0, "Hm.", 3);
+    let cut = "the limit of output tokens was reached before there was an answer (`length`); ask for less thinking, or for less at once";
+    desk.end(vec![thinking("Hm.")], note(cut));
     desk.view()
 }
 
-fn permission() -> Desk {
-    let mut desk = working();
-    desk.call(6, "edit_file", r#"{"path":"src/main.rs"}"#);
-    let diff = "@@ line 3 @@\n-    println!(\"helo\");\n+    println!(\"hello\");";
-    desk.told(Told::Asks(question("call6", "edit_file", "edit `src/main.rs`", diff)));
-    desk.wait(1_000);
-    desk
+/// A failure with a wait, and one that is final.
+fn failures() -> View {
+    let mut desk = Desk::new(Display::Show);
+    desk.ask(QUESTION);
+    let why = "cannot connect to `http://127.0.0.1:9/v1/chat/completions` (Connection refused)";
+    desk.told(Told::Retries { why: why.to_owned(), wait: Duration::from_secs(1) });
+    let failure =
+        format!("`own/m`: {why}; check the base URL and that the server runs, then `/retry`");
+    desk.told(Told::Done(Ended { failure: Some(failure), ..Ended::default() }));
+    desk.line("/retry");
+    desk.told(Told::Outgoing { warnings: Vec::new() });
+    let why = "the provider failed (status 500)".to_owned();
+    desk.told(Told::Retries { why, wait: Duration::from_secs(8) });
+    desk.wait(3_200);
+    desk.view()
 }
 
-fn writing() -> View {
-    let mut desk = permission();
-    desk.tell(Message::Paste("wait, what is in".into()));
+fn formulas() -> View {
+    let mut desk = Desk::new(Display::Collapsed);
+    desk.ask("What is the square?");
+    desk.answer(
+        "Easy.",
+        "It is \\(a^2\\), so \\(a_1 * b_1\\) and\n\n\\[\nx = \\frac{-b \\pm \\sqrt{b^2 - 4ac}}{2a}\n\\]\n\nfor $x_1$; it costs $5 and *not* $6.",
+    );
+    desk.view()
+}
+
+/// Opened by itself while all were hidden, and then all were hidden again.
+fn hidden_again() -> View {
+    let mut desk = answered(Display::Off);
+    desk.key(KeyCode::Char('o'), KeyModifiers::CONTROL);
+    desk.line("/thinking off");
     desk.view()
 }
 
@@ -237,8 +237,8 @@ fn notices() -> View {
         "400000 of the session's 500000 reasoning tokens are spent (80 %, reported)".into(),
     ));
     desk.told(Told::Spent(410_000));
-    let failure = Some("`deepseek/deepseek-v4-pro`: 401, the key in `DEEPSEEK_API_KEY` is not accepted; set another one and ask again".into());
-    desk.told(Told::Done(Ended { failure, is_stopped: false }));
+    let failure = Some("`deepseek/deepseek-v4-pro`: the key is not accepted (status 401: invalid api key); correct `DEEPSEEK_API_KEY` and start again".into());
+    desk.told(Told::Done(Ended { failure, ..Ended::default() }));
     desk.line("/thinking");
     desk.view()
 }
@@ -293,7 +293,8 @@ fn activities() -> Vec<(&'static str, View)> {
     answering.think(0, THOUGHT, 12);
     answering.told(Told::TextGrows(1, "The **linker** takes most of it. What I".into()));
     let mut retrying = asked();
-    retrying.told(Told::Retries("the provider is busy; trying again in 2.0 s".into()));
+    let why = "the provider is busy (status 429)".into();
+    retrying.told(Told::Retries { why, wait: Duration::from_secs(2) });
     retrying.wait(300);
     let mut compressing = answered(Display::Show);
     compressing.ask("And then?");
@@ -354,6 +355,8 @@ fn overlays() -> Vec<(&'static str, View)> {
         with(&move |desk| desk.tell(Message::Stored(Ok(Kept::Found(hits.clone())))))
     };
     vec![
+        ("menu", with(&|desk| desk.write("/"))),
+        ("nearest-command", with(&|desk| desk.line("/thonking"))),
         (
             "completion",
             with(&|desk| {

@@ -119,21 +119,27 @@ fn activity(canvas: &mut Canvas<'_>, view: &View, area: Rect) {
         Activity::Idle => return,
         Activity::Answering => "answering".to_owned(),
         Activity::Compressing => "compressing the history".to_owned(),
-        Activity::Retrying => "trying again soon".to_owned(),
+        Activity::Retrying => match view.status.retry_in {
+            // A wait that has begun is never over yet.
+            Some(left) => format!("trying again in {} s", left.as_millis().div_ceil(1_000)),
+            None => "trying again soon".to_owned(),
+        },
         Activity::Sending => "waiting for the model".to_owned(),
         Activity::Thinking => thinking(view),
         Activity::Tools => "running tools".to_owned(),
         Activity::Waiting => "waiting for you".to_owned(),
     };
-    let text = format!(" {} {what}, esc stops ", spinner(view.now));
-    let from = area.x + 4 + u16::try_from(glyph::width(&view.composer.note)).unwrap_or(area.width);
-    canvas.text_right(
-        from,
-        (area.right().saturating_sub(2), area.y),
-        &text,
-        Ink::of(Tone::Accent),
-        Ground::Plain,
-    );
+    let turns = spinner(view.now);
+    let note = u16::try_from(glyph::width(&view.composer.note)).unwrap_or(area.width);
+    let (from, end) = (area.x + 4 + note, area.right().saturating_sub(2));
+    // Of what does not fit, what happens is worth more than how to stop it.
+    let texts = [format!(" {turns} {what}, esc stops "), format!(" {turns} {what} ")];
+    let fits = |text: &&String| {
+        u16::try_from(glyph::width(text)).is_ok_and(|wide| from.saturating_add(wide) <= end)
+    };
+    if let Some(text) = texts.iter().find(fits) {
+        canvas.text_right(from, (end, area.y), text, Ink::of(Tone::Accent), Ground::Plain);
+    }
 }
 
 /// `thinking`, and for how long, unless thoughts are hidden altogether.

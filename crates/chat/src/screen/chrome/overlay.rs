@@ -67,15 +67,16 @@ fn paint_list(canvas: &mut Canvas<'_>, list: &List, area: Rect) -> Painted {
         return Painted { area, ..Painted::default() };
     }
     let rows = usize::from(inside.height);
-    let selected = list.selected.min(list.items.len().saturating_sub(1));
+    let selected = list.selected.map(|at| at.min(list.items.len().saturating_sub(1)));
     // The chosen row is kept near the middle, and the window inside the list.
-    let first = selected.saturating_sub(rows / 2).min(list.items.len().saturating_sub(rows));
+    let middle = selected.unwrap_or(0).saturating_sub(rows / 2);
+    let first = middle.min(list.items.len().saturating_sub(rows));
     let shown = list.items.iter().enumerate().skip(first).take(rows);
     let widest = list.items.iter().map(|item| glyph::width(&item.label)).max().unwrap_or(0);
     let half = usize::from(inside.width) / 2;
     let column = u16::try_from(widest.min(half)).unwrap_or(0) + 4;
     for (y, (at, item)) in (inside.y..).zip(shown) {
-        let ground = if at == selected { Ground::Selected } else { Ground::Panel };
+        let ground = if Some(at) == selected { Ground::Selected } else { Ground::Panel };
         canvas.ground(Rect::new(x, y, inside.width, 1), ground);
         paint_item(canvas, item, Rect::new(x, y, inside.width, 1), column, ground);
     }

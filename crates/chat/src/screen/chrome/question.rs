@@ -18,7 +18,7 @@ pub(in crate::screen) fn height(question: &Question, screen: Rect) -> u16 {
 
 /// Paints the box.
 pub(in crate::screen) fn paint(canvas: &mut Canvas<'_>, question: &Question, area: Rect) {
-    let inside = canvas.frame(area, &question.title, "", Ground::Plain);
+    let inside = canvas.frame(area, &question.title, &question.hint, Ground::Plain);
     let (x, end) = (inside.x + 1, inside.right().saturating_sub(1));
     let choices = choice_rows(question, end.saturating_sub(x));
     let detail = detail(question, end.saturating_sub(x));
@@ -53,8 +53,11 @@ fn paint_choices(
         let Some(choice) = question.choices.get(*at) else { continue };
         let ground = if *at == question.selected { Ground::Selected } else { Ground::Plain };
         x = canvas.text((x, y), end, " ", Ink::default(), ground);
-        x = canvas.text((x, y), end, &choice.key, Ink::of(Tone::Accent).bold(), ground);
-        x = canvas.text((x, y), end, &format!(" {} ", choice.label), Ink::default(), ground);
+        if !choice.key.is_empty() {
+            x = canvas.text((x, y), end, &choice.key, Ink::of(Tone::Accent).bold(), ground);
+            x = canvas.text((x, y), end, " ", Ink::default(), ground);
+        }
+        x = canvas.text((x, y), end, &format!("{} ", choice.label), Ink::default(), ground);
         x = x.saturating_add(1);
     }
 }
@@ -74,7 +77,8 @@ fn choice_rows(question: &Question, width: u16) -> Vec<Vec<usize>> {
     let mut rows: Vec<Vec<usize>> = vec![Vec::new()];
     let mut used = 0;
     for (at, choice) in question.choices.iter().enumerate() {
-        let wide = glyph::width(&choice.key) + glyph::width(&choice.label) + 4;
+        let key = if choice.key.is_empty() { 0 } else { glyph::width(&choice.key) + 1 };
+        let wide = key + glyph::width(&choice.label) + 3;
         if used > 0 && used + wide > usize::from(width) {
             rows.push(Vec::new());
             used = 0;

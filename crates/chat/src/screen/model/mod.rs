@@ -73,12 +73,14 @@ pub struct Question {
     pub choices: Vec<Choice>,
     /// The index in `choices` that Enter takes.
     pub selected: usize,
+    /// How to answer, on the lower edge.
+    pub hint: String,
 }
 
 /// One answer to a [`Question`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The key, as it is shown: `y`.
+    /// The key, as it is shown: `y`; empty where none alone chooses it.
     pub key: String,
     /// What it does: `yes, this once`.
     pub label: String,

@@ -20,8 +20,8 @@ pub struct List {
     pub filter: Option<String>,
     /// The rows that are left.
     pub items: Vec<Item>,
-    /// The index in `items` that is chosen.
-    pub selected: usize,
+    /// The index in `items` that is highlighted, if one is.
+    pub selected: Option<usize>,
     /// Said instead of rows when there are none.
     pub empty: String,
     /// The keys, on the lower edge: `↵ use  esc close`.

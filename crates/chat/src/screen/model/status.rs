@@ -1,5 +1,7 @@
 //! The last line of the screen.
 
+use std::time::Duration;
+
 /// What the status line says. Whatever is `None` or empty is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
@@ -17,6 +19,8 @@ pub struct Status {
     pub budget: Option<Budget>,
     /// What happens now.
     pub activity: Activity,
+    /// How long it takes until a request that failed is tried again.
+    pub retry_in: Option<Duration>,
     /// A passing message, such as `Thinking blocks: hidden`; it takes the place of the hints.
     pub message: Option<String>,
 }

@@ -94,7 +94,7 @@ impl Transcript {
         }
     }
 
-    /// Makes a choice for a thought or a tool, which stays until the user makes another one. Returns whether the entry
+    /// Makes a choice for a thought or a tool, which stays until the user makes another one, for it or for all thoughts. Returns whether the entry
     /// can be opened at all.
     pub fn choose(&mut self, id: EntryId, is_open: bool) -> bool {
         match self.entries.get_mut(id.0).map(|entry| &mut entry.body) {
@@ -103,6 +103,15 @@ impl Transcript {
                 true
             }
             _ => false,
+        }
+    }
+
+    /// Takes back every choice for a thought, so that all of them follow the mode.
+    pub fn follow_mode(&mut self) {
+        for entry in &mut self.entries {
+            if let Body::Thought(thought) = &mut entry.body {
+                thought.choice = None;
+            }
         }
     }
 

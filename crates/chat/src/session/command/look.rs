@@ -3,18 +3,20 @@
 use super::super::Session;
 use super::super::message::{Count, Effect};
 use super::{Word, only};
+use crate::counted::{counts, tokens};
 use crate::screen::model::Level;
 use std::fmt::Write as _;
-use thinkthrough_core::content::{Block, Content};
+use thinkthrough_core::content::Content;
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::{self, Outgoing};
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Display, Key};
-use thinkthrough_core::tokens::{estimate_conservative, estimate_opaque};
 
 pub(super) fn thinking(session: &mut Session, rest: &str) {
-    if rest.is_empty() {
-        return session.toggle_thinking();
+    match rest {
+        "" => return session.toggle_thinking(),
+        "save" => return session.keep_display(),
+        _ => {}
     }
     let mut said = thinkthrough_core::settings::Partial::default();
     match said.set(Key::Display.as_str(), rest) {
@@ -31,6 +33,7 @@ pub(super) fn thinking_words(_: &Session, before: &[&str]) -> Vec<Word> {
             ("collapsed", "one line that opens"),
             ("stream_only", "while they stream, then one line"),
             ("off", "a line while the model thinks, no text"),
+            ("save", "keep it so in your configuration"),
         ],
     )
 }
@@ -106,11 +109,12 @@ fn explain_thoughts(contents: &[Content], built: &Outgoing, text: &mut String) {
         return;
     }
     for decision in &built.decisions {
-        let block = contents.get(decision.message).and_then(|it| it.blocks.get(decision.block));
-        let tokens = block.map_or(0, tokens);
+        let counted = contents.get(decision.message).map(counts).unwrap_or_default();
+        let count = counted.get(decision.block).copied().flatten();
+        let tokens = count.map_or_else(|| "without a text".to_owned(), tokens);
         let _ = writeln!(
             text,
-            "- message {}, block {}: **{}**, about {tokens} tokens: {} [{}]",
+            "- message {}, block {}: **{}**, {tokens}: {} [{}]",
             decision.message,
             decision.block,
             decision.action.as_str(),
@@ -119,14 +123,6 @@ fn explain_thoughts(contents: &[Content], built: &Outgoing, text: &mut String) {
         );
     }
     text.push('\n');
-}
-
-fn tokens(block: &Block) -> u64 {
-    let Block::Thinking(thinking) = block else { return 0 };
-    let payloads = [&thinking.signature, &thinking.redacted_data, &thinking.encrypted_content];
-    let opaque =
-        payloads.into_iter().flatten().map(|payload| estimate_opaque(payload)).sum::<u64>();
-    estimate_conservative(&thinking.thought) + opaque
 }
 
 /// Everything in a body that is neither message nor tool: what the request says about thinking and the answer.

@@ -41,14 +41,16 @@ pub(super) struct Candidate {
     pub(super) about: String,
     /// More words may follow.
     pub(super) goes_on: bool,
+    /// With it the command can be run.
+    pub(super) runs: bool,
 }
 
 /// All commands, in the order in which help lists them.
 const COMMANDS: &[Command] = &[
     Command {
         name: "thinking",
-        arguments: "[show|collapsed|stream_only|off]",
-        about: "Show or hide thoughts, the past ones too; remembered in your configuration.",
+        arguments: "[show|collapsed|stream_only|off|save]",
+        about: "Show or hide all thoughts in this session, the past ones too; `save` keeps it so in your configuration.",
         run: look::thinking,
         words: look::thinking_words,
     },
@@ -121,6 +123,13 @@ const COMMANDS: &[Command] = &[
         },
     },
     Command {
+        name: "retry",
+        arguments: "",
+        about: "Send the last question again; what was answered to it stays in another conversation.",
+        run: talk::retry,
+        words: none,
+    },
+    Command {
         name: "new",
         arguments: "",
         about: "Begin another conversation.",
@@ -190,15 +199,16 @@ const COMMANDS: &[Command] = &[
 
 /// Keys, for the help page.
 const KEYS: &[(&str, &str)] = &[
-    ("Enter", "send"),
+    ("Enter", "send; on a menu, take its entry"),
     ("Alt-Enter, Shift-Enter, Ctrl-J", "a new line"),
     ("Up, Down", "what you sent before"),
-    ("Tab", "complete a command"),
+    ("Tab", "write the entry of a menu"),
     ("Ctrl-U", "take back what is written before the cursor"),
-    ("y, a, n", "answer the question of a tool, while nothing is written; Enter says no"),
+    ("Left, Right, Enter", "answer the question of a tool; Enter alone says no"),
+    ("y, n", "the same by a letter, where nothing follows it for half a second"),
     ("Esc, Ctrl-C", "interrupt: what was said is kept"),
-    ("Ctrl-C twice, Ctrl-D", "leave"),
-    ("Ctrl-T", "show or hide thoughts"),
+    ("Ctrl-C twice, Ctrl-D", "leave; Ctrl-C only at rest"),
+    ("Ctrl-T", "show or hide all thoughts in this session"),
     ("Ctrl-O, click", "open or fold the newest thought or tool, or the one that is marked"),
     ("Alt-Up, Alt-Down", "mark another thought or tool"),
     ("PgUp, PgDn, wheel", "scroll by pages, or by a few lines"),
@@ -208,13 +218,59 @@ const KEYS: &[(&str, &str)] = &[
     ("F1", "this page"),
 ];
 
-/// Whether a text is a command and nothing for the model: a slash or colon and one word of letters.
+/// Whether a text is a command and nothing for the model: a slash and one word, or a colon and one word of small letters.
 pub(super) fn is_command(text: &str) -> bool {
-    let Some(rest) = text.strip_prefix(['/', ':']) else { return false };
+    let (Some(rest), false) = (text.strip_prefix(['/', ':']), text.contains('\n')) else {
+        return false;
+    };
     let word = rest.split_whitespace().next().unwrap_or_default();
-    !text.contains('\n')
-        && rest.starts_with(|char: char| char.is_ascii_lowercase())
-        && word.chars().all(|char| char.is_ascii_lowercase())
+    let is_of = |first: fn(&char) -> bool, other: fn(&char) -> bool| {
+        rest.starts_with(|char: char| first(&char)) && word.chars().all(|char| other(&char))
+    };
+    if text.starts_with(':') {
+        // There are other things that begin with a colon, such as `:D`.
+        return is_of(char::is_ascii_lowercase, char::is_ascii_lowercase);
+    }
+    is_of(char::is_ascii_alphabetic, |char| char.is_ascii_alphanumeric() || "-_".contains(*char))
+}
+
+/// Whether a text is the beginning of a command and no more.
+pub(super) fn is_bare(text: &str) -> bool {
+    matches!(text.trim(), "/" | ":")
+}
+
+impl Command {
+    /// Whether it does something without a word behind it.
+    fn runs_alone(&self) -> bool {
+        self.arguments.is_empty() || self.arguments.starts_with('[')
+    }
+}
+
+/// The command that was most likely meant by a name that is none.
+fn nearest(name: &str) -> Option<&'static Command> {
+    let begins = COMMANDS.iter().find(|it| it.name.starts_with(name) || name.starts_with(it.name));
+    begins.or_else(|| {
+        let all = COMMANDS.iter().map(|it| (distance(name, it.name), it));
+        all.min_by_key(|(far, _)| *far).filter(|(far, _)| *far <= name.len() / 2).map(|it| it.1)
+    })
+}
+
+/// How many letters must be added, taken away or changed to make one word of the other.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut corner = at;
+        let mut left = at + 1;
+        let mut next = vec![left];
+        for (above, wanted) in row.iter().skip(1).zip(other.chars()) {
+            let changed = corner + usize::from(letter != wanted);
+            corner = *above;
+            left = changed.min(left + 1).min(*above + 1);
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
 }
 
 /// Every command and key, in Markdown.
@@ -237,13 +293,13 @@ impl Session {
     pub(super) fn run_command(&mut self, line: &str) {
         let line = line.trim().trim_start_matches(['/', ':']);
         let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        match COMMANDS.iter().find(|command| command.name == name) {
+        let name = &*name.to_ascii_lowercase();
+        match find(name) {
             Some(command) => (command.run)(self, rest.trim()),
             None if name == "exit" || name == "q" => talk::quit(self, ""),
             None => {
-                let near = COMMANDS.iter().find(|it| it.name.starts_with(name));
-                let hint =
-                    near.map_or_else(String::new, |it| format!("did you mean `/{}`? ", it.name));
+                let hint = nearest(name)
+                    .map_or_else(String::new, |it| format!("did you mean `/{}`? ", it.name));
                 let text = format!("`/{name}` is no command; {hint}`/help` lists them");
                 self.notice(Level::Error, text);
             }
@@ -266,26 +322,55 @@ impl Session {
         if !last.is_empty() {
             words.pop();
         }
-        let rows = match words.split_first() {
+        let rows: Vec<(Word, bool)> = match words.split_first() {
             None => COMMANDS
                 .iter()
-                .map(|it| Word {
-                    text: it.name.to_owned(),
-                    about: it.about.to_owned(),
-                    goes_on: !it.arguments.is_empty(),
+                .map(|it| {
+                    let (text, about) = (it.name.to_owned(), it.about.to_owned());
+                    let goes_on = !it.arguments.is_empty();
+                    (Word { text, about, goes_on }, it.runs_alone())
                 })
                 .collect(),
-            Some((name, before)) => match COMMANDS.iter().find(|it| it.name == *name) {
-                Some(command) => (command.words)(self, before),
-                None => Vec::new(),
-            },
+            Some((name, before)) => find(name)
+                .map(|command| (command.words)(self, before))
+                .unwrap_or_default()
+                .into_iter()
+                .map(|word| {
+                    let runs = !word.goes_on;
+                    (word, runs)
+                })
+                .collect(),
         };
         let lower = last.to_lowercase();
         rows.into_iter()
-            .filter(|word| word.text.to_lowercase().starts_with(&lower))
-            .map(|Word { text, about, goes_on }| Candidate { from, text, about, goes_on })
+            .filter(|(word, _)| word.text.to_lowercase().starts_with(&lower))
+            .map(|(Word { text, about, goes_on }, runs)| Candidate {
+                from,
+                text,
+                about,
+                goes_on,
+                runs,
+            })
             .collect()
     }
+
+    /// Which candidate is highlighted without anybody's doing: the one that is written in full, else the first. None
+    /// where the line can be run as it stands and no letter of another word is written.
+    pub(super) fn highlighted(&self, text: &str, rows: &[Candidate]) -> Option<usize> {
+        let last = rows.first().and_then(|row| text.get(row.from..)).unwrap_or_default();
+        let mut words = text.trim_start_matches(['/', ':']).split_whitespace();
+        let command = words.next().and_then(find);
+        let is_begun = words.next().is_some();
+        if last.is_empty() && command.is_some_and(|it| is_begun || it.runs_alone()) {
+            return None;
+        }
+        rows.iter().position(|row| row.text == last).or(Some(0))
+    }
+}
+
+/// The command of this name.
+fn find(name: &str) -> Option<&'static Command> {
+    COMMANDS.iter().find(|command| command.name.eq_ignore_ascii_case(name))
 }
 
 fn none(_: &Session, _: &[&str]) -> Vec<Word> {

@@ -103,7 +103,8 @@ pub(super) fn words(session: &Session, before: &[&str]) -> Vec<Word> {
             .into_iter()
             .map(|word| Word { goes_on: word.text != "list", ..word })
             .collect(),
-        ["load" | "save" | "delete"] => session
+        // A name to save under may be the beginning of another one.
+        ["load" | "delete"] => session
             .profiles
             .iter()
             .map(|it| Word {

@@ -32,7 +32,12 @@ pub(super) fn unset(session: &mut Session, rest: &str) {
         return session.notice(Level::Error, text);
     }
     match session.layers.unset(rest) {
-        Ok(change) => session.changed(&change.to_string()),
+        Ok(change) => {
+            if is_about_showing(change.key) {
+                session.view.transcript.follow_mode();
+            }
+            session.changed(&change.to_string());
+        }
         Err(error) => session.notice(Level::Error, error.to_string()),
     }
 }
@@ -72,6 +77,9 @@ pub(super) fn budget(session: &mut Session, rest: &str) {
 fn change(session: &mut Session, key: &str, value: &str) -> bool {
     match session.layers.set(key, value) {
         Ok(change) => {
+            if is_about_showing(change.key) {
+                session.view.transcript.follow_mode();
+            }
             session.changed(&change.to_string());
             true
         }
@@ -153,6 +161,11 @@ fn values(name: &str) -> Vec<Word> {
         .filter(|value| !value.is_empty() && !value.contains(' '))
         .map(|value| Word { text: value.to_owned(), about: String::new(), goes_on: false })
         .collect()
+}
+
+/// Whether a setting says how all thoughts are shown.
+fn is_about_showing(key: Key) -> bool {
+    matches!(key, Key::Display | Key::IncludeInResponse)
 }
 
 impl Session {

@@ -85,6 +85,12 @@ pub(super) fn new(session: &mut Session, _: &str) {
     }
 }
 
+pub(super) fn retry(session: &mut Session, _: &str) {
+    if !is_busy(session) {
+        session.retry();
+    }
+}
+
 pub(super) fn sessions(session: &mut Session, _: &str) {
     if !is_busy(session) {
         session.effect(Effect::Keep(Keep::List));
@@ -271,13 +277,18 @@ pub(super) fn quit(session: &mut Session, _: &str) {
 
 impl Session {
     fn fork(&mut self, at: usize) {
+        self.cut(at);
+        self.effect(Effect::Keep(Keep::Fork(at)));
+    }
+
+    /// Goes on with the first messages only.
+    pub(in crate::session) fn cut(&mut self, at: usize) {
         self.conversation.truncate(at);
         self.view.transcript = crate::screen::model::Transcript::default();
         let contents = Arc::clone(self.conversation.contents());
         super::super::entries::show(&contents, &mut self.view.transcript);
         self.view.focus = None;
         self.is_stale = true;
-        self.effect(Effect::Keep(Keep::Fork(at)));
     }
 
     /// Another model: what happens to the thoughts of the one before is said.

@@ -168,7 +168,7 @@ fn an_interrupt_keeps_the_partial_thought_and_lets_the_user_steer() {
         thinking.partial = true;
     }
     desk.told(Told::Added(Box::new(partial)));
-    desk.told(Told::Done(Ended { failure: None, is_stopped: true }));
+    desk.told(Told::Done(Ended { is_stopped: true, ..Ended::default() }));
     assert_eq!(thoughts(&desk), [("on the wrong tr".to_owned(), ThoughtState::Partial)]);
     let asked = desk.asked();
     assert_eq!(asked.len(), 2);
@@ -180,7 +180,7 @@ fn an_interrupt_keeps_the_partial_thought_and_lets_the_user_steer() {
 fn what_a_stopped_question_still_says_is_not_taken_for_the_next_one() {
     let mut desk = desk();
     desk.line("one");
-    desk.told(Told::Done(Ended { failure: None, is_stopped: true }));
+    desk.told(Told::Done(Ended { is_stopped: true, ..Ended::default() }));
     desk.line("two");
     desk.tell(Message::Told(1, Told::ThoughtBegins(0)));
     assert!(thoughts(&desk).is_empty());

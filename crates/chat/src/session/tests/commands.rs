@@ -25,10 +25,14 @@ fn table_1_5_every_form_of_the_toggle_answers_exactly() {
 }
 
 #[test]
-fn table_1_5_toggles_are_written_to_the_users_configuration() {
+fn b_11_a_toggle_is_for_the_session_and_only_saving_it_writes() {
     let mut desk = desk();
+    desk.press(KeyCode::Char('t'), KeyModifiers::CONTROL);
+    desk.line("/thinking");
+    assert!(desk.written().is_empty());
     for word in ["show", "collapsed", "stream_only", "off"] {
         desk.line(&format!("/thinking {word}"));
+        desk.line("/thinking save");
     }
     let written: Vec<_> = desk.written().into_iter().cloned().collect();
     let modes = written.iter().map(|write| match write {
@@ -159,7 +163,7 @@ fn completion_offers_commands_keys_and_values() {
         desk.rows()
     };
     assert_eq!(rows(&mut desk, "/th"), ["thinking"]);
-    assert_eq!(rows(&mut desk, "/thinking s"), ["show", "stream_only"]);
+    assert_eq!(rows(&mut desk, "/thinking s"), ["show", "stream_only", "save"]);
     assert_eq!(rows(&mut desk, "/set reasoning.st"), ["reasoning.stripFromContext"]);
     assert_eq!(rows(&mut desk, "/set reasoning.format "), ["field", "native"]);
     assert_eq!(rows(&mut desk, "/set thinking.context_mode k"), ["keep"]);
@@ -178,7 +182,80 @@ fn a_path_is_no_command_and_an_unknown_one_is_said() {
     desk.line("/etc/passwd is a file?");
     assert_eq!(desk.asked().len(), 1);
     desk.line("/thonking");
-    assert_eq!(desk.noticed().1, "`/thonking` is no command; `/help` lists them");
+    let nearest = "`/thonking` is no command; did you mean `/thinking`? `/help` lists them";
+    assert_eq!(desk.noticed().1, nearest);
+    for (line, hint) in [
+        ("/mdoel x", "did you mean `/model`?"),
+        ("/sesion", "did you mean `/sessions`?"),
+        ("/helpme", "did you mean `/help`?"),
+        ("/re-try", "did you mean `/retry`?"),
+        ("/Xyz", "`/help` lists them"),
+    ] {
+        desk.line(line);
+        assert!(desk.noticed().1.contains(hint), "{line}: {}", desk.noticed().1);
+    }
+    desk.line("/THINKING");
+    assert_eq!(desk.said(), "Thinking blocks: hidden");
+    assert_eq!(desk.asked().len(), 1);
+}
+
+/// Types a line key by key and presses Enter; says what is left in the composer.
+fn typed(desk: &mut super::Desk, text: &str, then: &[KeyCode]) -> String {
+    for char in text.chars() {
+        desk.press(KeyCode::Char(char), KeyModifiers::NONE);
+    }
+    then.iter().for_each(|code| desk.press(*code, KeyModifiers::NONE));
+    desk.press(KeyCode::Enter, KeyModifiers::NONE);
+    desk.session.view().composer.text.clone()
+}
+
+#[test]
+fn b_2_enter_takes_the_highlighted_entry_of_the_menu() {
+    // What is typed, keys before Enter, and what is left to be written then.
+    for (text, then, left) in [
+        ("/", &[][..], ""),
+        ("/mod", &[], ""),
+        ("/exp", &[], ""),
+        ("/exp", &[KeyCode::Down], "/export "),
+        ("/uns", &[], "/unset "),
+        ("/unset", &[], ""),
+        ("/set reasoning.str", &[], "/set reasoning.stripFromContext "),
+        ("/set reasoning.effort hi", &[], ""),
+        ("/thinking ", &[KeyCode::Down], ""),
+        ("/th", &[KeyCode::Tab], ""),
+        ("/eff", &[KeyCode::Tab], ""),
+    ] {
+        let mut desk = desk();
+        assert_eq!(typed(&mut desk, text, then), left, "{text}");
+        assert!(desk.asked().is_empty(), "nothing of it is for the model: {text}");
+    }
+    let mut desk = desk();
+    typed(&mut desk, "/th", &[]);
+    assert_eq!(desk.said(), "Thinking blocks: hidden");
+    typed(&mut desk, "/set reasoning.effort hi", &[]);
+    assert_eq!(desk.session.layers.resolve().get(Key::Effort).0, "high");
+    // Where nothing is highlighted the line counts as it stands.
+    typed(&mut desk, "/eff", &[KeyCode::Tab]);
+    assert_eq!(desk.session.layers.resolve().get(Key::Effort).0, "high");
+    assert!(desk.noticed().1.starts_with("reasoning.effort: high"), "{}", desk.noticed().1);
+}
+
+#[test]
+fn b_2_a_slash_alone_is_never_sent() {
+    for text in ["/", ":", "/ ", " /"] {
+        let mut desk = desk();
+        typed(&mut desk, text, &[KeyCode::Esc]);
+        desk.press(KeyCode::Esc, KeyModifiers::NONE);
+        desk.press(KeyCode::Enter, KeyModifiers::NONE);
+        assert!(desk.asked().is_empty(), "{text:?}");
+    }
+    // Esc closes the menu, and Enter opens it again instead of sending anything.
+    let mut desk = desk();
+    desk.press(KeyCode::Char('/'), KeyModifiers::NONE);
+    desk.press(KeyCode::Esc, KeyModifiers::NONE);
+    assert!(desk.rows().is_empty());
+    desk.press(KeyCode::Enter, KeyModifiers::NONE);
+    assert!(desk.rows().len() > 20);
 }
 
 #[test]

@@ -42,6 +42,8 @@ fn key(name: &str) -> KeyEvent {
         "Enter" => KeyCode::Enter,
         "Up" => KeyCode::Up,
         "Down" => KeyCode::Down,
+        "Left" => KeyCode::Left,
+        "Right" => KeyCode::Right,
         "Tab" => KeyCode::Tab,
         "Esc" => KeyCode::Esc,
         "PgUp" => KeyCode::PageUp,

@@ -52,7 +52,7 @@ fn states(desk: &super::Desk) -> Vec<ToolState> {
 
 #[test]
 fn a_tool_asks_and_the_users_word_goes_back() {
-    for (key, verdict) in [('y', Verdict::Once), ('a', Verdict::Always), ('n', Verdict::No)] {
+    for (key, verdict) in [('y', Verdict::Once), ('n', Verdict::No(String::new()))] {
         let mut desk = desk();
         desk.line("look");
         desk.told(Told::Outgoing { warnings: Vec::new() });
@@ -63,6 +63,8 @@ fn a_tool_asks_and_the_users_word_goes_back() {
         assert!(desk.session.view().question.is_some());
         desk.now += Duration::from_secs(1);
         desk.press(KeyCode::Char(key), KeyModifiers::NONE);
+        desk.now += Duration::from_millis(490);
+        desk.tell(Message::Tick);
         assert!(matches!(desk.effects.last(), Some(Effect::Verdict(said)) if *said == verdict));
         assert!(desk.session.view().question.is_none());
         assert!(desk.session.view().composer.text.is_empty(), "the key was no text");
@@ -80,13 +82,13 @@ fn parallel_calls_get_their_own_results() {
     desk.told(Told::Runs { call: 1 });
     desk.told(Told::Asks(permission("3")));
     desk.now += Duration::from_secs(1);
-    desk.press(KeyCode::Char('n'), KeyModifiers::NONE);
+    desk.press(KeyCode::Enter, KeyModifiers::NONE);
     desk.told(Told::Gave { call: 1, response: gave("2", false), took: Duration::from_millis(5) });
     desk.told(Told::Gave { call: 2, response: gave("3", true), took: Duration::ZERO });
     // What is heard late changes nothing.
     desk.told(Told::Runs { call: 1 });
     assert_eq!(states(&desk), [ToolState::Running, ToolState::Ok, ToolState::Denied]);
-    desk.told(Told::Done(Ended { failure: None, is_stopped: true }));
+    desk.told(Told::Done(Ended { is_stopped: true, ..Ended::default() }));
     assert_ne!(states(&desk)[0], ToolState::Running, "nothing seems to run for ever");
 }
 
@@ -157,15 +159,107 @@ fn conversations_are_opened_forked_and_deleted() {
 }
 
 #[test]
-fn the_first_question_is_the_title() {
+fn b_11_the_first_question_is_the_title_at_once() {
     let mut desk = desk_of(start());
+    let titles = |desk: &super::Desk| {
+        let titles = desk.effects.iter().filter_map(|effect| match effect {
+            Effect::Keep(Keep::Title(title)) => Some(title.clone()),
+            _ => None,
+        });
+        titles.collect::<Vec<_>>()
+    };
     desk.line("Why is the sky blue?\nAnd the sea?");
+    assert_eq!(titles(&desk), ["Why is the sky blue?"], "before anything is answered");
+    // Also where nothing ever is.
+    desk.told(Told::Done(Ended { failure: Some("no".to_owned()), ..Ended::default() }));
+    desk.line("and now?");
     desk.answer("light", "scattering");
-    let title = desk.effects.iter().find_map(|effect| match effect {
-        Effect::Keep(Keep::Title(title)) => Some(title.as_str()),
-        _ => None,
-    });
-    assert_eq!(title, Some("Why is the sky blue?"));
+    assert_eq!(titles(&desk).len(), 1);
+    let asides = desk.effects.iter().filter(|it| matches!(it, Effect::Aside(..))).count();
+    assert_eq!(asides, 0, "no model is asked for it where none is named for that");
+}
+
+#[test]
+fn b_11_two_quick_presses_of_ctrl_c_stop_an_answer_and_do_not_leave() {
+    let quits = |desk: &super::Desk| desk.effects.iter().any(|it| matches!(it, Effect::Quit));
+    let mut desk = desk();
+    let ctrl_c = |desk: &mut super::Desk| desk.press(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    desk.line("why?");
+    ctrl_c(&mut desk);
+    ctrl_c(&mut desk);
+    ctrl_c(&mut desk);
+    assert!(!quits(&desk), "while it is being stopped");
+    desk.told(Told::Done(Ended { is_stopped: true, ..Ended::default() }));
+    ctrl_c(&mut desk);
+    ctrl_c(&mut desk);
+    assert!(!quits(&desk), "right after it stopped");
+    desk.now += Duration::from_secs(1);
+    ctrl_c(&mut desk);
+    assert!(desk.said().contains("Ctrl-C again") && !quits(&desk));
+    ctrl_c(&mut desk);
+    assert!(quits(&desk), "twice at rest");
+}
+
+#[test]
+fn b_6_an_end_without_an_answer_says_so() {
+    let mut desk = desk();
+    desk.line("why?");
+    let note = Some("the model ended its answer without a word; ask again".to_owned());
+    desk.told(Told::Done(Ended { note: note.clone(), ..Ended::default() }));
+    assert_eq!(desk.noticed(), (crate::screen::model::Level::Warning, note.unwrap()));
+}
+
+#[test]
+fn b_9_a_wait_says_why_once_and_counts_down() {
+    let mut desk = desk();
+    desk.line("why?");
+    let why = || "the provider failed (status 500)".to_owned();
+    desk.told(Told::Retries { why: why(), wait: Duration::from_secs(3) });
+    let left = |desk: &super::Desk| desk.session.view().status.retry_in;
+    assert_eq!(left(&desk), Some(Duration::from_secs(3)));
+    assert_eq!(desk.noticed().1, why());
+    desk.now += Duration::from_millis(1_990);
+    desk.tell(Message::Tick);
+    assert_eq!(left(&desk), Some(Duration::from_secs(1)));
+    assert_eq!(desk.session.view().status.activity, Activity::Retrying);
+    desk.now += Duration::from_secs(1);
+    desk.tell(Message::Tick);
+    assert_eq!((left(&desk), desk.session.view().status.activity), (None, Activity::Sending));
+    desk.told(Told::Retries { why: why(), wait: Duration::from_secs(3) });
+    let is_it = |body: &Body| matches!(body, Body::Notice(_, text) if *text == why());
+    let said = desk.session.view().transcript.iter().filter(|(_, body)| is_it(body)).count();
+    assert_eq!(said, 1);
+}
+
+#[test]
+fn b_9_retry_sends_the_last_question_again() {
+    let mut desk = desk();
+    desk.line("/retry");
+    assert!(desk.asked().is_empty() && desk.noticed().1.contains("no question to send again"));
+    let messages = |desk: &super::Desk| {
+        let kept = |it: &&Effect| matches!(it, Effect::Keep(Keep::Message(_)));
+        desk.effects.iter().filter(kept).count()
+    };
+    let forks = |desk: &super::Desk| {
+        desk.effects.iter().any(|it| matches!(it, Effect::Keep(Keep::Fork(1))))
+    };
+    desk.line("why?");
+    desk.line("/retry");
+    assert_eq!(desk.asked().len(), 1, "not while it is under way");
+    desk.told(Told::Done(Ended { failure: Some("500".to_owned()), ..Ended::default() }));
+    desk.line("/retry");
+    let asked = desk.asked();
+    assert_eq!(asked.len(), 2);
+    assert_eq!(asked[0].contents, asked[1].contents, "the same, and once");
+    assert_eq!(messages(&desk), 1, "it is kept already");
+    // Where something came, that stays in the conversation as it was.
+    desk.tell(Message::Stored(Ok(Kept::Begun("first".to_owned()))));
+    desk.answer("T", "because");
+    assert!(!forks(&desk));
+    desk.line("/retry");
+    assert!(forks(&desk));
+    assert_eq!(desk.asked()[2].contents, asked[0].contents);
+    assert_eq!(desk.session.conversation.contents().len(), 1);
 }
 
 #[test]
@@ -198,20 +292,38 @@ fn lines_are_broken_by_alt_shift_or_ctrl_j() {
     assert!(desk.asked().is_empty());
 }
 
+/// What was done to thoughts, one after the other, and whether the last word is that this thought is open.
 #[test]
-fn a_choice_for_one_block_sticks() {
-    let mut desk = desk();
-    desk.line("one");
-    desk.answer("T1", "first");
-    desk.line("/thinking off");
-    desk.press(KeyCode::Char('o'), KeyModifiers::CONTROL);
-    let choice = |desk: &super::Desk| {
-        desk.session.view().transcript.iter().find_map(|(_, body)| match body {
+fn b_5_the_last_word_on_thoughts_counts() {
+    for (acts, choice) in [
+        (&["/thinking off"][..], None),
+        (&["/thinking off", "open"], Some(true)),
+        // A global word takes back what was chosen for one, also the same word again.
+        (&["/thinking off", "open", "/thinking off"], None),
+        (&["/thinking off", "open", "/set reasoning.display off"], None),
+        (&["/thinking off", "open", "/thinking collapsed"], None),
+        (&["open", "/thinking off"], None),
+        (&["/thinking off", "open", "ctrl-t"], None),
+        (&["/thinking collapsed", "open", "open"], Some(false)),
+        (&["open", "/set reasoning.includeInResponse false"], None),
+        (&["open", "/unset reasoning.display"], None),
+        // What is about something else takes nothing back.
+        (&["/thinking off", "open", "/set reasoning.effort high"], Some(true)),
+    ] {
+        let mut desk = desk();
+        desk.line("one");
+        desk.answer("T1", "first");
+        for act in acts {
+            match *act {
+                "open" => desk.press(KeyCode::Char('o'), KeyModifiers::CONTROL),
+                "ctrl-t" => desk.press(KeyCode::Char('t'), KeyModifiers::CONTROL),
+                line => desk.line(line),
+            }
+        }
+        let chosen = desk.session.view().transcript.iter().find_map(|(_, body)| match body {
             Body::Thought(thought) => Some(thought.choice),
             _ => None,
-        })
-    };
-    assert_eq!(choice(&desk), Some(Some(true)));
-    desk.line("/thinking collapsed");
-    assert_eq!(choice(&desk), Some(Some(true)));
+        });
+        assert_eq!(chosen, Some(choice), "{acts:?}");
+    }
 }

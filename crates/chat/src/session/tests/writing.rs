@@ -14,12 +14,35 @@ fn type_text(desk: &mut Desk, text: &str) {
     text.chars().for_each(|char| press(desk, KeyCode::Char(char)));
 }
 
+/// Types as a person does.
+fn by_hand(desk: &mut Desk, text: &str) {
+    for char in text.chars() {
+        desk.now += Duration::from_millis(80);
+        press(desk, KeyCode::Char(char));
+    }
+}
+
+fn enter(desk: &mut Desk) {
+    desk.now += Duration::from_millis(80);
+    press(desk, KeyCode::Enter);
+}
+
+/// So long nothing happens.
+fn wait(desk: &mut Desk, millis: u64) {
+    desk.now += Duration::from_millis(millis);
+    desk.tell(Message::Tick);
+}
+
 fn verdicts(desk: &Desk) -> Vec<Verdict> {
     let said = desk.effects.iter().filter_map(|effect| match effect {
-        Effect::Verdict(verdict) => Some(*verdict),
+        Effect::Verdict(verdict) => Some(verdict.clone()),
         _ => None,
     });
     said.collect()
+}
+
+fn no(words: &str) -> Verdict {
+    Verdict::No(words.to_owned())
 }
 
 fn written(desk: &Desk) -> &str {
@@ -35,55 +58,193 @@ fn waiting() -> Desk {
     desk
 }
 
-#[test]
-fn what_is_being_typed_answers_no_question() {
+/// The same when the question can be read.
+fn asked() -> Desk {
     let mut desk = waiting();
-    type_text(&mut desk, "any");
     desk.told(Told::Asks(permission("1")));
-    type_text(&mut desk, "way, yes");
-    desk.now += Duration::from_secs(5);
-    // Nothing is answered while something is written, however long that is ago.
-    type_text(&mut desk, " a n y");
-    assert_eq!(written(&desk), "anyway, yes a n y");
-    assert_eq!(desk.session.view().composer.note, "empty this to answer");
-    press(&mut desk, KeyCode::Enter);
-    // It was sent, and the beginning of the next message answers nothing either.
-    type_text(&mut desk, "yes");
-    assert_eq!((written(&desk), verdicts(&desk)), ("yes", Vec::new()));
-    desk.press(KeyCode::Char('u'), KeyModifiers::CONTROL);
-    desk.now += Duration::from_secs(1);
-    press(&mut desk, KeyCode::Char('y'));
-    assert_eq!((written(&desk), verdicts(&desk)), ("", vec![Verdict::Once]));
+    wait(&mut desk, 1_000);
+    desk
+}
 
+#[test]
+fn b_1_a_sentence_at_a_question_says_no_and_is_the_reason() {
+    for text in [
+        "actually do not do that",
+        "always ask me first",
+        "Always",
+        "a",
+        "y not?",
+        "yes please do",
+        "Yes, but not this file",
+        "yes.",
+        "no, because it is used elsewhere",
+        "never",
+        "n o",
+        "ok",
+    ] {
+        let mut desk = asked();
+        by_hand(&mut desk, text);
+        wait(&mut desk, 2_000);
+        assert_eq!((verdicts(&desk), written(&desk)), (Vec::new(), text), "nothing was sent yet");
+        enter(&mut desk);
+        assert_eq!(verdicts(&desk), [no(text)]);
+        assert_eq!((written(&desk), desk.asked().len()), ("", 1), "it is no message too: {text}");
+    }
+}
+
+#[test]
+fn b_1_a_letter_counts_only_where_nothing_follows_it() {
+    for (letter, verdict) in
+        [('y', Verdict::Once), ('Y', Verdict::Once), ('n', no("")), ('N', no(""))]
+    {
+        let mut desk = asked();
+        by_hand(&mut desk, &letter.to_string());
+        assert_eq!((verdicts(&desk), written(&desk)), (Vec::new(), ""));
+        wait(&mut desk, 480);
+        assert_eq!(verdicts(&desk), [], "not yet");
+        wait(&mut desk, 30);
+        assert_eq!(verdicts(&desk), [verdict], "{letter}");
+    }
+    // What follows makes it a text, however late its key is heard of.
+    for pause in [0, 300, 490, 900] {
+        let mut desk = asked();
+        by_hand(&mut desk, "y");
+        desk.now += Duration::from_millis(pause);
+        press(&mut desk, KeyCode::Char('e'));
+        wait(&mut desk, 2_000);
+        assert_eq!((verdicts(&desk), written(&desk)), (Vec::new(), "ye"), "{pause}");
+    }
+    // A letter that is taken back, or held down, is no answer.
+    for code in [KeyCode::Backspace, KeyCode::Up, KeyCode::Char('y')] {
+        let mut desk = asked();
+        by_hand(&mut desk, "y");
+        press(&mut desk, code);
+        wait(&mut desk, 2_000);
+        assert_eq!(verdicts(&desk), [], "{code:?}");
+    }
+    let mut desk = asked();
+    by_hand(&mut desk, "y");
+    desk.press(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    wait(&mut desk, 2_000);
+    assert_eq!((verdicts(&desk), written(&desk)), (Vec::new(), ""), "it was stopped");
+}
+
+#[test]
+fn b_1_always_takes_arrows_and_enter() {
+    for text in ["a", "A", "always"] {
+        let mut desk = asked();
+        by_hand(&mut desk, text);
+        wait(&mut desk, 2_000);
+        enter(&mut desk);
+        assert_eq!(verdicts(&desk), [no(text)]);
+    }
+    for moves in [&[KeyCode::Left][..], &[KeyCode::Up], &[KeyCode::Down, KeyCode::Down]] {
+        let mut desk = asked();
+        moves.iter().for_each(|code| press(&mut desk, *code));
+        enter(&mut desk);
+        assert_eq!(verdicts(&desk), [Verdict::Always]);
+    }
+}
+
+#[test]
+fn b_1_only_a_whole_yes_typed_by_hand_allows_and_only_once() {
+    for text in ["yes", "y", "YES", "yes "] {
+        let mut desk = asked();
+        by_hand(&mut desk, text);
+        enter(&mut desk);
+        assert_eq!(verdicts(&desk), [Verdict::Once], "{text}");
+    }
+    // Pasted it is a text like any other, also where the terminal does not mark the paste.
+    for paste in ["y", "yes", "y\n", "yes\r\n", "Y"] {
+        let mut desk = asked();
+        desk.tell(Message::Paste(paste.to_owned()));
+        wait(&mut desk, 2_000);
+        assert_eq!(verdicts(&desk), [], "{paste:?}");
+        enter(&mut desk);
+        assert_eq!(verdicts(&desk), [no(paste.trim())], "{paste:?}");
+    }
+    for keys in ["y", "yes"] {
+        let mut desk = asked();
+        type_text(&mut desk, keys);
+        press(&mut desk, KeyCode::Enter);
+        assert_eq!(verdicts(&desk), [no(keys)], "as quick as a paste");
+    }
+    let mut desk = asked();
+    by_hand(&mut desk, "y");
+    desk.tell(Message::Paste("es".to_owned()));
+    enter(&mut desk);
+    assert_eq!(verdicts(&desk), [no("yes")]);
+    // Fetched from what was sent before, it was not typed either.
+    let mut desk = asked();
+    desk.tell(Message::Sent(vec!["yes".to_owned()]));
+    by_hand(&mut desk, "x");
+    for _ in 0..2 {
+        press(&mut desk, KeyCode::Up);
+    }
+    assert_eq!(written(&desk), "yes");
+    enter(&mut desk);
+    assert_eq!(verdicts(&desk), [no("yes")]);
+}
+
+#[test]
+fn b_1_what_was_typed_ahead_answers_no_question() {
+    let mut desk = waiting();
+    by_hand(&mut desk, "any");
+    desk.told(Told::Asks(permission("1")));
+    by_hand(&mut desk, "way, yes");
+    wait(&mut desk, 5_000);
+    // Nothing is answered while something is written, however long that is ago.
+    by_hand(&mut desk, " a n y");
+    assert_eq!(written(&desk), "anyway, yes a n y");
+    let note = "enter sends it later; empty this to answer";
+    assert_eq!(desk.session.view().composer.note, note);
+    enter(&mut desk);
+    // It was sent, and the beginning of the next message answers nothing either.
+    by_hand(&mut desk, "yes");
+    enter(&mut desk);
+    assert_eq!((written(&desk), verdicts(&desk)), ("", Vec::new()));
+    wait(&mut desk, 1_000);
+    by_hand(&mut desk, "y");
+    wait(&mut desk, 600);
+    assert_eq!((written(&desk), verdicts(&desk)), ("", vec![Verdict::Once]));
     // The very moment it comes up nobody can have read it.
     for key in ['y', 'a', 'n'] {
         let mut desk = waiting();
         desk.told(Told::Asks(permission("1")));
         desk.now += Duration::from_millis(650);
         press(&mut desk, KeyCode::Char(key));
+        wait(&mut desk, 2_000);
         assert_eq!((written(&desk), verdicts(&desk)), (key.to_string().as_str(), Vec::new()));
+        enter(&mut desk);
+        assert_eq!(verdicts(&desk), [], "it is a message");
     }
-    // Nor is a paste an answer.
-    let mut desk = waiting();
-    desk.told(Told::Asks(permission("1")));
-    desk.now += Duration::from_secs(1);
-    desk.tell(Message::Paste("yes\nand no".to_owned()));
-    assert_eq!((written(&desk), verdicts(&desk)), ("yes\nand no", Vec::new()));
+}
+
+#[test]
+fn commands_are_run_while_a_tool_waits() {
+    let mut desk = asked();
+    by_hand(&mut desk, "/thinking off");
+    enter(&mut desk);
+    assert_eq!((verdicts(&desk), written(&desk)), (Vec::new(), ""));
+    assert_eq!(desk.said(), "Thinking blocks: hidden");
+    wait(&mut desk, 1_000);
+    enter(&mut desk);
+    assert_eq!(verdicts(&desk), [no("")]);
 }
 
 #[test]
 fn enter_on_a_question_says_no_unless_something_else_is_selected() {
     for (moves, verdict) in [
-        (&[][..], Verdict::No),
+        (&[][..], no("")),
         (&[KeyCode::Tab], Verdict::Once),
         (&[KeyCode::Left], Verdict::Always),
-        (&[KeyCode::Right, KeyCode::Up], Verdict::No),
+        (&[KeyCode::Right, KeyCode::Up], no("")),
     ] {
         let mut desk = waiting();
         desk.told(Told::Asks(permission("1")));
         press(&mut desk, KeyCode::Enter);
         assert_eq!(verdicts(&desk), [], "too early for anybody");
-        desk.now += Duration::from_secs(1);
+        wait(&mut desk, 1_000);
         moves.iter().for_each(|code| press(&mut desk, *code));
         press(&mut desk, KeyCode::Enter);
         assert_eq!(verdicts(&desk), [verdict], "{moves:?}");

@@ -1,0 +1,112 @@
+//! The tokens of thoughts. One rule for whatever shows a number: the head of a thought, the budget, `/explain`, exports.
+
+use crate::wording::grouped;
+use thinkthrough_core::content::{Block, Content, Thinking};
+use thinkthrough_core::tokens::{TokenCount, TokenSource, estimate_conservative, estimate_opaque};
+
+/// The tokens of each block that is a thought, as far as anybody knows.
+///
+/// What the provider reported for a whole answer is shared out among its thoughts, so that their sum is what it cost.
+pub(crate) fn counts(content: &Content) -> Vec<Option<TokenCount>> {
+    let estimates: Vec<Option<u64>> = content.blocks.iter().map(estimate).collect();
+    let thoughts = content.thoughts().count() as u64;
+    let reported = content.usage.as_ref().and_then(|usage| usage.reasoning_tokens);
+    let Some(reported) = reported else {
+        return estimates.into_iter().map(|it| it.map(TokenCount::estimated)).collect();
+    };
+    let sum: u64 = estimates.iter().flatten().sum();
+    let (mut left, mut of_them) = (reported, thoughts);
+    let mut share = |block: &Block, estimate: Option<u64>| {
+        if !matches!(block, Block::Thinking(_)) {
+            return None;
+        }
+        of_them = of_them.saturating_sub(1);
+        let part = u128::from(reported) * u128::from(estimate.unwrap_or_default());
+        let part = part.checked_div(u128::from(sum)).and_then(|part| u64::try_from(part).ok());
+        // The last one has what is left, so that nothing is lost by rounding.
+        let tokens = if of_them == 0 { left } else { part.unwrap_or_default().min(left) };
+        left -= tokens;
+        Some(if thoughts == 1 {
+            TokenCount::reported(tokens)
+        } else {
+            TokenCount::estimated(tokens)
+        })
+    };
+    content.blocks.iter().zip(estimates).map(|(block, estimate)| share(block, estimate)).collect()
+}
+
+/// The reasoning tokens of an answer: those that the provider reported, else the sum of its thoughts'.
+pub(crate) fn total(content: &Content) -> u64 {
+    let reported = content.usage.as_ref().and_then(|usage| usage.reasoning_tokens);
+    reported.unwrap_or_else(|| content.blocks.iter().filter_map(estimate).sum())
+}
+
+/// An estimate from what there is: the text, or else the payload that stands for it.
+fn estimate(block: &Block) -> Option<u64> {
+    let Block::Thinking(thinking) = block else { return None };
+    if !thinking.thought.is_empty() {
+        return Some(estimate_conservative(&thinking.thought));
+    }
+    payload(thinking).map(|payload| estimate_opaque(payload))
+}
+
+/// The largest of the payloads that stand for a text: a seal beside one says nothing of its own.
+fn payload(thinking: &Thinking) -> Option<&String> {
+    thinking
+        .encrypted_content
+        .as_ref()
+        .or(thinking.redacted_data.as_ref())
+        .or(thinking.signature.as_ref())
+}
+
+/// `1,240 tokens`, with a mark where it was only estimated.
+pub(crate) fn tokens(count: TokenCount) -> String {
+    let about = if count.source == TokenSource::Estimated { "about " } else { "" };
+    let plural = if count.tokens == 1 { "" } else { "s" };
+    format!("{about}{} token{plural}", grouped(count.tokens))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{counts, tokens, total};
+    use thinkthrough_core::content::{Block, Content, Speaker, Thinking};
+    use thinkthrough_core::usage::Usage;
+
+    fn said(thoughts: &[&str], reported: Option<u64>) -> Content {
+        let blocks = thoughts.iter().map(|text| {
+            Block::Thinking(Thinking {
+                encrypted_content: text.is_empty().then(|| "A".repeat(160)),
+                ..Thinking::new(*text, "thinking")
+            })
+        });
+        let blocks = blocks.chain([Block::text("so")]).collect();
+        let usage =
+            reported.map(|tokens| Usage { reasoning_tokens: Some(tokens), ..Usage::default() });
+        Content { usage, ..Content::new(Speaker::Ai, blocks) }
+    }
+
+    #[test]
+    fn b_11_thoughts_add_up_to_what_their_answer_cost() {
+        for (thoughts, reported, want) in [
+            (&["twelve bytes"][..], None, &["about 4 tokens"][..]),
+            (&["twelve bytes"], Some(1_240), &["1,240 tokens"]),
+            (
+                &["twelve bytes", "twelve bytes", ""],
+                Some(100),
+                &["about 10 tokens", "about 10 tokens", "about 80 tokens"],
+            ),
+            (&[""], None, &["about 30 tokens"]),
+            (&[], Some(7), &[]),
+        ] {
+            let content = said(thoughts, reported);
+            let counted = counts(&content);
+            assert_eq!(counted.len(), content.blocks.len());
+            let counted: Vec<_> = counted.into_iter().flatten().collect();
+            let said: Vec<_> = counted.iter().map(|it| tokens(*it)).collect();
+            assert_eq!(said, want, "{thoughts:?}");
+            if !thoughts.is_empty() {
+                assert_eq!(counted.iter().map(|it| it.tokens).sum::<u64>(), total(&content));
+            }
+        }
+    }
+}
