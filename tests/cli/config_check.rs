@@ -124,7 +124,7 @@ fn everything_that_is_wrong_is_said_at_once() {
         "`server.host` is no key; did you mean `hosts`?",
         "`server.log` cannot be `loud`",
         "huge",
-        "never",
+        "cannot be `never`",
         "`providers.own.wire`: `chat` is no wire",
         "`providers.own.contract.return` cannot be `some`",
         "`models.a.view` cannot be `none`",
