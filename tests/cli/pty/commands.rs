@@ -399,7 +399,7 @@ fn import(mut desk: Desk) {
 }
 
 fn help(desk: Desk) {
-    desk.line("/help", "Show or hide thoughts, the");
+    desk.line("/help", "Show or hide all thoughts");
     desk.pty.press(&"\u{1b}[6~".repeat(6));
     desk.pty.see("draw everything afresh");
     desk.pty.press("q");
