@@ -66,6 +66,12 @@ pub struct KeyList {
 }
 
 impl KeyList {
+    /// A list without keys, of a store that counts so many changes.
+    #[cfg(test)]
+    pub(crate) fn with_changes(changes: i64) -> Self {
+        KeyList { changes, ..KeyList::default() }
+    }
+
     /// Whether keys are there.
     #[must_use]
     pub fn state(&self) -> KeyState {

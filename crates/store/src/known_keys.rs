@@ -139,7 +139,7 @@ mod tests {
                 while fake.is_frozen.load(Ordering::Relaxed) {
                     sleep(Duration::from_millis(10)).await;
                 }
-                Ok(Arc::new(KeyList { changes, ..KeyList::default() }))
+                Ok(Arc::new(KeyList::with_changes(changes)))
             }
         };
         KeyWatch::start(read).await.unwrap()
