@@ -188,9 +188,10 @@ fn t_10_what_a_provider_keeps_is_its_own_tenants_in_every_path() {
             is_owners(&server, &keeper, &request, &bare);
         }
         // The same id in other letters is another.
+        let (first, rest) = (bare.as_bytes()[0], bare.split_at(1).1);
         for odd in [
-            format!("%{:02x}{}", bare.as_bytes()[0], &bare[1..]),
-            format!("%25{:02x}{}", bare.as_bytes()[0], &bare[1..]),
+            format!("%{first:02x}{rest}"),
+            format!("%25{first:02x}{rest}"),
             format!("{bare}%2fcontent"),
             format!("{bare}/"),
         ] {
@@ -242,7 +243,8 @@ fn t_10_what_a_provider_keeps_is_its_own_tenants_in_every_body() {
             ("POST".to_owned(), path.to_owned(), asked)
         }
     };
-    let more: [(&str, fn(&str) -> Value); 9] = [
+    type More = fn(&str) -> Value;
+    let more: [(&str, More); 9] = [
         (&response, |id| json!({"previous_response_id": id})),
         (&conversation, |id| json!({"conversation": id})),
         (&conversation, |id| json!({"conversation": {"id": id}})),
@@ -304,8 +306,8 @@ fn t_10_what_came_of_a_models_route_is_the_callers_streamed_or_not() {
             let asked = json!({"model": model, "input": "x", "stream": stream});
             let (status, said) = ask(&server, ALICE, "POST", path, &asked);
             assert_eq!(status, 200, "{said}");
-            let at = said.find("\"resp_").unwrap() + 1;
-            let id: String = said[at..].chars().take_while(|c| *c != '"').collect();
+            let (_, rest) = said.split_once("\"resp_").unwrap();
+            let id = format!("resp_{}", rest.split('"').next().unwrap());
             // A stream of the provider's own API is over before what it names is kept.
             let own = format!("/p/there/v1/responses/{id}");
             let began = std::time::Instant::now();

@@ -204,9 +204,9 @@ fn b_11_two_quick_presses_of_ctrl_c_stop_an_answer_and_do_not_leave() {
 fn b_6_an_end_without_an_answer_says_so() {
     let mut desk = desk();
     desk.line("why?");
-    let note = Some("the model ended its answer without a word; ask again".to_owned());
-    desk.told(Told::Done(Ended { note: note.clone(), ..Ended::default() }));
-    assert_eq!(desk.noticed(), (crate::screen::model::Level::Warning, note.unwrap()));
+    let note = "the model ended its answer without a word; ask again".to_owned();
+    desk.told(Told::Done(Ended { note: Some(note.clone()), ..Ended::default() }));
+    assert_eq!(desk.noticed(), (crate::screen::model::Level::Warning, note));
 }
 
 #[test]
