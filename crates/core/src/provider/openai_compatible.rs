@@ -10,5 +10,8 @@ pub(super) const PROVIDER: Provider = Provider {
     keys: &["OPENAI_COMPATIBLE_API_KEY"],
     default_model: None,
     local_port: None,
-    endpoints: &[Endpoint { dialect: Dialect::UNKNOWN, ..Endpoint::CHAT }, Endpoint { wire: "responses", ..Endpoint::CHAT }],
+    endpoints: &[
+        Endpoint { dialect: Dialect::UNKNOWN, ..Endpoint::CHAT },
+        Endpoint { wire: "responses", ..Endpoint::CHAT },
+    ],
 };
