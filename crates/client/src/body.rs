@@ -18,6 +18,7 @@ use crate::config::{AnswerCaps, Timeouts, after};
 use crate::error::{ClientError, Phase, chain, shown};
 use crate::events::{Events, Gauge};
 use crate::gzip::{Inflate, InflateError};
+use crate::scrub::{Scrubber, Secrets};
 
 /// How long an error's body may take; it is a courtesy, not an answer.
 const ERROR_BODY_LIMIT: Duration = Duration::from_secs(10);
@@ -34,6 +35,7 @@ pub struct BodyStream {
     /// What was read already and put back.
     ahead: Option<Bytes>,
     inflate: Option<Inflate>,
+    scrubber: Option<Scrubber>,
     target: Target,
     received: u64,
     clock: Option<Clock>,
@@ -45,11 +47,20 @@ pub struct BodyStream {
 
 /// Where the body comes from, put in words only if an error needs them.
 #[derive(Default)]
-struct Target(Option<Uri>);
+enum Target {
+    #[default]
+    Nowhere,
+    Address(Uri),
+    Name(String),
+}
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.as_ref().map(shown).unwrap_or_default())
+        match self {
+            Self::Nowhere => Ok(()),
+            Self::Address(uri) => f.write_str(&shown(uri)),
+            Self::Name(name) => f.write_str(name),
+        }
     }
 }
 
@@ -95,13 +106,27 @@ impl BodyStream {
 
     fn new(source: Source) -> Self {
         let target = Target::default();
-        let (ahead, inflate, clock, cap, gauge) = (None, None, None, None, None);
-        Self { source, ahead, inflate, target, received: 0, clock, cap, gauge, broken: None }
+        let (ahead, inflate, scrubber, clock, cap, gauge) = (None, None, None, None, None, None);
+        let (received, broken) = (0, None);
+        Self { source, ahead, inflate, scrubber, target, received, clock, cap, gauge, broken }
+    }
+
+    /// Takes these secrets out of what comes from now on.
+    pub(crate) fn without(mut self, secrets: Secrets) -> Self {
+        self.scrubber = Some(secrets).filter(|secrets| !secrets.is_empty()).map(Scrubber::new);
+        self
+    }
+
+    /// Is called by this name in errors from now on, in place of its address.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.target = Target::Name(name.to_owned());
+        self
     }
 
     /// Names the body in errors and starts its clock.
     pub(crate) fn timed(mut self, target: &Uri, timeouts: Timeouts, started: Instant) -> Self {
-        self.target = Target(Some(target.clone()));
+        self.target = Target::Address(target.clone());
         self.clock = Some(Clock { timeouts, last: started, phase: Phase::FirstByte, timer: None });
         self
     }
@@ -174,8 +199,10 @@ impl BodyStream {
     }
 
     /// Reads what an error's body has to say: at most `limit` bytes, for at most ten seconds, and
-    /// whatever came if it breaks off.
+    /// whatever came if it breaks off. Of a key that the upstream quotes with its middle left out, nothing is left but
+    /// what kind of key it is.
     pub async fn collect_error(mut self, limit: usize) -> Bytes {
+        let secrets = self.scrubber.as_ref().map(Scrubber::secrets);
         let mut whole = Joined::default();
         let reading = async {
             while let Some(Ok(chunk)) = self.next().await {
@@ -189,7 +216,10 @@ impl BodyStream {
         let _ = timeout(ERROR_BODY_LIMIT, reading).await;
         let mut bytes = whole.into_bytes();
         bytes.truncate(limit);
-        bytes
+        match secrets {
+            Some(secrets) => secrets.leave_partial(bytes),
+            None => bytes,
+        }
     }
 
     /// The body takes too long.
@@ -236,8 +266,14 @@ impl BodyStream {
             let bytes = match piece {
                 None => {
                     self.source = Source::Done;
-                    let Some(mut inflate) = self.inflate.take() else { return Poll::Ready(None) };
-                    inflate.end()
+                    match (self.inflate.take(), self.scrubber.take()) {
+                        (None, None) => return Poll::Ready(None),
+                        (None, Some(mut scrubber)) => Ok(scrubber.end()),
+                        (Some(mut inflate), scrubber) => {
+                            self.scrubber = scrubber;
+                            inflate.end()
+                        }
+                    }
                 }
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 Some(Ok(bytes)) => {
@@ -252,8 +288,15 @@ impl BodyStream {
                 }
             };
             match bytes {
-                Ok(bytes) if bytes.is_empty() => {}
-                Ok(bytes) => return Poll::Ready(Some(Ok(bytes))),
+                Ok(bytes) => {
+                    let bytes = match &mut self.scrubber {
+                        Some(scrubber) => scrubber.push(bytes),
+                        None => bytes,
+                    };
+                    if !bytes.is_empty() {
+                        return Poll::Ready(Some(Ok(bytes)));
+                    }
+                }
                 Err(error) => return Poll::Ready(Some(Err(self.undecodable(error)))),
             }
         }

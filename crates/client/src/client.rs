@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{LOCATION, PROXY_AUTHORIZATION};
+use http::header::{CONTENT_LENGTH, LOCATION, PROXY_AUTHORIZATION, TRANSFER_ENCODING};
 use http::{Extensions, HeaderMap, StatusCode, Uri, Version};
 use http_body_util::Full;
 use hyper::body::Incoming;
@@ -19,6 +19,7 @@ use crate::error::{ClientError, Phase, cause, chain, shown};
 use crate::gzip::Inflate;
 use crate::proxy::{Proxy, ProxyRules};
 use crate::request::Request;
+use crate::scrub::Secrets;
 use crate::tls::Tls;
 
 /// How many answers share one HTTP/2 connection. Servers allow about a hundred at a time and make
@@ -142,6 +143,13 @@ impl Response {
         url: &Uri,
     ) -> Result<Self, ClientError> {
         let (mut head, incoming) = answer.into_parts();
+        if head.headers.contains_key(CONTENT_LENGTH) && head.headers.contains_key(TRANSFER_ENCODING)
+        {
+            // Whoever reads it next may believe the other one, and take the rest for an answer of its own (RFC 9112,
+            // 6.3). Its connection is closed with it.
+            let detail = "it has a `content-length` and a `transfer-encoding`".to_owned();
+            return Err(ClientError::Protocol { target: shown(url), detail });
+        }
         let inflate =
             Inflate::for_headers(&mut head.headers).map_err(|named| ClientError::Protocol {
                 target: shown(url),
@@ -154,6 +162,15 @@ impl Response {
             extensions: head.extensions,
             body: BodyStream::http(incoming, slot, inflate),
         })
+    }
+
+    /// Takes the credential of its request out of everything that comes back.
+    pub(crate) fn without(mut self, secrets: Secrets) -> Self {
+        if !secrets.is_empty() {
+            secrets.leave_headers(&mut self.headers);
+            self.body = self.body.without(secrets);
+        }
+        self
     }
 
     /// Refuses a redirect, and starts the clock of the body.

@@ -8,7 +8,7 @@ use crate::ProxyRules;
 /// Everything that shapes connections, the same for all requests of one [`Client`](crate::Client).
 ///
 /// Nothing here is read from the environment; the binary passes in what it found there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ClientConfig {
     /// How much of one answer is taken by whoever keeps it.
     pub answer: AnswerCaps,

@@ -161,6 +161,44 @@ impl ClientError {
     }
 }
 
+impl ClientError {
+    /// Says what happened to somebody who may know whose answer it was to be, and not where it was to come from: no
+    /// address, no name of a host, and nothing that a resolver or a proxy said.
+    #[must_use]
+    pub fn told(&self, who: &str) -> String {
+        let named = match self {
+            Self::Closed { received, .. } => {
+                return format!(
+                    "`{who}` closed the connection {}; ask again",
+                    Received(received.as_ref())
+                );
+            }
+            Self::Connect { .. } | Self::Dns { .. } | Self::Proxy { .. } | Self::Tls { .. } => {
+                return format!("`{who}` cannot be reached; ask again later, or ask the operator");
+            }
+            Self::Config(_) | Self::Request(_) | Self::Token { .. } => {
+                return format!("`{who}` could not be asked; the operator's log says why");
+            }
+            Self::Redirect { status, .. } => {
+                return format!("`{who}` answered {status} with a redirect, which is not followed");
+            }
+            Self::Excess { what, limit, .. } => {
+                Self::Excess { target: who.to_owned(), what: *what, limit: *limit }
+            }
+            Self::Protocol { detail, .. } => {
+                return format!("`{who}` sent an answer that cannot be read: {detail}");
+            }
+            Self::Timeout { phase, after, .. } => {
+                Self::Timeout { target: who.to_owned(), phase: *phase, after: *after }
+            }
+            Self::TooLarge { limit, .. } => {
+                Self::TooLarge { target: who.to_owned(), limit: *limit }
+            }
+        };
+        named.to_string()
+    }
+}
+
 /// What a stream has too much of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Excess {
@@ -237,7 +275,8 @@ impl fmt::Display for Phase {
 }
 
 /// Renders a URL for people: scheme, host, port and path, never the user part or the query.
-pub(crate) fn shown(uri: &Uri) -> String {
+#[must_use]
+pub fn shown(uri: &Uri) -> String {
     let mut out = String::new();
     if let Some(scheme) = uri.scheme_str() {
         out.push_str(scheme);
@@ -330,6 +369,31 @@ mod tests {
             "`https://api.test/v1` closed the connection in the middle of its answer, \
              after 17 bytes (reset); ask again"
         );
+    }
+
+    #[test]
+    fn callers_are_told_whose_fault_it_is_and_no_address() {
+        let here = || "http://10.0.0.5:8000/v1".to_owned();
+        let detail = || "10.0.0.5:8000 of proxy.internal".to_owned();
+        for error in [
+            ClientError::Closed { target: here(), received: None, detail: detail() },
+            ClientError::Connect { target: here(), detail: detail() },
+            ClientError::Dns { host: "proxy.internal".into(), detail: detail() },
+            ClientError::Proxy { proxy: here(), detail: detail(), transient: true },
+            ClientError::Redirect { target: here(), status: 302, location: here() },
+            ClientError::Tls { host: "proxy.internal".into(), detail: detail() },
+            ClientError::Token { target: here(), detail: detail(), transient: false },
+            ClientError::Config(detail()),
+            ClientError::Request(detail()),
+            ClientError::Excess { target: here(), what: Excess::Line, limit: 1 },
+            ClientError::Protocol { target: here(), detail: "no end".into() },
+            ClientError::TooLarge { target: here(), limit: 1 },
+            ClientError::Timeout { target: here(), phase: Phase::Idle, after: Duration::ZERO },
+        ] {
+            let told = error.told("there");
+            assert!(told.contains("`there`"), "{told}");
+            assert!(!told.contains("10.0") && !told.contains("internal"), "{told}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::secret::Secret;
 /// Which requests go through which proxy.
 ///
 /// Loopback addresses never do: a local model server is not reachable from a proxy.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ProxyRules {
     http: Option<Choice>,
     https: Option<Choice>,
@@ -88,7 +88,7 @@ impl ProxyRules {
 }
 
 /// One proxy: where it is, how it is spoken to, and its credential.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Proxy {
     pub(crate) uri: Uri,
     pub(crate) kind: ProxyKind,

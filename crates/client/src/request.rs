@@ -11,6 +11,7 @@ use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 use crate::error::{ClientError, shown};
 use crate::proxy::{basic, credentials};
+use crate::scrub::Secrets;
 use crate::secret::{Auth, Secret};
 
 /// Makes a body without its optional part; `None` where it has none.
@@ -72,6 +73,14 @@ impl Request {
     /// [`ClientError::Request`] if `url` is not an absolute URL.
     pub fn post(url: &str, body: impl Into<Bytes>) -> Result<Self, ClientError> {
         Ok(Self { body: body.into(), ..Self::new(Method::POST, url)? })
+    }
+
+    /// What of its credential must not come back.
+    pub(crate) fn secrets(&self) -> Secrets {
+        let mut forms = self.auth.secrets();
+        let user = self.url.authority().and_then(|it| credentials(it.as_str()));
+        forms.extend(user.and_then(|(_, password)| password.forms()));
+        Secrets::new(forms)
     }
 
     /// Builds what goes out: credential in place, connection headers left out, order kept.

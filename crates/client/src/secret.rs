@@ -1,40 +1,64 @@
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::HeaderName;
 use zeroize::Zeroizing;
 
 use crate::cloud::{AwsKeys, Tokens};
+use crate::scrub::Forms;
 
 /// A credential: it can be sent, but neither printed nor logged, and its memory is cleared on drop.
 ///
-/// Clones share one buffer, so handing a key to many requests copies nothing.
+/// Clones share one buffer, so handing a key to many requests copies nothing. What comes back is searched for it, in
+/// every form that it can be quoted in.
 #[derive(Clone)]
-pub struct Secret(Arc<Zeroizing<String>>);
+pub struct Secret(Arc<Inner>);
+
+struct Inner {
+    value: Zeroizing<String>,
+    /// How answers are searched for it; made when it is first sent.
+    forms: OnceLock<Option<Arc<Forms>>>,
+}
 
 impl Secret {
     /// Takes a credential; white space around it (a line feed at the end of a key file) is no part of it.
     pub fn new(value: impl Into<String>) -> Self {
         let value = Zeroizing::new(value.into());
         if value.trim().len() == value.len() {
-            return Self(Arc::new(value));
+            return Self::of(value);
         }
-        Self(Arc::new(Zeroizing::new(value.trim().to_owned())))
+        Self::of(Zeroizing::new(value.trim().to_owned()))
+    }
+
+    fn of(value: Zeroizing<String>) -> Self {
+        Self(Arc::new(Inner { value, forms: OnceLock::new() }))
     }
 
     /// Takes a credential whose white space belongs to it, such as an escaped password in a URL.
     pub(crate) fn verbatim(value: String) -> Self {
-        Self(Arc::new(Zeroizing::new(value)))
+        Self::of(Zeroizing::new(value))
     }
 
     /// Gives the credential itself, for the one place that puts it on the wire.
     pub fn expose(&self) -> &str {
-        &self.0
+        &self.0.value
+    }
+
+    /// How it can come back; nothing for a word that only stands where a key is expected.
+    pub(crate) fn forms(&self) -> Option<Arc<Forms>> {
+        self.0.forms.get_or_init(|| Forms::of(self.expose()).map(Arc::new)).clone()
     }
 
     /// Says whether there is nothing to send.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.value.is_empty()
+    }
+}
+
+/// Two that are the same credential. For configurations, not for callers: how long it takes depends on where they differ.
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.expose() == other.expose()
     }
 }
 
@@ -70,6 +94,20 @@ pub enum Auth {
     },
     /// `authorization: Bearer TOKEN`, with a token that the account's credential is exchanged for.
     Token(Arc<Tokens>),
+}
+
+impl Auth {
+    /// What of it goes out, so that nothing of it is to come back.
+    pub(crate) fn secrets(&self) -> Vec<Arc<Forms>> {
+        match self {
+            Self::Bearer(secret) | Self::Header { secret, .. } | Self::Query { secret, .. } => {
+                secret.forms().into_iter().collect()
+            }
+            Self::Aws(keys) => keys.secrets().filter_map(Secret::forms).collect(),
+            // It is exchanged for one of the others before it goes out.
+            Self::Token(_) | Self::None => Vec::new(),
+        }
+    }
 }
 
 #[cfg(test)]

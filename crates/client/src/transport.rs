@@ -100,7 +100,7 @@ impl Transport {
 
     /// Sends a request whose credential, if it has one, is that of its own.
     pub(crate) async fn send_as_it_is(&self, request: &Request) -> Result<Response, ClientError> {
-        match self {
+        let answer = match self {
             Self::Http(client) => client.send(request).await,
             Self::InProcess { upstream, config } => {
                 let started = Instant::now();
@@ -113,7 +113,8 @@ impl Transport {
                     Err(_) => Err(silent(&url, timeouts)),
                 }
             }
-        }
+        };
+        Ok(answer?.without(request.secrets()))
     }
 
     /// Sends a request and tries again, as the policy allows, before any byte of a body was read.

@@ -41,6 +41,11 @@ impl AwsKeys {
         &self.id
     }
 
+    /// What is secret of them.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        std::iter::once(&self.secret).chain(&self.session)
+    }
+
     /// Puts the date, the session and the signature into a request that is otherwise complete.
     pub(crate) fn sign(
         &self,
