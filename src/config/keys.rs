@@ -3,6 +3,7 @@
 use super::reasoning::reasoning;
 use super::secret::{Credential, Sources, one};
 use super::table::Section;
+use std::collections::BTreeSet;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::Partial;
 use thinkthrough_store::KeyHash;
@@ -23,6 +24,37 @@ pub(crate) struct GateKey {
     pub(crate) reasoning: Partial,
 }
 
+/// A key that was made up must be this long, and of so many letters, or it is guessed over the network.
+const SHORTEST: usize = 16;
+const DISTINCT: usize = 6;
+
+fn strong<'a>(key: &'a str, at: &str, name: &str) -> Result<&'a str, String> {
+    let distinct: BTreeSet<char> = key.chars().collect();
+    let is_plain = key.bytes().all(|byte| byte.is_ascii_graphic());
+    if key.len() >= SHORTEST && distinct.len() >= DISTINCT && is_plain {
+        return Ok(key);
+    }
+    Err(format!(
+        "`{at}` is too easy to guess: a key has at least {SHORTEST} letters, digits and signs, \
+         {DISTINCT} of them different; take one that `think keys create {name}` makes"
+    ))
+}
+
+/// No two tenants have one key: whoever sends it could be either.
+pub(super) fn distinct(keys: &[GateKey]) -> Result<(), String> {
+    for (at, key) in keys.iter().enumerate() {
+        let earlier = keys.iter().take(at);
+        let same = |other: &&GateKey| key.hash.is_some() && other.hash == key.hash;
+        if let Some(other) = earlier.clone().find(same) {
+            return Err(format!(
+                "`keys.{}` and `keys.{}` are the same key; give each its own",
+                other.tenant, key.tenant
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The keys of `[keys.NAME]`, but for those of settings.
 pub(super) const KEYS: [&str; 5] = ["hash", "key", "models", "providers", "raw"];
 
@@ -39,7 +71,10 @@ pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<GateKe
     });
     let at = section.at("key");
     let key = match section.table.get("key").map(|value| one(value, &at, sources)).transpose()? {
-        Some(Credential::Given(key)) => Some(KeyHash::of(key.expose())),
+        Some(Credential::Given(key)) => {
+            let name = section.own_name();
+            Some(KeyHash::of(strong(key.expose(), &at, &name)?))
+        }
         // A key that is nowhere would let nobody in, or worse, leave the gateway without any.
         Some(Credential::Missing(variable)) => {
             return Err(format!("`{at}` needs `{variable}`, which is not set"));

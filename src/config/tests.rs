@@ -12,6 +12,7 @@ fn env(name: &str) -> Option<String> {
     match name {
         "HOME" => Some("/home/me".to_owned()),
         "A_KEY" => Some("sk-a".to_owned()),
+        "LONG" => Some("tt-0123456789-abc".to_owned()),
         "EMPTY" => Some(String::new()),
         _ => None,
     }
@@ -331,22 +332,52 @@ fn the_manual_has_every_key_of_the_gateway_and_no_other() {
 
 #[test]
 fn t_5_a_key_of_the_gateway_is_known_by_one_thing_that_is_there() {
-    let key = &good("[keys.a]\nkey = { env = \"A_KEY\" }\nmodels = [\"m*\"]").keys[0];
-    assert!(key.hash == Some(thinkthrough_store::KeyHash::of("sk-a")));
+    let key = &good("[keys.a]\nkey = { env = \"LONG\" }\nmodels = [\"m*\"]").keys[0];
+    assert!(key.hash == Some(thinkthrough_store::KeyHash::of("tt-0123456789-abc")));
     assert_eq!(
         (&key.models[..], &key.providers[..]),
         (&["m*".to_owned()][..], &["*".to_owned()][..])
     );
     let digest = "0".repeat(64);
-    let both = format!("[keys.a]\nkey = \"k\"\nhash = \"{digest}\"");
+    let both = format!("[keys.a]\nkey = {{ env = \"LONG\" }}\nhash = \"{digest}\"");
     for (text, said) in [
         ("[keys.a]\nkey = { env = \"NONE\" }", "`NONE`, which is not set"),
         ("[keys.a]\nhash = \"short\"", "think keys create"),
         ("[keys.local]", "cannot be the name of a key"),
         (&both, "keep one of them"),
+        (
+            "[keys.a]\nkey = { env = \"LONG\" }\n[keys.b]\nkey = \"tt-0123456789-abc\"",
+            "`keys.a` and `keys.b` are the same key",
+        ),
     ] {
         let error = refused(text);
         assert!(error.contains(said), "{text}: {error}");
+    }
+}
+
+#[test]
+fn t_5_a_key_that_can_be_guessed_is_refused() {
+    for key in
+        ["k", "0123456789abcde", "aaaaaaaaaaaaaaaaaaaaaaaa", "0123 456789 abcdef", "пароль-пароль"]
+    {
+        let error = refused(&format!("[keys.a]\nkey = \"{key}\""));
+        assert!(error.contains("`keys.a.key`"), "{key}: {error}");
+        assert!(error.contains("`think keys create a`"), "{key}: {error}");
+        assert!(key == "k" || !error.contains(key), "{error}");
+    }
+    good("[keys.a]\nkey = \"0123456789abcdef\"");
+}
+
+#[test]
+fn t_7_only_headers_that_may_travel_can_be_forwarded() {
+    let provider = "[providers.own]\nextends = \"openai-compatible\"\nbase_url = \"http://x\"\n";
+    let of = |list: &str| format!("{provider}forward_headers = [{list}]");
+    let names = &good(&of("\"X-Custom-*\", \"x-tenant\"")).providers[0].forward_headers;
+    assert_eq!(names, &["x-custom-*".to_owned(), "x-tenant".to_owned()]);
+    for name in ["*", "authorization", "x-amz-date", "x-http-method-override", "cookie", "a b", ""]
+    {
+        let error = refused(&of(&format!("\"{name}\"")));
+        assert!(error.contains("`providers.own.forward_headers` cannot have"), "{name}: {error}");
     }
 }
 

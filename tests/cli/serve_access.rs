@@ -225,8 +225,8 @@ fn t_4_keys_of_the_configuration_say_who_may_ask_for_what() {
         "[server]\nlisten = \"0.0.0.0:0\"\n\
          [providers.there]\nwire = \"chat-completions\"\nbase_url = \"{}\"\napi_key = \"ours\"\n\
          [providers.keyless]\nwire = \"chat-completions\"\nbase_url = \"{}\"\n\
-         [keys.alice]\nkey = \"alices-key\"\n\
-         [keys.bob]\nkey = \"bobs-key\"\nmodels = [\"there/m*\", \"sim/groq\"]\nproviders = [\"there\"]\n",
+         [keys.alice]\nkey = \"alices-key-0123456789\"\n\
+         [keys.bob]\nkey = \"bobs-key-0123456789\"\nmodels = [\"there/m*\", \"sim/groq\"]\nproviders = [\"there\"]\n",
         lock.url, lock.url
     );
     let mut gateway = serve(&place, &config);
@@ -234,7 +234,7 @@ fn t_4_keys_of_the_configuration_say_who_may_ask_for_what() {
     let status = |model: &str, header: &str| {
         asked(&gateway, model, header).get(9..12).unwrap_or_default().to_owned()
     };
-    for key in ["alices-key", "bobs-key"] {
+    for key in ["alices-key-0123456789", "bobs-key-0123456789"] {
         for carrier in ["authorization: Bearer ", "x-api-key: ", "api-key: ", "x-goog-api-key: "] {
             assert_eq!(status("there/m1", &format!("{carrier}{key}\r\n")), "200", "{carrier}");
         }
@@ -244,7 +244,7 @@ fn t_4_keys_of_the_configuration_say_who_may_ask_for_what() {
     for carrier in ["", "authorization: Bearer no\r\n", "x-api-key: no\r\n", "api-key: a b\r\n"] {
         assert_eq!(status("there/m1", carrier), "401", "{carrier}");
     }
-    let bob = "x-api-key: bobs-key\r\n";
+    let bob = "x-api-key: bobs-key-0123456789\r\n";
     for (model, expected) in
         [("there/m2", "200"), ("there/x", "404"), ("sim/groq", "404"), ("nobody", "404")]
     {
@@ -257,7 +257,7 @@ fn t_4_keys_of_the_configuration_say_who_may_ask_for_what() {
     assert!(gateway.request("GET", "/livez", "", "").starts_with("HTTP/1.1 200"));
     // Without a key of the provider's, the caller's would have to go there; it does not.
     lock.seen();
-    let refused = asked(&gateway, "keyless/m", "x-api-key: alices-key\r\n");
+    let refused = asked(&gateway, "keyless/m", "x-api-key: alices-key-0123456789\r\n");
     assert!(refused.starts_with("HTTP/1.1 404") && refused.contains("api_key"), "{refused}");
     assert!(lock.seen().is_empty());
 }
