@@ -6,9 +6,10 @@ use crate::environment::{Lookup, usable};
 use crate::failure::Failure;
 use crate::{local, simulated};
 use thinkthrough_chat::session::Price;
-use thinkthrough_client::{Auth, Client, Secret, Transport};
+use thinkthrough_client::{Auth, Secret, Transport};
 use thinkthrough_core::budget::RateLimits;
 use thinkthrough_core::contract::{Contract, Return};
+use thinkthrough_core::echo::short;
 use thinkthrough_core::exchange::Manner;
 use thinkthrough_core::provider::{self, Auth as AuthForm, Endpoint, Provider, Target};
 use thinkthrough_core::settings::Partial;
@@ -129,7 +130,8 @@ fn look_up(config: &Config, name: &str, env: Lookup<'_>, why: String) -> Result<
         return at(config, &only.name, name, env, why);
     }
     Err(Failure::Failed(format!(
-        "no provider is known for the model `{name}`; {}",
+        "no provider is known for the model `{}`; {}",
+        short(name),
         choices(config)
     )))
 }
@@ -137,6 +139,7 @@ fn look_up(config: &Config, name: &str, env: Lookup<'_>, why: String) -> Result<
 fn no_role(config: &Config, role: &str) -> Failure {
     let known: Vec<_> = config.roles.iter().map(|(role, _)| role.as_str()).collect();
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let role = short(role);
     Failure::Failed(format!(
         "no model plays the role `{role}`; the configuration's `[roles]` has: {known}"
     ))
@@ -222,15 +225,17 @@ fn at(
     let id = entry.map_or(Some(name), |entry| entry.extends.as_deref());
     let built_in = id.and_then(provider::find);
     let wire = entry.and_then(|entry| entry.wire.as_deref());
-    let endpoint = built_in
-        .and_then(|provider| provider.endpoint(wire))
-        .or_else(|| wire.and_then(any_endpoint))
-        .ok_or_else(|| {
-            Failure::Failed(format!("`{name}` is no provider; known are {}", provider::Known))
-        })?;
-    let mut target = match built_in {
-        Some(provider) => Target::of(provider, endpoint, model),
-        None => own(endpoint, Dialect::UNKNOWN, model),
+    let spoken = built_in.and_then(|it| Some((it, it.endpoint(wire)?)));
+    let mut target = match (spoken, wire.and_then(any_endpoint)) {
+        (Some((provider, endpoint)), _) => Target::of(provider, endpoint, model),
+        // A wire that the provider does not speak at its own address: nothing else of it is known, and another
+        // provider's address is none of its.
+        (None, Some(endpoint)) => own(endpoint, Dialect::UNKNOWN, model),
+        (None, None) => {
+            let name = short(name);
+            let known = provider::Known;
+            return Err(Failure::Failed(format!("`{name}` is no provider; known are {known}")));
+        }
     };
     target.provider = name.to_owned();
     if let Some(base_url) = entry.and_then(|entry| entry.base_url.as_deref()) {
@@ -273,8 +278,8 @@ fn at(
     let auth = auth(target.auth, key)?;
     let missing_key = missing.map(|keys| format!("`{name}` needs a key; set `{keys}`"));
     let missing_key = missing_key.or_else(|| no_header(name, &entry?.headers));
-    let client =
-        Client::new(config.client.clone()).map_err(|error| Failure::Failed(error.to_string()))?;
+    let client = config.connections.client(&config.client);
+    let client = client.map_err(|error| Failure::Failed(error.to_string()))?;
     let transport = Transport::Http(client);
     let limits = entry.map_or(RateLimits::UNLIMITED, |entry| entry.limits);
     let (name, reasoning, manner) = (String::new(), Partial::default(), Manner::default());
@@ -328,6 +333,7 @@ fn simulator(id: &str, why: String) -> Result<Chosen, Failure> {
     let list = thinkthrough_conformance::list();
     let unknown = || {
         let ids: Vec<_> = list.iter().map(|listed| listed.id).collect();
+        let id = short(id);
         Failure::Failed(format!("`sim/{id}` is no simulated model; there are {}", ids.join(", ")))
     };
     let listed = list.iter().find(|listed| listed.id == id).ok_or_else(unknown)?;
@@ -395,6 +401,21 @@ mod tests {
     fn by_key(provider: &Provider) -> (String, String) {
         let model = provider.default_model.unwrap();
         (format!("{}/{model}", provider.id), format!("`{}` is set", provider.keys[0]))
+    }
+
+    #[test]
+    fn t_1_a_wire_that_a_provider_does_not_speak_leads_to_no_other_provider() {
+        let speaks = |it: &&&Provider| it.endpoints.iter().any(|it| it.wire == "converse");
+        let provider = provider::ALL.iter().find(|it| !speaks(it)).unwrap();
+        let of = |more: &str| {
+            let id = provider.id;
+            let text = format!("[providers.{id}]\nwire = \"converse\"\napi_key = \"k\"\n{more}");
+            let config = crate::config::of_text(&text, &|_| None, Path::new("/")).unwrap();
+            choose_named(&config, &format!("{id}/m"), &|_| None).map(|it| it.target.base_url)
+        };
+        let refused = of("").unwrap_err().to_string();
+        assert!(refused.contains("set `base_url`"), "{refused}");
+        assert_eq!(of("base_url = \"http://here/v1\"").ok().as_deref(), Some("http://here/v1"));
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod choose;
 mod command;
 mod config;
 mod confirm;
+mod connections;
 mod environment;
 mod failure;
 mod gate;

@@ -3,6 +3,7 @@
 use crate::command::asking::env;
 use crate::config::server::{Load, Server};
 use crate::config::{self, Config};
+use crate::connections::Connections;
 use crate::failure::{Failure, say};
 use crate::gate::Gate;
 use crate::keeper::Keeper;
@@ -76,7 +77,8 @@ impl Serve {
         let limits = watch::Sender::new(vault_limits(&config));
         let (keeper, _keeping) = Keeper::start(&config, &limits).await?;
         let log = log(&config.server);
-        let base = Base { connections: connections(), log, traces, keeper, limits };
+        let upstreams = config.connections.clone();
+        let base = Base { connections: connections(), upstreams, log, traces, keeper, limits };
         let options = base.options(&config, addr)?;
         let scheme = if options.tls.is_some() { "https" } else { "http" };
         let mut now = config.server.clone();
@@ -141,7 +143,7 @@ impl Serve {
         before: &Server,
         base: &Base,
     ) -> Result<Server, Failure> {
-        let config = self.read()?;
+        let config = Config { connections: base.upstreams.clone(), ..self.read()? };
         may_begin(&config)?;
         for (key, is_same) in [
             ("listen", self.listen.is_some() || config.server.listen == before.listen),
@@ -242,6 +244,8 @@ fn log(server: &Server) -> Log {
 /// What stays the same while the gateway runs.
 struct Base {
     connections: usize,
+    /// Connections to upstreams that a new configuration does not change.
+    upstreams: Connections,
     log: Log,
     traces: Traces,
     keeper: Keeper,

@@ -34,6 +34,7 @@ pub(crate) use read::of_text;
 pub(crate) use read::read;
 pub(crate) use secret::Credential;
 
+use crate::connections::Connections;
 use std::path::PathBuf;
 use thinkthrough_chat::session::Price;
 use thinkthrough_client::{ClientConfig, Secret};
@@ -62,6 +63,8 @@ pub(crate) struct Config {
     pub(crate) profiles: Vec<Profile>,
     /// `[client]`
     pub(crate) client: ClientConfig,
+    /// What requests travel by.
+    pub(crate) connections: Connections,
     /// `[roles]`: the name of a role and the model that plays it, in file order.
     pub(crate) roles: Vec<(String, String)>,
     /// `[tools.NAME]`, in file order.
@@ -138,6 +141,8 @@ pub(crate) struct ProviderEntry {
     pub(crate) limits: RateLimits,
     /// What becomes of its answers when their caller goes away.
     pub(crate) on_disconnect: thinkthrough_gateway::OnDisconnect,
+    /// The headers of the gateway's callers that go on to it besides those of its API.
+    pub(crate) forward_headers: Vec<String>,
 }
 
 impl ModelEntry {

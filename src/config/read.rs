@@ -6,6 +6,7 @@ use super::reasoning::{KEYS, reasoning};
 use super::secret::Sources;
 use super::table::Section;
 use super::{Config, client, keys, models, providers, references, server, store, tools, trust};
+use crate::connections::Connections;
 use std::path::Path;
 use thinkthrough_client::{ClientConfig, ProxyRules};
 use thinkthrough_core::settings::Partial;
@@ -64,6 +65,7 @@ fn without_file(lookup: Lookup<'_>) -> Result<Config, String> {
         models: Vec::new(),
         profiles: Vec::new(),
         client: ClientConfig { proxy: ProxyRules::from_env(lookup), ..ClientConfig::default() },
+        connections: Connections::default(),
         roles: Vec::new(),
         tools: Vec::new(),
         mcp: Vec::new(),
@@ -131,6 +133,7 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
                 .to_owned(),
         );
     }
+    keys::distinct(&config.keys)?;
     if let Some(roles) = section("roles")? {
         for role in roles.table.keys() {
             config.roles.push((role.clone(), roles.string(role)?.unwrap_or_default()));
