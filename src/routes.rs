@@ -2,7 +2,7 @@
 
 use crate::choose::{Chosen, named};
 use crate::config::Config;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use thinkthrough_client::{Auth, Secret, account};
 use thinkthrough_core::provider;
@@ -50,7 +50,18 @@ impl Routes {
         let fallback = entry.map(|entry| entry.fallback.clone()).unwrap_or_default();
         let provider = self.config.providers.iter().find(|it| it.name == target.provider);
         let on_disconnect = provider.map(|entry| entry.on_disconnect).unwrap_or_default();
-        Route { target, transport, auth, reasoning, manner, fallback, on_disconnect, pool }
+        let forward_headers = provider.map(|it| it.forward_headers.clone()).unwrap_or_default();
+        Route {
+            target,
+            transport,
+            auth,
+            reasoning,
+            manner,
+            fallback,
+            on_disconnect,
+            pool,
+            forward_headers,
+        }
     }
 
     fn pool(&self, provider: &str, first: &Auth) -> Option<Arc<Pool>> {
@@ -123,8 +134,18 @@ impl Models for Routes {
             let Some(model) = provider.default_model else { continue };
             list.push(listed(provider.id, model));
         }
-        for simulator in thinkthrough_conformance::list() {
-            list.push(listed("sim", simulator.id));
+        let providers = self.config.providers.iter();
+        for provider in providers {
+            let id = provider.extends.as_deref();
+            let model = id.and_then(provider::find).and_then(|it| it.default_model);
+            list.extend(model.map(|model| listed(&provider.name, model)));
+        }
+        let mut seen = HashSet::new();
+        list.retain(|listed| seen.insert(listed.name.clone()));
+        // Where something else is there, simulators are still found by their names.
+        if list.is_empty() && self.config.providers.is_empty() {
+            let simulators = thinkthrough_conformance::list().into_iter();
+            list.extend(simulators.map(|simulator| listed("sim", simulator.id)));
         }
         list
     }

@@ -7,10 +7,10 @@ use super::models::contract;
 use super::secret::{Sources, api_key, source};
 use super::table::{Section, nearest};
 use thinkthrough_core::{provider, wire};
-use thinkthrough_gateway::OnDisconnect;
+use thinkthrough_gateway::{OnDisconnect, may_forward};
 
 /// The keys of `[providers.NAME]`.
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "extends",
     "wire",
     "base_url",
@@ -20,6 +20,7 @@ const KEYS: [&str; 9] = [
     "limits",
     "contract",
     "on_disconnect",
+    "forward_headers",
 ];
 
 pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<ProviderEntry, String> {
@@ -60,11 +61,26 @@ pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<Provid
         headers: headers(section, sources)?,
         limits: limits(section)?,
         on_disconnect: on_disconnect(section)?,
+        forward_headers: forward_headers(section)?,
         name,
         extends,
         wire,
         base_url,
     })
+}
+
+/// Names of headers, or beginnings of names with a star.
+fn forward_headers(section: Section<'_>) -> Result<Vec<String>, String> {
+    let list = section.strings("forward_headers")?.unwrap_or_default();
+    let list: Vec<String> = list.iter().map(|name| name.trim().to_ascii_lowercase()).collect();
+    if let Some(name) = list.iter().find(|name| !may_forward(name)) {
+        return Err(format!(
+            "`{}` cannot have `{name}`; name headers like `x-custom` or `x-custom-*`, and none that \
+             carries a credential or belongs to a connection",
+            section.at("forward_headers")
+        ));
+    }
+    Ok(list)
 }
 
 fn on_disconnect(section: Section<'_>) -> Result<OnDisconnect, String> {

@@ -53,6 +53,7 @@ mod serve_addresses;
 mod serve_config;
 #[cfg(unix)]
 mod serve_door;
+mod serve_edges;
 mod serve_end;
 #[cfg(unix)]
 mod serve_frozen;

@@ -188,7 +188,7 @@ fn t_17_a_log_can_be_for_people_or_off() {
 }
 
 /// What a gateway has said when it has ended in good order, its log included.
-fn log_of(gateway: Server) -> String {
+pub(crate) fn log_of(gateway: Server) -> String {
     gateway.signal(Signal::INT);
     let (is_fine, said) = gateway.ends(PATIENCE);
     assert!(is_fine, "{said}");

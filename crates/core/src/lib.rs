@@ -7,6 +7,7 @@ pub mod budget;
 pub mod content;
 pub mod contract;
 pub mod convert;
+pub mod echo;
 pub mod edit;
 pub mod event;
 pub mod exchange;

@@ -68,6 +68,12 @@ impl Seen {
         }
     }
 
+    /// Whose answer it is.
+    pub(crate) fn provider(&self) -> Arc<str> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(state.story.answering())
+    }
+
     /// Its answer was heard to its end although its caller went away, for so long.
     pub(crate) fn drained(&self, heard: Heard, usage: Option<&Usage>, took: Duration) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,6 +3,8 @@
 
 use crate::asking::{Claim, claim, credential_for, look_up, manner, settings};
 use crate::door::{self, Turned, turned};
+use crate::edge::headers::Crossing;
+use crate::edge::inbound::Inbound;
 use crate::flow::Flow;
 use crate::house::House;
 use crate::kept::{Known, named_by};
@@ -11,14 +13,13 @@ use crate::load::READ;
 use crate::models::Route;
 use crate::place::Face;
 use crate::reply::{Account, json, refusal};
-use crate::sending::{merged, onward};
+use crate::sending::merged;
 use crate::take;
 use crate::tenant;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Response};
-use hyper::body::Incoming;
 use std::sync::Arc;
 use std::time::Instant;
 use thinkthrough_client::{Auth, Request as Outbound};
@@ -33,7 +34,7 @@ const ANSWER: usize = 64 * 1024;
 pub(crate) async fn answer(
     house: &Arc<House>,
     parts: Parts,
-    body: Incoming,
+    body: Inbound,
     face: Face,
     model: Option<String>,
 ) -> Response<Flow> {
@@ -46,7 +47,7 @@ pub(crate) async fn answer(
 async fn counted(
     house: &Arc<House>,
     parts: Parts,
-    body: Incoming,
+    body: Inbound,
     face: Face,
     model: Option<String>,
 ) -> (Account, Result<Response<Flow>, Turned>) {
@@ -136,7 +137,7 @@ impl Counting {
         let outgoing = exchange.outgoing();
         let ask = exchange.is_relayed().then(|| {
             let url = asking(*face, &outgoing.url);
-            let headers = merged(&outgoing.headers, onward(headers));
+            let headers = merged(&outgoing.headers, Crossing::to(&route).request(headers));
             let body = match url.ends_with(":countTokens") {
                 // Only within the envelope this route takes what belongs to a whole request.
                 true => enveloped(&route.target.model, &sent)?,

@@ -96,29 +96,6 @@ pub(crate) fn take_off(parts: &mut Parts) {
     parts.uri = Uri::from_parts(uri).unwrap_or_default();
 }
 
-/// Whether a header carries a credential or belongs to this connection only, so that it never travels on.
-pub(crate) fn stays_here(name: &HeaderName) -> bool {
-    const NAMES: [&str; 8] = [
-        "authorization",
-        "cookie",
-        "forwarded",
-        "origin",
-        "referer",
-        "set-cookie",
-        "via",
-        "x-real-ip",
-    ];
-    let is_carrier = CARRIERS.contains(name);
-    let name = name.as_str();
-    is_carrier
-        || NAMES.contains(&name)
-        || name.starts_with("x-thinkthrough")
-        || name.starts_with("x-forwarded-")
-        || name.starts_with("sec-")
-        // Which web sites may read an answer is nothing that an upstream says.
-        || name.starts_with("access-control-")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,47 +146,6 @@ mod tests {
             take_off(&mut parts);
             assert_eq!(parts.uri, kept);
             assert_eq!(parts.headers, headers(&[("accept", "*/*")]));
-        }
-    }
-
-    #[test]
-    fn t_7_t_26_what_belongs_to_one_side_stays_there() {
-        for name in [
-            "authorization",
-            "x-api-key",
-            "api-key",
-            "x-goog-api-key",
-            "cookie",
-            "set-cookie",
-            "forwarded",
-            "via",
-            "origin",
-            "referer",
-            "x-forwarded-for",
-            "x-forwarded-host",
-            "x-real-ip",
-            "sec-fetch-site",
-            "x-thinkthrough-store",
-            "access-control-allow-origin",
-            "access-control-allow-credentials",
-        ] {
-            assert!(stays_here(&HeaderName::from_static(name)), "{name}");
-        }
-        for name in [
-            "accept",
-            "anthropic-beta",
-            "anthropic-version",
-            "content-type",
-            "idempotency-key",
-            "openai-organization",
-            "request-id",
-            "retry-after",
-            "traceparent",
-            "user-agent",
-            "x-ratelimit-remaining-requests",
-            "x-stainless-lang",
-        ] {
-            assert!(!stays_here(&HeaderName::from_static(name)), "{name}");
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Tells an answer from what only has its status.
 
 use bytes::Bytes;
+use http::Uri;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use thinkthrough_client::{BodyStream, ClientError, Response as Answer};
+use thinkthrough_client::{BodyStream, ClientError, Response as Answer, shown};
 use thinkthrough_core::exchange::Repair;
 use thinkthrough_core::frame::Framing;
 use thinkthrough_core::json::Doc;
@@ -17,7 +18,7 @@ const ERROR: &[u8] = b"\"error\"";
 
 /// What an answer should be.
 pub(crate) struct Expected<'a> {
-    pub(crate) url: &'a str,
+    pub(crate) url: &'a Uri,
     pub(crate) framing: Framing,
     pub(crate) is_stream: bool,
     pub(crate) is_relayed: bool,
@@ -80,7 +81,7 @@ impl Expected<'_> {
     }
 
     pub(crate) fn no_answer(&self, detail: &str) -> ClientError {
-        ClientError::Protocol { target: self.url.to_owned(), detail: detail.to_owned() }
+        ClientError::Protocol { target: shown(self.url), detail: detail.to_owned() }
     }
 }
 

@@ -1,16 +1,15 @@
 //! The body of an answer: bytes of the upstream as they come, translated where the wires differ.
 
+use crate::door::Turned;
 use crate::gathered::Gathered;
 use crate::kept::Tap;
 use crate::leaving;
-use crate::load::LARGE;
 use crate::passage::{Passage, Saving};
 use crate::sending::{Outcome, SILENCE, Waiting};
 use crate::whole_events::WholeEvents;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::fmt;
-use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -42,10 +41,6 @@ enum State {
     /// What still comes behind the end of an answer.
     Rest(BodyStream),
     Live(Live),
-    /// One large value whose end is being read on another thread.
-    Ending(Pin<Box<dyn Future<Output = Step> + Send>>),
-    /// What was read before the head went out, and what follows it.
-    Ahead(Bytes, Box<State>),
     /// The end of an answer, held back until its record can be seen.
     Held(Held),
     /// The head went out before the upstream said anything; what it says then decides.
@@ -57,20 +52,14 @@ enum State {
     Failed(io::Error),
 }
 
-/// An answer that comes.
+/// A stream that comes.
 struct Live {
     body: BodyStream,
     passage: Box<Passage>,
-    form: Form,
+    /// The time at which the silence gets long, where its framing knows comments.
+    alive: Option<Pin<Box<Sleep>>>,
+    events: WholeEvents,
     gathered: Gathered,
-}
-
-/// What form the caller's body has.
-enum Form {
-    /// A stream, with the time at which the silence gets long, where its framing knows comments.
-    Stream { alive: Option<Pin<Box<Sleep>>>, events: WholeEvents },
-    /// One value, whose last bytes are always held back, because whoever has them has it all.
-    Whole { last: Bytes },
 }
 
 struct Held {
@@ -88,8 +77,6 @@ enum Then {
     Relay(BodyStream),
     /// The upstream's body goes on, for nobody.
     Drain(BodyStream),
-    /// It was no end.
-    Break(String),
 }
 
 impl Flow {
@@ -108,35 +95,6 @@ impl Flow {
         Self::of(State::Live(Live::stream(body, passage, wire)))
     }
 
-    /// One value, as it comes. If all of it is there, its head waits until its record can be seen, as its end does, so that
-    /// both go out together.
-    pub(crate) async fn value(body: BodyStream, passage: Box<Passage>) -> Self {
-        let form = Form::Whole { last: Bytes::new() };
-        let gathered = Gathered::default();
-        let mut flow = Self::of(State::Live(Live { body, passage, form, gathered }));
-        poll_fn(|cx| flow.poll_ahead(cx)).await;
-        flow
-    }
-
-    fn poll_ahead(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let polled = match &mut self.state {
-            State::Live(live) => live.poll(cx),
-            _ => Poll::Pending,
-        };
-        if let Poll::Ready((out, next)) = polled {
-            let then = next.unwrap_or_else(|| std::mem::replace(&mut self.state, State::Over));
-            self.state = State::ahead(out, then);
-        }
-        if let State::Ending(ending) = &mut self.state {
-            let (out, next) = ready!(ending.as_mut().poll(cx));
-            self.state = State::ahead(out, next.unwrap_or(State::Over));
-        }
-        match &mut self.state {
-            State::Held(held) => held.poll_saved(cx),
-            _ => Poll::Ready(()),
-        }
-    }
-
     /// A stream whose beginning is still awaited.
     pub(crate) fn waiting(answer: Waiting, wire: &'static dyn Wire) -> Self {
         // The caller hears at once that it is being served.
@@ -150,11 +108,7 @@ impl Flow {
 
     /// The process ends: what is still to come is heard by nobody.
     pub(crate) fn abandon(&mut self) {
-        let state = match &mut self.state {
-            State::Ahead(_, then) => &mut **then,
-            state => state,
-        };
-        if let State::Live(live) = state {
+        if let State::Live(live) = &mut self.state {
             live.passage.abandon();
         }
         *self = Flow::whole(Bytes::new());
@@ -187,11 +141,6 @@ impl Flow {
                     Some(Err(_)) | None => (Bytes::new(), Some(State::Over)),
                 },
                 State::Live(live) => ready!(live.poll(cx)),
-                State::Ahead(out, then) => {
-                    let then = std::mem::replace(&mut **then, State::Over);
-                    (std::mem::take(out), Some(then))
-                }
-                State::Ending(ending) => ready!(ending.as_mut().poll(cx)),
                 State::Held(held) => ready!(held.poll(cx)),
                 State::Waiting { answer, alive, wire } => match answer.as_mut().poll(cx) {
                     Poll::Ready(answer) => begin(answer, *wire),
@@ -213,13 +162,6 @@ impl Flow {
 }
 
 impl State {
-    fn ahead(out: Bytes, then: State) -> Self {
-        match out.is_empty() {
-            true => then,
-            false => State::Ahead(out, Box::new(then)),
-        }
-    }
-
     fn failed(message: String) -> Self {
         State::Failed(io::Error::other(message))
     }
@@ -234,7 +176,7 @@ impl Live {
         let alive = knows_comments.then(|| Box::pin(tokio::time::sleep(SILENCE)));
         let events = WholeEvents::new(wire.framing());
         let gathered = Gathered::default();
-        Live { body, passage, form: Form::Stream { alive, events }, gathered }
+        Live { body, passage, alive, events, gathered }
     }
 
     /// Gives all that is there at once: chunks that came together go on together, in one write.
@@ -259,7 +201,7 @@ impl Live {
 
     /// Nothing comes: says so now and then.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
-        let Form::Stream { alive: Some(alive), .. } = &mut self.form else { return Poll::Pending };
+        let Some(alive) = &mut self.alive else { return Poll::Pending };
         ready!(alive.as_mut().poll(cx));
         alive.as_mut().reset(Instant::now() + SILENCE);
         Poll::Ready((Bytes::from_static(STILL_HERE), None))
@@ -270,57 +212,29 @@ impl Live {
         if self.passage.is_over() {
             return self.end(out, None);
         }
-        match &mut self.form {
-            Form::Whole { last } if !out.is_empty() => out = std::mem::replace(last, out),
-            Form::Whole { .. } => {}
-            Form::Stream { alive, events } => {
-                if let Some(alive) = alive {
-                    alive.as_mut().reset(Instant::now() + SILENCE);
-                }
-                if self.passage.is_relayed() {
-                    out = events.take(out);
-                }
-            }
+        if let Some(alive) = &mut self.alive {
+            alive.as_mut().reset(Instant::now() + SILENCE);
+        }
+        if self.passage.is_relayed() {
+            out = self.events.take(out);
         }
         (out, None)
     }
 
-    /// The answer is over, or the upstream's body is. One value is read as a whole now.
+    /// The answer is over, or the upstream's body is.
     fn end(&mut self, out: Bytes, cut: Option<&ClientError>) -> Step {
-        let cut = cut.map(ToString::to_string);
-        match &mut self.form {
-            Form::Whole { last } if self.passage.came() > LARGE => {
-                let form = Form::Whole { last: std::mem::take(last) };
-                let body = std::mem::replace(&mut self.body, BodyStream::whole(Bytes::new()));
-                let passage = Box::new(self.passage.take());
-                let mut rest = Live { body, passage, form, gathered: Gathered::default() };
-                let (load, size) = (rest.passage.load(), rest.passage.came());
-                let ending = async move {
-                    let work = Box::pin(async move { rest.ended(out, cut) });
-                    load.offload.run(size, work).await
-                };
-                (Bytes::new(), Some(State::Ending(Box::pin(ending))))
-            }
-            Form::Whole { .. } | Form::Stream { .. } => self.ended(out, cut),
-        }
-    }
-
-    fn ended(&mut self, out: Bytes, cut: Option<String>) -> Step {
         let is_over = self.passage.is_over();
+        let cut = cut.map(ToString::to_string);
         let Some(ended) = self.passage.end(cut.as_deref()) else { return (out, Some(State::Over)) };
-        let knows_comments = matches!(self.form, Form::Stream { alive: Some(_), .. });
-        let (first, is_value) = match &mut self.form {
-            // Of an answer that broke off, the event that it broke off in is none.
-            Form::Stream { events, .. } if ended.finished.answer.is_complete() => {
-                (joined(events.rest(), &out), false)
-            }
-            Form::Stream { .. } => (out, false),
-            Form::Whole { last } => (joined(std::mem::take(last), &out), true),
+        let knows_comments = self.alive.is_some();
+        // Of an answer that broke off, the event that it broke off in is none.
+        let first = match ended.finished.answer.is_complete() {
+            true => joined(self.events.rest(), &out),
+            false => out,
         };
-        let then = match cut {
-            Some(cut) if is_value && self.passage.is_relayed() => Then::Break(cut),
-            _ if !is_over => Then::Nothing,
-            _ => {
+        let then = match is_over {
+            false => Then::Nothing,
+            true => {
                 let body = std::mem::replace(&mut self.body, BodyStream::whole(Bytes::new()));
                 if self.passage.is_relayed() { Then::Relay(body) } else { Then::Drain(body) }
             }
@@ -367,7 +281,6 @@ impl Held {
                 drain(body);
                 State::Over
             }
-            Then::Break(message) => State::failed(message),
         };
         Poll::Ready((std::mem::take(&mut self.out), Some(next)))
     }
@@ -383,7 +296,7 @@ fn drain(mut body: BodyStream) {
 }
 
 /// The upstream's late answer: its body, or its refusal as the wire's error event.
-fn begin(answer: Result<Outcome, ClientError>, wire: &'static dyn Wire) -> Step {
+fn begin(answer: Result<Outcome, Turned>, wire: &'static dyn Wire) -> Step {
     let failure = match answer {
         Ok(Outcome::Answer { answer, passage, .. }) => {
             return (Bytes::new(), Some(State::Live(Live::stream(answer.body, passage, wire))));
@@ -395,7 +308,7 @@ fn begin(answer: Result<Outcome, ClientError>, wire: &'static dyn Wire) -> Step 
                 |problem| problem.message,
             )
         }
-        Err(error) => error.to_string(),
+        Err(turned) => turned.message,
     };
     (error_event(wire, &failure).into(), Some(State::Over))
 }

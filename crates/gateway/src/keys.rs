@@ -8,6 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use thinkthrough_core::echo::short;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::{Key, Partial};
 
@@ -78,6 +79,7 @@ impl Allowed {
         let names: Vec<String> = self.list().into_iter().map(|listed| listed.name).collect();
         let shown = names.get(..names.len().min(20)).unwrap_or_default().join(", ");
         let known = if shown.is_empty() { "none".to_owned() } else { shown };
+        let name = short(name);
         Unrouted(format!("no model `{name}` is there for this key; it may ask for: {known}"))
     }
 
@@ -111,7 +113,7 @@ impl Models for Allowed {
             let route = self.models.provider(name)?;
             return if is_ours(&route) { Ok(route) } else { Err(no_key(&route)) };
         }
-        Err(Unrouted(format!("no provider `{name}` is there for this key")))
+        Err(Unrouted(format!("no provider `{}` is there for this key", short(name))))
     }
 
     fn list(&self) -> Vec<Listed> {

@@ -3,6 +3,7 @@
 //! Some providers finish an answer that nobody hears any more, and bill all of it. Hearing it costs nothing then, its
 //! thoughts are whole when the caller asks again, and what was spent is known.
 
+use crate::door::Turned;
 use crate::house::{Stage, ended};
 use crate::passage::Passage;
 use crate::sending::{Outcome, Waiting};
@@ -92,7 +93,7 @@ impl Lasting {
 }
 
 impl Future for Lasting {
-    type Output = Result<Outcome, ClientError>;
+    type Output = Result<Outcome, Turned>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(waiting) = &mut self.waiting else { return Poll::Pending };
@@ -144,7 +145,7 @@ mod tests {
     struct Never(Arc<AtomicBool>);
 
     impl Future for Never {
-        type Output = Result<Outcome, ClientError>;
+        type Output = Result<Outcome, Turned>;
 
         fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
             Poll::Pending

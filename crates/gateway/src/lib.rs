@@ -14,6 +14,7 @@ mod bus;
 mod collector;
 mod count;
 mod door;
+mod edge;
 mod expected;
 mod flow;
 mod gathered;
@@ -60,6 +61,7 @@ mod waits;
 mod watched;
 mod whole_events;
 
+pub use edge::headers::may_forward;
 pub use house::Options;
 pub use keys::{Access, Keys, Looking, Pass};
 pub use load::InFlight;

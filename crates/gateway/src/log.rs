@@ -1,6 +1,6 @@
 //! One line for each request: what was asked of whom, how it went and how long it took; nothing of what was said.
 
-use crate::story::{Story, plain};
+use crate::story::{Story, line as on_one_line, plain};
 use std::fmt::{self, Write as _};
 use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -157,6 +157,13 @@ fn counts(story: &Story) -> Vec<(&'static str, usize)> {
     counts
 }
 
+/// The upstream that gave no proper answer; its address is for whoever runs the gateway, and for no caller.
+fn asked_in_vain(story: &Story) -> Option<(&str, u16)> {
+    story.error?;
+    let upstream = story.upstream.as_ref()?;
+    Some((upstream.host.as_deref()?, upstream.port?))
+}
+
 fn json(story: &Story) -> String {
     let mut w = Writer::new();
     w.object(|w| {
@@ -186,6 +193,15 @@ fn json(story: &Story) -> String {
         for (name, count) in &story.spent {
             w.field_u64(name, *count);
         }
+        if let Some(reason) = story.error {
+            w.field_str("error", reason);
+        }
+        if let Some((host, port)) = asked_in_vain(story) {
+            w.field_str("upstream", &format!("{host}:{port}"));
+        }
+        if let Some(cause) = &story.cause {
+            w.field_str("cause", &on_one_line(cause));
+        }
     });
     w.finish() + "\n"
 }
@@ -214,7 +230,17 @@ fn write_text(line: &mut String, story: &Story) -> fmt::Result {
     for (name, count) in &story.spent {
         write!(line, " {name}={count}")?;
     }
-    writeln!(line, " id={}", story.id)
+    if let Some(reason) = story.error {
+        write!(line, " error={reason}")?;
+    }
+    if let Some((host, port)) = asked_in_vain(story) {
+        write!(line, " upstream={host}:{port}")?;
+    }
+    write!(line, " id={}", story.id)?;
+    match &story.cause {
+        Some(cause) => writeln!(line, " cause={:?}", on_one_line(cause)),
+        None => writeln!(line),
+    }
 }
 
 #[cfg(test)]

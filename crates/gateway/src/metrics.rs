@@ -207,7 +207,7 @@ impl Metrics {
                 self.decided(story, *counts);
             }
             Told::Sent { took, .. } => self.took("restore", *took),
-            Told::Failed { reason } => self.failed(story, reason),
+            Told::Failed { reason, .. } => self.failed(story, reason),
             Told::Repaired => count(&self.repairs),
             Told::FellBack => count(&self.fallbacks),
             Told::Panicked => count(&self.panics),
@@ -409,7 +409,7 @@ mod tests {
         tell(Told::Asked { headers: &http::HeaderMap::new(), stream: true });
         tell(Told::Decided { counts, is_relayed: true });
         tell(Told::Sent { target: &target, session: Some(caller.to_owned()), took });
-        tell(Told::Failed { reason: "timeout" });
+        tell(Told::Failed { reason: "timeout", cause: None });
         tell(Told::Explained { id: caller, counts, hops: 0 });
         tell(Told::Head { status: 200 });
         tell(Told::FirstByte);

@@ -136,11 +136,6 @@ impl Passage {
         self.is_relayed
     }
 
-    /// The caller gets the very bytes of the upstream.
-    pub(crate) fn is_untouched(&self) -> bool {
-        self.is_untouched
-    }
-
     /// Bytes came; gives those of the caller.
     pub(crate) fn push(&mut self, bytes: Bytes) -> Bytes {
         self.came += bytes.len();
@@ -304,9 +299,9 @@ impl Saving {
         Poll::Ready(is_saved)
     }
 
-    /// Waits for it, as long as it may take.
-    pub(crate) async fn wait(mut self) {
-        std::future::poll_fn(|cx| self.poll(cx)).await;
+    /// Waits for it, as long as it may take, and says whether the record can be seen.
+    pub(crate) async fn wait(mut self) -> bool {
+        std::future::poll_fn(|cx| self.poll(cx)).await
     }
 }
 

@@ -5,6 +5,10 @@
 use crate::admission::segments;
 use crate::asking::credential_for;
 use crate::door::{self, Turned, turned};
+use crate::edge::headers::Crossing;
+use crate::edge::inbound::Inbound;
+use crate::edge::query::with_query;
+use crate::expected::REFUSAL;
 use crate::flow::Flow;
 use crate::house::House;
 use crate::kept::{Known, Named, Spot, Tap, in_parameters, in_request, named_by, spot};
@@ -12,18 +16,17 @@ use crate::load::{PASSED, READ, VALUES};
 use crate::models::Route;
 use crate::relay::relayed;
 use crate::reply::{Account, refusal};
-use crate::sending::{failed, onward, reason, with_query};
+use crate::sending::{failed, reason};
 use crate::take;
 use crate::told::Told;
 use bytes::{Bytes, BytesMut};
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderMap, Response};
-use hyper::body::Incoming;
+use http::{HeaderMap, Method, Response};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use thinkthrough_client::{Request as Outbound, Response as Answer};
+use thinkthrough_client::{ClientError, Request as Outbound, Response as Answer, shown};
 use thinkthrough_core::json::{Doc, JsonErrorKind};
 
 /// A longer answer about something that was made goes on before it is known whose that is.
@@ -35,7 +38,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 pub(crate) async fn raw(
     house: &Arc<House>,
     parts: Parts,
-    body: Incoming,
+    body: Inbound,
     provider: &str,
     path: &str,
 ) -> Response<Flow> {
@@ -49,7 +52,7 @@ pub(crate) async fn raw(
 async fn passed(
     house: &Arc<House>,
     parts: Parts,
-    body: Incoming,
+    body: Inbound,
     provider: &str,
     path: &str,
 ) -> Result<Response<Flow>, Turned> {
@@ -77,9 +80,10 @@ async fn passed(
     let (first, rest) = path.split_once('/').unwrap_or((path, ""));
     let path = if base.ends_with(&format!("/{first}")) { rest } else { path };
     let url = with_query(&format!("{base}/{path}"), parts.uri.query());
-    let mut send = Outbound::new(parts.method, &url).map_err(|error| failed(&error))?;
+    let refuse = |error| failed(&error, &route.target.provider);
+    let mut send = Outbound::new(parts.method, &url).map_err(refuse)?;
     send.body = bytes;
-    send.headers = onward(&parts.headers);
+    send.headers = Crossing::to_all(&route).request(&parts.headers);
     send.auth = credential_for(&route, credential);
     let answer = pass(house, &route, &send, tap).await;
     drop(held);
@@ -209,19 +213,39 @@ pub(crate) async fn pass(
     send: &Outbound,
     tap: Option<Tap>,
 ) -> Result<Response<Flow>, Turned> {
-    house.seen.tell(&Told::Passed { provider: &route.target.provider });
-    let answer = route.transport.send(send).await.map_err(|error| {
-        house.seen.tell(&Told::Failed { reason: reason(&error) });
-        failed(&error)
-    })?;
+    let provider = &route.target.provider;
+    house.seen.tell(&Told::Passed { provider });
+    let refuse = |error: ClientError| {
+        let (reason, cause) = (reason(&error), Some(error.to_string()));
+        house.seen.tell(&Told::Failed { reason, cause });
+        failed(&error, provider)
+    };
+    let mut answer = route.transport.send(send).await.map_err(refuse)?;
+    if answer.status.is_informational() || answer.status.is_redirection() {
+        let detail = format!("its status is {}, which is no answer", answer.status.as_u16());
+        return Err(refuse(ClientError::Protocol { target: shown(&send.url), detail }));
+    }
+    answer.headers = Crossing::to_all(route).response(&answer.headers);
+    let is_error = answer.status.is_client_error() || answer.status.is_server_error();
+    if is_error && send.method != Method::HEAD {
+        // What is left of a key in it can only be told of the whole.
+        answer.headers.remove(CONTENT_LENGTH);
+        let flow = Flow::whole(answer.body.collect_error(REFUSAL).await);
+        return Ok(relayed(answer.status, &answer.headers, answer.extensions, flow));
+    }
+    answer.body = answer.body.named(provider);
     let tap = tap.filter(|_| answer.status.is_success());
-    let (answer, tap) = heard(answer, tap).await?;
+    let (answer, tap) = heard(answer, tap, provider).await?;
     let flow = Flow::raw(answer.body, tap);
     Ok(relayed(answer.status, &answer.headers, answer.extensions, flow))
 }
 
 /// Keeps what a whole answer says was made before the caller has it; of a stream, what listens to it.
-async fn heard(mut answer: Answer, tap: Option<Tap>) -> Result<(Answer, Option<Tap>), Turned> {
+async fn heard(
+    mut answer: Answer,
+    tap: Option<Tap>,
+    provider: &str,
+) -> Result<(Answer, Option<Tap>), Turned> {
     let media = answer.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
     let is_json = media.is_some_and(|media| media.to_ascii_lowercase().contains("json"));
     let Some(mut tap) = tap else { return Ok((answer, None)) };
@@ -240,7 +264,7 @@ async fn heard(mut answer: Answer, tap: Option<Tap>) -> Result<(Answer, Option<T
             }
             break;
         };
-        came.extend_from_slice(&bytes.map_err(|error| failed(&error))?);
+        came.extend_from_slice(&bytes.map_err(|error| failed(&error, provider))?);
     }
     answer.body.put_back(Bytes::from(came));
     Ok((answer, None))

@@ -14,6 +14,7 @@ use crate::take;
 use bytes::Bytes;
 use std::sync::Arc;
 use thinkthrough_client::Auth;
+use thinkthrough_core::echo::short;
 use thinkthrough_core::edit::Draft;
 use thinkthrough_core::edit::list::{ListEdit, member};
 use thinkthrough_core::json::{Doc, Val};
@@ -76,7 +77,7 @@ pub(crate) async fn recall(
 /// What the request refers to must be known here, for its upstream knows nothing of it.
 fn only_here(root: Val<'_>) -> Result<(), Turned> {
     if let Some(id) = references::first(root) {
-        let id: String = id.chars().take(200).collect();
+        let id = short(&id);
         return Err(turned(400, "item_not_found", format!("Item with id '{id}' not found.")));
     }
     if root.some("conversation").is_some() {
@@ -95,7 +96,7 @@ fn gone_on(
     is_same_wire: bool,
 ) -> Result<Option<Bytes>, Turned> {
     let missing = |id: &str| {
-        let message = format!("Previous response with id '{id}' not found.");
+        let message = format!("Previous response with id '{}' not found.", short(id));
         turned(400, "previous_response_not_found", message)
     };
     let Some(last) = before.last() else {

@@ -1,6 +1,7 @@
 //! One request to a model: taken, sent on, answered.
 
 use crate::door::{self, Turned, turned};
+use crate::edge::inbound::Inbound;
 use crate::flow::Flow;
 use crate::house::House;
 use crate::keeping::PREVIOUS;
@@ -12,7 +13,7 @@ use crate::place::Face;
 use crate::recall::{Recalled, recall};
 use crate::references::REFERENCE;
 use crate::reply::{Account, json, refusal};
-use crate::sending::{Begun, Outcome, Refused, Waiting, begun, failed, is_hop, reason};
+use crate::sending::{Begun, Outcome, Refused, Waiting, begun, failed, reason};
 use crate::take;
 use crate::tenant;
 use crate::told::Told;
@@ -21,7 +22,6 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Response, StatusCode};
-use hyper::body::Incoming;
 use std::sync::Arc;
 use thinkthrough_client::{Auth, BodyStream, ClientError, Response as Answer};
 use thinkthrough_core::json::Doc;
@@ -40,7 +40,7 @@ pub(crate) struct Wanted {
 pub(crate) async fn answer(
     house: &Arc<House>,
     parts: Parts,
-    body: Incoming,
+    body: Inbound,
     wanted: Wanted,
 ) -> Response<Flow> {
     let wire = wanted.face.spoken();
@@ -84,7 +84,7 @@ struct Ready {
 }
 
 impl Call {
-    async fn take(&self, body: Incoming) -> Result<Taken, Turned> {
+    async fn take(&self, body: Inbound) -> Result<Taken, Turned> {
         let credential = door::credential(&self.parts.uri, &self.parts.headers)?;
         let (bytes, held) = take::body(&self.house, &self.parts.headers, body, READ).await?;
         Ok(Taken { bytes, held, credential })
@@ -153,9 +153,7 @@ impl Call {
     async fn begun(&mut self, ready: Ready) -> Result<Response<Flow>, Turned> {
         let Ready { waiting, stream } = ready;
         match begun(waiting, stream && !self.wanted.face.is_lines()).await {
-            Begun::Outcome(outcome) => {
-                self.begin((*outcome).map_err(|it| failed(&it))?, stream).await
-            }
+            Begun::Outcome(outcome) => self.begin((*outcome)?, stream).await,
             Begun::Silent(waiting) => {
                 let flow = Flow::waiting(waiting, self.wire);
                 Ok(streamed(flow, "text/event-stream; charset=utf-8"))
@@ -175,29 +173,25 @@ impl Call {
                 (answer, passage)
             }
         };
+        if !stream {
+            let whole = Box::pin(whole(*answer, passage, &self.house)).await?;
+            self.account.is_unsaved = whole.is_unsaved;
+            return Ok(whole.answer);
+        }
         if passage.is_relayed() {
             let Answer { status, mut headers, extensions, body, .. } = *answer;
             // A stream that breaks off gets a last event that its upstream did not count.
-            if stream || !passage.is_untouched() {
-                headers.remove(CONTENT_LENGTH);
-            }
-            let flow = match stream {
-                true => Flow::stream(body, passage, self.wire),
-                false => Flow::value(body, passage).await,
-            };
+            headers.remove(CONTENT_LENGTH);
+            let flow = Flow::stream(body, passage, self.wire);
             return Ok(relayed(status, &headers, extensions, flow));
         }
-        if stream {
-            let media = match self.wanted.face {
-                Face::Lines | Face::Prompt => "application/x-ndjson",
-                Face::Chat | Face::Generate | Face::Messages | Face::Responses => {
-                    "text/event-stream; charset=utf-8"
-                }
-            };
-            let flow = Flow::stream(answer.body, passage, self.wire);
-            return Ok(streamed(flow, media));
-        }
-        Box::pin(whole(*answer, passage, &self.house)).await
+        let media = match self.wanted.face {
+            Face::Lines | Face::Prompt => "application/x-ndjson",
+            Face::Chat | Face::Generate | Face::Messages | Face::Responses => {
+                "text/event-stream; charset=utf-8"
+            }
+        };
+        Ok(streamed(Flow::stream(answer.body, passage, self.wire), media))
     }
 }
 
@@ -224,10 +218,27 @@ struct Reading {
     held: Reservation,
 }
 
+/// What came of a whole answer.
+enum Read {
+    /// The caller's bytes, where they are the upstream's, and all that is known now.
+    Done(Bytes, Box<Ended>),
+    /// It is no whole value.
+    Broken,
+    Nothing,
+}
+
 impl Reading {
-    fn end(mut self) -> Option<Ended> {
-        drop(self.passage.push(self.came.split().freeze()));
-        self.passage.end(None)
+    fn end(mut self) -> Read {
+        let came = self.came.split().freeze();
+        if !is_value(&came, self.passage.is_relayed()) {
+            self.passage.abandon();
+            return Read::Broken;
+        }
+        let out = self.passage.push(came);
+        match self.passage.end(None) {
+            Some(ended) => Read::Done(out, Box::new(ended)),
+            None => Read::Nothing,
+        }
     }
 }
 
@@ -238,15 +249,64 @@ impl Drop for Reading {
     }
 }
 
-/// A whole answer in the caller's wire.
-async fn whole(
-    answer: Answer,
-    passage: Box<Passage>,
-    house: &House,
-) -> Result<Response<Flow>, Turned> {
-    let limit = house.options.body_limit;
+/// A whole answer, and whether its record was not saved in time.
+struct Whole {
+    answer: Response<Flow>,
+    is_unsaved: bool,
+}
+
+/// Reads a whole answer to its end before its head goes out, because its status says that all of it is there.
+async fn whole(answer: Answer, passage: Box<Passage>, house: &House) -> Result<Whole, Turned> {
+    let Answer { status, mut headers, extensions, body, .. } = answer;
+    let is_relayed = passage.is_relayed();
     let held = house.load.share.reserve();
-    let mut reading = Reading { body: answer.body, passage, came: BytesMut::new(), held };
+    let mut reading = Reading { body, passage, came: BytesMut::new(), held };
+    read(&mut reading, house).await?;
+    let size = reading.came.len();
+    let read = house.load.offload.run(size, Box::pin(async move { reading.end() })).await;
+    let (out, ended) = match read {
+        Read::Done(out, ended) => (out, *ended),
+        Read::Broken => {
+            let provider = house.seen.provider();
+            let message =
+                format!("the answer of `{provider}` breaks off, or is no JSON; ask again");
+            let cause = Some(message.clone());
+            house.seen.tell(&Told::Failed { reason: "truncated", cause });
+            return Err(turned(502, "upstream_error", message));
+        }
+        Read::Nothing => {
+            return Err(turned(502, "upstream_error", "the answer ended before it began"));
+        }
+    };
+    let Finished { answer, failure, .. } = ended.finished;
+    // An answer that says nothing and did not end as it should would look as if the model had nothing to say.
+    if !is_relayed && answer.blocks.is_empty() && !answer.is_complete() {
+        let first = answer.problems.into_iter().next().map(|problem| problem.message);
+        let message = failure.map(|failure| failure.message).or(first).unwrap_or_default();
+        return Err(turned(502, "upstream_error", message));
+    }
+    let is_unsaved = match ended.saving {
+        Some(saving) => !saving.wait().await,
+        None => false,
+    };
+    if !is_relayed {
+        return Ok(Whole { answer: json(200, ended.out), is_unsaved });
+    }
+    let out = match ended.out.is_empty() {
+        true => out,
+        false => [&out[..], &ended.out].concat().into(),
+    };
+    headers.remove(CONTENT_LENGTH);
+    let answer = relayed(status, &headers, extensions, Flow::whole(out));
+    Ok(Whole { answer, is_unsaved })
+}
+
+/// Takes all that comes, within the limits of the body and, where it is written anew, of a request.
+async fn read(reading: &mut Reading, house: &House) -> Result<(), Turned> {
+    let (limit, times) = match reading.passage.is_relayed() {
+        true => (house.options.answer.bytes, 1),
+        false => (house.options.body_limit, READ),
+    };
     while let Some(bytes) = reading.body.next().await {
         let bytes = bytes.and_then(|bytes| match reading.came.len() + bytes.len() > limit {
             false => Ok(bytes),
@@ -256,33 +316,33 @@ async fn whole(
             // It broke off by itself.
             reading.passage.abandon();
             reading.came.clear();
-            house.seen.tell(&Told::Failed { reason: reason(&error) });
-            failed(&error)
+            let (reason, cause) = (reason(&error), Some(error.to_string()));
+            house.seen.tell(&Told::Failed { reason, cause });
+            failed(&error, &house.seen.provider())
         })?;
         reading.came.extend_from_slice(&bytes);
-        let cost = reading.came.len().saturating_mul(READ);
+        let cost = reading.came.len().saturating_mul(times);
         match reading.came.len() > LARGE {
             true => reading.held.grow_to(cost)?,
             // A short one that was paid for is not given up for others' bytes.
             false => reading.held.set(cost),
         }
     }
-    let size = reading.came.len();
-    let ended = house.load.offload.run(size, Box::pin(async move { reading.end() })).await;
-    let Some(ended) = ended else {
-        return Err(turned(502, "upstream_error", "the answer ended before it began"));
-    };
-    let Finished { answer, failure, .. } = ended.finished;
-    // An answer that says nothing and did not end as it should would look as if the model had nothing to say.
-    if answer.blocks.is_empty() && !answer.is_complete() {
-        let first = answer.problems.into_iter().next().map(|problem| problem.message);
-        let message = failure.map(|failure| failure.message).or(first).unwrap_or_default();
-        return Err(turned(502, "upstream_error", message));
+    Ok(())
+}
+
+/// Whether a body is one whole JSON value. A body without a length ends where its connection does, so that nothing else
+/// tells a cut one. What is translated may also be a stream that nobody asked for, whose own end counts.
+fn is_value(body: &Bytes, is_relayed: bool) -> bool {
+    let begins = |first: &u8| matches!(first, b'{' | b'[');
+    if !is_relayed && !body.trim_ascii_start().first().is_some_and(begins) {
+        return true;
     }
-    if let Some(saving) = ended.saving {
-        saving.wait().await;
+    match Doc::parse(body) {
+        Ok(_) => true,
+        // A broken letter breaks off nothing.
+        Err(_) => Doc::parse_str(&String::from_utf8_lossy(body)).is_ok(),
     }
-    Ok(json(200, ended.out))
 }
 
 /// The upstream's refusal: as it is on the caller's own wire, else in the caller's words, with what it says about
@@ -311,7 +371,7 @@ fn refused_by(refused: Refused, wire: &dyn Wire) -> Response<Flow> {
     out
 }
 
-/// An answer with the upstream's own head.
+/// An answer with the upstream's own head, as far as it comes back.
 pub(crate) fn relayed(
     status: StatusCode,
     headers: &HeaderMap,
@@ -322,9 +382,7 @@ pub(crate) fn relayed(
     *out.status_mut() = status;
     *out.extensions_mut() = extensions;
     for (name, value) in headers {
-        if !door::stays_here(name) && !is_hop(name) {
-            out.headers_mut().append(name.clone(), value.clone());
-        }
+        out.headers_mut().append(name.clone(), value.clone());
     }
     out
 }

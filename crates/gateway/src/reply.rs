@@ -22,6 +22,8 @@ pub(crate) struct Account {
     pub(crate) made: Made,
     pub(crate) trace: String,
     pub(crate) untranslated: Vec<String>,
+    /// The answer goes out before its record can be seen.
+    pub(crate) is_unsaved: bool,
 }
 
 impl Account {
@@ -31,7 +33,7 @@ impl Account {
     }
 
     fn value(&self) -> Option<HeaderValue> {
-        let Account { made, trace, untranslated } = self;
+        let Account { made, trace, untranslated, is_unsaved } = self;
         let Made { counts, around, learned, repaired, hops } = made;
         let Counts { restored, missed, ambiguous, dropped } = counts;
         let mut value = format!(
@@ -56,6 +58,9 @@ impl Account {
         }
         if *hops > 0 {
             value.push_str(&format!("; hops={hops}"));
+        }
+        if *is_unsaved {
+            value.push_str("; unsaved=1");
         }
         HeaderValue::try_from(value).ok()
     }

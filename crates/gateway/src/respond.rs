@@ -4,13 +4,16 @@ use crate::admission::{self, Visit};
 use crate::bus::Seen;
 use crate::count;
 use crate::door::{self, Turned, turned};
+use crate::edge::HEAD_LINES;
+use crate::edge::headers::is_forwarded;
+use crate::edge::inbound::Inbound;
 use crate::flow::Flow;
 use crate::house::{Estate, House, Stage, ended};
 use crate::keys::{Access, Allowed, is_plausible};
 use crate::list;
 use crate::load::{Load, Share};
 use crate::metrics;
-use crate::models::Listed;
+use crate::models::{Listed, find};
 use crate::passage::now;
 use crate::patient::Pace;
 use crate::place::{self, Face, Nowhere, Place};
@@ -50,6 +53,7 @@ pub(crate) async fn respond(
     request: Request<Incoming>,
 ) -> Response<Watched> {
     let (parts, body) = request.into_parts();
+    let body = Inbound::new(&parts.headers, body);
     let place = place::find(&parts.method, parts.uri.path());
     let route = place.as_ref().map_or("nowhere", Place::label);
     let wire = spoken(&place);
@@ -84,11 +88,15 @@ async fn admitted(
     guest: &Guest,
     house: &Arc<House>,
     mut parts: Parts,
-    body: Incoming,
+    body: Inbound,
     place: Result<Place, Nowhere>,
 ) -> Response<Flow> {
     let began = Instant::now();
     let wire = spoken(&place);
+    if parts.headers.len() > HEAD_LINES {
+        let message = format!("the head has more than {HEAD_LINES} lines; send fewer");
+        return refusal(wire, &turned(431, "request_headers_too_large", message));
+    }
     let (local, hosts) = (guest.local, house.options.hosts.as_slice());
     let visit = Visit { local, hosts, has_body: !body.is_end_stream() };
     if let Err(turned) = admission::check(&parts, &visit) {
@@ -166,10 +174,7 @@ fn may_count(guest: &Guest, house: &House, parts: &Parts) -> bool {
     if house.options.has_admin {
         return guest.is_admin;
     }
-    let is_forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"]
-        .into_iter()
-        .any(|name| parts.headers.contains_key(name));
-    guest.is_admin || guest.peer.to_canonical().is_loopback() && !is_forwarded
+    guest.is_admin || guest.peer.to_canonical().is_loopback() && !is_forwarded(&parts.headers)
 }
 
 /// Lets the caller in: its key names the tenant and goes no further.
@@ -233,12 +238,12 @@ fn open(estate: &Estate, house: &House, place: &Place) -> Response<Flow> {
 const TEXT: &str = "text/plain; charset=utf-8";
 
 fn model(house: &House, face: Face, wire: Option<&'static dyn Wire>, name: &str) -> Response<Flow> {
-    match house.models.find(name) {
+    match find(&*house.models, name) {
         Ok(route) => {
             let listed = Listed { name: name.to_owned(), provider: route.target.provider.clone() };
             json(200, list::model(face, &listed))
         }
-        Err(unrouted) => refusal(wire, &turned(404, "model_not_found", unrouted.0)),
+        Err(turned) => refusal(wire, &turned),
     }
 }
 

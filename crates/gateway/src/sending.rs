@@ -1,13 +1,14 @@
 //! Sending a request upstream, and what comes of it before the first byte of the answer.
 
-use crate::admission::decoded_name;
-use crate::door::{self, Turned, turned};
+use crate::door::{Turned, turned};
+use crate::edge::headers::Crossing;
+use crate::edge::query::with_query;
 use crate::expected::{Expected, REFUSAL};
 use crate::models::Route;
 use crate::passage::{Keep, Passage};
 use crate::told::Told;
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::{Extensions, HeaderMap, HeaderName, StatusCode};
 use std::future::Future;
 use std::pin::Pin;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_client::{
     AnswerCaps, Auth, BodyStream, ClientError, Events, Request as Outbound, Response as Answer,
-    RetryPolicy,
+    RetryPolicy, shown,
 };
 use thinkthrough_core::exchange::{Around, Exchange, Prepared, Repair};
 use thinkthrough_core::frame::Framing;
@@ -25,8 +26,10 @@ use thinkthrough_core::restore::Counts;
 /// How long a stream may be silent before the caller hears that somebody is still there.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15);
 
-/// An answer of the upstream that has not begun.
-pub(crate) type Waiting = Pin<Box<dyn Future<Output = Result<Outcome, ClientError>> + Send>>;
+/// An answer of one upstream that has not begun.
+pub(crate) type Sending = Pin<Box<dyn Future<Output = Result<Outcome, ClientError>> + Send>>;
+/// The answer to a request that has not begun, whoever gives it. What went wrong is said as the caller may know it.
+pub(crate) type Waiting = Pin<Box<dyn Future<Output = Result<Outcome, Turned>> + Send>>;
 
 /// What came of a request.
 pub(crate) enum Outcome {
@@ -93,7 +96,7 @@ struct Attempt {
 
 impl Job {
     /// Sends what was prepared.
-    pub(crate) fn send(self, prepared: Prepared) -> Result<Waiting, Turned> {
+    pub(crate) fn send(self, prepared: Prepared) -> Result<Sending, Turned> {
         let attempt = self.attempt(prepared)?;
         let session = self.session.clone();
         self.keep.seen.tell(&Told::Sent { target: &self.route.target, session, took: self.took });
@@ -106,9 +109,10 @@ impl Job {
         let is_relayed = exchange.is_relayed();
         let query = self.query.as_deref().filter(|_| is_relayed);
         let url = with_query(&outgoing.url, query);
-        let mut send = Outbound::post(&url, self.body.clone()).map_err(|error| failed(&error))?;
+        let refuse = |error| failed(&error, &self.route.target.provider);
+        let mut send = Outbound::post(&url, self.body.clone()).map_err(refuse)?;
         send.headers = match is_relayed {
-            true => merged(&outgoing.headers, onward(&self.headers)),
+            true => merged(&outgoing.headers, Crossing::to(&self.route).request(&self.headers)),
             false => merged(&outgoing.headers, HeaderMap::new()),
         };
         if !is_relayed {
@@ -127,12 +131,21 @@ impl Job {
         let policy = if self.is_last { RetryPolicy::default() } else { RetryPolicy::NEVER };
         let mut answer = transport.send_with_retry(&send, &policy, &mut |_| {}).await?;
         // What was sent is not needed while the answer comes.
+        let url = send.url.clone();
         drop(send);
+        answer.headers = Crossing::to(&self.route).response(&answer.headers);
+        answer.body = answer.body.named(&self.route.target.provider);
         let is_relayed = exchange.is_relayed();
         let refused = |answer: Answer, status, body, made| {
             let Answer { headers, extensions, .. } = answer;
             Ok(Outcome::Refused(Refused { status, headers, extensions, body, made, is_relayed }))
         };
+        if let Some(why) = is_none(answer.status) {
+            return Err(ClientError::Protocol {
+                target: shown(&url),
+                detail: format!("its status is {}, which {why}", answer.status.as_u16()),
+            });
+        }
         if !answer.status.is_success() {
             let body = std::mem::replace(&mut answer.body, BodyStream::whole(Bytes::new()));
             let (status, body) = (answer.status, Box::pin(body.collect_error(REFUSAL)).await);
@@ -145,7 +158,7 @@ impl Job {
             false => answer.body.within(self.caps),
         };
         let expected = Expected {
-            url: &exchange.outgoing().url,
+            url: &url,
             framing: self.route.target.wire.framing(),
             is_stream: exchange.outgoing().stream,
             is_relayed,
@@ -175,6 +188,16 @@ impl Job {
     }
 }
 
+/// Why a status cannot be that of an answer, or of a refusal.
+fn is_none(status: StatusCode) -> Option<&'static str> {
+    match status.as_u16() {
+        ..200 => Some("is no answer"),
+        204 | 205 => Some("has no body"),
+        300..400 => Some("leads elsewhere"),
+        _ => None,
+    }
+}
+
 /// How the client is to count what goes by.
 fn events_of(framing: Framing) -> Events {
     match framing {
@@ -186,7 +209,7 @@ fn events_of(framing: Framing) -> Events {
 
 /// What has begun.
 pub(crate) enum Begun {
-    Outcome(Box<Result<Outcome, ClientError>>),
+    Outcome(Box<Result<Outcome, Turned>>),
     Silent(Waiting),
 }
 
@@ -202,13 +225,13 @@ pub(crate) async fn begun(mut waiting: Waiting, may_begin: bool) -> Begun {
 }
 
 /// The answer to a request that could not be sent, or not be answered.
-pub(crate) fn failed(error: &ClientError) -> Turned {
+pub(crate) fn failed(error: &ClientError, provider: &str) -> Turned {
     let status = match error {
         ClientError::Timeout { .. } => 504,
         ClientError::Request(_) | ClientError::Config(_) => 500,
         _ => 502,
     };
-    turned(status, "upstream_error", error.to_string())
+    turned(status, "upstream_error", error.told(provider))
 }
 
 /// Why an upstream gave no answer, in a word of a short list.
@@ -237,41 +260,6 @@ pub(crate) fn refusal(status: StatusCode) -> &'static str {
         400..=499 => "refused",
         _ => "server_error",
     }
-}
-
-/// The address with the caller's own parameters, but for a credential, in place of the address's.
-pub(crate) fn with_query(url: &str, query: Option<&str>) -> String {
-    let kept: Vec<&str> = query
-        .unwrap_or_default()
-        .split('&')
-        .filter(|pair| !pair.is_empty() && !is_credential(pair))
-        .collect();
-    if kept.is_empty() {
-        return url.to_owned();
-    }
-    let base = url.split('?').next().unwrap_or(url);
-    format!("{base}?{}", kept.join("&"))
-}
-
-/// Whether a parameter carries a credential, in whichever letters it is written.
-fn is_credential(pair: &str) -> bool {
-    let name = decoded_name(pair.split('=').next().unwrap_or_default());
-    ["key", "api_key", "api-key", "access_token", "oauth_token"].contains(&name.as_str())
-}
-
-/// The caller's headers that travel on.
-pub(crate) fn onward(headers: &HeaderMap) -> HeaderMap {
-    let kept = headers
-        .iter()
-        .filter(|(name, _)| !door::stays_here(name) && *name != CONTENT_LENGTH && !is_hop(name));
-    kept.map(|(name, value)| (name.clone(), value.clone())).collect()
-}
-
-/// Whether a header speaks of one connection only.
-pub(crate) fn is_hop(name: &HeaderName) -> bool {
-    ["connection", "keep-alive", "proxy-authenticate", "te", "trailer", "upgrade"]
-        .contains(&name.as_str())
-        || *name == TRANSFER_ENCODING
 }
 
 /// The caller's headers and the target's own; of lists of beta features, both.

@@ -1,5 +1,6 @@
 //! Taking connections, and stopping in good order.
 
+use crate::edge::HEAD_LINES;
 use crate::house::{Estate, Fittings, Options, Stage};
 use crate::models::Models;
 use crate::patient::Patient;
@@ -26,9 +27,8 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(60);
 /// How much of one streamed answer may wait for a slow reader.
 const SEND_BUFFER: usize = 64 * 1024;
-/// The greatest head of a request, and the most lines in it.
+/// The greatest head of a request.
 const HEAD_SIZE: u16 = u16::MAX;
-const HEAD_LINES: usize = 128;
 /// Answers at a time on one HTTP/2 connection.
 const STREAMS: u32 = 256;
 /// A caller that went away without a word is found out this way.

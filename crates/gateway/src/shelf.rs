@@ -2,18 +2,21 @@
 
 use crate::asking::{credential_for, tenant};
 use crate::door::{self, Turned, turned};
+use crate::edge::headers::Crossing;
+use crate::edge::query::with_query;
 use crate::flow::Flow;
 use crate::house::House;
 use crate::kept::{Known, Named, in_parameters};
 use crate::raw::pass;
 use crate::references::patiently;
 use crate::reply::{Account, json, refusal};
-use crate::sending::{failed, onward, with_query};
+use crate::sending::failed;
 use crate::vault::Shelf;
 use http::request::Parts;
 use http::{Method, Response};
 use std::sync::Arc;
 use thinkthrough_client::{Auth, Request as Outbound};
+use thinkthrough_core::echo::short;
 use thinkthrough_core::json::{Doc, Raw};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::wire::responses::Responses;
@@ -49,7 +52,7 @@ async fn found(house: &House, parts: &Parts, id: &str) -> Result<Response<Flow>,
 }
 
 fn missing(id: &str) -> Turned {
-    let id: String = id.chars().take(200).collect();
+    let id = short(id);
     turned(404, "not_found", format!("Response with id '{id}' not found."))
 }
 
@@ -74,6 +77,9 @@ fn shelves(house: &House, credential: &Auth) -> Vec<Arc<dyn Shelf>> {
     match &house.pass {
         Some(pass) => add(Some(pass.tenant.clone())),
         None => {
+            if !house.options.pass_through {
+                add(Some(Tenant::local()));
+            }
             let routes =
                 house.models.list().into_iter().filter_map(|it| house.models.find(&it.name).ok());
             routes.for_each(|route| add(tenant(house, &route, credential)));
@@ -96,8 +102,9 @@ async fn ask_upstream(
         known.admit(&in_parameters(parts.uri.query())).await?;
     }
     let url = with_query(&format!("{}/{id}", route.target.url(false)), parts.uri.query());
-    let mut send = Outbound::new(parts.method.clone(), &url).map_err(|error| failed(&error))?;
-    send.headers = onward(&parts.headers);
+    let refuse = |error| failed(&error, &route.target.provider);
+    let mut send = Outbound::new(parts.method.clone(), &url).map_err(refuse)?;
+    send.headers = Crossing::to(&route).request(&parts.headers);
     send.auth = credential_for(&route, credential.clone());
     pass(house, &route, &send, None).await
 }

@@ -42,6 +42,8 @@ pub(crate) struct Story {
     pub(crate) said: Option<Said>,
     /// Why there is no proper answer: the last reason.
     pub(crate) error: Option<&'static str>,
+    /// What is known about it.
+    pub(crate) cause: Option<String>,
     pub(crate) status: u16,
     pub(crate) outcome: &'static str,
     /// Since the beginning: until the head of the answer, its first byte, and its end.
@@ -94,6 +96,7 @@ impl Story {
             session: None,
             said: None,
             error: None,
+            cause: None,
             status: 0,
             outcome: "",
             head: Duration::ZERO,
@@ -150,8 +153,12 @@ impl Story {
                 self.session.clone_from(session);
                 // What went wrong on the way before is over.
                 self.error = None;
+                self.cause = None;
             }
-            Told::Failed { reason } => self.error = Some(reason),
+            Told::Failed { reason, cause } => {
+                self.error = Some(reason);
+                self.cause.clone_from(cause);
+            }
             Told::Explained { id, counts, hops } => {
                 (*id).clone_into(&mut self.id);
                 (self.counts, self.hops) = (*counts, *hops);
@@ -227,6 +234,11 @@ pub(crate) fn flaw(answer: &Answer) -> Option<&'static str> {
         // What is left of the answer counts as whole.
         _ => None,
     })
+}
+
+/// What is known about a failure, on one line.
+pub(crate) fn line(cause: &str) -> String {
+    cause.chars().map(|c| if c.is_control() { ' ' } else { c }).take(2 * LONGEST).collect()
 }
 
 /// A name from outside, short and without anything that could break a line or steer a terminal.

@@ -4,16 +4,16 @@ use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::json::{Doc, Val};
 
 use crate::admission::{another_model, check_members, fits_path};
 use crate::door::Turned;
+use crate::edge::inbound::Inbound;
 use crate::house::House;
 use crate::load::{Reservation, parse, too_many};
-use crate::models::Route;
+use crate::models::{Route, find};
 use tokio::time::{Instant, timeout_at};
 
 /// How long a caller may be silent in the middle of its own request.
@@ -38,7 +38,7 @@ const STEERING: [&str; 9] = [
 pub(crate) async fn body(
     house: &House,
     headers: &HeaderMap,
-    mut body: Incoming,
+    mut body: Inbound,
     times: usize,
 ) -> Result<(Bytes, Reservation), Turned> {
     let limit = house.options.body_limit;
@@ -109,12 +109,7 @@ pub(crate) fn json(body: &Bytes) -> Result<Doc<'_>, Turned> {
 /// Where a request for this model goes, if the caller may ask for it with this body.
 pub(crate) fn route(house: &House, model: &str, body: Val<'_>) -> Result<Arc<Route>, Turned> {
     let bad = |message: String| Turned { status: 400, code: "invalid_request_error", message };
-    let route = house.models.find(model);
-    let route = route.map_err(|unrouted| Turned {
-        status: 404,
-        code: "model_not_found",
-        message: unrouted.0,
-    })?;
+    let route = find(&*house.models, model)?;
     if route.target.names_model_in_path() && !fits_path(&route.target.model) {
         let message = "the model's name has signs in it that would make another path of it";
         return Err(bad(message.to_owned()));

@@ -25,8 +25,9 @@ pub(crate) enum Told<'a> {
     Decided { counts: Counts, is_relayed: bool },
     /// A way was prepared, which took so long; the request goes to this upstream next.
     Sent { target: &'a Target, session: Option<String>, took: Duration },
-    /// The upstream gave no answer, or broke off, for a reason of a fixed list.
-    Failed { reason: &'static str },
+    /// The upstream gave no answer, or broke off, for a reason of a fixed list; what is known about it is for whoever
+    /// runs the gateway, with the address.
+    Failed { reason: &'static str, cause: Option<String> },
     /// A refused request was mended and goes out again.
     Repaired,
     /// Another model is asked in its place.

@@ -16,7 +16,7 @@ use crate::passage::Keep;
 use crate::poisoned::{Blamed, Sent};
 use crate::pool::Picked;
 use crate::reply::Account;
-use crate::sending::{Job, Made, Outcome, Waiting, reason, refusal};
+use crate::sending::{Job, Made, Outcome, Sending, Waiting, failed, reason, refusal};
 use crate::told::Told;
 use crate::{take, tenant};
 use bytes::Bytes;
@@ -74,9 +74,9 @@ struct Way {
 /// What follows a way that led to no answer.
 enum After {
     /// There is nothing left to try.
-    Over(Result<Outcome, ClientError>),
+    Over(Result<Outcome, Turned>),
     /// Another way, which was begun.
-    Next(Way, Waiting),
+    Next(Way, Sending),
 }
 
 /// What refusals have taught about a way.
@@ -222,13 +222,13 @@ impl Caller {
     }
 
     /// Waits for one way after the other.
-    async fn follow(self, mut way: Way, mut waiting: Waiting) -> Result<Outcome, ClientError> {
+    async fn follow(self, mut way: Way, mut waiting: Sending) -> Result<Outcome, Turned> {
         let caller = Arc::new(self);
         loop {
             let outcome = waiting.await;
             if matches!(outcome, Ok(Outcome::Answer { .. })) {
                 way.note(&outcome, &caller.house);
-                return outcome;
+                return outcome.map_err(|error| failed(&error, &way.route.target.provider));
             }
             // What comes after a failure reads the whole request again.
             let after = Box::pin(Arc::clone(&caller).after(way, outcome));
@@ -244,21 +244,25 @@ impl Caller {
         self.tell(&outcome);
         way.note(&outcome, &self.house);
         let next = self.mended(&way, &outcome).or_else(|| self.next(&mut way, &outcome));
-        let Some(mut next) = next else { return After::Over(outcome) };
+        let provider = way.route.target.provider.clone();
+        let over = |outcome: Result<Outcome, ClientError>| {
+            After::Over(outcome.map_err(|error| failed(&error, &provider)))
+        };
+        let Some(mut next) = next else { return over(outcome) };
         // A way that cannot be gone says less than the one before it.
         match self.again(&mut next).await {
             Ok(waiting) => After::Next(next, waiting),
-            Err(_) => After::Over(outcome),
+            Err(_) => over(outcome),
         }
     }
 
     fn tell(&self, outcome: &Result<Outcome, ClientError>) {
-        let reason = match outcome {
+        let (reason, cause) = match outcome {
             Ok(Outcome::Answer { .. }) => return,
-            Ok(Outcome::Refused(refused)) => refusal(refused.status),
-            Err(error) => reason(error),
+            Ok(Outcome::Refused(refused)) => (refusal(refused.status), None),
+            Err(error) => (reason(error), Some(error.to_string())),
         };
-        self.house.seen.tell(&Told::Failed { reason });
+        self.house.seen.tell(&Told::Failed { reason, cause });
     }
 
     /// The same way with a repair, where the refusal is one of those that are known.
@@ -285,7 +289,7 @@ impl Caller {
         Some(Way { mending, ..way.clone() })
     }
 
-    async fn again(&self, way: &mut Way) -> Result<Waiting, Turned> {
+    async fn again(&self, way: &mut Way) -> Result<Sending, Turned> {
         let mut held = self.house.load.share.reserve();
         held.grow_to(self.body.len().saturating_mul(READ))?;
         let doc = take::json(&self.body)?;

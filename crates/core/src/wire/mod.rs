@@ -20,6 +20,7 @@ pub(crate) mod ending;
 pub mod error;
 pub(crate) mod foreign;
 mod function;
+pub mod headers;
 mod open;
 mod serial;
 mod thinking_config;
@@ -157,6 +158,11 @@ pub trait Wire: Sync + fmt::Debug {
     /// Whether every thought of an answer has a signature, which clients send back with it.
     fn wants_signatures(&self) -> bool {
         false
+    }
+
+    /// The headers of callers that belong to this API.
+    fn headers(&self) -> headers::Headers {
+        headers::Headers::NONE
     }
 }
 

@@ -11,6 +11,7 @@
 mod breaking;
 mod bursts;
 mod disconnect;
+mod edges;
 mod faults;
 mod http2;
 mod loops;

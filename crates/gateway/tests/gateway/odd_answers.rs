@@ -9,8 +9,19 @@ const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnec
 /// A stream of a thought and a text on `chat-completions`, packed as gzip does it.
 const PACKED: &str = "1f8b0800000000000203b58ec10ac2300c86ef7d8a92b3885e7756d08b3ec018a3ac992b7689b41908d27737c5cb0e1ef5968f7c7ffe7827aeb12f081e1a0b7bd85898d963ac34571a260e0366e5562df2f8d471a70b95c441cd26749929d0ad1f9804496af86c23f3dd8e2165d942d1c01828e4a9ffd8aad01263e98a31fe073fac9a4f98f0ff8ddfee43167ec0aaa13d5c2fc7ce98374ac120bc66010000";
 
-fn packed() -> Vec<u8> {
-    let pairs = PACKED.as_bytes().chunks(2);
+/// One value with the same, packed likewise.
+const PACKED_VALUE: &str = "1f8b08000000000002033d8cc10ac23010447f45e65c8a5ef305fa0d2225246bbb98ee4a360721e4dfbb22789a6166de747046c0051376cd54dcefeed3a69cc810ee1d2c993e08675f90595c09a1a36a714534636b519a3395a2a9b0ac4b5269e459c0ed54545ff3f7f19f5da9d28c31e1c9c2b62d3fce0b6bfac6788c033104d8dd94000000";
+
+pub(crate) fn packed() -> Vec<u8> {
+    bytes(PACKED)
+}
+
+pub(crate) fn packed_value() -> Vec<u8> {
+    bytes(PACKED_VALUE)
+}
+
+fn bytes(hex: &str) -> Vec<u8> {
+    let pairs = hex.as_bytes().chunks(2);
     pairs.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
 }
 

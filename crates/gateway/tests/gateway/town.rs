@@ -193,6 +193,7 @@ impl Models for Sims {
             fallback: Vec::new(),
             on_disconnect: OnDisconnect::Cancel,
             pool: None,
+            forward_headers: Vec::new(),
         };
         (self.how)(&mut route);
         Ok(Arc::new(route))

@@ -34,6 +34,7 @@ use crate::content::Other;
 use crate::event::Sink;
 use crate::json::{Val, Writer};
 use crate::request::Request;
+use crate::wire::headers::Headers;
 use crate::wire::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 
 /// The wire `chat-completions`.
@@ -112,6 +113,13 @@ impl<T: Speaks> Wire for T {
 
     fn write_error(&self, error: &ErrorBody) -> String {
         write_error(self.form(), error)
+    }
+
+    fn headers(&self) -> Headers {
+        Headers {
+            forwarded: &["openai-beta", "x-openrouter-*"],
+            account: &["openai-organization", "openai-project", "x-goog-user-project"],
+        }
     }
 }
 

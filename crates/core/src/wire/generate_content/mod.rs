@@ -21,6 +21,7 @@ mod thinking;
 mod write;
 mod write_part;
 
+use super::headers::Headers;
 use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 use crate::answer::Answer;
 use crate::content::Other;
@@ -102,6 +103,13 @@ impl Wire for GenerateContent {
 
     fn write_error(&self, error: &ErrorBody) -> String {
         error::write_body(error)
+    }
+
+    fn headers(&self) -> Headers {
+        Headers {
+            forwarded: &["x-goog-api-client", "x-goog-upload-*", "x-server-timeout"],
+            account: &["x-goog-request-params", "x-goog-user-project"],
+        }
     }
 }
 

@@ -18,6 +18,7 @@ mod write_step;
 #[cfg(test)]
 mod tests;
 
+use super::headers::Headers;
 use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 use crate::answer::Answer;
 use crate::content::Other;
@@ -105,6 +106,13 @@ impl Wire for Interactions {
             });
         });
         w.finish()
+    }
+
+    fn headers(&self) -> Headers {
+        Headers {
+            forwarded: &["api-revision", "x-goog-api-client", "x-server-timeout"],
+            account: &["x-goog-request-params", "x-goog-user-project"],
+        }
     }
 }
 

@@ -16,6 +16,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+use super::headers::Headers;
 use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 use crate::answer::Answer;
 use crate::content::Other;
@@ -77,5 +78,17 @@ impl Wire for Messages {
 
     fn wants_signatures(&self) -> bool {
         true
+    }
+
+    fn headers(&self) -> Headers {
+        Headers {
+            forwarded: &[
+                "anthropic-beta",
+                "anthropic-dangerous-direct-browser-access",
+                "anthropic-version",
+                "x-claude-code-*",
+            ],
+            account: &["anthropic-organization-id", "anthropic-workspace-id"],
+        }
     }
 }

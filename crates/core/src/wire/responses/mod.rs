@@ -21,6 +21,7 @@ mod write_item;
 #[cfg(test)]
 mod tests;
 
+use super::headers::Headers;
 use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 use crate::answer::Answer;
 use crate::content::Other;
@@ -104,6 +105,13 @@ impl Wire for Responses {
             });
         });
         w.finish()
+    }
+
+    fn headers(&self) -> Headers {
+        Headers {
+            forwarded: &["openai-beta", "version", "x-codex-*", "x-openai-subagent"],
+            account: &["chatgpt-account-id", "openai-organization", "openai-project"],
+        }
     }
 }
 

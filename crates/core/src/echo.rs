@@ -1,0 +1,40 @@
+//! Names from outside in messages of ours: short, on one line, and without anything that steers a terminal.
+
+/// So much of a name tells which one is meant.
+const LONGEST: usize = 100;
+
+/// A name as a message may repeat it.
+#[must_use]
+pub fn short(name: &str) -> String {
+    let mut shown = name.chars().filter(|c| !is_hidden(*c));
+    let mut out: String = shown.by_ref().take(LONGEST).collect();
+    if shown.next().is_some() {
+        out.push('…');
+    }
+    out
+}
+
+/// Signs that nobody sees, or that change what is seen around them.
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_short_and_on_one_line() {
+        for (name, shown) in [
+            ("kimi-k2", "kimi-k2".to_owned()),
+            ("a\r\nb\u{1b}[2Jc\u{202e}d\u{e0041}", "ab[2Jcd".to_owned()),
+            ("модель", "модель".to_owned()),
+            (&"x".repeat(100), "x".repeat(100)),
+            (&"x".repeat(1 << 20), format!("{}…", "x".repeat(100))),
+        ] {
+            assert_eq!(short(name), shown);
+        }
+    }
+}
