@@ -1,5 +1,7 @@
 //! Parameters of a caller's URL on their way upstream.
 
+use crate::admission::decoded_name;
+
 /// Parameters that carry a credential, name an account, or change what a request is.
 const NEVER: [&str; 10] = [
     "$httpmethod",
@@ -32,22 +34,7 @@ pub(crate) fn with_query(url: &str, query: Option<&str>) -> String {
 
 /// The name of a parameter as its reader takes it.
 fn name(pair: &str) -> String {
-    let name = pair.split('=').next().unwrap_or_default();
-    let mut out = Vec::with_capacity(name.len());
-    let mut bytes = name.bytes();
-    while let Some(byte) = bytes.next() {
-        let mut ahead = bytes.clone();
-        let digits = ahead.next().zip(ahead.next());
-        let hex = |byte: u8| char::from(byte).to_digit(16).and_then(|it| u8::try_from(it).ok());
-        match digits.and_then(|(high, low)| Some(hex(high)? << 4 | hex(low)?)) {
-            Some(escaped) if byte == b'%' => {
-                out.push(escaped);
-                bytes = ahead;
-            }
-            _ => out.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&out).trim().to_ascii_lowercase()
+    decoded_name(pair.split('=').next().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -73,6 +60,7 @@ mod tests {
         for pair in [
             "key=k",
             "%6bey=k",
+            "%256bey=k",
             "KEY=k",
             "k%65y",
             "access_token=t",
