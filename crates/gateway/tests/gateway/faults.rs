@@ -228,7 +228,7 @@ async fn u_10_a_value_that_the_upstream_breaks_off_is_an_error_for_the_caller() 
     let town = Town::new().await;
     *town.fault.lock().unwrap() = Some("cut=300".to_owned());
     let said = asking("chat-completions", "kimi-k2", false).ask(&town, &town.gateway, &[]).await;
-    assert_eq!(said.status, 502, "{}", said.text());
+    assert_eq!((said.status, said.broken), (502, false), "{}", said.text());
     let translated = asking("messages", "kimi-k2", false).ask(&town, &town.gateway, &[]).await;
     assert_eq!(translated.status, 502, "{}", translated.text());
     assert_eq!(town.memory.records(), 0);
