@@ -170,7 +170,7 @@ mod tests {
             for name in *row {
                 let upper = name.to_uppercase();
                 let first = name.chars().next().unwrap();
-                let escaped = format!("\\u{:04x}{}", u32::from(first), &name[1..]);
+                let escaped = format!("\\u{:04x}{}", u32::from(first), name.split_at(1).1);
                 for body in [
                     format!(r#"{{"{name}":1,"{name}":2}}"#),
                     format!(r#"{{"{escaped}":1,"x":0,"{name}":2}}"#),
