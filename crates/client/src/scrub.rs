@@ -295,10 +295,8 @@ mod tests {
     /// Whether any run of eight letters of the key is there in any form.
     fn tells(key: &str, text: &[u8]) -> bool {
         let forms = Forms::of(key).unwrap();
-        let told = forms.finders.iter().any(|finder| {
-            finder.needle().windows(SHORTEST).any(|part| memchr::memmem::find(text, part).is_some())
-        });
-        told
+        let is_there = |part: &[u8]| memchr::memmem::find(text, part).is_some();
+        forms.finders.iter().any(|finder| finder.needle().windows(SHORTEST).any(is_there))
     }
 
     #[test]

@@ -161,10 +161,11 @@ impl<'a> Crossing<'a> {
         let listed = in_connection(upstreams);
         let comes_back = |name: &HeaderName| {
             let text = name.as_str();
-            !is_listed(&HOP, text)
-                && !is_listed(&NEVER_BACK, text)
-                && !(self.is_ours && is_account(text))
-                && !listed.contains(name)
+            let stays = is_listed(&HOP, text)
+                || is_listed(&NEVER_BACK, text)
+                || listed.contains(name)
+                || (self.is_ours && is_account(text));
+            !stays
         };
         kept(upstreams, comes_back)
     }
