@@ -43,27 +43,64 @@ pub(crate) fn check(named: Option<&Path>, lookup: Lookup<'_>) -> Result<Report, 
     Ok(report)
 }
 
-/// What is wrong, one after the other. Reading ends at the first fault, so what it is about is taken out, and the rest
-/// is read again.
+/// What is wrong, one after the other. Reading ends at the first fault, so what it is about is put right or taken out, and
+/// the rest is read again.
 fn faults(table: &Table, fault: &dyn Fn(&Table) -> Option<String>) -> Vec<String> {
     let (mut table, mut found) = (table.clone(), Vec::new());
     while let Some(message) = fault(&table) {
-        let Some(path) = culprit(&table, &message, fault) else {
+        let place = named(&table, &message).or_else(|| culprit(&table, &message, fault));
+        let Some(path) = place else {
             found.push(message);
             break;
         };
-        let without = removed(&table, &path);
-        found.push(message);
-        // What is missed now was only taken out; without all around it nothing misses it.
-        let is_missed =
-            |next: &String| path.last().is_some_and(|key| next.contains(&format!("`{key}`")));
-        let around = path.split_last().map_or(&[][..], |(_, around)| around);
-        table = match fault(&without).filter(is_missed) {
-            Some(_) if !around.is_empty() => removed(&table, around),
-            _ => without,
+        let stays = |next: &Table| fault(next).as_ref() == Some(&message);
+        table = match put_right(&table, &path, &message).filter(|right| !stays(right)) {
+            Some(right) => right,
+            None => taken_out(&table, &path, fault),
         };
+        let is_stuck = stays(&table);
+        found.push(message);
+        if is_stuck {
+            break;
+        }
     }
     found
+}
+
+/// The place that a fault names first, if it is one.
+fn named(table: &Table, message: &str) -> Option<Vec<String>> {
+    let name = message.split('`').nth(1)?;
+    let path: Vec<String> = name.split('.').map(str::to_owned).collect();
+    let (last, around) = path.split_last()?;
+    let inner = around.iter().try_fold(table, |table, key| table.get(key)?.as_table())?;
+    inner.contains_key(last).then_some(path)
+}
+
+/// The table with the first of the words that a fault says are possible in this place.
+fn put_right(table: &Table, path: &[String], message: &str) -> Option<Table> {
+    let words = ["allowed: ", "known are "].iter().find_map(|mark| message.split_once(mark));
+    let word = words?.1.split(',').next()?.trim();
+    let mut table = table.clone();
+    let (last, around) = path.split_last()?;
+    let inner = around.iter().try_fold(&mut table, |table, key| match table.get_mut(key) {
+        Some(Value::Table(inner)) => Some(inner),
+        _ => None,
+    })?;
+    inner.insert(last.clone(), Value::String(word.to_owned()));
+    Some(table)
+}
+
+/// The table without what stands at this path. What is missed then was only taken out; without all around it nothing
+/// misses it.
+fn taken_out(table: &Table, path: &[String], fault: &dyn Fn(&Table) -> Option<String>) -> Table {
+    let without = removed(table, path);
+    let is_missed =
+        |next: &String| path.last().is_some_and(|key| next.contains(&format!("`{key}`")));
+    let around = path.split_last().map_or(&[][..], |(_, around)| around);
+    match fault(&without).filter(is_missed) {
+        Some(_) if !around.is_empty() => removed(table, around),
+        _ => without,
+    }
 }
 
 /// The place that a fault is about: the deepest one without which there is another fault, or none.

@@ -6,7 +6,7 @@
 use super::places::Lookup;
 use super::table::nearest;
 use std::collections::BTreeSet;
-use thinkthrough_core::provider::{self, Provider, glob};
+use thinkthrough_core::provider::{self, ModelRule, Provider, glob};
 use toml::{Table, Value};
 
 /// The names that the file gives, in its order.
@@ -148,7 +148,11 @@ impl Names<'_> {
         let takes_any = self.models.iter().any(|entry| glob(entry, name));
         // Without models of its own the file leaves names to its only provider.
         let is_left = self.models.is_empty() && self.providers.len() == 1;
-        let is_ruled = || provider::ALL.iter().any(|provider| has_rule(provider, name));
+        // A pattern for any vendor says nothing about a vendor that is spelled wrong.
+        let is_ruled = || match split {
+            Some(_) => provider::ALL.iter().any(|provider| rules(provider, name).any(names_vendor)),
+            None => provider::ALL.iter().any(|provider| has_rule(provider, name)),
+        };
         if is_known || takes_any || is_left || is_ruled() {
             return None;
         }
@@ -218,8 +222,16 @@ fn simulator(at: &str, id: &str) -> Option<String> {
 
 /// Whether a provider has a rule of its own for the model.
 fn has_rule(provider: &Provider, model: &str) -> bool {
-    let mut rules = provider.endpoints.iter().flat_map(|endpoint| endpoint.models);
-    rules.any(|rule| !rule.pattern.trim_matches('*').is_empty() && rule.matches(model))
+    rules(provider, model).next().is_some()
+}
+
+fn rules<'a>(provider: &'a Provider, model: &'a str) -> impl Iterator<Item = &'a ModelRule> {
+    let rules = provider.endpoints.iter().flat_map(|endpoint| endpoint.models);
+    rules.filter(move |rule| !rule.pattern.trim_matches('*').is_empty() && rule.matches(model))
+}
+
+fn names_vendor(rule: &ModelRule) -> bool {
+    rule.pattern.split_once('/').is_some_and(|(vendor, _)| !vendor.contains('*'))
 }
 
 fn instead(name: &str, known: &[&str]) -> String {

@@ -105,7 +105,7 @@ fn a_server_that_refuses_the_question_for_usage_is_asked_without_and_that_is_lea
     let file = place.write("config.toml", &config);
     // It calls a tool again and again.
     let ran = place.ask(&["--config", &file, "-m", "own/m", "hi"]);
-    assert!(ran.err.contains("list gave"), "{}", ran.err);
+    assert!(ran.err.contains("calls list {}"), "{}", ran.err);
     let asked = asks_for_usage(&kept.lock().unwrap());
     assert!(asked.len() > 3 && asked[0] && !asked[1..].contains(&true), "{asked:?}");
     // And through the gateway, from another wire.

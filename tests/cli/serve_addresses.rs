@@ -3,7 +3,8 @@
 use crate::place::Place;
 use crate::serve_config::serve;
 use serde_json::json;
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 
 /// Spellings of this machine's own address.
 const HOSTS: [&str; 16] = [
@@ -27,6 +28,13 @@ const HOSTS: [&str; 16] = [
 /// Ways of beginning an address.
 const STARTS: [&str; 4] = ["http://", "//", "http:\\\\", "/\\"];
 
+/// Answers one request with a refusal, whatever it is. All of these requests fit into one read.
+fn refuse(mut stream: TcpStream) {
+    let _ = stream.read(&mut [0; 64 * 1024]);
+    let _ = stream
+        .write_all(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+}
+
 #[test]
 fn t_2_no_address_that_a_caller_writes_is_asked() {
     let trap = TcpListener::bind("0.0.0.0:0").unwrap();
@@ -38,8 +46,8 @@ fn t_2_no_address_that_a_caller_writes_is_asked() {
         "[providers.there]\nwire = \"chat-completions\"\nbase_url = \"http://{}\"\napi_key = \"canary\"\n",
         upstream.local_addr().unwrap()
     );
-    // Its own upstream answers nothing, and closes.
-    std::thread::spawn(move || upstream.incoming().for_each(drop));
+    // Its own upstream refuses everything, so that nothing is tried again.
+    std::thread::spawn(move || upstream.incoming().flatten().for_each(refuse));
     let gateway = serve(&place, &config);
     let json_body = "content-type: application/json\r\n";
     for host in HOSTS {

@@ -262,7 +262,7 @@ fn k_8_a_changed_file_holds_for_new_requests_and_a_bad_one_changes_nothing() {
         }
     };
     assert_eq!(status(), "200");
-    place.write("config.toml", &model("nobody"));
+    place.write("config.toml", &model("groq").replace("models.m", "models.n"));
     gateway.signal(Signal::HUP);
     wait("404");
     place.write("config.toml", &model("groq"));
