@@ -66,13 +66,13 @@ pub(super) const KEYS: [&str; 12] = [
     "admin_listen",
     "tls",
     "pass_through",
-    "keyless",
-    "log",
     IN_FLIGHT,
     PER_KEY,
     PER_ADDRESS,
     "connections_per_address",
     "body_timeout",
+    "keyless",
+    "log",
 ];
 const IN_FLIGHT: &str = "max_bytes_in_flight";
 const PER_KEY: &str = "max_bytes_in_flight_per_key";
