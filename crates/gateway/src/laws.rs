@@ -1,6 +1,9 @@
 //! Laws of what callers send, under the driver of the core's laws.
 
 use crate::admission::{check_members, fits_path, segments};
+use crate::door::{credential, exposed};
+use crate::edge::headers::Crossing;
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use std::collections::HashSet;
 use thinkthrough_core::json::Doc;
 
@@ -119,6 +122,59 @@ fn taken_requests_are_read_in_one_way(bytes: &[u8]) {
     }
 }
 
+const HEADER_WORDS: &[&[u8]] = &[
+    b"authorization: Bearer canary-of-a-caller\n",
+    b"Authorization: bearer  canary-of-a-caller \n",
+    b"x-api-key: canary-of-a-caller\n",
+    b"api-key: canary-of-a-caller\n",
+    b"x-goog-api-key: canary-of-a-caller\n",
+    b"x-goog-user-project: theirs\n",
+    b"openai-organization: theirs\n",
+    b"connection: close, anthropic-beta\n",
+    b"connection: keep-alive\n",
+    b"anthropic-beta: a\n",
+    b"anthropic-version: 1\n",
+    b"x-http-method-override: DELETE\n",
+    b"x-amz-date: 1\n",
+    b"private-token: canary-of-a-caller\n",
+    b"cookie: canary-of-a-caller\n",
+    b"x-thinkthrough-set: reasoning.enabled=false\n",
+    b"traceparent: 00-1-1-00\n",
+    b"x-custom-a: b\n",
+    b"user-agent: x\n",
+];
+
+/// No header that carries a credential or steers the account, the method or the connection goes upstream beside the
+/// gateway's own credential, whatever an operator lets through; what goes on came in as it is; what goes once goes again.
+fn forwarded_headers_carry_nothing_that_is_the_gateways(bytes: &[u8]) {
+    let mut callers = HeaderMap::new();
+    for line in bytes.split(|byte| *byte == b'\n') {
+        let Some(at) = line.iter().position(|byte| *byte == b':') else { continue };
+        let (name, value) = line.split_at(at);
+        let name = HeaderName::from_bytes(name);
+        let value = HeaderValue::from_bytes(value.get(1..).unwrap_or_default().trim_ascii());
+        if let (Ok(name), Ok(value)) = (name, value) {
+            callers.append(name, value);
+        }
+    }
+    let more = ["x-custom-*".to_owned(), "*".to_owned(), "cookie".to_owned()];
+    let crossing = Crossing::to_all_with_ours(&more);
+    let sent = crossing.request(&callers);
+    let found = credential(&Uri::from_static("/"), &sent);
+    assert!(found.is_ok_and(|auth| exposed(&auth).is_none()), "{sent:?}");
+    for (name, value) in &sent {
+        assert!(callers.get_all(name).iter().any(|it| it == value), "{name}: {value:?}");
+        let stays =
+            ["connection", "cookie", "private-token", "x-amz-date", "x-http-method-override"];
+        assert!(!stays.contains(&name.as_str()), "{name}");
+        assert!(!name.as_str().starts_with("x-thinkthrough"), "{name}");
+        let listed = callers.get_all("connection").iter().filter_map(|it| it.to_str().ok());
+        let mut listed = listed.flat_map(|it| it.split(','));
+        assert!(!listed.any(|it| it.trim().eq_ignore_ascii_case(name.as_str())), "{name}");
+    }
+    assert_eq!(crossing.request(&sent), sent);
+}
+
 /// Declares the laws, as the core does.
 macro_rules! laws {
     ($($name:ident: $law:path, $options:expr, $words:expr;)*) => {
@@ -137,6 +193,7 @@ macro_rules! laws {
 }
 
 laws! {
+    headers_of_requests: forwarded_headers_carry_nothing_that_is_the_gateways, 0, HEADER_WORDS;
     members_of_requests: taken_requests_are_read_in_one_way, 0, MEMBER_WORDS;
     paths_of_requests: taken_paths_mean_the_same_to_everybody, 0, PATH_WORDS;
 }

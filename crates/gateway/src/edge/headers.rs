@@ -134,6 +134,12 @@ impl<'a> Crossing<'a> {
         Crossing { api: None, ..Self::to(route) }
     }
 
+    /// The way to any API beside the gateway's own credential.
+    #[cfg(test)]
+    pub(crate) fn to_all_with_ours(more: &'a [String]) -> Self {
+        Crossing { api: None, is_ours: true, more }
+    }
+
     /// The caller's headers that go on.
     pub(crate) fn request(self, callers: &HeaderMap) -> HeaderMap {
         let listed = in_connection(callers);
