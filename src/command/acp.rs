@@ -88,7 +88,7 @@ impl Wiring {
         let servers = servers.into_iter().map(|server| self.server(folder, server));
         let servers = servers.collect::<Result<Vec<_>, _>>()?;
         let tools = tooling::toolbox(&self.config, folder, servers, tooling::aloud())?.attended();
-        let gate = Gate::new(self.config.budget, Some(thinkthrough_tokenizer::o200k()));
+        let gate = Gate::new(self.config.budget);
         gate.limit(&chosen.target.provider, chosen.limits);
         let Chosen { name, target, transport, auth, key_from, .. } = chosen;
         Ok(Kit { name, target, settings, transport, auth, key_from, tools, gate })

@@ -108,7 +108,7 @@ impl Ask {
             chosen.target.provider, chosen.target.model, chosen.why
         ));
         let question = Content::text(Speaker::Human, prompt);
-        let gate = Gate::new(config.budget, Some(thinkthrough_tokenizer::o200k()));
+        let gate = Gate::new(config.budget);
         gate.limit(&chosen.target.provider, chosen.limits);
         let mut conversation = match (&history, &resumed) {
             (Some(history), _) => {

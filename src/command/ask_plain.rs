@@ -105,8 +105,8 @@ impl Plain {
         put(&mut io::stderr(), &shown);
     }
 
-    fn thought(&mut self, block: usize, thinking: &Thinking) {
-        let Some(mut thought) = self.thoughts.remove(&block) else { return };
+    fn thought(&mut self, block: usize, thinking: &Thinking, whole: Option<&str>) {
+        let Some(thought) = self.thoughts.remove(&block) else { return };
         match self.shows {
             Shows::Nothing => {}
             Shows::InFull => {
@@ -115,7 +115,7 @@ impl Plain {
                 }
                 self.close();
             }
-            Shows::Line { .. } => self.note(&thought.line(self.shows)),
+            Shows::Line { label, .. } => self.note(&thought.line(label, thinking, whole)),
             Shows::Live => self.close(),
         }
     }
@@ -141,7 +141,9 @@ impl Watch for Plain {
                 self.thoughts.insert(block, Thought::begin(self.shows));
             }
             Event::ThinkingDelta { block, delta } => self.think(block, delta),
-            Event::ThinkingEnd { block, thinking, .. } => self.thought(block, thinking),
+            Event::ThinkingEnd { block, thinking, thought } => {
+                self.thought(block, thinking, thought);
+            }
             Event::TextDelta { delta, .. } => self.answer(delta),
             Event::ToolCallEnd { call, .. } => {
                 self.note(&format!("calls {} {}", call.name, call.parameters.as_text()));

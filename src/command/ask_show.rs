@@ -3,6 +3,7 @@
 use crate::failure::{Failure, say};
 use crate::printed::printed;
 use std::io::{self, Write};
+use thinkthrough_chat::counted;
 use thinkthrough_chat::{Notice, Outcome, Round, Watch};
 use thinkthrough_client::Retry;
 use thinkthrough_core::answer::Answer;
@@ -11,6 +12,7 @@ use thinkthrough_core::event::Event;
 use thinkthrough_core::json::Writer;
 use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::shape::{write_answer_and, write_block, write_event};
+use thinkthrough_core::tokens::TokenCount;
 use thinkthrough_core::usage::Usage;
 
 /// Nothing until the end, then one JSON object.
@@ -93,11 +95,14 @@ pub(crate) fn write_json(
     let mut last =
         outcome.rounds.last().map(|round| shown(&round.answer, shows)).unwrap_or_default();
     last.usage = summed(&outcome.rounds);
+    let count = |round: &Round| counted::total(round.answer.usage.as_ref(), &round.answer.blocks);
     let mut w = Writer::new();
     write_answer_and(&mut w, &last, &|w| {
+        write_count(w, counted::sum(outcome.rounds.iter().map(count)));
         w.key("rounds").array(|w| {
             for round in &outcome.rounds {
                 write_answer_and(w, &shown(&round.answer, shows), &|w| {
+                    write_count(w, count(round));
                     w.key("toolResponses").array(|w| {
                         for response in &round.tool_responses {
                             write_block(w, &Block::ToolResponse(response.clone()));
@@ -111,6 +116,14 @@ pub(crate) fn write_json(
     });
     writeln!(out, "{}", printed(&w.finish()))?;
     Ok(())
+}
+
+/// What was thought, and how that is known: where the provider says nothing, its `usage` has `null`.
+fn write_count(w: &mut Writer, count: TokenCount) {
+    w.key("reasoning").object(|w| {
+        w.field_u64("tokens", count.tokens);
+        w.field_str("source", count.source.as_str());
+    });
 }
 
 /// The answer without its thoughts where they are not to be shown.

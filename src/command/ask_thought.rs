@@ -2,10 +2,11 @@
 
 use std::io;
 use std::time::{Duration, Instant};
-use thinkthrough_chat::grouped;
+use thinkthrough_chat::counted::{Growing, tokens};
 use thinkthrough_chat::screen::{first_row, last_words};
+use thinkthrough_core::content::Thinking;
 use thinkthrough_core::settings::{Display, Resolved};
-use thinkthrough_core::tokens::RunningCount;
+use thinkthrough_core::tokens::TokenCount;
 
 /// What is shown of thoughts on standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +48,14 @@ const REDRAW: Duration = Duration::from_millis(50);
 pub(super) struct Thought {
     began: Instant,
     drawn: Option<Instant>,
-    count: Option<RunningCount<'static>>,
+    count: Option<Growing>,
     /// The last words, for the live line.
     tail: String,
 }
 
 impl Thought {
     pub(super) fn begin(shows: Shows) -> Self {
-        let count =
-            shows.counts().then(|| RunningCount::new(Some(thinkthrough_tokenizer::o200k())));
+        let count = shows.counts().then(Growing::default);
         Thought { began: Instant::now(), drawn: None, count, tail: String::new() }
     }
 
@@ -84,25 +84,25 @@ impl Thought {
         let width = width().saturating_sub(1);
         Some(match shows {
             Shows::Line { .. } => {
-                let line = self.line(Shows::Line { label: "thinking:", live: true });
-                first_row(&line, width).to_owned()
+                let count = self.count.map(|it| it.count()).filter(|it| it.tokens > 0);
+                first_row(&self.told("thinking:", count, false), width).to_owned()
             }
             Shows::InFull | Shows::Live | Shows::Nothing => last_words(&self.tail, width),
         })
     }
 
-    /// `Thought for 12 s, 1,240 tokens`
-    pub(super) fn line(&mut self, shows: Shows) -> String {
-        let label = match shows {
-            Shows::Line { label, .. } => label,
-            Shows::InFull | Shows::Live | Shows::Nothing => "thinking:",
-        };
+    /// The line of a thought that has ended: `Thought for 12 s, about 1,240 tokens`. What the provider reports comes later.
+    pub(super) fn line(&self, label: &str, thinking: &Thinking, whole: Option<&str>) -> String {
+        let count = self.count.and_then(|it| it.ended(thinking, whole));
+        let is_empty = self.count.is_none_or(|it| it.count().tokens == 0);
+        self.told(label, count, is_empty && whole.is_none_or(str::is_empty))
+    }
+
+    fn told(&self, label: &str, count: Option<TokenCount>, is_withheld: bool) -> String {
         let took = seconds(self.began.elapsed());
-        match self.count.as_mut().map_or(0, |count| count.total().tokens) {
-            0 => format!("{label} {took} (the provider withheld the text)"),
-            1 => format!("{label} {took}, 1 token"),
-            tokens => format!("{label} {took}, {} tokens", grouped(tokens)),
-        }
+        let count = count.map_or_else(String::new, |count| format!(", {}", tokens(count)));
+        let withheld = if is_withheld { " (the provider withheld the text)" } else { "" };
+        format!("{label} {took}{count}{withheld}")
     }
 }
 

@@ -50,7 +50,7 @@ impl Parse {
     /// Runs the command.
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
         if let (Some(provider), Some(wire)) = (self.provider, self.wire)
-            && provider.endpoint(Some(wire.id())).is_none()
+            && !provider.endpoints.iter().any(|it| it.wire.as_str() == wire.id())
         {
             crate::failure::say(format_args!(
                 "note: `{}` is not known to speak `{}`; the body is read by the wire alone",

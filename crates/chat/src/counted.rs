@@ -1,8 +1,15 @@
-//! The tokens of thoughts. One rule for whatever shows a number: the head of a thought, the budget, `/explain`, exports.
+//! The tokens of thoughts. One rule for whatever shows a number: the head of a thought, the lines of `think ask` and its
+//! JSON, the budget, `/explain`, exports.
+//!
+//! Where the provider tells no number it is estimated, and never counted by a tokenizer: a thought that still grows must
+//! have the count that it has later, and tables of 35 MB that no provider counts by make no number right.
 
 use crate::wording::grouped;
 use thinkthrough_core::content::{Block, Content, Thinking};
-use thinkthrough_core::tokens::{TokenCount, TokenSource, estimate_conservative, estimate_opaque};
+use thinkthrough_core::tokens::{
+    IncrementalEstimate, TokenCount, TokenSource, estimate_conservative, estimate_opaque,
+};
+use thinkthrough_core::usage::Usage;
 
 /// The tokens of each block that is a thought, as far as anybody knows.
 ///
@@ -10,8 +17,7 @@ use thinkthrough_core::tokens::{TokenCount, TokenSource, estimate_conservative, 
 pub(crate) fn counts(content: &Content) -> Vec<Option<TokenCount>> {
     let estimates: Vec<Option<u64>> = content.blocks.iter().map(estimate).collect();
     let thoughts = content.thoughts().count() as u64;
-    let reported = content.usage.as_ref().and_then(|usage| usage.reasoning_tokens);
-    let Some(reported) = reported else {
+    let Some(reported) = reported(content.usage.as_ref()) else {
         return estimates.into_iter().map(|it| it.map(TokenCount::estimated)).collect();
     };
     let sum: u64 = estimates.iter().flatten().sum();
@@ -36,9 +42,52 @@ pub(crate) fn counts(content: &Content) -> Vec<Option<TokenCount>> {
 }
 
 /// The reasoning tokens of an answer: those that the provider reported, else the sum of its thoughts'.
-pub(crate) fn total(content: &Content) -> u64 {
-    let reported = content.usage.as_ref().and_then(|usage| usage.reasoning_tokens);
-    reported.unwrap_or_else(|| content.blocks.iter().filter_map(estimate).sum())
+#[must_use]
+pub fn total(usage: Option<&Usage>, blocks: &[Block]) -> TokenCount {
+    if let Some(reported) = reported(usage) {
+        return TokenCount::reported(reported);
+    }
+    let thoughts = blocks.iter().filter(|block| matches!(block, Block::Thinking(_)));
+    sum(thoughts.map(|it| TokenCount::estimated(estimate(it).unwrap_or_default())))
+}
+
+/// The sum of counts; it is known as well as the least known of them.
+#[must_use]
+pub fn sum(counts: impl IntoIterator<Item = TokenCount>) -> TokenCount {
+    counts.into_iter().fold(TokenCount::reported(0), |sum, count| TokenCount {
+        tokens: sum.tokens.saturating_add(count.tokens),
+        source: sum.source.min(count.source),
+    })
+}
+
+/// The count of a thought that is still being thought.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Growing(IncrementalEstimate);
+
+impl Growing {
+    /// Appends `delta`.
+    pub fn push(&mut self, delta: &str) {
+        self.0.push(delta);
+    }
+
+    /// The count of what came so far.
+    #[must_use]
+    pub fn count(&self) -> TokenCount {
+        TokenCount::estimated(self.0.total())
+    }
+
+    /// The count of the whole thought, of which `thinking` has everything but the text; `whole` stands instead of the
+    /// deltas, where they differ. `None` where nobody knows it.
+    #[must_use]
+    pub fn ended(&self, thinking: &Thinking, whole: Option<&str>) -> Option<TokenCount> {
+        let text = whole.map_or_else(|| self.0.total(), estimate_conservative);
+        let text = Some(text).filter(|tokens| *tokens > 0);
+        text.or_else(|| opaque(thinking)).map(TokenCount::estimated)
+    }
+}
+
+fn reported(usage: Option<&Usage>) -> Option<u64> {
+    usage.and_then(|usage| usage.reasoning_tokens)
 }
 
 /// An estimate from what there is: the text, or else the payload that stands for it.
@@ -47,20 +96,18 @@ fn estimate(block: &Block) -> Option<u64> {
     if !thinking.thought.is_empty() {
         return Some(estimate_conservative(&thinking.thought));
     }
-    payload(thinking).map(|payload| estimate_opaque(payload))
+    opaque(thinking)
 }
 
-/// The largest of the payloads that stand for a text: a seal beside one says nothing of its own.
-fn payload(thinking: &Thinking) -> Option<&String> {
-    thinking
-        .encrypted_content
-        .as_ref()
-        .or(thinking.redacted_data.as_ref())
-        .or(thinking.signature.as_ref())
+/// An estimate from the payload that stands for a text: a seal beside one says nothing of its own.
+fn opaque(thinking: &Thinking) -> Option<u64> {
+    let payload = thinking.encrypted_content.as_ref().or(thinking.redacted_data.as_ref());
+    payload.or(thinking.signature.as_ref()).map(|payload| estimate_opaque(payload))
 }
 
 /// `1,240 tokens`, with a mark where it was only estimated.
-pub(crate) fn tokens(count: TokenCount) -> String {
+#[must_use]
+pub fn tokens(count: TokenCount) -> String {
     let about = if count.source == TokenSource::Estimated { "about " } else { "" };
     let plural = if count.tokens == 1 { "" } else { "s" };
     format!("{about}{} token{plural}", grouped(count.tokens))
@@ -105,7 +152,10 @@ mod tests {
             let said: Vec<_> = counted.iter().map(|it| tokens(*it)).collect();
             assert_eq!(said, want, "{thoughts:?}");
             if !thoughts.is_empty() {
-                assert_eq!(counted.iter().map(|it| it.tokens).sum::<u64>(), total(&content));
+                assert_eq!(
+                    counted.iter().map(|it| it.tokens).sum::<u64>(),
+                    total(content.usage.as_ref(), &content.blocks).tokens
+                );
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What stands before each request: the session's budget of reasoning tokens, and the provider's limits.
 
+use crate::counted;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,20 +9,17 @@ use thinkthrough_core::budget::{
     Admitted, Ask, BudgetEvent, BudgetEventKind, BudgetRefusal, BudgetRules, BudgetState, Call,
     Limit, OnExceed, RateLimiter, RateLimits, RateRefusal, Refusal, SessionBudget, admit,
 };
-use thinkthrough_core::content::{Block, Content};
+use thinkthrough_core::content::Content;
 use thinkthrough_core::outgoing;
 use thinkthrough_core::provider::{ModelRule, Target};
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Budget, Effort, Resolved, Setting, Source};
-use thinkthrough_core::tokens::{
-    TokenCount, TokenSource, Tokenizer, count_or_estimate, estimate_conservative, estimate_opaque,
-};
+use thinkthrough_core::tokens::{TokenCount, TokenSource, estimate_conservative};
 use tokio::time::{Instant, sleep};
 
 /// Holds requests back, changes what they ask for, or refuses them. Several may be under way at once.
-pub struct Gate<'t> {
+pub struct Gate {
     rules: BudgetRules,
-    tokenizer: Option<&'t dyn Tokenizer>,
     began: Instant,
     state: Mutex<State>,
 }
@@ -62,16 +60,16 @@ pub enum Notice {
     Waits(RateRefusal),
 }
 
-impl<'t> Gate<'t> {
-    /// A gate for a new session. Without a tokenizer, what the provider does not report is estimated.
+impl Gate {
+    /// A gate for a new session.
     #[must_use]
-    pub fn new(rules: BudgetRules, tokenizer: Option<&'t dyn Tokenizer>) -> Self {
+    pub fn new(rules: BudgetRules) -> Self {
         let state = State {
             budget: SessionBudget::new(),
             source: TokenSource::Reported,
             limiters: BTreeMap::new(),
         };
-        Gate { rules, tokenizer, began: Instant::now(), state: Mutex::new(state) }
+        Gate { rules, began: Instant::now(), state: Mutex::new(state) }
     }
 
     /// From now on this may be asked of a provider within a minute.
@@ -87,16 +85,11 @@ impl<'t> Gate<'t> {
 
     /// From now on the budget is that of a conversation; what it has spent before counts.
     pub fn resume(&self, conversation: &[Content]) {
-        let (mut used, mut weakest) = (0_u64, TokenSource::Reported);
-        for content in conversation {
-            let reported = content.usage.as_ref().and_then(|usage| usage.reasoning_tokens);
-            let count = self.reasoning(reported, &content.blocks, used);
-            used = used.saturating_add(count.tokens);
-            weakest = weakest.min(count.source);
-        }
+        let count = |it: &Content| counted::total(it.usage.as_ref(), &it.blocks);
+        let TokenCount { tokens: used, source } = counted::sum(conversation.iter().map(count));
         let mut state = self.state();
         state.budget = SessionBudget::resume(BudgetState { used, ..BudgetState::default() });
-        state.source = weakest;
+        state.source = source;
     }
 
     /// Reasoning tokens spent so far, and how we know.
@@ -162,8 +155,7 @@ impl<'t> Gate<'t> {
         let Admission { provider, admitted: Admitted { rate, budget }, .. } = admission;
         let usage = answer.and_then(|answer| answer.usage.as_ref());
         let blocks = answer.map_or(&[][..], |answer| answer.blocks.as_slice());
-        let reported = usage.and_then(|usage| usage.reasoning_tokens);
-        let count = self.reasoning(reported, blocks, self.used().tokens);
+        let count = counted::total(usage, blocks);
         let total = usage.and_then(|usage| {
             let sum = || Some(usage.input_tokens?.saturating_add(usage.output_tokens?));
             usage.total_tokens.or_else(sum)
@@ -184,46 +176,12 @@ impl<'t> Gate<'t> {
         events.into_iter().map(|event| Notice::Budget { event, on_exceed, source }).collect()
     }
 
-    /// The reasoning tokens of one answer: the provider's number, else a count of what can be read and an estimate of
-    /// what cannot. `used` is what was spent before it.
-    fn reasoning(&self, reported: Option<u64>, blocks: &[Block], used: u64) -> TokenCount {
-        if let Some(reported) = reported {
-            return TokenCount::reported(reported);
-        }
-        let mut sum = TokenCount::reported(0);
-        for block in blocks {
-            let Block::Thinking(thinking) = block else { continue };
-            let payload = thinking.encrypted_content.as_ref().or(thinking.redacted_data.as_ref());
-            let count = match payload.or(thinking.signature.as_ref()) {
-                Some(payload) if thinking.thought.is_empty() => {
-                    TokenCount::estimated(estimate_opaque(payload))
-                }
-                _ => self.count(&thinking.thought, used),
-            };
-            sum.tokens = sum.tokens.saturating_add(count.tokens);
-            sum.source = sum.source.min(count.source);
-        }
-        sum
-    }
-
-    /// Loading a tokenizer takes longer than many an answer: what is a hundredth of the budget at most is estimated, until
-    /// half of it is spent.
-    fn count(&self, thought: &str, used: u64) -> TokenCount {
-        let estimate = estimate_conservative(thought);
-        let matters = self
-            .rules
-            .max
-            .get()
-            .is_some_and(|max| estimate > max / 100 || used.saturating_add(estimate) > max / 2);
-        count_or_estimate(self.tokenizer.filter(|_| matters), thought).0
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl std::fmt::Debug for Gate<'_> {
+impl std::fmt::Debug for Gate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Gate")
             .field("rules", &self.rules)

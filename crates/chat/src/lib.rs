@@ -5,6 +5,7 @@
 //! - [`Gate`] stands before each request: the session's budget and the provider's limits.
 //! - [`Control`] stops it at any point, or says something more while tools run.
 //! - [`Toolbox`] holds the tools of a session and what is allowed in it; [`Approve`] is asked where that is open.
+//! - [`counted`] is how many tokens a thought has, wherever it is said.
 //! - [`History`] is a conversation in a file, one content a line; [`Kept`] is one in the store.
 //! - [`export`] writes conversations as Markdown, HTML and JSON lines, and reads them back.
 //! - [`screen`] draws a conversation for a terminal, and [`harmless`] keeps a model's text from steering it.
@@ -14,7 +15,7 @@
 
 pub mod acp;
 mod agent;
-mod counted;
+pub mod counted;
 mod ending;
 pub mod export;
 mod failure;

@@ -51,7 +51,7 @@ pub struct Kit {
     /// The tools, with somebody there to be asked.
     pub tools: Toolbox,
     /// What stands before each request.
-    pub gate: Gate<'static>,
+    pub gate: Gate,
 }
 
 /// An MCP server that the editor wants to be used.

@@ -42,7 +42,7 @@ pub struct Setup<'a> {
     /// Who is asked before a tool runs that needs a permission.
     pub approve: &'a dyn Approve,
     /// What stands before each request, if anything.
-    pub gate: Option<&'a Gate<'a>>,
+    pub gate: Option<&'a Gate>,
     /// How many requests one question may take.
     pub max_rounds: usize,
 }

@@ -12,6 +12,7 @@ use thinkthrough_core::content::Speaker;
 use thinkthrough_core::json::{Extra, Raw};
 use thinkthrough_core::provider;
 use thinkthrough_core::settings::resolve;
+use thinkthrough_core::wire::WireId;
 use tokio::sync::{Barrier, Notify};
 
 /// A simulator, or, for the path of a request that holds, a body that the test writes.
@@ -184,7 +185,7 @@ impl Stage {
     fn new(id: &str) -> Self {
         let listed = thinkthrough_conformance::list().into_iter().find(|it| it.id == id).unwrap();
         let provider = provider::find(listed.provider).unwrap();
-        let endpoint = provider.endpoint(Some(listed.wire)).unwrap();
+        let endpoint = provider.endpoint(WireId::parse(listed.wire).ok()).unwrap();
         let mut target = Target::of(provider, endpoint, listed.model);
         target.base_url = format!("http://sim.localhost/{id}");
         let upstream = Arc::new(Upstream {

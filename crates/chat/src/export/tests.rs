@@ -107,7 +107,7 @@ fn any_block() -> impl Strategy<Value = Block> {
         }),
         any_text().prop_map(|text| {
             let raw = Raw::string(&text);
-            Block::Other(Other { wire: "messages", kind: "citation".to_owned(), raw })
+            Block::Other(Other::new("messages", "citation", raw))
         }),
     ]
 }

@@ -1,7 +1,7 @@
 use super::*;
 use std::num::NonZeroU64;
 use thinkthrough_core::budget::{Limit, WarnAt};
-use thinkthrough_core::content::{Speaker, Thinking};
+use thinkthrough_core::content::{Block, Speaker, Thinking};
 use thinkthrough_core::usage::Usage;
 
 fn rules(max: u64, on_exceed: OnExceed) -> BudgetRules {
@@ -9,8 +9,8 @@ fn rules(max: u64, on_exceed: OnExceed) -> BudgetRules {
     BudgetRules { max: Limit::from_config(max), warn_at, on_exceed }
 }
 
-fn gate(max: u64, on_exceed: OnExceed) -> Gate<'static> {
-    Gate::new(rules(max, on_exceed), None)
+fn gate(max: u64, on_exceed: OnExceed) -> Gate {
+    Gate::new(rules(max, on_exceed))
 }
 
 fn claude() -> Target {
@@ -22,14 +22,14 @@ fn spent(tokens: u64) -> Answer {
     Answer { usage: Some(usage), ..Answer::default() }
 }
 
-async fn settings_of(gate: &Gate<'_>, said: &Resolved) -> Resolved {
+async fn settings_of(gate: &Gate, said: &Resolved) -> Resolved {
     let admission = gate.admit(&claude(), said, &[], &mut |_| {}).await.unwrap();
     let settings = admission.settings.clone();
     assert_eq!(gate.settle(admission, None), []);
     settings
 }
 
-async fn spend(gate: &Gate<'_>, tokens: u64) -> Vec<String> {
+async fn spend(gate: &Gate, tokens: u64) -> Vec<String> {
     let settings = Resolved::default();
     let admission = gate.admit(&claude(), &settings, &[], &mut |_| {}).await.unwrap();
     let notices = gate.settle(admission, Some(&spent(tokens)));
@@ -107,7 +107,7 @@ async fn adr_budget_a_request_waits_for_the_providers_limit_and_then_goes_out() 
         requests_per_minute: Limit::from_config(1),
         tokens_per_minute: Limit::from_config(100_000),
     };
-    let gate = Gate::new(BudgetRules::DEFAULT, None);
+    let gate = Gate::new(BudgetRules::DEFAULT);
     gate.limit(&claude().provider, limits);
     gate.limit("another", RateLimits::UNLIMITED);
     assert_eq!(spend(&gate, 1).await, [""; 0]);

@@ -4,6 +4,7 @@ use super::conversation::{Conversation, Plan};
 use super::message::{Count, Counted, Effect, Keep, Question, RunId, Scroll, Side};
 use super::price::Price;
 use super::{Compressing, Session};
+use crate::counted::Growing;
 use crate::screen::model::{Activity, Body, Budget, EntryId, Level};
 use crate::wording::title;
 use std::collections::HashMap;
@@ -11,7 +12,6 @@ use thinkthrough_core::budget::{BudgetRefusal, OnExceed};
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::policy::{self, Action};
 use thinkthrough_core::settings::{Setting, Source};
-use thinkthrough_core::tokens::IncrementalEstimate;
 use thinkthrough_core::usage::Usage;
 
 /// The question under way.
@@ -20,7 +20,7 @@ pub(super) struct Run {
     pub(super) id: RunId,
     /// The entries of the answer that comes in, by the index of their block.
     pub(super) blocks: HashMap<usize, EntryId>,
-    pub(super) estimates: HashMap<usize, IncrementalEstimate>,
+    pub(super) estimates: HashMap<usize, Growing>,
     /// The calls of the answer, in order.
     pub(super) calls: Vec<CallEntry>,
     pub(super) is_stopping: bool,

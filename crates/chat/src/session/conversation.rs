@@ -138,10 +138,11 @@ impl Conversation {
         text
     }
 
-    /// The reasoning tokens that the conversation cost, as far as providers reported them.
+    /// The reasoning tokens that the conversation cost, estimated where providers reported none.
     #[must_use]
     pub fn reasoning_tokens(&self) -> u64 {
-        self.contents.iter().map(counted::total).fold(0, u64::saturating_add)
+        let count = |it: &Content| counted::total(it.usage.as_ref(), &it.blocks);
+        counted::sum(self.contents.iter().map(count)).tokens
     }
 }
 

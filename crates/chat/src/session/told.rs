@@ -9,7 +9,6 @@ use crate::screen::model::{Activity, Body, EntryId, Level, Thought, ThoughtState
 use std::time::Duration;
 use thinkthrough_core::content::{Block, Content, Speaker, ToolResponse};
 use thinkthrough_core::problem::{Problem, ProblemCode};
-use thinkthrough_core::tokens::TokenCount;
 
 impl Session {
     pub(super) fn on_told(&mut self, id: RunId, told: Told) {
@@ -109,10 +108,10 @@ impl Session {
         let Some(entry) = run.blocks.get(&block).copied() else { return };
         let estimate = run.estimates.entry(block).or_default();
         estimate.push(delta);
-        let tokens = estimate.total();
+        let count = estimate.count();
         self.view.transcript.append(entry, delta);
         if let Some(thought) = self.view.transcript.thought_mut(entry) {
-            thought.tokens = Some(TokenCount::estimated(tokens));
+            thought.tokens = Some(count);
         }
         self.view.status.activity = Activity::Thinking;
     }

@@ -35,7 +35,7 @@ pub(super) enum Inbound {
 pub(super) struct Engine {
     inbox: mpsc::UnboundedSender<Inbound>,
     tools: Option<Arc<Toolbox>>,
-    gate: Arc<Gate<'static>>,
+    gate: Arc<Gate>,
     running: Option<(RunId, Control)>,
     /// What was asked aside last.
     aside: Option<(RunId, Control)>,
@@ -109,7 +109,7 @@ impl Engine {
     pub(super) fn new(
         inbox: mpsc::UnboundedSender<Inbound>,
         tools: Option<Arc<Toolbox>>,
-        gate: Gate<'static>,
+        gate: Gate,
     ) -> Self {
         let desk = Desk { inbox: inbox.clone(), waiting: Mutex::default(), run: Mutex::default() };
         let (gate, desk) = (Arc::new(gate), Arc::new(desk));

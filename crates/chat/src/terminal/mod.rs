@@ -145,7 +145,7 @@ impl App {
             connections.insert(connection.model.name.clone(), connection);
         }
         tokio::spawn(pass_on(notices, sender.clone()));
-        let gate = Gate::new(start.budget, Some(tokenizer));
+        let gate = Gate::new(start.budget);
         let engine = Engine::new(sender.clone(), tools.map(Arc::new), gate);
         // A frame goes out in one piece.
         let out = BufWriter::with_capacity(1 << 18, io::stdout());

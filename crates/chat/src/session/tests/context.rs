@@ -1,13 +1,17 @@
 //! The effective count, and compression.
 
 use super::{Desk, answered, desk, desk_of, model, start, wire};
+use crate::export::{Exported, ThoughtForm, to_html, to_markdown};
+use crate::gate::Gate;
 use crate::screen::model::{Activity, Body};
 use crate::session::{Counter, Effect, Ended, Keep, Message, Side, Stored, Told};
 use crossterm::event::{KeyCode, KeyModifiers};
+use thinkthrough_core::budget::{BudgetRules, Limit};
 use thinkthrough_core::content::{Block, Content, Speaker};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::tokens::{
-    IncrementalCount, Tokenizer, TokenizerFailure, count_or_estimate, estimate_conservative,
+    IncrementalCount, TokenCount, Tokenizer, TokenizerFailure, count_or_estimate,
+    estimate_conservative,
 };
 
 fn effective(desk: &Desk) -> u64 {
@@ -303,4 +307,45 @@ fn the_utility_model_gives_titles_and_summaries_without_thinking() {
     let question = desk.asked().pop().unwrap();
     assert_eq!(question.model, "openai-compatible/plain");
     assert!(question.settings.enabled.value && wire(&question).contains("what was said"));
+}
+
+#[test]
+fn b_11_a_thought_has_one_count_on_every_surface() {
+    let mut start = start();
+    start.budget.max = Limit::from_config(100);
+    let mut desk = desk_of(start);
+    let thought = "one two three four five six seven";
+    let heads = |desk: &Desk| -> Vec<Option<TokenCount>> {
+        let thoughts = desk.session.view().transcript.iter().filter_map(|(_, body)| match body {
+            Body::Thought(thought) => Some(thought.tokens),
+            _ => None,
+        });
+        thoughts.collect()
+    };
+    let count = TokenCount::estimated(11);
+    desk.line("think");
+    desk.told(Told::Outgoing { warnings: Vec::new() });
+    desk.told(Told::ThoughtBegins(0));
+    desk.told(Told::ThoughtGrows(0, thought.to_owned()));
+    assert_eq!(heads(&desk), [Some(count)], "while it grows");
+    let content = answered(&desk.asked()[0].target, thought, "done");
+    desk.told(Told::Added(Box::new(content.clone())));
+    desk.told(Told::Done(Ended::default()));
+    assert_eq!(heads(&desk), [Some(count)], "when it has ended");
+    let gate = Gate::new(BudgetRules::DEFAULT);
+    gate.resume(std::slice::from_ref(&content));
+    assert_eq!(gate.used(), count, "what the gate books");
+    let exported = Exported { title: None, contents: vec![content.clone()] };
+    for form in [ThoughtForm::Callout, ThoughtForm::Details] {
+        let markdown = to_markdown(&exported, form);
+        assert!(markdown.contains("about 11 tokens"), "{markdown}");
+    }
+    assert!(to_html(&exported).contains("about 11 tokens"));
+    desk.line("/explain");
+    assert!(desk.page().contains("about 11 tokens"), "{}", desk.page());
+    let mut again = super::start();
+    again.resumed = Some(Stored { id: "a".into(), contents: vec![content], ..Stored::default() });
+    let again = desk_of(again);
+    assert_eq!(heads(&again), [Some(count)], "after a restart");
+    assert_eq!(again.session.view().status.budget.unwrap().used, 11);
 }
