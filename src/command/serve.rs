@@ -50,6 +50,9 @@ pub(crate) struct Serve {
 impl Serve {
     /// Runs the command.
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        // Before anything else, because it begins again from here.
+        #[cfg(all(target_os = "linux", target_env = "gnu"))]
+        crate::heap::give_back();
         keep_memory_private();
         // What a request holds must not be told where it breaks.
         std::panic::set_hook(Box::new(|broken| {
@@ -82,6 +85,7 @@ impl Serve {
         let options = base.options(&config, addr)?;
         let scheme = if options.tls.is_some() { "https" } else { "http" };
         let mut now = config.server.clone();
+        let is_closed = options.keys.as_ref().is_some_and(|keys| !keys.are_known());
         let has_models = !config.models.is_empty() || !config.providers.is_empty();
         let refused = |error| cannot_listen(&address, "--listen", &error);
         let vaults: Arc<dyn Vaults> = Arc::new(base.keeper.clone());
@@ -89,7 +93,7 @@ impl Serve {
             serve(listener, routes(config), Some(vaults), options).map_err(refused)?;
         writeln!(out, "listening on {scheme}://{addr}")?;
         out.flush()?;
-        introduce(&format!("{scheme}://{addr}"), has_models);
+        introduce(&format!("{scheme}://{addr}"), has_models, is_closed);
         if let Some((listener, addr)) = admin {
             running.admin(listener);
             say(format_args!("metrics: {scheme}://{addr}/metrics"));
@@ -339,11 +343,15 @@ fn keep_memory_private() {
     }
 }
 
-/// Says what was found, and where clients point.
-fn introduce(base: &str, has_models: bool) {
+/// Says what was found, and where clients point. While the door `is_closed`, no model answers anybody.
+fn introduce(base: &str, has_models: bool, is_closed: bool) {
     let keys: Vec<_> = with_key(env).map(|provider| provider.id).collect();
     if has_models {
         say(format_args!("models: those of the configuration, and `provider/model`"));
+    } else if keys.is_empty() && is_closed {
+        say(format_args!(
+            "no configuration and no key of a provider was found; nobody is let in until the gateway's own keys can be read"
+        ));
     } else if keys.is_empty() {
         say(format_args!(
             "no configuration and no key was found; the simulated models answer, such as `sim/kimi-k2`"

@@ -221,6 +221,35 @@ fn t_28_eight_of_the_largest_bodies_stay_within_256_mib() {
     assert!(most < 256, "{most} MiB were resident");
 }
 
+/// What a load took is the system's again soon, though small things that stay were allocated between the large ones.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn t_28_memory_comes_back_after_a_load() {
+    let upstream = Upstream::start(vec![chat("", "ok", None)]);
+    let (server, _place) = gateway(&upstream.url, "max_bytes_in_flight = \"1GiB\"");
+    let (server, large) = (Arc::new(server), Arc::new(parts(100, 2_000)));
+    for _ in 0..2 {
+        let callers: Vec<_> = (0..4)
+            .map(|_| {
+                let (server, large) = (Arc::clone(&server), Arc::clone(&large));
+                thread::spawn(move || server.ask("/v1/chat/completions", &large))
+            })
+            .collect();
+        for caller in callers {
+            let answer = caller.join().unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200"), "{answer:.300}");
+        }
+    }
+    let most = memory(&server, "VmHWM") / MIB;
+    assert!(most > 120, "{most} MiB are no load");
+    let began = Instant::now();
+    while memory(&server, "VmRSS") >= 64 * MIB {
+        let kept = memory(&server, "VmRSS") / MIB;
+        assert!(began.elapsed() < Duration::from_secs(60), "{kept} of {most} MiB are kept");
+        thread::sleep(Duration::from_millis(200));
+    }
+}
+
 #[test]
 fn t_28_a_body_that_drips_has_an_end() {
     let upstream = Upstream::start(vec![chat("", "ok", None)]);
