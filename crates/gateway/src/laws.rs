@@ -3,10 +3,15 @@
 use crate::admission::{check_members, fits_path, segments};
 use crate::door::{credential, exposed};
 use crate::edge::headers::Crossing;
+use crate::load::{Caps, MESSAGES};
+use crate::take::json_within;
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use thinkthrough_core::json::Doc;
 
+#[macro_use]
 #[path = "../../core/tests/laws/driver.rs"]
 mod driver;
 #[allow(dead_code, reason = "nothing here is cut into pieces")]
@@ -175,24 +180,49 @@ fn forwarded_headers_carry_nothing_that_is_the_gateways(bytes: &[u8]) {
     assert_eq!(crossing.request(&sent), sent);
 }
 
-/// Declares the laws, as the core does.
-macro_rules! laws {
-    ($($name:ident: $law:path, $options:expr, $words:expr;)*) => {
-        $(
-            #[test]
-            fn $name() {
-                driver::drive(&driver::Law {
-                    name: stringify!($name),
-                    law: $law,
-                    options: $options,
-                    words: $words,
-                });
-            }
-        )*
+/// A body with more of something than a cap allows is refused with 400, and no cap refuses another.
+fn bodies_over_a_cap_are_refused_and_no_others(bytes: &[u8]) {
+    let mut left = bytes.iter().copied();
+    let mut below = |most: usize| usize::from(left.next().unwrap_or_default()) % most;
+    let caps = Caps {
+        values: 20 + below(200),
+        members: 3 + below(12),
+        blocks: below(8),
+        all_blocks: below(24),
+        tools: below(6),
+        messages: below(6),
     };
+    let (list, key) = (MESSAGES[below(MESSAGES.len())], ["content", "parts"][below(2)]);
+    let blocks: Vec<usize> = (0..below(8)).map(|_| below(10)).collect();
+    let messages: Vec<Value> = blocks.iter().map(|it| json!({key: vec![0; *it]})).collect();
+    let tools = vec![json!({}); below(8)];
+    let wide: Map<String, Value> = (0..below(16)).map(|at| (at.to_string(), json!(0))).collect();
+    let is_over = [
+        (tools.len(), caps.tools),
+        (messages.len(), caps.messages),
+        (blocks.iter().copied().max().unwrap_or_default(), caps.blocks),
+        (blocks.iter().sum(), caps.all_blocks),
+        (wide.len(), caps.members),
+    ];
+    let body = json!({list: messages, "tools": tools, "wide": [wide]});
+    let is_over = is_over.into_iter().chain([(values(&body), caps.values)]);
+    let is_over = is_over.into_iter().any(|(count, cap)| count > cap);
+    let sent = Bytes::from(body.to_string());
+    let status = json_within(&sent, caps).err().map(|refused| refused.status);
+    assert_eq!(status, is_over.then_some(400), "{caps:?}: {body}");
+}
+
+/// How many values there are; each key is one as well.
+fn values(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(values).sum(),
+        Value::Object(members) => members.values().map(|it| 1 + values(it)).sum(),
+        _ => 0,
+    }
 }
 
 laws! {
+    caps_of_requests: bodies_over_a_cap_are_refused_and_no_others, 8, &[];
     headers_of_requests: forwarded_headers_carry_nothing_that_is_the_gateways, 0, HEADER_WORDS;
     members_of_requests: taken_requests_are_read_in_one_way, 0, MEMBER_WORDS;
     paths_of_requests: taken_paths_mean_the_same_to_everybody, 0, PATH_WORDS;

@@ -39,11 +39,12 @@ impl InFlight {
 }
 
 /// What a request costs that is read, looked up, edited and written, in its own bytes: what came, what is sent, and the
-/// texts of both between them. Measured on bodies of one long text.
+/// texts of both between them. An estimate, with one copy for each of these, and no measurement.
 pub(crate) const READ: usize = 4;
 /// What a request costs that goes on as it came.
 pub(crate) const PASSED: usize = 1;
-/// What each of a request's values costs besides. Measured on bodies of many small blocks.
+/// What each of a request's values costs besides. An estimate as well, for bodies of many small blocks: some nodes of the
+/// parser and a value of the neutral form.
 pub(crate) const VALUE: usize = 160;
 
 /// What one key, one address, or everybody holds.

@@ -5,52 +5,78 @@
 
 use thinkthrough_core::json::{Doc, JsonErrorKind, Kind, Val};
 
-/// Values in all. Keys of objects are values, too.
-pub(crate) const VALUES: usize = 2_000_000;
-/// Members of one object.
-const MEMBERS: usize = 50_000;
-/// Blocks of one message.
-const BLOCKS: usize = 20_000;
-/// Blocks of all messages.
-const ALL_BLOCKS: usize = 250_000;
-/// The lists of a request, and how many entries each may have.
-const LISTS: [(&str, usize); 4] =
-    [("tools", 1_024), ("messages", 100_000), ("input", 100_000), ("contents", 100_000)];
-
-/// A request as JSON, with no more values than one may have; else why it is not taken.
-pub(crate) fn parse(body: &[u8]) -> Result<Doc<'_>, String> {
-    Doc::parse_within(body, VALUES).map_err(|error| match error.kind {
-        JsonErrorKind::TooMany(most) => format!("the body has more than {most} values; send fewer"),
-        _ => format!("the body is not JSON: {error}"),
-    })
+/// The caps of one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caps {
+    /// Values in all. Keys of objects are values, too.
+    pub(crate) values: usize,
+    /// Members of one object.
+    pub(crate) members: usize,
+    /// Blocks of one message.
+    pub(crate) blocks: usize,
+    /// Blocks of all messages.
+    pub(crate) all_blocks: usize,
+    /// Entries of `tools`.
+    pub(crate) tools: usize,
+    /// Entries of each of the [`MESSAGES`].
+    pub(crate) messages: usize,
 }
 
-/// What there is too much of.
-pub(crate) fn too_many(doc: &Doc<'_>) -> Option<String> {
-    let root = doc.root();
-    let over = |what: &str, most: usize| format!("{what} than {most}; send fewer");
-    for (list, most) in LISTS {
-        let Some(values) = root.some(list).filter(|list| list.is_array()) else { continue };
-        if values.items().nth(most).is_some() {
-            return Some(format!("`{list}` has more than {most} entries; send fewer"));
+/// What the lists of messages are called.
+pub(crate) const MESSAGES: [&str; 3] = ["messages", "input", "contents"];
+
+/// What holds for every request.
+pub(crate) const CAPS: Caps = Caps {
+    values: 2_000_000,
+    members: 50_000,
+    blocks: 20_000,
+    all_blocks: 250_000,
+    tools: 1_024,
+    messages: 100_000,
+};
+
+impl Caps {
+    /// A request as JSON, with no more values than one may have; else why it is not taken.
+    pub(crate) fn parse(self, body: &[u8]) -> Result<Doc<'_>, String> {
+        Doc::parse_within(body, self.values).map_err(|error| match error.kind {
+            JsonErrorKind::TooMany(most) => over("the body has more values", most),
+            _ => format!("the body is not JSON: {error}"),
+        })
+    }
+
+    /// What there is too much of.
+    pub(crate) fn too_many(self, doc: &Doc<'_>) -> Option<String> {
+        let list = |name: &str| doc.root().some(name).filter(|list| list.is_array());
+        let is_longer = |list: Val<'_>, most: usize| list.items().nth(most).is_some();
+        if list("tools").is_some_and(|tools| is_longer(tools, self.tools)) {
+            return Some(over("`tools` has more entries", self.tools));
         }
-        if list == "tools" {
-            continue;
-        }
-        let mut all = 0_usize;
-        for message in values.items() {
-            let blocks = blocks(message);
-            all += blocks;
-            if blocks > BLOCKS {
-                return Some(over(&format!("a message of `{list}` has more blocks"), BLOCKS));
+        for name in MESSAGES {
+            let Some(messages) = list(name) else { continue };
+            if is_longer(messages, self.messages) {
+                return Some(over(&format!("`{name}` has more entries"), self.messages));
+            }
+            let mut all = 0_usize;
+            for message in messages.items() {
+                let blocks = blocks(message);
+                all += blocks;
+                if blocks > self.blocks {
+                    let what = format!("a message of `{name}` has more blocks");
+                    return Some(over(&what, self.blocks));
+                }
+            }
+            if all > self.all_blocks {
+                let what = format!("the messages of `{name}` have more blocks");
+                return Some(over(&what, self.all_blocks));
             }
         }
-        if all > ALL_BLOCKS {
-            return Some(over(&format!("the messages of `{list}` have more blocks"), ALL_BLOCKS));
-        }
+        let is_wide = doc.longest(Kind::Object) > self.members;
+        is_wide.then(|| over("an object of the body has more members", self.members))
     }
-    let is_wide = doc.longest(Kind::Object) > MEMBERS;
-    is_wide.then(|| over("an object of the body has more members", MEMBERS))
+}
+
+fn over(what: &str, most: usize) -> String {
+    format!("{what} than {most}; send fewer")
 }
 
 /// The blocks of a message, as each API calls them.
@@ -63,9 +89,14 @@ fn blocks(message: Val<'_>) -> usize {
 mod tests {
     use super::*;
 
+    const BLOCKS: usize = CAPS.blocks;
+    const ALL_BLOCKS: usize = CAPS.all_blocks;
+    const MEMBERS: usize = CAPS.members;
+    const VALUES: usize = CAPS.values;
+
     fn refusal(body: &str) -> Option<String> {
-        match parse(body.as_bytes()) {
-            Ok(doc) => too_many(&doc),
+        match CAPS.parse(body.as_bytes()) {
+            Ok(doc) => CAPS.too_many(&doc),
             Err(refusal) => Some(refusal),
         }
     }
@@ -76,7 +107,8 @@ mod tests {
 
     #[test]
     fn t_31_lists_have_an_end() {
-        for (list, most) in LISTS {
+        let lists = MESSAGES.into_iter().map(|list| (list, CAPS.messages));
+        for (list, most) in lists.chain([("tools", CAPS.tools)]) {
             for (count, is_taken) in [(most, true), (most + 1, false)] {
                 let refusal = refusal(&format!("{{\"{list}\":[{}]}}", many("0", count)));
                 assert_eq!(refusal.is_none(), is_taken, "{list} {count} {refusal:?}");

@@ -9,7 +9,9 @@ mod scope;
 
 pub use budget::InFlight;
 pub(crate) use budget::{Budget, PASSED, READ, Reservation, Share, VALUE};
-pub(crate) use caps::{VALUES, parse, too_many};
+#[cfg(test)]
+pub(crate) use caps::MESSAGES;
+pub(crate) use caps::{CAPS, Caps};
 pub(crate) use gauges::Gauges;
 pub(crate) use offload::{LARGE, Offload};
 

@@ -159,6 +159,18 @@ impl Vault for One {
         })
     }
 
+    fn records(&self, ids: Vec<String>) -> Later<'_, Looked> {
+        Box::pin(async move {
+            self.0.mood(false).await?;
+            let rows = self.0.rows.lock().unwrap();
+            let hits =
+                rows.iter().filter(|(tenant, head, _)| *tenant == self.1 && ids.contains(&head.id));
+            let found =
+                hits.map(|(_, head, kept)| Found { head: head.clone(), kept: kept.clone() });
+            Ok(Looked { found: found.collect(), open: Arc::new(Lock) })
+        })
+    }
+
     fn append(&self, records: Vec<(Head, Kept)>) -> Later<'_, ()> {
         Box::pin(async move {
             self.0.mood(true).await?;
