@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A provider that keeps everything, for whoever has its key, and notes what it is asked.
-struct Keeper {
+pub(crate) struct Keeper {
     url: String,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Keeper {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -32,7 +32,7 @@ impl Keeper {
     }
 
     /// The lines of the requests so far, each with its body.
-    fn asked(&self) -> Vec<String> {
+    pub(crate) fn asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
 }
@@ -101,11 +101,16 @@ fn said(line: &str, body: &str, number: usize) -> (&'static str, String) {
 const CONFIG: &str = "[keys.alice]\nkey = \"alice-key-0123456789\"\nraw = true\n\
                       [keys.bob]\nkey = \"bob-key-0123456789\"\nraw = true\n\
                       [keys.carol]\nkey = \"carol-key-0123456789\"\n";
-const ALICE: &str = "authorization: Bearer alice-key-0123456789\r\n";
-const BOB: &str = "authorization: Bearer bob-key-0123456789\r\n";
+pub(crate) const ALICE: &str = "authorization: Bearer alice-key-0123456789\r\n";
+pub(crate) const BOB: &str = "authorization: Bearer bob-key-0123456789\r\n";
 const CAROL: &str = "authorization: Bearer carol-key-0123456789\r\n";
 
 fn gateway(place: &Place, keeper: &Keeper) -> Server {
+    gateway_with(place, keeper, "")
+}
+
+/// As [`gateway`], with more in its configuration.
+pub(crate) fn gateway_with(place: &Place, keeper: &Keeper, more: &str) -> Server {
     let provider = |name: &str, wire: &str, base: &str| {
         format!(
             "[providers.{name}]\nwire = \"{wire}\"\nbase_url = \"{}{base}\"\napi_key = \"k\"\n",
@@ -118,11 +123,18 @@ fn gateway(place: &Place, keeper: &Keeper) -> Server {
         provider("claude", "messages", ""),
         provider("goo", "generate-content", ""),
         CONFIG.to_owned(),
+        more.to_owned(),
     ];
     serve(place, &config.concat())
 }
 
-fn ask(server: &Server, who: &str, method: &str, path: &str, asked: &Value) -> (u16, String) {
+pub(crate) fn ask(
+    server: &Server,
+    who: &str,
+    method: &str,
+    path: &str,
+    asked: &Value,
+) -> (u16, String) {
     let headers = format!("{who}content-type: application/json\r\n");
     let sent = if asked.is_null() { String::new() } else { asked.to_string() };
     let answer = server.request_in_time(method, path, &headers, &sent);
@@ -131,7 +143,7 @@ fn ask(server: &Server, who: &str, method: &str, path: &str, asked: &Value) -> (
 }
 
 /// The id of what a request makes.
-fn make(server: &Server, who: &str, path: &str, asked: &Value) -> String {
+pub(crate) fn make(server: &Server, who: &str, path: &str, asked: &Value) -> String {
     let (status, said) = ask(server, who, "POST", path, asked);
     assert_eq!(status, 200, "{path}: {said}");
     let said: Value = serde_json::from_str(&said).unwrap();
@@ -139,7 +151,7 @@ fn make(server: &Server, who: &str, path: &str, asked: &Value) -> String {
 }
 
 /// A request that names this id goes on for `owner` alone; for the other it is answered as if nobody had the thing.
-fn is_owners(
+pub(crate) fn is_owners(
     server: &Server,
     keeper: &Keeper,
     request: &dyn Fn(&str) -> (String, String, Value),

@@ -16,7 +16,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Ending, Exchange};
-use thinkthrough_core::restore::{Head, Kept};
+use thinkthrough_core::restore::{Head, Kept, ticket};
 use thinkthrough_core::turn::Finished;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -264,7 +264,7 @@ async fn written(store: &Breaker, writing: impl Future<Output = bool>) -> bool {
 
 /// Nothing was thought, and the caller has nothing that only the record can read.
 fn can_wait((head, _): &(Head, Kept)) -> bool {
-    head.thought.is_none() && head.keys.tickets.is_empty()
+    head.thought.is_none() && !head.seen.calls.iter().any(|call| ticket::is_ticket(&call.id))
 }
 
 /// A record that is being kept.

@@ -12,7 +12,7 @@ use crate::expected::REFUSAL;
 use crate::flow::Flow;
 use crate::house::House;
 use crate::kept::{Known, Named, Spot, Tap, in_parameters, in_request, named_by, spot};
-use crate::load::{PASSED, READ, VALUES};
+use crate::load::{CAPS, PASSED, READ};
 use crate::models::Route;
 use crate::relay::relayed;
 use crate::reply::{Account, refusal};
@@ -135,7 +135,7 @@ fn in_body(house: &House, headers: &HeaderMap, body: &[u8]) -> Result<BTreeSet<N
         return Ok(BTreeSet::new());
     }
     let bad = |message: &str| turned(400, "invalid_request_error", message);
-    match Doc::parse_within(body, VALUES) {
+    match Doc::parse_within(body, CAPS.values) {
         Ok(doc) => {
             crate::admission::check_members(doc.root())?;
             return named_by(house, doc.root());

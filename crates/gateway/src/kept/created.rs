@@ -18,21 +18,21 @@ enum Step {
 
 use Step::{Each, Member as M, Typed};
 
-/// The way to an id.
-type Way = (Kind, &'static [Step]);
+/// The way to an id: to the object that has it, and the member's name there.
+type Way = (Kind, &'static [Step], &'static str);
 
 /// In an answer of the Responses API; in a stream behind `response`.
 const RESPONSE: &[Way] = &[
-    (Kind::Response, &[M("id")]),
-    (Kind::Conversation, &[M("conversation"), M("id")]),
-    (Kind::Conversation, &[M("conversation")]),
-    (Kind::Item, &[M("output"), Each, M("id")]),
-    (Kind::Container, &[M("output"), Each, Typed("code_interpreter_call"), M("container_id")]),
-    (Kind::Container, CITED_CONTAINER),
-    (Kind::File, CITED_FILE),
+    (Kind::Response, &[], "id"),
+    (Kind::Conversation, &[M("conversation")], "id"),
+    (Kind::Conversation, &[], "conversation"),
+    (Kind::Item, &[M("output"), Each], "id"),
+    (Kind::Container, &[M("output"), Each, Typed("code_interpreter_call")], "container_id"),
+    (Kind::Container, CITATION, "container_id"),
+    (Kind::File, CITATION, "file_id"),
 ];
 
-const CITED_CONTAINER: &[Step] = &[
+const CITATION: &[Step] = &[
     M("output"),
     Each,
     Typed("message"),
@@ -41,30 +41,17 @@ const CITED_CONTAINER: &[Step] = &[
     M("annotations"),
     Each,
     Typed("container_file_citation"),
-    M("container_id"),
-];
-
-const CITED_FILE: &[Step] = &[
-    M("output"),
-    Each,
-    Typed("message"),
-    M("content"),
-    Each,
-    M("annotations"),
-    Each,
-    Typed("container_file_citation"),
-    M("file_id"),
 ];
 
 /// In an item that is done, within a stream of the same API.
 const ITEM: &[Way] = &[
-    (Kind::Item, &[M("item"), M("id")]),
-    (Kind::Container, &[M("item"), Typed("code_interpreter_call"), M("container_id")]),
+    (Kind::Item, &[M("item")], "id"),
+    (Kind::Container, &[M("item"), Typed("code_interpreter_call")], "container_id"),
 ];
 
 /// In an answer of the Messages API; in a stream behind `message`.
 const MESSAGE: &[Way] = &[
-    (Kind::Container, &[M("container"), M("id")]),
+    (Kind::Container, &[M("container")], "id"),
     (
         Kind::File,
         &[
@@ -74,14 +61,14 @@ const MESSAGE: &[Way] = &[
             M("content"),
             M("content"),
             Each,
-            M("file_id"),
         ],
+        "file_id",
     ),
 ];
 
 /// In the events of the same API.
 const MESSAGE_EVENT: &[Way] = &[
-    (Kind::Container, &[M("delta"), M("container"), M("id")]),
+    (Kind::Container, &[M("delta"), M("container")], "id"),
     (
         Kind::File,
         &[
@@ -90,29 +77,29 @@ const MESSAGE_EVENT: &[Way] = &[
             M("content"),
             M("content"),
             Each,
-            M("file_id"),
         ],
+        "file_id",
     ),
 ];
 
 /// In an answer of Chat Completions, and in its chunks.
 const CHAT: &[Way] = &[
-    (Kind::Audio, &[M("choices"), Each, M("message"), M("audio"), M("id")]),
-    (Kind::Audio, &[M("choices"), Each, M("delta"), M("audio"), M("id")]),
+    (Kind::Audio, &[M("choices"), Each, M("message"), M("audio")], "id"),
+    (Kind::Audio, &[M("choices"), Each, M("delta"), M("audio")], "id"),
 ];
 
 /// In an interaction; in a stream behind `interaction`.
-const INTERACTION: &[Way] = &[(Kind::Interaction, &[M("id")])];
+const INTERACTION: &[Way] = &[(Kind::Interaction, &[], "id")];
 
 /// Beside its own id, in what a provider says about a batch or an upload of this tenant's.
 const BESIDE: &[Way] = &[
-    (Kind::File, &[M("output_file_id")]),
-    (Kind::File, &[M("error_file_id")]),
-    (Kind::File, &[M("output_file")]),
-    (Kind::File, &[M("error_file")]),
-    (Kind::File, &[M("file"), M("id")]),
-    (Kind::File, &[M("response"), M("responsesFile")]),
-    (Kind::File, &[M("metadata"), M("output"), M("responsesFile")]),
+    (Kind::File, &[], "output_file_id"),
+    (Kind::File, &[], "error_file_id"),
+    (Kind::File, &[], "output_file"),
+    (Kind::File, &[], "error_file"),
+    (Kind::File, &[M("file")], "id"),
+    (Kind::File, &[M("response")], "responsesFile"),
+    (Kind::File, &[M("metadata"), M("output")], "responsesFile"),
 ];
 
 /// What an answer of this wire says was made: a whole one, or one event of a stream.
@@ -145,12 +132,11 @@ pub(super) fn in_answer(wire: &str, root: Val<'_>) -> Vec<Named> {
 /// What an answer of a provider's own API says was made in a collection of this kind.
 pub(super) fn in_collection(kind: Kind, root: Val<'_>) -> Vec<Named> {
     let mut found = Vec::new();
-    follow_all(&[(kind, &[M("id")])], root, &mut found);
     // What was added to something that the tenant has comes as a list.
-    follow_all(&[(kind, &[M("data"), Each, M("id")])], root, &mut found);
+    follow_all(&[(kind, &[], "id"), (kind, &[M("data"), Each], "id")], root, &mut found);
     // A name is an id only where nothing else is: elsewhere the caller chooses it.
     if root.get("id").is_none() && root.get("data").is_none() {
-        follow_all(&[(kind, &[M("name")]), (kind, &[M("file"), M("name")])], root, &mut found);
+        follow_all(&[(kind, &[], "name"), (kind, &[M("file")], "name")], root, &mut found);
     }
     found
 }
@@ -163,21 +149,23 @@ pub(super) fn beside(root: Val<'_>) -> Vec<Named> {
 }
 
 fn follow_all(ways: &[Way], root: Val<'_>, found: &mut Vec<Named>) {
-    ways.iter().for_each(|(kind, steps)| follow(*kind, steps, root, found));
+    for (kind, steps, name) in ways {
+        follow(steps, root, &mut |object| {
+            let id = object.string(name).filter(|id| !id.is_empty());
+            found.extend(id.map(|id| Named::new(*kind, id)));
+        });
+    }
 }
 
-fn follow(kind: Kind, steps: &[Step], value: Val<'_>, found: &mut Vec<Named>) {
-    let Some((step, rest)) = steps.split_first() else {
-        let id = value.as_str().filter(|id| !id.is_empty());
-        found.extend(id.map(|id| Named::new(kind, id)));
-        return;
-    };
+/// Tells every value that the steps lead to.
+fn follow(steps: &[Step], value: Val<'_>, tell: &mut dyn FnMut(Val<'_>)) {
+    let Some((step, rest)) = steps.split_first() else { return tell(value) };
     match step {
-        M(name) => value.get(name).into_iter().for_each(|it| follow(kind, rest, it, found)),
-        Each => value.items().for_each(|it| follow(kind, rest, it, found)),
+        M(name) => value.get(name).into_iter().for_each(|it| follow(rest, it, tell)),
+        Each => value.items().for_each(|it| follow(rest, it, tell)),
         Typed(end) => {
             if value.text("type").is_some_and(|it| it.ends_with(end)) {
-                follow(kind, rest, value, found);
+                follow(rest, value, tell);
             }
         }
     }
