@@ -13,7 +13,7 @@ use thinkthrough_core::echo::short;
 use thinkthrough_core::exchange::Manner;
 use thinkthrough_core::provider::{self, Auth as AuthForm, Endpoint, Provider, Target};
 use thinkthrough_core::settings::Partial;
-use thinkthrough_core::wire::Dialect;
+use thinkthrough_core::wire::{Dialect, WireId};
 
 /// A model, ready to be asked.
 pub(crate) struct Chosen {
@@ -224,7 +224,7 @@ fn at(
     let entry = config.providers.iter().find(|entry| entry.name == name);
     let id = entry.map_or(Some(name), |entry| entry.extends.as_deref());
     let built_in = id.and_then(provider::find);
-    let wire = entry.and_then(|entry| entry.wire.as_deref());
+    let wire = entry.and_then(|entry| entry.wire);
     let spoken = built_in.and_then(|it| Some((it, it.endpoint(wire)?)));
     let mut target = match (spoken, wire.and_then(any_endpoint)) {
         (Some((provider, endpoint)), _) => Target::of(provider, endpoint, model),
@@ -307,7 +307,7 @@ fn no_header(name: &str, headers: &Headers) -> Option<String> {
 }
 
 /// How a wire's credential usually travels is what its first provider does.
-fn any_endpoint(wire: &str) -> Option<&'static Endpoint> {
+fn any_endpoint(wire: WireId) -> Option<&'static Endpoint> {
     let all = provider::ALL.iter().flat_map(|provider| provider.endpoints);
     // A cloud that takes the wire with its own credentials is no example for others.
     all.filter(|it| !it.base_url.is_empty()).find(|it| it.wire == wire)
@@ -338,12 +338,14 @@ fn simulator(id: &str, why: String) -> Result<Chosen, Failure> {
     };
     let listed = list.iter().find(|listed| listed.id == id).ok_or_else(unknown)?;
     let transport = simulated::transport(id).ok_or_else(unknown)?;
+    let wire =
+        WireId::parse(listed.wire).map_err(|unknown| Failure::Failed(unknown.to_string()))?;
     let imitated = provider::find(listed.provider)
-        .and_then(|provider| Some((provider, provider.endpoint(Some(listed.wire))?)));
+        .and_then(|provider| Some((provider, provider.endpoint(Some(wire))?)));
     let mut target = match imitated {
         Some((provider, endpoint)) => Target::of(provider, endpoint, listed.model),
         None => {
-            let endpoint = any_endpoint(listed.wire).ok_or_else(unknown)?;
+            let endpoint = any_endpoint(wire).ok_or_else(unknown)?;
             // The simulator's own rule, as `think sim --list` states it.
             let contract = Contract::plain(Return::ToolCalls, "reasoning_content").required();
             own(endpoint, Dialect::PLAIN, listed.model).with_contract(contract, "simulator")
@@ -405,7 +407,7 @@ mod tests {
 
     #[test]
     fn t_1_a_wire_that_a_provider_does_not_speak_leads_to_no_other_provider() {
-        let speaks = |it: &&&Provider| it.endpoints.iter().any(|it| it.wire == "converse");
+        let speaks = |it: &&&Provider| it.endpoints.iter().any(|it| it.wire == WireId::Converse);
         let provider = provider::ALL.iter().find(|it| !speaks(it)).unwrap();
         let of = |more: &str| {
             let id = provider.id;
@@ -455,9 +457,9 @@ mod tests {
 
     #[test]
     fn a_wire_is_learned_from_a_provider_that_has_an_address() {
-        for wire in thinkthrough_core::wire::ALL {
-            let like = any_endpoint(wire.id()).unwrap();
-            assert!(!like.base_url.is_empty(), "{}", wire.id());
+        for wire in WireId::ALL {
+            let like = any_endpoint(*wire).unwrap();
+            assert!(!like.base_url.is_empty(), "{wire}");
         }
     }
 }

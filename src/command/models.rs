@@ -86,7 +86,7 @@ fn built_in() -> Vec<Row> {
                 name: format!("{}/{}", provider.id, rule.pattern),
                 provider: provider.id.to_owned(),
                 model: rule.pattern.to_owned(),
-                wire: endpoint.wire,
+                wire: endpoint.wire.as_str(),
                 contract: rule.contract.summary(),
                 source: if rule.assumed { ASSUMED } else { BUILT_IN },
                 rule: format!("{} {}", provider.id, rule.pattern),

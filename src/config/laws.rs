@@ -3,6 +3,7 @@
 use super::of_text;
 use std::path::Path;
 
+#[macro_use]
 #[path = "../../crates/core/tests/laws/driver.rs"]
 mod driver;
 #[allow(dead_code, reason = "a text is not cut into pieces")]
@@ -87,23 +88,6 @@ fn any_text_is_read_or_refused_by_name(bytes: &[u8]) {
             assert!(!shown.contains("a-secret-of-the-environment"), "{shown}");
         }
     }
-}
-
-/// Declares the laws, as the core does.
-macro_rules! laws {
-    ($($name:ident: $law:path, $options:expr, $words:expr;)*) => {
-        $(
-            #[test]
-            fn $name() {
-                driver::drive(&driver::Law {
-                    name: stringify!($name),
-                    law: $law,
-                    options: $options,
-                    words: $words,
-                });
-            }
-        )*
-    };
 }
 
 laws! {

@@ -43,6 +43,7 @@ use thinkthrough_core::contract::Contract;
 use thinkthrough_core::exchange::Manner;
 use thinkthrough_core::provider::glob;
 use thinkthrough_core::settings::Partial;
+use thinkthrough_core::wire::WireId;
 
 /// What the file says, with what holds where it says nothing.
 #[derive(Debug)]
@@ -126,7 +127,7 @@ pub(crate) struct ProviderEntry {
     pub(crate) name: String,
     /// The built-in provider whose rules hold; `None` for one of the user's own.
     pub(crate) extends: Option<String>,
-    pub(crate) wire: Option<String>,
+    pub(crate) wire: Option<WireId>,
     pub(crate) base_url: Option<String>,
     /// The credential: `api_key`, or the first of `api_keys` that is there.
     pub(crate) key: Option<Credential>,

@@ -6,11 +6,14 @@ use super::secret::Sources;
 use super::table::Section;
 use super::{ModelEntry, Profile};
 use thinkthrough_chat::session::Price;
-use thinkthrough_core::contract::{Contract, Level, Return};
-use thinkthrough_core::exchange::{Manner, Restore, View};
+use thinkthrough_core::contract::{Contract, Level, Older, Return};
+use thinkthrough_core::exchange::{Manner, Restore, Thoughts, View};
 
 pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<ModelEntry, String> {
-    let own = ["provider", "model", "contract", "price", "view", "restore", "dry_run", "fallback"];
+    let own = [
+        "provider", "model", "contract", "price", "view", "restore", "dry_run", "fallback",
+        "thoughts",
+    ];
     section.only(&[&own[..], &KEYS, &forms::KEYS].concat())?;
     Ok(ModelEntry {
         name: section.own_name(),
@@ -42,6 +45,11 @@ fn manner(section: Section<'_>) -> Result<Manner, String> {
             format!("`{}` cannot be `{text}`; allowed: {}", section.at("view"), all.join(", "))
         })?;
         manner.view = Some(view);
+    }
+    if let Some(text) = section.string("thoughts")? {
+        manner.thoughts = Thoughts::parse(&text).ok_or_else(|| {
+            format!("`{}` cannot be `{text}`; allowed: as-asked, show", section.at("thoughts"))
+        })?;
     }
     manner.dry_run = section.boolean("dry_run")?.unwrap_or(false);
     Ok(manner)
@@ -76,10 +84,17 @@ fn price(section: Section<'_>) -> Result<Option<Price>, String> {
 }
 
 pub(super) fn contract(section: Section<'_>) -> Result<Option<Contract>, String> {
-    let Some(table) = section.table("contract")? else { return Ok(None) };
     let name = section.at("contract");
+    // No rule of a family, and nothing that was learned: thoughts go back only where a setting says so.
+    if let Some(text) = section.table.get("contract").and_then(toml::Value::as_str) {
+        return match text {
+            "none" => Ok(Some(Contract::NONE)),
+            _ => Err(format!("`{name}` cannot be `{text}`; it is a table, or `none`")),
+        };
+    }
+    let Some(table) = section.table("contract")? else { return Ok(None) };
     let inner = Section { name: &name, table };
-    inner.only(&["return", "required", "field", "empty", "level"])?;
+    inner.only(&["return", "required", "field", "empty", "level", "older"])?;
     let word = |key: &str| inner.string(key);
     let returns = match word("return")? {
         None => {
@@ -97,8 +112,15 @@ pub(super) fn contract(section: Section<'_>) -> Result<Option<Contract>, String>
             format!("`{name}.level` cannot be `{text}`; allowed: ticket, chain, tail, calls")
         })?,
     };
+    let older = match word("older")? {
+        None => Older::default(),
+        Some(text) => Older::parse(&text).ok_or_else(|| {
+            format!("`{name}.older` cannot be `{text}`; allowed: allowed, forbidden")
+        })?,
+    };
     Ok(Some(Contract {
         returns,
+        older,
         required: inner.boolean("required")?.unwrap_or(false),
         field: word("field")?.map(|text| kept(&text)),
         empty: word("empty")?.map(|text| kept(&text)),

@@ -6,7 +6,8 @@ use super::limits::limits;
 use super::models::contract;
 use super::secret::{Sources, api_key, source};
 use super::table::{Section, nearest};
-use thinkthrough_core::{provider, wire};
+use thinkthrough_core::provider;
+use thinkthrough_core::wire::WireId;
 use thinkthrough_gateway::{OnDisconnect, may_forward};
 
 /// The keys of `[providers.NAME]`.
@@ -36,15 +37,7 @@ pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<Provid
         return Err(format!("`{}`: `{id}` is no provider; {instead}", section.at("extends")));
     }
     let extends = extends.or_else(|| provider::find(&name).map(|provider| provider.id.to_owned()));
-    let wire = section.string("wire")?;
-    if let Some(id) = wire.as_deref().filter(|id| wire::find(id).is_none()) {
-        let known: Vec<_> = wire::ALL.iter().map(|wire| wire.id()).collect();
-        return Err(format!(
-            "`{}`: `{id}` is no wire; known are {}",
-            section.at("wire"),
-            known.join(", ")
-        ));
-    }
+    let wire = wire(section)?;
     let base_url = section.string("base_url")?;
     if extends.is_none() && (wire.is_none() || base_url.is_none()) {
         return Err(format!(
@@ -67,6 +60,18 @@ pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<Provid
         wire,
         base_url,
     })
+}
+
+fn wire(section: Section<'_>) -> Result<Option<WireId>, String> {
+    let Some(text) = section.string("wire")? else { return Ok(None) };
+    let known: Vec<_> = WireId::ALL.iter().map(|id| id.as_str()).collect();
+    let wire = WireId::parse(&text).map_err(|unknown| match nearest(&text, &known) {
+        Some(near) => {
+            format!("`{}`: `{text}` is no wire; did you mean `{near}`?", section.at("wire"))
+        }
+        None => format!("`{}`: {unknown}", section.at("wire")),
+    })?;
+    Ok(Some(wire))
 }
 
 /// Names of headers, or beginnings of names with a star.

@@ -193,7 +193,12 @@ fn an_unknown_key_is_refused_with_the_nearest_one() {
 fn a_model_says_how_the_gateway_treats_its_requests() {
     let text =
         "[models.a]\nprovider = \"openai\"\nrestore = \"never\"\nview = \"hidden\"\ndry_run = true";
-    let manner = Manner { restore: Restore::Never, dry_run: true, view: Some(View::Hidden) };
+    let manner = Manner {
+        restore: Restore::Never,
+        dry_run: true,
+        view: Some(View::Hidden),
+        ..Manner::default()
+    };
     assert_eq!(good(text).models[0].manner, manner);
     for (key, allowed) in [("restore", "recommended"), ("view", "think_tags")] {
         let error = refused(&format!("[models.a]\nprovider = \"openai\"\n{key} = \"x\""));

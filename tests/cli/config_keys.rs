@@ -211,7 +211,7 @@ fn models_view_says_where_the_client_sees_thoughts() {
 }
 
 #[test]
-fn contract_level_says_how_much_of_the_conversation_must_be_the_same() {
+fn contract_level_says_what_counts_as_the_same_answer() {
     let contract = |level: &str| {
         format!(
             "contract = {{ return = \"tool-calls\", required = true, field = \"reasoning_content\", level = \"{level}\" }}"
@@ -219,9 +219,11 @@ fn contract_level_says_how_much_of_the_conversation_must_be_the_same() {
     };
     for (level, first, thought) in [
         ("chain", "one", json!(OLD)),
+        ("tail", "one", json!(OLD)),
+        // No id of this server was drawn at random.
+        ("ticket", "one", Value::Null),
         // The client has written its first words anew.
         ("chain", "ONE", Value::Null),
-        ("tail", "ONE", json!(OLD)),
     ] {
         let name = format!("level-{level}-{first}");
         let (_, sent) = through_gateway(&name, &contract(level), first);

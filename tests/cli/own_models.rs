@@ -244,3 +244,57 @@ fn thinking_is_switched_with_the_objects_that_are_configured() {
     let mode = "thinking = { context_mode = \"strip\", on = { t = 1 } }";
     assert_eq!(desk.sent(mode, &[])["t"], 1);
 }
+
+#[test]
+fn a_contract_of_none_leaves_out_what_the_models_family_wants_back() {
+    let desk = Desk::plain("no-contract");
+    let request = desk.place.write(
+        "request.json",
+        r#"{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"assistant","reasoning_content":"T","content":"ho"},{"role":"user","content":"and?"}]}"#,
+    );
+    let kept = |contract: &str| {
+        let config = format!(
+            "[models.m]\nprovider = \"moonshotai\"\nmodel = \"kimi-k3\"\n{contract}\n[providers.moonshotai]\napi_key = \"k\"\n"
+        );
+        let config = desk.place.write("config.toml", &config);
+        let explain = ["explain", "--json", "--config", &config, "-m", "m", &request];
+        desk.place.think(&explain).json()["body"].to_string().contains("reasoning_content")
+    };
+    assert!(kept(""));
+    assert!(!kept("contract = \"none\""));
+    assert!(kept("contract = { return = \"all\", field = \"reasoning_content\" }"));
+    assert!(!kept(
+        "contract = { return = \"all\", field = \"reasoning_content\", older = \"forbidden\" }"
+    ));
+}
+
+#[test]
+fn an_odd_wire_contract_or_word_is_refused_with_the_nearest() {
+    let desk = Desk::plain("odd-words");
+    for (provider, model, why) in [
+        ("[providers.x]\nwire = \"chat-completion\"", "", "did you mean `chat-completions`?"),
+        ("", "contract = \"nothing\"", "it is a table, or `none`"),
+        ("", "contract = { return = \"all\", older = \"maybe\" }", "allowed: allowed, forbidden"),
+        ("", "thoughts = \"all\"", "allowed: as-asked, show"),
+    ] {
+        let config = desk.place.write("config.toml", &desk.config(provider, model));
+        let ran = desk.place.ask(&["--config", &config, "-m", "m", "hi"]);
+        assert!(ran.code == Some(1) && ran.err.contains(why), "{provider}{model}: {}", ran.err);
+    }
+}
+
+#[test]
+fn a_caller_that_wants_no_thoughts_sent_back_sends_none_in_any_spelling() {
+    let desk = Desk::plain("none-sent");
+    let gateway = serve(&desk.place, &desk.config("", ""));
+    let asked = json!({"model": "m", "stream": true, "messages": [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "ho", "reasoning_details": "canary", "thinking": "canary",
+            "thought_signature": "canary", "keeps": 1},
+        {"role": "user", "content": "and?"}]});
+    let set = "content-type: application/json\r\nx-thinkthrough-set: reasoning.includeInContext=false\r\n";
+    let answer = gateway.request("POST", "/v1/chat/completions", set, &asked.to_string());
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let kept = json!({"role": "assistant", "content": "ho", "keeps": 1});
+    assert_eq!(desk.upstream.last()["messages"][1], kept);
+}

@@ -52,7 +52,7 @@ impl Profile {
             Wire::Cohere => "cohere-chat",
             Wire::Gemini(_) => "generate-content",
             Wire::Interactions => "interactions",
-            Wire::Messages(_) => "messages",
+            Wire::Messages(_) | Wire::Vertex => "messages",
             Wire::Ollama => "ollama-chat",
             Wire::Responses(_) => "responses",
         }
@@ -70,6 +70,8 @@ pub(crate) enum Wire {
     Messages(MessagesDialect),
     Ollama,
     Responses(ResponsesDialect),
+    /// Messages on Google's platform.
+    Vertex,
 }
 
 pub(crate) fn profile(id: &str) -> Option<&'static Profile> {
@@ -279,6 +281,13 @@ static PROFILES: &[Profile] = &[
         model: "anthropic.claude-sonnet-4-5-20250929-v1:0",
         rule: "as anthropic-manual, in the shapes of Converse",
         wire: Wire::Bedrock,
+    },
+    Profile {
+        id: "vertex-claude",
+        provider: "vertexai",
+        model: "claude-sonnet-4-5@20250929",
+        rule: "as anthropic-manual, with the model in the address and `anthropic_version` in the body",
+        wire: Wire::Vertex,
     },
     Profile {
         id: "cohere",

@@ -48,6 +48,7 @@ mod server;
 mod shape;
 mod simulator;
 mod tls;
+mod vertex;
 
 pub use catalog::{Listed, list};
 pub use exchange::{SimChunk, SimRequest, SimResponse};

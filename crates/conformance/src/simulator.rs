@@ -10,7 +10,7 @@ use crate::fault::Fault;
 use crate::log::LogEntry;
 use crate::reply::{Answer, Refusal, Visit};
 use crate::responses::Store;
-use crate::{bedrock, chat, cohere, gemini, interactions, messages, ollama, responses};
+use crate::{bedrock, chat, cohere, gemini, interactions, messages, ollama, responses, vertex};
 
 /// A simulated provider. Clones share what the provider remembers (stored responses).
 #[derive(Debug, Clone)]
@@ -102,6 +102,7 @@ impl Simulator {
             Wire::Messages(dialect) => messages::answer(&mut visit, dialect),
             Wire::Ollama => ollama::answer(&mut visit),
             Wire::Responses(dialect) => responses::answer(&mut visit, dialect, &self.store),
+            Wire::Vertex => vertex::answer(&mut visit),
         }
     }
 
@@ -127,6 +128,7 @@ impl Simulator {
             Wire::Messages(dialect) => messages::unauthorised(dialect),
             Wire::Ollama => ollama::unauthorised(),
             Wire::Responses(dialect) => responses::unauthorised(dialect),
+            Wire::Vertex => vertex::unauthorised(),
         }
     }
 
@@ -140,6 +142,7 @@ impl Simulator {
             Wire::Messages(dialect) => messages::refusal(dialect, status, text),
             Wire::Ollama => ollama::refusal(status, text),
             Wire::Responses(dialect) => responses::refusal(dialect, status, text),
+            Wire::Vertex => vertex::refusal(status, text),
         }
     }
 }

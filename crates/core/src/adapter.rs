@@ -52,7 +52,7 @@ impl ReasoningStreamAdapter {
     }
 
     fn tag_fallback() -> Self {
-        let reader = Reader::new(wire::first(), &wire::Dialect::PLAIN, Form::Auto);
+        let reader = Reader::new(wire::WireId::FIRST.wire(), &wire::Dialect::PLAIN, Form::Auto);
         let reader = match TagSpec::named("think") {
             Some(spec) => reader.with_tags(&spec, Options::default()),
             None => reader,

@@ -63,18 +63,16 @@ impl Return {
     }
 }
 
-/// The weakest way of finding a lost thought again that a contract accepts.
+/// What says that a record is of an answer; of a contract, the weakest evidence that it accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// An id that we minted.
-    Ticket,
-    /// The same visible conversation from its start.
+    /// An id that no other answer has: of a call, or a ticket that was given for the thought.
+    Anchor,
+    /// The identical history with the identical visible answer.
+    History,
+    /// The next answer names the record as its parent, and what can be seen is equal.
     #[default]
-    Chain,
-    /// The same visible conversation from the last user message on.
-    Tail,
-    /// The same full set of tool calls in the same session.
-    Calls,
+    Parent,
 }
 
 impl Level {
@@ -82,19 +80,41 @@ impl Level {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Level::Ticket => "ticket",
-            Level::Chain => "chain",
-            Level::Tail => "tail",
-            Level::Calls => "calls",
+            Level::Anchor => "ticket",
+            Level::History => "chain",
+            Level::Parent => "tail",
         }
     }
 
+    /// The value of this spelling; `calls` is an older one of `tail`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = if text == "calls" { "tail" } else { text };
+        [Level::Anchor, Level::History, Level::Parent]
+            .into_iter()
+            .find(|value| value.as_str() == text)
+    }
+}
+
+/// Whether thoughts of earlier turns may stay in a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Older {
+    /// They may.
+    #[default]
+    Allowed,
+    /// They must go.
+    Forbidden,
+}
+
+impl Older {
     /// The value of this spelling.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        [Level::Ticket, Level::Chain, Level::Tail, Level::Calls]
-            .into_iter()
-            .find(|value| value.as_str() == text)
+        match text {
+            "allowed" => Some(Older::Allowed),
+            "forbidden" => Some(Older::Forbidden),
+            _ => None,
+        }
     }
 }
 
@@ -142,6 +162,8 @@ pub struct Contract {
     pub required: bool,
     /// Where `required`: only in these of the messages whose reasoning goes back. In the others it is welcome.
     pub required_in: Return,
+    /// Whether the reasoning of earlier turns may stay.
+    pub older: Older,
     /// It is demanded although thinking is switched off for the request.
     pub when_off: bool,
     /// The field of assistant messages that it goes back in, on wires that leave it open.
@@ -176,6 +198,7 @@ impl Contract {
         returns: Return::Never,
         required: false,
         required_in: Return::All,
+        older: Older::Allowed,
         when_off: false,
         field: None,
         empty: None,
@@ -185,7 +208,7 @@ impl Contract {
         bypass: None,
         only_when_on: false,
         readable: Readable::PlainText,
-        level: Level::Chain,
+        level: Level::Parent,
         tickets: None,
         flags: None,
         source: "",
@@ -194,7 +217,7 @@ impl Contract {
     /// Plain text goes back in `field`.
     #[must_use]
     pub const fn plain(returns: Return, field: &'static str) -> Contract {
-        Contract { returns, field: Some(field), level: Level::Calls, ..Contract::NONE }
+        Contract { returns, field: Some(field), ..Contract::NONE }
     }
 
     /// Opaque payloads go back in the wire's own place, to the endpoint that made them.
@@ -224,7 +247,9 @@ impl Contract {
     /// Whether the provider refuses a request without the reasoning of such a message.
     #[must_use]
     pub const fn demands(&self, is_current_turn: bool, turn_has_calls: bool) -> bool {
+        let may_stay = is_current_turn || matches!(self.older, Older::Allowed);
         self.required
+            && may_stay
             && self.returns.takes_in(is_current_turn, turn_has_calls)
             && self.required_in.takes_in(is_current_turn, turn_has_calls)
     }

@@ -1,7 +1,7 @@
 //! The request that goes out: a conversation, a target and settings become bytes.
 
 use crate::edit::Draft;
-use crate::edit::list::set_member;
+use crate::edit::list::{ListEdit, member, set_member};
 use crate::json::{Doc, Raw, Val, Writer, at_path, fill, merge};
 use crate::policy::{self, Decision};
 use crate::problem::{Problem, ProblemCode};
@@ -44,6 +44,7 @@ pub fn build(request: &Request, target: &Target, settings: &Resolved) -> Outgoin
     let written = target.wire.write_request(&request, &target.dialect);
     let body = merged(written.body, &asks.patches);
     let body = asks.fill.iter().fold(body, |body, patch| patched(&body, patch, fill));
+    let body = dressed(&body, target).unwrap_or(body);
     let stream = request.stream;
     let mut untranslated = written.untranslated;
     for name in foreign::of_request(&request, target.wire.id()) {
@@ -154,6 +155,28 @@ pub fn without_usage(body: &[u8]) -> Option<Vec<u8>> {
         }
     });
     Some(w.finish().into_bytes())
+}
+
+/// The body in the form that the platform takes on which the target's API stands; all that it does not have to change keeps
+/// its bytes. `None` where the body is right as it is.
+#[must_use]
+pub fn dressed(body: &str, target: &Target) -> Option<String> {
+    let (name, version) = target.dialect.hosted?.version;
+    let doc = Doc::parse_str(body).ok()?;
+    let root = doc.root();
+    let mut members = ListEdit::of(root);
+    for (index, (key, _)) in root.entries().enumerate() {
+        if key == "model" {
+            members.remove(index);
+        }
+    }
+    if root.get(name).is_none() {
+        members.insert(0, member(name, Raw::string(version).as_str()));
+    }
+    let mut draft = Draft::new();
+    members.finish(&mut draft);
+    let plan = draft.finish(body.len()).ok().filter(|plan| !plan.is_empty())?;
+    String::from_utf8(plan.apply(body.as_bytes()).into_owned()).ok()
 }
 
 /// The headers of a request on behalf of a caller: the caller's own go before, and of lists of beta features each side
@@ -380,6 +403,29 @@ mod tests {
         let without = br#"{"model":"m","n":1e400}"#;
         assert_eq!(without_usage(asks).as_deref(), Some(&without[..]));
         assert_eq!(without_usage(without), None);
+    }
+
+    #[test]
+    fn on_anothers_platform_the_address_has_the_model_and_the_body_a_version() {
+        let target = Target::built_in("vertexai", Some("messages"), "claude-opus-5").unwrap();
+        for (body, expected) in [
+            (
+                r#"{ "model" : "m", "n": 1e400,"stream":true }"#,
+                r#"{"anthropic_version":"vertex-2023-10-16", "n": 1e400,"stream":true }"#,
+            ),
+            (
+                r#"{"n":{"model":"x"},"model":"m"}"#,
+                r#"{"anthropic_version":"vertex-2023-10-16","n":{"model":"x"}}"#,
+            ),
+            (r#"{"model":"m"}"#, r#"{"anthropic_version":"vertex-2023-10-16"}"#),
+            (r#"{"anthropic_version":"v","model":"m"}"#, r#"{"anthropic_version":"v"}"#),
+        ] {
+            let dressed = dressed(body, &target).unwrap();
+            assert_eq!(dressed, expected);
+            assert_eq!(super::dressed(&dressed, &target), None, "it is right already");
+        }
+        let own = Target::built_in("anthropic", None, "claude-opus-5").unwrap();
+        assert_eq!(dressed(r#"{"model":"m"}"#, &own), None);
     }
 
     #[test]

@@ -118,7 +118,7 @@ impl Reader {
 
     fn wire(&self) -> &'static dyn Wire {
         // The reader was made from a registered wire.
-        wire::find(self.wire).unwrap_or(wire::first())
+        wire::find(self.wire).unwrap_or(wire::WireId::FIRST.wire())
     }
 
     fn decide(&mut self, form: Form, sink: &mut dyn Sink) {

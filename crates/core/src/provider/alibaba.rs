@@ -7,7 +7,7 @@ use super::family::qwen::{LOOP, PRESERVED};
 use super::family::{ON_TYPE, deepseek, kimi};
 use super::{BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
 use crate::contract::{Contract, Return};
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -23,13 +23,13 @@ pub(super) const PROVIDER: Provider = Provider {
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "responses",
+            wire: WireId::Responses,
             base_url: "https://dashscope-intl.aliyuncs.com/api/v2/apps/protocols/compatible-mode/v1",
             models: RESPONSES,
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "messages",
+            wire: WireId::Messages,
             dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "https://dashscope-intl.aliyuncs.com/apps/anthropic",
             headers: &[("anthropic-version", "2023-06-01")],

@@ -6,6 +6,7 @@
 use super::family::claude;
 use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
 use crate::contract::Contract;
+use crate::wire::WireId;
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -14,7 +15,7 @@ pub(super) const PROVIDER: Provider = Provider {
     default_model: Some("claude-sonnet-5"),
     local_port: None,
     endpoints: &[Endpoint {
-        wire: "messages",
+        wire: WireId::Messages,
         base_url: "https://api.anthropic.com",
         auth: Auth::Header("x-api-key"),
         headers: &[

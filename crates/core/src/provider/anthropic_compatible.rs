@@ -2,7 +2,7 @@
 //! a contract says so.
 
 use super::{Auth, Endpoint, Provider};
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -11,7 +11,7 @@ pub(super) const PROVIDER: Provider = Provider {
     default_model: None,
     local_port: None,
     endpoints: &[Endpoint {
-        wire: "messages",
+        wire: WireId::Messages,
         dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
         auth: Auth::Header("x-api-key"),
         headers: &[("anthropic-version", "2023-06-01")],

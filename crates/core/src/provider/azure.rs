@@ -8,7 +8,7 @@
 use super::family::{THREE, claude, gpt, open};
 use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
 use crate::contract::{Contract, Return};
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 use std::borrow::Cow;
 
 /// The provider.
@@ -19,7 +19,7 @@ pub(super) const PROVIDER: Provider = Provider {
     local_port: None,
     endpoints: &[
         Endpoint {
-            wire: "responses",
+            wire: WireId::Responses,
             auth: Auth::Header("api-key"),
             models: gpt::RESPONSES,
             ..Endpoint::CHAT
@@ -37,7 +37,7 @@ pub(super) const PROVIDER: Provider = Provider {
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "messages",
+            wire: WireId::Messages,
             auth: Auth::Header("api-key"),
             headers: &[("anthropic-version", "2023-06-01")],
             models: RULES,

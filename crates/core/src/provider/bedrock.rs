@@ -8,6 +8,7 @@
 use super::family::{LOW_HIGH, THREE, claude, deepseek, gpt};
 use super::{BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
 use crate::contract::{Contract, Return};
+use crate::wire::WireId;
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -17,13 +18,13 @@ pub(super) const PROVIDER: Provider = Provider {
     local_port: None,
     endpoints: &[
         Endpoint {
-            wire: "converse",
+            wire: WireId::Converse,
             base_url: "https://bedrock-runtime.us-east-1.amazonaws.com",
             models: RULES,
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "responses",
+            wire: WireId::Responses,
             base_url: "https://bedrock-runtime.us-east-1.amazonaws.com/openai/v1",
             models: &[
                 ModelRule::new("*gpt-oss*", 131_072, UNSIGNED, ThinkingForm::ON),

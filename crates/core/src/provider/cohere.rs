@@ -3,8 +3,8 @@
 //! Facts: the reference of Chat v2 and the guide on reasoning (autumn 2026).
 
 use super::{BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
-use crate::contract::{Contract, Level, Return};
-use crate::wire::Dialect;
+use crate::contract::{Contract, Return};
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -14,7 +14,7 @@ pub(super) const PROVIDER: Provider = Provider {
     local_port: None,
     endpoints: &[
         Endpoint {
-            wire: "cohere-chat",
+            wire: WireId::CohereChat,
             base_url: "https://api.cohere.com",
             models: MODELS,
             ..Endpoint::CHAT
@@ -29,9 +29,8 @@ pub(super) const PROVIDER: Provider = Provider {
     ],
 };
 
-const LOOP: Contract =
-    Contract { returns: Return::CurrentTurn, level: Level::Calls, ..Contract::NONE }
-        .stated("https://docs.cohere.com/docs/reasoning");
+const LOOP: Contract = Contract { returns: Return::CurrentTurn, ..Contract::NONE }
+    .stated("https://docs.cohere.com/docs/reasoning");
 
 const FORM: ThinkingForm = super::family::ON_TYPE.budget(BudgetForm {
     path: "thinking.token_budget",

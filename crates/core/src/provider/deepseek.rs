@@ -6,7 +6,7 @@ use super::family::deepseek::{CHAT, R1, V4, V4_OWN_PLACE};
 use super::family::{LOW_HIGH_MAX, ON_TYPE};
 use super::{Auth, Endpoint, ModelRule, Provider, ThinkingForm};
 use crate::contract::Contract;
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -22,7 +22,7 @@ pub(super) const PROVIDER: Provider = Provider {
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "messages",
+            wire: WireId::Messages,
             dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "https://api.deepseek.com/anthropic",
             auth: Auth::Header("x-api-key"),
@@ -30,7 +30,7 @@ pub(super) const PROVIDER: Provider = Provider {
             models: &rules(V4_OWN_PLACE, MESSAGES, CHAT_ON),
         },
         Endpoint {
-            wire: "responses",
+            wire: WireId::Responses,
             base_url: "https://api.deepseek.com",
             models: &rules(V4_OWN_PLACE, RESPONSES, RESPONSES_ON),
             ..Endpoint::CHAT

@@ -5,8 +5,8 @@
 
 use super::family::{NONE_TO_HIGH, THREE, deepseek, glm, kimi, minimax, open, qwen};
 use super::{Endpoint, ModelRule, Provider, ThinkingForm};
-use crate::contract::{Contract, Level, Return};
-use crate::wire::Dialect;
+use crate::contract::{Contract, Return};
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -22,12 +22,12 @@ pub(super) const PROVIDER: Provider = Provider {
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "responses",
+            wire: WireId::Responses,
             base_url: "https://api.fireworks.ai/inference/v1",
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "messages",
+            wire: WireId::Messages,
             dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "https://api.fireworks.ai/inference",
             headers: &[("anthropic-version", "2023-06-01")],
@@ -70,6 +70,6 @@ const SWITCH: ThinkingForm =
 const MESSAGES: &[ModelRule] = &[ModelRule::new(
     "*",
     0,
-    Contract { returns: Return::All, level: Level::Calls, ..Contract::NONE }.stated(PAGE),
+    Contract { returns: Return::All, ..Contract::NONE }.stated(PAGE),
     ThinkingForm::NONE,
 )];

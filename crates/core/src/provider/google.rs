@@ -4,7 +4,7 @@
 
 use super::family::gemini;
 use super::{Auth, Endpoint, Provider};
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -14,14 +14,14 @@ pub(super) const PROVIDER: Provider = Provider {
     local_port: None,
     endpoints: &[
         Endpoint {
-            wire: "generate-content",
+            wire: WireId::GenerateContent,
             base_url: "https://generativelanguage.googleapis.com",
             auth: Auth::Header("x-goog-api-key"),
             models: gemini::GENERATE_CONTENT,
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "interactions",
+            wire: WireId::Interactions,
             base_url: "https://generativelanguage.googleapis.com",
             auth: Auth::Header("x-goog-api-key"),
             models: gemini::INTERACTIONS,

@@ -4,7 +4,7 @@
 
 use super::family::{deepseek, glm, kimi, minimax, open, qwen};
 use super::{Endpoint, ModelRule, Provider, ThinkingForm};
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -20,7 +20,7 @@ pub(super) const PROVIDER: Provider = Provider {
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "responses",
+            wire: WireId::Responses,
             base_url: "https://router.huggingface.co/v1",
             ..Endpoint::CHAT
         },

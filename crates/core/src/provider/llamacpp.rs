@@ -4,7 +4,7 @@
 
 use super::family::open;
 use super::{Auth, Endpoint, Provider};
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -21,14 +21,14 @@ pub(super) const PROVIDER: Provider = Provider {
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "responses",
+            wire: WireId::Responses,
             base_url: "http://127.0.0.1:8080/v1",
             auth: Auth::None,
             models: &open::templated(None, PAGE),
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "messages",
+            wire: WireId::Messages,
             dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "http://127.0.0.1:8080",
             auth: Auth::None,

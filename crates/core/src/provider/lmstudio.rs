@@ -6,7 +6,7 @@ use super::family::open;
 use super::{Auth, Endpoint, ModelRule, Provider, ThinkingForm};
 use crate::contract::Contract;
 use crate::settings::Effort;
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -23,14 +23,14 @@ pub(super) const PROVIDER: Provider = Provider {
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "responses",
+            wire: WireId::Responses,
             base_url: "http://127.0.0.1:1234/v1",
             auth: Auth::None,
             models: &rules(OWN_PLACE, RESPONSES),
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "messages",
+            wire: WireId::Messages,
             dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "http://127.0.0.1:1234",
             auth: Auth::None,

@@ -8,7 +8,7 @@ use super::family::ON_TYPE;
 use super::family::minimax::{OWN_PLACE, SPLIT};
 use super::{Endpoint, ModelRule, OtherForm, Provider, ThinkingForm};
 use crate::settings::Format;
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -24,7 +24,7 @@ pub(super) const PROVIDER: Provider = Provider {
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "messages",
+            wire: WireId::Messages,
             dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "https://api.minimax.io/anthropic",
             headers: &[("anthropic-version", "2023-06-01")],

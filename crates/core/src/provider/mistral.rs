@@ -5,8 +5,9 @@
 
 use super::family::{LOW_HIGH_MAX, glm};
 use super::{Endpoint, ModelRule, Provider, ThinkingForm};
-use crate::contract::{Contract, Level, Return};
+use crate::contract::{Contract, Return};
 use crate::settings::Effort;
+use crate::wire::WireId;
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -15,14 +16,14 @@ pub(super) const PROVIDER: Provider = Provider {
     default_model: Some("mistral-medium-latest"),
     local_port: None,
     endpoints: &[Endpoint {
-        wire: "mistral-chat",
+        wire: WireId::MistralChat,
         base_url: "https://api.mistral.ai",
         models: MODELS,
         ..Endpoint::CHAT
     }],
 };
 
-const PARTS: Contract = Contract { returns: Return::All, level: Level::Calls, ..Contract::NONE }
+const PARTS: Contract = Contract { returns: Return::All, ..Contract::NONE }
     .stated("https://docs.mistral.ai/capabilities/reasoning");
 
 const EFFORT: &str = "reasoning_effort";

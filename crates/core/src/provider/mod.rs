@@ -10,9 +10,9 @@ mod target;
 
 pub use reader::ProviderReader;
 pub use rule::{BudgetForm, EffortForm, ModelRule, OtherForm, ThinkingForm, glob};
-pub use target::{Known, Target, UnknownProvider};
+pub use target::{Known, Target, UnknownTarget};
 
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 /// How a credential travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Auth {
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     /// The wire.
-    pub wire: &'static str,
+    pub wire: WireId,
     /// What the API's official SDK takes as its base URL; empty where the user must say it.
     pub base_url: &'static str,
     /// How the credential travels.
@@ -47,7 +47,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// Chat Completions with a bearer token, without deviations and rules: what most providers start from.
     pub const CHAT: Endpoint = Endpoint {
-        wire: "chat-completions",
+        wire: WireId::ChatCompletions,
         base_url: "",
         auth: Auth::Bearer,
         headers: &[],
@@ -111,7 +111,7 @@ impl Provider {
 
     /// The endpoint of this wire, or the default one.
     #[must_use]
-    pub fn endpoint(&self, wire: Option<&str>) -> Option<&Endpoint> {
+    pub fn endpoint(&self, wire: Option<WireId>) -> Option<&Endpoint> {
         match wire {
             Some(wire) => self.endpoints.iter().find(|endpoint| endpoint.wire == wire),
             None => self.endpoints.first(),

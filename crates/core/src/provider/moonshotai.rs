@@ -5,7 +5,7 @@
 use super::family::kimi::{EFFORT, HYBRID, K2, K3, K27, KEEP, own_place};
 use super::{Endpoint, ModelRule, Provider, ThinkingForm};
 use crate::contract::Contract;
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -27,7 +27,7 @@ pub(super) const PROVIDER: Provider = Provider {
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "messages",
+            wire: WireId::Messages,
             dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "https://api.moonshot.ai/anthropic",
             headers: &[("anthropic-version", "2023-06-01")],

@@ -6,7 +6,7 @@
 use super::family::{NONE_TO_HIGH, THREE, open};
 use super::{Auth, Endpoint, ModelRule, Provider, ThinkingForm};
 use crate::contract::Contract;
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -16,7 +16,7 @@ pub(super) const PROVIDER: Provider = Provider {
     local_port: Some(11434),
     endpoints: &[
         Endpoint {
-            wire: "ollama-chat",
+            wire: WireId::OllamaChat,
             base_url: "http://127.0.0.1:11434",
             auth: Auth::None,
             models: &rules(OWN_PLACE, LEVELS, SWITCH),
@@ -34,14 +34,14 @@ pub(super) const PROVIDER: Provider = Provider {
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "responses",
+            wire: WireId::Responses,
             base_url: "http://127.0.0.1:11434/v1",
             auth: Auth::None,
             models: &rules(OWN_PLACE, RESPONSES, RESPONSES),
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "messages",
+            wire: WireId::Messages,
             dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "http://127.0.0.1:11434",
             auth: Auth::None,

@@ -4,7 +4,7 @@
 
 use super::family::gpt;
 use super::{Endpoint, Provider};
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 use std::borrow::Cow;
 
 /// The provider.
@@ -15,7 +15,7 @@ pub(super) const PROVIDER: Provider = Provider {
     local_port: None,
     endpoints: &[
         Endpoint {
-            wire: "responses",
+            wire: WireId::Responses,
             base_url: "https://api.openai.com/v1",
             models: gpt::RESPONSES,
             ..Endpoint::CHAT

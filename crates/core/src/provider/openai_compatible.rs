@@ -2,7 +2,7 @@
 //! contract says so.
 
 use super::{Endpoint, Provider};
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -12,6 +12,6 @@ pub(super) const PROVIDER: Provider = Provider {
     local_port: None,
     endpoints: &[
         Endpoint { dialect: Dialect::UNKNOWN, ..Endpoint::CHAT },
-        Endpoint { wire: "responses", ..Endpoint::CHAT },
+        Endpoint { wire: WireId::Responses, ..Endpoint::CHAT },
     ],
 };

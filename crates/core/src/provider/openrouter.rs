@@ -8,7 +8,7 @@ use super::family::{claude, gemini, open};
 use super::{BudgetForm, Endpoint, ModelRule, OtherForm, Provider, ThinkingForm};
 use crate::contract::{Contract, Return};
 use crate::settings::{Effort, Format};
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -24,13 +24,13 @@ pub(super) const PROVIDER: Provider = Provider {
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "responses",
+            wire: WireId::Responses,
             base_url: "https://openrouter.ai/api/v1",
             models: RESPONSES,
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "messages",
+            wire: WireId::Messages,
             base_url: "https://openrouter.ai/api",
             headers: &[("anthropic-version", "2023-06-01")],
             models: MESSAGES,

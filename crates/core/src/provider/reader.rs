@@ -4,7 +4,7 @@ use super::{Provider, Target};
 use crate::event::Sink;
 use crate::read::{Form, Reader};
 use crate::tags::{Options, TagSpec};
-use crate::wire::{self, Dialect, Wire, detect};
+use crate::wire::{Dialect, Wire, WireId, detect};
 
 /// Reads one response body of a provider, of whichever of its wires it is.
 ///
@@ -69,13 +69,16 @@ impl ProviderReader {
     }
 
     fn reader(&self, seen: &detect::Seen) -> Reader {
-        let wire = self.wire.map(Wire::id).or_else(|| self.provider.pick_wire(seen));
+        let wire = match self.wire {
+            Some(wire) => WireId::parse(wire.id()).ok(),
+            None => self.provider.pick_wire(seen),
+        };
         let model = seen.model.as_deref().unwrap_or_default();
         let target = self.provider.endpoint(wire).map(|it| Target::of(self.provider, it, model));
         let Some(target) = target else {
             // The provider is not known to speak this wire; the wire alone reads every spelling of it.
-            let wire = wire.and_then(wire::find).unwrap_or(wire::first());
-            return self.tagged(Reader::new(wire, &Dialect::PLAIN, Form::Auto), None);
+            let wire = wire.unwrap_or(WireId::FIRST);
+            return self.tagged(Reader::new(wire.wire(), &Dialect::PLAIN, Form::Auto), None);
         };
         let reader = Reader::new(target.wire, &target.dialect, Form::Auto);
         self.tagged(reader, target.rule.tags)
@@ -93,11 +96,11 @@ impl Provider {
     /// The wire of a body, by what was seen of it: one of the provider's own, or else whatever it plainly is. `None`
     /// where the body does not show it.
     #[must_use]
-    pub fn pick_wire(&self, seen: &detect::Seen) -> Option<&'static str> {
+    pub fn pick_wire(&self, seen: &detect::Seen) -> Option<WireId> {
         let own = self.endpoints.iter().map(|endpoint| endpoint.wire);
         own.into_iter()
-            .find(|wire| seen.wires.contains(wire))
-            .or_else(|| seen.wires.iter().copied().find(|id| wire::find(id).is_some()))
+            .find(|wire| seen.wires.contains(&wire.as_str()))
+            .or_else(|| seen.wires.iter().find_map(|id| WireId::parse(id).ok()))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::frame::Framing;
 use crate::read::{Form, Reader};
 use crate::settings::Format;
 use crate::tags::{Options, TagSpec};
-use crate::wire::{self, Dialect, Wire};
+use crate::wire::{Dialect, UnknownWire, Wire, WireId};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -34,25 +34,35 @@ pub struct Target {
     pub tags: Option<(TagSpec, Options)>,
     /// Where the rule comes from, for people: `deepseek deepseek-v4*`, `deepseek *, assumed`, `config`, `none`.
     pub rule_source: String,
+    /// It is known how the provider makes ids of calls, so that those drawn at random name their answers.
+    pub lists_ids: bool,
 }
 
 /// What stands for the source of a rule where there is none.
 const UNKNOWN: &str = "none";
 
-/// No built-in provider has this id.
+/// Nothing is built in for what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownProvider {
-    /// The id that was asked for.
-    pub id: String,
+pub enum UnknownTarget {
+    /// No built-in provider has this id.
+    Provider(String),
+    /// The provider does not speak this wire.
+    Unspoken(&'static str, WireId),
+    /// No wire has this name.
+    Wire(UnknownWire),
 }
 
-impl fmt::Display for UnknownProvider {
+impl fmt::Display for UnknownTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no provider; known are {}", self.id, Known)
+        match self {
+            UnknownTarget::Provider(id) => write!(f, "`{id}` is no provider; known are {Known}"),
+            UnknownTarget::Unspoken(id, wire) => write!(f, "`{id}` does not speak `{wire}`"),
+            UnknownTarget::Wire(unknown) => unknown.fmt(f),
+        }
     }
 }
 
-impl std::error::Error for UnknownProvider {}
+impl std::error::Error for UnknownTarget {}
 
 /// Prints the ids of all built-in providers.
 #[derive(Clone, Copy, Debug)]
@@ -69,12 +79,14 @@ impl Target {
     /// A built-in provider's endpoint and one of its models.
     ///
     /// # Errors
-    /// When there is no such provider, or it does not speak `wire`.
-    pub fn built_in(id: &str, wire: Option<&str>, model: &str) -> Result<Self, UnknownProvider> {
-        let unknown = || UnknownProvider { id: id.to_owned() };
-        let provider = find(id).ok_or_else(unknown)?;
-        let endpoint = provider.endpoint(wire).ok_or_else(unknown)?;
-        Ok(Self::of(provider, endpoint, model))
+    /// When there is no such provider or wire, or the provider does not speak `wire`.
+    pub fn built_in(id: &str, wire: Option<&str>, model: &str) -> Result<Self, UnknownTarget> {
+        let provider = find(id).ok_or_else(|| UnknownTarget::Provider(id.to_owned()))?;
+        let wire = wire.map(WireId::parse).transpose().map_err(UnknownTarget::Wire)?;
+        let endpoint = provider.endpoint(wire);
+        // A provider without any endpoint speaks none.
+        let unspoken = || UnknownTarget::Unspoken(provider.id, wire.unwrap_or(WireId::FIRST));
+        Ok(Self::of(provider, endpoint.ok_or_else(unspoken)?, model))
     }
 
     /// An endpoint of a provider and one of its models.
@@ -89,7 +101,7 @@ impl Target {
         let rule = rule.cloned().unwrap_or(ModelRule::UNKNOWN);
         Target {
             provider: provider.id.to_owned(),
-            wire: wire::find(endpoint.wire).unwrap_or(wire::first()),
+            wire: endpoint.wire.wire(),
             base_url: endpoint.base_url.trim_end_matches('/').to_owned(),
             auth: endpoint.auth,
             headers: endpoint
@@ -102,6 +114,7 @@ impl Target {
             rule,
             tags: None,
             rule_source,
+            lists_ids: !endpoint.models.is_empty(),
         }
     }
 
@@ -145,6 +158,10 @@ impl Target {
     /// the path's own.
     #[must_use]
     pub fn url(&self, stream: bool) -> String {
+        if let Some(hosted) = self.dialect.hosted {
+            let method = if stream { hosted.stream } else { hosted.whole };
+            return format!("{}/models/{}:{method}", self.base_url, self.model);
+        }
         let path = self.wire.path(&self.model, stream);
         let base = self.base_url.as_str();
         if let Some((version, rest)) = path.trim_start_matches('/').split_once('/')
@@ -159,7 +176,7 @@ impl Target {
     /// Whether the address has the model's name in it, and not only the request.
     #[must_use]
     pub fn names_model_in_path(&self) -> bool {
-        self.wire.path("a", false) != self.wire.path("b", false)
+        self.dialect.hosted.is_some() || self.wire.path("a", false) != self.wire.path("b", false)
     }
 
     /// A reader for one answer; `stream` where it is known to be a stream. The model's rule says whether thoughts are

@@ -1,14 +1,16 @@
 //! Vertex AI. With an API key alone it answers at the address given here; a project of one's own has its place in the
 //! address, up to the publisher (`https://LOCATION-aiplatform.googleapis.com/v1/projects/PROJECT/locations/LOCATION/publishers/google`),
 //! and for the OpenAI-compatible endpoint, which also has other vendors' models, up to `endpoints/openapi`.
+//! Claude speaks Anthropic's Messages there, with the publisher `anthropic`: the user says the address, the model stands in
+//! it, and the body has a version of the API instead.
 //!
-//! Facts: Google Cloud's reference of `generateContent` and its pages on thought signatures and on thinking of open
-//! models (autumn 2026).
+//! Facts: Google Cloud's reference of `generateContent` and its pages on thought signatures, on thinking of open
+//! models and on Claude, and Anthropic's page on Vertex AI and its SDK for it (autumn 2026).
 
-use super::family::{THREE, gemini, open};
-use super::{Auth, Endpoint, ModelRule, Provider, ThinkingForm};
+use super::family::{THREE, claude, gemini, open};
+use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
 use crate::contract::{Contract, Return};
-use crate::wire::Dialect;
+use crate::wire::{Dialect, Hosted, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -18,7 +20,7 @@ pub(super) const PROVIDER: Provider = Provider {
     local_port: None,
     endpoints: &[
         Endpoint {
-            wire: "generate-content",
+            wire: WireId::GenerateContent,
             base_url: "https://aiplatform.googleapis.com/v1/publishers/google",
             auth: Auth::Header("x-goog-api-key"),
             dialect: Dialect { is_versioned: true, ..Dialect::PLAIN },
@@ -30,8 +32,25 @@ pub(super) const PROVIDER: Provider = Provider {
             models: CHAT,
             ..Endpoint::CHAT
         },
+        Endpoint {
+            wire: WireId::Messages,
+            dialect: Dialect { hosted: Some(HOSTED), ..Dialect::PLAIN },
+            models: RULES,
+            ..Endpoint::CHAT
+        },
     ],
 };
+
+const HOSTED: Hosted = Hosted {
+    version: ("anthropic_version", "vertex-2023-10-16"),
+    whole: "rawPredict",
+    stream: "streamRawPredict",
+};
+
+/// Binding is checked here as far as is known, but its controls are not known to be.
+const BOUND: Contract = claude::BOUND;
+
+claude::rules!("{", "}", "", BOUND, NEWEST.assumed("*"));
 
 const PAGE: &str =
     "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/capabilities/thinking";
@@ -40,7 +59,7 @@ const XAI: &str = "https://docs.x.ai/docs/guides/reasoning";
 const NEVER: Contract = Contract::NONE.stated(PAGE);
 /// Open weights on a server that hands thoughts to the template: nothing is refused for want of them.
 const LOOP: Contract = Contract::plain(Return::ToolCalls, "reasoning_content").stated(PAGE);
-const ON_REQUEST: ThinkingForm = ThinkingForm::on(r#"{"chat_template_kwargs":{"thinking":true}}"#);
+const BY_TEMPLATE: ThinkingForm = ThinkingForm::on(r#"{"chat_template_kwargs":{"thinking":true}}"#);
 
 const CHAT: &[ModelRule] = gemini::chat_rules!(
     // Thoughts stand in tags within the text.
@@ -48,8 +67,8 @@ const CHAT: &[ModelRule] = gemini::chat_rules!(
         tags: Some("think"),
         ..ModelRule::new("*deepseek-r1*", 65_336, NEVER, ThinkingForm::ON)
     },
-    ModelRule::new("*deepseek-v3.1*", 163_840, NEVER, ON_REQUEST),
-    ModelRule::new("*deepseek-v3.2*", 163_840, LOOP, ON_REQUEST),
+    ModelRule::new("*deepseek-v3.1*", 163_840, NEVER, BY_TEMPLATE),
+    ModelRule::new("*deepseek-v3.2*", 163_840, LOOP, BY_TEMPLATE),
     ModelRule::new("*deepseek-v4*", 1_048_576, LOOP, ThinkingForm::NONE),
     ModelRule::new("*kimi-k2-thinking*", 262_144, LOOP, ThinkingForm::ON),
     ModelRule::new("*glm-*", 0, open::sibling(PAGE), ThinkingForm::ON),

@@ -7,7 +7,7 @@ use super::family::{LOW_HIGH, NONE_TO_HIGH, THREE};
 use super::{Endpoint, ModelRule, Provider, ThinkingForm};
 use crate::contract::{Contract, Return};
 use crate::settings::Effort;
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -23,7 +23,7 @@ pub(super) const PROVIDER: Provider = Provider {
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "responses",
+            wire: WireId::Responses,
             base_url: "https://api.x.ai/v1",
             models: RESPONSES,
             ..Endpoint::CHAT

@@ -6,7 +6,7 @@ use super::family::ON_TYPE;
 use super::family::glm::{ALWAYS, LOOP, PRESERVED, STEPS};
 use super::{Endpoint, ModelRule, Provider, ThinkingForm};
 use crate::contract::{Contract, Return};
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -22,7 +22,7 @@ pub(super) const PROVIDER: Provider = Provider {
             ..Endpoint::CHAT
         },
         Endpoint {
-            wire: "messages",
+            wire: WireId::Messages,
             dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "https://api.z.ai/api/anthropic",
             headers: &[("anthropic-version", "2023-06-01")],

@@ -46,6 +46,20 @@ pub struct Dialect {
     pub may_refuse_usage: bool,
     /// Ids of tool calls may be any text, as its models write them, where the wire's own API takes few characters.
     pub takes_any_id: bool,
+    /// The API stands on another house's platform.
+    pub hosted: Option<Hosted>,
+}
+
+/// How a platform takes requests of an API that is not its own: the address names the model and the method, and the body
+/// has a member for the version in the place of its `model`. It takes no parameters of the API's own address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hosted {
+    /// The member of the body, and what it says unless the caller says something else.
+    pub version: (&'static str, &'static str),
+    /// The method that gives a whole answer.
+    pub whole: &'static str,
+    /// The method that gives a stream.
+    pub stream: &'static str,
 }
 
 impl Dialect {
@@ -63,6 +77,7 @@ impl Dialect {
         asks_for_usage: false,
         may_refuse_usage: false,
         takes_any_id: false,
+        hosted: None,
     };
 }
 
@@ -150,11 +165,6 @@ pub trait Wire: Sync + fmt::Debug {
     /// Whether a block that is kept raw is a thought as a whole, in a shape that has no form of its own here.
     fn is_thought(&self, other: &Other) -> bool;
 
-    /// The members in which a block that has no place of its own for one carries the opaque payload of a thought.
-    fn payload_members(&self) -> &'static [&'static str] {
-        &[]
-    }
-
     /// Whether every thought of an answer has a signature, which clients send back with it.
     fn wants_signatures(&self) -> bool {
         false
@@ -238,6 +248,25 @@ macro_rules! wires {
 
         /// Every wire.
         pub static ALL: &[&dyn Wire] = &[$(&$module::$wire),*];
+
+        /// The name of a wire that there is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum WireId {
+            $(#[doc = concat!("[`", stringify!($module), "`]")] $wire,)*
+        }
+
+        impl WireId {
+            /// Every name.
+            pub const ALL: &[WireId] = &[$(WireId::$wire),*];
+
+            /// The wire of this name.
+            #[must_use]
+            pub fn wire(self) -> &'static dyn Wire {
+                match self {
+                    $(WireId::$wire => &$module::$wire,)*
+                }
+            }
+        }
     };
 }
 
@@ -253,10 +282,76 @@ wires! {
     responses: Responses,
 }
 
-/// The wire that stands in where none is named.
-pub(crate) fn first() -> &'static dyn Wire {
-    &chat_completions::ChatCompletions
+/// Members of messages and blocks that are reasoning, or a payload of it. The same names mean the same on every wire:
+/// proxies carry them from one to the other.
+const REASONING: [&str; 19] = [
+    "encrypted_content",
+    "reasoning",
+    "reasoningContent",
+    "reasoning_content",
+    "reasoning_details",
+    "reasoning_opaque",
+    "reasoning_text",
+    "redactedContent",
+    "redacted_thinking",
+    "signature",
+    "thinking",
+    "thinkingSignature",
+    "thinking_blocks",
+    "thinking_signature",
+    "thought",
+    "thoughtSignature",
+    "thought_signature",
+    "thought_signatures",
+    "thoughts",
+];
+
+/// Whether a member of a message or a block is reasoning by its name.
+pub(crate) fn is_reasoning(member: &str) -> bool {
+    REASONING.contains(&member)
 }
+
+impl WireId {
+    /// The wire that stands in where none is named.
+    pub(crate) const FIRST: WireId = WireId::ChatCompletions;
+
+    /// The public spelling.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        self.wire().id()
+    }
+
+    /// The name of this spelling.
+    ///
+    /// # Errors
+    /// When no wire has it.
+    pub fn parse(text: &str) -> Result<Self, UnknownWire> {
+        let named = WireId::ALL.iter().copied().find(|id| id.as_str() == text);
+        named.ok_or_else(|| UnknownWire { id: text.to_owned() })
+    }
+}
+
+impl fmt::Display for WireId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// No wire has this name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownWire {
+    /// The name that was asked for.
+    pub id: String,
+}
+
+impl fmt::Display for UnknownWire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known: Vec<_> = WireId::ALL.iter().map(|id| id.as_str()).collect();
+        write!(f, "`{}` is no wire; known are {}", self.id, known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownWire {}
 
 /// The wire of this name.
 #[must_use]

@@ -276,7 +276,7 @@ impl OpenOther {
         } else {
             members
         };
-        Other { wire: self.wire, kind: self.kind, raw }
+        Other::new(self.wire, self.kind, raw)
     }
 }
 

@@ -23,6 +23,24 @@ pub(crate) struct Law {
     pub(crate) words: &'static [&'static [u8]],
 }
 
+/// Declares the laws: a name, the function, how many leading bytes choose options, and words that make inputs likely. For
+/// whoever has this file as its module `driver`.
+macro_rules! laws {
+    ($($name:ident: $law:path, $options:expr, $words:expr;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                driver::drive(&driver::Law {
+                    name: stringify!($name),
+                    law: $law,
+                    options: $options,
+                    words: $words,
+                });
+            }
+        )*
+    };
+}
+
 /// Inputs of a run that is not timed.
 const INPUTS: u32 = 400;
 

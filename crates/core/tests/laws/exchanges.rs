@@ -59,6 +59,7 @@ pub(crate) fn requests_reach_the_upstream_whole(bytes: &[u8]) {
         hint: None,
         account: None,
         record: "r".to_owned(),
+        has_old_records: false,
         is_kept: true,
     };
     let manner = Manner::default();
@@ -103,7 +104,7 @@ fn unopened(keys: &[Key], target: &Target) -> Vec<Found> {
             has_thought_ticket: false,
         };
         let (mut head, _) = capture(&question, &plan, &answered, &secret)?;
-        head.keys.chain = *key;
+        head.keys.answered = *key;
         Some(Found { head, kept: Sealed::stored(1, *b"shut") })
     };
     keys.iter().take(4).enumerate().filter_map(record).collect()
@@ -152,7 +153,7 @@ struct Talk {
 /// With the strictness that most providers have.
 const PLAIN: Contract = Contract::plain(Return::All, "reasoning_content");
 /// The whole conversation must be the same.
-const STRICT: Contract = Contract { level: Level::Chain, ..PLAIN };
+const STRICT: Contract = Contract { level: Level::History, ..PLAIN };
 
 fn origin() -> Origin {
     Origin {
@@ -249,8 +250,8 @@ fn planned(question: &Question, records: &[Head], contract: &Contract) -> Restor
 }
 
 /// An answer gets the thought of one that says the same with the same calls, whatever was lost. What is decided does not
-/// hang on the order of records. And where the whole conversation must be the same, records that are lost turn thoughts
-/// that went back into missing ones, never into those of answers elsewhere.
+/// hang on the order of records. Records that are lost turn thoughts that went back into missing ones, never into those of
+/// answers elsewhere.
 pub(crate) fn lost_records_are_missed_and_not_replaced(bytes: &[u8]) {
     let &[lost, lost_too, order, ref spelled @ ..] = bytes else { return };
     let talk = Talk::spelled(spelled);
@@ -287,10 +288,9 @@ pub(crate) fn lost_records_are_missed_and_not_replaced(bytes: &[u8]) {
             let same = said(head) == answers[at].blocks;
             assert!(same, "answer {at} gets the thought of {}: {:?}", head.id, talk.said);
         }
-        // With the beginning of a turn as evidence, a turn that is told again is the same turn.
-        if let (Some(was), Some(is), Level::Chain) = (was, is, contract.level) {
+        if let (Some(was), Some(is)) = (was, is) {
             // Twins answered the same in the same place.
-            let is_twin = was.keys.chain == is.keys.chain;
+            let is_twin = was.keys.answered == is.keys.answered;
             assert!(was.id == is.id || is_twin, "{} for {}: {:?}", is.id, was.id, talk.said);
         }
     }

@@ -17,6 +17,7 @@ mod budgets;
 mod chat;
 mod counts;
 mod documents;
+#[macro_use]
 mod driver;
 mod edits;
 mod exchanges;
@@ -26,20 +27,6 @@ mod random;
 mod tags;
 mod typed;
 mod wires;
-
-use driver::Law;
-
-/// Declares the laws: a name, the function, how many leading bytes choose options, and words that make inputs likely.
-macro_rules! laws {
-    ($($name:ident: $law:path, $options:expr, $words:expr;)*) => {
-        $(
-            #[test]
-            fn $name() {
-                driver::drive(&Law { name: stringify!($name), law: $law, options: $options, words: $words });
-            }
-        )*
-    };
-}
 
 laws! {
     chat_blocks_are_numbered: chat::blocks_are_numbered_as_they_appear, 0, &[];

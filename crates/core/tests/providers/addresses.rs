@@ -49,6 +49,12 @@ fn the_path_follows_the_base_url() {
             "https://aiplatform.googleapis.com/v1/publishers/google/models/gemini-3-flash:streamGenerateContent?alt=sse",
         ),
         (
+            "vertexai",
+            Some("messages"),
+            "claude-sonnet-4-5@20250929",
+            "/models/claude-sonnet-4-5@20250929:streamRawPredict",
+        ),
+        (
             "bedrock",
             None,
             "us.anthropic.claude-sonnet-5",
@@ -84,6 +90,12 @@ fn a_version_in_the_base_url_counts() {
             None,
             "http://h/v1/projects/p/locations/l/publishers/google/models/m:generateContent",
         ),
+        (
+            "http://h/v1/projects/p/locations/l/publishers/anthropic",
+            "vertexai",
+            Some("messages"),
+            "http://h/v1/projects/p/locations/l/publishers/anthropic/models/m:rawPredict",
+        ),
     ] {
         assert_eq!(at(base, provider, wire), expected, "{base}");
     }
@@ -94,6 +106,7 @@ fn t_10_it_is_known_whose_address_has_the_model_in_it() {
     for (provider, wire, expected) in [
         ("google", None, true),
         ("vertexai", None, true),
+        ("vertexai", Some("messages"), true),
         ("bedrock", None, true),
         ("bedrock", Some("responses"), false),
         ("google", Some("interactions"), false),

@@ -136,6 +136,9 @@ fn claude_by_generations() {
             assert_eq!(contract("anthropic", None, model).summary(), expected, "{model}");
             let regional = format!("us.anthropic.{model}-v1:0");
             assert_eq!(contract("bedrock", None, &regional).summary(), expected, "{regional}");
+            let dated = format!("{model}@20260101");
+            let on_vertex = contract("vertexai", Some("messages"), &dated);
+            assert_eq!(on_vertex.summary(), expected, "{dated}");
         }
     }
     assert_eq!(contract("bedrock", None, "openai.gpt-oss-120b-1:0").returns, Return::Never);

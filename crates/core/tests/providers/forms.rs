@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::provider::{ALL, Auth, Endpoint, ModelRule, Provider, find};
-use thinkthrough_core::{tags, wire};
+use thinkthrough_core::tags;
+use thinkthrough_core::wire::WireId;
 
 /// The public ids, in the order in which a default provider is chosen.
 const IDS: [&str; 29] = [
@@ -38,7 +39,8 @@ const IDS: [&str; 29] = [
     "anthropic-compatible",
 ];
 
-fn endpoints() -> impl Iterator<Item = (&'static Provider, &'static Endpoint)> {
+/// Every endpoint there is.
+pub(crate) fn endpoints() -> impl Iterator<Item = (&'static Provider, &'static Endpoint)> {
     ALL.iter().flat_map(|provider| provider.endpoints.iter().map(|endpoint| (*provider, endpoint)))
 }
 
@@ -77,10 +79,10 @@ fn every_key_belongs_to_one_provider() {
 fn every_wire_exists_and_is_spoken() {
     let mut spoken = BTreeSet::new();
     for (provider, endpoint) in endpoints() {
-        assert!(wire::find(endpoint.wire).is_some(), "{}: {}", provider.id, endpoint.wire);
+        assert_eq!(WireId::parse(endpoint.wire.as_str()), Ok(endpoint.wire), "{}", provider.id);
         spoken.insert(endpoint.wire);
     }
-    let all: BTreeSet<_> = wire::ALL.iter().map(|wire| wire.id()).collect();
+    let all: BTreeSet<_> = WireId::ALL.iter().copied().collect();
     assert_eq!(spoken, all);
     for provider in ALL {
         let wires: HashSet<_> = provider.endpoints.iter().map(|endpoint| endpoint.wire).collect();
@@ -203,7 +205,11 @@ fn no_field_is_both_used_and_refused() {
             let Some(field) = rule.contract.field else { continue };
             let name = format!("{} {} {}", provider.id, endpoint.wire, rule.pattern);
             assert!(!endpoint.dialect.refuses.contains(&field), "{name}: {field}");
-            assert_eq!(endpoint.wire, "chat-completions", "{name}: this wire has its own place");
+            assert_eq!(
+                endpoint.wire,
+                WireId::ChatCompletions,
+                "{name}: this wire has its own place"
+            );
         }
     }
 }

@@ -94,6 +94,8 @@ fn claude_wherever_it_is_served() {
         ("azure", MESSAGES, "claude-opus-5-5-fast", BOUND, adaptive),
         ("azure", MESSAGES, "claude-sonnet-5", SIGNED, "on, can be off: low medium high xhigh max"),
         ("azure", MESSAGES, "claude-haiku-4-5", LOOP_SIGNED, "on request, can be off"),
+        ("vertexai", MESSAGES, "claude-opus-5-5@20260901", BOUND, adaptive),
+        ("vertexai", MESSAGES, "claude-haiku-4-5@20251001", LOOP_SIGNED, "on request, can be off"),
         ("bedrock", None, "us-gov.anthropic.claude-sonnet-5-5", BOUND, adaptive),
         (
             "bedrock",

@@ -74,7 +74,7 @@ fn forms(wire: &'static str, field: &str) -> Vec<(&'static str, Content)> {
     };
     let raw = |value: Value| {
         let kind = value.as_object().unwrap().keys().next().unwrap().clone();
-        Block::Other(Other { wire, kind, raw: Raw::parse(&value.to_string()).unwrap() })
+        Block::Other(Other::new(wire, kind, Raw::parse(&value.to_string()).unwrap()))
     };
     let list = || Some(vec![MARK.to_owned()]);
     let signed =

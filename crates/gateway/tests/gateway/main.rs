@@ -13,6 +13,7 @@ mod bursts;
 mod disconnect;
 mod edges;
 mod faults;
+mod hosted;
 mod http2;
 mod loops;
 mod memory;

@@ -5,6 +5,7 @@ use super::{Call, Client, Turn, events, tools};
 
 /// Messages with every block sent back as it came.
 pub(crate) struct MessagesClient {
+    id: String,
     model: String,
     messages: Vec<Value>,
     extra: Value,
@@ -13,10 +14,12 @@ pub(crate) struct MessagesClient {
 impl MessagesClient {
     pub(crate) fn new(id: &str, model: &str) -> Self {
         let extra = match id {
-            "anthropic-manual" => json!({"thinking": {"type": "enabled", "budget_tokens": 1024}}),
+            "anthropic-manual" | "vertex-claude" => {
+                json!({"thinking": {"type": "enabled", "budget_tokens": 1024}})
+            }
             _ => json!({"thinking": {"type": "adaptive"}}),
         };
-        Self { model: model.into(), messages: Vec::new(), extra }
+        Self { id: id.into(), model: model.into(), messages: Vec::new(), extra }
     }
 }
 
@@ -58,6 +61,13 @@ impl Client for MessagesClient {
             } else {
                 body[key] = value.clone();
             }
+        }
+        if self.id == "vertex-claude" {
+            body.as_object_mut().unwrap().remove("model");
+            body["anthropic_version"] = json!("vertex-2023-10-16");
+            let method = if stream { "streamRawPredict" } else { "rawPredict" };
+            let place = "/v1/projects/p/locations/l/publishers/anthropic/models";
+            return SimRequest::post(&format!("{place}/{}:{method}", self.model), "key", &body);
         }
         let request = SimRequest::post("/v1/messages", "key", &body)
             .with_header("anthropic-version", "2023-06-01");

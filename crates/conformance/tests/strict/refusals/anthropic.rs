@@ -23,6 +23,39 @@ fn row_10_anthropic_missing_thinking() {
 }
 
 #[test]
+fn vertex_takes_no_model_in_the_body_and_wants_a_version_there() {
+    let (simulator, client) = halfway("vertex-claude");
+    let right = client.request(false);
+    assert_eq!(simulator.handle(&right).status, 200);
+    type Change = fn(&mut serde_json::Map<String, Value>);
+    let changes: [(Change, &str); 4] = [
+        (
+            |body| drop(body.insert("model".into(), json!("m"))),
+            "model: Extra inputs are not permitted",
+        ),
+        (|body| drop(body.remove("anthropic_version")), "anthropic_version: Field required"),
+        (
+            |body| drop(body.insert("anthropic_version".into(), json!("2023-06-01"))),
+            "anthropic_version: Input should be",
+        ),
+        (|body| drop(body.insert("stream".into(), json!(true))), "stream: "),
+    ];
+    for (change, text) in changes {
+        let mut request = right.clone();
+        let mut body: Value = serde_json::from_slice(&request.body).unwrap();
+        change(body.as_object_mut().unwrap());
+        request.body = body.to_string().into_bytes();
+        let answer = simulator.handle(&request);
+        assert_eq!(answer.status, 400, "{text}");
+        assert!(answer.text().contains(text), "{}", answer.text());
+    }
+    let mut asked = right.clone();
+    asked.path.push_str("?beta=true");
+    assert_eq!(simulator.handle(&asked).status, 400, "a parameter of the API's own address");
+    broken(halfway("vertex-claude"), without_blocks("thinking"), 400, "Expected `thinking` or");
+}
+
+#[test]
 fn row_11_signature_required() {
     let text = "messages.1.content.0.thinking.signature: Field required";
     let change = |history: &mut Vec<Value>| {

@@ -3,7 +3,7 @@
 //!
 //! Facts: the guide on thinking mode and its error texts (autumn 2026).
 
-use crate::contract::{Contract, Level, Return};
+use crate::contract::{Contract, Return};
 use crate::provider::ThinkingForm;
 
 use super::{LOW_HIGH_MAX, ON_TYPE};
@@ -16,9 +16,7 @@ pub(in crate::provider) const V4: Contract =
 
 /// The same on a wire that has its own place for thoughts.
 pub(in crate::provider) const V4_OWN_PLACE: Contract =
-    Contract { returns: Return::ToolCalls, level: Level::Calls, ..Contract::NONE }
-        .required()
-        .stated(PAGE);
+    Contract { returns: Return::ToolCalls, ..Contract::NONE }.required().stated(PAGE);
 
 /// R1 under its own name.
 pub(in crate::provider) const R1: Contract =

@@ -4,7 +4,7 @@
 //!
 //! Facts: the vendor's guide to thinking models, the error texts in public threads (autumn 2026).
 
-use crate::contract::{Contract, Level, Return, WeakIds};
+use crate::contract::{Contract, Return, WeakIds};
 use crate::provider::ThinkingForm;
 
 use super::{LOW_HIGH_MAX, ON_TYPE};
@@ -29,7 +29,7 @@ pub(in crate::provider) const KEEP: &str = r#"{"thinking":{"keep":"all"}}"#;
 
 /// A contract on a wire that has its own place for thoughts.
 pub(in crate::provider) const fn own_place(contract: Contract) -> Contract {
-    Contract { field: None, empty: None, level: Level::Calls, ..contract }
+    Contract { field: None, empty: None, ..contract }
 }
 
 /// K2.5 and K2.6.

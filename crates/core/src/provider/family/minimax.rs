@@ -3,7 +3,7 @@
 //!
 //! Facts: the vendor's guides and the model card of M2 (autumn 2026).
 
-use crate::contract::{Contract, Level, Return};
+use crate::contract::{Contract, Return};
 
 const PAGE: &str = "https://platform.minimax.io/docs/guides/text-m2-function-call";
 
@@ -14,7 +14,7 @@ pub(in crate::provider) const SPLIT: Contract = Contract::plain(Return::All, "re
 
 /// A wire or a server that has its own place for thoughts.
 pub(in crate::provider) const OWN_PLACE: Contract =
-    Contract { returns: Return::All, level: Level::Calls, ..Contract::NONE }.stated(PAGE);
+    Contract { returns: Return::All, ..Contract::NONE }.stated(PAGE);
 
 /// Servers that take the tags out of the text by themselves.
 pub(in crate::provider) const SIBLING: Contract =

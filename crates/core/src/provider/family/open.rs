@@ -1,14 +1,14 @@
 //! What holds for open weights on servers that hand thoughts to the model's own template: nothing is refused and
 //! the template decides what it renders, so everything goes back, under the name that the server reads.
 
-use crate::contract::{Contract, Level, Return};
+use crate::contract::{Contract, Return};
 use crate::provider::{ModelRule, ThinkingForm};
 
 use super::THREE;
 
 /// Thoughts in the wire's own place.
 pub(in crate::provider) const fn own_place(source: &'static str) -> Contract {
-    Contract { returns: Return::All, level: Level::Calls, ..Contract::NONE }.stated(source)
+    Contract { returns: Return::All, ..Contract::NONE }.stated(source)
 }
 
 /// Thoughts beside the content.

@@ -316,7 +316,7 @@ impl Choice {
 
     /// A block that comes in one piece.
     pub(super) fn whole_block(&mut self, kind: &str, raw: Raw, out: &mut Out<'_>) {
-        let value = Block::Other(Other { wire: out.wire, kind: kind.to_owned(), raw });
+        let value = Block::Other(Other::new(out.wire, kind, raw));
         let block = self.next_block(out);
         out.event(Event::Whole { block, value: &value });
     }

@@ -103,7 +103,7 @@ impl Details {
         for entry in entries.items() {
             let Some(piece) = read(entry, names, out.wire) else {
                 let raw = Raw::from(entry);
-                let value = Block::Other(Other { wire: out.wire, kind: field.to_owned(), raw });
+                let value = Block::Other(Other::new(out.wire, field, raw));
                 out.event(Event::Whole { block: *next, value: &value });
                 *next += 1;
                 continue;

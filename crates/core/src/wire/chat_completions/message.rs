@@ -170,7 +170,7 @@ fn read_part(form: &'static Form, part: Val<'_>) -> Block {
 }
 
 pub(super) fn other(form: &'static Form, kind: &str, raw: Val<'_>) -> Block {
-    Block::Other(Other { wire: form.id, kind: kind.to_owned(), raw: Raw::from(raw) })
+    Block::Other(Other::new(form.id, kind, Raw::from(raw)))
 }
 
 fn read_calls(form: &'static Form, content: &mut Content, message: Val<'_>) {

@@ -193,9 +193,7 @@ fn read_block(block: Val<'_>) -> Block {
         "image_url" => read_image(block),
         _ => None,
     };
-    read.unwrap_or_else(|| {
-        Block::Other(Other { wire: ID, kind: kind.into_owned(), raw: Raw::from(block) })
-    })
+    read.unwrap_or_else(|| Block::Other(Other::new(ID, kind.into_owned(), Raw::from(block))))
 }
 
 /// An image inline or at an address; what stands beside the address is kept.

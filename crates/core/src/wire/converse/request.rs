@@ -202,12 +202,18 @@ fn split_user(content: Vec<Block>, contents: &mut Vec<Content>) {
         | Block::Thinking(_)
         | Block::ToolCall(_) => Speaker::Human,
     };
-    let first = content.first().map_or(Speaker::Human, speaker_of);
-    let mut current = Content::new(first, Vec::new());
+    let is_odd = |block: &Block| matches!(block, Block::Other(it) if it.kind == "toolResult");
+    let is_result = |block: &Block| speaker_of(block) == Speaker::Tool || is_odd(block);
+    let has_results = content.iter().any(is_result);
+    let part = |speaker| Content {
+        about_tools: has_results && speaker == Speaker::Human,
+        ..Content::new(speaker, Vec::new())
+    };
+    let mut current = part(content.first().map_or(Speaker::Human, speaker_of));
     for block in content {
         let speaker = speaker_of(&block);
         if speaker != current.speaker {
-            contents.push(std::mem::replace(&mut current, Content::new(speaker, Vec::new())));
+            contents.push(std::mem::replace(&mut current, part(speaker)));
         }
         current.blocks.push(block);
     }
@@ -246,9 +252,7 @@ fn read_block(block: Val<'_>) -> Block {
         }
         _ => None,
     };
-    read.unwrap_or_else(|| {
-        Block::Other(Other { wire: ID, kind: kind.to_owned(), raw: Raw::from(block) })
-    })
+    read.unwrap_or_else(|| Block::Other(Other::new(ID, kind, Raw::from(block))))
 }
 
 fn read_thinking(content: Val<'_>) -> Option<Block> {

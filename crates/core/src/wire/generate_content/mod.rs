@@ -97,10 +97,6 @@ impl Wire for GenerateContent {
         other.raw.doc().root().bool(THOUGHT) == Some(true)
     }
 
-    fn payload_members(&self) -> &'static [&'static str] {
-        &["thoughtSignature", "thought_signature"]
-    }
-
     fn write_error(&self, error: &ErrorBody) -> String {
         error::write_body(error)
     }

@@ -133,7 +133,7 @@ pub(super) fn media(part: Val<'_>) -> Block {
 /// A part as it stands, under the wire's name for it.
 pub(super) fn other(part: Val<'_>) -> Block {
     let kind = name(part).unwrap_or_else(|| "part".to_owned());
-    Block::Other(Other { wire: ID, kind, raw: Raw::from(part) })
+    Block::Other(Other::new(ID, kind, Raw::from(part)))
 }
 
 /// A part of a request: always one block, so that it goes back as it came.

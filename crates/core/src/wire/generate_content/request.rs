@@ -108,7 +108,11 @@ fn content(value: Val<'_>, at: &str) -> Result<Content, RequestError> {
         _ if all_results => Speaker::Tool,
         _ => Speaker::Human,
     };
+    let is_odd_result =
+        |block: &Block| matches!(block, Block::Other(it) if RESULTS.contains(&it.kind.as_str()));
+    let has_odd_result = blocks.iter().any(is_odd_result);
     let mut content = Content::new(speaker, blocks);
+    content.about_tools = speaker == Speaker::Human && has_odd_result;
     content.extra = Extra::collect(ID, value, &["parts", "role"]);
     // One without parts is refused by the API, which is to say so; it is told from one that became empty.
     if role.as_deref() != Some(usual_role(speaker)) || content.blocks.is_empty() {
@@ -117,6 +121,9 @@ fn content(value: Val<'_>, at: &str) -> Result<Content, RequestError> {
     }
     Ok(content)
 }
+
+/// The names of a result; one of an odd form is kept as it stands.
+const RESULTS: [&str; 2] = ["functionResponse", "function_response"];
 
 /// The parts of a content: a list, or a single one.
 fn parts(value: Val<'_>) -> Vec<Val<'_>> {

@@ -176,10 +176,17 @@ fn user_input(value: Val<'_>) -> Content {
             content.speaker = Speaker::Tool;
         }
     }
+    content.about_tools = has_odd_result(&content);
     for (key, value) in fields.fields {
         content.extra.insert(ID, &key, value);
     }
     content
+}
+
+/// Whether a result that has no form of its own here stands in what the person says.
+fn has_odd_result(content: &Content) -> bool {
+    let is_odd = |block: &Block| matches!(block, Block::Other(it) if it.kind == "function_result");
+    content.speaker == Speaker::Human && content.blocks.iter().any(is_odd)
 }
 
 fn parts(content: Val<'_>) -> Vec<Block> {
@@ -264,6 +271,7 @@ fn turn(value: Val<'_>) -> Content {
     let blocks = inner.map(parts).unwrap_or_default();
     let speaker = if is_model { Speaker::Ai } else { Speaker::Human };
     let mut content = Content::new(speaker, blocks);
+    content.about_tools = has_odd_result(&content);
     content.extra = Extra::collect(ID, value, &["role", "content"]);
     mark(&mut content.extra, TURN);
     if inner.is_some_and(|inner| inner.as_str().is_some()) {

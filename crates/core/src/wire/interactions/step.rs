@@ -126,5 +126,5 @@ pub(super) fn media(content: Val<'_>) -> Block {
 /// A step or content as it stands, under the wire's name for it.
 pub(super) fn other(step: Val<'_>) -> Block {
     let kind = step.string("type").unwrap_or_else(|| "step".to_owned());
-    Block::Other(Other { wire: ID, kind, raw: Raw::from(step) })
+    Block::Other(Other::new(ID, kind, Raw::from(step)))
 }

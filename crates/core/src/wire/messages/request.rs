@@ -129,7 +129,7 @@ fn read_tool_choice(choice: Val<'_>, parallel: &mut Option<bool>) -> Option<Tool
 }
 
 /// Reads one message. A user message with tool results becomes several contents, each of results or of what the
-/// user said; the writer joins them again.
+/// user said beside them; the writer joins them again.
 fn read_message(
     message: Val<'_>,
     index: usize,
@@ -175,12 +175,16 @@ fn split_user(content: Vec<Block>, contents: &mut Vec<Content>) {
         | Block::Thinking(_)
         | Block::ToolCall(_) => Speaker::Human,
     };
-    let first = content.first().map_or(Speaker::Human, speaker_of);
-    let mut current = Content::new(first, Vec::new());
+    let has_results = content.iter().any(|block| speaker_of(block) == Speaker::Tool);
+    let part = |speaker| Content {
+        about_tools: has_results && speaker == Speaker::Human,
+        ..Content::new(speaker, Vec::new())
+    };
+    let mut current = part(content.first().map_or(Speaker::Human, speaker_of));
     for block in content {
         let speaker = speaker_of(&block);
         if speaker != current.speaker {
-            contents.push(std::mem::replace(&mut current, Content::new(speaker, Vec::new())));
+            contents.push(std::mem::replace(&mut current, part(speaker)));
         }
         current.blocks.push(block);
     }
@@ -250,9 +254,7 @@ fn read_block(block: Val<'_>) -> Block {
         "image" | "document" => read_media(block, &kind),
         _ => None,
     };
-    read.unwrap_or_else(|| {
-        Block::Other(Other { wire: ID, kind: kind.into_owned(), raw: Raw::from(block) })
-    })
+    read.unwrap_or_else(|| Block::Other(Other::new(ID, kind.into_owned(), Raw::from(block))))
 }
 
 fn read_text(block: Val<'_>) -> Option<Block> {

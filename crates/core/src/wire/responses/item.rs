@@ -55,7 +55,7 @@ pub(super) fn blocks(item: Val<'_>) -> Vec<Block> {
 /// An item with no form of its own, under the wire's name for it.
 pub(super) fn other(item: Val<'_>) -> Other {
     let kind = item.string("type").unwrap_or_else(|| "item".to_owned());
-    Other { wire: ID, kind, raw: Raw::from(item) }
+    Other::new(ID, kind, Raw::from(item))
 }
 
 /// A reasoning item. One with neither text, id nor payload is none.

@@ -45,7 +45,7 @@ pub(super) fn blocks(item: Val<'_>) -> Vec<Block> {
 
 /// A message without content is kept as it stood, for its id may be asked for.
 fn whole(item: Val<'_>) -> Vec<Block> {
-    vec![Block::Other(Other { wire: ID, kind: "message".to_owned(), raw: Raw::from(item) })]
+    vec![Block::Other(Other::new(ID, "message", Raw::from(item)))]
 }
 
 fn is_text(part: Val<'_>) -> bool {
@@ -77,20 +77,16 @@ fn text_fields(part: Val<'_>, message: Option<&Extra>) -> Extra {
 fn part_of_message(part: Val<'_>, message: Option<&Extra>) -> Other {
     let kind = part.string("type").unwrap_or_else(|| "part".to_owned());
     let has_fields = message.is_none_or(|fields| !fields.is_empty());
-    let raw = if has_fields || kind != "refusal" {
-        Raw::build(|w| {
-            w.object(|w| {
-                part.entries().for_each(|(key, value)| w.key(&key).raw_str(value.raw()));
-                match message {
-                    Some(fields) => w.key(MESSAGE).object(|w| w.extra(fields, ID)),
-                    None => w.key(MESSAGE).null(),
-                }
-            });
-        })
-    } else {
-        Raw::from(part)
-    };
-    Other { wire: ID, kind, raw }
+    let is_noted = has_fields || kind != "refusal";
+    let mut other = Other::new(ID, kind, Raw::from(part));
+    if is_noted {
+        let fields = match message {
+            Some(fields) => Raw::build(|w| w.object(|w| w.extra(fields, ID))),
+            None => Raw::null(),
+        };
+        other.notes.note(ID, MESSAGE, fields);
+    }
+    other
 }
 
 /// A value for extra fields that only have to be there.
@@ -127,7 +123,7 @@ fn input_part(part: Val<'_>) -> Block {
 
 fn other_part(part: Val<'_>) -> Block {
     let kind = part.string("type").unwrap_or_else(|| "part".to_owned());
-    Block::Other(Other { wire: ID, kind, raw: Raw::from(part) })
+    Block::Other(Other::new(ID, kind, Raw::from(part)))
 }
 
 /// An image or a file whose bytes stand under `key`; one that is only named by an id stays as it is.

@@ -48,8 +48,8 @@ const INSTRUCTIONS: &str = "instructions";
 const MORE: &str = "more";
 /// Note: fields of the part that would be taken for fields of its message.
 const PART: &str = "part";
-/// Member of a part that has no form of its own: the fields of its message, or `null` when it continues one.
-const MESSAGE: &str = "~message";
+/// Note on a part that has no form of its own: the fields of its message, or `null` when it continues one.
+const MESSAGE: &str = "message";
 /// Note: the tool did not say whether it is strict, which counts as strict on this wire.
 const NOT_SAID: &str = "not_said";
 

@@ -76,7 +76,7 @@ pub(super) fn refusal_block(text: &str) -> Block {
             w.field_str("refusal", text);
         });
     });
-    Block::Other(Other { wire: ID, kind: "refusal".to_owned(), raw })
+    Block::Other(Other::new(ID, "refusal", raw))
 }
 
 fn broken(answer: &Answer) -> Option<&Problem> {

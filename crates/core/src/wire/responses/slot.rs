@@ -263,7 +263,7 @@ impl Slot {
                     w.field_str("refusal", &self.silent);
                 });
             });
-            let value = Block::Other(Other { wire: ID, kind: "refusal".to_owned(), raw });
+            let value = Block::Other(Other::new(ID, "refusal", raw));
             sink.event(Event::Fact(Fact::Refusal(&self.silent)));
             sink.event(Event::Whole { block: numbers.take(), value: &value });
         }

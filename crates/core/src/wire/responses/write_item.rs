@@ -287,7 +287,7 @@ pub(super) fn is_part(block: &Block) -> bool {
         Block::Text(_) => true,
         Block::Other(other) => {
             other.wire == ID
-                && (other.kind == "refusal" || other.raw.doc().root().get(MESSAGE).is_some())
+                && (other.kind == "refusal" || other.notes.noted(ID, MESSAGE).is_some())
         }
         Block::Media(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => false,
     }
@@ -298,7 +298,7 @@ pub(super) fn continues(block: &Block) -> bool {
     match block {
         Block::Text(text) => text.extra.noted(ID, MORE).is_some(),
         Block::Other(other) => {
-            is_part(block) && other.raw.doc().root().get(MESSAGE).is_some_and(Val::is_null)
+            other.notes.noted(ID, MESSAGE).is_some_and(|fields| fields.as_str() == "null")
         }
         Block::Media(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => false,
     }
@@ -322,22 +322,15 @@ fn own_fields(extra: &Extra) -> Extra {
 
 /// The fields of a message that its first part carries, where that has no form of its own.
 fn message_of(other: &Other) -> Extra {
-    let doc = other.raw.doc();
-    doc.root().get(MESSAGE).map(|fields| Extra::collect(ID, fields, &[])).unwrap_or_default()
+    let fields = other.notes.noted(ID, MESSAGE);
+    fields.map(|fields| Extra::collect(ID, fields.doc().root(), &[])).unwrap_or_default()
 }
 
 /// A part of a message of the model.
 pub(super) fn output_part(w: &mut Writer, block: &Block, is_answer: bool) {
     match block {
         Block::Text(text) => text_part(w, text, is_answer),
-        Block::Other(other) => {
-            let doc = other.raw.doc();
-            w.object(|w| {
-                for (key, value) in doc.root().entries().filter(|(key, _)| key != MESSAGE) {
-                    w.key(&key).raw_str(value.raw());
-                }
-            });
-        }
+        Block::Other(other) => w.raw(&other.raw),
         Block::Media(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {}
     }
 }

@@ -135,8 +135,7 @@ fn values_of_a_wrong_kind_go_on_to_the_one_who_judges_them() {
 #[test]
 fn a_conversation_from_elsewhere_is_said_in_this_wires_words() {
     let thought = Thinking { encrypted_content: Some("E".into()), ..Thinking::new("", "summary") };
-    let foreign =
-        Block::Other(Other { wire: "other", kind: "audio_call".into(), raw: Raw::null() });
+    let foreign = Block::Other(Other::new("other", "audio_call", Raw::null()));
     let mut request = request(vec![
         Content::text(Speaker::System, "Be brief."),
         Content::text(Speaker::System, "Be kind."),
