@@ -36,6 +36,9 @@ pub struct Content {
     pub usage: Option<Usage>,
     /// An opaque payload on the message as a whole, on wires where text has no room for one.
     pub signature: Option<String>,
+    /// It is about tools although none of its blocks says so: it stood in one message with their results, or tells calls
+    /// or results in words. So it begins no turn, and in its turn tools were called.
+    pub about_tools: bool,
     /// Fields of the message that have no name here.
     pub extra: Extra,
 }
@@ -52,6 +55,7 @@ impl Content {
             finish_reason: None,
             usage: None,
             signature: None,
+            about_tools: false,
             extra: Extra::default(),
         }
     }
@@ -334,9 +338,17 @@ pub struct Other {
     pub kind: String,
     /// The block as it stood on the wire.
     pub raw: Raw,
+    /// What the wire noted about where it stood. A note is nobody's member: it never goes out.
+    pub notes: Extra,
 }
 
 impl Other {
+    /// A block as it stood on the wire.
+    #[must_use]
+    pub fn new(wire: &'static str, kind: impl Into<String>, raw: Raw) -> Self {
+        Other { wire, kind: kind.into(), raw, notes: Extra::default() }
+    }
+
     /// Whether it only names something that the provider keeps, a thought perhaps (the Responses API's
     /// `item_reference`).
     #[must_use]

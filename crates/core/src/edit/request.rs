@@ -12,7 +12,8 @@ use super::{Draft, Overlap, Plan};
 use crate::content::Content;
 use crate::json::{Doc, Kind, Raw, Val, merge};
 use crate::request::Request;
-use crate::wire::{Dialect, Wire};
+use crate::wire::{Dialect, Wire, is_reasoning};
+use std::borrow::Cow;
 use std::fmt;
 
 /// What else differs upstream.
@@ -256,7 +257,8 @@ fn splice_object(draft: &mut Draft, body: Val<'_>, before: Val<'_>, after: Val<'
 
 /// Whether something changes that the caller does not say in the member in which we would: a thought among the parts of
 /// the content, on a wire that has a field for it. Then only the whole object, said our way, is sure to say the change.
-/// So it is where a list changes that we write with fewer parts than the caller, because they are said elsewhere.
+/// So it is where a list changes that we write with fewer parts than the caller, because they are said elsewhere, and
+/// where the caller says thoughts in a member that we say elsewhere.
 fn is_said_elsewhere(body: Val<'_>, before: Val<'_>, after: Val<'_>) -> bool {
     let changes = |key: &str, old: Val<'_>| after.get(key).is_none_or(|new| new.raw() != old.raw());
     let length = |list: Val<'_>| list.is_array().then(|| list.items().count());
@@ -266,6 +268,12 @@ fn is_said_elsewhere(body: Val<'_>, before: Val<'_>, after: Val<'_>) -> bool {
     };
     let loses_parts =
         before.entries().any(|(key, old)| changes(&key, old) && is_written_otherwise(&key, old));
+    let is_moved = |(key, value): (Cow<'_, str>, Val<'_>)| {
+        is_reasoning(&key) && !value.is_null() && before.get(&key).is_none()
+    };
+    if body.entries().any(is_moved) {
+        return true;
+    }
     let mut said = before.entries().filter(|(_, old)| !old.is_null());
     said.any(|(key, old)| body.get(&key).is_none() && (loses_parts || changes(&key, old)))
 }

@@ -1,12 +1,12 @@
 //! What the target's contract adds, drops and withholds.
 
-use super::turns::Turns;
 use super::{Action, Decision};
 use crate::content::{Block, Content, Speaker};
-use crate::contract::{Readable, Return};
+use crate::contract::{Older, Readable, Return};
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::Target;
 use crate::settings::{Include, Key, Resolved, Strip};
+use crate::turns::Turns;
 use std::collections::BTreeSet;
 
 /// What the pass looks at.
@@ -40,16 +40,19 @@ impl Pass<'_> {
         if !self.settings.enabled.value && !contract.when_off {
             return false;
         }
+        let is_current = self.turns.is_current(message);
         content.speaker == Speaker::Ai
-            && needs(
-                contract.returns,
-                self.turns.is_current(message),
-                self.turns.has_calls(message),
-            )
+            && (is_current || contract.older == Older::Allowed)
+            && needs(contract.returns, is_current, self.turns.has_calls(message))
     }
 
     /// Why a thought cannot be sent whatever is wanted.
-    pub(super) fn unusable(&self, content: &Content, block: Option<&Block>) -> Option<Decision> {
+    pub(super) fn unusable(
+        &self,
+        message: usize,
+        content: &Content,
+        block: Option<&Block>,
+    ) -> Option<Decision> {
         let contract = &self.target.rule.contract;
         let drop = |reason: &str| Some(Decision::new(Action::Drop, "contract", reason));
         if !self.settings.enabled.value && !contract.when_off {
@@ -58,6 +61,9 @@ impl Pass<'_> {
         }
         if contract.forbids() || self.refuses_field() {
             return drop("the model refuses reasoning in requests");
+        }
+        if contract.older == Older::Forbidden && !self.turns.is_current(message) {
+            return drop("the model refuses reasoning of earlier turns");
         }
         if block.is_none() && content.partial {
             return drop("its answer was cut off, and the payload belongs to all of it");

@@ -4,16 +4,16 @@
 //! is stored is never changed by it.
 
 mod contract_pass;
-mod turns;
+mod remains;
 
 use crate::content::{Block, Content, Other, Speaker, Thinking};
-use crate::json::{Extra, Raw};
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::Target;
 use crate::settings::{Include, Key, Resolved, Strip};
+use crate::turns::Turns;
 use crate::wire;
 use contract_pass::{Pass, is_foreign};
-use turns::Turns;
+use remains::Which;
 
 pub use contract_pass::needs;
 
@@ -148,15 +148,19 @@ pub fn is_stripped(contents: &[Content], strip: Strip, message: usize) -> bool {
 }
 
 fn first_decisions(contents: &[Content], pass: &Pass<'_>) -> Vec<Decision> {
+    let which = match pass.settings.include_in_context.value {
+        Include::False => Which::All,
+        Include::Auto | Include::True => Which::Saying,
+    };
     let mut decisions = Vec::new();
     for (message, content) in contents.iter().enumerate() {
         for (block, value) in content.blocks.iter().enumerate() {
-            if carries_reasoning(value) {
+            if carries_reasoning(value, which) {
                 let decision = decide_one(content, message, Some(value), pass);
                 decisions.push(Decision { message, block, ..decision });
             }
         }
-        if content.signature.is_some() {
+        if content.signature.is_some() || remains::are_in(&content.extra, which) {
             let decision = decide_one(content, message, None, pass);
             decisions.push(Decision { message, block: content.blocks.len(), ..decision });
         }
@@ -164,47 +168,26 @@ fn first_decisions(contents: &[Content], pass: &Pass<'_>) -> Vec<Decision> {
     decisions
 }
 
-/// A thought, or an opaque payload of one on another block.
-fn carries_reasoning(block: &Block) -> bool {
+/// A thought, or a part of one on another block.
+fn carries_reasoning(block: &Block, which: Which) -> bool {
+    let remain = |extra| remains::are_in(extra, which);
     match block {
         Block::Thinking(_) => true,
-        Block::Text(text) => text.signature.is_some(),
-        Block::ToolCall(call) => call.signature.is_some(),
-        Block::Other(other) => is_thought(other) || without_payload(other).is_some(),
-        Block::Media(media) => has_payload(&media.extra),
-        Block::ToolResponse(_) => false,
+        Block::Text(text) => text.signature.is_some() || remain(&text.extra),
+        Block::ToolCall(call) => call.signature.is_some() || remain(&call.extra),
+        Block::Other(other) => {
+            is_thought(other)
+                || remains::without_any(&other.raw, which).is_some()
+                || remain(&other.notes)
+        }
+        Block::Media(media) => remain(&media.extra),
+        Block::ToolResponse(result) => remain(&result.extra),
     }
 }
 
 /// Whether a block of a wire's own is a thought.
 fn is_thought(other: &Other) -> bool {
     wire::find(other.wire).is_some_and(|wire| wire.is_thought(other))
-}
-
-/// Whether a field of a wire's own is the payload of a thought.
-fn is_payload(wire: &str, key: &str) -> bool {
-    wire::find(wire).is_some_and(|wire| wire.payload_members().contains(&key))
-}
-
-fn has_payload(extra: &Extra) -> bool {
-    let wire = extra.wire.unwrap_or_default();
-    extra.fields.iter().any(|(key, _)| is_payload(wire, key))
-}
-
-/// A block of a wire's own without the payload on it, if it has one.
-fn without_payload(other: &Other) -> Option<Raw> {
-    let doc = other.raw.doc();
-    let stays = |key: &str| !is_payload(other.wire, key);
-    if doc.root().entries().all(|(key, _)| stays(&key)) {
-        return None;
-    }
-    Some(Raw::build(|w| {
-        w.object(|w| {
-            for (key, value) in doc.root().entries().filter(|(key, _)| stays(key)) {
-                w.key(&key).raw_str(value.raw());
-            }
-        });
-    }))
 }
 
 /// Decides about a block, or about the payload on the message as a whole.
@@ -219,7 +202,7 @@ fn decide_one(
         let reason = "thoughts are not sent back";
         return Decision::new(Action::Strip, Key::IncludeInContext.as_str(), reason);
     }
-    if let Some(reason) = pass.unusable(content, block) {
+    if let Some(reason) = pass.unusable(message, content, block) {
         return reason;
     }
     if is_foreign(content, pass.target) {
@@ -258,8 +241,6 @@ fn decide_one(
 fn build(content: &Content, message: usize, decisions: &[Decision], pass: &Pass<'_>) -> Content {
     let mut sent = content.clone();
     sent.usage = None;
-    // The calls of an answer that broke off were never run; without their results they would be refused.
-    let drops_calls = content.partial;
     // Decisions stand in the order of the conversation.
     let stays_out = |block: usize| {
         decisions
@@ -268,48 +249,57 @@ fn build(content: &Content, message: usize, decisions: &[Decision], pass: &Pass<
             .and_then(|at| decisions.get(at))
             .is_some_and(|decision| !decision.action.is_sent())
     };
-    if stays_out(content.blocks.len()) {
-        sent.signature = None;
+    let lost_id = leave_out(&mut sent, stays_out);
+    if content.partial {
+        // The calls of an answer that broke off were never run; without their results they would be refused.
+        sent.blocks.retain(|block| !matches!(block, Block::ToolCall(_)));
     }
-    let mut index = 0;
-    let mut lost_id = false;
-    sent.blocks.retain_mut(|value| {
-        let is_out = stays_out(index);
-        index += 1;
-        match value {
-            Block::Thinking(thinking) if is_out => {
-                lost_id |= thinking.id.is_some();
-                return false;
-            }
-            Block::Text(text) => {
-                if is_out {
-                    text.signature = None;
-                }
-            }
-            Block::ToolCall(_) if drops_calls => return false,
-            Block::ToolCall(call) => {
-                if is_out {
-                    call.signature = None;
-                }
-            }
-            Block::Other(other) if is_out && is_thought(other) => return false,
-            Block::Other(other) => {
-                if let Some(raw) = without_payload(other).filter(|_| is_out) {
-                    other.raw = raw;
-                }
-            }
-            Block::Media(media) if is_out => {
-                let wire = media.extra.wire.unwrap_or_default();
-                media.extra.fields.retain(|(key, _)| !is_payload(wire, key));
-            }
-            Block::Thinking(_) | Block::Media(_) | Block::ToolResponse(_) => {}
-        }
-        true
-    });
     if lost_id && pass.settings.include_in_context.value != Include::False {
         unpair(&mut sent);
     }
     sent
+}
+
+/// Takes every form of a thought off the blocks that `stays_out` names, and off the message itself where it names the
+/// place behind the last. Gives whether an item of its own went.
+pub(crate) fn leave_out(content: &mut Content, stays_out: impl Fn(usize) -> bool) -> bool {
+    if stays_out(content.blocks.len()) {
+        content.signature = None;
+        remains::take_out(&mut content.extra);
+    }
+    let (mut index, mut lost_id) = (0, false);
+    content.blocks.retain_mut(|block| {
+        let is_out = stays_out(index);
+        index += 1;
+        if !is_out {
+            return true;
+        }
+        match block {
+            Block::Thinking(thinking) => {
+                lost_id |= thinking.id.is_some();
+                return false;
+            }
+            Block::Text(text) => {
+                text.signature = None;
+                remains::take_out(&mut text.extra);
+            }
+            Block::ToolCall(call) => {
+                call.signature = None;
+                remains::take_out(&mut call.extra);
+            }
+            Block::Other(other) if is_thought(other) => return false,
+            Block::Other(other) => {
+                if let Some(raw) = remains::without_any(&other.raw, Which::All) {
+                    other.raw = raw;
+                }
+                remains::take_out(&mut other.notes);
+            }
+            Block::Media(media) => remains::take_out(&mut media.extra),
+            Block::ToolResponse(result) => remains::take_out(&mut result.extra),
+        }
+        true
+    });
+    lost_id
 }
 
 /// Items that followed a reasoning item are bound to it by their ids; without it they go without.

@@ -4,11 +4,11 @@ use crate::contract::{Contract, Return};
 use crate::json::{Extra, Raw};
 use crate::provider::{self, Auth, Endpoint, Provider};
 use crate::settings::{Layer, Partial, Source, resolve};
-use crate::wire::Dialect;
+use crate::wire::{Dialect, WireId};
 
 fn target(contract: Contract) -> Target {
     let endpoint = Endpoint {
-        wire: "chat-completions",
+        wire: WireId::ChatCompletions,
         base_url: "http://here/v1",
         auth: Auth::None,
         headers: &[],
@@ -223,7 +223,7 @@ fn a_signature_on_a_raw_block_is_reasoning_too() {
     let raw = |text: &str| Raw::parse(text).unwrap();
     let block = |text: &str| {
         let kind = "executableCode".to_owned();
-        Block::Other(Other { wire: "generate-content", kind, raw: raw(text) })
+        Block::Other(Other::new("generate-content", kind, raw(text)))
     };
     let signed = r#"{"executableCode":{"code":"1"},"thoughtSignature":"sig"}"#;
     let bare = r#"{"executableCode":{"code":"1"}}"#;

@@ -53,6 +53,7 @@ pub fn write_block(w: &mut Writer, block: &Block) {
             w.field_str("type", &other.kind);
             w.field_raw("raw", &other.raw);
             w.field_str("wire", other.wire);
+            write_extra(w, &other.notes);
         }
     });
 }
@@ -204,7 +205,7 @@ fn read_other(value: Val<'_>, kind: String, at: &str) -> Result<Other, ShapeErro
         .map(Raw::from)
         .ok_or_else(|| ShapeError::new(at, &format!("`{kind}` needs `raw`")))?;
     let wire = value.string("wire").and_then(|id| wire::find(&id)).map_or("", |wire| wire.id());
-    Ok(Other { wire, kind, raw })
+    Ok(Other { wire, kind, raw, notes: read_extra(value) })
 }
 
 pub(super) fn read_extra(value: Val<'_>) -> Extra {

@@ -52,6 +52,9 @@ pub fn write_content(w: &mut Writer, content: &Content) {
             write_usage(w, usage);
         }
         w.opt_str("signature", content.signature.as_deref());
+        if content.about_tools {
+            w.field_bool("aboutTools", true);
+        }
         write_extra(w, &content.extra);
     });
 }
@@ -84,6 +87,7 @@ pub fn read_content(value: Val<'_>) -> Result<Content, ShapeError> {
         finish_reason: value.string("finishReason"),
         usage: value.some("usage").map(read_usage),
         signature: value.string("signature"),
+        about_tools: value.bool("aboutTools").unwrap_or(false),
         extra: read_extra(value),
         ..Content::new(speaker, blocks)
     })

@@ -11,6 +11,7 @@ fn a_content_survives_its_own_json() {
         partial: true,
         finish_reason: Some("stop".into()),
         signature: Some("m".into()),
+        about_tools: true,
         usage: Some(Usage { reasoning_tokens: Some(0), ..Usage::default() }),
         ..Content::new(
             Speaker::Ai,

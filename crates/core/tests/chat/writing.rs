@@ -264,11 +264,7 @@ fn foreign() -> Request {
             Content::new(
                 Speaker::Ai,
                 vec![
-                    Block::Other(Other {
-                        wire: "messages",
-                        kind: "server_tool_use".to_owned(),
-                        raw: Raw::null(),
-                    }),
+                    Block::Other(Other::new("messages", "server_tool_use", Raw::null())),
                     Block::text("x"),
                 ],
             ),

@@ -6,6 +6,7 @@ mod ladder;
 mod own;
 mod signatures;
 mod tickets;
+mod turns;
 
 use thinkthrough_core::exchange::{
     Asked, Done, Ending, Found, Manner, Need, Owner, Prepared, Restore, View,
@@ -74,6 +75,7 @@ impl Gateway {
             hint: None,
             account: None,
             record: format!("r{}", self.records.len()),
+            has_old_records: false,
             is_kept: self.is_kept,
         };
         let owner = (!self.is_nobodys).then_some(owner);

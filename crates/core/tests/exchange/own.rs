@@ -1,6 +1,11 @@
 //! What a client sends of thoughts itself.
 
 use crate::{FIRST, Gateway, Lock, STREAM, body, second};
+use serde_json::Value;
+use thinkthrough_core::exchange::Thoughts;
+use thinkthrough_core::json::{Doc, Raw};
+use thinkthrough_core::shape::{read_content, write_content};
+use thinkthrough_core::wire::{Dialect, find};
 
 #[test]
 fn a_thought_goes_under_the_name_that_the_provider_reads() {
@@ -62,15 +67,20 @@ fn a_reasoning_item_whose_message_lost_its_id_loses_its_own() {
 fn a_copy_of_the_thought_in_the_text_goes_and_what_only_looks_like_one_stays() {
     let mut gateway = Gateway::new("chat-completions", "deepseek", None, "deepseek-v4-flash");
     let first = gateway.ask(FIRST, &Lock);
-    let _ = gateway.answer(first, &STREAM, None);
+    // An id that no other answer has, so that a strange copy does not put the answer in doubt.
+    let own = |text: &str| text.replace("call_1", "call_00_aB1cD2eF3gH4iJ5kL6mN7o");
+    let stream = STREAM.map(own);
+    let _ = gateway.answer(first, &stream.each_ref().map(String::as_str), None);
     for (shown, left) in [
         (r"<think>\nLook ä\n</think>\n\n", "\"\""),
         (r"<details><summary>Thought</summary>Look ä</details>\n", "\"\""),
         (r"<think>\nLook elsewhere\n</think>\n\n", r#""<think>\nLook elsewhere\n</think>\n\n""#),
     ] {
-        let next = gateway
-            .ask(&second().replace(r#""content":null"#, &format!(r#""content":"{shown}""#)), &Lock);
-        let expected = second().replace(
+        let next = gateway.ask(
+            &own(&second()).replace(r#""content":null"#, &format!(r#""content":"{shown}""#)),
+            &Lock,
+        );
+        let expected = own(&second()).replace(
             r#"{"role":"assistant","content":null"#,
             &format!(r#"{{"reasoning_content":"Look ä","role":"assistant","content":{left}"#),
         );
@@ -83,7 +93,7 @@ fn the_parts_of_a_split_answer_have_the_field_that_is_demanded_of_each() {
     let mut gateway = Gateway::new("chat-completions", "deepseek", None, "deepseek-v4-flash");
     let call = |index: u8| {
         format!(
-            r#"{{"index":{index},"id":"call_{index}","type":"function","function":{{"name":"ls","arguments":"{{}}"}}}}"#
+            r#"{{"index":{index},"id":"call_0{index}_aB1cD2eF3gH4iJ5kL6mN","type":"function","function":{{"name":"ls","arguments":"{{}}"}}}}"#
         )
     };
     let calls = format!(
@@ -96,7 +106,7 @@ fn the_parts_of_a_split_answer_have_the_field_that_is_demanded_of_each() {
     let part = |thought: &str, index: u8| {
         let call = call(index).replacen(&format!(r#""index":{index},"#), "", 1);
         format!(
-            r#"{{{thought}"role":"assistant","content":null,"tool_calls":[{call}]}},{{"role":"tool","tool_call_id":"call_{index}","content":"a"}}"#
+            r#"{{{thought}"role":"assistant","content":null,"tool_calls":[{call}]}},{{"role":"tool","tool_call_id":"call_0{index}_aB1cD2eF3gH4iJ5kL6mN","content":"a"}}"#
         )
     };
     let split = |thoughts: [&str; 2]| {
@@ -130,4 +140,60 @@ fn whichever_choice_goes_on_has_its_thought() {
         let next = gateway.ask(&request(""), &Lock);
         assert_eq!(body(&next), request(&format!(r#""reasoning":"Thought {index}","#)));
     }
+}
+
+#[test]
+fn a_member_of_a_part_is_never_taken_for_a_note_of_ours() {
+    let wire = find("responses").unwrap();
+    for part in [
+        r#"{"type":"refusal","refusal":"No.","~message":{"id":"stolen"}}"#,
+        r#"{"type":"refusal","refusal":"No.","~message":null}"#,
+        r#"{"type":"novel","~message":{"role":"user"},"message":{"id":"stolen"}}"#,
+        r#"{"type":"novel"}"#,
+    ] {
+        let text = format!(
+            r#"{{"model":"m","input":[{{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{part},{part}]}},{{"role":"user","content":"And?"}}]}}"#
+        );
+        let doc = Doc::parse_str(&text).unwrap();
+        let request = wire.read_request(doc.root()).unwrap();
+        let written = wire.write_request(&request, &Dialect::PLAIN).body;
+        let (came, went): (Value, Value) =
+            (serde_json::from_str(&text).unwrap(), serde_json::from_str(&written).unwrap());
+        assert_eq!(went, came);
+        for content in &request.contents {
+            let kept = Raw::build(|w| write_content(w, content));
+            assert_eq!(&read_content(kept.doc().root()).unwrap(), content, "in a history file");
+        }
+    }
+}
+
+#[test]
+fn withheld_thoughts_are_asked_for_where_the_model_is_set_to_show_them() {
+    let of = |thinking: &str| {
+        format!(
+            r#"{{{thinking}"model":"claude-opus-4-8","max_tokens":9,"messages":[{{"role":"user","content":"Hi"}}]}}"#
+        )
+    };
+    let adaptive = r#""thinking":{"type":"adaptive"},"#;
+    let shown = r#""thinking":{"display":"summarized","type":"adaptive"},"#;
+    let mut gateway = Gateway::new("messages", "anthropic", None, "claude-opus-4-8");
+    assert_eq!(gateway.ask(&of(adaptive), &Lock).body, None);
+    gateway.manner.thoughts = Thoughts::Show;
+    assert_eq!(body(&gateway.ask(&of(adaptive), &Lock)), of(shown));
+    // What the caller says itself stays, and where it wants no thoughts none are shown.
+    for said in [
+        r#""thinking":{"type":"adaptive","display":"omitted"},"#,
+        r#""thinking":{"type":"disabled"},"#,
+        "",
+    ] {
+        assert_eq!(gateway.ask(&of(said), &Lock).body, None, "{said}");
+    }
+    // And from another wire.
+    let mut gateway = Gateway::new("chat-completions", "anthropic", None, "claude-opus-4-8");
+    let chat =
+        r#"{"model":"m","reasoning_effort":"low","messages":[{"role":"user","content":"Hi"}]}"#;
+    assert!(!body(&gateway.ask(chat, &Lock)).contains("display"));
+    gateway.manner.thoughts = Thoughts::Show;
+    let sent = gateway.ask(chat, &Lock);
+    assert!(body(&sent).contains(r#""display":"summarized""#), "{}", body(&sent));
 }

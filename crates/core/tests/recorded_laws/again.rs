@@ -78,7 +78,7 @@ fn is_cited(body: &Body, answer: &Answer) -> bool {
 fn cited_as_text(answer: &Answer) -> Answer {
     let mut answer = answer.clone();
     for block in &mut answer.blocks {
-        let Block::Other(Other { wire, kind, raw }) = block else { continue };
+        let Block::Other(Other { wire, kind, raw, .. }) = block else { continue };
         let doc = raw.doc();
         let Some(cited) = doc.root().get(kind).filter(|_| kind == "citationsContent") else {
             continue;

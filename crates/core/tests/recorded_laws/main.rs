@@ -6,6 +6,7 @@
 //! - cut: a stream that ends early keeps what came and never looks complete.
 //! - members: a whole answer that is read and written on its wire keeps its members.
 //! - requests: a body that is read and written on its wire keeps every field and every opaque byte.
+//! - withheld: where no thoughts are to go upstream, none is in the body, in no spelling.
 
 #![allow(
     clippy::indexing_slicing,
@@ -27,6 +28,7 @@ mod requests;
 mod run;
 mod split;
 mod stream_members;
+mod withheld;
 
 use bodies::{Body, bodies, requests};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,6 +68,7 @@ fn check(name: &str) {
     }
     let requests = requests(wire);
     requests.iter().for_each(|body| hold(("requests", requests::check), body));
+    requests.iter().for_each(|body| hold(("withheld", withheld::check), body));
     let streams = bodies.iter().filter(|body| body.is_stream).count();
     assert_eq!(broken, 0, "{name}: laws are broken");
     println!(

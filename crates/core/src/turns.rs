@@ -1,11 +1,14 @@
-//! Turns: from one user message up to the next.
+//! Turns: from one user message up to the next. What a turn is, is decided here and nowhere else.
+//!
+//! A user message that holds a tool's result never begins a turn, whatever stands beside the result; a user message
+//! without one does, also right behind messages of tools.
 
 use crate::content::{Block, Content, Speaker};
 use crate::settings::Strip;
 
 /// The turn of each message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Turns {
+pub(crate) struct Turns {
     turn: Vec<usize>,
     has_calls: Vec<bool>,
     last: usize,
@@ -13,16 +16,17 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    pub(super) fn of(contents: &[Content]) -> Self {
+    /// Reads the turns of a conversation.
+    pub(crate) fn of(contents: &[Content]) -> Self {
         let mut turns =
             Turns { turn: Vec::new(), has_calls: vec![false], last: 0, last_with_thoughts: None };
         for content in contents {
-            if content.speaker == Speaker::Human && !is_only_results(content) {
+            if begins(content) {
                 turns.last += 1;
                 turns.has_calls.push(false);
             }
             turns.turn.push(turns.last);
-            if content.tool_calls().next().is_some()
+            if calls(content)
                 && let Some(has_calls) = turns.has_calls.get_mut(turns.last)
             {
                 *has_calls = true;
@@ -35,18 +39,18 @@ impl Turns {
     }
 
     /// The message belongs to the turn under way.
-    pub(super) fn is_current(&self, message: usize) -> bool {
+    pub(crate) fn is_current(&self, message: usize) -> bool {
         self.turn.get(message) == Some(&self.last)
     }
 
     /// Some message of this message's turn calls tools.
-    pub(super) fn has_calls(&self, message: usize) -> bool {
+    pub(crate) fn has_calls(&self, message: usize) -> bool {
         self.turn.get(message).and_then(|turn| self.has_calls.get(*turn)).copied().unwrap_or(false)
     }
 
     /// Whether a strip policy keeps the thoughts of this message out. `allButLast` keeps those of the last turn that has
     /// any; a new question without an answer does not count.
-    pub(super) fn is_stripped(&self, strip: Strip, message: usize) -> bool {
+    pub(crate) fn is_stripped(&self, strip: Strip, message: usize) -> bool {
         match strip {
             Strip::None => false,
             Strip::All => true,
@@ -58,8 +62,14 @@ impl Turns {
     }
 }
 
-/// Some wires carry tool results in user messages; those begin no turn.
-fn is_only_results(content: &Content) -> bool {
-    !content.blocks.is_empty()
-        && content.blocks.iter().all(|block| matches!(block, Block::ToolResponse(_)))
+/// Whether a turn begins with this message.
+fn begins(content: &Content) -> bool {
+    let is_result = |block: &Block| matches!(block, Block::ToolResponse(_));
+    content.speaker == Speaker::Human
+        && !content.about_tools
+        && !content.blocks.iter().any(is_result)
+}
+
+fn calls(content: &Content) -> bool {
+    content.speaker == Speaker::Ai && (content.about_tools || content.tool_calls().next().is_some())
 }

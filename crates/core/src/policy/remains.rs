@@ -1,0 +1,106 @@
+//! Reasoning in members that no reader has a place for: other spellings, payloads on blocks that have none on their
+//! wire, what proxies put beside a message.
+
+use crate::json::{Extra, Raw, Val};
+use crate::wire::is_reasoning;
+
+/// What a tool is given are the model's visible words, whatever they are called.
+const ARGUMENTS: [&str; 4] = ["args", "arguments", "input", "parameters"];
+
+/// Results of searches and summaries of a conversation are encrypted, too, and no thoughts.
+const NOT_IN_RAW: &str = "encrypted_content";
+
+/// Which members count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Which {
+    /// All, those included that say nothing: `null`, an empty text, a mark of ours.
+    All,
+    /// Those that say something.
+    Saying,
+}
+
+/// Whether some are in the unknown fields of something.
+pub(super) fn are_in(extra: &Extra, which: Which) -> bool {
+    let is_named = |(key, value): &(String, Raw)| {
+        let doc = value.doc();
+        counts(key, doc.root(), which) || is_inside(key, doc.root(), which)
+    };
+    let is_noted = |(key, value): &(String, Raw)| is_inside(key, value.doc().root(), which);
+    extra.fields.iter().any(is_named) || extra.notes.iter().any(is_noted)
+}
+
+/// Takes them out.
+pub(super) fn take_out(extra: &mut Extra) {
+    extra.fields.retain(|(key, value)| !is_one(key, value.doc().root()));
+    extra.fields.retain_mut(|(key, value)| {
+        let is_changed = replace(key, value);
+        !(is_changed && value.as_str() == "{}")
+    });
+    // A note says something by being there.
+    for (key, value) in &mut extra.notes {
+        replace(key, value);
+    }
+}
+
+/// Puts what is left of a value in its place, if something goes.
+fn replace(key: &str, value: &mut Raw) -> bool {
+    let left = {
+        let doc = value.doc();
+        is_inside(key, doc.root(), Which::All).then(|| without(doc.root()))
+    };
+    left.is_some_and(|left| {
+        *value = left;
+        true
+    })
+}
+
+/// A block that is kept raw without them; `None` if it has none. What stands deeper is its own.
+pub(super) fn without_any(raw: &Raw, which: Which) -> Option<Raw> {
+    let doc = raw.doc();
+    let goes = |key: &str, value: Val<'_>| key != NOT_IN_RAW && counts(key, value, which);
+    doc.root().entries().find(|(key, value)| goes(key, *value))?;
+    Some(Raw::build(|w| {
+        w.object(|w| {
+            for (key, value) in doc.root().entries() {
+                if key == NOT_IN_RAW || !is_one(&key, value) {
+                    w.key(&key).raw_str(value.raw());
+                }
+            }
+        });
+    }))
+}
+
+fn counts(key: &str, value: Val<'_>, which: Which) -> bool {
+    let says = || !matches!(value.raw(), "null" | "true" | "false" | "\"\"" | "[]" | "{}");
+    is_one(key, value) && (which == Which::All || says())
+}
+
+/// A flag that says that something is no thought stays.
+fn is_one(key: &str, value: Val<'_>) -> bool {
+    is_reasoning(key) && value.as_bool() != Some(false)
+}
+
+fn is_inside(key: &str, value: Val<'_>, which: Which) -> bool {
+    !ARGUMENTS.contains(&key)
+        && value
+            .entries()
+            .any(|(key, inner)| counts(&key, inner, which) || is_inside(&key, inner, which))
+}
+
+/// An object without the members of these names, however deep; nothing is left of one that had no others.
+fn without(object: Val<'_>) -> Raw {
+    Raw::build(|w| {
+        w.object(|w| {
+            for (key, value) in object.entries().filter(|(key, value)| !is_one(key, *value)) {
+                if !is_inside(&key, value, Which::All) {
+                    w.key(&key).raw_str(value.raw());
+                    continue;
+                }
+                let left = without(value);
+                if left.as_str() != "{}" {
+                    w.field_raw(&key, &left);
+                }
+            }
+        });
+    })
+}
