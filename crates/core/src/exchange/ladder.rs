@@ -204,7 +204,7 @@ impl Told {
         // What is no text is shown as it came.
         for part in others.into_iter().filter(|_| is_parts) {
             let kind = part.string("type").unwrap_or_default();
-            self.blocks.push(Block::Other(Other { wire, kind, raw: Raw::from(part) }));
+            self.blocks.push(Block::Other(Other::new(wire, kind, Raw::from(part))));
         }
     }
 }

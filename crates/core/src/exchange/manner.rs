@@ -71,6 +71,28 @@ impl View {
     }
 }
 
+/// Whether a provider that withholds readable thoughts is asked for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Thoughts {
+    /// As the caller asks.
+    #[default]
+    AsAsked,
+    /// Also where the caller says nothing about them.
+    Show,
+}
+
+impl Thoughts {
+    /// The value of this spelling.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "as-asked" => Some(Thoughts::AsAsked),
+            "show" => Some(Thoughts::Show),
+            _ => None,
+        }
+    }
+}
+
 /// How a request is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Manner {
@@ -80,4 +102,6 @@ pub struct Manner {
     pub dry_run: bool,
     /// Where the caller finds thoughts; `None`: where its own wire has them, and unchanged on the model's own wire.
     pub view: Option<View>,
+    /// Whether thoughts are asked for that the provider withholds.
+    pub thoughts: Thoughts,
 }

@@ -22,10 +22,10 @@ mod show;
 pub use answer::{Done, Ending, Exchange, Name, error_event};
 pub use blame::{Blame, PutBack};
 pub use ladder::Around;
-pub use manner::{Manner, Restore, View};
+pub use manner::{Manner, Restore, Thoughts, View};
 pub use repair::Repair;
 
-use crate::content::{Block, Content};
+use crate::content::{Content, Origin};
 use crate::contract::Return;
 use crate::edit::Plan;
 use crate::edit::request::{Additions, plan_to};
@@ -38,12 +38,13 @@ use crate::request::Request;
 use crate::restore::{
     About, Ask, Counts, Head, Kept, Key, Question, Restoration, Secret, Verdict, Version, ticket,
 };
-use crate::settings::{Include, Resolved, Strip};
+use crate::settings::{Effort, Include, Resolved, Setting, Source, Strip};
 use crate::wire::{RequestError, Wire};
 use ladder::Rung;
 use mint::{Mint, Of};
 use restored::Restored;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// Whose request it is, as far as restoration needs to know. Without it nothing is looked up and nothing kept.
@@ -59,6 +60,8 @@ pub struct Owner {
     pub account: Option<String>,
     /// The id that the answer's record is to have, drawn at random.
     pub record: String,
+    /// The vault may have records of older gateways, which are found by other keys.
+    pub has_old_records: bool,
     /// The answer may be kept. Where it is not, the caller gets the provider's ids, for nobody could map others back.
     pub is_kept: bool,
 }
@@ -137,7 +140,8 @@ impl<'d> Asked<'d> {
         let target = target.in_format(settings.format.value).into_owned();
         let owner = owner.filter(|_| manner.restore != Restore::Never);
         let is_asked = manner.restore != Restore::Never;
-        let question = is_asked.then(|| question(&request, &request.contents, owner.as_ref()));
+        let question =
+            is_asked.then(|| question(&request, &request.contents, owner.as_ref(), &target));
         Ok(Asked {
             caller,
             doc,
@@ -171,6 +175,25 @@ impl<'d> Asked<'d> {
         if keys.is_empty() { Need::Nothing } else { Need::Lookup(keys) }
     }
 
+    /// The ids of further records that are to be looked up, now that these were found: answers that only the one behind
+    /// them names. Mostly there are none.
+    #[must_use]
+    pub fn more(&self, found: &[Found]) -> Vec<String> {
+        let Some(question) = &self.question else { return Vec::new() };
+        if found.iter().all(|found| found.head.ancestors.is_empty()) {
+            return Vec::new();
+        }
+        let origin = self.origin();
+        let heads: Vec<Head> = found.iter().map(|found| found.head.clone()).collect();
+        let contract = &self.target.rule.contract;
+        let ask = Ask { contract, origin: &origin, is_thinking: true };
+        Restoration::more(question, &heads, &ask)
+    }
+
+    fn origin(&self) -> Origin {
+        self.target.origin(self.owner.as_ref().and_then(|it| it.account.clone()))
+    }
+
     /// Decides about every thought, and makes the upstream's request. A record that cannot be opened is none.
     #[must_use]
     pub fn prepare(&self, found: &[Found], open: &dyn Open) -> Prepared {
@@ -186,7 +209,7 @@ impl<'d> Asked<'d> {
     }
 
     fn prepare_on(&self, rung: Rung, found: &[Found], open: &dyn Open) -> Prepared {
-        let origin = self.target.origin(self.owner.as_ref().and_then(|it| it.account.clone()));
+        let origin = self.origin();
         let mut settings = Cow::Borrowed(&self.settings);
         if rung == Rung::Off {
             settings.to_mut().enabled.value = false;
@@ -266,7 +289,12 @@ impl<'d> Asked<'d> {
             return (body, outgoing);
         }
         let request = self.request.with_contents(contents.into_owned());
-        let mut outgoing = outgoing::build(&request, &self.target, settings);
+        let mut settings = Cow::Borrowed(settings);
+        if self.show().is_some() && !settings.include_in_response.is_explicit() {
+            let show = Setting { value: true, source: Source::Request };
+            settings.to_mut().include_in_response = show;
+        }
+        let mut outgoing = outgoing::build(&request, &self.target, &settings);
         (Some(std::mem::take(&mut outgoing.body)), outgoing)
     }
 
@@ -282,22 +310,11 @@ impl<'d> Asked<'d> {
         self.leave_the_callers_own(&mut decided, asked.enabled.value);
         let mut after = Cow::Borrowed(contents);
         let goes_as_it_came = self.manner.dry_run || self.manner.restore == Restore::Never;
-        let decisions = decided.decisions.iter().rev().filter(|_| !goes_as_it_came);
-        for decision in decisions.filter(|it| !it.action.is_sent()) {
-            let Some(content) = after.to_mut().get_mut(decision.message) else { continue };
-            match content.blocks.get_mut(decision.block) {
-                Some(Block::Text(text)) => text.signature = None,
-                Some(Block::ToolCall(call)) => call.signature = None,
-                Some(Block::Thinking(_)) => {
-                    content.blocks.remove(decision.block);
-                }
-                Some(Block::Media(_) | Block::Other(_) | Block::ToolResponse(_)) | None => {}
-            }
-        }
         if !goes_as_it_came {
+            leave_out(&mut after, &decided.decisions);
             own::fit(&mut after, &self.target);
         }
-        let plan = self.plan(&after, !goes_as_it_came)?;
+        let plan = self.plan(&after, !goes_as_it_came, asked.enabled.value)?;
         let said = outgoing::said(request, &self.target, settings);
         let mut warnings = decided.warnings;
         warnings.extend(said.warnings);
@@ -338,12 +355,26 @@ impl<'d> Asked<'d> {
         }
     }
 
-    fn plan(&self, after: &[Content], has_flags: bool) -> Option<Plan> {
-        let flags = self.target.rule.contract.flags.filter(|_| has_flags);
-        let flags = flags.and_then(|flags| Raw::parse(flags).ok());
-        let additions = Additions { model: Some(&self.target.model), fill: flags.as_slice() };
+    fn plan(&self, after: &[Content], is_ours: bool, is_thinking: bool) -> Option<Plan> {
+        let flags = self.target.rule.contract.flags;
+        let said = [flags, self.show().filter(|_| is_thinking)].into_iter().flatten();
+        let fill: Vec<Raw> =
+            said.filter(|_| is_ours).filter_map(|said| Raw::parse(said).ok()).collect();
+        let additions = Additions { model: Some(&self.target.model), fill: &fill };
         let before = &self.request.contents;
         plan_to(self.caller, self.doc, before, after, &self.target.dialect, additions).ok()
+    }
+
+    /// What asks for thoughts that the provider withholds, for a caller that says nothing about them and gets some.
+    fn show(&self) -> Option<&'static str> {
+        let (said, thinking) = (&self.request.reasoning, &self.target.rule.thinking);
+        let asks = said.enabled == Some(true) || said.effort.is_some() || said.max_tokens.is_some();
+        let thinks = said.enabled != Some(false)
+            && said.effort != Some(Effort::None)
+            && (asks || thinking.default_on);
+        let is_left_out = said.show.is_none();
+        let is_wanted = self.manner.thoughts == Thoughts::Show;
+        thinking.show.filter(|_| is_wanted && thinks && is_left_out)
     }
 
     /// What was put back is told from what the caller sent; what a setting keeps out was not wanted.
@@ -385,10 +416,32 @@ impl<'d> Asked<'d> {
     }
 }
 
+/// Takes what was decided to stay out off the messages.
+fn leave_out(contents: &mut Cow<'_, [Content]>, decisions: &[Decision]) {
+    let out: BTreeSet<(usize, usize)> = decisions
+        .iter()
+        .filter(|it| !it.action.is_sent())
+        .map(|it| (it.message, it.block))
+        .collect();
+    let messages: BTreeSet<usize> = out.iter().map(|(message, _)| *message).collect();
+    for message in messages {
+        if let Some(content) = contents.to_mut().get_mut(message) {
+            policy::leave_out(content, |block| out.contains(&(message, block)));
+        }
+    }
+}
+
 /// What is asked of a vault about these messages. Nobody's are under nobody's secret, for nothing is looked up.
-fn question(request: &Request, contents: &[Content], owner: Option<&Owner>) -> Question {
+fn question(
+    request: &Request,
+    contents: &[Content],
+    owner: Option<&Owner>,
+    target: &Target,
+) -> Question {
     let hint = owner.and_then(|owner| owner.hint.as_deref());
-    let about = About { tools: &request.tools, hint };
+    let has_old = owner.is_some_and(|owner| owner.has_old_records);
+    let (is_unlisted, is_sealed) = (!target.lists_ids, target.rule.contract.signed);
+    let about = About { tools: &request.tools, hint, is_unlisted, is_sealed, has_old };
     let nobodys = Secret::new([0; 32]);
     let secret = owner.map_or(&nobodys, |owner| &owner.secret);
     Question::read(contents, about, secret, Version::CURRENT)

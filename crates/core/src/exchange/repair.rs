@@ -2,7 +2,7 @@
 
 use super::{Asked, question, refusal};
 use crate::content::{Block, Content};
-use crate::contract::{Contract, Level, Readable, Return, SKIPS_SIGNATURE};
+use crate::contract::{Contract, Readable, Return, SKIPS_SIGNATURE};
 
 /// A repair of a request that was refused for its thoughts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,7 +66,7 @@ impl Asked<'_> {
                 required_in: Return::All,
                 field: place.map_or(contract.field, |(field, _)| Some(field)),
                 empty: place.map_or(contract.empty, |(_, empty)| Some(empty)),
-                level: Level::Calls,
+
                 ..contract
             },
             Repair::Sign => Contract {
@@ -100,7 +100,8 @@ impl Asked<'_> {
         bare.iter_mut().for_each(take_out);
         self.omits = all;
         if self.question.is_some() {
-            self.question = Some(question(&self.request, &bare, self.owner.as_ref()));
+            let owner = self.owner.as_ref();
+            self.question = Some(question(&self.request, &bare, owner, &self.target));
         }
         self.bare = Some(bare);
     }

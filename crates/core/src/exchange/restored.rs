@@ -6,7 +6,9 @@ use crate::content::{Block, Content, Thinking};
 use crate::edit::{Change, What, changed};
 use crate::plane::{Open, Place, Tenant};
 use crate::policy::{Action, Decision};
-use crate::restore::{Ask, Head, Question, Restoration, Step, Verdict, ticket, weave};
+use crate::restore::{
+    Ask, Head, Kept, Outcome, Question, Restoration, Step, Verdict, Why, ticket, weave,
+};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -41,13 +43,7 @@ pub(super) fn restore<'c>(
         let (mut changes, mut shut, mut has_main) = (Vec::new(), None, false);
         let mut known = Vec::with_capacity(question.steps.len());
         for (step, outcome) in question.steps.iter().zip(&plan.outcomes) {
-            let record =
-                outcome.found.as_ref().and_then(|it| Some((it.record, usable.get(it.record)?)));
-            let kept = record.zip(tenant).map(|((index, record), tenant)| {
-                let Head { id, origin, .. } = &record.head;
-                let place = Place { tenant, record: id, origin, position: 0 };
-                record.kept.open(&place, open).map_err(|_| index)
-            });
+            let kept = opened(outcome, &usable, tenant, open);
             // The further parts of an answer that the client split have no thought of their own.
             has_main = match outcome.verdict {
                 Verdict::GoesOn => has_main,
@@ -56,11 +52,17 @@ pub(super) fn restore<'c>(
             if has_main && matches!(outcome.verdict, Verdict::Empty | Verdict::GoesOn) {
                 changes.extend(known_empty(step, ask));
             }
-            match kept.transpose() {
+            match kept {
                 Ok(kept) => {
                     let id = outcome.found.as_ref().map(|it| it.id.as_str()).unwrap_or_default();
                     known.push(kept.as_ref().and_then(|kept| Known::of(id, kept)));
-                    let woven = weave(contents, step, outcome, kept.as_ref());
+                    let mut woven = weave(contents, step, outcome, kept.as_ref());
+                    for part in outcome.parts() {
+                        match opened(&part, &usable, tenant, open) {
+                            Ok(kept) => woven.extend(weave(contents, step, &part, kept.as_ref())),
+                            Err(index) => shut = Some(index),
+                        }
+                    }
                     let kept = woven.into_iter().filter(|it| !keeps_ticket(contents, it, ask));
                     changes.extend(kept);
                 }
@@ -81,6 +83,23 @@ pub(super) fn restore<'c>(
             }
         }
     }
+}
+
+/// The thought of the record that an outcome has, or the record's index where it stays shut. Nothing of a thought that
+/// the target cannot read is put in its messages, its ids neither.
+fn opened(
+    outcome: &Outcome,
+    records: &[&Found],
+    tenant: Option<&Tenant>,
+    open: &dyn Open,
+) -> Result<Option<Kept>, usize> {
+    let found = outcome.found.as_ref();
+    let found = found.filter(|_| outcome.verdict != Verdict::Dropped(Why::Foreign));
+    let record = found.and_then(|it| Some((it.record, records.get(it.record)?)));
+    let Some(((index, record), tenant)) = record.zip(tenant) else { return Ok(None) };
+    let Head { id, origin, .. } = &record.head;
+    let place = Place { tenant, record: id, origin, position: 0 };
+    record.kept.open(&place, open).map(Some).map_err(|_| index)
 }
 
 /// A model whose own ids are strong does better with a ticket than with the weak id of another.

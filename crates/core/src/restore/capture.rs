@@ -1,12 +1,14 @@
 //! A finished answer becomes a record.
 
-use super::key::{Key, Of, Secret, Version};
-use super::normal::{Normal, weak_id};
+use super::key::{Key, Secret, Version};
+use super::normal::Normal;
 use super::plan::Restoration;
 use super::question::{Place, Question, Visible};
-use super::record::{CallMark, Delivery, Head, Kept, Keys, Link, Thought, seals};
+use super::record::{
+    Ancestor, CallMark, Delivery, Head, Kept, Keys, Link, Prefix, Seen, Thought, seals,
+};
 use super::ticket;
-use crate::content::{Block, Content, Origin, ToolCall};
+use crate::content::{Block, Content, Origin, ToolCall, push_thought};
 
 /// A finished answer.
 #[derive(Clone, Copy, Debug)]
@@ -27,21 +29,17 @@ pub struct Answered<'a> {
     pub has_thought_ticket: bool,
 }
 
-/// How many of an answer's calls may stand in its first message when a client splits them.
-const FRAGMENTS: usize = 16;
-
 /// Where a coming answer hangs: all that its record needs of the request, and little to hold while the answer comes.
 #[derive(Clone, Debug)]
 pub struct Hook {
     version: Version,
-    system: Key,
-    tools: Key,
     hint: Option<Key>,
     root: Key,
-    request: Option<Key>,
+    lists_ids: bool,
     end: Place,
     parent: Link,
     follows: Link,
+    ancestors: Vec<Ancestor>,
 }
 
 /// The record of an answer to the request that `question` was read from and `plan` was made for, as
@@ -62,14 +60,13 @@ impl Hook {
     pub fn of(question: &Question, plan: &Restoration) -> Self {
         Hook {
             version: question.version,
-            system: question.system,
-            tools: question.tools,
             hint: question.hint,
             root: question.root,
-            request: question.request,
+            lists_ids: question.lists_ids,
             end: question.end.clone(),
             parent: plan.parent(),
             follows: plan.follows(),
+            ancestors: plan.ancestors(question),
         }
     }
 
@@ -97,54 +94,49 @@ impl Hook {
         let given = given_calls(answered, secret);
         let mut calls: Vec<&ToolCall> = begun.iter().flat_map(|begun| &begun.calls).collect();
         calls.extend(&given);
-        let visible = Visible::of(&normal, &text, &calls);
-        let asks = visible.asks(&normal, &self.end, self.hint.as_ref())?;
-        let fragments: Vec<Key> = (1..calls.len().min(FRAGMENTS))
-            .map(|count| visible.behind(&normal, Of::Chain, &self.end.node, count))
-            .collect();
-        let is_ticket = |call: &&ToolCall| call.id.as_deref().is_some_and(ticket::is_ticket);
-        let tickets = if answered.has_tickets && calls.iter().all(is_ticket) {
-            calls
-                .iter()
-                .filter_map(|call| call.id.as_deref())
-                .map(|id| ticket::key(&normal, id))
-                .collect()
-        } else {
-            Vec::new()
-        };
-        let marks = visible.calls.iter().zip(&calls).map(|(seen, call)| CallMark {
-            digest: seen.digest,
-            id: weak_id(call.id.as_deref().unwrap_or_default()),
-        });
+        let visible = Visible::of(&normal, &text, &calls, self.lists_ids);
+        let ticket = || ticket::key(&normal, &ticket::of_thought(secret, answered.record));
         let head = Head {
             id: answered.record.to_owned(),
             version: self.version,
             origin: answered.origin.clone(),
-            system: self.system,
-            tools: self.tools,
             hint: self.hint,
             root: self.root,
             keys: Keys {
-                chain: asks.chain,
-                fragments,
-                tail: asks.tail,
-                calls: asks.calls,
-                tickets,
-                thought: answered
-                    .has_thought_ticket
-                    .then(|| ticket::key(&normal, &ticket::of_thought(secret, answered.record))),
-                request: self.request,
+                answered: visible.behind(&normal, &self.end.history)?,
+                anchors: visible.calls.iter().filter_map(|call| call.names).collect(),
+                thought: answered.has_thought_ticket.then(ticket),
             },
-            calls: marks.collect(),
+            seen: seen(visible),
+            prefix: Prefix::All(self.end.prefix),
             parent: self.parent.clone(),
             follows: self.follows.clone(),
+            ancestors: self.ancestors.clone(),
             thought,
+            words: normal.words(&readable(&kept)),
             seals: seals(&normal, kept.blocks.iter()),
             delivery: answered.delivery,
             at: answered.at,
         };
         Some((head, kept))
     }
+}
+
+fn seen(visible: Visible) -> Seen {
+    let Visible { text, copy, calls, content } = visible;
+    let calls = calls.into_iter();
+    let calls = calls.map(|it| CallMark { name: Some(it.name), digest: it.digest, id: it.id });
+    Seen { text, copy, calls: calls.collect(), content }
+}
+
+fn readable(kept: &Kept) -> String {
+    let mut readable = String::new();
+    for block in &kept.blocks {
+        if let Block::Thinking(thinking) = block {
+            push_thought(&mut readable, &thinking.thought);
+        }
+    }
+    readable
 }
 
 /// The calls as the caller sees them.

@@ -3,121 +3,130 @@
 //! A byte for the version of this form, then the fields in a fixed order. Digests stand as they are; a number is in
 //! groups of seven bits, the lowest first; a text or a list says its length before.
 
+#[path = "exact_old.rs"]
+mod old;
+
 use super::key::{Key, Version};
-use super::record::{CallMark, Delivery, Head, Keys, Link, Thought};
+use super::record::{Ancestor, CallMark, Delivery, Head, Keys, Link, Prefix, Seen, Thought};
 use crate::content::Origin;
 use crate::plane::Exact;
 
-/// The versions of the form; each is read for as long as records may have it.
-const FORM: u8 = 1;
-/// With the digests of several payloads at its end.
-const WITH_SEALS: u8 = 2;
+/// The form that is written; [`old`] reads those before it.
+const FORM: u8 = 3;
 
 const HAS_HINT: u8 = 1;
-const HAS_CALLS_KEY: u8 = 1 << 1;
-const HAS_ACCOUNT: u8 = 1 << 2;
+const HAS_TEXT: u8 = 1 << 1;
+const HAS_COPY: u8 = 1 << 2;
 const HAS_THOUGHT: u8 = 1 << 3;
 const HAS_THOUGHT_TEXT: u8 = 1 << 4;
 const HAS_PAYLOADS: u8 = 1 << 5;
-const HAS_REQUEST_KEY: u8 = 1 << 6;
-const HAS_THOUGHT_TICKET: u8 = 1 << 7;
+const HAS_WORDS: u8 = 1 << 6;
+const HAS_ACCOUNT: u8 = 1 << 7;
 
 impl Exact for Head {
     fn to_bytes(&self) -> Vec<u8> {
         let mut out = Out(Vec::with_capacity(512));
         let thought = self.thought.as_ref();
         let (text, payloads) = (thought.and_then(|it| it.text), thought.and_then(|it| it.payloads));
+        let Seen { text: said, copy, calls, content } = &self.seen;
         let flag = |is: bool, bit: u8| if is { bit } else { 0 };
-        out.0.push(if self.seals.is_empty() { FORM } else { WITH_SEALS });
+        out.0.push(FORM);
         out.0.push(self.version.number());
         out.0.push(
             flag(self.hint.is_some(), HAS_HINT)
-                | flag(self.keys.calls.is_some(), HAS_CALLS_KEY)
-                | flag(self.origin.account.is_some(), HAS_ACCOUNT)
+                | flag(said.is_some(), HAS_TEXT)
+                | flag(copy.is_some(), HAS_COPY)
                 | flag(thought.is_some(), HAS_THOUGHT)
                 | flag(text.is_some(), HAS_THOUGHT_TEXT)
                 | flag(payloads.is_some(), HAS_PAYLOADS)
-                | flag(self.keys.request.is_some(), HAS_REQUEST_KEY)
-                | flag(self.keys.thought.is_some(), HAS_THOUGHT_TICKET),
+                | flag(self.words.is_some(), HAS_WORDS)
+                | flag(self.origin.account.is_some(), HAS_ACCOUNT),
         );
         out.0.push(delivery_number(self.delivery));
-        for key in [self.system, self.tools, self.root, self.keys.chain, self.keys.tail] {
-            out.key(&key);
+        out.key(&self.root);
+        out.key(&self.keys.answered);
+        out.key(content);
+        match &self.prefix {
+            Prefix::All(prefix) => out.keys(&[*prefix]),
+            Prefix::Head { system, tools } => out.keys(&[*system, *tools]),
         }
-        let Keys { calls, request, thought: ticket, .. } = &self.keys;
-        for key in [&self.hint, calls, &text, &payloads, request, ticket].into_iter().flatten() {
+        for key in [&self.hint, said, copy, &text, &payloads, &self.words].into_iter().flatten() {
             out.key(key);
         }
-        out.keys(&self.keys.fragments);
-        out.keys(&self.keys.tickets);
-        out.number(self.calls.len() as u64);
-        for call in &self.calls {
+        out.keys(&self.keys.anchors);
+        out.keys(self.keys.thought.as_slice());
+        out.keys(&self.seals);
+        out.number(calls.len() as u64);
+        for call in calls {
             out.key(&call.digest);
             out.text(&call.id);
+            out.text(call.name.as_deref().unwrap_or_default());
         }
         out.link(&self.parent);
         out.link(&self.follows);
+        out.number(self.ancestors.len() as u64);
+        for ancestor in &self.ancestors {
+            out.text(&ancestor.id);
+            out.key(&ancestor.content);
+        }
         out.number(self.at);
         out.text(&self.id);
         let Origin { provider, endpoint, model, account } = &self.origin;
         for part in [Some(provider), Some(endpoint), Some(model), account.as_ref()] {
             part.into_iter().for_each(|part| out.text(part));
         }
-        if !self.seals.is_empty() {
-            out.keys(&self.seals);
-        }
         out.0
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let mut read = Read(bytes);
-        let [form, version, flags, delivery] = read.array()?;
-        let version = Version::READ.iter().find(|it| it.number() == version)?;
-        if ![FORM, WITH_SEALS].contains(&form) {
-            return None;
+        match bytes.first()? {
+            &FORM => head(bytes),
+            _ => old::head(bytes),
         }
-        let has = |bit: u8| flags & bit != 0;
-        let (system, tools, root) = (read.key()?, read.key()?, read.key()?);
-        let (chain, tail) = (read.key()?, read.key()?);
-        let hint = read.key_if(has(HAS_HINT))?;
-        let calls_key = read.key_if(has(HAS_CALLS_KEY))?;
-        let text = read.key_if(has(HAS_THOUGHT_TEXT))?;
-        let payloads = read.key_if(has(HAS_PAYLOADS))?;
-        let request = read.key_if(has(HAS_REQUEST_KEY))?;
-        let ticket = read.key_if(has(HAS_THOUGHT_TICKET))?;
-        let (fragments, tickets) = (read.keys()?, read.keys()?);
-        let head = Head {
-            version: *version,
-            system,
-            tools,
-            hint,
-            root,
-            keys: Keys {
-                chain,
-                fragments,
-                tail,
-                calls: calls_key,
-                tickets,
-                thought: ticket,
-                request,
-            },
-            calls: read.calls()?,
-            parent: read.link()?,
-            follows: read.link()?,
-            thought: has(HAS_THOUGHT).then_some(Thought { text, payloads }),
-            delivery: delivery_of(delivery)?,
-            at: read.number()?,
-            id: read.text()?,
-            origin: Origin {
-                provider: read.text()?,
-                endpoint: read.text()?,
-                model: read.text()?,
-                account: if has(HAS_ACCOUNT) { Some(read.text()?) } else { None },
-            },
-            seals: if form == WITH_SEALS { read.keys()? } else { Vec::new() },
-        };
-        read.0.is_empty().then_some(head)
     }
+}
+
+fn head(bytes: &[u8]) -> Option<Head> {
+    let mut read = Read(bytes);
+    let [_, version, flags, delivery] = read.array()?;
+    let version = *Version::READ.iter().find(|it| it.number() == version)?;
+    let has = |bit: u8| flags & bit != 0;
+    let (root, answered, content) = (read.key()?, read.key()?, read.key()?);
+    let prefix = match read.keys()?.as_slice() {
+        [prefix] => Prefix::All(*prefix),
+        [system, tools] => Prefix::Head { system: *system, tools: *tools },
+        _ => return None,
+    };
+    let hint = read.key_if(has(HAS_HINT))?;
+    let (said, copy) = (read.key_if(has(HAS_TEXT))?, read.key_if(has(HAS_COPY))?);
+    let text = read.key_if(has(HAS_THOUGHT_TEXT))?;
+    let payloads = read.key_if(has(HAS_PAYLOADS))?;
+    let words = read.key_if(has(HAS_WORDS))?;
+    let anchors = read.keys()?;
+    let thought = match read.keys()?.as_slice() {
+        [] => None,
+        [ticket] => Some(*ticket),
+        _ => return None,
+    };
+    let head = Head {
+        version,
+        root,
+        hint,
+        keys: Keys { answered, anchors, thought },
+        prefix,
+        seals: read.keys()?,
+        seen: Seen { text: said, copy, content, calls: read.calls(true)? },
+        parent: read.link()?,
+        follows: read.link()?,
+        ancestors: read.ancestors()?,
+        thought: has(HAS_THOUGHT).then_some(Thought { text, payloads }),
+        words,
+        delivery: delivery_of(delivery)?,
+        at: read.number()?,
+        id: read.text()?,
+        origin: read.origin(has(HAS_ACCOUNT))?,
+    };
+    read.0.is_empty().then_some(head)
 }
 
 fn delivery_number(delivery: Delivery) -> u8 {
@@ -228,8 +237,28 @@ impl Read<'_> {
         (0..self.len()?).map(|_| self.key()).collect()
     }
 
-    fn calls(&mut self) -> Option<Vec<CallMark>> {
-        (0..self.len()?).map(|_| Some(CallMark { digest: self.key()?, id: self.text()? })).collect()
+    fn calls(&mut self, have_names: bool) -> Option<Vec<CallMark>> {
+        let call = |read: &mut Self| {
+            let (digest, id) = (read.key()?, read.text()?);
+            let name = if have_names { Some(read.text()?) } else { None };
+            Some(CallMark { name: name.filter(|name| !name.is_empty()), digest, id })
+        };
+        (0..self.len()?).map(|_| call(self)).collect()
+    }
+
+    fn ancestors(&mut self) -> Option<Vec<Ancestor>> {
+        (0..self.len()?)
+            .map(|_| Some(Ancestor { id: self.text()?, content: self.key()? }))
+            .collect()
+    }
+
+    fn origin(&mut self, has_account: bool) -> Option<Origin> {
+        Some(Origin {
+            provider: self.text()?,
+            endpoint: self.text()?,
+            model: self.text()?,
+            account: if has_account { Some(self.text()?) } else { None },
+        })
     }
 
     fn link(&mut self) -> Option<Link> {
@@ -254,33 +283,31 @@ mod tests {
     fn full() -> Head {
         Head {
             id: "record-1".into(),
-            version: Version::V1,
+            version: Version::V2,
             origin: Origin {
                 provider: "p".into(),
                 endpoint: "https://p.example/v1".into(),
                 model: "m".into(),
                 account: Some(String::new()),
             },
-            system: key(1),
-            tools: key(2),
             hint: Some(key(3)),
             root: key(4),
-            keys: Keys {
-                chain: key(5),
-                fragments: vec![key(6), key(7)],
-                tail: key(8),
-                calls: Some(key(9)),
-                tickets: vec![key(10)],
-                thought: Some(key(16)),
-                request: Some(key(15)),
+            keys: Keys { answered: key(5), anchors: vec![key(6), key(7)], thought: Some(key(16)) },
+            seen: Seen {
+                text: Some(key(1)),
+                copy: Some(key(2)),
+                calls: vec![
+                    CallMark { name: Some("read".into()), digest: key(11), id: "call_ä".into() },
+                    CallMark { name: None, digest: key(12), id: String::new() },
+                ],
+                content: key(8),
             },
-            calls: vec![
-                CallMark { digest: key(11), id: "call_ä".into() },
-                CallMark { digest: key(12), id: String::new() },
-            ],
+            prefix: Prefix::All(key(9)),
             parent: Link::Record("record-0".into()),
             follows: Link::Unknown,
+            ancestors: vec![Ancestor { id: "record-0".into(), content: key(10) }],
             thought: Some(Thought { text: Some(key(13)), payloads: Some(key(14)) }),
+            words: Some(key(15)),
             seals: vec![key(17), key(18)],
             delivery: Delivery::Stopped,
             at: u64::MAX,
@@ -292,18 +319,14 @@ mod tests {
             id: String::new(),
             origin: Origin::default(),
             hint: None,
-            keys: Keys {
-                fragments: vec![],
-                calls: None,
-                tickets: vec![],
-                thought: None,
-                request: None,
-                ..full().keys
-            },
-            calls: vec![],
+            keys: Keys { anchors: vec![], thought: None, ..full().keys },
+            seen: Seen { text: None, copy: None, calls: vec![], ..full().seen },
+            prefix: Prefix::Head { system: key(1), tools: key(2) },
             parent: Link::Root,
             follows: Link::Root,
+            ancestors: vec![],
             thought: None,
+            words: None,
             seals: vec![],
             delivery: Delivery::Full,
             at: 0,
@@ -335,7 +358,7 @@ mod tests {
             assert_eq!(Head::from_bytes(&bytes[..end]), None, "cut at {end}");
         }
         assert_eq!(Head::from_bytes(&[&bytes[..], &[0]].concat()), None, "with more behind it");
-        for first in [0, 1, 3, 255] {
+        for first in [0, 1, 2, 4, 255] {
             let mut other = bytes.clone();
             other[0] = first;
             assert_eq!(Head::from_bytes(&other), None, "form {first}");

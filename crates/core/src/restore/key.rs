@@ -5,21 +5,24 @@ use std::fmt;
 /// The version of the normal form. It is part of every key, so that another form gives other keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
-    /// The first.
+    /// The first: an answer is known by the whole conversation before it.
     V1,
+    /// An answer is known by its own ids, else by its history.
+    V2,
 }
 
 impl Version {
     /// What new records are written with.
-    pub const CURRENT: Version = Version::V1;
+    pub const CURRENT: Version = Version::V2;
     /// What look-ups try, the newest first: the current and the one before it.
-    pub const READ: &[Version] = &[Version::V1];
+    pub const READ: &[Version] = &[Version::V2, Version::V1];
 
     /// The number in keys and rows.
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
             Version::V1 => 1,
+            Version::V2 => 2,
         }
     }
 }
@@ -78,19 +81,13 @@ impl fmt::Debug for Key {
 /// What a digest is of. Digests of two kinds never meet.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Of {
-    /// A conversation before its first message.
+    /// Version 1: a conversation before its first message.
     Root = 1,
-    /// A conversation up to and with one more piece.
+    /// Version 1: a conversation up to and with one more piece.
     Node = 2,
-    /// A turn before its first message, whatever went before.
-    Turn = 3,
-    /// An answer behind a conversation.
+    /// Version 1: an answer behind a conversation.
     Chain = 4,
-    /// An answer behind the beginning of its turn.
-    Tail = 5,
-    /// The calls of an answer in a session.
-    Calls = 6,
-    /// A ticket.
+    /// A ticket in the place of a thought's signature; in version 1 also those of calls.
     Ticket = 7,
     /// A session hint.
     Hint = 8,
@@ -104,10 +101,20 @@ pub(super) enum Of {
     Thought = 12,
     /// What a ticket is made of.
     Mint = 13,
-    /// A whole request: what an answer is given to.
-    Request = 14,
     /// A session hint, as people see it; what is looked up is never shown.
     Session = 15,
+    /// The id of a call that no other answer has.
+    Anchor = 16,
+    /// What can be seen of an answer.
+    Content = 17,
+    /// What stands before an answer since the last id that no other answer has.
+    History = 18,
+    /// An answer behind its history.
+    Answered = 19,
+    /// Everything that stands before an answer.
+    Prefix = 20,
+    /// The words of a thought, as clients show them.
+    Words = 21,
 }
 
 /// How much is gathered before it is digested. A power of two of at least a kilobyte, so that what goes in at once can
@@ -192,7 +199,7 @@ mod tests {
             key(&one, Of::Chain, &["ab", "c"]),
             key(&one, Of::Chain, &["a", "bc"]),
             key(&one, Of::Chain, &["abc"]),
-            key(&one, Of::Tail, &["ab", "c"]),
+            key(&one, Of::Piece, &["ab", "c"]),
             key(&two, Of::Chain, &["ab", "c"]),
         ];
         let distinct: std::collections::BTreeSet<_> = all.iter().collect();

@@ -1,19 +1,47 @@
 //! Restoration: finds the thoughts that a client dropped, and says for each answer in a request what happens to its own.
 //!
-//! The rule is *ticket, then chain, then tail, then the calls of a session, else an honest miss*:
+//! **An answer is known by what only it has; the rest is evidence among look-alikes.** A thought goes to an answer only if
+//!
+//! - (a) the answer shows an *anchor* that names its record: a call id that was drawn at random, or a ticket of ours; or
+//! - (b) the record answered the identical *history* with the identical visible answer. The history is what stands before
+//!   an answer since the last call id before it that was drawn at random; without one it is everything. Such records of
+//!   one origin are twins, and the one that was written first goes back; or
+//! - (c) the next answer of the request, known by (a), (b) or (c), names that record as its parent, and what can be seen
+//!   is equal. Not where thoughts are bound to all that stands before them.
+//!
+//! Nothing else counts: no text alone, no latest, no only one left. What is not found is a miss; several unequal records
+//! that fit are ambiguous.
+//!
+//! # Invariants
+//!
+//! Each has a property test in `tests/restore/agents`; a counter-example to any is a defect of the design.
+//!
+//! - A thought goes only into an answer of the same tenant, readable by the target, whose calls are its record's or some
+//!   of them, by id and name, in order.
+//! - No number of look-alikes changes the decision about an answer whose anchor names one record.
+//! - What a client changes in its own messages changes nothing about which record an anchored answer is.
+//! - Taking records away turns `restored` into `missed`, never into another record's thought that is no twin.
+//! - The decision is a function of request, records, contract and settings: when the caller's messages grow by appending,
+//!   so do ours.
+//! - Where thoughts are bound to what stands before them, they go back only as one unbroken run of parents, each behind
+//!   the same messages as before.
+//!
+//! # Rooms
 //!
 //! 1. [`Question::read`] reads a request as keys ([`Question::keys`]), by which a store finds records.
-//! 2. [`Restoration::plan`] picks a path over what was found: a pure function, which never takes a thought by a bare id,
-//!    a tool's name, a text alone, or because it was the last.
-//! 3. [`weave`] says which blocks go where in the caller's messages.
-//! 4. [`capture`] makes the record of the answer, with the keys by which the next request will ask for it.
+//! 2. `matching` says which record each answer is; [`Restoration::plan`] what happens to its thought.
+//! 3. [`weave()`] says which blocks go where in the caller's messages.
+//! 4. [`capture()`] makes the record of the answer, with the keys by which the next request will ask for it.
 //!
 //! Keys are digests under the tenant's own secret, so that what one tenant asks never finds what another said.
 
-mod candidates;
 mod capture;
+mod clock;
 mod exact;
+mod ids;
 mod key;
+mod legacy;
+mod matching;
 mod normal;
 mod plan;
 mod question;
@@ -22,11 +50,11 @@ pub mod ticket;
 mod verdict;
 mod weave;
 
-pub use candidates::Ask;
 pub use capture::{Answered, Hook, capture};
 pub use key::{Key, Secret, Version};
+pub use matching::Ask;
 pub use plan::Restoration;
 pub use question::{About, Question, Step};
-pub use record::{CallMark, Delivery, Head, Kept, Keys, Link, Thought};
+pub use record::{Ancestor, CallMark, Delivery, Head, Kept, Keys, Link, Prefix, Seen, Thought};
 pub use verdict::{Counts, Found, Outcome, Verdict, Why};
 pub use weave::weave;

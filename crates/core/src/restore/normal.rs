@@ -1,4 +1,4 @@
-//! The normal form of what is visible, version 1: clients re-encode what they keep, and mean the same.
+//! The normal form of what is visible, version 2: clients re-encode what they keep, and mean the same.
 //!
 //! - Text: the white space at the ends of lines and of the whole text, and the kind of line ends, say nothing.
 //!   Copies of the thought that a client shows at the head of an answer (`<think>`, `<thinking>`, `<details>`) are none
@@ -10,6 +10,7 @@
 //!
 //! The words are those that the digest sees; nothing is copied but what has to be sorted.
 
+use super::clock::without_clock;
 use super::key::{Digest, Key, Of, Secret, Version};
 use crate::content::{Block, Content, Media, MediaSource, Parameters, ToolCall, ToolResponse};
 use crate::json::{Kind, Val};
@@ -55,9 +56,13 @@ impl Normal<'_> {
         digest.finish()
     }
 
-    /// The visible text of an answer; `None` where it says nothing.
+    /// The visible text of an answer without a copy of its thought; `None` where it says nothing.
     pub(super) fn answer(&self, text: &str) -> Option<Key> {
-        let text = without_display_copy(text);
+        let copy = match self.version {
+            Version::V1 => tagged_copy(text),
+            Version::V2 => display_copy(text),
+        };
+        let text = copy.map_or(text, |(_, rest)| rest);
         if text.trim().is_empty() {
             return None;
         }
@@ -67,7 +72,45 @@ impl Normal<'_> {
         Some(digest.finish())
     }
 
-    /// Name and arguments of a call; ids are for [`weak_id`].
+    /// The words of a thought, by which it is compared with a copy that a client shows; `None` where it has none.
+    pub(super) fn words(&self, thought: &str) -> Option<Key> {
+        let words = copied_words(thought);
+        (!words.is_empty()).then(|| self.digest(Of::Words).part(words.as_bytes()).finish())
+    }
+
+    /// The words of the copy that stands at the head of a text.
+    pub(super) fn copy(&self, text: &str) -> Option<Key> {
+        display_copy(text).and_then(|(copy, _)| self.words(copy))
+    }
+
+    /// What a system message says: the words, those that say when only where that counts.
+    pub(super) fn instructed(&self, system: &Content, says_when: bool) -> Key {
+        let mut digest = self.digest(Of::System);
+        for block in &system.blocks {
+            match block {
+                Block::Text(text) if says_when => {
+                    for word in text.text.split_whitespace() {
+                        digest.part(word.as_bytes());
+                    }
+                }
+                Block::Text(text) => {
+                    for word in without_clock(&text.text) {
+                        digest.part(word.as_bytes());
+                    }
+                }
+                Block::Media(_)
+                | Block::Other(_)
+                | Block::Thinking(_)
+                | Block::ToolCall(_)
+                | Block::ToolResponse(_) => {
+                    digest.key(&self.said(system));
+                }
+            }
+        }
+        digest.finish()
+    }
+
+    /// Name and arguments of a call; ids are for [`super::ids`].
     pub(super) fn call(&self, call: &ToolCall) -> Key {
         let mut digest = self.digest(Of::Piece);
         digest.tag(b'c').part(call.name.as_bytes());
@@ -129,19 +172,6 @@ impl Normal<'_> {
     }
 }
 
-/// An id as far as clients leave it alone: they replace what other APIs refuse, mark repetitions, and cut the end off.
-pub(super) fn weak_id(id: &str) -> String {
-    let plain: String = id
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
-        .take(40)
-        .collect();
-    match plain.rsplit_once("_dup") {
-        Some((head, number)) if number.bytes().all(|b| b.is_ascii_digit()) => head.to_owned(),
-        _ => plain,
-    }
-}
-
 /// The lines of a text without the white space at their ends, and without blank lines at its own.
 fn lines(digest: &mut Digest, text: &str) {
     let text = text.trim();
@@ -157,24 +187,65 @@ fn lines(digest: &mut Digest, text: &str) {
     }
 }
 
-/// A text without the copy of the thought that a client shows before it.
-fn without_display_copy(text: &str) -> &str {
-    display_copy(text).map_or(text, |(_, rest)| rest)
+/// The copy of a thought that a client shows at the head of a text, and what is said behind it: in tags, in tags with
+/// escaped brackets, or in quoted lines.
+pub(super) fn display_copy(text: &str) -> Option<(&str, &str)> {
+    let escaped = || between(text, &[("&lt;think&gt;", "&lt;/think&gt;")]);
+    tagged_copy(text).or_else(escaped).or_else(|| quoted(text))
 }
 
-/// The copy of a thought that a client shows at the head of a text, and what is said behind it.
-pub(super) fn display_copy(text: &str) -> Option<(&str, &str)> {
+fn tagged_copy(text: &str) -> Option<(&str, &str)> {
+    let tags = [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<details", "</details>")];
+    between(text, &tags)
+}
+
+fn between<'t>(text: &'t str, tags: &[(&str, &str)]) -> Option<(&'t str, &'t str)> {
     let trimmed = text.trim_start();
-    for (open, close) in
-        [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<details", "</details>")]
-    {
-        if let Some(inside) = trimmed.strip_prefix(open)
-            && let Some((copy, rest)) = inside.split_once(close)
-        {
-            return Some((copy, rest));
+    let inside = |(open, close): &(&str, &str)| {
+        trimmed.strip_prefix(open).and_then(|inside| inside.split_once(close))
+    };
+    tags.iter().find_map(inside)
+}
+
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let trimmed = text.trim_start();
+    let lines = trimmed.split_inclusive('\n').take_while(|line| line.starts_with('>'));
+    let end: usize = lines.map(str::len).sum();
+    if end == 0 { None } else { trimmed.split_at_checked(end) }
+}
+
+/// The words of a thought or of a copy of one, without what shows that it is one.
+pub(super) fn copied_words(copy: &str) -> String {
+    // What is left of the tag `<details open>`, and its summary.
+    let inside = match copy.split_once('>') {
+        Some((attributes, rest)) if attributes.is_empty() || attributes.starts_with(' ') => {
+            if attributes.contains('\n') {
+                copy
+            } else {
+                rest
+            }
+        }
+        _ => copy,
+    };
+    let inside = inside.trim_start();
+    let summary = inside.strip_prefix("<summary>").and_then(|rest| rest.split_once("</summary>"));
+    let inside = summary.map_or(inside, |(_, rest)| rest);
+    let mut words = String::with_capacity(inside.len());
+    for line in inside.lines() {
+        let line = line.trim_start_matches(['>', ' ', '\t']);
+        for word in line.split_whitespace() {
+            words.push_str(word);
+            words.push(' ');
         }
     }
-    None
+    for (escaped, plain) in
+        [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")]
+    {
+        if words.contains(escaped) {
+            words = words.replace(escaped, plain);
+        }
+    }
+    words
 }
 
 /// The text that a string or a list of nothing but text parts says.
@@ -340,19 +411,6 @@ mod tests {
             assert_eq!(result(one), result(two), "{one} {two}");
         }
         assert_ne!(result(r#""1""#), result("1"));
-    }
-
-    #[test]
-    fn ids_are_compared_as_clients_leave_them() {
-        for (native, kept) in [
-            ("functions.list_dir:0", "functions_list_dir_0"),
-            ("call_1", "call_1_dup2"),
-            (&"x".repeat(64), &"x".repeat(40)),
-        ] {
-            assert_eq!(weak_id(native), weak_id(kept));
-        }
-        assert_ne!(weak_id("call_1"), weak_id("call_2"));
-        assert_eq!(weak_id("call_dupe"), "call_dupe");
     }
 
     #[test]

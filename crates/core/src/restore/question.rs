@@ -1,18 +1,20 @@
 //! A request as questions to the vault: which answers stand in it, and by which keys their records are found.
 //!
-//! The conversation is a sequence of pieces: what people and programs say, the text of an answer, each of its calls,
-//! and what the tool gave right behind its call. So it is the same sequence whether a client keeps the calls of one
-//! answer in one message or in several, and whether their results come after each or after all.
-//! Every key digests that sequence without any thought, so that clients that keep thoughts and clients that drop them
-//! ask the same.
+//! One forward pass. The conversation is a sequence of pieces: what people and programs say, the text of an answer, each
+//! of its calls, and what the tool gave right behind its call. So it is the same sequence whether results stand behind
+//! each call or behind all. No thought is ever in it, so that clients that keep thoughts and clients that drop them ask
+//! the same.
 
+use super::ids::{is_listed, normal_id};
 use super::key::{Key, Of, Secret, Version};
-use super::normal::{Normal, weak_id};
+use super::legacy::Chains;
+use super::normal::Normal;
 use super::record::{Thought, seals};
 use super::ticket;
 use crate::content::{Block, Content, Speaker, ToolCall, ToolResponse};
 use crate::request::Tool;
-use std::collections::{BTreeSet, VecDeque};
+use crate::turns::Turns;
+use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Everything that restoration asks of a request.
@@ -22,16 +24,14 @@ pub struct Question {
     pub version: Version,
     /// The answers in the request, in order.
     pub steps: Vec<Step>,
-    /// The digest of the system messages before all others.
-    pub system: Key,
-    /// The digest of the tools on offer.
-    pub tools: Key,
     /// The digest of the session hint, if the client gave one.
     pub hint: Option<Key>,
-    /// The conversation's first node, which every fork shares.
+    /// The digest of the conversation's first message, which every fork shares.
     pub root: Key,
-    /// The whole request, if answers stand in it that are not to be gone on with.
-    pub(super) request: Option<Key>,
+    /// Ids of calls that were drawn at random name records at this endpoint.
+    pub(super) lists_ids: bool,
+    /// The keys of version 1, where records may have them.
+    pub(super) chains: Option<Chains>,
     /// Where the coming answer hangs.
     pub(super) end: Place,
 }
@@ -47,12 +47,8 @@ pub struct Step {
     pub turn_has_calls: bool,
     /// Something stands between it and the answer before it that is no result of a tool.
     pub is_after_speech: bool,
-    /// The digest of its text, if it has any.
-    pub(super) text: Option<Key>,
-    /// The length of its text in bytes: a few words are said in many conversations.
-    pub(super) said: usize,
-    /// Its calls.
-    pub(super) calls: Vec<Call>,
+    /// What can be seen of it.
+    pub(super) visible: Visible,
     /// What the client sent with it of the thought.
     pub(super) own: Option<Thought>,
     /// The digests of the payloads in it, where there are several.
@@ -61,48 +57,57 @@ pub struct Step {
     pub(super) ticket: Option<Key>,
     /// The client names items that the provider keeps.
     pub(super) refers: bool,
-    /// The request that it answered, as far as what stands before it tells; `None` where no answer does.
-    pub(super) request: Option<Key>,
-    /// The digests by which its record is found; `None` where it says nothing that could be told from others.
-    pub(super) asks: Option<Asks>,
+    /// The answer behind its history; `None` where it says nothing that could be told from others.
+    pub(super) answered: Option<Key>,
+    /// Everything before it.
+    pub(super) prefix: Key,
 }
 
 impl Step {
-    /// The keys of the tickets that the client has of it.
-    pub(super) fn tickets(&self) -> impl Iterator<Item = Key> {
-        self.calls.iter().filter_map(|call| call.ticket).chain(self.ticket)
+    /// Some of its calls have ids that name its record.
+    pub(super) fn is_anchored(&self) -> bool {
+        self.visible.calls.iter().any(|call| call.names.is_some())
     }
 
     /// It may go on with the answer before, if the client has given each call a message of its own.
     pub(super) fn may_be_part(&self) -> bool {
-        self.text.is_none() && !self.is_after_speech && !self.calls.is_empty()
+        self.visible.text.is_none() && !self.is_after_speech && !self.visible.calls.is_empty()
     }
+}
+
+/// What can be seen of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Visible {
+    /// The digest of its text, without a copy of the thought.
+    pub(super) text: Option<Key>,
+    /// The words of the copy of a thought at the head of its text.
+    pub(super) copy: Option<Key>,
+    pub(super) calls: Vec<Call>,
+    /// The digest of text and calls.
+    pub(super) content: Key,
 }
 
 /// A call as far as it can be told from others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Call {
+    pub(super) name: String,
     /// Name and arguments.
     pub(super) digest: Key,
     /// The id as far as clients leave it alone; empty without one.
     pub(super) id: String,
-    /// The key of the id, if it has the form of a ticket.
-    pub(super) ticket: Option<Key>,
+    /// The key of an id that has the form of those that no other answer has.
+    pub(super) anchor: Option<Key>,
+    /// The same, where such an id names a record.
+    pub(super) names: Option<Key>,
 }
 
-/// The keys of a step, strongest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asks {
-    pub(super) chain: Key,
-    pub(super) tail: Key,
-    pub(super) calls: Option<Key>,
-}
-
-/// A place in the conversation: everything before it, and everything of the turn before it.
+/// A place in the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    pub(super) node: Key,
-    pub(super) turn: Key,
+    /// What stands before it since the last id that no other answer has.
+    pub(super) history: Key,
+    /// Everything before it.
+    pub(super) prefix: Key,
     /// What the model said already of the answer that is to come.
     pub(super) begun: Option<Begun>,
 }
@@ -114,13 +119,19 @@ pub(super) struct Begun {
     pub(super) calls: Vec<ToolCall>,
 }
 
-/// What a request says of itself beside its messages.
+/// What a request says of itself beside its messages, and what is known about where it goes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct About<'a> {
     /// The tools on offer.
     pub tools: &'a [Tool],
     /// What the client says about its session.
     pub hint: Option<&'a str>,
+    /// Nothing is known about the endpoint, so that its ids of calls name nothing, whatever their form.
+    pub is_unlisted: bool,
+    /// Thoughts are sealed there, so that when a request was made says something: the clock of a system message too.
+    pub is_sealed: bool,
+    /// The vault may have records of version 1.
+    pub has_old: bool,
 }
 
 impl Question {
@@ -137,50 +148,43 @@ impl Question {
         let instructions =
             contents.iter().take_while(|content| content.speaker == Speaker::System).count();
         let (system, rest) = contents.split_at_checked(instructions).unwrap_or_default();
-        let mut digest = normal.digest(Of::System);
-        system.iter().for_each(|content| {
-            digest.key(&normal.said(content));
-        });
-        let system = digest.finish();
         let tools = normal.tools(about.tools);
-        let (start, turn) = (normal.digest(Of::Root).finish(), normal.digest(Of::Turn).finish());
-        let mut frame = normal.digest(Of::Request);
-        frame.key(&system).key(&tools);
-        hint.iter().for_each(|hint| {
-            frame.key(hint);
-        });
+        let (mut history, mut prefix) = (normal.digest(Of::History), normal.digest(Of::Prefix));
+        for content in system {
+            history.key(&normal.instructed(content, about.is_sealed));
+            prefix.key(&normal.said(content));
+        }
+        let place = Place {
+            history: history.key(&tools).finish(),
+            prefix: prefix.key(&tools).finish(),
+            begun: None,
+        };
         let mut walk = Walk {
             normal,
-            hint,
-            beside: frame.finish(),
-            place: Place { node: start, turn, begun: None },
-            start,
-            fresh_turn: turn,
+            lists_ids: !about.is_unlisted,
+            is_sealed: about.is_sealed,
+            place,
             root: None,
             steps: Vec::new(),
-            turns: vec![0],
+            turns: Turns::of(contents),
             after_speech: true,
         };
         walk.all(rest, instructions);
-        walk.finish(system, tools)
-    }
-
-    /// The conversation's name where the client gives none: its first node, which every fork shares.
-    #[must_use]
-    pub fn session(&self) -> Key {
-        self.hint.unwrap_or(self.root)
+        let chains = about.has_old.then(|| Chains::read(contents, about.tools, secret));
+        walk.finish(hint, chains)
     }
 
     /// Every key by which a record may be found. Of an empty list nothing has to be looked up.
     #[must_use]
     pub fn keys(&self) -> Vec<Key> {
-        let mut keys: Vec<Key> = self.request.into_iter().collect();
-        for step in &self.steps {
-            if let Some(asks) = step.asks {
-                keys.extend([asks.chain, asks.tail]);
-                keys.extend(asks.calls);
+        let mut keys: Vec<Key> = Vec::with_capacity(self.steps.len() + 4);
+        for (index, step) in self.steps.iter().enumerate() {
+            keys.extend(step.visible.calls.iter().filter_map(|call| call.names));
+            keys.extend(step.ticket);
+            if !step.is_anchored() {
+                keys.extend(step.answered);
             }
-            keys.extend(step.tickets());
+            keys.extend(self.chains.iter().filter_map(|chains| chains.key(index)));
         }
         keys.sort_unstable();
         keys.dedup();
@@ -190,16 +194,12 @@ impl Question {
 
 struct Walk<'s> {
     normal: Normal<'s>,
-    hint: Option<Key>,
-    /// What else tells one request from others: what stands around the messages, and all names that answers were given.
-    beside: Key,
+    lists_ids: bool,
+    is_sealed: bool,
     place: Place,
-    start: Key,
-    fresh_turn: Key,
     root: Option<Key>,
     steps: Vec<Step>,
-    /// The turn of each step, and at the end the turn that the next one would have.
-    turns: Vec<usize>,
+    turns: Turns,
     /// What came last was said by somebody else than the model or a tool.
     after_speech: bool,
 }
@@ -234,31 +234,29 @@ impl Walk<'_> {
     fn said(&mut self, content: &Content) {
         let piece = self.normal.said(content);
         if content.speaker == Speaker::Human {
-            // A new turn, whose digest knows nothing of what was before. What a program says beside results goes on
-            // with the turn.
-            if self.after_speech || self.steps.is_empty() || self.results_are_in() {
-                self.place.turn = self.fresh_turn;
-            }
-            if let Some(turn) = self.turns.last_mut() {
-                *turn += 1;
-            }
+            self.root.get_or_insert(piece);
         }
-        self.add(&piece);
-        if content.speaker == Speaker::Human && self.root.is_none() {
-            self.root = Some(self.place.node);
-        }
+        let in_history = match content.speaker {
+            Speaker::System => self.normal.instructed(content, self.is_sealed),
+            Speaker::Ai | Speaker::Human | Speaker::Tool => piece,
+        };
+        self.add(&in_history, &piece);
         self.after_speech = true;
     }
 
-    /// The last answer called no tools, so that a person speaks next.
-    fn results_are_in(&self) -> bool {
-        self.steps.last().is_none_or(|step| step.calls.is_empty())
+    fn add(&mut self, history: &Key, prefix: &Key) {
+        self.add_history(history);
+        self.add_prefix(prefix);
     }
 
-    fn add(&mut self, piece: &Key) {
-        for node in [&mut self.place.node, &mut self.place.turn] {
-            *node = self.normal.digest(Of::Node).key(node).key(piece).finish();
-        }
+    fn add_history(&mut self, piece: &Key) {
+        let history = &mut self.place.history;
+        *history = self.normal.digest(Of::History).key(history).key(piece).finish();
+    }
+
+    fn add_prefix(&mut self, piece: &Key) {
+        let prefix = &mut self.place.prefix;
+        *prefix = self.normal.digest(Of::Prefix).key(prefix).key(piece).finish();
     }
 
     fn answer(
@@ -270,98 +268,69 @@ impl Walk<'_> {
     ) {
         let text: String = said.iter().map(Content::visible_text).collect();
         let calls: Vec<&ToolCall> = said.iter().flat_map(Content::tool_calls).collect();
-        let visible = Visible::of(&self.normal, &text, &calls);
-        let asks = visible.asks(&self.normal, &self.place, self.hint.as_ref());
-        let (before, said_len) = (self.place.clone(), text.trim().len());
-        let request = self.request(&before.node);
-        if let Some(text) = &visible.text {
-            self.add(text);
-        }
-        let mut results = Results::of(given);
-        for (call, seen) in calls.iter().zip(&visible.calls) {
-            self.add(&seen.digest);
-            if let Some(result) = results.take(call) {
-                self.add(&self.normal.result(result));
-            }
-        }
-        for result in results.rest() {
-            self.add(&self.normal.result(result));
-        }
+        let visible = Visible::of(&self.normal, &text, &calls, self.lists_ids);
+        let answered = visible.behind(&self.normal, &self.place.history);
+        let before = self.place.clone();
+        self.pass(&visible, &calls, given);
         if is_last && given.is_empty() {
             let calls = calls.into_iter().cloned().collect();
-            self.place.begun = Some(Begun { text, calls });
-            self.place = Place { begun: self.place.begun.take(), ..before };
+            self.place = Place { begun: Some(Begun { text, calls }), ..before.clone() };
         }
-        let turn = self.turns.last().copied().unwrap_or_default();
-        self.turns.push(turn);
         let blocks = || said.iter().flat_map(|it| &it.blocks);
-        let ticket = thought_ticket(&self.normal, blocks());
-        let own = Thought::of(&self.normal, blocks());
-        self.names(ticket, own, &visible.calls);
         let refers =
             blocks().any(|block| matches!(block, Block::Other(other) if other.is_reference()));
         self.steps.push(Step {
+            is_current: self.turns.is_current(contents.start),
+            turn_has_calls: self.turns.has_calls(contents.start),
             contents,
-            is_current: false,
-            turn_has_calls: false,
             is_after_speech: std::mem::take(&mut self.after_speech),
-            own,
+            visible,
+            own: Thought::of(&self.normal, blocks()),
             seals: seals(&self.normal, blocks()),
-            ticket,
+            ticket: thought_ticket(&self.normal, blocks()),
             refers,
-            request,
-            text: visible.text,
-            said: said_len,
-            calls: visible.calls,
-            asks,
+            answered,
+            prefix: before.prefix,
         });
     }
 
-    /// The request that ends at a node, if answers stand in it.
-    fn request(&self, node: &Key) -> Option<Key> {
-        let digest = || self.normal.digest(Of::Request).key(node).key(&self.beside).finish();
-        (!self.steps.is_empty()).then(digest)
+    /// Goes on behind an answer and its results. An id that no other answer has begins the history anew: nothing that a
+    /// client does to what stands before it matters any more. Of several calls the last one counts, with its own result,
+    /// so that it is the same history whether a client keeps them in one message or splits them.
+    fn pass(&mut self, visible: &Visible, calls: &[&ToolCall], given: &[Content]) {
+        self.add_history(&visible.named(&self.normal));
+        visible.text.iter().for_each(|text| self.add_prefix(text));
+        let (mut results, mut begun) = (Results::of(given), None);
+        for (call, seen) in calls.iter().zip(&visible.calls) {
+            self.add_prefix(&seen.digest);
+            let result = results.take(call).map(|result| self.normal.result(result));
+            result.iter().for_each(|result| self.add(result, result));
+            if let Some(anchor) = &seen.anchor {
+                let mut history = self.normal.digest(Of::History);
+                history.tag(b'a').key(anchor);
+                result.iter().for_each(|result| {
+                    history.key(result);
+                });
+                begun = Some(history.finish());
+            }
+        }
+        for result in results.rest() {
+            let result = self.normal.result(result);
+            self.add(&result, &result);
+        }
+        if let Some(begun) = begun {
+            self.place.history = begun;
+        }
     }
 
-    /// Requests that name other calls are others, and so are those with other thoughts or tickets of thoughts: who has a
-    /// thought asks for that one, and not for one that looks like it. It is the same in however many messages an answer
-    /// stands.
-    fn names(&mut self, ticket: Option<Key>, own: Option<Thought>, calls: &[Call]) {
-        let next = |beside: &Key, tag: u8, name: &[u8]| {
-            self.normal.digest(Of::Request).key(beside).tag(tag).part(name).finish()
-        };
-        if let Some(ticket) = ticket {
-            self.beside = next(&self.beside, b't', ticket.bytes());
-        } else if let Some(thought) = own.and_then(|own| own.payloads.or(own.text)) {
-            self.beside = next(&self.beside, b'o', thought.bytes());
-        }
-        for call in calls {
-            self.beside = next(&self.beside, b'c', call.id.as_bytes());
-        }
-    }
-
-    fn finish(mut self, system: Key, tools: Key) -> Question {
-        let current = self.turns.pop().unwrap_or_default();
-        let with_calls: BTreeSet<usize> = self
-            .turns
-            .iter()
-            .zip(&self.steps)
-            .filter(|(_, step)| !step.calls.is_empty())
-            .map(|(turn, _)| *turn)
-            .collect();
-        for (step, turn) in self.steps.iter_mut().zip(&self.turns) {
-            step.is_current = *turn == current;
-            step.turn_has_calls = with_calls.contains(turn);
-        }
-        let is_whole = self.place.begun.is_none();
+    fn finish(self, hint: Option<Key>, chains: Option<Chains>) -> Question {
         Question {
             version: self.normal.version,
-            request: self.request(&self.place.node).filter(|_| is_whole),
             steps: self.steps,
-            system,
-            tools,
-            hint: self.hint,
-            root: self.root.unwrap_or(self.start),
+            hint,
+            root: self.root.unwrap_or(self.place.history),
+            lists_ids: self.lists_ids,
+            chains,
             end: self.place,
         }
     }
@@ -374,75 +343,61 @@ fn thought_ticket<'b>(normal: &Normal<'_>, blocks: impl Iterator<Item = &'b Bloc
     tickets.all(|other| other == first).then(|| ticket::key(normal, first))
 }
 
-/// What can be seen of an answer.
-pub(super) struct Visible {
-    pub(super) text: Option<Key>,
-    pub(super) calls: Vec<Call>,
-}
-
 impl Visible {
-    pub(super) fn of(normal: &Normal<'_>, text: &str, calls: &[&ToolCall]) -> Self {
-        let call = |call: &&ToolCall| {
-            let id = call.id.as_deref().unwrap_or_default();
-            Call {
-                digest: normal.call(call),
-                id: weak_id(id),
-                ticket: ticket::is_ticket(id).then(|| ticket::key(normal, id)),
-            }
-        };
-        Visible { text: normal.answer(text), calls: calls.iter().map(call).collect() }
-    }
-
-    pub(super) fn asks(
-        &self,
+    /// `lists_ids`: at this endpoint ids of the forms that are drawn at random name records; those that were minted here
+    /// always do.
+    pub(super) fn of(
         normal: &Normal<'_>,
-        place: &Place,
-        hint: Option<&Key>,
-    ) -> Option<Asks> {
-        if self.text.is_none() && self.calls.is_empty() {
-            return None;
+        text: &str,
+        calls: &[&ToolCall],
+        lists_ids: bool,
+    ) -> Self {
+        let call = |call: &&ToolCall| {
+            let id = normal_id(call.id.as_deref().unwrap_or_default());
+            let anchor = is_listed(&id).then(|| anchor(normal, &id));
+            let names = anchor.filter(|_| lists_ids || ticket::is_ticket(&id));
+            Call { name: call.name.clone(), digest: normal.call(call), id, anchor, names }
+        };
+        let (copy, text) = (normal.copy(text), normal.answer(text));
+        let calls: Vec<Call> = calls.iter().map(call).collect();
+        let mut content = normal.digest(Of::Content);
+        content.tag(u8::from(text.is_some()));
+        if let Some(text) = &text {
+            content.key(text);
         }
-        Some(Asks {
-            chain: self.behind(normal, Of::Chain, &place.node, self.calls.len()),
-            tail: self.behind(normal, Of::Tail, &place.turn, self.calls.len()),
-            calls: hint
-                .filter(|_| !self.calls.is_empty())
-                .map(|hint| self.in_session(normal, hint)),
-        })
+        calls.iter().for_each(|call| {
+            content.key(&call.digest);
+        });
+        Visible { text, copy, calls, content: content.finish() }
     }
 
-    /// The answer with its first `calls` calls, behind a place.
-    pub(super) fn behind(&self, normal: &Normal<'_>, of: Of, place: &Key, calls: usize) -> Key {
-        let mut digest = normal.digest(of);
-        digest.key(place).tag(u8::from(self.text.is_some()));
-        if let Some(text) = &self.text {
-            digest.key(text);
-        }
-        self.calls.iter().take(calls).for_each(|call| {
-            digest.key(&call.digest);
+    /// What can be seen, with the ids of its calls.
+    fn named(&self, normal: &Normal<'_>) -> Key {
+        let mut digest = normal.digest(Of::Content);
+        digest.key(&self.content);
+        self.calls.iter().for_each(|call| {
+            digest.part(call.id.as_bytes());
         });
         digest.finish()
     }
 
-    /// The full set of calls in a session, ids included.
-    fn in_session(&self, normal: &Normal<'_>, hint: &Key) -> Key {
-        let mut calls: Vec<_> =
-            self.calls.iter().map(|call| (call.digest, call.id.as_str())).collect();
-        calls.sort_unstable();
-        let mut digest = normal.digest(Of::Calls);
-        digest.key(hint);
-        for (call, id) in calls {
-            digest.key(&call).part(id.as_bytes());
-        }
-        digest.finish()
+    /// The answer behind a history; `None` where it says nothing.
+    pub(super) fn behind(&self, normal: &Normal<'_>, history: &Key) -> Option<Key> {
+        let says = self.text.is_some() || !self.calls.is_empty();
+        says.then(|| normal.digest(Of::Answered).key(history).key(&self.content).finish())
     }
 }
 
+/// The key of an id that no other answer has.
+fn anchor(normal: &Normal<'_>, id: &str) -> Key {
+    normal.digest(Of::Anchor).part(id.as_bytes()).finish()
+}
+
 /// The results behind an answer, each to be found by its call.
-struct Results<'c>(VecDeque<&'c ToolResponse>);
+pub(super) struct Results<'c>(VecDeque<&'c ToolResponse>);
 
 impl<'c> Results<'c> {
-    fn of(given: &'c [Content]) -> Self {
+    pub(super) fn of(given: &'c [Content]) -> Self {
         let blocks = given.iter().flat_map(|content| &content.blocks);
         let result = |block: &'c Block| match block {
             Block::ToolResponse(response) => Some(response),
@@ -456,7 +411,7 @@ impl<'c> Results<'c> {
     }
 
     /// The first result that names the call's id; without ids the first of all.
-    fn take(&mut self, call: &ToolCall) -> Option<&'c ToolResponse> {
+    pub(super) fn take(&mut self, call: &ToolCall) -> Option<&'c ToolResponse> {
         let is_named = self.0.iter().all(|result| result.call_id.is_some());
         if !is_named || call.id.is_none() {
             return self.0.pop_front();
@@ -465,7 +420,7 @@ impl<'c> Results<'c> {
         self.0.remove(at)
     }
 
-    fn rest(self) -> impl Iterator<Item = &'c ToolResponse> {
+    pub(super) fn rest(self) -> impl Iterator<Item = &'c ToolResponse> {
         self.0.into_iter()
     }
 }

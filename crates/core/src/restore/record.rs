@@ -18,67 +18,97 @@ pub struct Head {
     pub version: Version,
     /// Who thought it.
     pub origin: Origin,
-    /// The digest of the system messages of its request.
-    pub system: Key,
-    /// The digest of the tools of its request.
-    pub tools: Key,
     /// The digest of the session hint of its request.
     pub hint: Option<Key>,
-    /// The first node of its conversation.
+    /// The digest of the first message of its conversation.
     pub root: Key,
     /// The keys by which it is found.
     pub keys: Keys,
-    /// Its calls, in order.
-    pub calls: Vec<CallMark>,
+    /// What can be seen of it.
+    pub seen: Seen,
+    /// Everything that stood before it.
+    pub prefix: Prefix,
     /// The answer before it in its request.
     pub parent: Link,
     /// The last answer before it whose thought was in its request.
     pub follows: Link,
+    /// The answers right before it that no id names: the nearest first, up to one that an id names.
+    pub ancestors: Vec<Ancestor>,
     /// The digest of its reasoning; `None`: it is known to have had none.
     pub thought: Option<Thought>,
+    /// The words of its reasoning, by which a copy is known that a client shows.
+    pub words: Option<Key>,
     /// The digests of the payloads of its reasoning, where there are several: a client may send back some of them.
     pub seals: Vec<Key>,
     /// How it ended.
     pub delivery: Delivery,
-    /// When it ended, in milliseconds since 1970: of equal ones, the later counts.
+    /// When it ended, in milliseconds since 1970.
     pub at: u64,
 }
 
 /// The keys by which a record is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
-    /// The whole answer behind the whole conversation.
-    pub chain: Key,
-    /// The same with only its first call, its first two, and so on: clients split parallel calls into messages.
-    pub fragments: Vec<Key>,
-    /// The whole answer behind the beginning of its turn.
-    pub tail: Key,
-    /// The set of its calls in its session.
-    pub calls: Option<Key>,
-    /// The tickets of its calls, as many as there are calls, or none.
-    pub tickets: Vec<Key>,
+    /// The answer behind its history; in version 1 behind the whole conversation.
+    pub answered: Key,
+    /// The ids of its calls that no other answer has.
+    pub anchors: Vec<Key>,
     /// The ticket that the caller was given in the place of its thoughts' signature.
     pub thought: Option<Key>,
-    /// The request that it answers, where answers stand in it: when it comes again, what was decided then holds.
-    pub request: Option<Key>,
 }
 
 impl Keys {
     /// All of them.
     pub fn all(&self) -> impl Iterator<Item = Key> {
-        let one = [self.chain, self.tail].into_iter();
-        let one = one.chain(self.calls).chain(self.request).chain(self.thought);
-        one.chain(self.fragments.iter().copied()).chain(self.tickets.iter().copied())
+        self.anchors.iter().copied().chain(self.thought).chain([self.answered])
     }
+}
+
+/// What can be seen of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Its text, without a copy of a thought at its head.
+    pub text: Option<Key>,
+    /// The words of that copy.
+    pub copy: Option<Key>,
+    /// Its calls, in order.
+    pub calls: Vec<CallMark>,
+    /// The digest of text and calls. In version 1 the key of the answer says the same.
+    pub content: Key,
 }
 
 /// One call of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallMark {
+    /// Its name; unknown in version 1.
+    pub name: Option<String>,
     /// The digest of its name and arguments.
     pub digest: Key,
     /// The id that the caller was given, as far as clients leave it alone.
     pub id: String,
+}
+
+/// Everything that stood before an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prefix {
+    /// Its digest.
+    All(Key),
+    /// Version 1: the system messages and the tools; the key of the answer has the rest.
+    Head {
+        /// The digest of the system messages.
+        system: Key,
+        /// The digest of the tools.
+        tools: Key,
+    },
+}
+
+/// An answer before another one that only that one names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ancestor {
+    /// The id of its record.
+    pub id: String,
+    /// What can be seen of it.
+    pub content: Key,
 }
 
 /// What a record hangs on.
@@ -90,16 +120,6 @@ pub enum Link {
     Record(String),
     /// There was something that had no record.
     Unknown,
-}
-
-impl Link {
-    /// The id of the record, if it is one.
-    pub(super) fn record(&self) -> Option<&str> {
-        match self {
-            Link::Record(id) => Some(id),
-            Link::Root | Link::Unknown => None,
-        }
-    }
 }
 
 /// How an answer ended.

@@ -1,8 +1,9 @@
 //! Tickets: short opaque ids that are minted for a caller where the provider's own are weak, or where the caller's wire
 //! wants a signature and the model gave none.
 
+use super::ids::normal_id;
 use super::key::{Key, Of, Secret, Version};
-use super::normal::{Normal, weak_id};
+use super::normal::Normal;
 use crate::content::{Block, Content, Speaker, ToolCall};
 use crate::contract::WeakIds;
 use std::borrow::Cow;
@@ -52,7 +53,8 @@ pub fn is_ticket(id: &str) -> bool {
 /// function of what stands before them, so that a request that grows at its end keeps its ids.
 #[must_use]
 pub fn rebuilt(mut contents: Cow<'_, [Content]>, ids: WeakIds) -> Cow<'_, [Content]> {
-    let is_minted = |call: &ToolCall| call.id.as_deref().is_some_and(|id| is_ticket(&weak_id(id)));
+    let is_minted =
+        |call: &ToolCall| call.id.as_deref().is_some_and(|id| is_ticket(&normal_id(id)));
     if !contents.iter().flat_map(Content::tool_calls).any(is_minted) {
         return contents;
     }
@@ -65,7 +67,7 @@ pub fn rebuilt(mut contents: Cow<'_, [Content]>, ids: WeakIds) -> Cow<'_, [Conte
         for block in &mut content.blocks {
             match block {
                 Block::ToolCall(call) => {
-                    if let Some(id) = call.id.as_mut().filter(|id| is_ticket(&weak_id(id))) {
+                    if let Some(id) = call.id.as_mut().filter(|id| is_ticket(&normal_id(id))) {
                         let new = ids.id(&call.name, before, place);
                         native.insert(std::mem::replace(id, new.clone()), new);
                     }

@@ -9,6 +9,28 @@ pub struct Outcome {
     pub verdict: Verdict,
     /// The record that it is known to come from, whatever happens.
     pub found: Option<Found>,
+    /// The records of further answers, where the client has merged several into one message.
+    pub also: Vec<Found>,
+}
+
+impl Outcome {
+    /// What happens to an answer of which no record is known.
+    pub(super) fn unknown(verdict: Verdict) -> Self {
+        Outcome { verdict, found: None, also: Vec::new() }
+    }
+
+    /// What happens to each further answer of a message that holds several.
+    pub fn parts(&self) -> impl Iterator<Item = Outcome> + '_ {
+        let is_restored = self.verdict == Verdict::Restored;
+        self.also.iter().map(move |found| Outcome {
+            verdict: match is_restored && found.is_usable {
+                true => Verdict::Restored,
+                false => Verdict::GoesOn,
+            },
+            found: Some(found.clone()),
+            also: Vec::new(),
+        })
+    }
 }
 
 /// The record that a step is known to come from, whether or not its thought goes back.
@@ -18,10 +40,16 @@ pub struct Found {
     pub id: String,
     /// Its index among the records.
     pub record: usize,
-    /// How surely.
+    /// What says so.
     pub level: Level,
-    /// How many of its calls stand in earlier messages, because the client split them.
-    pub calls_before: usize,
+    /// The first call of the step that is one of the record's.
+    pub first: usize,
+    /// For each call of the step from there on the call of the record that it is.
+    pub calls: Vec<usize>,
+    /// Its thought can go back.
+    pub is_usable: bool,
+    /// Ids name it.
+    pub is_anchored: bool,
 }
 
 /// What happens to the thought of one answer.
@@ -56,6 +84,8 @@ impl Verdict {
 /// Why a thought does not go back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
+    /// What stands before it is not what stood there when it was thought.
+    Changed,
     /// The client sends thoughts of its own, and what they are bound to is not known.
     ClientKeepsOwn,
     /// It was thought where the target cannot read it.
@@ -64,16 +94,10 @@ pub enum Why {
     Gap,
     /// No record was found.
     NoRecord,
-    /// The record that fits hangs on another answer than the one before.
-    OtherPath,
-    /// The record that the next answer names is gone.
-    PathGone,
-    /// The turn went on without it before.
-    SentWithout,
+    /// It is a part of an answer whose thought stands elsewhere in the request.
+    Separate,
     /// The caller broke the answer off, and the model takes no part of one.
     Stopped,
-    /// This many thoughts fit.
-    Several(usize),
 }
 
 impl Why {
@@ -81,17 +105,19 @@ impl Why {
     #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {
+            Why::Changed => {
+                "what stands before it was changed, and the model takes it behind the same only"
+            }
             Why::ClientKeepsOwn => {
                 "the client sends thoughts that are not known here, and theirs are bound to what is sent"
             }
             Why::Foreign => "it was thought elsewhere and the model cannot read it",
             Why::Gap => "a thought between it and those that are sent is missing",
             Why::NoRecord => "no record of this answer was found",
-            Why::OtherPath => "the record that fits belongs to another conversation",
-            Why::PathGone => "the record that the next answer names is gone",
-            Why::SentWithout => "this turn went on without it, and what was sent stays as it was",
+            Why::Separate => {
+                "it is part of an answer whose thought stands elsewhere in the request"
+            }
             Why::Stopped => "the answer was broken off, and the model takes whole thoughts only",
-            Why::Several(_) => "several thoughts fit, and nothing tells which is the one",
         }
     }
 }

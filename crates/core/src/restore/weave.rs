@@ -1,11 +1,11 @@
 //! Where the blocks of a record go in the caller's messages.
 
-use super::normal::display_copy;
+use super::normal::{copied_words, display_copy};
 use super::question::Step;
 use super::record::Kept;
 use super::ticket;
-use super::verdict::{Outcome, Verdict};
-use crate::content::{Block, Content, Speaker};
+use super::verdict::{Found, Outcome, Verdict};
+use crate::content::{Block, Content, Speaker, ToolCall};
 use crate::edit::{Change, What};
 
 /// The changes that carry out what was decided about one step. `kept` is what its record opened to; where the outcome
@@ -20,22 +20,24 @@ pub fn weave(
     outcome: &Outcome,
     kept: Option<&Kept>,
 ) -> Vec<Change> {
-    let spots = spots(contents, step);
+    let found = outcome.found.as_ref();
+    let spots = spots(contents, step, found);
     let mut changes = Vec::new();
+    let is_first = found.is_none_or(|found| found.first == 0);
     let is_restored = matches!(outcome.verdict, Verdict::Restored);
     let goes_on = matches!(outcome.verdict, Verdict::GoesOn);
-    if is_restored || matches!(outcome.verdict, Verdict::Dropped(_)) {
+    if is_first && (is_restored || matches!(outcome.verdict, Verdict::Dropped(_))) {
         remove_own(contents, step, &mut changes);
     }
     let Some(kept) = kept else { return changes };
-    let before = outcome.found.as_ref().map_or(0, |found| found.calls_before);
+    let calls = found.map(|found| found.calls.as_slice()).unwrap_or_default();
     if is_restored {
-        insert(contents, &spots, kept, step, &mut changes);
+        insert(contents, &spots, kept, calls, step, &mut changes);
     }
     if is_restored || goes_on {
-        sign(&spots, kept, before, &mut changes);
+        sign(&spots, kept, calls, &mut changes);
     }
-    rename(contents, step, &spots, kept, before, &mut changes);
+    rename(contents, step, &spots, kept, calls, &mut changes);
     unshow(contents, &spots, kept, &mut changes);
     changes
 }
@@ -60,7 +62,7 @@ fn unshow(contents: &[Content], spots: &[Spot], kept: &Kept, changes: &mut Vec<C
     });
     let thought = crate::content::join_thoughts(thoughts);
     let Some((copy, rest)) = display_copy(&text.text) else { return };
-    if !thought.is_empty() && copy.trim_end().ends_with(&thought) {
+    if !thought.is_empty() && copied_words(copy) == copied_words(&thought) {
         let Spot { message, block, .. } = *spot;
         changes.push(Change { message, block, what: What::Say(rest.trim_start().to_owned()) });
     }
@@ -74,7 +76,24 @@ struct Spot {
     is_call: bool,
 }
 
-fn spots(contents: &[Content], step: &Step) -> Vec<Spot> {
+/// The visible blocks of a step; of one that holds several answers those of the one that was found: its calls, and the
+/// text of the first.
+fn spots(contents: &[Content], step: &Step, found: Option<&Found>) -> Vec<Spot> {
+    let mut calls = 0..;
+    let of_answer = |spot: &Spot| match (found, spot.is_call) {
+        (None, _) => true,
+        (Some(found), false) => found.first == 0,
+        (Some(found), true) => {
+            let end = found.first + found.calls.len();
+            calls.next().is_some_and(|at| (found.first..end).contains(&at))
+        }
+    };
+    let mut spots = all_spots(contents, step);
+    spots.retain(of_answer);
+    spots
+}
+
+fn all_spots(contents: &[Content], step: &Step) -> Vec<Spot> {
     let messages = contents.iter().enumerate().take(step.contents.end).skip(step.contents.start);
     let mut spots = Vec::new();
     for (message, content) in messages {
@@ -119,6 +138,7 @@ fn insert(
     contents: &[Content],
     spots: &[Spot],
     kept: &Kept,
+    of_record: &[usize],
     step: &Step,
     changes: &mut Vec<Change>,
 ) {
@@ -136,7 +156,9 @@ fn insert(
                     // The client has cut the text otherwise: what is thought before the first call goes first.
                     spots.first()
                 } else {
-                    spots.iter().filter(|spot| spot.is_call).nth(calls)
+                    // Behind so many calls of the record, of which the client may have left some out.
+                    let mut here = spots.iter().filter(|spot| spot.is_call).zip(of_record);
+                    here.find(|(_, at)| **at >= calls).map(|(spot, _)| spot)
                 };
                 let (message, block) = spot.map_or(end, |spot| (spot.message, spot.block));
                 let mut thinking = thinking.clone();
@@ -169,7 +191,7 @@ fn has_item_id(contents: &[Content], spot: &Spot) -> bool {
     extra.fields.iter().any(|(key, _)| key == "id")
 }
 
-fn sign(spots: &[Spot], kept: &Kept, calls_before: usize, changes: &mut Vec<Change>) {
+fn sign(spots: &[Spot], kept: &Kept, of_record: &[usize], changes: &mut Vec<Change>) {
     let mut set = |spot: &Spot, signature: &String| {
         let Spot { message, block, .. } = *spot;
         // What the client sent in this place went before; this is put in its stead.
@@ -178,17 +200,9 @@ fn sign(spots: &[Spot], kept: &Kept, calls_before: usize, changes: &mut Vec<Chan
         });
         changes.push(Change { message, block, what: What::Sign(Some(signature.clone())) });
     };
-    let calls = kept.blocks.iter().filter_map(|block| match block {
-        Block::ToolCall(call) => Some(call),
-        Block::Media(_)
-        | Block::Other(_)
-        | Block::Text(_)
-        | Block::Thinking(_)
-        | Block::ToolResponse(_) => None,
-    });
-    let in_step = calls.skip(calls_before).zip(spots.iter().filter(|spot| spot.is_call));
-    for (call, spot) in in_step {
-        if let Some(signature) = &call.signature {
+    let calls = calls(kept);
+    for (spot, at) in spots.iter().filter(|spot| spot.is_call).zip(of_record) {
+        if let Some(signature) = calls.get(*at).and_then(|call| call.signature.as_ref()) {
             set(spot, signature);
         }
     }
@@ -201,7 +215,7 @@ fn sign(spots: &[Spot], kept: &Kept, calls_before: usize, changes: &mut Vec<Chan
         | Block::ToolResponse(_) => None,
     });
     // A payload on text goes with the last text that is there.
-    if calls_before == 0
+    if of_record.first().is_none_or(|first| *first == 0)
         && let Some(signature) = texts.filter_map(|text| text.signature.as_ref()).next_back()
         && let Some(spot) = spots.iter().rfind(|spot| !spot.is_call)
     {
@@ -216,19 +230,13 @@ fn rename(
     step: &Step,
     spots: &[Spot],
     kept: &Kept,
-    calls_before: usize,
+    of_record: &[usize],
     changes: &mut Vec<Change>,
 ) {
-    let native = kept.blocks.iter().filter_map(|block| match block {
-        Block::ToolCall(call) => Some(call.id.as_ref()),
-        Block::Media(_)
-        | Block::Other(_)
-        | Block::Text(_)
-        | Block::Thinking(_)
-        | Block::ToolResponse(_) => None,
-    });
+    let calls = calls(kept);
     let mut nameless = 0;
-    for (native, spot) in native.skip(calls_before).zip(spots.iter().filter(|spot| spot.is_call)) {
+    for (spot, at) in spots.iter().filter(|spot| spot.is_call).zip(of_record) {
+        let native = calls.get(*at).and_then(|call| call.id.as_ref());
         let block = contents.get(spot.message).and_then(|content| content.blocks.get(spot.block));
         let Some(Block::ToolCall(call)) = block else { continue };
         let place = nameless;
@@ -252,6 +260,19 @@ fn rename(
                 .for_each(|(message, block, _)| say(message, block)),
         }
     }
+}
+
+/// The calls of a record.
+fn calls(kept: &Kept) -> Vec<&ToolCall> {
+    let calls = kept.blocks.iter().filter_map(|block| match block {
+        Block::ToolCall(call) => Some(call),
+        Block::Media(_)
+        | Block::Other(_)
+        | Block::Text(_)
+        | Block::Thinking(_)
+        | Block::ToolResponse(_) => None,
+    });
+    calls.collect()
 }
 
 /// The results behind a step: those of its own calls, or all of them. Each with its place and the id that it names.

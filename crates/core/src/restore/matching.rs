@@ -1,0 +1,438 @@
+//! Which record each answer of a request is, and by what evidence.
+//!
+//! One forward pass finds answers by (a) their ids and (b) their history; one backward walk finds those that (c) the
+//! answer behind them names.
+
+use super::key::{Key, Version};
+use super::question::{Call, Question, Step};
+use super::record::{CallMark, Delivery, Head, Link, Prefix, Thought};
+use super::verdict::Why;
+use crate::content::Origin;
+use crate::contract::{Contract, Level, Readable};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// For whom the plan is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask<'a> {
+    /// The contract of the target.
+    pub contract: &'a Contract,
+    /// What the target's own answers are marked with.
+    pub origin: &'a Origin,
+    /// Thinking is on in this request.
+    pub is_thinking: bool,
+}
+
+/// What is known about one step.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OfStep {
+    pub(super) found: Option<Match>,
+    /// The records of further answers in it, which the client has merged into one message.
+    pub(super) also: Vec<Match>,
+    /// So many unequal records fit.
+    pub(super) several: usize,
+    /// Those records, of which the answer behind may name one.
+    candidates: Vec<usize>,
+    pub(super) why: Option<Why>,
+}
+
+/// The record of a step.
+#[derive(Clone, Debug)]
+pub(super) struct Match {
+    /// Its index among the records.
+    pub(super) record: usize,
+    pub(super) level: Level,
+    /// The first call of the step that is one of the record's.
+    pub(super) first: usize,
+    /// For each call of the step from there on the call of the record that it is.
+    pub(super) calls: Vec<usize>,
+    /// The step is a further part of an answer that began before it.
+    pub(super) goes_on: bool,
+    /// Why its thought cannot go back all the same.
+    pub(super) hindrance: Option<Why>,
+}
+
+/// What is known about each step of a question.
+pub(super) struct Matches<'a> {
+    question: &'a Question,
+    records: &'a [Head],
+    ask: &'a Ask<'a>,
+    by_key: BTreeMap<Key, Vec<usize>>,
+    pub(super) steps: Vec<OfStep>,
+}
+
+impl<'a> Matches<'a> {
+    pub(super) fn of(question: &'a Question, records: &'a [Head], ask: &'a Ask<'a>) -> Self {
+        let mut by_key: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
+        for (index, record) in records.iter().enumerate() {
+            record.keys.all().for_each(|key| by_key.entry(key).or_default().push(index));
+        }
+        let steps = Vec::with_capacity(question.steps.len());
+        let mut matches = Matches { question, records, ask, by_key, steps };
+        for index in 0..question.steps.len() {
+            let of_step = matches.forward(index);
+            matches.steps.push(of_step);
+        }
+        if ask.contract.level >= Level::Parent {
+            (0..question.steps.len()).rev().for_each(|index| matches.backward(index));
+        }
+        matches
+    }
+
+    /// The records that answers name which no key of this request finds.
+    pub(super) fn more(&self) -> Vec<String> {
+        let known: BTreeSet<&str> = self.records.iter().map(|head| head.id.as_str()).collect();
+        let mut wanted = BTreeSet::new();
+        if self.ask.contract.bound || self.ask.contract.level < Level::Parent {
+            return Vec::new();
+        }
+        for (index, of_step) in self.steps.iter().enumerate() {
+            let Some(head) = of_step.found.as_ref().and_then(|it| self.records.get(it.record))
+            else {
+                continue;
+            };
+            let before = self.question.steps.iter().zip(&self.steps).take(index).rev();
+            for (ancestor, (step, known_step)) in head.ancestors.iter().zip(before) {
+                if known_step.found.is_some() || step.visible.content != ancestor.content {
+                    break;
+                }
+                wanted.extend((!known.contains(&*ancestor.id)).then(|| ancestor.id.clone()));
+            }
+        }
+        wanted.into_iter().collect()
+    }
+
+    fn forward(&self, index: usize) -> OfStep {
+        let Some(step) = self.question.steps.get(index) else { return OfStep::default() };
+        if let Some(ticket) = step.ticket {
+            return self.by_ticket(step, &ticket);
+        }
+        if step.is_anchored() {
+            return self.by_ids(index, step);
+        }
+        if self.ask.contract.level < Level::History {
+            return OfStep::default();
+        }
+        let fits = self.by_history(index, step);
+        self.choose(step, fits, Level::History)
+    }
+
+    /// The record whose thought was given this ticket, if it is still the same answer.
+    fn by_ticket(&self, step: &Step, ticket: &Key) -> OfStep {
+        let named = self.with_key(ticket).filter(|(_, head)| head.keys.thought == Some(*ticket));
+        let is_it = |head: &Head| calls_of(step, head).is_some() && has_text(step, head);
+        let fits = named.filter(|(_, head)| is_it(head)).map(|(at, _)| at).collect();
+        self.choose(step, fits, Level::Anchor)
+    }
+
+    /// The record that the ids of the step's calls name. An id that several unequal records have only says which of them
+    /// are candidates. Ids that nobody knows are of an answer that nobody here has, whatever else looks alike.
+    fn by_ids(&self, index: usize, step: &Step) -> OfStep {
+        let mut named: Option<BTreeSet<usize>> = None;
+        for key in step.visible.calls.iter().filter_map(|call| call.names) {
+            let these = self.with_key(&key).map(|(at, _)| at).collect();
+            named = Some(match named {
+                None => these,
+                Some(those) => those.intersection(&these).copied().collect(),
+            });
+        }
+        let mut fits: Vec<usize> = named.into_iter().flatten().collect();
+        fits.retain(|at| self.head(*at).is_some_and(|head| calls_of(step, head).is_some()));
+        if self.distinct(&fits) > 1 {
+            let is_same = |at: &usize| {
+                let head = self.head(*at);
+                head.is_some_and(|head| Some(head.keys.answered) == step.answered)
+            };
+            let same: Vec<usize> = fits.iter().copied().filter(is_same).collect();
+            if same.is_empty() {
+                return OfStep { candidates: fits, ..OfStep::default() };
+            }
+            return self.choose(step, same, Level::History);
+        }
+        if fits.is_empty()
+            && let Some(merged) = self.merged(step)
+        {
+            return merged;
+        }
+        if fits.is_empty() {
+            // A record of version 1 is found by its history alone.
+            return self.choose(step, self.by_history(index, step), Level::History);
+        }
+        let mut of_step = self.choose(step, fits, Level::Anchor);
+        if let Some(found) = &mut of_step.found {
+            match self.part(index, found) {
+                Part::Whole => {}
+                Part::Further => found.goes_on = true,
+                Part::Separate => found.hindrance = Some(Why::Separate),
+            }
+        }
+        of_step
+    }
+
+    /// A message with the calls of several records is those answers, cut where one ends and the next begins; one of them
+    /// may be known to nobody. Not where thoughts are bound to what stands before them: that is another sequence now.
+    fn merged(&self, step: &Step) -> Option<OfStep> {
+        if self.ask.contract.bound {
+            return None;
+        }
+        let mut parts: Vec<Match> = Vec::new();
+        let mut last = None;
+        for (first, call) in step.visible.calls.iter().enumerate() {
+            let named = self.named_alone(call);
+            match named {
+                Some((record, at)) if last == Some(record) => {
+                    let part = parts.last_mut()?;
+                    if part.calls.last().is_none_or(|before| *before >= at) {
+                        return None;
+                    }
+                    part.calls.push(at);
+                }
+                Some((record, _)) if parts.iter().any(|part| part.record == record) => return None,
+                Some((record, at)) => {
+                    let is_foreign = !can_read(self.ask, self.head(record)?);
+                    let hindrance = is_foreign.then_some(Why::Foreign);
+                    let (level, calls, goes_on) = (Level::Anchor, vec![at], false);
+                    parts.push(Match { record, level, first, calls, goes_on, hindrance });
+                }
+                None => {}
+            }
+            last = named.map(|(record, _)| record);
+        }
+        let mut parts = parts.into_iter();
+        let found = parts.next()?;
+        Some(OfStep { found: Some(found), also: parts.collect(), ..OfStep::default() })
+    }
+
+    /// The one record that the id of a call names, and which of its calls it is.
+    fn named_alone(&self, call: &Call) -> Option<(usize, usize)> {
+        let place_of = |at: usize| {
+            let marks = &self.head(at)?.seen.calls;
+            marks.iter().position(|mark| is_call(call, mark))
+        };
+        let mut named: Vec<usize> = self.with_key(&call.names?).map(|(at, _)| at).collect();
+        named.retain(|at| place_of(*at).is_some());
+        named.sort_by_key(|at| self.head(*at).map(|head| (head.at, head.id.as_str())));
+        let record = *named.first().filter(|_| self.distinct(&named) == 1)?;
+        Some((record, place_of(record)?))
+    }
+
+    /// Whether the record began in a step before this one, because the client split its calls.
+    fn part(&self, index: usize, found: &Match) -> Part {
+        // Nothing of an answer stands before its first call.
+        let Some(first) = found.calls.first().filter(|first| **first > 0) else {
+            return Part::Whole;
+        };
+        let is_before = |it: &&Match| {
+            it.record == found.record && it.calls.last().is_some_and(|last| last < first)
+        };
+        let mut between = false;
+        for (at, of_step) in self.steps.iter().enumerate().rev() {
+            let may_be_part = self.question.steps.get(at + 1).is_some_and(Step::may_be_part);
+            between |= at < index && !may_be_part;
+            match of_step.found.as_ref().filter(is_before) {
+                Some(_) if between => return Part::Separate,
+                Some(_) => return Part::Further,
+                None => between = true,
+            }
+        }
+        Part::Whole
+    }
+
+    /// The records that answered the identical history with the identical visible answer.
+    fn by_history(&self, index: usize, step: &Step) -> Vec<usize> {
+        let chains = self.question.chains.as_ref();
+        let old = chains.and_then(|chains| chains.key(index));
+        let keys = step.answered.filter(|_| !step.is_anchored()).into_iter().chain(old);
+        let found = keys.flat_map(|key| self.with_key(&key).map(move |it| (key, it)));
+        let is_it = |(key, (_, head)): &(Key, (usize, &Head))| {
+            let is_same_head = match &head.prefix {
+                Prefix::All(_) => true,
+                Prefix::Head { system, tools } => {
+                    chains.is_some_and(|it| it.system == *system && it.tools == *tools)
+                }
+            };
+            head.keys.answered == *key && is_same_head && self.may_be(step, head)
+        };
+        found.filter(is_it).map(|(_, (at, _))| at).collect()
+    }
+
+    /// Nothing that the client sends of the answer says that it is another one.
+    fn may_be(&self, step: &Step, head: &Head) -> bool {
+        has_ids(step, head)
+            && has_copy(step, head)
+            && has_seals(step, head, self.ask.contract.signed) != Some(false)
+            && head.delivery != Delivery::Cut
+    }
+
+    /// One record of those that fit. Records of one origin that nothing visible tells apart are twins: the one that was
+    /// written first goes back, so that the same request is always answered in the same way.
+    fn choose(&self, step: &Step, mut fits: Vec<usize>, level: Level) -> OfStep {
+        fits.sort_by_key(|at| self.head(*at).map(|head| (head.at, head.id.as_str())));
+        fits.dedup();
+        let Some(record) = fits.first().copied() else { return OfStep::default() };
+        let several = self.distinct(&fits);
+        if several > 1 {
+            return OfStep { several, candidates: fits, ..OfStep::default() };
+        }
+        OfStep { found: self.matched(step, record, level), ..OfStep::default() }
+    }
+
+    fn matched(&self, step: &Step, record: usize, level: Level) -> Option<Match> {
+        let head = self.head(record)?;
+        let calls = calls_of(step, head)?;
+        let hindrance = self.hindrance(step, head, &calls);
+        Some(Match { record, level, first: 0, calls, goes_on: false, hindrance })
+    }
+
+    /// Why the thought of a record cannot go back into the answer that it is of.
+    fn hindrance(&self, step: &Step, head: &Head, calls: &[usize]) -> Option<Why> {
+        let contract = self.ask.contract;
+        if !can_read(self.ask, head) {
+            return Some(Why::Foreign);
+        }
+        // The key by which a record of version 1 was found has all that it is bound to.
+        let is_old = head.version == Version::V1;
+        let is_whole = is_old || head.seen.content == step.visible.content;
+        if head.delivery == Delivery::Stopped && (contract.bound || !is_whole) {
+            return Some(Why::Stopped);
+        }
+        if !contract.bound {
+            return None;
+        }
+        let is_same_before = head.prefix == Prefix::All(step.prefix);
+        let same_calls = step.visible.calls.iter().zip(calls).all(|(call, at)| {
+            head.seen.calls.get(*at).is_some_and(|mark| mark.digest == call.digest)
+        });
+        let is_further = calls.first().is_some_and(|first| *first > 0);
+        let is_same = is_same_before && same_calls && (is_further || has_text(step, head));
+        (!is_old && !is_same).then_some(Why::Changed)
+    }
+
+    /// How many of these are unequal: those of one origin with the same copy in their text are one, and so are those that
+    /// were thought alike.
+    fn distinct(&self, fits: &[usize]) -> usize {
+        let heads: Vec<&Head> = fits.iter().filter_map(|at| self.head(*at)).collect();
+        let Some(first) = heads.first() else { return 0 };
+        let is_twin = |head: &&&Head| {
+            let is_alike = head.origin == first.origin
+                && head.seen.copy == first.seen.copy
+                && head.keys.answered == first.keys.answered;
+            let is_equal = head.thought == first.thought && head.seen.content == first.seen.content;
+            is_alike || is_equal
+        };
+        1 + heads.iter().filter(|head| !is_twin(head)).count()
+    }
+
+    /// An answer that was not found, or of which several records may be, is the one that the next answer names.
+    fn backward(&mut self, index: usize) {
+        let (Some(step), Some(of_step)) = (self.question.steps.get(index), self.steps.get(index))
+        else {
+            return;
+        };
+        let is_open = of_step.found.is_none()
+            && (!of_step.candidates.is_empty() || (!step.is_anchored() && step.ticket.is_none()));
+        if !is_open {
+            return;
+        }
+        let next = self.steps.get(index + 1).and_then(|next| next.found.as_ref());
+        let parent = next.and_then(|next| match &self.head(next.record)?.parent {
+            Link::Record(id) => self.records.iter().position(|head| head.id == *id),
+            Link::Root | Link::Unknown => None,
+        });
+        let Some(parent) = parent else { return };
+        let is_candidate = of_step.candidates.contains(&parent);
+        let is_same =
+            |head: &Head| head.seen.content == step.visible.content && self.may_be(step, head);
+        let is_it =
+            self.head(parent).is_some_and(is_same) && (is_candidate || !self.ask.contract.bound);
+        if let (true, found @ Some(_)) = (is_it, self.matched(step, parent, Level::Parent))
+            && let Some(of_step) = self.steps.get_mut(index)
+        {
+            of_step.found = found;
+        }
+    }
+
+    fn head(&self, record: usize) -> Option<&'a Head> {
+        self.records.get(record)
+    }
+
+    fn with_key(&self, key: &Key) -> impl Iterator<Item = (usize, &'a Head)> + use<'a, '_> {
+        let found = self.by_key.get(key).into_iter().flatten();
+        found.filter_map(|at| Some((*at, self.records.get(*at)?)))
+    }
+}
+
+/// Where a step stands in the answer that its record is of.
+enum Part {
+    Whole,
+    /// It goes on right behind an earlier part.
+    Further,
+    /// Something stands between it and an earlier part.
+    Separate,
+}
+
+/// For each call of a step the call of the record that it is, in order; `None` where one is not.
+fn calls_of(step: &Step, head: &Head) -> Option<Vec<usize>> {
+    if head.version == Version::V1 {
+        // The key by which it was found has its calls.
+        let is_it = step.visible.calls.len() == head.seen.calls.len() && has_ids(step, head);
+        return is_it.then(|| (0..head.seen.calls.len()).collect());
+    }
+    let mut from = 0;
+    let mut calls = Vec::with_capacity(step.visible.calls.len());
+    for call in &step.visible.calls {
+        let is_it = |mark: &CallMark| is_call(call, mark);
+        let at = from + head.seen.calls.iter().skip(from).position(is_it)?;
+        calls.push(at);
+        from = at + 1;
+    }
+    // An answer without calls in the request is the whole of one that had none.
+    (!calls.is_empty() || head.seen.calls.is_empty()).then_some(calls)
+}
+
+fn is_call(call: &Call, mark: &CallMark) -> bool {
+    match call.names {
+        Some(_) => call.id == mark.id && mark.name.as_deref() == Some(call.name.as_str()),
+        None => mark.digest == call.digest,
+    }
+}
+
+fn has_text(step: &Step, head: &Head) -> bool {
+    step.visible.text == head.seen.text
+}
+
+/// The ids of its calls are the record's own, where both have some.
+fn has_ids(step: &Step, head: &Head) -> bool {
+    let pairs = step.visible.calls.iter().zip(&head.seen.calls);
+    let mut both = pairs.filter(|(call, mark)| !call.id.is_empty() && !mark.id.is_empty());
+    both.all(|(call, mark)| call.id == mark.id)
+}
+
+/// A copy of a thought that the client shows is the record's own text, or its thought.
+fn has_copy(step: &Step, head: &Head) -> bool {
+    let Some(copy) = step.visible.copy else { return true };
+    head.version == Version::V1 || head.seen.copy == Some(copy) || head.words == Some(copy)
+}
+
+/// Whether the client has the seals of the record's thought, as far as it sends any.
+fn has_seals(step: &Step, head: &Head, signed: bool) -> Option<bool> {
+    let own = step.own.filter(|own| signed && own.payloads.is_some())?;
+    let payloads = |thought: Option<Thought>| thought.and_then(|it| it.payloads);
+    payloads(head.thought)?;
+    if head.version == Version::V1 {
+        return None;
+    }
+    let own = own.payloads?;
+    let each = if step.seals.is_empty() { std::slice::from_ref(&own) } else { &step.seals };
+    Some(payloads(head.thought) == Some(own) || each.iter().all(|it| head.seals.contains(it)))
+}
+
+/// Whether the target can read what was thought elsewhere.
+fn can_read(ask: &Ask<'_>, head: &Head) -> bool {
+    let (its, ours) = (&head.origin, ask.origin);
+    let is_here = its.provider == ours.provider && its.endpoint == ours.endpoint;
+    let is_account = its.account.is_none() || ours.account.is_none() || its.account == ours.account;
+    match ask.contract.readable {
+        Readable::PlainText | Readable::SameEndpoint => is_here && is_account,
+        Readable::SameModel => is_here && is_account && its.model == ours.model,
+    }
+}
