@@ -117,7 +117,7 @@ fn on_the_same_wire_nothing_but_the_ids_changes_however_the_answer_is_cut() {
             .replace("\"id\":\"read:1\"", &format!("\"id\":\"{two}\""))
             .replace("\"id\": \"read:1\"", &format!("\"id\": \"{two}\""));
         assert_eq!(said, expected);
-        assert_eq!(done.records[0].0.keys.tickets.len(), 2);
+        assert_eq!(done.records[0].0.keys.anchors.len(), 2);
         for at in 0..answer.len() {
             let (head, tail) = answer.split_at(at);
             let (cut, _) = gateway("chat-completions").answer(ask(), &[head, tail], None);
@@ -192,7 +192,7 @@ fn a_client_may_go_on_with_any_choice() {
                 seen.sort_unstable();
                 seen.dedup();
                 assert_eq!(seen.len(), 4, "{case}: {seen:?}");
-                let kept = done.records.iter().map(|(head, _)| head.keys.tickets.len());
+                let kept = done.records.iter().map(|(head, _)| head.keys.anchors.len());
                 assert_eq!(kept.collect::<Vec<_>>(), [2, 2], "{case}");
                 client.goes_on(choices.swap_remove(choice));
                 let next = gateway.ask(&client.request(), &Lock);

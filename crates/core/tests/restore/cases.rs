@@ -2,6 +2,7 @@
 
 use crate::vault::*;
 use thinkthrough_core::content::{Block, Content};
+use thinkthrough_core::contract::Level;
 use thinkthrough_core::edit::{What, changed};
 use thinkthrough_core::plane::Exact;
 use thinkthrough_core::restore::{Delivery, Kept, Secret, Verdict, Why, ticket, weave};
@@ -63,11 +64,11 @@ pub(crate) fn tool_loop(contract: thinkthrough_core::contract::Contract) -> Talk
     talk.answers(vec![
         thought("look"),
         text("Looking."),
-        call("call_A1b2C3d4E5", "read", r#"{"a":1,"b":2}"#),
+        call("call_A1b2C3d4E5x7", "read", r#"{"a":1,"b":2}"#),
     ]);
-    talk.says(result("call_A1b2C3d4E5", "file"));
-    talk.answers(vec![thought("again"), call("call_F6g7H8i9J0", "read", "{}")]);
-    talk.says(result("call_F6g7H8i9J0", "file"));
+    talk.says(result("call_A1b2C3d4E5x7", "file"));
+    talk.answers(vec![thought("again"), call("call_F6g7H8i9J0x7", "read", "{}")]);
+    talk.says(result("call_F6g7H8i9J0x7", "file"));
     talk
 }
 
@@ -97,23 +98,28 @@ fn ids_that_repeat_every_turn_are_no_keys() {
     assert_eq!(talk.restored(&bare(&talk.truth)), talk.truth);
 }
 
-/// Edge case 2.
+/// Edge case 2: clients leave only letters, digits and `_-` of an id, cut it, and mark repetitions.
 #[test]
-fn rewritten_ids_are_no_miss() {
-    let talk = tool_loop(PLAIN);
+fn sanitised_and_cut_ids_are_no_miss() {
+    let mut talk = tool_loop(PLAIN);
+    talk.says(human("And?"));
+    let long = format!("call_{}", "k2".repeat(30));
+    talk.answers(vec![thought("long"), call(&long, "read", "{}")]);
+    talk.says(result(&long, "file"));
+    let left = |id: &str| format!("{}_dup2", id.get(..40).unwrap_or(id));
     let mut sent = bare(&talk.truth);
     for content in &mut sent {
         for block in &mut content.blocks {
             match block {
-                Block::ToolCall(call) => call.id = call.id.as_ref().map(|id| format!("mine_{id}")),
+                Block::ToolCall(call) => call.id = call.id.as_ref().map(|id| left(id)),
                 Block::ToolResponse(it) => {
-                    it.call_id = it.call_id.as_ref().map(|id| format!("mine_{id}"));
+                    it.call_id = it.call_id.as_ref().map(|id| left(id));
                 }
                 _ => {}
             }
         }
     }
-    assert_eq!(talk.verdicts(&sent), [Verdict::Restored; 2]);
+    assert_eq!(talk.verdicts(&sent), [Verdict::Restored; 3]);
 }
 
 /// Edge case 3: one message for each parallel call, its result behind it.
@@ -123,21 +129,21 @@ fn split_parallel_calls_get_the_thought_once() {
         let mut talk = Talk::new(contract);
         talk.says(human("both"));
         let calls = [
-            call("call_A1b2C3d4E5", "read", r#"{"n":1}"#),
-            call("call_F6g7H8i9J0", "read", r#"{"n":2}"#),
+            call("call_A1b2C3d4E5x7", "read", r#"{"n":1}"#),
+            call("call_F6g7H8i9J0x7", "read", r#"{"n":2}"#),
         ];
         talk.answers(vec![thought("both at once"), calls[0].clone(), calls[1].clone()]);
-        talk.says(result("call_A1b2C3d4E5", "1"));
-        talk.says(result("call_F6g7H8i9J0", "2"));
+        talk.says(result("call_A1b2C3d4E5x7", "1"));
+        talk.says(result("call_F6g7H8i9J0x7", "2"));
         talk.answers(vec![thought("and then"), text("done")]);
         let [one, two] = calls;
         let split = vec![
             talk.truth[0].clone(),
             talk.truth[1].clone(),
             ai(vec![one]),
-            result("call_A1b2C3d4E5", "1"),
+            result("call_A1b2C3d4E5x7", "1"),
             ai(vec![two]),
-            result("call_F6g7H8i9J0", "2"),
+            result("call_F6g7H8i9J0x7", "2"),
             ai(vec![text("done")]),
         ];
         assert_eq!(
@@ -148,9 +154,9 @@ fn split_parallel_calls_get_the_thought_once() {
         let sent = talk.restored(&split);
         assert!(matches!(&sent[2].blocks[0], Block::Thinking(it) if it.thought == "both at once"));
         assert_eq!(sent[4].blocks.len(), 1);
-        // The second call alone is not what was answered.
+        // Its first call alone is still that answer.
         let lone = [&split[..4], &[human("stop")]].concat();
-        assert_eq!(talk.verdicts(&lone), [Verdict::Missed(Why::NoRecord)]);
+        assert_eq!(talk.verdicts(&lone), [Verdict::Restored]);
     }
 }
 
@@ -160,11 +166,14 @@ fn re_encoded_content_is_the_same() {
     let talk = tool_loop(SIGNED);
     let mut sent = bare(&talk.truth);
     sent[2].blocks[0] = text("Looking.\n\n");
-    sent[2].blocks[1] = call("call_A1b2C3d4E5", "read", "{ \"b\": 2, \"a\": 1.0 }");
+    sent[2].blocks[1] = call("call_A1b2C3d4E5x7", "read", "{ \"b\": 2, \"a\": 1.0 }");
     sent[4].blocks.insert(0, text(""));
     assert_eq!(talk.verdicts(&sent), [Verdict::Restored; 2]);
-    sent[2].blocks[1] = call("call_A1b2C3d4E5", "read", r#"{"a":1}"#);
-    assert_eq!(talk.verdicts(&sent), [Verdict::Missed(Why::NoRecord); 2]);
+    // Clients drop arguments and clear them: the id says which answer it is.
+    sent[2].blocks[1] = call("call_A1b2C3d4E5x7", "read", r#"{"a":1}"#);
+    assert_eq!(talk.verdicts(&sent), [Verdict::Restored; 2]);
+    sent[2].blocks[1] = call("call_A1b2C3d4E5x7", "write", r#"{"a":1}"#);
+    assert_eq!(talk.verdicts(&sent), [Verdict::Missed(Why::NoRecord), Verdict::Restored]);
 }
 
 /// Edge case 6: two branches with their own thoughts, side by side.
@@ -187,48 +196,77 @@ fn a_compacted_history_finds_the_turn_under_way() {
     talk.says(human("Earlier."));
     talk.answers(vec![thought("early"), text("Then.")]);
     talk.says(human("Now look."));
-    talk.answers(vec![thought("now"), call("call_A1b2C3d4E5", "read", "{}")]);
-    talk.says(result("call_A1b2C3d4E5", "file"));
+    talk.answers(vec![thought("now"), call("call_A1b2C3d4E5x7", "read", "{}")]);
+    talk.says(result("call_A1b2C3d4E5x7", "file"));
     let mut compacted = vec![system("You help."), human("Summary: much was said.")];
     compacted.extend_from_slice(&bare(&talk.truth)[3..]);
     assert_eq!(talk.verdicts(&compacted), [Verdict::Restored]);
-    // Where only the whole conversation will do, it is an honest miss.
-    talk.vault.contract = SIGNED;
-    assert_eq!(talk.verdicts(&compacted), [Verdict::Missed(Why::NoRecord)]);
-    // In another session it is another answer.
-    talk.vault.contract = TAILED;
     talk.frame.tools = vec![tool("other")];
-    assert_eq!(talk.verdicts(&compacted), [Verdict::Missed(Why::NoRecord)]);
+    assert_eq!(talk.verdicts(&compacted), [Verdict::Restored]);
+    // What is bound to all that stood before it cannot go back.
+    talk.vault.contract = BOUND;
+    assert_eq!(talk.verdicts(&compacted), [Verdict::Dropped(Why::Changed)]);
 }
 
 /// Edge case 9: the same request twice gives two thoughts with one visible answer.
 #[test]
-fn retries_take_the_latest_that_was_delivered_and_stick_to_it() {
+fn of_twins_the_first_goes_back_for_ever() {
+    for contract in [PLAIN, SIGNED, BOUND] {
+        let mut talk = Talk::new(contract);
+        talk.says(human("Hi"));
+        let before = talk.truth.clone();
+        for name in ["first", "second"] {
+            talk.truth.clone_from(&before);
+            talk.answers(vec![thought(name), text("Hello")]);
+        }
+        talk.says(human("And?"));
+        let first = &talk.restored(&bare(&talk.truth))[2].blocks[0];
+        assert_eq!(*first, thought("first"), "{contract:?}");
+        // Answers of two models that look the same are no twins.
+        talk.truth.clone_from(&before);
+        talk.vault.origin.model = "another".into();
+        talk.answers(vec![thought("third"), text("Hello")]);
+        assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Ambiguous(2)], "{contract:?}");
+    }
+}
+
+/// A client shows the thought in the text: it is known which of two answers it has.
+#[test]
+fn a_copy_that_is_shown_tells_answers_apart() {
+    for (open, close) in [
+        ("<think>", "</think>\n"),
+        ("<details open><summary>Thought for 5 s</summary>\n\n", "\n</details>\n"),
+        ("&lt;think&gt;", "&lt;/think&gt;"),
+    ] {
+        let mut talk = Talk::new(PLAIN);
+        talk.says(human("Hi"));
+        let before = talk.truth.clone();
+        for name in ["A", "B"] {
+            talk.truth.clone_from(&before);
+            talk.answers(vec![thought(name), text("Done.")]);
+        }
+        for name in ["A", "B"] {
+            talk.truth.clone_from(&before);
+            talk.says(ai(vec![text(&format!("{open}{name}{close}Done."))]));
+            let restored = talk.restored(&talk.truth);
+            assert_eq!(restored[2].blocks, [thought(name), text("Done.")], "{open}");
+        }
+        talk.truth.clone_from(&before);
+        talk.says(ai(vec![text(&format!("{open}C{close}Done."))]));
+        assert_eq!(talk.verdicts(&talk.truth), [Verdict::Missed(Why::NoRecord)], "{open}");
+    }
+    // The copy is what the model said.
     let mut talk = Talk::new(PLAIN);
     talk.says(human("Hi"));
     let before = talk.truth.clone();
-    for name in ["first", "second"] {
+    for name in ["A", "B"] {
         talk.truth.clone_from(&before);
-        talk.answers(vec![thought(name), text("Hello")]);
+        talk.answers(vec![thought(name), text(&format!("<details>..{name}</details> Done."))]);
     }
-    talk.truth.truncate(before.len());
-    talk.answers_as(vec![thought("third"), text("Hello")], Delivery::Stopped);
-    let read = |talk: &Talk| match &talk.restored(&bare(&talk.truth))[2].blocks[0] {
-        Block::Thinking(it) => it.thought.clone(),
-        other => panic!("{other:?}"),
-    };
-    talk.says(human("And?"));
-    assert_eq!(read(&talk), "second");
-    talk.answers(vec![thought("more"), text("More.")]);
-    // A later retry of the first answer changes nothing in a conversation that has gone on.
-    let gone_on = std::mem::replace(&mut talk.truth, before);
-    talk.answers(vec![thought("fourth"), text("Hello")]);
-    talk.truth = gone_on;
-    assert_eq!(read(&talk), "second");
-    // Where thoughts are signed, two that fit are none.
-    talk.vault.contract = SIGNED;
-    talk.truth.truncate(3);
-    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Ambiguous(4)]);
+    talk.truth.clone_from(&before);
+    talk.answers(vec![thought("again"), text("<details>..A</details> Done.")]);
+    let restored = talk.restored(&bare(&talk.truth));
+    assert_eq!(restored[2].blocks[0], thought("A"));
 }
 
 /// Edge case 11.
@@ -245,6 +283,14 @@ fn what_was_cut_off_is_not_kept() {
     edited[2] = ai(vec![text("Hello")]);
     assert_eq!(talk.verdicts(&edited), [Verdict::Missed(Why::NoRecord)]);
     talk.vault.contract = BOUND;
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Missed(Why::Stopped)]);
+    // Also where an id says which answer it is.
+    let mut talk = Talk::new(PLAIN);
+    talk.says(human("Look."));
+    let stopped = vec![thought("whole"), text("Hel"), call("call_A1b2C3d4E5x7", "read", "{}")];
+    talk.answers_as(stopped, Delivery::Stopped);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored]);
+    talk.truth[2].blocks[1] = text("Hello");
     assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Missed(Why::Stopped)]);
 }
 
@@ -279,19 +325,17 @@ fn a_call_without_thinking_keeps_the_branch() {
     assert_eq!(talk.verdicts(&bare(&talk.truth)), expected);
 }
 
-/// Edge case 16: what was sent without a thought stays without it until the turn is over.
+/// Edge case 16: a look-up that failed decides for its own request alone.
 #[test]
-fn a_late_record_does_not_rewrite_the_turn() {
+fn a_late_record_is_put_back_once_it_is_there() {
     let mut talk = tool_loop(PLAIN);
     // The second record arrives only after the request behind it went out.
     let late = talk.vault.records.pop_last().unwrap();
-    talk.answers(vec![thought("third"), call("call_K1l2M3n4O5", "read", "{}")]);
-    talk.says(result("call_K1l2M3n4O5", "file"));
+    talk.answers(vec![thought("third"), call("call_K1l2M3n4O5x7", "read", "{}")]);
+    talk.says(result("call_K1l2M3n4O5x7", "file"));
+    let missed = Verdict::Missed(Why::NoRecord);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored, missed, Verdict::Restored]);
     talk.vault.records.insert(late.0, late.1);
-    let sent_without = Verdict::Missed(Why::SentWithout);
-    let verdicts = talk.verdicts(&bare(&talk.truth));
-    assert_eq!(verdicts, [Verdict::Restored, sent_without, Verdict::Restored]);
-    talk.says(human("Next."));
     assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored; 3]);
 }
 
@@ -320,7 +364,7 @@ fn a_bound_chain_has_no_gap() {
     // Another system message: nothing may go back.
     let mut changed = bare(&talk.truth);
     changed[0] = system("You help. It is noon.");
-    assert_eq!(talk.verdicts(&changed), [missed; 4]);
+    assert_eq!(talk.verdicts(&changed), [Verdict::Dropped(Why::Changed); 4]);
     // On contracts that are not bound, the ids say that it is the same answer.
     talk.vault.contract = SIGNED;
     assert_eq!(talk.verdicts(&changed)[..2], [Verdict::Restored; 2]);
@@ -349,23 +393,56 @@ fn tickets_lead_back_to_the_provider_own_ids() {
     assert!(
         matches!(&upstream[3].blocks[0], Block::ToolResponse(it) if it.call_id.as_deref() == Some("functions.list:0"))
     );
-    // With other arguments it is another call, whatever its id.
-    assert_eq!(talk.verdicts(&sent(r#"{"x":1}"#)), [Verdict::Missed(Why::NoRecord)]);
+    // Clients leave out arguments; the ticket says which call it is.
+    assert_eq!(talk.verdicts(&sent(r#"{"x":1}"#)), [Verdict::Restored]);
 }
 
+/// A client clears old results, adds a reminder, and has a clock in its system message.
 #[test]
-fn the_calls_of_a_session_are_enough_for_plain_text_and_never_without_a_session() {
-    let mut talk = Talk::new(PLAIN);
-    talk.frame.hint = Some("session-1");
-    talk.says(human("environment: 10:00. Look."));
-    talk.answers(vec![thought("t"), call("call_A1b2C3d4E5", "read", r#"{"n":1}"#)]);
-    talk.says(result("call_A1b2C3d4E5", "file"));
-    let mut sent = bare(&talk.truth);
-    sent[1] = human("environment: 10:01. Look.");
-    assert_eq!(talk.verdicts(&sent), [Verdict::Restored]);
-    for hint in [None, Some("session-2")] {
-        talk.frame.hint = hint;
-        assert_eq!(talk.verdicts(&sent), [Verdict::Missed(Why::NoRecord)]);
+fn what_clients_change_in_their_own_messages_says_nothing() {
+    for contract in [PLAIN, SIGNED] {
+        let mut talk = tool_loop(contract);
+        talk.truth[0] = system("You help. It is 10:00.");
+        talk.answers(vec![thought("words"), text("Here it is.")]);
+        talk.says(human("And?"));
+        talk.answers(vec![thought("third"), call("call_K1l2M3n4O5x7", "read", "{}")]);
+        talk.says(result("call_K1l2M3n4O5x7", "file"));
+        let mut sent = bare(&talk.truth);
+        sent[0] = system("You help. It is 10:01.");
+        sent[1] = human("What is here?\n<reminder>Be brief.</reminder>");
+        sent[3] = result("call_A1b2C3d4E5x7", "[Old tool result content cleared]");
+        sent[5] = result("call_F6g7H8i9J0x7", "[Old tool result content cleared]");
+        sent[7] = human("And?\n<reminder>Be brief.</reminder>");
+        // The words are found by the answer behind them alone.
+        assert_eq!(talk.verdicts(&sent), [Verdict::Restored; 4], "{contract:?}");
+        assert_eq!(talk.restored(&sent)[6].blocks[0], thought("words"));
+        let missed = Verdict::Missed(Why::NoRecord);
+        talk.vault.contract.level = Level::History;
+        assert_eq!(talk.verdicts(&sent)[2..], [missed, Verdict::Restored], "{contract:?}");
+        assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored; 4], "{contract:?}");
+        talk.vault.contract.level = Level::Anchor;
+        assert_eq!(talk.verdicts(&bare(&talk.truth))[2..], [missed, Verdict::Restored]);
+    }
+}
+
+/// Faults of the first design: another's thought in the place of one whose record is gone.
+#[test]
+fn an_id_that_nobody_knows_is_of_an_answer_that_nobody_has() {
+    for contract in [PLAIN, SIGNED, BOUND] {
+        let mut talk = Talk::new(contract);
+        talk.says(human("Hi"));
+        let before = talk.truth.clone();
+        for at in 0..100 {
+            talk.truth.clone_from(&before);
+            let id = format!("call_00_{at:04}aBcDeFgHiJkLmNoPqR");
+            talk.answers(vec![thought(&id), call(&id, "read", "{}")]);
+            talk.says(result(&id, "file"));
+            let restored = talk.restored(&bare(&talk.truth));
+            assert_eq!(restored, talk.truth, "{contract:?}");
+        }
+        talk.vault.records.pop_last().unwrap();
+        let missed = Verdict::Missed(Why::NoRecord);
+        assert_eq!(talk.verdicts(&bare(&talk.truth)), [missed], "{contract:?}");
     }
 }
 
@@ -385,13 +462,13 @@ fn several_thoughts_keep_their_places() {
         thought("one"),
         text("First."),
         thought("two"),
-        call("call_A1b2C3d4E5", "read", "{}"),
+        call("call_A1b2C3d4E5x7", "read", "{}"),
         thought("three"),
-        call("call_F6g7H8i9J0", "read", "{}"),
+        call("call_F6g7H8i9J0x7", "read", "{}"),
     ];
     talk.answers(answer);
-    talk.says(result("call_A1b2C3d4E5", "1"));
-    talk.says(result("call_F6g7H8i9J0", "2"));
+    talk.says(result("call_A1b2C3d4E5x7", "1"));
+    talk.says(result("call_F6g7H8i9J0x7", "2"));
     let sent = bare(&talk.truth);
     assert_eq!(talk.restored(&sent), talk.truth);
     // The text in two pieces: places are known by the calls.

@@ -3,15 +3,12 @@
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
-    clippy::panic,
-    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "everything here is a test"
 )]
 
+mod agents;
 mod cases;
-mod judge;
 mod own;
 mod twins;
 mod vault;
-mod worlds;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use thinkthrough_core::content::{
     Block, Content, Origin, Parameters, Speaker, Text, Thinking, ToolCall, ToolResponse,
 };
-use thinkthrough_core::contract::{Contract, Level, Readable, Return, WeakIds};
+use thinkthrough_core::contract::{Contract, Readable, Return, WeakIds};
 use thinkthrough_core::json::{Extra, Raw};
 use thinkthrough_core::request::Tool;
 use thinkthrough_core::restore::{
@@ -16,7 +16,7 @@ pub(crate) const PLAIN: Contract =
     Contract { required: true, ..Contract::plain(Return::All, "reasoning_content") };
 pub(crate) const TICKETS: Contract = Contract { tickets: Some(WeakIds::Counted), ..PLAIN };
 pub(crate) const SIGNED: Contract = Contract::sealed(Return::All);
-pub(crate) const TAILED: Contract = Contract { level: Level::Tail, ..SIGNED };
+pub(crate) const TAILED: Contract = SIGNED;
 pub(crate) const BOUND: Contract =
     Contract { bound: true, readable: Readable::SameModel, ..SIGNED };
 
@@ -63,14 +63,23 @@ impl Vault {
         contents: &[Content],
         frame: &Frame,
     ) -> (Question, Vec<Head>, Restoration) {
-        let about = About { tools: &frame.tools, hint: frame.hint };
+        let about = About {
+            tools: &frame.tools,
+            hint: frame.hint,
+            is_sealed: self.contract.signed,
+            ..About::default()
+        };
         let question = Question::read(contents, about, &self.secret, Version::CURRENT);
         let keys = question.keys();
         let hit = |head: &Head| head.keys.all().any(|key| keys.binary_search(&key).is_ok());
-        let heads: Vec<Head> =
+        let mut heads: Vec<Head> =
             self.records.values().map(|(head, _)| head).filter(|head| hit(head)).cloned().collect();
         let ask =
             Ask { contract: &self.contract, origin: &self.origin, is_thinking: self.is_thinking };
+        let more = Restoration::more(&question, &heads, &ask);
+        heads.extend(
+            more.iter().filter_map(|id| self.records.get(id)).map(|(head, _)| head.clone()),
+        );
         let plan = Restoration::plan(&question, &heads, &ask);
         (question, heads, plan)
     }

@@ -1,0 +1,158 @@
+//! The records of all tenants of a world, found as a store finds them.
+
+use super::world::{Setting, Talk};
+use crate::vault::{Frame, thought, unsigned};
+use std::collections::{BTreeMap, BTreeSet};
+use thinkthrough_core::content::{Block, Content, Origin};
+use thinkthrough_core::contract::Contract;
+use thinkthrough_core::restore::{
+    About, Answered, Ask, Delivery, Head, Key, Question, Restoration, Secret, Version, capture,
+    ticket,
+};
+
+/// The records, by what a store needs of them.
+#[derive(Default)]
+pub(super) struct Vault {
+    heads: BTreeMap<String, Head>,
+    by_key: BTreeMap<Key, BTreeSet<String>>,
+    clock: u64,
+}
+
+/// Who asks, and whom.
+#[derive(Clone)]
+pub(super) struct Asker<'a> {
+    pub(super) secret: Secret,
+    pub(super) frame: &'a Frame,
+    pub(super) contract: Contract,
+    pub(super) origin: Origin,
+}
+
+impl<'a> Asker<'a> {
+    pub(super) fn of(talk: &'a Talk, setting: &Setting) -> Self {
+        let secret = Secret::new([u8::try_from(talk.tenant).unwrap(); 32]);
+        let origin = origin(talk.model, setting.is_far);
+        Asker { secret, frame: &talk.frame, contract: setting.contract, origin }
+    }
+}
+
+/// Where the answers of a model come from.
+fn origin(model: usize, is_far: bool) -> Origin {
+    let provider = if is_far { format!("p{model}") } else { "p".to_owned() };
+    let endpoint = format!("https://{provider}.example");
+    Origin { provider, endpoint, model: format!("m{model}"), account: None }
+}
+
+/// A request and what was decided about it.
+pub(super) struct Planned {
+    pub(super) question: Question,
+    pub(super) plan: Restoration,
+}
+
+fn keys_of(head: &Head) -> Vec<Key> {
+    head.keys.all().collect()
+}
+
+impl Vault {
+    /// Decides about a request, as if the records in `without` were not there.
+    pub(super) fn plan(
+        &self,
+        asker: &Asker<'_>,
+        contents: &[Content],
+        without: &BTreeSet<String>,
+    ) -> Planned {
+        let about = About {
+            tools: &asker.frame.tools,
+            hint: asker.frame.hint,
+            is_sealed: asker.contract.signed,
+            ..About::default()
+        };
+        let question = Question::read(contents, about, &asker.secret, Version::CURRENT);
+        let found: BTreeSet<&String> =
+            question.keys().iter().filter_map(|key| self.by_key.get(key)).flatten().collect();
+        let mut heads = self.heads(found.into_iter(), without);
+        let ask = Ask { contract: &asker.contract, origin: &asker.origin, is_thinking: true };
+        // As often as the gateway asks.
+        for _ in 0..4 {
+            let more = Restoration::more(&question, &heads, &ask);
+            heads.extend(self.heads(more.iter(), without));
+        }
+        let plan = Restoration::plan(&question, &heads, &ask);
+        Planned { question, plan }
+    }
+
+    fn heads<'i>(
+        &self,
+        ids: impl Iterator<Item = &'i String>,
+        without: &BTreeSet<String>,
+    ) -> Vec<Head> {
+        ids.filter(|id| !without.contains(*id))
+            .filter_map(|id| self.heads.get(id))
+            .cloned()
+            .collect()
+    }
+
+    /// Records an answer. Gives its record's id, and the answer as its caller gets it.
+    pub(super) fn answered(
+        &mut self,
+        asker: &Asker<'_>,
+        planned: &Planned,
+        mut answer: Content,
+    ) -> (String, Content) {
+        self.clock += 1;
+        let id = format!("r{:06}", self.clock);
+        let answered = Answered {
+            record: &id,
+            content: &answer,
+            origin: &asker.origin,
+            delivery: Delivery::Full,
+            at: self.clock,
+            has_tickets: asker.contract.tickets.is_some(),
+            has_thought_ticket: false,
+        };
+        let captured = capture(&planned.question, &planned.plan, &answered, &asker.secret);
+        if let Some((head, _)) = captured {
+            for key in keys_of(&head) {
+                self.by_key.entry(key).or_default().insert(id.clone());
+            }
+            self.heads.insert(id.clone(), head);
+        }
+        if asker.contract.tickets.is_some() {
+            let calls = answer.blocks.iter_mut().filter_map(|block| match block {
+                Block::ToolCall(call) => Some(call),
+                _ => None,
+            });
+            for (call, nth) in calls.zip(0..) {
+                call.id = Some(ticket::mint(&asker.secret, &id, nth));
+            }
+        }
+        (id, answer)
+    }
+
+    pub(super) fn has(&self, id: &str) -> bool {
+        self.heads.contains_key(id)
+    }
+
+    pub(super) fn ids(&self) -> impl Iterator<Item = &String> {
+        self.heads.keys()
+    }
+
+    /// The record is evicted.
+    pub(super) fn remove(&mut self, id: &str) {
+        if let Some(head) = self.heads.remove(id) {
+            for key in keys_of(&head) {
+                self.by_key.entry(key).or_default().remove(id);
+            }
+        }
+    }
+}
+
+/// The thought of this name, as models under this contract give it.
+pub(super) fn thought_of(contract: &Contract, name: &str) -> Block {
+    let words = words_of(name);
+    if contract.signed { thought(&words) } else { unsigned(&words) }
+}
+
+/// What is thought under a name: some of it is written otherwise where it is shown.
+pub(super) fn words_of(name: &str) -> String {
+    format!("{name}: a < b & c\nand so on")
+}
