@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::content::{Block, Content, Origin, Speaker, Thinking};
 use thinkthrough_core::plane::{Place, Tenant};
-use thinkthrough_core::restore::{Delivery, Head, Kept, Key, Keys, Link, Version};
+use thinkthrough_core::restore::{Delivery, Head, Kept, Key, Keys, Link, Prefix, Seen, Version};
 use thinkthrough_store::{KeySource, Location, Meta, Search, Store, Within};
 
 /// Answers of a conversation.
@@ -46,28 +46,22 @@ fn record(conversation: usize, answer: usize) -> (Head, Kept) {
         model: "a-thinking-model".into(),
         account: None,
     };
-    let keys = Keys {
-        chain: one("chain"),
-        fragments: Vec::new(),
-        tail: one("tail"),
-        calls: None,
-        tickets: Vec::new(),
-        thought: None,
-        request: None,
-    };
+    let keys = Keys { answered: one("answered"), anchors: vec![one("anchor")], thought: None };
+    let seen = Seen { text: None, copy: None, calls: Vec::new(), content: one("content") };
     let head = Head {
         id: id(answer),
         version: Version::CURRENT,
         origin,
-        system: one("system"),
-        tools: one("tools"),
         hint: None,
         root: key(conversation, 0, "root"),
         keys,
-        calls: Vec::new(),
+        seen,
+        prefix: Prefix::All(one("prefix")),
         parent: before.clone(),
         follows: before,
+        ancestors: Vec::new(),
         thought: None,
+        words: None,
         seals: Vec::new(),
         delivery: Delivery::Full,
         at: 1_700_000_000_000,
@@ -77,8 +71,7 @@ fn record(conversation: usize, answer: usize) -> (Head, Kept) {
 }
 
 fn asked(conversation: usize) -> Vec<Key> {
-    let answers = (0..ANSWERS)
-        .flat_map(|answer| [key(conversation, answer, "chain"), key(conversation, answer, "tail")]);
+    let answers = (0..ANSWERS).map(|answer| key(conversation, answer, "anchor"));
     let unknown = (0..5).map(|n| key(conversation, n, "nothing has this"));
     answers.chain(unknown).collect()
 }

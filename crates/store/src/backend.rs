@@ -52,6 +52,8 @@ calls! {
     drafts(conversation: i64) -> Vec<DraftRow>;
     remove_draft(conversation: i64, draft: i64) -> ();
     records(tenant: i64, keys: Vec<i64>) -> (Vec<RecordRow>, usize);
+    has_old_records() -> bool;
+    records_named(tenant: i64, ids: Vec<String>) -> (Vec<RecordRow>, usize);
     add_records(records: Vec<NewRecord>) -> Vec<bool>;
     poison(tenant: i64, ids: Vec<String>) -> u64;
     usage(before: i64) -> Vec<Usage>;

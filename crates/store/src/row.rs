@@ -114,8 +114,8 @@ pub(crate) struct RecordRow {
     pub(crate) kept: Vec<u8>,
 }
 
-/// How many records one key finds at most: the latest. The same question with the same answer may have been asked any
-/// number of times.
+/// How many records one key finds at most: the first. The same question with the same answer may have been asked any
+/// number of times, and the first of equal answers goes back.
 pub(crate) const PER_KEY: i64 = 32;
 
 /// A conversation of the vault.

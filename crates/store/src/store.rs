@@ -38,6 +38,8 @@ struct Inner {
     touched: Touched,
     waiting: Waiting,
     clock: Clock,
+    /// Records of older gateways were left when it was opened.
+    has_old_records: bool,
     /// The file; `None` for a server.
     file: Option<PathBuf>,
     /// What is to be said about the store.
@@ -87,6 +89,7 @@ impl Store {
             }
         };
         let (master, install_key) = Held::open(key, &backend, &at).await?;
+        let has_old_records = backend.has_old_records().await?;
         let file = match location {
             Location::Sqlite(path) => Some(path.clone()),
             Location::Postgres(_) => None,
@@ -101,6 +104,7 @@ impl Store {
             touched: Touched::default(),
             waiting: Waiting::default(),
             clock: Clock::default(),
+            has_old_records,
             file,
             notes: Mutex::new(said.into_iter().collect()),
         };
@@ -179,6 +183,10 @@ impl Store {
     }
 
     /// Notes that conversations were used; once a day for each that is written down, by nobody who waits.
+    pub(crate) fn has_old_records(&self) -> bool {
+        self.inner.has_old_records
+    }
+
     pub(crate) fn touch(&self, threads: impl Iterator<Item = i64>) {
         let now = now();
         if !self.inner.touched.add(threads, now) {

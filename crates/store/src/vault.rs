@@ -129,37 +129,50 @@ impl Vault {
     /// # Errors
     /// When the store cannot be read.
     pub async fn lookup(&self, keys: &[Key]) -> Result<Looked, StoreError> {
-        let Some(opens) = self.store.keys(&self.tenant).await? else {
+        let Some(opens) = self.store.keys(&self.tenant).await?.filter(|_| !keys.is_empty()) else {
             return Ok(Looked::nothing());
         };
-        if keys.is_empty() {
-            return Ok(Looked::nothing());
-        }
         self.store.settle().await;
         let short = keys.iter().map(in_index).collect();
-        let (rows, unreadable) = self.store.backend().records(opens.nr, short).await?;
+        let rows = self.store.backend().records(opens.nr, short).await?;
+        let mut looked = self.opened(opens, rows).await?;
+        let mut asked = keys.to_vec();
+        asked.sort_unstable();
+        let is_asked = |key| asked.binary_search(&key).is_ok();
+        looked.found.retain(|found| found.head.keys.all().any(is_asked));
+        Ok(looked)
+    }
+
+    /// The records with these ids. One that a provider refused is left out, and so is one that is damaged.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn records(&self, ids: Vec<String>) -> Result<Looked, StoreError> {
+        let Some(opens) = self.store.keys(&self.tenant).await?.filter(|_| !ids.is_empty()) else {
+            return Ok(Looked::nothing());
+        };
+        let rows = self.store.backend().records_named(opens.nr, ids).await?;
+        self.opened(opens, rows).await
+    }
+
+    /// Records of older gateways may be left, which are found by the keys of version 1.
+    #[must_use]
+    pub fn has_old_records(&self) -> bool {
+        self.store.has_old_records()
+    }
+
+    async fn opened(
+        &self,
+        opens: Arc<TenantKeys>,
+        (rows, unreadable): (Vec<RecordRow>, usize),
+    ) -> Result<Looked, StoreError> {
         self.store.touch(rows.iter().map(|row| row.thread));
         let ids = rows.iter().map(|row| row.key_id);
         let opens = self.store.keys_with(opens, &self.tenant, ids).await?;
-        let mut asked = keys.to_vec();
-        asked.sort_unstable();
-        let mut looked = Looked {
-            damaged: unreadable,
-            opener: Opener(Some(Arc::clone(&opens))),
-            ..Looked::nothing()
-        };
-        for row in rows {
-            match self.open(&opens, row) {
-                Some(found)
-                    if found.head.keys.all().any(|key| asked.binary_search(&key).is_ok()) =>
-                {
-                    looked.found.push(found);
-                }
-                Some(_) => {}
-                None => looked.damaged += 1,
-            }
-        }
-        Ok(looked)
+        let all = rows.len();
+        let found: Vec<Found> = rows.into_iter().filter_map(|row| self.open(&opens, row)).collect();
+        let damaged = unreadable + all - found.len();
+        Ok(Looked { found, damaged, opener: Opener(Some(opens)) })
     }
 
     /// Keeps records. Once this returns, a look-up by any process finds them, and the end of this process loses

@@ -19,7 +19,7 @@ impl Postgres {
                        FROM unnest($2) AS asked (key) CROSS JOIN LATERAL (\
                            SELECT record FROM record_key \
                            WHERE tenant = $1 AND record_key.key = asked.key \
-                           ORDER BY record DESC LIMIT $3) AS of_key) \
+                           ORDER BY record LIMIT $3) AS of_key) \
                    SELECT thread, id, key_id, head, kept FROM hit CROSS JOIN LATERAL (\
                        SELECT thread, id, key_id, head, kept FROM record \
                        WHERE nr = hit.record AND tenant = $1 LIMIT 1) AS it \
@@ -29,6 +29,27 @@ impl Postgres {
             (&keys as _, Type::INT8_ARRAY),
             (&PER_KEY as _, Type::INT8),
         ];
+        let rows = self.query(sql, &values).await?;
+        let records = rows.iter().map(|row| self.record_of(row));
+        Ok((records.collect::<Result<_, _>>()?, 0))
+    }
+
+    /// Whether records of older gateways are left.
+    pub(crate) async fn has_old_records(&self) -> Result<bool, StoreError> {
+        let sql = "SELECT 1 FROM record WHERE nr <= (SELECT max(up_to) FROM old_record) LIMIT 1";
+        Ok(!self.query(sql, &[]).await?.is_empty())
+    }
+
+    /// The records of a tenant with these ids that no provider refused.
+    pub(crate) async fn records_named(
+        &self,
+        tenant: i64,
+        ids: Vec<String>,
+    ) -> Result<(Vec<RecordRow>, usize), StoreError> {
+        let sql = "SELECT thread, id, key_id, head, kept FROM record \
+                   WHERE tenant = $1 AND id = ANY($2) AND cardinality(keys) > 0 \
+                   AND EXISTS (SELECT 1 FROM data_key WHERE tenant = $1)";
+        let values = [(&tenant as _, Type::INT8), (&ids as _, Type::TEXT_ARRAY)];
         let rows = self.query(sql, &values).await?;
         let records = rows.iter().map(|row| self.record_of(row));
         Ok((records.collect::<Result<_, _>>()?, 0))

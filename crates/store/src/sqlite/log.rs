@@ -22,6 +22,9 @@ const ROUNDS: usize = 8;
 /// How many bytes are in the log before whoever commits moves them after all.
 pub(super) const LONGEST: i64 = 56 << 20;
 
+/// How long nobody writes before the pages at hand are given back.
+const QUIET: Duration = Duration::from_secs(10);
+
 /// Tells the thread that something was written. The thread ends with this.
 pub(super) struct Log(SyncSender<()>);
 
@@ -45,9 +48,17 @@ impl Log {
 
 fn move_all(connection: &Connection, told: &Receiver<()>, writing: &Mutex<Connection>) {
     while told.recv().is_ok() {
-        // What fails is tried again when more was written.
-        drop(move_once(connection, writing));
-        thread::sleep(PAUSE);
+        loop {
+            // What fails is tried again when more was written.
+            drop(move_once(connection, writing));
+            thread::sleep(PAUSE);
+            if told.recv_timeout(QUIET).is_err() {
+                break;
+            }
+        }
+        // Pages are read again when somebody comes; until then the memory is not needed.
+        let writing = writing.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(writing.execute_batch("PRAGMA shrink_memory"));
     }
 }
 

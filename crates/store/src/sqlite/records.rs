@@ -3,7 +3,7 @@
 use super::{Safety, Sqlite, is_damage};
 use crate::error::StoreError;
 use crate::row::{NewRecord, PER_KEY, RecordRow};
-use rusqlite::{Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 impl Sqlite {
     /// The records of a tenant with any of these keys, and how many more there are that cannot be read.
@@ -21,6 +21,36 @@ impl Sqlite {
                 connection.prepare_cached("ROLLBACK")?.execute([])?;
             }
             found
+        })
+        .await
+    }
+
+    /// Whether records of older gateways are left.
+    pub(crate) async fn has_old_records(&self) -> Result<bool, StoreError> {
+        let sql = "SELECT 1 FROM record WHERE nr <= (SELECT max(up_to) FROM old_record)";
+        self.read_at_hand(move |connection| connection.prepare_cached(sql)?.exists([])).await
+    }
+
+    /// The records of a tenant with these ids that no provider refused, and how many more there are that cannot be read.
+    pub(crate) async fn records_named(
+        &self,
+        tenant: i64,
+        ids: Vec<String>,
+    ) -> Result<(Vec<RecordRow>, usize), StoreError> {
+        self.read_at_hand(move |connection| {
+            let sql = "SELECT thread, id, key_id, head, kept FROM record \
+                       WHERE tenant = ?1 AND id = ?2 AND keys <> x'' \
+                       AND EXISTS (SELECT 1 FROM data_key WHERE tenant = ?1)";
+            let mut by_id = connection.prepare_cached(sql)?;
+            let (mut found, mut unreadable) = (Vec::with_capacity(ids.len()), 0);
+            for id in &ids {
+                match by_id.query_row(params![tenant, id], record).optional() {
+                    Ok(row) => found.extend(row),
+                    Err(error) if is_damage(&error) => unreadable += 1,
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok((found, unreadable))
         })
         .await
     }
@@ -61,7 +91,7 @@ fn records(
         return Ok((Vec::new(), 0));
     }
     let sql = "SELECT record FROM record_key WHERE tenant = ? AND key = ? \
-               ORDER BY record DESC LIMIT ?";
+               ORDER BY record LIMIT ?";
     let mut by_key = connection.prepare_cached(sql)?;
     let mut numbers = Vec::with_capacity(keys.len());
     let mut unreadable = 0;
@@ -87,22 +117,23 @@ fn records(
     let mut by_number = connection.prepare_cached(sql)?;
     let mut found = Vec::with_capacity(numbers.len());
     for number in numbers {
-        let row = by_number.query_row(params![number, tenant], |row| {
-            Ok(RecordRow {
-                thread: row.get(0)?,
-                id: row.get(1)?,
-                key_id: row.get(2)?,
-                head: row.get(3)?,
-                kept: row.get(4)?,
-            })
-        });
-        match row.optional() {
+        match by_number.query_row(params![number, tenant], record).optional() {
             Ok(row) => found.extend(row),
             Err(error) if is_damage(&error) => unreadable += 1,
             Err(error) => return Err(error),
         }
     }
     Ok((found, unreadable))
+}
+
+fn record(row: &Row<'_>) -> rusqlite::Result<RecordRow> {
+    Ok(RecordRow {
+        thread: row.get(0)?,
+        id: row.get(1)?,
+        key_id: row.get(2)?,
+        head: row.get(3)?,
+        kept: row.get(4)?,
+    })
 }
 
 fn add(connection: &Connection, record: &NewRecord) -> rusqlite::Result<bool> {
