@@ -8,7 +8,7 @@ use clap::Args;
 use std::fmt;
 use thinkthrough_core::exchange::{Asked, Need, Owner};
 use thinkthrough_core::json::{Doc, Writer};
-use thinkthrough_core::outgoing::Outgoing;
+use thinkthrough_core::outgoing::{Outgoing, dressed};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::{Secret, Verdict};
 use thinkthrough_core::settings::Resolved;
@@ -76,7 +76,9 @@ impl Known {
         let account = account(target, &chosen.auth).filter(|_| has_one_key);
         let Known { vault, tenant, secret, hint, .. } = self;
         // Nothing is kept, so that the record needs no name.
-        let owner = Owner { tenant, secret, hint, account, record: String::new(), is_kept: false };
+        let (record, has_old_records) = (String::new(), vault.has_old_records());
+        let owner =
+            Owner { tenant, secret, hint, account, record, has_old_records, is_kept: false };
         let asked = Asked::read(from, doc, target, settings, chosen.manner, Some(owner));
         let asked = match asked {
             Ok(asked) => asked,
@@ -86,9 +88,16 @@ impl Known {
             Need::Lookup(keys) => keys,
             Need::Nothing => Vec::new(),
         };
-        let looked = vault.lookup(&keys).await?;
+        let mut looked = vault.lookup(&keys).await?;
+        // What only the answer behind it names.
+        let mut more = vault.records(asked.more(&looked.found)).await?;
+        while !more.found.is_empty() {
+            looked.found.append(&mut more.found);
+            more = vault.records(asked.more(&looked.found)).await?;
+        }
         let prepared = asked.prepare(&looked.found, &looked.opener);
         let body = prepared.body.unwrap_or_else(|| doc.text().to_owned());
+        let body = dressed(&body, target).unwrap_or(body);
         let outgoing = Outgoing { body, ..prepared.exchange.outgoing().clone() };
         let answers = prepared.outcomes.into_iter();
         let answers = answers.map(|(messages, verdict)| Answer::of(messages.start, &verdict));

@@ -56,11 +56,13 @@ mod serve_door;
 mod serve_edges;
 mod serve_end;
 #[cfg(unix)]
+mod serve_forgotten;
 mod serve_frozen;
 mod serve_http2;
 mod serve_kills;
 mod serve_leaving;
 mod serve_load;
+mod serve_older;
 mod serve_responses;
 mod serve_retention;
 mod serve_routes;
@@ -70,6 +72,7 @@ mod serve_tenants;
 mod serve_threats;
 #[cfg(unix)]
 mod serve_traces;
+mod serve_vertex;
 mod server;
 mod sessions;
 mod settings;

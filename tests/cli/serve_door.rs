@@ -288,3 +288,76 @@ fn opens_for(kept: &Kept, gateway: &Server) {
     }
     assert_closed(kept, gateway, "it is open again");
 }
+
+/// What the gateway says of itself at its start.
+fn introduced(gateway: &Server) -> String {
+    let began = Instant::now();
+    while !gateway.said().contains("Ollama clients") {
+        assert!(began.elapsed() < PATIENCE, "{}", gateway.said());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    gateway.said()
+}
+
+#[test]
+fn d_4_nobody_is_promised_an_answer_while_the_door_is_closed() {
+    let kept = Kept::new("introduced", |_| {});
+    let promised = "the simulated models answer";
+    let gateway = serve(&kept.place, STORE);
+    let said = introduced(&gateway);
+    assert!(said.contains(promised), "with a key they do: {said}");
+    gateway.stop();
+    without_log(&kept);
+    fs::remove_file(kept.db()).unwrap();
+    let gateway = serve(&kept.place, STORE);
+    let said = introduced(&gateway);
+    let ready = gateway.request("GET", "/readyz", "", "");
+    assert_eq!(status(&ready), "503", "{ready}");
+    assert!(!said.contains(promised), "{said}");
+    assert!(said.contains("nobody is let in until the gateway's own keys can be read"), "{said}");
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::copy(from, to).unwrap();
+}
+
+#[test]
+fn t_13_a_store_that_is_lost_after_a_rotation_lets_nobody_in() {
+    let lost = ["the file is missing", "the file is empty", "a backup of before the key"];
+    let breaks = || BREAKS.iter().filter(|(why, _)| lost.iter().any(|it| why.starts_with(it)));
+    assert_eq!(breaks().count(), 4);
+    // Until somebody read the keys, the marker is that of the old master key.
+    for is_read in [false, true] {
+        for (why, break_it) in breaks() {
+            let kept = Kept::new("rotated", |kept| {
+                fs::copy(kept.db(), kept.file("before.db")).unwrap();
+            });
+            let config = kept.place.file("config.toml");
+            let before = fs::read(kept.file("kept.key")).unwrap();
+            let rotated = kept.place.think(&["keys", "rotate", "--config", &config]);
+            assert_eq!(rotated.code, Some(0), "{}", rotated.err);
+            assert_ne!(fs::read(kept.file("kept.key")).unwrap(), before);
+            if is_read {
+                let gateway = kept.start("").unwrap();
+                opens_for(&kept, &gateway);
+                gateway.stop();
+            }
+            assert!(kept.file("kept.db.keys").exists());
+            // Whatever of it is still in the log.
+            let whole = kept.file("whole");
+            fs::create_dir(&whole).unwrap();
+            let names = ["kept.db", "kept.db-wal", "kept.db-shm"];
+            let there = || names.iter().filter(|name| kept.file(name).exists());
+            there().for_each(|name| copy(&kept.file(name), &whole.join(name)));
+            break_it(&kept);
+            match kept.start("") {
+                Ok(gateway) => assert_closed(&kept, &gateway, why),
+                Err(said) => assert!(said.contains("error: "), "{why}: {said}"),
+            }
+            there().for_each(|name| fs::remove_file(kept.file(name)).unwrap());
+            let kept_names = names.iter().filter(|name| whole.join(name).exists());
+            kept_names.for_each(|name| copy(&whole.join(name), &kept.file(name)));
+            opens_for(&kept, &kept.start("").unwrap());
+        }
+    }
+}

@@ -113,10 +113,9 @@ const APIS: [Api; 3] = [
         answer: signed_messages,
         turns: |model| {
             let asked = json!({"role": "user", "content": "what is here"});
-            let call = json!({"type": "tool_use", "id": "toolu_01A9b8C7d6E5", "name": "list", "input": {}});
+            let call = json!({"type": "tool_use", "id": "toolu_01A9b8C7d6E5f4G3h2J1k0", "name": "list", "input": {}});
             let said = json!({"role": "assistant", "content": [call]});
-            let result =
-                json!({"type": "tool_result", "tool_use_id": "toolu_01A9b8C7d6E5", "content": "a"});
+            let result = json!({"type": "tool_result", "tool_use_id": "toolu_01A9b8C7d6E5f4G3h2J1k0", "content": "a"});
             let result = json!({"role": "user", "content": [result]});
             [json!([asked.clone()]), json!([asked, said, result])].map(|messages| {
                 json!({"model": model, "stream": true, "max_tokens": 4000, "messages": messages,
@@ -133,8 +132,8 @@ const APIS: [Api; 3] = [
         answer: sealed_response,
         turns: |model| {
             let asked = json!({"role": "user", "content": "what is here"});
-            let call = json!({"type": "function_call", "call_id": "call_A9b8C7d6E5", "name": "list", "arguments": "{}"});
-            let result = json!({"type": "function_call_output", "call_id": "call_A9b8C7d6E5", "output": "a"});
+            let call = json!({"type": "function_call", "call_id": "call_A9b8C7d6E5f4G3h2J1k0", "name": "list", "arguments": "{}"});
+            let result = json!({"type": "function_call_output", "call_id": "call_A9b8C7d6E5f4G3h2J1k0", "output": "a"});
             [json!([asked.clone()]), json!([asked, call, result])].map(|input| {
                 json!({"model": model, "stream": true, "store": false, "input": input,
                     "include": ["reasoning.encrypted_content"]})
@@ -159,7 +158,7 @@ fn signed_messages() -> String {
         json!({"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "I look first."}}),
         json!({"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "c2lnbmF0dXJl"}}),
         json!({"type": "content_block_stop", "index": 0}),
-        json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "toolu_01A9b8C7d6E5", "name": "list", "input": {}}}),
+        json!({"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": "toolu_01A9b8C7d6E5f4G3h2J1k0", "name": "list", "input": {}}}),
         json!({"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{}"}}),
         json!({"type": "content_block_stop", "index": 1}),
         json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}}),
@@ -171,7 +170,7 @@ fn signed_messages() -> String {
 fn sealed_response() -> String {
     let thought =
         json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "Z2VoZWlt"});
-    let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_A9b8C7d6E5", "name": "list",
+    let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_A9b8C7d6E5f4G3h2J1k0", "name": "list",
         "arguments": "{}", "status": "completed"});
     let response = |status: &str, output: Value| {
         json!({"id": "resp_1", "object": "response", "status": status,
@@ -187,6 +186,12 @@ fn sealed_response() -> String {
     ])
 }
 
+/// The second request of a client that was given a ticket in place of the call's id, if it was.
+fn with_ticket(second: &str, answer: &str) -> String {
+    let ticket = answer.find("tk_").and_then(|at| answer.get(at..at + 25));
+    ticket.map_or(second.to_owned(), |ticket| second.replace("\"c1\"", &format!("\"{ticket}\"")))
+}
+
 /// What the upstream is sent in the second turn, with `between` the turns.
 fn second_body(
     api: &Api,
@@ -199,6 +204,7 @@ fn second_body(
     assert!(!two.contains(api.thought));
     let answer = gateway.request_in_time("POST", api.path, headers, &one);
     assert!(answer.contains(api.thought), "{answer}");
+    let two = with_ticket(&two, &answer);
     gateway = between(gateway);
     let answer = gateway.request_in_time("POST", api.path, headers, &two);
     assert!(answer.contains("x-thinkthrough: restored=1; missed=0;"), "{}: {answer}", api.provider);
@@ -251,7 +257,7 @@ fn t_10_what_was_sealed_for_one_credential_is_not_sent_with_another() {
         let (one, two) = (with("credential-one"), with("credential-two"));
         let [first, second] =
             (api.turns)(&format!("there/{}", api.model)).map(|turn| turn.to_string());
-        one.ask_in_time(api.path, &first);
+        let second = with_ticket(&second, &one.ask_in_time(api.path, &first));
         // Plain text belongs to nobody's account; a sealed thought does.
         let is_sealed = api.provider != "moonshotai";
         let answer = two.ask_in_time(api.path, &second);

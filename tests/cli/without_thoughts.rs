@@ -7,7 +7,7 @@ use crate::server::Server;
 use serde_json::Value;
 
 /// Those that refuse a tool loop whose thoughts were left out, and their own words for it.
-const DEMANDING: [(&str, &[&str]); 17] = [
+const DEMANDING: [(&str, &[&str]); 18] = [
     ("anthropic-manual", FIRST_BLOCK),
     ("bedrock", FIRST_BLOCK),
     (
@@ -33,6 +33,7 @@ const DEMANDING: [(&str, &[&str]); 17] = [
     ("openrouter", FIRST_BLOCK),
     ("responses-stateful", NO_ITEM),
     ("responses-stateless", NO_ITEM),
+    ("vertex-claude", FIRST_BLOCK),
     (
         "vertex-gemini-3",
         &[

@@ -35,7 +35,8 @@ pub(crate) async fn claim(
     let vault = answered(house, house.waits.known_answer(vaults.of(&tenant)).await)?;
     let (secret, record) = (vault.secret(), record_id());
     let account = account(&route.target, &credential_for(route, callers.clone()));
-    let owner = Owner { tenant, secret, hint, account, record, is_kept: true };
+    let has_old_records = vault.has_old_records();
+    let owner = Owner { tenant, secret, hint, account, record, has_old_records, is_kept: true };
     Some(Claim { owner, vault })
 }
 
@@ -121,8 +122,24 @@ pub(crate) async fn look_up(
         return Looked::nothing();
     };
     let waited = house.waits.useful_answer(vault.lookup(keys)).await;
-    answered(house, waited).unwrap_or_else(Looked::nothing)
+    let Some(mut looked) = answered(house, waited) else { return Looked::nothing() };
+    // What only the answer behind it names; each round finds who is named next.
+    for _ in 0..ROUNDS {
+        let more = asked.more(&looked.found);
+        if more.is_empty() {
+            break;
+        }
+        let waited = house.waits.useful_answer(vault.records(more)).await;
+        let Some(more) = answered(house, waited).filter(|more| !more.found.is_empty()) else {
+            break;
+        };
+        looked = looked.and(more);
+    }
+    looked
 }
+
+/// Each round finds up to sixteen answers, one behind the other.
+const ROUNDS: usize = 4;
 
 /// The gateway's own credential, else the caller's in the form that the upstream reads.
 pub(crate) fn credential_for(route: &Route, callers: Auth) -> Auth {

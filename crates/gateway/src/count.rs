@@ -135,7 +135,9 @@ impl Counting {
         }
         account.untranslated.clone_from(&exchange.outgoing().untranslated);
         let outgoing = exchange.outgoing();
-        let ask = exchange.is_relayed().then(|| {
+        // A platform has its own way to count, which is not beside the one that answers.
+        let has_route = exchange.is_relayed() && route.target.dialect.hosted.is_none();
+        let ask = has_route.then(|| {
             let url = asking(*face, &outgoing.url);
             let headers = merged(&outgoing.headers, Crossing::to(&route).request(headers));
             let body = match url.ends_with(":countTokens") {

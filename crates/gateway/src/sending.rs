@@ -107,7 +107,9 @@ impl Job {
         let exchange = prepared.exchange;
         let outgoing = exchange.outgoing();
         let is_relayed = exchange.is_relayed();
-        let query = self.query.as_deref().filter(|_| is_relayed);
+        // A platform refuses parameters that are the API's own (`?beta=true`).
+        let takes_query = is_relayed && self.route.target.dialect.hosted.is_none();
+        let query = self.query.as_deref().filter(|_| takes_query);
         let url = with_query(&outgoing.url, query);
         let refuse = |error| failed(&error, &self.route.target.provider);
         let mut send = Outbound::post(&url, self.body.clone()).map_err(refuse)?;

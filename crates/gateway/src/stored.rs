@@ -61,6 +61,17 @@ impl Vault for One {
         })
     }
 
+    fn records(&self, ids: Vec<String>) -> Later<'_, Looked> {
+        Box::pin(async move {
+            let looked = self.vault.records(ids).await?;
+            Ok(Looked { found: looked.found, open: Arc::new(looked.opener) })
+        })
+    }
+
+    fn has_old_records(&self) -> bool {
+        self.vault.has_old_records()
+    }
+
     fn append(&self, records: Vec<(Head, Kept)>) -> Later<'_, ()> {
         Box::pin(async move { Ok(self.vault.append(records).await?) })
     }

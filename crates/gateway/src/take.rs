@@ -12,7 +12,7 @@ use crate::admission::{another_model, check_members, fits_path};
 use crate::door::Turned;
 use crate::edge::inbound::Inbound;
 use crate::house::House;
-use crate::load::{Reservation, parse, too_many};
+use crate::load::{CAPS, Caps, Reservation};
 use crate::models::{Route, find};
 use tokio::time::{Instant, timeout_at};
 
@@ -91,8 +91,13 @@ pub(crate) async fn body(
 
 /// The body as JSON, without fields that would steer the upstream.
 pub(crate) fn json(body: &Bytes) -> Result<Doc<'_>, Turned> {
+    json_within(body, CAPS)
+}
+
+/// As [`json`], with these caps.
+pub(crate) fn json_within(body: &Bytes, caps: Caps) -> Result<Doc<'_>, Turned> {
     let bad = |message: String| Turned { status: 400, code: "invalid_request_error", message };
-    let doc = parse(body).map_err(bad)?;
+    let doc = caps.parse(body).map_err(bad)?;
     if !doc.root().is_object() {
         return Err(bad("the body is not a JSON object".to_owned()));
     }
@@ -103,7 +108,7 @@ pub(crate) fn json(body: &Bytes) -> Result<Doc<'_>, Turned> {
         return Err(bad(message));
     }
     check_members(doc.root())?;
-    too_many(&doc).map_or(Ok(doc), |message| Err(bad(message)))
+    caps.too_many(&doc).map_or(Ok(doc), |message| Err(bad(message)))
 }
 
 /// Where a request for this model goes, if the caller may ask for it with this body.

@@ -29,6 +29,7 @@ use thinkthrough_core::content::Speaker;
 use thinkthrough_core::contract::Return;
 use thinkthrough_core::exchange::{Asked, Prepared, Repair, Restore};
 use thinkthrough_core::json::Doc;
+use thinkthrough_core::outgoing::dressed;
 use thinkthrough_core::wire::Wire;
 use tokio::sync::watch;
 
@@ -172,6 +173,7 @@ impl Caller {
         let looked = look_up(&asked, vault.as_ref(), &self.house).await;
         let mut prepared = asked.prepare(&looked.found, &*looked.open);
         let body = prepared.body.take().map_or_else(|| self.body.clone(), Bytes::from);
+        let body = on_platform(body, &route);
         let tap = self.admit(&route, &body).await?;
         way.sent = vault.clone().filter(|_| !prepared.put_back.is_empty()).map(|vault| Sent {
             put_back: std::mem::take(&mut prepared.put_back),
@@ -329,6 +331,16 @@ impl Caller {
             return Some(next);
         }
         None
+    }
+}
+
+/// The body as the platform takes it on which the model's API stands, where it stands on one.
+fn on_platform(body: Bytes, route: &Route) -> Bytes {
+    // Elsewhere nobody has to look at it.
+    let text = route.target.dialect.hosted.and_then(|_| std::str::from_utf8(&body).ok());
+    match text.and_then(|text| dressed(text, &route.target)) {
+        Some(dressed) => Bytes::from(dressed),
+        None => body,
     }
 }
 

@@ -77,6 +77,14 @@ pub trait Vault: Send + Sync {
     /// The records with any of these keys, and what opens them.
     fn lookup(&self, keys: Vec<Key>) -> Later<'_, Looked>;
 
+    /// The records with these ids, and what opens them.
+    fn records(&self, ids: Vec<String>) -> Later<'_, Looked>;
+
+    /// Records of older gateways may be left, which are found by other keys.
+    fn has_old_records(&self) -> bool {
+        false
+    }
+
     /// Keeps records; every gateway finds them once this is done.
     fn append(&self, records: Vec<(Head, Kept)>) -> Later<'_, ()>;
 
@@ -100,9 +108,29 @@ pub struct Looked {
 }
 
 impl Looked {
+    /// Both.
+    pub(crate) fn and(mut self, more: Looked) -> Self {
+        self.found.extend(more.found);
+        Looked { found: self.found, open: Arc::new(Either(self.open, more.open)) }
+    }
+
     /// Nothing.
     pub(crate) fn nothing() -> Self {
         Looked { found: Vec::new(), open: Arc::new(Shut) }
+    }
+}
+
+/// Opens what one of them opens.
+struct Either(Arc<dyn Open + Send + Sync>, Arc<dyn Open + Send + Sync>);
+
+impl Open for Either {
+    fn open(
+        &self,
+        key: u32,
+        sealed: &[u8],
+        aad: &[u8],
+    ) -> Result<Vec<u8>, thinkthrough_core::plane::SealError> {
+        self.0.open(key, sealed, aad).or_else(|_| self.1.open(key, sealed, aad))
     }
 }
 

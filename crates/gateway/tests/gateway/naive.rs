@@ -47,7 +47,9 @@ impl Naive {
     pub(crate) fn new(api: &'static str, model: &str, stream: bool) -> Self {
         let model = model.to_owned();
         // These models think only when asked to.
-        let thinks = ["anthropic", "bedrock", "openrouter"].iter().any(|it| model.starts_with(it));
+        let thinks = ["anthropic", "bedrock", "openrouter", "vertex-claude"]
+            .iter()
+            .any(|it| model.starts_with(it));
         Naive { api, model, stream, history: Vec::new(), thinks }
     }
 

@@ -9,7 +9,7 @@ use thinkthrough_core::contract::{Contract, Return};
 use thinkthrough_core::exchange::Manner;
 use thinkthrough_core::provider::{self, Target};
 use thinkthrough_core::settings::Partial;
-use thinkthrough_core::wire;
+use thinkthrough_core::wire::{self, WireId};
 use thinkthrough_gateway::{
     Listed, Models, OnDisconnect, Options, Route, Running, Unrouted, serve,
 };
@@ -168,9 +168,11 @@ impl Models for Sims {
         let row = list().into_iter().find(|row| row.id == name);
         let row = row.ok_or_else(|| Unrouted(format!("no `{name}`")))?;
         let mut target = match provider::find(row.provider) {
-            Some(provider) => {
-                Target::of(provider, provider.endpoint(Some(row.wire)).unwrap(), row.model)
-            }
+            Some(provider) => Target::of(
+                provider,
+                provider.endpoint(WireId::parse(row.wire).ok()).unwrap(),
+                row.model,
+            ),
             None => {
                 let contract = Contract::plain(Return::ToolCalls, "reasoning_content").required();
                 Target::built_in("openai-compatible", None, row.model)
