@@ -9,6 +9,7 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, HeaderValue};
 use std::io::Write as _;
 
+#[macro_use]
 #[path = "../../core/tests/laws/driver.rs"]
 mod driver;
 #[path = "../../core/tests/laws/random.rs"]
@@ -88,23 +89,6 @@ fn gzip_is_undone_or_refused(bytes: &[u8]) {
     if let Ok(any) = undone(&pieces(text, seed)) {
         assert!(any.len() <= FREE + 100 * text.len());
     }
-}
-
-/// Declares the laws, as the core does.
-macro_rules! laws {
-    ($($name:ident: $law:path, $options:expr, $words:expr;)*) => {
-        $(
-            #[test]
-            fn $name() {
-                driver::drive(&driver::Law {
-                    name: stringify!($name),
-                    law: $law,
-                    options: $options,
-                    words: $words,
-                });
-            }
-        )*
-    };
 }
 
 laws! {
