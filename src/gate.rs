@@ -1,7 +1,8 @@
 //! The keys of the gateway: those of the configuration, and those of the store.
 //!
-//! Until the store's keys were read once nobody can say whether a key is needed, so that nobody is let in but by a key
-//! of the configuration. From then on what was read holds until the store says something else.
+//! Until the store's keys were read once nobody is let in, not by a key of the configuration either: a gateway that
+//! cannot open its store would answer some callers without their thoughts, and look as if it worked. From then on what
+//! was read holds until the store says something else.
 
 use crate::config::keys::GateKey;
 use crate::keeper::Keeper;
@@ -16,17 +17,37 @@ use thinkthrough_store::{KeyHash, KeyState};
 pub(crate) struct Gate {
     entries: Vec<GateKey>,
     keeper: Keeper,
-    /// A key is needed also where none was ever made.
-    is_always: bool,
+    wanted: Wanted,
+}
+
+/// Whether callers need a key of the gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// They bring the provider's own (`pass_through`).
+    Never,
+    /// They do once one was made.
+    OnceMade,
+    /// They do, also where none was ever made.
+    Always,
 }
 
 impl Gate {
-    pub(crate) fn new(entries: Vec<GateKey>, keeper: Keeper, is_always: bool) -> Self {
-        let is_always = is_always || !entries.is_empty() || !keeper.has_place;
-        Gate { entries, keeper, is_always }
+    pub(crate) fn new(entries: Vec<GateKey>, keeper: Keeper, wanted: Wanted) -> Self {
+        let has_none = entries.is_empty() && keeper.has_place;
+        let wanted = match wanted {
+            Wanted::OnceMade if !has_none => Wanted::Always,
+            said => said,
+        };
+        Gate { entries, keeper, wanted }
     }
 
     async fn look(&self, key: Option<&str>, patience: Duration) -> Result<Access, VaultError> {
+        let Some(state) = self.keeper.state() else {
+            return Err(VaultError("the keys were not read yet".to_owned()));
+        };
+        if self.wanted == Wanted::Never {
+            return Ok(Access::Open);
+        }
         let hash = key.map(KeyHash::of);
         let said = self.entries.iter().find(|entry| hash.is_some() && entry.hash == hash);
         if let Some(entry) = said {
@@ -35,13 +56,12 @@ impl Gate {
         if let Some(tenant) = key.and_then(|key| self.owner(key)) {
             return Ok(Access::Known(Arc::new(self.stored(tenant))));
         }
-        match self.keeper.state() {
-            None => return Err(VaultError("the keys were not read yet".to_owned())),
-            Some(KeyState::Lost) => {
+        match state {
+            KeyState::Lost => {
                 return Err(VaultError("the keys that were made are lost".to_owned()));
             }
-            Some(KeyState::Never) if !self.is_always => return Ok(Access::Open),
-            Some(KeyState::Never | KeyState::Made) => {}
+            KeyState::Never if self.wanted == Wanted::OnceMade => return Ok(Access::Open),
+            KeyState::Never | KeyState::Made => {}
         }
         let (Some(key), Some(keys)) = (key, self.keeper.keys()) else {
             return Ok(Access::Unknown);
@@ -86,7 +106,11 @@ impl Keys for Gate {
     }
 
     fn are_known(&self) -> bool {
-        let is_said = self.entries.iter().any(|entry| entry.hash.is_some());
-        is_said || matches!(self.keeper.state(), Some(KeyState::Never | KeyState::Made))
+        let is_said = || self.entries.iter().any(|entry| entry.hash.is_some());
+        match self.keeper.state() {
+            None => false,
+            Some(KeyState::Lost) => self.wanted == Wanted::Never || is_said(),
+            Some(KeyState::Never | KeyState::Made) => true,
+        }
     }
 }

@@ -12,7 +12,7 @@ use thinkthrough_store::{KeySource, KeyState, KeyWatch, Limits, Location, Store,
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// How long the start waits for the store; then the gateway listens, and lets in whom it can know without.
+/// How long the start waits for the store; then the gateway listens, and lets nobody in.
 const FIRST: Duration = Duration::from_secs(3);
 /// The pauses between two tries grow from the first of these to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(5)];
@@ -127,8 +127,8 @@ fn is_mistake(error: &StoreError) -> bool {
 
 fn say_closed(error: &StoreError) {
     say(format_args!(
-        "{error}; it is tried until it can be opened, and until then nobody is let in whose key has to be looked for \
-         there, no thought is kept and none is put back"
+        "{error}; it is tried until it can be opened, and until then nobody is let in, unless `[server] keyless = \
+         true`; then no thought is kept and none is put back"
     ));
 }
 

@@ -5,7 +5,7 @@ use crate::config::server::{Load, Server};
 use crate::config::{self, Config};
 use crate::connections::Connections;
 use crate::failure::{Failure, say};
-use crate::gate::Gate;
+use crate::gate::{Gate, Wanted};
 use crate::keeper::Keeper;
 use crate::memory;
 use crate::routes::{Routes, with_key};
@@ -278,10 +278,15 @@ impl Base {
                  keyless = true`"
             ));
         }
-        let has_gate = !server.pass_through && server.keyless != Some(true);
         // On an address for others nobody comes in without a key, whatever the store says later.
         let is_always = server.keyless == Some(false) || !addr.ip().is_loopback();
-        let gate = || Gate::new(config.keys.clone(), self.keeper.clone(), is_always);
+        let wanted = match (server.pass_through, is_always) {
+            (true, _) => Wanted::Never,
+            (false, true) => Wanted::Always,
+            (false, false) => Wanted::OnceMade,
+        };
+        let has_gate = server.keyless != Some(true);
+        let gate = || Gate::new(config.keys.clone(), self.keeper.clone(), wanted);
         let tls = server.tls.as_ref().map(|it| Tls::read(&it.cert, &it.key)).transpose();
         let tls = tls.map_err(|error| Failure::Failed(format!("`server.tls`: {error}")))?;
         let usual = Options::default();

@@ -317,6 +317,51 @@ fn d_4_nobody_is_promised_an_answer_while_the_door_is_closed() {
     assert!(said.contains("nobody is let in until the gateway's own keys can be read"), "{said}");
 }
 
+/// A store that cannot be opened closes the door for keys of the configuration too, and for those that pass through.
+#[test]
+fn d_4_every_caller_waits_until_the_store_is_open() {
+    const BOB: &str = "bobs-own-key-of-some-length";
+    let keys = format!("[keys.bob]\nkey = \"{BOB}\"\n");
+    for (server, keys, after) in [
+        ("", keys.as_str(), "200"),
+        ("pass_through = true", "", "200"),
+        ("keyless = false", "", "401"),
+    ] {
+        let place = Place::new("closed");
+        fs::create_dir(place.file("kept.db")).unwrap();
+        let gateway = serve(&place, &format!("[server]\n{server}\n{STORE}{keys}"));
+        let ask = || {
+            let headers = format!("content-type: application/json\r\nx-api-key: {BOB}\r\n");
+            gateway.request("POST", "/v1/chat/completions", &headers, &question("sim/groq"))
+        };
+        let answer = ask();
+        assert_eq!(status(&answer), "503", "{server}: {answer}");
+        assert!(
+            answer.contains("keys_unavailable") && answer.contains("retry-after: "),
+            "{answer}"
+        );
+        let ready = gateway.request("GET", "/readyz", "", "");
+        assert!(ready.ends_with("keys_unavailable\n"), "{server}: {ready}");
+        let metrics = gateway.request("GET", "/metrics", "", "");
+        assert_eq!(status(&metrics), "200", "{server}: {metrics}");
+        fs::remove_dir(place.file("kept.db")).unwrap();
+        let began = Instant::now();
+        while status(&ask()) == "503" {
+            assert!(began.elapsed() < PATIENCE, "{server}: it does not open");
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        let answer = ask();
+        assert_eq!(status(&answer), after, "{server}: {answer}");
+    }
+    // Whoever says that no keys are wanted goes on without a store.
+    let place = Place::new("keyless");
+    fs::create_dir(place.file("kept.db")).unwrap();
+    let gateway = serve(&place, &format!("[server]\nkeyless = true\n{STORE}"));
+    let answer = gateway.request("POST", "/v1/chat/completions", "", &question("sim/groq"));
+    assert_eq!(status(&answer), "200", "{answer}");
+    assert!(gateway.request("GET", "/readyz", "", "").ends_with("degraded\n"));
+}
+
 fn copy(from: &Path, to: &Path) {
     fs::copy(from, to).unwrap();
 }

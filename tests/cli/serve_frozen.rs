@@ -132,15 +132,16 @@ fn a_store_on_a_server_says_whether_keys_are_wanted() {
     );
     let said = started(&far.place, &both).err().unwrap();
     assert!(said.contains("server.keyless"), "{said}");
-    // Its own key is all that a caller of the configuration needs.
+    // Nor does a key of the configuration open the door of a store that is away.
     let config = format!(
         "{}[keys.bob]\nkey = \"bobs-own-key-of-some-length\"\n",
         far.config("postgres://me@127.0.0.1:1/none", "")
     );
     let gateway = serve(&far.place, &config);
-    assert_eq!(far.status(&gateway, "bobs-own-key-of-some-length"), "200");
+    assert_eq!(far.status(&gateway, "bobs-own-key-of-some-length"), "503");
     assert_eq!(far.status(&gateway, ""), "503");
-    assert!(gateway.request("GET", "/readyz", "", "").ends_with("degraded\n"));
+    let ready = gateway.request("GET", "/readyz", "", "");
+    assert!(ready.starts_with("HTTP/1.1 503") && ready.ends_with("keys_unavailable\n"), "{ready}");
 }
 
 /// How many answers come in this time, with several callers at once, and how long the slowest but one in a hundred took.
