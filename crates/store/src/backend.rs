@@ -4,8 +4,9 @@ use crate::error::StoreError;
 use crate::postgres::Postgres;
 use crate::relock::{Relock, Relocked};
 use crate::row::{
-    Append, Appended, ConversationRow, DraftRow, InstallRow, KeyRow, NewConversation, NewRecord,
-    NewResponse, RecordRow, ResponseRow, TenantRow, ThreadRow, Usage,
+    Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, InstallRow, KeyRow,
+    NewConversation, NewFact, NewRecord, NewResponse, RecordRow, ResponseRow, TenantRow, ThreadRow,
+    Usage,
 };
 use crate::sqlite::Sqlite;
 
@@ -63,6 +64,11 @@ calls! {
     put_response(new: NewResponse) -> bool;
     responses(tenant: i64, id: Vec<u8>, limit: u32) -> Vec<ResponseRow>;
     remove_response(tenant: i64, id: Vec<u8>) -> bool;
+    put_fact(new: NewFact) -> bool;
+    remove_fact(tenant: i64, name: Vec<u8>, until: i64) -> ();
+    fact_mark() -> FactMark;
+    facts(after: i64, before: i64, limit: u32) -> Vec<FactRow>;
+    prune_facts(after: i64, before: i64) -> ();
     add_key(name: String, hash: Vec<u8>, now: i64) -> bool;
     revoke_key(name: String, now: i64) -> bool;
     keys() -> Vec<KeyRow>;

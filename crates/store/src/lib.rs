@@ -44,6 +44,7 @@ mod clock;
 mod conversations;
 mod credential;
 mod error;
+mod facts;
 mod gateway_keys;
 mod held;
 mod id;
@@ -71,6 +72,7 @@ pub use conversations::{
     Conversation, Conversations, Draft, Found, Hit, Piece, Search, Summary, Within,
 };
 pub use error::StoreError;
+pub use facts::{About, FACT_AGE, Fact, Facts};
 pub use gateway_keys::{GatewayKey, GatewayKeys, KeyHash, KeyList, KeyState, NewKey};
 pub use id::ConversationId;
 pub use known_keys::KeyWatch;

@@ -67,7 +67,7 @@ impl Store {
     }
 
     /// Takes out of the vault what was not used for too long, what tenants have too much of, the longest unused first,
-    /// and what is left of erased tenants. A gateway calls this every minute or so.
+    /// what is left of erased tenants, and facts that do not hold any more. A gateway calls this every minute or so.
     ///
     /// A clock that jumped does not empty the vault: more than a fifth goes for its age only after an hour in which
     /// both clocks of `now` went alike.
@@ -91,6 +91,9 @@ impl Store {
         for usage in usage {
             pruned.conversations += self.prune_one(usage, limits, before).await?;
         }
+        // Where the clock jumped they are learned anew.
+        let today = now.wall.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        self.prune_facts(i64::try_from(today).unwrap_or(i64::MAX)).await?;
         Ok(pruned)
     }
 

@@ -150,6 +150,43 @@ pub(crate) struct KeyRow {
     pub(crate) is_revoked: bool,
 }
 
+/// What a refusal taught about a model, that is to be kept.
+#[derive(Clone, Debug)]
+pub(crate) struct NewFact {
+    pub(crate) tenant: i64,
+    /// The digest of endpoint and model.
+    pub(crate) name: Vec<u8>,
+    pub(crate) key_id: u32,
+    pub(crate) sealed: Vec<u8>,
+    /// Unix milliseconds.
+    pub(crate) since: i64,
+    /// How many a tenant has at most; the oldest go.
+    pub(crate) most: u32,
+}
+
+/// What a refusal taught about a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FactRow {
+    /// Never used again.
+    pub(crate) nr: i64,
+    /// The tenant's name.
+    pub(crate) tenant: String,
+    pub(crate) name: Vec<u8>,
+    pub(crate) key_id: u32,
+    pub(crate) sealed: Vec<u8>,
+    /// Unix milliseconds.
+    pub(crate) since: i64,
+    /// Another one than before where the tenant was erased and came back.
+    pub(crate) tenant_nr: i64,
+}
+
+/// What differs whenever the facts do: how many there are, and the sum of their numbers, of which none is used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FactMark {
+    pub(crate) count: i64,
+    pub(crate) sum: i64,
+}
+
 /// An answer that is to be kept by its id.
 #[derive(Clone, Debug)]
 pub(crate) struct NewResponse {

@@ -133,6 +133,8 @@ pub(crate) enum Kind {
     Kept = 10,
     /// An answer that is kept by its id, which follows.
     Response = 11,
+    /// What a refusal taught about a model; the digest of its name follows.
+    Fact = 12,
 }
 
 #[cfg(test)]

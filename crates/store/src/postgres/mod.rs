@@ -5,6 +5,7 @@
 
 mod address;
 mod conversations;
+mod facts;
 mod gateway_keys;
 mod queue;
 mod records;

@@ -88,6 +88,7 @@ impl Postgres {
     pub(crate) async fn remove_tenant(&self, name: String) -> Result<Option<u64>, StoreError> {
         let sql = "WITH it AS (SELECT nr FROM tenant WHERE name = $1), \
                    said AS (DELETE FROM conversation USING it WHERE tenant = it.nr RETURNING 1), \
+                   taught AS (DELETE FROM fact USING it WHERE tenant = it.nr), \
                    keys AS (DELETE FROM data_key USING it WHERE tenant = it.nr), \
                    gone AS (DELETE FROM tenant USING it WHERE tenant.nr = it.nr RETURNING 1) \
                    SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM said)";

@@ -5,6 +5,7 @@
 
 mod aside;
 mod conversations;
+mod facts;
 mod gateway_keys;
 mod log;
 mod records;

@@ -98,6 +98,7 @@ impl Sqlite {
                 let of = "(SELECT nr FROM tenant WHERE name = ?)";
                 let delete = |sql: &str| connection.execute(sql, [&name]);
                 let removed = delete(&format!("DELETE FROM conversation WHERE tenant = {of}"))?;
+                delete(&format!("DELETE FROM fact WHERE tenant = {of}"))?;
                 delete(&format!("DELETE FROM data_key WHERE tenant = {of}"))?;
                 let was_there = delete("DELETE FROM tenant WHERE name = ?")? == 1;
                 Ok(was_there.then(|| u64::try_from(removed).unwrap_or(u64::MAX)))

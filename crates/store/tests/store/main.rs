@@ -31,6 +31,7 @@ macro_rules! on_each_database {
 mod conversations;
 mod damage;
 mod drafts;
+mod facts;
 mod gateway_keys;
 mod kills;
 mod migration;
