@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_gateway::{Later, Shelf, Vault, VaultError, Vaults};
+use thinkthrough_gateway::{Facts, Later, Shelf, Vault, VaultError, Vaults};
 use thinkthrough_store::{KeySource, KeyState, KeyWatch, Limits, Location, Store, StoreError};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
@@ -191,6 +191,10 @@ impl Vaults for Keeper {
             None if self.has_place => Some(Arc::new(Unopened)),
             None => None,
         }
+    }
+
+    fn facts(&self) -> Option<Arc<dyn Facts>> {
+        Vaults::facts(self.store()?)
     }
 
     fn is_up(&self) -> bool {

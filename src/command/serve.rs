@@ -29,6 +29,9 @@ const DRAIN: Duration = Duration::from_secs(25);
 /// How much of that the last spans may take, at least and at most.
 const FLUSH: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 
+/// How long the start waits for what was learned before it; requests do without.
+const INFORMED: Duration = Duration::from_secs(1);
+
 /// Run the gateway: any client points its base URL here and picks any reasoning model
 ///
 /// Requests that stay on their model's API pass as they are; the others are translated, thoughts included. The answer
@@ -91,6 +94,8 @@ impl Serve {
         let vaults: Arc<dyn Vaults> = Arc::new(base.keeper.clone());
         let mut running =
             serve(listener, routes(config), Some(vaults), options).map_err(refused)?;
+        // What was learned before a restart is known to the first who asks.
+        running.informed(INFORMED).await;
         writeln!(out, "listening on {scheme}://{addr}")?;
         out.flush()?;
         introduce(&format!("{scheme}://{addr}"), has_models, is_closed);

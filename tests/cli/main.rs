@@ -56,6 +56,8 @@ mod serve_door;
 mod serve_edges;
 mod serve_end;
 #[cfg(unix)]
+mod serve_facts;
+#[cfg(unix)]
 mod serve_forgotten;
 mod serve_frozen;
 mod serve_http2;

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 /// `[store]` on a server, with a key that all gateways are given.
-fn on_server(place: &Place, database: &Database) -> String {
+pub(crate) fn on_server(place: &Place, database: &Database) -> String {
     place.write("master.key", &"5a".repeat(32));
     std::fs::set_permissions(place.file("master.key"), private()).unwrap();
     format!(

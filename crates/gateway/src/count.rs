@@ -8,7 +8,7 @@ use crate::edge::inbound::Inbound;
 use crate::flow::Flow;
 use crate::house::House;
 use crate::kept::{Known, named_by};
-use crate::learned::Scope;
+use crate::learned::{about, now};
 use crate::load::READ;
 use crate::models::Route;
 use crate::place::Face;
@@ -21,7 +21,6 @@ use http::header::{CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
 use http::{HeaderMap, Response};
 use std::sync::Arc;
-use std::time::Instant;
 use thinkthrough_client::{Auth, Request as Outbound};
 use thinkthrough_core::exchange::{Asked, Prepared, Restore};
 use thinkthrough_core::json::{Doc, Raw, Val, Writer};
@@ -115,10 +114,10 @@ impl Counting {
         let manner = manner(&route, headers)?;
         let (owner, vault) = claim.map(|Claim { owner, vault }| (owner, vault)).unzip();
         let repairs = !manner.dry_run && manner.restore == Restore::Recommended;
-        let learned = owner.as_ref().filter(|_| repairs).and_then(|owner| {
-            let scope = Scope::of(owner.tenant.to_string(), &route.target);
-            house.learned.of(&scope, Instant::now())
-        });
+        let learned = owner
+            .as_ref()
+            .filter(|_| repairs)
+            .and_then(|owner| house.learned.of(&about(owner.tenant.clone(), &route.target), now()));
         let asked = Asked::read(face.spoken(), &doc, &route.target, &settings, manner, owner);
         let mut asked = asked.map_err(|error| bad(&error.to_string()))?;
         learned.into_iter().for_each(|repair| asked.repair(repair));

@@ -101,7 +101,7 @@ pub(crate) struct Fittings {
     pub(crate) vaults: Option<Arc<dyn Vaults>>,
     pub(crate) options: Arc<Options>,
     names: Arc<Names>,
-    learned: Arc<Learned>,
+    pub(crate) learned: Arc<Learned>,
     breakers: Arc<Breakers>,
 }
 

@@ -1,85 +1,276 @@
 //! What refusals have taught about models, for as long as it can be trusted.
+//!
+//! Requests read what this process knows, and wait for nobody. What they learn waits here for the store, from where other
+//! gateways and the next process know it (`sharing.rs`).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{SystemTime, UNIX_EPOCH};
 use thinkthrough_core::exchange::Repair;
+use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider::Target;
+use thinkthrough_store::{About, FACT_AGE, Fact};
+use tokio::sync::Notify;
 
-/// How long a lesson holds; then the model is asked as if nothing were known, for providers change.
-const HOLDS: Duration = Duration::from_secs(24 * 60 * 60);
-/// More lessons than this are not kept at a time.
+/// More lessons than this are not known at a time, and no more of them wait for the store. The oldest go.
 const MOST: usize = 10_000;
 
-/// Whose lesson it is, and about which model where.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Scope {
-    pub(crate) tenant: String,
-    pub(crate) endpoint: String,
-    pub(crate) model: String,
+/// A model where it is asked, and by whom.
+pub(crate) fn about(tenant: Tenant, target: &Target) -> About {
+    About { tenant, endpoint: target.base_url.clone(), model: target.model.clone() }
 }
 
-impl Scope {
-    /// A model where it is asked.
-    pub(crate) fn of(tenant: String, target: &Target) -> Self {
-        Scope { tenant, endpoint: target.base_url.clone(), model: target.model.clone() }
-    }
+/// Unix milliseconds.
+pub(crate) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The lessons of a process.
+/// The lessons that a process knows.
 #[derive(Debug, Default)]
-pub(crate) struct Learned(Mutex<HashMap<Scope, (Repair, Instant)>>);
+pub(crate) struct Learned {
+    state: Mutex<State>,
+    /// Something waits for the store.
+    pub(crate) news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    known: HashMap<About, Lesson>,
+    /// What the store is to be told. A lesson that is not known any more is to be taken out there.
+    waiting: HashMap<About, Waiting>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lesson {
+    repair: Repair,
+    since: u64,
+    /// It stands in the store; once it does not, it is known no more.
+    is_stored: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    at: u64,
+    /// How often the store did not take it.
+    tries: u32,
+}
+
+/// Something that the store is to be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) about: About,
+    /// What was learned; `None`: it does not hold any more.
+    pub(crate) repair: Option<Repair>,
+    pub(crate) at: u64,
+}
 
 impl Learned {
     /// What is known.
-    pub(crate) fn of(&self, scope: &Scope, now: Instant) -> Option<Repair> {
-        self.lock().get(scope).filter(|(_, since)| holds(*since, now)).map(|(repair, _)| *repair)
+    pub(crate) fn of(&self, about: &About, now: u64) -> Option<Repair> {
+        let lesson = self.lock().known.get(about).copied();
+        lesson.filter(|lesson| holds(lesson.since, now)).map(|lesson| lesson.repair)
     }
 
-    /// A repair helped.
-    pub(crate) fn add(&self, scope: Scope, repair: Repair, now: Instant) {
-        let mut all = self.lock();
-        if all.len() >= MOST {
-            all.retain(|_, (_, since)| holds(*since, now));
-        }
-        if all.len() < MOST || all.contains_key(&scope) {
-            all.insert(scope, (repair, now));
+    /// A repair helped. Nobody else is to know that of a request of which nothing is kept.
+    pub(crate) fn add(&self, about: About, repair: Repair, now: u64, is_kept: bool) {
+        let mut state = self.lock();
+        let State { known, waiting } = &mut *state;
+        make_room(known, &about, |lesson| lesson.since);
+        known.insert(about.clone(), Lesson { repair, since: now, is_stored: false });
+        if is_kept {
+            make_room(waiting, &about, |waiting| waiting.at);
+            waiting.insert(about, Waiting { at: now, tries: 0 });
+            self.news.notify_one();
         }
     }
 
     /// A lesson does not hold any more.
-    pub(crate) fn forget(&self, scope: &Scope) {
-        self.lock().remove(scope);
+    pub(crate) fn forget(&self, about: &About, now: u64) {
+        let mut state = self.lock();
+        if state.known.remove(about).is_some() {
+            make_room(&mut state.waiting, about, |waiting| waiting.at);
+            state.waiting.insert(about.clone(), Waiting { at: now, tries: 0 });
+            self.news.notify_one();
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Scope, (Repair, Instant)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What the store is to be told, what it did not take before last.
+    pub(crate) fn changes(&self, now: u64) -> Vec<Change> {
+        let mut state = self.lock();
+        let State { known, waiting } = &mut *state;
+        // What holds no more goes from the store by itself.
+        waiting.retain(|_, waiting| holds(waiting.at, now));
+        let mut all: Vec<_> = waiting.iter().collect();
+        all.sort_unstable_by_key(|(_, waiting)| (waiting.tries, waiting.at));
+        let changes = all.into_iter().map(|(about, waiting)| {
+            let repair = known.get(about).map(|lesson| lesson.repair);
+            Change { about: about.clone(), repair, at: waiting.at }
+        });
+        changes.collect()
+    }
+
+    /// The store was told. What it does not keep is of a tenant that was erased.
+    pub(crate) fn told(&self, change: &Change, is_kept: bool) {
+        let mut state = self.lock();
+        let State { known, waiting } = &mut *state;
+        if waiting.get(&change.about).is_some_and(|it| it.at == change.at) {
+            waiting.remove(&change.about);
+        }
+        match known.get_mut(&change.about).filter(|lesson| lesson.since == change.at) {
+            Some(lesson) if is_kept => lesson.is_stored = true,
+            Some(_) => drop(known.remove(&change.about)),
+            None => {}
+        }
+    }
+
+    /// The store could not be told; it is tried again, behind what waits beside it.
+    pub(crate) fn untold(&self, change: &Change) {
+        if let Some(waiting) = self.lock().waiting.get_mut(&change.about) {
+            waiting.tries = waiting.tries.saturating_add(1);
+        }
+    }
+
+    /// These stand in the store now, and no others. A fact of a newer version says nothing here.
+    pub(crate) fn stored(&self, mut facts: Vec<Fact>, now: u64) {
+        facts.sort_unstable_by_key(|fact| std::cmp::Reverse(fact.since));
+        let mut state = self.lock();
+        let State { known, waiting } = &mut *state;
+        known.retain(|_, lesson| !lesson.is_stored && holds(lesson.since, now));
+        for Fact { about, text, since } in facts {
+            let is_older = waiting.contains_key(&about) || known.contains_key(&about);
+            let repair = Repair::taught(&text).filter(|_| !is_older && known.len() < MOST);
+            if let Some(repair) = repair {
+                known.insert(about, Lesson { repair, since, is_stored: true });
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn holds(since: Instant, now: Instant) -> bool {
-    now.saturating_duration_since(since) < HOLDS
+/// What was learned by a clock that is wrong by a day does not hold either.
+fn holds(since: u64, now: u64) -> bool {
+    u128::from(now.abs_diff(since)) < FACT_AGE.as_millis()
+}
+
+/// Takes out the oldest where there is no room for one more.
+fn make_room<T>(all: &mut HashMap<About, T>, new: &About, at: impl Fn(&T) -> u64) {
+    if all.len() < MOST || all.contains_key(new) {
+        return;
+    }
+    let oldest = all.iter().min_by_key(|(_, it)| at(it)).map(|(about, _)| about.clone());
+    oldest.iter().for_each(|oldest| drop(all.remove(oldest)));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const DAY: u64 = 86_400_000;
+    const NOW: u64 = 1_800_000_000_000;
+
+    fn of(tenant: &str, model: &str) -> About {
+        let (endpoint, model) = ("e".to_owned(), model.to_owned());
+        About { tenant: Tenant::named(tenant).unwrap(), endpoint, model }
+    }
+
+    fn fact(tenant: &str, text: &str, since: u64) -> Fact {
+        Fact { about: of(tenant, "m"), text: text.to_owned(), since }
+    }
+
     #[test]
     fn a_lesson_holds_for_a_day_and_for_whom_it_was_learned() {
-        let scope = |tenant: &str| Scope {
-            tenant: tenant.to_owned(),
-            endpoint: "e".to_owned(),
-            model: "m".to_owned(),
+        let learned = Learned::default();
+        learned.add(of("a", "m"), Repair::Sign, NOW, true);
+        assert_eq!(learned.of(&of("a", "m"), NOW + DAY - 1), Some(Repair::Sign));
+        assert_eq!(learned.of(&of("a", "m"), NOW + DAY), None);
+        assert_eq!(learned.of(&of("a", "m"), NOW - DAY), None, "the clock was wrong");
+        assert_eq!(learned.of(&of("b", "m"), NOW), None);
+        assert_eq!(learned.of(&of("a", "n"), NOW), None);
+        learned.forget(&of("a", "m"), NOW);
+        assert_eq!(learned.of(&of("a", "m"), NOW), None);
+    }
+
+    #[test]
+    fn the_store_is_told_what_was_learned_and_forgotten_until_it_takes_it() {
+        let learned = Learned::default();
+        learned.add(of("a", "m"), Repair::Sign, NOW, true);
+        learned.add(of("b", "m"), Repair::Forbid, NOW + 1, true);
+        learned.add(of("c", "m"), Repair::Sign, NOW + 2, false);
+        let change = |tenant: &str, repair, at| Change { about: of(tenant, "m"), repair, at };
+        let (sign, forbid) =
+            (change("a", Some(Repair::Sign), NOW), change("b", Some(Repair::Forbid), NOW + 1));
+        assert_eq!(learned.changes(NOW), [sign.clone(), forbid.clone()]);
+        learned.untold(&sign);
+        assert_eq!(learned.changes(NOW), [forbid.clone(), sign.clone()]);
+        learned.told(&forbid, true);
+        // It was forgotten while the store was told of it.
+        learned.forget(&of("a", "m"), NOW + 3);
+        learned.told(&sign, true);
+        assert_eq!(learned.changes(NOW), [change("a", None, NOW + 3)]);
+        learned.told(&change("a", None, NOW + 3), true);
+        // Of an erased tenant nothing is left.
+        learned.add(of("d", "m"), Repair::Sign, NOW, true);
+        learned.told(&change("d", Some(Repair::Sign), NOW), false);
+        assert_eq!((learned.changes(NOW), learned.of(&of("d", "m"), NOW)), (vec![], None));
+        learned.forget(&of("nobody", "m"), NOW);
+        assert_eq!(learned.changes(NOW), []);
+        learned.add(of("a", "m"), Repair::Sign, NOW, true);
+        assert_eq!(learned.changes(NOW + DAY), [], "nobody wants to know that any more");
+    }
+
+    #[test]
+    fn what_stands_in_the_store_is_known_beside_what_it_was_not_told_yet() {
+        let learned = Learned::default();
+        learned.add(of("a", "m"), Repair::Sign, NOW, true);
+        learned.add(of("b", "m"), Repair::Sign, NOW, false);
+        let facts = |names: &[&str]| -> Vec<Fact> {
+            names.iter().map(|name| fact(name, "forbid", NOW)).collect()
         };
-        let (learned, now) = (Learned::default(), Instant::now());
-        learned.add(scope("a"), Repair::Sign, now);
-        let day = Duration::from_secs(86_400);
-        let just = Duration::from_secs(1);
-        assert_eq!(learned.of(&scope("a"), now + day - just), Some(Repair::Sign));
-        assert_eq!(learned.of(&scope("a"), now + day), None);
-        assert_eq!(learned.of(&scope("b"), now), None);
-        learned.forget(&scope("a"));
-        assert_eq!(learned.of(&scope("a"), now), None);
+        let known =
+            |learned: &Learned| ["a", "b", "c", "d"].map(|name| learned.of(&of(name, "m"), NOW));
+        let (sign, forbid) = (Some(Repair::Sign), Some(Repair::Forbid));
+        learned.stored(facts(&["a", "b", "c"]), NOW);
+        assert_eq!(known(&learned), [sign, sign, forbid, None]);
+        // What it is to be told goes first also where that is that a lesson holds no more.
+        learned.forget(&of("c", "m"), NOW);
+        learned.stored(facts(&["c", "d"]), NOW);
+        assert_eq!(known(&learned), [sign, sign, None, forbid]);
+        learned.changes(NOW).iter().for_each(|change| learned.told(change, true));
+        // Whoever was erased is not known any more.
+        learned.stored(facts(&[]), NOW);
+        assert_eq!(known(&learned), [None, sign, None, None]);
+        let newer = fact("a", "return thoughts of a newer version", NOW);
+        learned.stored(vec![newer, fact("c", "return reasoning_content=", NOW)], NOW);
+        let returns = Some(Repair::Return(Some(("reasoning_content", ""))));
+        assert_eq!(known(&learned), [None, sign, returns, None]);
+    }
+
+    #[test]
+    fn of_too_many_the_oldest_go() {
+        let learned = Learned::default();
+        let more = |beginning: &str, at: u64| {
+            for n in 0..6_000 {
+                learned.add(of("a", &format!("{beginning}{n}")), Repair::Sign, at + n, true);
+            }
+        };
+        more("old", NOW - 10_000);
+        more("new", NOW);
+        assert_eq!(learned.of(&of("a", "old1999"), NOW), None);
+        assert_eq!(learned.of(&of("a", "old2000"), NOW), Some(Repair::Sign));
+        let changes = learned.changes(NOW);
+        assert_eq!((changes.len(), changes[0].about.model.as_str()), (MOST, "old2000"));
+        changes.iter().for_each(|change| learned.told(change, true));
+        let facts = (0..MOST as u64 + 1).map(|n| Fact {
+            about: of("b", &n.to_string()),
+            text: "sign".to_owned(),
+            since: NOW + n,
+        });
+        learned.stored(facts.collect(), NOW);
+        assert_eq!(learned.lock().known.len(), MOST);
+        assert_eq!(learned.of(&of("b", "0"), NOW), None);
     }
 }

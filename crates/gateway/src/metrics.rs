@@ -110,6 +110,7 @@ pub(crate) struct Metrics {
     shed: Counter,
     panics: Counter,
     reloads: Counter,
+    unshared: Counter,
     log_lost: Counter,
     open: Gauge,
     streams: Gauge,
@@ -149,6 +150,7 @@ impl Metrics {
             shed: shelf.add("shed", "Connections beyond those that are served"),
             panics: shelf.add("panics", "Requests that broke within the gateway"),
             reloads: shelf.add("config_reloads", "Changes of the configuration"),
+            unshared: shelf.add("facts_failed", "Exchanges of facts with the store that failed"),
             log_lost: shelf.add("log_lost", "Log lines that nobody took in time"),
             open: shelf.add("open_requests", "Requests that are being answered"),
             streams: shelf.add("streams_live", "Streamed answers that are under way"),
@@ -238,6 +240,7 @@ impl Metrics {
         match news {
             News::Reloaded => count(&self.reloads),
             News::Shed => count(&self.shed),
+            News::Unshared => count(&self.unshared),
         }
     }
 

@@ -5,6 +5,7 @@ use crate::house::{Estate, Fittings, Options, Stage};
 use crate::models::Models;
 use crate::patient::Patient;
 use crate::respond::{Guest, respond};
+use crate::sharing::Sharing;
 use crate::stuck::only_stuck;
 use crate::told::News;
 use crate::vault::Vaults;
@@ -50,6 +51,8 @@ pub struct Running {
     stage: watch::Sender<Stage>,
     tasks: Vec<JoinHandle<()>>,
     estate: Arc<Estate>,
+    /// Carries what is learned to the vaults, where there are any.
+    sharing: Option<Sharing>,
 }
 
 impl Running {
@@ -57,6 +60,13 @@ impl Running {
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
+    }
+
+    /// Comes back when it was asked once what refusals taught before, or after so long.
+    pub async fn informed(&self, limit: Duration) {
+        if let Some(sharing) = &self.sharing {
+            sharing.asked(limit).await;
+        }
     }
 
     /// Serves metrics on a listener of their own too.
@@ -85,6 +95,9 @@ impl Running {
             let _ = self.stage.send(Stage::Ended);
             let _ = tokio::time::timeout(LAST_WORDS, self.stage.closed()).await;
         }
+        if let Some(sharing) = self.sharing.take() {
+            sharing.end(LAST_WORDS).await;
+        }
     }
 }
 
@@ -105,10 +118,12 @@ pub fn serve(
     options: Options,
 ) -> io::Result<Running> {
     let addr = listener.local_addr()?;
-    let estate = Arc::new(Estate::new(Fittings::new(models, vaults, options)));
+    let estate = Arc::new(Estate::new(Fittings::new(models, vaults.clone(), options)));
+    let learned = Arc::clone(&estate.fittings().learned);
+    let sharing = vaults.map(|vaults| Sharing::start(learned, vaults, Arc::clone(&estate.bus)));
     let (stage, staged) = watch::channel(Stage::Open);
     let task = tokio::spawn(accept(listener, Arc::clone(&estate), staged, false));
-    Ok(Running { addr, stage, tasks: vec![task], estate })
+    Ok(Running { addr, stage, tasks: vec![task], estate, sharing })
 }
 
 async fn accept(

@@ -1,10 +1,10 @@
 //! The store's vaults, as the gateway sees them.
 
-use crate::vault::{Later, Looked, Lost, Shelf, Vault, VaultError, Vaults};
+use crate::vault::{Facts, Later, Looked, Lost, Shelf, Vault, VaultError, Vaults};
 use std::sync::Arc;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
-use thinkthrough_store::{Responses, Store, StoreError};
+use thinkthrough_store::{About, Fact, Responses, Store, StoreError};
 
 impl Vaults for Store {
     fn of<'a>(&'a self, tenant: &'a Tenant) -> Later<'a, Arc<dyn Vault>> {
@@ -22,6 +22,24 @@ impl Vaults for Store {
 
     fn shelf(&self, tenant: &Tenant) -> Option<Arc<dyn Shelf>> {
         Some(Arc::new(self.responses(tenant)))
+    }
+
+    fn facts(&self) -> Option<Arc<dyn Facts>> {
+        Some(Arc::new(Store::facts(self)))
+    }
+}
+
+impl Facts for thinkthrough_store::Facts {
+    fn put(&self, fact: Fact) -> Later<'_, bool> {
+        Box::pin(async move { Ok(Self::put(self, &fact).await?) })
+    }
+
+    fn remove(&self, about: About, until: u64) -> Later<'_, ()> {
+        Box::pin(async move { Ok(Self::remove(self, &about, until).await?) })
+    }
+
+    fn read(&self, now: u64) -> Later<'_, Option<Vec<Fact>>> {
+        Box::pin(async move { Ok(Self::read(self, now).await?) })
     }
 }
 

@@ -80,4 +80,6 @@ pub(crate) enum News {
     Reloaded,
     /// There was no room for a connection.
     Shed,
+    /// What refusals taught could not be carried to the store, or from there.
+    Unshared,
 }

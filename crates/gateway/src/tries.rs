@@ -8,7 +8,7 @@ use crate::door::{Turned, turned};
 use crate::house::{House, Stage};
 use crate::keeping::Keeping;
 use crate::kept::{Known, Named, Tap};
-use crate::learned::{Learned, Scope};
+use crate::learned::{Learned, about, now};
 use crate::leaving::Lasting;
 use crate::load::{READ, Reservation};
 use crate::models::{OnDisconnect, Route};
@@ -30,7 +30,9 @@ use thinkthrough_core::contract::Return;
 use thinkthrough_core::exchange::{Asked, Prepared, Repair, Restore};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::dressed;
+use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::wire::Wire;
+use thinkthrough_store::About;
 use tokio::sync::watch;
 
 /// What every try begins with.
@@ -83,8 +85,8 @@ enum After {
 /// What refusals have taught about a way.
 #[derive(Clone, Default)]
 struct Mending {
-    /// Whose lesson it would be; known once the way is prepared.
-    scope: Option<Scope>,
+    /// What the lesson would be about; known once the way is prepared.
+    about: Option<About>,
     learned: Option<Repair>,
     repaired: Option<Repair>,
     /// The records that the refusal blamed.
@@ -157,7 +159,7 @@ impl Caller {
                 owner.account = tenant::account(&route.target, &picked.auth);
             }
         }
-        let tenant = owner.as_ref().map(|owner| owner.tenant.to_string());
+        let tenant = owner.as_ref().map(|owner| owner.tenant.clone());
         let session = owner.as_ref().and_then(|it| Some(it.secret.pseudonym(it.hint.as_deref()?)));
         let asked = Asked::read(self.wire, doc, &route.target, &settings, manner, owner);
         let mut asked = asked.map_err(|error| bad(error.to_string()))?;
@@ -229,7 +231,7 @@ impl Caller {
         loop {
             let outcome = waiting.await;
             if matches!(outcome, Ok(Outcome::Answer { .. })) {
-                way.note(&outcome, &caller.house);
+                way.note(&outcome, &caller);
                 return outcome.map_err(|error| failed(&error, &way.route.target.provider));
             }
             // What comes after a failure reads the whole request again.
@@ -244,7 +246,7 @@ impl Caller {
     /// What follows a way that led to no answer.
     async fn after(self: Arc<Self>, mut way: Way, outcome: Result<Outcome, ClientError>) -> After {
         self.tell(&outcome);
-        way.note(&outcome, &self.house);
+        way.note(&outcome, &self);
         let next = self.mended(&way, &outcome).or_else(|| self.next(&mut way, &outcome));
         let provider = way.route.target.provider.clone();
         let over = |outcome: Result<Outcome, ClientError>| {
@@ -282,7 +284,7 @@ impl Caller {
         };
         // For nobody, nothing is kept that could go back.
         let is_in_vain = matches!(repair, Repair::Return(_) | Repair::Sign);
-        if way.mending.learned == Some(repair) || (is_in_vain && way.mending.scope.is_none()) {
+        if way.mending.learned == Some(repair) || (is_in_vain && way.mending.about.is_none()) {
             return None;
         }
         self.house.seen.tell(&Told::Repaired);
@@ -374,33 +376,33 @@ impl Way {
     }
 
     /// Takes what is known about the model.
-    fn learn(&mut self, tenant: String, learned: &Learned) {
-        let scope = Scope::of(tenant, &self.route.target);
+    fn learn(&mut self, tenant: Tenant, learned: &Learned) {
+        let about = about(tenant, &self.route.target);
         if self.mending.repaired.is_none() {
-            self.mending.learned = learned.of(&scope, Instant::now());
+            self.mending.learned = learned.of(&about, now());
         }
-        self.mending.scope = Some(scope);
+        self.mending.about = Some(about);
     }
 
     /// A repair that helped is a lesson, and what was left out for it is not sent again; one that led to a refusal of
     /// its own is no lesson any more.
-    fn note(&self, outcome: &Result<Outcome, ClientError>, house: &House) {
-        let learned = &house.learned;
-        let Mending { scope: Some(scope), learned: known, repaired, blamed } = &self.mending else {
+    fn note(&self, outcome: &Result<Outcome, ClientError>, caller: &Caller) {
+        let House { learned, seen, .. } = &*caller.house;
+        let Mending { about: Some(about), learned: known, repaired, blamed } = &self.mending else {
             return;
         };
         match outcome {
             Ok(Outcome::Answer { .. }) => {
                 if let Some(blamed) = blamed.clone() {
-                    blamed.mark(&house.seen);
+                    blamed.mark(seen);
                 }
                 if let Some(repair) = repaired.filter(|repair| repair.is_learned()) {
-                    learned.add(scope.clone(), repair, Instant::now());
+                    learned.add(about.clone(), repair, now(), caller.is_kept);
                 }
             }
             Ok(Outcome::Refused(refused)) if known.is_some() && repaired.is_none() => {
                 if Repair::of(&String::from_utf8_lossy(&refused.body)).is_some() {
-                    learned.forget(scope);
+                    learned.forget(about, now());
                 }
             }
             Ok(Outcome::Refused(_)) | Err(_) => {}

@@ -10,6 +10,7 @@ use std::time::Duration;
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Open, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
+use thinkthrough_store::{About, Fact};
 
 /// How long a request waits for a store, in all; then it goes on as if nothing were known. The end of its answer is in it.
 pub(crate) const LOOKUP: Duration = Duration::from_millis(100);
@@ -48,10 +49,27 @@ pub trait Vaults: Send + Sync {
         None
     }
 
+    /// What refusals taught, all tenants; `None` where that is not kept, or cannot be reached yet.
+    fn facts(&self) -> Option<Arc<dyn Facts>> {
+        None
+    }
+
     /// Whether the store answers. While it does not, traffic goes on without it.
     fn is_up(&self) -> bool {
         true
     }
+}
+
+/// What refusals taught about models, for all tenants and all gateways.
+pub trait Facts: Send + Sync {
+    /// Keeps a fact in place of an older one about the same. Says whether it is kept: not where its tenant was erased.
+    fn put(&self, fact: Fact) -> Later<'_, bool>;
+
+    /// Takes out what was learned about this up to then, in Unix milliseconds.
+    fn remove(&self, about: About, until: u64) -> Later<'_, ()>;
+
+    /// All facts that hold at this time; `None` where nothing changed since they were read last.
+    fn read(&self, now: u64) -> Later<'_, Option<Vec<Fact>>>;
 }
 
 /// Answers of one tenant that are kept by their ids, each perhaps behind the one that it goes on from.

@@ -60,6 +60,11 @@ pub(super) fn repair(refusal: &str) -> Option<Repair> {
     said(&refusal.to_ascii_lowercase()).next().map(|known| known.repair)
 }
 
+/// Every repair that a refusal can ask for.
+pub(super) fn repairs() -> impl Iterator<Item = Repair> {
+    REFUSALS.iter().map(|known| known.repair)
+}
+
 /// What a refusal says against a thought, if it says anything of that kind.
 pub(super) fn blame(refusal: &str) -> Option<Blame> {
     said(&refusal.to_ascii_lowercase()).find_map(|known| known.blame)

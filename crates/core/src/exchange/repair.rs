@@ -31,10 +31,23 @@ impl Repair {
     /// Whether it says something about the model, and not only about one conversation.
     #[must_use]
     pub fn is_learned(self) -> bool {
+        self.fact().is_some()
+    }
+
+    /// What it teaches about the model, as it is stored; `None` where it teaches nothing.
+    #[must_use]
+    pub fn fact(self) -> Option<String> {
         match self {
-            Repair::Forbid | Repair::Return(_) | Repair::Sign => true,
-            Repair::Off | Repair::Omit | Repair::Replace => false,
+            Repair::Return(Some((field, empty))) => Some(format!("return {field}={empty}")),
+            Repair::Forbid | Repair::Return(None) | Repair::Sign => Some(self.as_str().to_owned()),
+            Repair::Off | Repair::Omit | Repair::Replace => None,
         }
+    }
+
+    /// The repair that taught this. A fact of a newer version may be one that nobody here knows.
+    #[must_use]
+    pub fn taught(fact: &str) -> Option<Self> {
+        refusal::repairs().find(|repair| repair.fact().as_deref() == Some(fact))
     }
 
     /// Its name in headers.
@@ -136,6 +149,27 @@ fn take_out(content: &mut Content) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// These stand in stores; they never change.
+    #[test]
+    fn a_fact_is_read_back_and_one_that_is_not_known_is_none() {
+        for (repair, fact) in [
+            (Repair::Forbid, "forbid"),
+            (Repair::Sign, "sign"),
+            (Repair::Return(None), "return"),
+            (Repair::Return(Some(("reasoning_content", ""))), "return reasoning_content="),
+            (Repair::Return(Some(("reasoning_content", " "))), "return reasoning_content= "),
+        ] {
+            assert_eq!(repair.fact().as_deref(), Some(fact));
+            assert_eq!(Repair::taught(fact), Some(repair), "{fact}");
+        }
+        for repair in [Repair::Off, Repair::Omit, Repair::Replace] {
+            assert_eq!((repair.fact(), Repair::taught(repair.as_str())), (None, None));
+        }
+        for fact in ["", "return ", "return thoughts=", "return reasoning_content=none", "Sign"] {
+            assert_eq!(Repair::taught(fact), None, "{fact}");
+        }
+    }
 
     #[test]
     fn what_is_known_is_found_and_nothing_else() {

@@ -1,0 +1,193 @@
+//! What a refusal taught about a model outlives the gateway that heard it, and is known to the others on its store.
+
+use crate::frozen::Proxy;
+use crate::place::Place;
+use crate::postgres::Database;
+use crate::serve_config::serve;
+use crate::serve_shared::{IN_A_FILE, on_server};
+use crate::server::{PATIENCE, Server};
+use crate::upstream::{Upstream, chat};
+use rusqlite::Connection;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+const ALICE: &str = "alices-own-key-of-some-length";
+const BOB: &str = "bobs-own-key-of-some-length";
+
+/// What a server says that wants thoughts back with their calls.
+const REFUSAL: &str = "data: {\"error\":{\"message\":\"thinking is enabled but reasoning_content is missing in \
+                       assistant tool call message at index 1\",\"code\":400}}\n\n";
+
+/// A server that wants thoughts back with their calls, of which nobody knows that.
+fn strict() -> Upstream {
+    Upstream::answering(|body| {
+        let body: Value = serde_json::from_str(body).unwrap();
+        let mut messages = body["messages"].as_array().unwrap().iter();
+        let lacks = |it: &Value| it["tool_calls"].is_array() && it["reasoning_content"].is_null();
+        if messages.any(lacks) {
+            return REFUSAL.to_owned();
+        }
+        chat("I look first.", "list", None).replace("\"c1\"", "\"call_A9b8C7d6E5f4G3h2J1k0\"")
+    })
+}
+
+fn config(store: &str, upstream: &Upstream) -> String {
+    format!(
+        "{store}[keys.alice]\nkey = \"{ALICE}\"\n[keys.bob]\nkey = \"{BOB}\"\n\
+         [providers.there]\nwire = \"chat-completions\"\nbase_url = \"{}\"\napi_key = \"k\"\n",
+        upstream.url
+    )
+}
+
+fn ask(gateway: &Server, key: &str, messages: &Value) -> String {
+    let headers = format!("content-type: application/json\r\nauthorization: Bearer {key}\r\n");
+    let body = json!({"model": "there/model-canary", "stream": true, "messages": messages});
+    gateway.request_in_time("POST", "/v1/chat/completions", &headers, &body.to_string())
+}
+
+/// The first turn of a client that drops its thoughts.
+fn begin(gateway: &Server, key: &str) {
+    let answer = ask(gateway, key, &json!([{"role": "user", "content": "what is here"}]));
+    assert!(answer.contains("I look first."), "{answer}");
+}
+
+/// Its second one; gives what the gateway says about it.
+fn go_on(gateway: &Server, key: &str) -> String {
+    let function = json!({"name": "list", "arguments": "{}"});
+    let id = "call_A9b8C7d6E5f4G3h2J1k0";
+    let messages = json!([
+        {"role": "user", "content": "what is here"},
+        {"role": "assistant", "content": null,
+            "tool_calls": [{"id": id, "type": "function", "function": function}]},
+        {"role": "tool", "tool_call_id": id, "content": "a"},
+    ]);
+    let answer = ask(gateway, key, &messages);
+    assert!(answer.contains("I look first."), "{answer}");
+    let mut lines = answer.lines();
+    lines.find_map(|line| line.strip_prefix("x-thinkthrough: restored=1;")).unwrap().to_owned()
+}
+
+/// Both turns of a tenant that nobody learned anything for; the second one is refused and repaired.
+fn learn(gateway: &Server, key: &str) {
+    assert!(!knows(gateway, key));
+    begin(gateway, key);
+    let said = go_on(gateway, key);
+    // It was asked twice where the store was late.
+    assert!(said.ends_with("; repaired=return") || said.ends_with("; learned=return"), "{said}");
+    until(gateway, key, true);
+}
+
+/// Whether the gateway knows what the model wants. Counting tokens asks nobody, and so teaches nothing.
+fn knows(gateway: &Server, key: &str) -> bool {
+    let headers = format!("content-type: application/json\r\nauthorization: Bearer {key}\r\n");
+    let body = json!({"model": "there/model-canary", "max_tokens": 9,
+        "messages": [{"role": "user", "content": "what is here"}]});
+    let answer = gateway.request("POST", "/v1/messages/count_tokens", &headers, &body.to_string());
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    answer.contains("; learned=return\r\n")
+}
+
+/// Comes back when the gateway knows it, or does not any more.
+fn until(gateway: &Server, key: &str, is_known: bool) {
+    let began = Instant::now();
+    while knows(gateway, key) != is_known {
+        assert!(began.elapsed() < PATIENCE, "it is never so that it knows: {is_known}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn erase_alice(place: &Place) {
+    let file = place.file("config.toml");
+    let erased = place.think(&["erase", "--tenant", "alice", "--yes", "--config", &file]);
+    assert_eq!(erased.code, Some(0), "{}", erased.err);
+}
+
+fn end(gateway: Server) {
+    gateway.signal(Signal::INT);
+    let (is_fine, said) = gateway.ends(PATIENCE);
+    assert!(is_fine, "{said}");
+}
+
+#[test]
+fn what_was_learned_is_known_after_a_restart_to_its_tenant_alone_until_that_is_erased() {
+    let (place, upstream) = (Place::new("facts"), strict());
+    let config = config(IN_A_FILE, &upstream);
+    let gateway = serve(&place, &config);
+    learn(&gateway, ALICE);
+    end(gateway);
+    let gateway = serve(&place, &config);
+    // Nothing is refused: a repair would be told.
+    let said = go_on(&gateway, ALICE);
+    assert!(said.ends_with("; learned=return") && !said.contains("repaired"), "{said}");
+    assert_eq!(upstream.last()["messages"][1]["reasoning_content"], "I look first.");
+    learn(&gateway, BOB);
+    erase_alice(&place);
+    // The running gateway hears of it within seconds, and the next one at once.
+    until(&gateway, ALICE, false);
+    learn(&gateway, ALICE);
+    until(&gateway, BOB, true);
+    erase_alice(&place);
+    end(gateway);
+    let gateway = serve(&place, &config);
+    until(&gateway, BOB, true);
+    learn(&gateway, ALICE);
+}
+
+#[test]
+fn what_was_learned_is_tried_afresh_after_a_day_and_stands_nowhere_in_the_clear() {
+    let (place, upstream) = (Place::new("facts-day"), strict());
+    let config = config(IN_A_FILE, &upstream);
+    let change = |sql: &str| {
+        let connection = Connection::open(place.file("kept.db")).unwrap();
+        connection.busy_timeout(Duration::from_secs(10)).unwrap();
+        assert_eq!(connection.execute(sql, []), Ok(1), "{sql}");
+    };
+    let gateway = serve(&place, &config);
+    learn(&gateway, ALICE);
+    end(gateway);
+    change("UPDATE fact SET since = since - 24 * 60 * 60 * 1000");
+    let gateway = serve(&place, &config);
+    learn(&gateway, ALICE);
+    end(gateway);
+    let bytes = std::fs::read(place.file("kept.db")).unwrap();
+    for name in [&b"model-canary"[..], upstream.url.as_bytes()] {
+        assert!(!bytes.windows(name.len()).any(|it| it == name), "it stands in the file");
+    }
+}
+
+#[test]
+fn gateways_on_one_server_share_what_they_learned_and_hold_it_while_that_stands_still() {
+    let Some(database) = Database::new() else { return };
+    let (place, upstream) = (Place::new("facts-shared"), strict());
+    let store = on_server(&place, &database).replace("keyless = true", "keyless = false");
+    let config = config(&store, &upstream);
+    let address = database.url.rsplit(['@', '/']).nth(1).unwrap();
+    let proxy = Proxy::new(address, 0);
+    let far = Place::new("facts-far");
+    on_server(&far, &database);
+    let by_proxy = config.replace(address, &format!("127.0.0.1:{}", proxy.port));
+    let [one, two] = [serve(&place, &config), serve(&far, &by_proxy)];
+    learn(&one, ALICE);
+    until(&two, ALICE, true);
+    assert!(go_on(&two, ALICE).ends_with("; learned=return"));
+    let twenty = || {
+        let began = Instant::now();
+        (0..20).for_each(|_| assert!(knows(&two, ALICE) && !knows(&two, BOB)));
+        began.elapsed()
+    };
+    let usual = twenty();
+    proxy.freeze(true);
+    // Longer than it takes to notice.
+    std::thread::sleep(Duration::from_secs(8));
+    let frozen = twenty();
+    // A few look-ups find out that nobody answers, and no request waits for what is learned.
+    assert!(frozen < usual * 3 + Duration::from_secs(1), "{usual:?}, then {frozen:?}");
+    erase_alice(&place);
+    until(&one, ALICE, false);
+    assert!(knows(&two, ALICE), "nobody could tell it");
+    proxy.freeze(false);
+    until(&two, ALICE, false);
+    learn(&two, BOB);
+    until(&one, BOB, true);
+}
