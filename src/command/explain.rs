@@ -1,7 +1,7 @@
 //! `think explain`: what a request would be, and why.
 
 use super::asking::Asking;
-use super::explain_vault::{Answer, Claim};
+use super::explain_vault::{Answer, Claim, Explained};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::known;
@@ -65,22 +65,23 @@ impl Explain {
         let read = |error: RequestError| {
             Failure::Failed(format!("the request is no `{}` request: {error}", self.from.id()))
         };
-        let (request, answers) = match self.claim.vault(&config).await? {
+        let Explained { request, answers, target } = match self.claim.vault(&config).await? {
             Some(vault) => {
                 let restored = vault.explain(self.from, &doc, &chosen, &settings).await?;
                 restored.map_err(read)?
             }
             None => {
                 let request = self.from.read_request(doc.root()).map_err(read)?;
-                (outgoing::build(&request, &chosen.target, &settings), Vec::new())
+                let request = outgoing::build(&request, &chosen.target, &settings);
+                Explained { request, answers: Vec::new(), target: chosen.target.clone() }
             }
         };
         let count = count(&request);
         if self.json {
-            writeln!(out, "{}", printed(&as_json(&request, &answers, &chosen.target, count)))?;
+            writeln!(out, "{}", printed(&as_json(&request, &answers, &target, count)))?;
             return Ok(());
         }
-        as_text(&request, &answers, &chosen.target, count, out)
+        as_text(&request, &answers, &target, count, out)
     }
 }
 

@@ -6,15 +6,17 @@ use crate::failure::Failure;
 use crate::stored;
 use clap::Args;
 use std::fmt;
-use thinkthrough_core::exchange::{Asked, Need, Owner};
+use std::time::{SystemTime, UNIX_EPOCH};
+use thinkthrough_core::exchange::{Asked, Need, Owner, Repair, Restore};
 use thinkthrough_core::json::{Doc, Writer};
 use thinkthrough_core::outgoing::{Outgoing, dressed};
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_core::provider::Target;
 use thinkthrough_core::restore::{Secret, Verdict};
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::wire::{RequestError, Wire};
 use thinkthrough_gateway::account;
-use thinkthrough_store::Vault;
+use thinkthrough_store::{About, Store, StoreError, Vault};
 
 /// Whose thoughts are looked up.
 #[derive(Debug, Args)]
@@ -29,12 +31,21 @@ pub(crate) struct Claim {
 
 /// One tenant's thoughts.
 pub(super) struct Known {
+    store: Store,
     vault: Vault,
     tenant: Tenant,
     secret: Secret,
     hint: Option<String>,
     /// Providers with several keys, of which nobody can say which one it would be.
     pools: Vec<String>,
+}
+
+/// What a gateway would send, and why.
+pub(super) struct Explained {
+    pub(super) request: Outgoing,
+    pub(super) answers: Vec<Answer>,
+    /// The model with what its refusals taught.
+    pub(super) target: Target,
 }
 
 /// What becomes of the thought of one answer in the request.
@@ -53,12 +64,13 @@ impl Claim {
         })?;
         let nobody =
             || Failure::Failed(format!("the store has no tenant `{tenant}`; check the name"));
-        let vault = stored::existing(config).await?.ok_or_else(nobody)?.vault(&tenant);
+        let store = stored::existing(config).await?.ok_or_else(nobody)?;
+        let vault = store.vault(&tenant);
         let secret = vault.known_secret().await?.ok_or_else(nobody)?;
         let pools = config.providers.iter().filter(|entry| !entry.more_keys.is_empty());
         let pools = pools.map(|entry| entry.name.clone()).collect();
         let hint = self.session.clone();
-        Ok(Some(Known { vault, tenant, secret, hint, pools }))
+        Ok(Some(Known { store, vault, tenant, secret, hint, pools }))
     }
 }
 
@@ -70,20 +82,23 @@ impl Known {
         doc: &Doc<'_>,
         chosen: &Chosen,
         settings: &Resolved,
-    ) -> Result<Result<(Outgoing, Vec<Answer>), RequestError>, Failure> {
+    ) -> Result<Result<Explained, RequestError>, Failure> {
         let target = &chosen.target;
         let has_one_key = !self.pools.contains(&target.provider);
         let account = account(target, &chosen.auth).filter(|_| has_one_key);
+        let learned = self.learned(chosen).await?;
         let Known { vault, tenant, secret, hint, .. } = self;
         // Nothing is kept, so that the record needs no name.
         let (record, has_old_records) = (String::new(), vault.has_old_records());
         let owner =
             Owner { tenant, secret, hint, account, record, has_old_records, is_kept: false };
         let asked = Asked::read(from, doc, target, settings, chosen.manner, Some(owner));
-        let asked = match asked {
+        let mut asked = match asked {
             Ok(asked) => asked,
             Err(error) => return Ok(Err(error)),
         };
+        learned.into_iter().for_each(|repair| asked.repair(repair));
+        let target = if learned.is_some() { asked.target() } else { target }.clone();
         let keys = match asked.need() {
             Need::Lookup(keys) => keys,
             Need::Nothing => Vec::new(),
@@ -97,11 +112,25 @@ impl Known {
         }
         let prepared = asked.prepare(&looked.found, &looked.opener);
         let body = prepared.body.unwrap_or_else(|| doc.text().to_owned());
-        let body = dressed(&body, target).unwrap_or(body);
+        let body = dressed(&body, &target).unwrap_or(body);
         let outgoing = Outgoing { body, ..prepared.exchange.outgoing().clone() };
         let answers = prepared.outcomes.into_iter();
         let answers = answers.map(|(messages, verdict)| Answer::of(messages.start, &verdict));
-        Ok(Ok((outgoing, answers.collect())))
+        Ok(Ok(Explained { request: outgoing, answers: answers.collect(), target }))
+    }
+
+    /// What refusals taught about the model, where a gateway would heed it.
+    async fn learned(&self, chosen: &Chosen) -> Result<Option<Repair>, StoreError> {
+        if chosen.manner.dry_run || chosen.manner.restore != Restore::Recommended {
+            return Ok(None);
+        }
+        let Target { base_url, model, .. } = &chosen.target;
+        let (endpoint, model) = (base_url.clone(), model.clone());
+        let about = About { tenant: self.tenant.clone(), endpoint, model };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let facts = self.store.facts().read(u64::try_from(now).unwrap_or(u64::MAX)).await?;
+        let fact = facts.into_iter().flatten().find(|fact| fact.about == about);
+        Ok(fact.and_then(|fact| Repair::taught(&fact.text)))
     }
 }
 

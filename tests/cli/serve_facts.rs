@@ -52,17 +52,21 @@ fn begin(gateway: &Server, key: &str) {
     assert!(answer.contains("I look first."), "{answer}");
 }
 
-/// Its second one; gives what the gateway says about it.
-fn go_on(gateway: &Server, key: &str) -> String {
+/// What its second one says.
+fn second() -> Value {
     let function = json!({"name": "list", "arguments": "{}"});
     let id = "call_A9b8C7d6E5f4G3h2J1k0";
-    let messages = json!([
+    json!([
         {"role": "user", "content": "what is here"},
         {"role": "assistant", "content": null,
             "tool_calls": [{"id": id, "type": "function", "function": function}]},
         {"role": "tool", "tool_call_id": id, "content": "a"},
-    ]);
-    let answer = ask(gateway, key, &messages);
+    ])
+}
+
+/// The second turn; gives what the gateway says about it.
+fn go_on(gateway: &Server, key: &str) -> String {
+    let answer = ask(gateway, key, &second());
     assert!(answer.contains("I look first."), "{answer}");
     let mut lines = answer.lines();
     lines.find_map(|line| line.strip_prefix("x-thinkthrough: restored=1;")).unwrap().to_owned()
@@ -154,6 +158,46 @@ fn what_was_learned_is_tried_afresh_after_a_day_and_stands_nowhere_in_the_clear(
     for name in [&b"model-canary"[..], upstream.url.as_bytes()] {
         assert!(!bytes.windows(name.len()).any(|it| it == name), "it stands in the file");
     }
+}
+
+#[test]
+fn explain_says_what_was_learned_for_the_tenant_and_sends_what_the_gateway_would() {
+    let (place, upstream) = (Place::new("facts-explain"), strict());
+    let gateway = serve(&place, &config(IN_A_FILE, &upstream));
+    learn(&gateway, ALICE);
+    begin(&gateway, BOB);
+    let body = json!({"model": "m", "messages": second()}).to_string();
+    let (file, request) = (place.file("config.toml"), place.write("request.json", &body));
+    let explain = |more: &[&str]| {
+        let args = ["explain", "--config", &file, "-m", "there/model-canary", &request];
+        let ran = place.think(&[&args[..], more].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        ran
+    };
+    for (tenant, is_learned) in [("alice", true), ("bob", false)] {
+        let said = explain(&["--tenant", tenant, "--json"]).json();
+        assert_eq!(said["rule"] == "learned", is_learned, "{tenant}: {said}");
+        let thought = &said["body"]["messages"][1]["reasoning_content"];
+        assert_eq!(*thought == "I look first.", is_learned, "{tenant}: {said}");
+        let told = explain(&["--tenant", tenant]).out;
+        assert_eq!(told.contains(", rule learned\n"), is_learned, "{tenant}: {told}");
+    }
+    assert_ne!(explain(&["--json"]).json()["rule"], "learned");
+    // What is never restored is never repaired.
+    let never = "[models.\"model-canary\"]\nprovider = \"there\"\nrestore = \"never\"\n";
+    place.write("config.toml", &(config(IN_A_FILE, &upstream) + never));
+    let said = place.think(&[
+        "explain",
+        "--config",
+        &file,
+        "-m",
+        "model-canary",
+        "--tenant",
+        "alice",
+        "--json",
+        &request,
+    ]);
+    assert_ne!(said.json()["rule"], "learned", "{}{}", said.out, said.err);
 }
 
 #[test]

@@ -157,6 +157,12 @@ impl<'d> Asked<'d> {
         })
     }
 
+    /// The model as it is asked, repairs included.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// Whether the answer is asked for as a stream; on wires where the path says so, the driver knows better.
     pub fn set_stream(&mut self, stream: bool) {
         self.request.stream = stream;
