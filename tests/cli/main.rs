@@ -74,6 +74,7 @@ mod serve_tenants;
 mod serve_threats;
 #[cfg(unix)]
 mod serve_traces;
+mod serve_unlisted;
 mod serve_vertex;
 mod server;
 mod sessions;

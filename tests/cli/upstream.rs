@@ -22,7 +22,7 @@ impl Upstream {
         })
     }
 
-    /// Answers each request with the stream that its body asks for.
+    /// Answers each request with the stream, or the JSON value, that its body asks for.
     pub(crate) fn answering(mut answer: impl FnMut(&str) -> String + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -97,7 +97,8 @@ fn serve(
     heads.lock().unwrap().push(head);
     kept.lock().unwrap().push(body);
     let mut stream = reader.into_inner();
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n";
+    let kind = if answer.starts_with('{') { "application/json" } else { "text/event-stream" };
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nconnection: close\r\n");
     write!(stream, "{head}content-length: {}\r\n\r\n{answer}", answer.len())?;
     stream.flush()
 }

@@ -130,13 +130,17 @@ pub enum Readable {
     SameModel,
 }
 
-/// The form of a provider's weak call ids: a name and a small number, which other answers have too.
+/// The form of the call ids of a provider that name no answer by themselves: most are a name and a small number, which
+/// other answers have too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeakIds {
     /// `functions.NAME:N`, where N counts the calls of the conversation.
     Counted,
     /// `NAME:N`, where N counts the calls of the answer.
     Placed,
+    /// They may have any form, and with it repeat: `callN`, where N has five digits and counts the calls of the
+    /// conversation. Every API takes that, Mistral's too, whose ids are nine letters and digits.
+    Any,
 }
 
 impl WeakIds {
@@ -146,6 +150,7 @@ impl WeakIds {
         match self {
             WeakIds::Counted => format!("functions.{name}:{before}"),
             WeakIds::Placed => format!("{name}:{place}"),
+            WeakIds::Any => format!("call{before:05}"),
         }
     }
 }
@@ -184,7 +189,8 @@ pub struct Contract {
     pub readable: Readable,
     /// The weakest way of finding a lost thought that is good enough.
     pub level: Level,
-    /// The provider's call ids are weak and have this form: unique ids are minted for the caller in their place.
+    /// The provider's call ids are weak and have this form: where thoughts go back, unique ids are minted for the caller
+    /// in their place.
     pub tickets: Option<WeakIds>,
     /// A JSON object of flags that only make the provider keep what is sent back; merged into the request.
     pub flags: Option<&'static str>,

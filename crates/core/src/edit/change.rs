@@ -22,8 +22,8 @@ pub enum What {
     Insert(Box<Thinking>),
     /// It is a thought and goes.
     Remove,
-    /// It is a call and gets this id; a result, and it answers the call with this id.
-    Rename(String),
+    /// It is a call and gets this id, or none; a result, and it answers the call with this id.
+    Rename(Option<String>),
     /// It is a text and says this.
     Say(String),
     /// The opaque payload on it becomes this one, or goes.
@@ -57,8 +57,8 @@ pub fn changed<'c>(contents: &'c [Content], changes: &[Change]) -> Cow<'c, [Cont
             }
             What::Remove => {}
             What::Rename(id) => match content.blocks.get_mut(*block) {
-                Some(Block::ToolCall(call)) => call.id = Some(id.clone()),
-                Some(Block::ToolResponse(response)) => response.call_id = Some(id.clone()),
+                Some(Block::ToolCall(call)) => call.id.clone_from(id),
+                Some(Block::ToolResponse(response)) => response.call_id.clone_from(id),
                 Some(Block::Media(_) | Block::Other(_) | Block::Text(_) | Block::Thinking(_))
                 | None => {}
             },

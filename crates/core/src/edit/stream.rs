@@ -5,6 +5,7 @@
 //! passes unchanged, as does all that is no JSON.
 
 use super::Draft;
+use super::list::{ListEdit, member};
 use crate::frame::{DEFAULT_LIMIT, Framing};
 use crate::json::{Doc, Raw, Val};
 use memchr::memchr;
@@ -165,7 +166,7 @@ pub struct CallAt {
 }
 
 /// Replaces the ids of tool calls, wherever a message of a response has them. `rename` is given the id and where the
-/// call stands, and gives the new id or none. What stands within a call is the model's own, and is not looked at.
+/// call stands, and gives the new id or none; a call of Gemini's that has no id gets one. What stands within a call is the model's own, and is not looked at.
 pub fn rename_calls(
     message: Val<'_>,
     rename: &mut dyn FnMut(&str, CallAt) -> Option<String>,
@@ -181,11 +182,22 @@ fn calls(
     draft: &mut Draft,
 ) {
     let place = value.u64("index").or_else(|| value.u64("output_index")).or(outer.place);
-    if let Some(id) = call(value) {
-        let native = id.and_then(Val::as_str).filter(|native| !native.is_empty());
-        let new = native.and_then(|native| rename(&native, CallAt { place, ..outer }));
-        if let (Some(id), Some(new)) = (id, new) {
-            draft.replace(id.span(), Raw::string(&new).as_str());
+    if let Some(call) = call(value) {
+        let native = call.id.and_then(Val::as_str).filter(|native| !native.is_empty());
+        match (call.id, native, call.whole) {
+            (Some(id), Some(native), _) => {
+                if let Some(new) = rename(&native, CallAt { place, ..outer }) {
+                    draft.replace(id.span(), Raw::string(&new).as_str());
+                }
+            }
+            (None, _, Some(object)) => {
+                if let Some(new) = rename("", CallAt { place, ..outer }) {
+                    let mut members = ListEdit::of(object);
+                    members.insert(0, member("id", Raw::string(&new).as_str()));
+                    members.finish(draft);
+                }
+            }
+            _ => {}
         }
         return;
     }
@@ -204,13 +216,25 @@ fn calls(
     }
 }
 
-/// The id of the call that the value is, if it is one.
-fn call<'d>(value: Val<'d>) -> Option<Option<Val<'d>>> {
+/// A call as it stands in a message.
+struct Call<'d> {
+    id: Option<Val<'d>>,
+    /// What an id may be put into: of a call that does not come in pieces, as in the API whose calls may have none. The
+    /// pieces after the first have no name.
+    whole: Option<Val<'d>>,
+}
+
+/// The call that the value is, if it is one.
+fn call<'d>(value: Val<'d>) -> Option<Call<'d>> {
     let is_call = value.get("function").is_some_and(Val::is_object)
         || value.text("type").as_deref() == Some("tool_use");
-    let own = || value.get("call_id").map(Some);
-    let inner = || Some(value.get("functionCall")?.get("id"));
-    if is_call { Some(value.get("id")) } else { own().or_else(inner) }
+    let own = || Some(Call { id: Some(value.get("call_id")?), whole: None });
+    let inner = || {
+        let call = value.get("functionCall")?;
+        let is_named = call.text("name").is_some_and(|name| !name.is_empty());
+        Some(Call { id: call.get("id"), whole: Some(call).filter(|_| is_named) })
+    };
+    if is_call { Some(Call { id: value.get("id"), whole: None }) } else { own().or_else(inner) }
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ impl Keeper {
                 origin: &self.origin,
                 delivery,
                 at,
-                has_tickets: mint.is_some_and(|mint| mint.covers(choice, &content)),
+                tickets: mint.and_then(|mint| mint.covers(choice, &content)),
                 has_thought_ticket: mint.is_some_and(|mint| mint.signed(choice)),
             };
             records.extend(self.hook.capture(&answered, &self.owner.secret));

@@ -26,8 +26,8 @@ pub(super) struct Mint {
 /// What gets tickets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Of {
-    /// Calls.
-    pub(super) calls: bool,
+    /// Calls, in this form.
+    pub(super) calls: Option<ticket::Form>,
     /// Thoughts without a signature.
     pub(super) thoughts: bool,
 }
@@ -69,13 +69,13 @@ impl Mint {
         self.choices.get(choice).is_some_and(|choice| choice.is_signed)
     }
 
-    /// Whether the caller was given a ticket for each of these calls of a choice, and in their order.
-    pub(super) fn covers(&self, choice: usize, content: &Content) -> bool {
+    /// The form of the tickets, if the caller was given one for each of these calls of a choice, and in their order.
+    pub(super) fn covers(&self, choice: usize, content: &Content) -> Option<ticket::Form> {
         let given = self.choices.get(choice).map(|it| it.calls.as_slice()).unwrap_or_default();
         let mut given = given.iter().map(|given| given.native.as_str());
         let is_given =
             |call: &ToolCall| given.next() == Some(call.id.as_deref().unwrap_or_default());
-        self.of.calls && content.tool_calls().all(is_given)
+        self.of.calls.filter(|_| content.tool_calls().all(is_given))
     }
 
     /// Passes an event on with tickets in it.
@@ -97,7 +97,7 @@ impl Mint {
             {
                 self.thoughts(choice, event, pass);
             }
-            event if self.of.calls => self.calls(choice, event, pass),
+            event if self.of.calls.is_some() => self.calls(choice, event, pass),
             event => pass(event),
         }
     }
@@ -137,12 +137,12 @@ impl Mint {
                 self.sign(choice, is_said, thinking);
             }
             if let Block::ToolCall(call) = block
-                && self.of.calls
+                && self.of.calls.is_some()
             {
                 if at == self.given(choice).len() {
                     self.give(choice, None, call.id.clone().unwrap_or_default());
                 }
-                call.id = Some(self.ticket(choice, at));
+                call.id = self.ticket(choice, at);
                 at += 1;
             }
         }
@@ -158,7 +158,7 @@ impl Mint {
         if let Some(given) = self.given(choice).get_mut(at) {
             given.native = native;
         }
-        ToolCall { id: Some(self.ticket(choice, at)), ..call.clone() }
+        ToolCall { id: self.ticket(choice, at), ..call.clone() }
     }
 
     /// Says the edits of a message of the answer.
@@ -166,11 +166,10 @@ impl Mint {
         let mut rename = |native: &str, CallAt { choice, place }: CallAt| {
             let choice = usize::try_from(choice).unwrap_or(usize::MAX);
             let is_given = |given: &Given| given.place == place && given.native == native;
-            let at = match self.given(choice).iter().position(is_given) {
-                Some(at) => at,
-                None => self.give(choice, place, native.to_owned()),
-            };
-            Some(self.ticket(choice, at))
+            // One without an id is told only once.
+            let known = self.given(choice).iter().position(is_given).filter(|_| !native.is_empty());
+            let at = known.unwrap_or_else(|| self.give(choice, place, native.to_owned()));
+            self.ticket(choice, at)
         };
         rename_calls(message, &mut rename, draft);
     }
@@ -195,9 +194,10 @@ impl Mint {
         &mut self.choices[choice]
     }
 
-    fn ticket(&self, choice: usize, at: usize) -> String {
+    fn ticket(&self, choice: usize, at: usize) -> Option<String> {
         let record = record_of(&self.record, choice.min(MAX_CHOICES - 1));
-        ticket::mint(&self.secret, &record, u32::try_from(at).unwrap_or(u32::MAX))
+        let call = u32::try_from(at).unwrap_or(u32::MAX);
+        Some(ticket::mint(&self.secret, &record, call, self.of.calls?))
     }
 
     /// Passes an event on, with a ticket if it ends a thought that says something and has no signature.

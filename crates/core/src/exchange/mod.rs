@@ -240,7 +240,10 @@ impl<'d> Asked<'d> {
         let mut contents = match self.target.rule.contract.tickets {
             _ if goes_as_it_came => Cow::Borrowed(self.request.contents.as_slice()),
             None => contents,
-            Some(ids) => ticket::rebuilt(contents, ids),
+            Some(ids) => {
+                let secret = self.owner.as_ref().map(|owner| &owner.secret);
+                ticket::rebuilt(contents, ids, secret)
+            }
         };
         if !goes_as_it_came {
             let contract = &self.target.rule.contract;
@@ -267,19 +270,17 @@ impl<'d> Asked<'d> {
         }
     }
 
-    /// What gives the answer its tickets: calls where the provider's ids are weak, thoughts that go back some day where
-    /// the caller's wire wants a signature and the model's has none.
+    /// What gives the answer its tickets, if thoughts go back some day: calls where the provider's ids are weak, thoughts
+    /// where the caller's wire wants a signature and the model's has none.
     fn mint(&self) -> Option<Mint> {
         let contract = &self.target.rule.contract;
         let owner = self.owner.as_ref().filter(|it| it.is_kept && !self.manner.dry_run)?;
         let is_translated = self.caller.id() != self.target.wire.id();
         let of = Of {
-            calls: contract.tickets.is_some(),
-            thoughts: is_translated
-                && self.caller.wants_signatures()
-                && contract.returns != Return::Never,
+            calls: contract.tickets.map(|_| ticket::Form::of(self.caller)),
+            thoughts: is_translated && self.caller.wants_signatures(),
         };
-        let is_wanted = of.calls || of.thoughts;
+        let is_wanted = (of.calls.is_some() || of.thoughts) && contract.returns != Return::Never;
         is_wanted.then(|| Mint::new(owner.secret.clone(), owner.record.clone(), of))
     }
 

@@ -2,7 +2,7 @@
 
 use super::{ALL, Auth, Endpoint, ModelRule, Provider, find};
 use crate::content::Origin;
-use crate::contract::Contract;
+use crate::contract::{Contract, WeakIds};
 use crate::frame::Framing;
 use crate::read::{Form, Reader};
 use crate::settings::Format;
@@ -98,7 +98,9 @@ impl Target {
             Some(rule) if rule.assumed => format!("{} {}, assumed", provider.id, rule.pattern),
             Some(rule) => format!("{} {}", provider.id, rule.pattern),
         };
-        let rule = rule.cloned().unwrap_or(ModelRule::UNKNOWN);
+        let mut rule = rule.cloned().unwrap_or(ModelRule::UNKNOWN);
+        let lists_ids = !endpoint.models.is_empty();
+        rule.contract = with_tickets(rule.contract, lists_ids);
         Target {
             provider: provider.id.to_owned(),
             wire: endpoint.wire.wire(),
@@ -114,13 +116,14 @@ impl Target {
             rule,
             tags: None,
             rule_source,
-            lists_ids: !endpoint.models.is_empty(),
+            lists_ids,
         }
     }
 
     /// The same target with another contract.
     #[must_use]
     pub fn with_contract(mut self, contract: Contract, source: &str) -> Self {
+        let contract = with_tickets(contract, self.lists_ids);
         self.dialect = dialect_for(&self.dialect, &contract);
         self.rule.contract = contract;
         self.rule.other = None;
@@ -209,6 +212,12 @@ impl Target {
 /// Whether a part of a path is a version, like `v1` or `v1beta`.
 fn is_version(part: &str) -> bool {
     part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Ids of an endpoint that nobody knows may repeat, so that they name nothing: its callers get others.
+fn with_tickets(contract: Contract, lists_ids: bool) -> Contract {
+    let unknown = (!lists_ids).then_some(WeakIds::Any);
+    Contract { tickets: contract.tickets.or(unknown), ..contract }
 }
 
 /// The endpoint's dialect, with the field that the model's contract names.

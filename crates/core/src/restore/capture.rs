@@ -23,8 +23,8 @@ pub struct Answered<'a> {
     pub delivery: Delivery,
     /// When it ended, in milliseconds since 1970.
     pub at: u64,
-    /// The caller was given tickets in place of the ids of calls.
-    pub has_tickets: bool,
+    /// The caller was given tickets of this form in place of the ids of calls.
+    pub tickets: Option<ticket::Form>,
     /// The caller was given a ticket in the place of its thoughts' signature.
     pub has_thought_ticket: bool,
 }
@@ -144,8 +144,8 @@ fn given_calls(answered: &Answered<'_>, secret: &Secret) -> Vec<ToolCall> {
     let calls = answered.content.tool_calls().zip(0_u32..);
     let given = calls.map(|(call, index)| {
         let mut call = call.clone();
-        if answered.has_tickets {
-            call.id = Some(ticket::mint(secret, answered.record, index));
+        if let Some(form) = answered.tickets {
+            call.id = Some(ticket::mint(secret, answered.record, index, form));
         }
         call
     });

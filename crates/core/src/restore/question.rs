@@ -354,8 +354,9 @@ impl Visible {
     ) -> Self {
         let call = |call: &&ToolCall| {
             let id = normal_id(call.id.as_deref().unwrap_or_default());
-            let anchor = is_listed(&id).then(|| anchor(normal, &id));
-            let names = anchor.filter(|_| lists_ids || ticket::is_ticket(&id));
+            let is_minted = ticket::is_minted(normal, &id);
+            let anchor = (is_minted || is_listed(&id)).then(|| anchor(normal, &id));
+            let names = anchor.filter(|_| lists_ids || is_minted);
             Call { name: call.name.clone(), digest: normal.call(call), id, anchor, names }
         };
         let (copy, text) = (normal.copy(text), normal.answer(text));

@@ -234,16 +234,20 @@ fn rename(
     changes: &mut Vec<Change>,
 ) {
     let calls = calls(kept);
-    let mut nameless = 0;
+    let (mut nameless, mut minted) = (0, Vec::new());
     for (spot, at) in spots.iter().filter(|spot| spot.is_call).zip(of_record) {
-        let native = calls.get(*at).and_then(|call| call.id.as_ref());
+        let Some(native) = calls.get(*at).map(|call| &call.id) else { continue };
         let block = contents.get(spot.message).and_then(|content| content.blocks.get(spot.block));
         let Some(Block::ToolCall(call)) = block else { continue };
         let place = nameless;
         nameless += usize::from(call.id.is_none());
-        let Some(native) = native.filter(|native| call.id.as_ref() != Some(native)) else {
+        if call.id == *native {
             continue;
-        };
+        }
+        if native.is_none() {
+            minted.extend(call.id.as_deref().map(|id| (spot, id)));
+            continue;
+        }
         let mut say = |message, block| {
             changes.push(Change { message, block, what: What::Rename(native.clone()) });
         };
@@ -259,6 +263,25 @@ fn rename(
                 .filter(|(_, _, named)| *named == Some(id))
                 .for_each(|(message, block, _)| say(message, block)),
         }
+    }
+    unname(contents, step, &minted, changes);
+}
+
+/// Calls that came without an id get none, if the results stand in their order, or name none: nothing else says then whose
+/// they are.
+fn unname(contents: &[Content], step: &Step, minted: &[(&Spot, &str)], changes: &mut Vec<Change>) {
+    let is_minted = |id: &str| minted.iter().any(|(_, minted)| *minted == id);
+    if !minted.iter().all(|(_, id)| ticket::is_ticket(id)) {
+        return;
+    }
+    let named = results(contents, step, true).filter(|(_, _, id)| id.is_some_and(is_minted));
+    let given: Vec<(usize, usize, Option<&str>)> = named.collect();
+    let in_order = given.iter().filter_map(|(_, _, id)| *id);
+    if given.is_empty() || in_order.eq(minted.iter().map(|(_, id)| *id)) {
+        let calls = minted.iter().map(|(spot, _)| (spot.message, spot.block));
+        let places = calls.chain(given.iter().map(|(message, block, _)| (*message, *block)));
+        let unnamed = |(message, block)| Change { message, block, what: What::Rename(None) };
+        changes.extend(places.map(unnamed));
     }
 }
 

@@ -165,6 +165,11 @@ pub trait Wire: Sync + fmt::Debug {
     /// Whether a block that is kept raw is a thought as a whole, in a shape that has no form of its own here.
     fn is_thought(&self, other: &Other) -> bool;
 
+    /// Whether ids of calls are nine letters and digits, and no others are taken.
+    fn has_short_ids(&self) -> bool {
+        false
+    }
+
     /// Whether every thought of an answer has a signature, which clients send back with it.
     fn wants_signatures(&self) -> bool {
         false

@@ -82,7 +82,8 @@ fn a_signature_goes_on_its_call_and_ids_become_the_providers_own() {
     let expected = r#"{"contents":[{"role":"model","parts":[ {"thoughtSignature":"s","functionCall":{"name":"f","args":{"a": 1e2}}} ]}]}"#;
     assert_eq!(out, expected);
     let body = r#"{"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[{"id":"tk_1", "type":"function","function":{"name":"f","arguments":"{ }"}}]},{"role":"tool","tool_call_id":"tk_1","content":"r"}]}"#;
-    let rename = |message| Change { message, block: 0, what: What::Rename("functions.f:0".into()) };
+    let rename =
+        |message| Change { message, block: 0, what: What::Rename(Some("functions.f:0".into())) };
     let out = apply(
         find("chat-completions").unwrap(),
         body,

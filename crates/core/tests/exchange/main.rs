@@ -7,6 +7,7 @@ mod own;
 mod signatures;
 mod tickets;
 mod turns;
+mod unlisted;
 
 use thinkthrough_core::exchange::{
     Asked, Done, Ending, Found, Manner, Need, Owner, Prepared, Restore, View,

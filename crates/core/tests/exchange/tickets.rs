@@ -11,7 +11,7 @@ use thinkthrough_core::request::Request;
 use thinkthrough_core::restore::ticket;
 use thinkthrough_core::wire::{Dialect, find};
 
-const WIRES: [&str; 5] =
+pub(crate) const WIRES: [&str; 5] =
     ["chat-completions", "responses", "messages", "generate-content", "ollama-chat"];
 
 fn gateway(caller: &str) -> Gateway {
@@ -19,18 +19,18 @@ fn gateway(caller: &str) -> Gateway {
 }
 
 /// A client that drops thoughts, on any wire.
-struct Client {
+pub(crate) struct Client {
     wire: &'static str,
     stream: bool,
-    said: Vec<Content>,
+    pub(crate) said: Vec<Content>,
 }
 
 impl Client {
-    fn new(wire: &'static str, stream: bool) -> Self {
+    pub(crate) fn new(wire: &'static str, stream: bool) -> Self {
         Client { wire, stream, said: vec![Content::text(Speaker::Human, "Read both.")] }
     }
 
-    fn request(&self) -> String {
+    pub(crate) fn request(&self) -> String {
         let request = Request {
             model: "kimi-k3".to_owned(),
             stream: self.stream,
@@ -42,7 +42,7 @@ impl Client {
     }
 
     /// Reads an answer, and runs its calls. Gives their ids.
-    fn reads(&mut self, answer: &str) -> Vec<String> {
+    pub(crate) fn reads(&mut self, answer: &str) -> Vec<String> {
         self.goes_on(calls(self.wire, self.stream, answer))
     }
 
@@ -67,7 +67,7 @@ impl Client {
 }
 
 /// Two calls of one answer, with ids that every answer has, and arguments that look like a call.
-const STREAM: [&str; 6] = [
+pub(crate) const STREAM: [&str; 6] = [
     ": hello\r\n\r\ndata:  {\"id\":\"1\", \"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"reasoning_content\":\"Look\"}}]}\r\n\r\n",
     "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\": \"read:0\",\"type\":\"function\",\"function\":{\"name\":\"read\",\"arguments\":\"\"}}]}}]}\n\n",
     "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"\",\"function\":{\"arguments\":\"{\\\"id\\\":\\\"read:0\\\"}\"}}]}}]}\n\n",
@@ -75,7 +75,7 @@ const STREAM: [&str; 6] = [
     "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n",
     "data: [DONE]\n\n",
 ];
-const WHOLE: &str = r#"{ "id":"1", "model":"kimi-k3","choices":[{"index":0,"message":{"role":"assistant","content":null,"reasoning_content":"Look","tool_calls":[{"id":"read:0","type":"function","function":{"name":"read","arguments":"{\"id\":\"read:0\"}"}}, {"id": "read:1","type":"function","function":{"name":"read","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}
+pub(crate) const WHOLE: &str = r#"{ "id":"1", "model":"kimi-k3","choices":[{"index":0,"message":{"role":"assistant","content":null,"reasoning_content":"Look","tool_calls":[{"id":"read:0","type":"function","function":{"name":"read","arguments":"{\"id\":\"read:0\"}"}}, {"id": "read:1","type":"function","function":{"name":"read","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}
 "#;
 
 /// The calls in an answer of this wire.
@@ -153,10 +153,15 @@ fn the_caller_sees_tickets_and_the_provider_its_own_ids_on_every_wire() {
 }
 
 /// The ids of the calls that go upstream, if their results have the same ones.
-fn native(prepared: &Prepared) -> Vec<String> {
+pub(crate) fn native(prepared: &Prepared) -> Vec<String> {
+    native_on("chat-completions", prepared)
+}
+
+/// The same where the upstream speaks this wire.
+pub(crate) fn native_on(wire: &str, prepared: &Prepared) -> Vec<String> {
     let Some(body) = &prepared.body else { return Vec::new() };
     let doc = Doc::parse_str(body).unwrap();
-    let request = find("chat-completions").unwrap().read_request(doc.root()).unwrap();
+    let request = find(wire).unwrap().read_request(doc.root()).unwrap();
     let calls = request.contents.iter().flat_map(Content::tool_calls);
     let ids: Vec<String> = calls.filter_map(|call| call.id.clone()).collect();
     let blocks = request.contents.iter().flat_map(|content| &content.blocks);

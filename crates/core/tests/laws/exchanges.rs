@@ -100,7 +100,7 @@ fn unopened(keys: &[Key], target: &Target) -> Vec<Found> {
             origin: &origin,
             delivery: Delivery::Full,
             at: at as u64,
-            has_tickets: false,
+            tickets: None,
             has_thought_ticket: false,
         };
         let (mut head, _) = capture(&question, &plan, &answered, &secret)?;
@@ -224,7 +224,7 @@ impl Talk {
             origin: &origin(),
             delivery: Delivery::Full,
             at: at as u64,
-            has_tickets: false,
+            tickets: None,
             has_thought_ticket: false,
         };
         self.answers.insert(at, capture(&question, &plan, &answered, &secret()).map(|it| it.0));

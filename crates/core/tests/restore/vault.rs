@@ -11,6 +11,7 @@ use thinkthrough_core::restore::{
     About, Answered, Ask, Delivery, Head, Kept, Question, Restoration, Secret, Version, capture,
     ticket,
 };
+use thinkthrough_core::wire::find;
 
 pub(crate) const PLAIN: Contract =
     Contract { required: true, ..Contract::plain(Return::All, "reasoning_content") };
@@ -19,6 +20,11 @@ pub(crate) const SIGNED: Contract = Contract::sealed(Return::All);
 pub(crate) const TAILED: Contract = SIGNED;
 pub(crate) const BOUND: Contract =
     Contract { bound: true, readable: Readable::SameModel, ..SIGNED };
+
+/// The form of tickets for most callers.
+pub(crate) fn form() -> ticket::Form {
+    ticket::Form::of(find("chat-completions").unwrap())
+}
 
 /// One tenant's records, and the request at hand.
 pub(crate) struct Vault {
@@ -101,7 +107,7 @@ impl Vault {
             origin: &self.origin,
             delivery,
             at: self.clock,
-            has_tickets: self.contract.tickets.is_some(),
+            tickets: self.contract.tickets.map(|_| form()),
             has_thought_ticket: self.signs,
         };
         let (head, kept) = capture(&question, &plan, &answered, &self.secret)?;
@@ -122,7 +128,7 @@ impl Vault {
         });
         if self.contract.tickets.is_some() {
             for (call, nth) in calls.zip(0..) {
-                call.id = Some(ticket::mint(&self.secret, record, nth));
+                call.id = Some(ticket::mint(&self.secret, record, nth, form()));
             }
         }
         answer

@@ -79,7 +79,7 @@ impl Talk {
             origin: &origin,
             delivery: Delivery::Full,
             at: 1_700_000_000_000 + self.said.len() as u64,
-            has_tickets: false,
+            tickets: None,
             has_thought_ticket: false,
         };
         let secret = self.vault.secret().await.unwrap();

@@ -13,6 +13,8 @@ pub(in crate::wire) struct Form {
     pub(in crate::wire) required_tool: &'static str,
     /// Errors stand at the top of the body instead of under `error`.
     pub(in crate::wire) flat_errors: bool,
+    /// Ids of calls are nine letters and digits.
+    pub(in crate::wire) short_ids: bool,
 }
 
 /// How the content of a message was written where blocks cannot tell; kept under this name beside the message's

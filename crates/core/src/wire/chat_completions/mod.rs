@@ -56,6 +56,7 @@ static FORM: Form = Form {
     thinks_in_content: false,
     required_tool: "required",
     flat_errors: false,
+    short_ids: false,
 };
 
 impl Speaks for ChatCompletions {
@@ -104,6 +105,10 @@ impl<T: Speaks> Wire for T {
 
     fn encoder(&self) -> Box<dyn Encode> {
         Box::new(encode::Encoder::new(self.form()))
+    }
+
+    fn has_short_ids(&self) -> bool {
+        self.form().short_ids
     }
 
     fn is_thought(&self, other: &Other) -> bool {

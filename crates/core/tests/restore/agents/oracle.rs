@@ -134,7 +134,8 @@ impl Oracle {
         parent: Option<String>,
         (name, record, given): (&str, &str, &Content),
     ) {
-        let is_random = self.setting.ids == Ids::Random || self.setting.contract.tickets.is_some();
+        let Setting { ids, contract, is_unlisted, .. } = self.setting;
+        let is_random = contract.tickets.is_some() || (ids == Ids::Random && !is_unlisted);
         for id in given.tool_calls().filter_map(|call| call.id.as_deref()).filter(|_| is_random) {
             self.own_ids.insert(plain(id), name.to_owned());
         }

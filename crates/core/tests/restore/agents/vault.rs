@@ -1,7 +1,7 @@
 //! The records of all tenants of a world, found as a store finds them.
 
 use super::world::{Setting, Talk};
-use crate::vault::{Frame, thought, unsigned};
+use crate::vault::{Frame, form, thought, unsigned};
 use std::collections::{BTreeMap, BTreeSet};
 use thinkthrough_core::content::{Block, Content, Origin};
 use thinkthrough_core::contract::Contract;
@@ -25,13 +25,15 @@ pub(super) struct Asker<'a> {
     pub(super) frame: &'a Frame,
     pub(super) contract: Contract,
     pub(super) origin: Origin,
+    is_unlisted: bool,
 }
 
 impl<'a> Asker<'a> {
     pub(super) fn of(talk: &'a Talk, setting: &Setting) -> Self {
         let secret = Secret::new([u8::try_from(talk.tenant).unwrap(); 32]);
         let origin = origin(talk.model, setting.is_far);
-        Asker { secret, frame: &talk.frame, contract: setting.contract, origin }
+        let Setting { contract, is_unlisted, .. } = *setting;
+        Asker { secret, frame: &talk.frame, contract, origin, is_unlisted }
     }
 }
 
@@ -63,6 +65,7 @@ impl Vault {
         let about = About {
             tools: &asker.frame.tools,
             hint: asker.frame.hint,
+            is_unlisted: asker.is_unlisted,
             is_sealed: asker.contract.signed,
             ..About::default()
         };
@@ -106,7 +109,7 @@ impl Vault {
             origin: &asker.origin,
             delivery: Delivery::Full,
             at: self.clock,
-            has_tickets: asker.contract.tickets.is_some(),
+            tickets: asker.contract.tickets.map(|_| form()),
             has_thought_ticket: false,
         };
         let captured = capture(&planned.question, &planned.plan, &answered, &asker.secret);
@@ -122,7 +125,7 @@ impl Vault {
                 _ => None,
             });
             for (call, nth) in calls.zip(0..) {
-                call.id = Some(ticket::mint(&asker.secret, &id, nth));
+                call.id = Some(ticket::mint(&asker.secret, &id, nth, form()));
             }
         }
         (id, answer)

@@ -11,7 +11,7 @@ use super::vault::{Asker, Vault, thought_of};
 use crate::vault::*;
 use std::collections::BTreeSet;
 use thinkthrough_core::content::{Block, Content, Media, MediaSource, Speaker};
-use thinkthrough_core::contract::{Contract, Readable};
+use thinkthrough_core::contract::{Contract, Readable, WeakIds};
 use thinkthrough_core::json::Extra;
 
 /// The ids that a provider gives to calls.
@@ -32,11 +32,24 @@ pub(super) struct Setting {
     pub(super) ids: Ids,
     /// The second model is another provider's.
     pub(super) is_far: bool,
+    /// Nobody knows how the endpoint makes its ids, so that they name nothing.
+    pub(super) is_unlisted: bool,
 }
 
 impl Setting {
     const fn new(name: &'static str, contract: Contract, ids: Ids) -> Self {
-        Setting { name, contract, ids, is_far: false }
+        Setting { name, contract, ids, is_far: false, is_unlisted: false }
+    }
+
+    /// The same where nobody knows the endpoint.
+    const fn unlisted(name: &'static str, contract: Contract, ids: Ids) -> Self {
+        Setting { is_unlisted: true, ..Setting::new(name, contract, ids) }
+    }
+
+    /// Its calls get tickets.
+    const fn ticketed(name: &'static str, contract: Contract, ids: Ids) -> Self {
+        let contract = Contract { tickets: Some(WeakIds::Any), ..contract };
+        Setting::unlisted(name, contract, ids)
     }
 
     /// Whether a model can read the thoughts of the other one.
@@ -54,6 +67,11 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting::new("signed, weak ids", SIGNED, Ids::Weak),
     Setting::new("plain, no ids", PLAIN, Ids::None),
     Setting::new("signed, no ids", SIGNED, Ids::None),
+    Setting::ticketed("plain, unknown endpoint", PLAIN, Ids::Random),
+    Setting::ticketed("signed, unknown endpoint", SIGNED, Ids::Weak),
+    Setting::ticketed("bound, unknown endpoint", BOUND, Ids::None),
+    // What was kept before such endpoints had tickets.
+    Setting::unlisted("plain, unknown endpoint, its own ids", PLAIN, Ids::Random),
 ];
 
 /// A message as it really was, thoughts included.
