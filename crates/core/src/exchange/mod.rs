@@ -14,6 +14,7 @@ mod ladder;
 mod manner;
 mod mint;
 mod own;
+mod pair;
 mod refusal;
 mod repair;
 mod restored;
@@ -295,7 +296,7 @@ impl<'d> Asked<'d> {
         {
             return (body, outgoing);
         }
-        let request = self.request.with_contents(contents.into_owned());
+        let request = self.request.with_contents(pair::pair(contents).into_owned());
         let mut settings = Cow::Borrowed(settings);
         if self.show().is_some() && !settings.include_in_response.is_explicit() {
             let show = Setting { value: true, source: Source::Request };

@@ -198,6 +198,29 @@ fn a_server_without_ids_gets_none_back_as_long_as_the_order_tells_whose_a_result
     }
 }
 
+#[test]
+fn a_gemini_client_may_say_ids_of_calls_and_none_of_results_or_none_at_all() {
+    for drops_all in [false, true] {
+        let mut gateway = gateway("generate-content", "chat-completions", ALL);
+        let mut client = Client::new("generate-content", false);
+        gateway.stream = Some(false);
+        for round in 0..3 {
+            let prepared = gateway.ask(&client.request(), &Lock);
+            assert_eq!(prepared.counts.restored, round, "{drops_all}");
+            assert_eq!(native(&prepared), ["read:0", "read:1"].repeat(round), "{drops_all}");
+            let (said, _) = gateway.answer(prepared, &[WHOLE], None);
+            client.reads(&said);
+            for block in client.said.iter_mut().flat_map(|it| &mut it.blocks) {
+                match block {
+                    Block::ToolResponse(result) => result.call_id = None,
+                    Block::ToolCall(call) if drops_all => call.id = None,
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
 /// Two calls in two messages, and none of them has an id.
 const NAMELESS_STREAM: &str = "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"Look\",\"thought\":true}]}}]}\r\n\r\ndata: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"functionCall\":{\"name\":\"read\",\"args\":{\"a\":1}}}]}}]}\r\n\r\ndata: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"functionCall\":{\"name\":\"read\",\"args\":{}}}]},\"finishReason\":\"STOP\"}]}\r\n\r\n";
 

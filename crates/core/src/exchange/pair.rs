@@ -1,0 +1,58 @@
+//! Results without an id, for APIs that know a result by nothing else: Gemini's clients may say the name alone.
+
+use crate::content::{Block, Content, Speaker, ToolResponse};
+use std::borrow::Cow;
+
+/// Gives results that say no id that of their call, if it has one: of the calls of the answer before that no result
+/// names, the first of the same tool, else the first.
+pub(super) fn pair(mut contents: Cow<'_, [Content]>) -> Cow<'_, [Content]> {
+    let mut after = false;
+    let mut calls: Vec<(Option<String>, String)> = Vec::new();
+    for at in 0..contents.len() {
+        let Some(content) = contents.get(at) else { continue };
+        if content.speaker == Speaker::Ai {
+            if std::mem::take(&mut after) {
+                calls.clear();
+            }
+            calls.extend(content.tool_calls().map(|call| (call.id.clone(), call.name.clone())));
+            continue;
+        }
+        if !after {
+            let named = results(&contents, at);
+            calls.retain(|(id, _)| id.is_none() || named.iter().all(|named| named != id));
+        }
+        after = true;
+        let is_nameless = |block: &Block| {
+            matches!(block, Block::ToolResponse(ToolResponse { call_id: None, .. }))
+        };
+        if calls.is_empty() || !content.blocks.iter().any(is_nameless) {
+            continue;
+        }
+        let Some(content) = contents.to_mut().get_mut(at) else { continue };
+        for block in &mut content.blocks {
+            if let Block::ToolResponse(result) = block
+                && result.call_id.is_none()
+                && !calls.is_empty()
+            {
+                let is_its = |(_, name): &(_, String)| result.name.as_ref() == Some(name);
+                let index = calls.iter().position(is_its).unwrap_or_default();
+                result.call_id = calls.remove(index).0;
+            }
+        }
+    }
+    contents
+}
+
+/// The ids that results say from this message on, up to the next answer.
+fn results(contents: &[Content], from: usize) -> Vec<Option<String>> {
+    let run = contents.iter().skip(from).take_while(|content| content.speaker != Speaker::Ai);
+    let ids = run.flat_map(|content| &content.blocks).filter_map(|block| match block {
+        Block::ToolResponse(result) => Some(result.call_id.clone()),
+        Block::Media(_)
+        | Block::Other(_)
+        | Block::Text(_)
+        | Block::Thinking(_)
+        | Block::ToolCall(_) => None,
+    });
+    ids.collect()
+}
