@@ -5,7 +5,7 @@
 
 use super::family::{LOW_HIGH_MAX, glm};
 use super::{Endpoint, ModelRule, Provider, ThinkingForm};
-use crate::contract::{Contract, Return};
+use crate::contract::{Contract, Return, WeakIds};
 use crate::settings::Effort;
 use crate::wire::WireId;
 
@@ -23,8 +23,10 @@ pub(super) const PROVIDER: Provider = Provider {
     }],
 };
 
-const PARTS: Contract = Contract { returns: Return::All, ..Contract::NONE }
-    .stated("https://docs.mistral.ai/capabilities/reasoning");
+/// Ids of calls are nine letters and digits, which hold 54 bits: too few to name an answer.
+const PARTS: Contract =
+    Contract { returns: Return::All, tickets: Some(WeakIds::Any), ..Contract::NONE }
+        .stated("https://docs.mistral.ai/capabilities/reasoning");
 
 const EFFORT: &str = "reasoning_effort";
 

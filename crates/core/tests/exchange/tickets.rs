@@ -271,3 +271,33 @@ fn where_nothing_is_kept_no_ticket_is_minted() {
         }
     }
 }
+
+#[test]
+fn a_mistral_model_has_ids_of_its_own_form_on_its_own_api() {
+    let own = ["D681PevKs", "x9Tq0LmZa"];
+    let answer = WHOLE.replace("read:0\",", "D681PevKs\",").replace("\"read:1\"", "\"x9Tq0LmZa\"");
+    let answer = answer.replace(
+        r#""content":null,"reasoning_content":"Look""#,
+        r#""content":[{"type":"thinking","thinking":[{"type":"text","text":"Look"}]}]"#,
+    );
+    for (wire, is_short) in [("mistral-chat", true), ("chat-completions", false)] {
+        let mut gateway = Gateway::new(wire, "mistral", None, "mistral-medium-latest");
+        let mut client = Client::new(wire, false);
+        for round in 0..3 {
+            let prepared = gateway.ask(&client.request(), &Lock);
+            assert_eq!(prepared.counts.restored, round, "{wire}");
+            assert_eq!(native_on("mistral-chat", &prepared), own.repeat(round), "{wire}");
+            let (said, _) = gateway.answer(prepared, &[&answer], None);
+            let seen = client.reads(&said);
+            assert!(seen.iter().all(|id| ticket::is_ticket(id) != is_short), "{seen:?}");
+            assert!(seen.iter().all(|id| (id.len() == 9) == is_short), "{seen:?}");
+            assert!(seen.iter().all(|id| !own.contains(&id.as_str())), "{seen:?}");
+            // What stood before says nothing.
+            client.said[0] = Content::text(Speaker::Human, &format!("Read both, {round}."));
+        }
+        gateway.records.clear();
+        let sent = native_on("mistral-chat", &gateway.ask(&client.request(), &Lock));
+        let made = (0..6).map(|call| format!("call{call:05}"));
+        assert_eq!(sent, made.collect::<Vec<_>>(), "{wire}");
+    }
+}
