@@ -28,6 +28,7 @@ macro_rules! on_each_database {
     };
 }
 
+mod broken_log;
 mod conversations;
 mod damage;
 mod drafts;
