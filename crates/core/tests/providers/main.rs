@@ -14,5 +14,6 @@ mod formats;
 mod forms;
 mod generations;
 mod imaginary;
+mod priced;
 mod stripped;
 mod thinking;
