@@ -411,6 +411,7 @@ mod tests {
             ),
             (r#"{"cachedContent":"cachedContents/c"}"#, "Cache c"),
             (r#"{"cached_content":"c"}"#, "Cache c"),
+            (r#"{"batch_id":"b"}"#, "Batch b"),
             (r#"{"container":"c"}"#, "Container c"),
             (r#"{"container":{"id":"c"}}"#, "Container c"),
             (
