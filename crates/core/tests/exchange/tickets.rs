@@ -293,7 +293,7 @@ fn a_mistral_model_has_ids_of_its_own_form_on_its_own_api() {
             assert!(seen.iter().all(|id| (id.len() == 9) == is_short), "{seen:?}");
             assert!(seen.iter().all(|id| !own.contains(&id.as_str())), "{seen:?}");
             // What stood before says nothing.
-            client.said[0] = Content::text(Speaker::Human, &format!("Read both, {round}."));
+            client.said[0] = Content::text(Speaker::Human, format!("Read both, {round}."));
         }
         gateway.records.clear();
         let sent = native_on("mistral-chat", &gateway.ask(&client.request(), &Lock));

@@ -375,7 +375,7 @@ fn tickets_lead_back_to_the_provider_own_ids() {
     let mut talk = Talk::new(TICKETS);
     talk.says(human("list"));
     let id = talk.answers(vec![thought("t"), call("functions.list:0", "list", "{}")]).unwrap();
-    let minted = ticket::mint(&talk.vault.secret, &id, 0, form());
+    let minted = ticket::mint(&talk.vault.secret, &id, 0, form("chat-completions"));
     let sent = |arguments: &str| {
         vec![
             system("Another head."),

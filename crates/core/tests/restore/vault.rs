@@ -21,9 +21,9 @@ pub(crate) const TAILED: Contract = SIGNED;
 pub(crate) const BOUND: Contract =
     Contract { bound: true, readable: Readable::SameModel, ..SIGNED };
 
-/// The form of tickets for most callers.
-pub(crate) fn form() -> ticket::Form {
-    ticket::Form::of(find("chat-completions").unwrap())
+/// The form of tickets for callers of this API.
+pub(crate) fn form(wire: &str) -> ticket::Form {
+    ticket::Form::of(find(wire).unwrap())
 }
 
 /// One tenant's records, and the request at hand.
@@ -107,7 +107,7 @@ impl Vault {
             origin: &self.origin,
             delivery,
             at: self.clock,
-            tickets: self.contract.tickets.map(|_| form()),
+            tickets: self.contract.tickets.map(|_| form("chat-completions")),
             has_thought_ticket: self.signs,
         };
         let (head, kept) = capture(&question, &plan, &answered, &self.secret)?;
@@ -128,7 +128,7 @@ impl Vault {
         });
         if self.contract.tickets.is_some() {
             for (call, nth) in calls.zip(0..) {
-                call.id = Some(ticket::mint(&self.secret, record, nth, form()));
+                call.id = Some(ticket::mint(&self.secret, record, nth, form("chat-completions")));
             }
         }
         answer

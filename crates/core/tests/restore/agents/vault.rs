@@ -26,14 +26,15 @@ pub(super) struct Asker<'a> {
     pub(super) contract: Contract,
     pub(super) origin: Origin,
     is_unlisted: bool,
+    wire: &'static str,
 }
 
 impl<'a> Asker<'a> {
     pub(super) fn of(talk: &'a Talk, setting: &Setting) -> Self {
         let secret = Secret::new([u8::try_from(talk.tenant).unwrap(); 32]);
         let origin = origin(talk.model, setting.is_far);
-        let Setting { contract, is_unlisted, .. } = *setting;
-        Asker { secret, frame: &talk.frame, contract, origin, is_unlisted }
+        let Setting { contract, is_unlisted, wire, .. } = *setting;
+        Asker { secret, frame: &talk.frame, contract, origin, is_unlisted, wire }
     }
 }
 
@@ -109,7 +110,7 @@ impl Vault {
             origin: &asker.origin,
             delivery: Delivery::Full,
             at: self.clock,
-            tickets: asker.contract.tickets.map(|_| form()),
+            tickets: asker.contract.tickets.map(|_| form(asker.wire)),
             has_thought_ticket: false,
         };
         let captured = capture(&planned.question, &planned.plan, &answered, &asker.secret);
@@ -125,7 +126,7 @@ impl Vault {
                 _ => None,
             });
             for (call, nth) in calls.zip(0..) {
-                call.id = Some(ticket::mint(&asker.secret, &id, nth, form()));
+                call.id = Some(ticket::mint(&asker.secret, &id, nth, form(asker.wire)));
             }
         }
         (id, answer)

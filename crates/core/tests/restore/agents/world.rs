@@ -34,11 +34,14 @@ pub(super) struct Setting {
     pub(super) is_far: bool,
     /// Nobody knows how the endpoint makes its ids, so that they name nothing.
     pub(super) is_unlisted: bool,
+    /// The API of the callers.
+    pub(super) wire: &'static str,
 }
 
 impl Setting {
     const fn new(name: &'static str, contract: Contract, ids: Ids) -> Self {
-        Setting { name, contract, ids, is_far: false, is_unlisted: false }
+        let wire = "chat-completions";
+        Setting { name, contract, ids, is_far: false, is_unlisted: false, wire }
     }
 
     /// The same where nobody knows the endpoint.
@@ -70,6 +73,11 @@ pub(super) const SETTINGS: &[Setting] = &[
     Setting::ticketed("plain, unknown endpoint", PLAIN, Ids::Random),
     Setting::ticketed("signed, unknown endpoint", SIGNED, Ids::Weak),
     Setting::ticketed("bound, unknown endpoint", BOUND, Ids::None),
+    // Tickets of nine letters and digits.
+    Setting {
+        wire: "mistral-chat",
+        ..Setting::ticketed("plain, unknown endpoint, short tickets", PLAIN, Ids::Weak)
+    },
     // What was kept before such endpoints had tickets.
     Setting::unlisted("plain, unknown endpoint, its own ids", PLAIN, Ids::Random),
 ];
