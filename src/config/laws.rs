@@ -41,7 +41,7 @@ const WORDS: &[&[u8]] = &[
     b"model = \"m\"\n",
     b"fallback = [\"a\"]\n",
     b"restore = \"required\"\n",
-    b"contract = { return = \"all\", field = \"x\", level = \"calls\" }\n",
+    b"contract = { return = \"all\", field = \"x\", level = \"calls\", told = \"never\" }\n",
     b"contract = \"none\"\n",
     b"[roles]\n",
     b"[profiles.a]\n",

@@ -6,7 +6,7 @@ use super::secret::Sources;
 use super::table::Section;
 use super::{ModelEntry, Profile};
 use thinkthrough_chat::session::Price;
-use thinkthrough_core::contract::{Contract, Level, Older, Return};
+use thinkthrough_core::contract::{Contract, Level, Older, Return, Told};
 use thinkthrough_core::exchange::{Manner, Restore, Thoughts, View};
 
 pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<ModelEntry, String> {
@@ -94,7 +94,7 @@ pub(super) fn contract(section: Section<'_>) -> Result<Option<Contract>, String>
     }
     let Some(table) = section.table("contract")? else { return Ok(None) };
     let inner = Section { name: &name, table };
-    inner.only(&["return", "required", "field", "empty", "level", "older"])?;
+    inner.only(&["return", "required", "field", "empty", "level", "older", "told"])?;
     let word = |key: &str| inner.string(key);
     let returns = match word("return")? {
         None => {
@@ -118,9 +118,16 @@ pub(super) fn contract(section: Section<'_>) -> Result<Option<Contract>, String>
             format!("`{name}.older` cannot be `{text}`; allowed: allowed, forbidden")
         })?,
     };
+    let told = match word("told")? {
+        None => Told::default(),
+        Some(text) => Told::parse(&text).ok_or_else(|| {
+            format!("`{name}.told` cannot be `{text}`; allowed: in-answer, in-user-message, never")
+        })?,
+    };
     Ok(Some(Contract {
         returns,
         older,
+        told,
         required: inner.boolean("required")?.unwrap_or(false),
         field: word("field")?.map(|text| kept(&text)),
         empty: word("empty")?.map(|text| kept(&text)),

@@ -115,6 +115,7 @@ fn everything_that_is_wrong_is_said_at_once() {
          [providers.own]\nwire = \"chat\"\nbase_url = \"http://127.0.0.1:1\"\napi_key = { env = \"UNSET_A\" }\n\
          contract = { return = \"some\", level = \"none\" }\n\
          [models.a]\nprovider = \"own\"\nview = \"none\"\nrestore = \"none\"\n\
+         contract = { return = \"all\", told = \"twice\" }\n\
          [models.b]\nmodel = \"b\"\n[models.c]\nprovider = \"owm\"\n\
          [mcp.files]\ncommand = \"x\"\nenv = { TOKEN = { env = \"UNSET_B\" } }\n",
     );
@@ -129,6 +130,7 @@ fn everything_that_is_wrong_is_said_at_once() {
         "`providers.own.contract.return` cannot be `some`",
         "`models.a.view` cannot be `none`",
         "`models.a.restore` cannot be `none`",
+        "`models.a.contract.told` cannot be `twice`",
         "`models.b` needs `provider`",
         "`default_model` is `nobody`",
         "`models.c.provider` is `owm`",
@@ -138,7 +140,7 @@ fn everything_that_is_wrong_is_said_at_once() {
     }
     let errors = said.lines().filter(|line| line.starts_with("error: ")).count();
     // The level is said once the word before it is right.
-    assert!((12..=13).contains(&errors), "nothing is said that only follows from another: {said}");
+    assert!((13..=14).contains(&errors), "nothing is said that only follows from another: {said}");
     for (at, name) in [("providers.own.api_key", "UNSET_A"), ("mcp.files.env.TOKEN", "UNSET_B")] {
         let warning = format!("warning: `{at}` needs `{name}`, which is not set\n");
         assert!(said.contains(&warning), "{said}");

@@ -230,3 +230,24 @@ fn contract_level_says_what_counts_as_the_same_answer() {
         assert_eq!(sent[3]["reasoning_content"], thought, "{name}: {sent:?}");
     }
 }
+
+#[test]
+fn contract_told_says_where_an_answer_is_told_whose_thought_nobody_has() {
+    // No id of this server was drawn at random, so that the thought is not found.
+    let demanded = "return = \"tool-calls\", required = true, field = \"reasoning_content\", level = \"ticket\"";
+    let gave = "The tool `list` gave:\nneedle.txt";
+    let in_message = format!("You used the tool `list` with {{}}.\n\n{gave}");
+    for (told, last) in [
+        ("in-answer", vec![("assistant", "I used the tool `list` with {}."), ("user", gave)]),
+        ("in-user-message", vec![("user", in_message.as_str())]),
+    ] {
+        let contract = format!("contract = {{ {demanded}, told = \"{told}\" }}");
+        let (_, sent) = through_gateway(&format!("told-{told}"), &contract, "one");
+        let last: Vec<_> =
+            last.iter().map(|(role, content)| json!({"role": role, "content": content})).collect();
+        assert_eq!(sent[3..], last, "{told}");
+    }
+    let contract = format!("contract = {{ {demanded}, told = \"never\" }}");
+    let (_, sent) = through_gateway("told-never", &contract, "one");
+    assert_eq!((&sent[3]["tool_calls"][0]["id"], &sent[4]["role"]), (&json!("c1"), &json!("tool")));
+}

@@ -53,6 +53,11 @@ fn explain_says_of_each_answer_what_the_vault_does_for_it() {
     let outcome =
         json!({"message": 1, "outcome": "missed", "reason": "no record of this answer was found"});
     assert_eq!(missed["answers"][0], outcome, "{missed}");
+    let words = "the model demands a thought here, and no record of this answer was found; \
+                 the answer and what its calls gave are told in words";
+    let decision =
+        json!({"message": 1, "block": 0, "action": "drop", "reason": words, "setting": "contract"});
+    assert_eq!(missed["decisions"][0], decision, "{missed}");
     let text = ["explain", "--config", &config, "-m", "sim/kimi-k2", "--tenant", "local", &request];
     let told = place.think(&text).out;
     let line = "answer in message 1: missed, no record of this answer was found";

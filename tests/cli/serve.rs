@@ -144,6 +144,29 @@ fn what_nobody_has_is_told_in_words_and_a_refusal_is_passed_on() {
     assert!(answer.contains("n must be between 1 and 5, got 6."), "{answer}");
 }
 
+/// The one model lists, the other reads, and the one answers, with its own thought of before and thinking on.
+#[test]
+fn a_client_that_changes_models_in_mid_loop_and_back_goes_on_with_thoughts() {
+    let gateway = Server::start("serve", &[]);
+    for (one, other) in [("deepseek-v4", "kimi-k2"), ("kimi-k2", "deepseek-v4"), ("mimo", "groq")] {
+        let model = |name: &str| format!("\"model\":\"sim/{name}\"");
+        let answers = naive_rounds(&format!("sim/{one}"), |round, request| {
+            let request = match round {
+                1 => request.replace(&model(one), &model(other)),
+                _ => request.to_owned(),
+            };
+            gateway.ask_in_time("/v1/chat/completions", &request)
+        });
+        assert_eq!(answers.len(), 4, "{}", answers.last().unwrap());
+        for (answer, restored) in answers.iter().skip(2).zip(1..) {
+            let header = format!("x-thinkthrough: restored={restored}; missed=0;");
+            assert!(answer.contains(&header), "{one}: {answer}");
+            assert!(answer.contains("; flattened=1"), "{one}: {answer}");
+            assert!(!answer.contains("thinking=off"), "{one}: {answer}");
+        }
+    }
+}
+
 /// A tool loop of two rounds and a follow-up, by a client that keeps no thought. Gives the answer to every request.
 fn naive_loop(gateways: &[&Server]) -> Vec<String> {
     naive_rounds("sim/kimi-k2", |round, request| {

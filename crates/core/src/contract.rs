@@ -130,6 +130,33 @@ pub enum Readable {
     SameModel,
 }
 
+/// How an answer is told in words whose thought is demanded and that nobody has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Told {
+    /// Its calls in its own text, and what they gave in a message of the user's. Where only messages with calls need their
+    /// thoughts: an answer without calls stays as it is.
+    InAnswer,
+    /// All of it in a message of the user's, so that no message of the model's is left without its thought. An answer
+    /// without calls is quoted right before the user's next message.
+    #[default]
+    InUserMessage,
+    /// Not at all: rather it goes without thinking, or as it is.
+    Never,
+}
+
+impl Told {
+    /// The value of this spelling.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "in-answer" => Told::InAnswer,
+            "in-user-message" => Told::InUserMessage,
+            "never" => Told::Never,
+            _ => return None,
+        })
+    }
+}
+
 /// The form of the call ids of a provider that name no answer by themselves: most are a name and a small number, which
 /// other answers have too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,6 +210,8 @@ pub struct Contract {
     pub bound: bool,
     /// The value that the provider documents for calls of other models, in place of the payload that it demands.
     pub bypass: Option<&'static str>,
+    /// How an answer is told whose thought is demanded and that nobody has.
+    pub told: Told,
     /// A request that switches thinking off is refused for the thoughts in it.
     pub only_when_on: bool,
     /// Whose thoughts the model can read.
@@ -212,6 +241,7 @@ impl Contract {
         unsealed: false,
         bound: false,
         bypass: None,
+        told: Told::InUserMessage,
         only_when_on: false,
         readable: Readable::PlainText,
         level: Level::Parent,

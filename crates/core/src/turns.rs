@@ -38,6 +38,11 @@ impl Turns {
         turns
     }
 
+    /// The number of the turn that a message belongs to.
+    pub(crate) fn of_message(&self, message: usize) -> usize {
+        self.turn.get(message).copied().unwrap_or(self.last)
+    }
+
     /// The message belongs to the turn under way.
     pub(crate) fn is_current(&self, message: usize) -> bool {
         self.turn.get(message) == Some(&self.last)
@@ -71,5 +76,5 @@ fn begins(content: &Content) -> bool {
 }
 
 fn calls(content: &Content) -> bool {
-    content.speaker == Speaker::Ai && (content.about_tools || content.tool_calls().next().is_some())
+    content.about_tools || (content.speaker == Speaker::Ai && content.tool_calls().next().is_some())
 }

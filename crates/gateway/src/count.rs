@@ -126,7 +126,7 @@ impl Counting {
         drop(asked);
         account.made.counts = prepared.counts;
         account.made.learned = learned;
-        account.made.around = prepared.around;
+        account.made.without = prepared.without;
         let Prepared { body, exchange, .. } = prepared;
         let sent = body.map_or_else(|| bytes.clone(), Bytes::from);
         if let Some(known) = Known::of(house, &route.target.provider) {

@@ -34,17 +34,17 @@ impl Account {
 
     fn value(&self) -> Option<HeaderValue> {
         let Account { made, trace, untranslated, is_unsaved } = self;
-        let Made { counts, around, learned, repaired, hops } = made;
+        let Made { counts, without, learned, repaired, hops } = made;
         let Counts { restored, missed, ambiguous, dropped } = counts;
         let mut value = format!(
             "restored={restored}; missed={missed}; ambiguous={ambiguous}; dropped={dropped}; trace={trace}"
         );
-        for (name, count) in [("bypassed", around.bypassed), ("flattened", around.told)] {
+        for (name, count) in [("bypassed", without.bypassed), ("flattened", without.told)] {
             if count > 0 {
                 value.push_str(&format!("; {name}={count}"));
             }
         }
-        if around.is_off {
+        if without.is_off {
             value.push_str("; thinking=off");
         }
         for (name, repair) in [("learned", learned), ("repaired", repaired)] {

@@ -18,7 +18,7 @@ use thinkthrough_client::{
     AnswerCaps, Auth, BodyStream, ClientError, Events, Request as Outbound, Response as Answer,
     RetryPolicy, shown,
 };
-use thinkthrough_core::exchange::{Around, Exchange, Prepared, Repair};
+use thinkthrough_core::exchange::{Exchange, Prepared, Repair, Without};
 use thinkthrough_core::frame::Framing;
 use thinkthrough_core::outgoing::{merged_headers, without_usage};
 use thinkthrough_core::restore::Counts;
@@ -44,7 +44,7 @@ pub(crate) enum Outcome {
 pub(crate) struct Made {
     pub(crate) counts: Counts,
     /// What is done about thoughts that are missing.
-    pub(crate) around: Around,
+    pub(crate) without: Without,
     /// What was learned before from refusals of this model.
     pub(crate) learned: Option<Repair>,
     /// What a refusal of this very request led to.

@@ -207,7 +207,7 @@ impl Caller {
             may_repair: way.may_repair() && !prepared.outcomes.is_empty(),
             made: Made {
                 counts: prepared.counts,
-                around: prepared.around,
+                without: prepared.without,
                 learned: way.mending.learned,
                 repaired: way.mending.repaired,
                 hops: way.hops,

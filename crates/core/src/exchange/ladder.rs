@@ -1,100 +1,232 @@
 //! What is done about thoughts that a model demands and that nobody has.
 //!
 //! A ladder, which is gone down only as far as need be: the value that the provider documents for calls of other
-//! models; thinking off for this request; old calls and their results told in words; else the request goes as it is.
-//! Nothing that is put in stands for a thought, and what is told could be seen before. Each rung is a function of the
-//! messages up to its place, so that the same history is always told in the same words.
+//! models; the answers that lack their thoughts told in words, in their places, with thinking on and all other thoughts
+//! sent; thinking off for this request; else the request goes as it is. Nothing that is put in stands for a thought, and
+//! what is told could be seen before.
+//!
+//! Words have a trap: a model whose own last call became "the tool gave ..." may call again, and for ever where that call
+//! is lost, too. So a loop whose newest answers are lost one after another goes on without thinking, where it can.
 
-use super::Asked;
 use super::manner::Restore;
-use crate::content::{Block, Content, Other, Speaker, ToolCall, ToolResponse};
-use crate::json::{Extra, Raw, Val};
+use super::told::{can_tell, tell};
+use super::{Asked, Without};
+use crate::content::{Block, Content};
+use crate::contract::Told;
 use crate::policy::{Action, Decision};
+use crate::restore::{Outcome, Restoration, Step, Verdict, Why};
 use std::ops::Range;
 
-/// How a request goes around thoughts that are demanded and that nobody has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Around {
-    /// So many answers carry the value that the provider documents for such calls.
-    pub bypassed: usize,
-    /// Thinking is off in this request.
-    pub is_off: bool,
-    /// The calls of so many answers, and what they gave, are told in words.
-    pub told: usize,
+/// So many lost answers in a row, up to the newest, are a loop that loses whatever the model says.
+const LOSES_ALL: usize = 2;
+
+/// An answer in a request without the thought that its model demands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lacking {
+    pub(super) messages: Range<usize>,
+    why: Lost,
+    /// Its thought is demanded in this request, and not only in an earlier one of the turn that it stands in.
+    pub(super) is_demanded: bool,
 }
 
-/// A rung of the ladder.
+/// Why an answer has no thought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rung {
-    /// Nothing is done.
-    Ground,
+enum Lost {
+    /// Several fit.
+    Ambiguous,
+    Because(Why),
+}
+
+impl Lost {
+    fn sentence(self) -> &'static str {
+        match self {
+            Lost::Ambiguous => "several thoughts fit this answer",
+            Lost::Because(why) => why.sentence(),
+        }
+    }
+}
+
+fn why(verdict: Verdict) -> Option<Lost> {
+    match verdict {
+        Verdict::Missed(why) | Verdict::Dropped(why) => Some(Lost::Because(why)),
+        Verdict::Ambiguous(_) => Some(Lost::Ambiguous),
+        Verdict::Empty
+        | Verdict::GoesOn
+        | Verdict::Kept
+        | Verdict::NotWanted
+        | Verdict::Restored => None,
+    }
+}
+
+/// Whether this model went on in the same turn behind an answer that it knew no thought of. A record that cannot go back
+/// could not then; without one, the record of the next answer says whether there was any.
+fn was_lacking(steps: &[(&Step, &Outcome)], at: usize) -> bool {
+    let Some(((step, outcome), behind)) = steps.get(at..).and_then(<[_]>::split_first) else {
+        return false;
+    };
+    let is_same_turn = |(next, _): &&(&Step, &Outcome)| next.turn == step.turn;
+    let turn = behind.iter().take_while(is_same_turn);
+    let mut own = turn.enumerate().filter(|(_, (_, next))| {
+        next.found.is_some() && next.verdict != Verdict::Dropped(Why::Foreign)
+    });
+    own.next().is_some_and(|(place, (_, next))| {
+        let was_unknown = next.found.as_ref().is_some_and(|found| found.follows_unknown);
+        outcome.found.is_some() || place > 0 || was_unknown
+    })
+}
+
+/// What is done for a request in which thoughts are lacking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fallback {
     /// The provider's documented value goes where a payload is missing.
     Bypass(&'static str),
+    /// Nothing is done.
+    None,
     /// Thinking is off.
     Off,
-    /// Calls are told in words.
-    Words,
+    /// The answers are told in words.
+    Tell(Told),
+}
+
+/// What was done about one answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Done {
+    AsItIs,
+    Bypassed,
+    Told,
 }
 
 impl Asked<'_> {
-    /// The first rung that this model has; none where the thought must be there, or all goes as it came.
-    pub(super) fn rung(&self) -> Rung {
-        let rule = &self.target.rule;
-        if self.manner.restore != Restore::Recommended || self.manner.dry_run {
-            return Rung::Ground;
+    /// The answers whose thoughts the provider demands and nobody has; and those of earlier turns that were lacking when it
+    /// demanded them, for what was told then stays told.
+    pub(super) fn lacking(&self, plan: Option<&Restoration>) -> Vec<Lacking> {
+        let contract = &self.target.rule.contract;
+        if !contract.required {
+            return Vec::new();
         }
-        match rule.contract.bypass {
-            Some(value) => Rung::Bypass(value),
-            None if rule.thinking.off.is_some() && !rule.contract.when_off => Rung::Off,
-            None => Rung::Words,
+        let steps = self.question.iter().flat_map(|question| &question.steps);
+        let outcomes = plan.into_iter().flat_map(|plan| &plan.outcomes);
+        let steps: Vec<(&Step, &Outcome)> = steps.zip(outcomes).collect();
+        let mut lacks = None;
+        let mut lacking = Vec::new();
+        for (at, (step, outcome)) in steps.iter().enumerate() {
+            lacks = match outcome.verdict {
+                Verdict::GoesOn => lacks,
+                verdict => why(verdict),
+            };
+            let Some(why) = lacks else { continue };
+            let is_demanded = contract.demands(step.is_current, step.turn_has_calls);
+            let was_demanded = || contract.demands(true, step.turn_has_calls);
+            if is_demanded || (was_demanded() && was_lacking(&steps, at)) {
+                lacking.push(Lacking { messages: step.contents.clone(), why, is_demanded });
+            }
         }
+        lacking
+    }
+
+    /// The first thing on the ladder that this model has; nothing where the thought must be there, or all goes as it came.
+    pub(super) fn fallback(&self, lacking: &[Lacking], contents: &[Content]) -> Fallback {
+        let (contract, thinking) = (&self.target.rule.contract, &self.target.rule.thinking);
+        let is_asked = self.manner.restore == Restore::Recommended && !self.manner.dry_run;
+        if lacking.is_empty() || !is_asked {
+            return Fallback::None;
+        }
+        if let Some(value) = contract.bypass {
+            return Fallback::Bypass(value);
+        }
+        let has_words = |it: &Lacking| can_tell(contents, &it.messages, contract.told);
+        let must_be_off = || {
+            let is_silent = |it: &Lacking| it.is_demanded && !has_words(it);
+            lacking.iter().any(is_silent) || self.loses_all(lacking)
+        };
+        if thinking.off.is_some() && !contract.when_off && must_be_off() {
+            return Fallback::Off;
+        }
+        Fallback::Tell(contract.told)
+    }
+
+    /// The newest answers of the turn under way are lost, one after another. What another model thought is not: what this
+    /// one says next may well be kept. Nobody keeps what nobody owns.
+    fn loses_all(&self, lacking: &[Lacking]) -> bool {
+        let is_kept = self.owner.as_ref().is_some_and(|owner| owner.is_kept);
+        let steps = self.question.iter().flat_map(|question| &question.steps).rev();
+        let newest = steps.zip(lacking.iter().rev()).take_while(|(step, it)| {
+            step.is_current && step.contents == it.messages && it.why != Lost::Because(Why::Foreign)
+        });
+        newest.count() >= if is_kept { LOSES_ALL } else { 1 }
     }
 }
 
-impl Rung {
-    /// Carries the rung out on the messages of the answers that lack their thoughts.
+impl Fallback {
+    /// Carries it out on the messages of the answers that lack their thoughts. Gives what was done about each.
     pub(super) fn take(
         self,
         contents: &mut [Content],
-        lacking: &[Range<usize>],
+        lacking: &[Lacking],
         wire: &'static str,
-    ) -> Around {
-        let count = |done: &mut dyn FnMut(&Range<usize>) -> bool| {
-            lacking.iter().map(|step| usize::from(done(step))).sum()
+    ) -> Vec<Done> {
+        let done = |it: &Lacking| match self {
+            Fallback::Bypass(value) if sign(contents, &it.messages, value) => Done::Bypassed,
+            Fallback::Tell(how) if tell(contents, &it.messages, how, wire) => Done::Told,
+            Fallback::Bypass(_) | Fallback::None | Fallback::Off | Fallback::Tell(_) => {
+                Done::AsItIs
+            }
         };
-        match self {
-            Rung::Ground => Around::default(),
-            Rung::Off => Around { is_off: true, ..Around::default() },
-            Rung::Bypass(value) => {
-                let bypassed = count(&mut |step| sign(contents, step, value));
-                Around { bypassed, ..Around::default() }
-            }
-            Rung::Words => {
-                let told = count(&mut |step| tell(contents, step, wire));
-                Around { told, ..Around::default() }
-            }
+        lacking.iter().map(done).collect()
+    }
+
+    /// The numbers of what was done.
+    pub(super) fn counts(self, done: &[Done]) -> Without {
+        let count = |what: Done| done.iter().filter(|it| **it == what).count();
+        Without {
+            bypassed: count(Done::Bypassed),
+            told: count(Done::Told),
+            is_off: self == Fallback::Off,
         }
     }
 
-    /// Says where a documented value stands.
-    pub(super) fn explain(self, lacking: &[Range<usize>], decisions: &mut [Decision]) {
-        let Rung::Bypass(_) = self else { return };
-        let is_lacking = |message| lacking.iter().any(|step| step.contains(&message));
-        for decision in decisions.iter_mut().filter(|it| it.action.is_sent()) {
-            if is_lacking(decision.message) {
-                decision.action = Action::Add;
-                decision.reason =
-                    "nobody has the thought; the provider documents this value for such calls"
-                        .to_owned();
-            }
+    /// Says of each answer why its thought is not there, and what was done about it.
+    pub(super) fn explain(self, lacking: &[Lacking], done: &[Done], decisions: &mut Vec<Decision>) {
+        for (it, done) in lacking.iter().zip(done) {
+            let then = match done {
+                Done::Bypassed => {
+                    bypassed(&it.messages, decisions);
+                    continue;
+                }
+                Done::AsItIs if self == Fallback::Off => "; thinking is off in this request",
+                Done::AsItIs if !it.is_demanded => continue,
+                Done::AsItIs => "",
+                Done::Told => "; the answer and what its calls gave are told in words",
+            };
+            decisions.push(Decision {
+                message: it.messages.start,
+                block: 0,
+                action: Action::Drop,
+                reason: format!(
+                    "the model demands a thought here, and {}{then}",
+                    it.why.sentence()
+                ),
+                setting: "contract",
+            });
         }
+        decisions.sort_by_key(|it| (it.message, it.block));
+    }
+}
+
+/// Says where a documented value stands.
+fn bypassed(messages: &Range<usize>, decisions: &mut [Decision]) {
+    let is_there = |it: &&mut Decision| it.action.is_sent() && messages.contains(&it.message);
+    for decision in decisions.iter_mut().filter(is_there) {
+        decision.action = Action::Add;
+        decision.reason =
+            "nobody has the thought; the provider documents this value for such calls".to_owned();
     }
 }
 
 /// Only the first call of an answer carries a payload.
-fn sign(contents: &mut [Content], step: &Range<usize>, value: &str) -> bool {
-    let blocks = contents.get_mut(step.clone()).into_iter().flatten().flat_map(|it| &mut it.blocks);
-    let mut calls = blocks.filter_map(|block| match block {
+fn sign(contents: &mut [Content], messages: &Range<usize>, value: &str) -> bool {
+    let said = contents.get_mut(messages.clone()).into_iter().flatten();
+    let mut calls = said.flat_map(|it| &mut it.blocks).filter_map(|block| match block {
         Block::ToolCall(call) => Some(call),
         Block::Media(_)
         | Block::Other(_)
@@ -109,116 +241,4 @@ fn sign(contents: &mut [Content], step: &Range<usize>, value: &str) -> bool {
         }
         Some(_) | None => false,
     }
-}
-
-/// Tells the calls of an answer in its own text, and the results behind it in a message of the user's.
-///
-/// Results are the user's words rather than the model's, since what stands last must not look like an answer that is to
-/// be gone on with. What the client sends in place of a thought stays, and so does its message.
-fn tell(contents: &mut [Content], step: &Range<usize>, wire: &'static str) -> bool {
-    let Some((said, behind)) = contents.split_at_mut_checked(step.end) else { return false };
-    let said = said.get_mut(step.start..).unwrap_or_default();
-    let has_own = said.iter().any(|content| content.thoughts().next().is_some());
-    let calls: Vec<ToolCall> = said.iter().flat_map(Content::tool_calls).cloned().collect();
-    if has_own || calls.is_empty() {
-        return false;
-    }
-    for content in said {
-        let mut told = Told::default();
-        for block in std::mem::take(&mut content.blocks) {
-            match block {
-                Block::ToolCall(call) => told.say(&called(&call), &call.extra),
-                other => told.blocks.push(other),
-            }
-        }
-        content.blocks = told.blocks;
-    }
-    let (mut told, mut count) = (Told::default(), 0);
-    let given: Vec<&mut Content> =
-        behind.iter_mut().take_while(|content| content.speaker == Speaker::Tool).collect();
-    let mut given = given.into_iter();
-    let Some(first) = given.next() else { return true };
-    for content in std::iter::once(&mut *first).chain(given) {
-        for block in std::mem::take(&mut content.blocks) {
-            match block {
-                Block::ToolResponse(result) => {
-                    told.result(&result, name(&result, &calls, count), wire);
-                    count += 1;
-                }
-                other => told.blocks.push(other),
-            }
-        }
-    }
-    // Those behind it are left without a word, and are no messages any more.
-    *first = Content::new(Speaker::Human, told.blocks);
-    true
-}
-
-/// What is told of one message.
-#[derive(Default)]
-struct Told {
-    blocks: Vec<Block>,
-}
-
-impl Told {
-    /// Adds a paragraph to the text that ends here. A cache marker on what is told goes on with it.
-    fn say(&mut self, words: &str, about: &Extra) {
-        let is_open =
-            |block: &&mut Block| matches!(block, Block::Text(text) if text.signature.is_none());
-        if self.blocks.last_mut().filter(is_open).is_none() {
-            self.blocks.push(Block::text(""));
-        }
-        let Some(Block::Text(text)) = self.blocks.last_mut() else { return };
-        if !text.text.trim().is_empty() {
-            text.text.push_str("\n\n");
-        }
-        text.text.push_str(words);
-        let marker = about.fields.iter().find(|(key, _)| key == MARKER);
-        if let (Some(wire), Some((key, value))) = (about.wire, marker) {
-            text.extra.insert(wire, key, value.clone());
-        }
-    }
-
-    fn result(&mut self, result: &ToolResponse, name: &str, wire: &'static str) {
-        let doc = result.result.doc();
-        let root = doc.root();
-        let (texts, others): (Vec<Val<'_>>, Vec<Val<'_>>) =
-            root.items().partition(|part| part.get("text").is_some_and(|it| it.as_str().is_some()));
-        let is_parts = root.is_array() && others.iter().all(|part| part.text("type").is_some());
-        let text = match root.as_str() {
-            Some(text) => text.into_owned(),
-            None if root.is_null() => String::new(),
-            None if is_parts => {
-                let texts: Vec<String> =
-                    texts.iter().filter_map(|part| part.string("text")).collect();
-                texts.join("\n")
-            }
-            None => root.raw().to_owned(),
-        };
-        let verb = if result.is_error { "failed" } else { "gave" };
-        let words = match text.trim() {
-            "" => format!("The tool `{name}` {verb}."),
-            _ => format!("The tool `{name}` {verb}:\n{text}"),
-        };
-        self.say(&words, &result.extra);
-        // What is no text is shown as it came.
-        for part in others.into_iter().filter(|_| is_parts) {
-            let kind = part.string("type").unwrap_or_default();
-            self.blocks.push(Block::Other(Other::new(wire, kind, Raw::from(part))));
-        }
-    }
-}
-
-/// Marks that part of the prompt is to be cached.
-const MARKER: &str = "cache_control";
-
-fn called(call: &ToolCall) -> String {
-    format!("I used the tool `{}` with {}.", call.name, call.parameters.as_text())
-}
-
-/// The tool that gave a result: that of the call that it names, else of the call in its place.
-fn name<'c>(result: &'c ToolResponse, calls: &'c [ToolCall], place: usize) -> &'c str {
-    let named = calls.iter().find(|call| call.id.is_some() && call.id == result.call_id);
-    let call = named.or_else(|| calls.get(place)).map(|call| call.name.as_str());
-    result.name.as_deref().or(call).unwrap_or("?")
 }

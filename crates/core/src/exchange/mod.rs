@@ -19,10 +19,10 @@ mod refusal;
 mod repair;
 mod restored;
 mod show;
+mod told;
 
 pub use answer::{Done, Ending, Exchange, Name, error_event};
 pub use blame::{Blame, PutBack};
-pub use ladder::Around;
 pub use manner::{Manner, Restore, Thoughts, View};
 pub use repair::Repair;
 
@@ -41,7 +41,8 @@ use crate::restore::{
 };
 use crate::settings::{Effort, Include, Resolved, Setting, Source, Strip};
 use crate::wire::{RequestError, Wire};
-use ladder::Rung;
+use blame::Known;
+use ladder::{Fallback, Lacking};
 use mint::{Mint, Of};
 use restored::Restored;
 use std::borrow::Cow;
@@ -104,6 +105,17 @@ pub struct Asked<'d> {
     name: Option<Name>,
 }
 
+/// What was done about thoughts that are demanded and that nobody has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Without {
+    /// So many answers carry the value that the provider documents for such calls.
+    pub bypassed: usize,
+    /// So many answers, and what their calls gave, are told in words.
+    pub told: usize,
+    /// Thinking is off in this request.
+    pub is_off: bool,
+}
+
 /// The upstream's request, and what will become of its answer.
 #[derive(Debug)]
 pub struct Prepared {
@@ -113,8 +125,8 @@ pub struct Prepared {
     pub counts: Counts,
     /// The first message whose thought the provider demands and nobody has.
     pub missing: Option<usize>,
-    /// What is done about what is missing.
-    pub around: Around,
+    /// What was done about what is missing.
+    pub without: Without,
     /// What was decided about each answer in the request, with its messages.
     pub outcomes: Vec<(Range<usize>, Verdict)>,
     /// The thoughts that a refusal may be about.
@@ -204,28 +216,30 @@ impl<'d> Asked<'d> {
     /// Decides about every thought, and makes the upstream's request. A record that cannot be opened is none.
     #[must_use]
     pub fn prepare(&self, found: &[Found], open: &dyn Open) -> Prepared {
-        let prepared = self.prepare_on(Rung::Ground, found, open);
-        let rung = self.rung();
-        if prepared.missing.is_none() || rung == Rung::Ground {
-            return prepared;
+        let settings = &self.settings;
+        let looked = self.look(settings, found, open);
+        let lacking = self.lacking(looked.plan.as_ref());
+        match self.fallback(&lacking, &looked.contents) {
+            Fallback::Off => {
+                let wanted = self.make(looked, settings, &lacking, Fallback::None);
+                let mut off = settings.clone();
+                off.enabled.value = false;
+                let looked = self.look(&off, found, open);
+                let off = self.make(looked, &off, &lacking, Fallback::Off);
+                // The numbers stay, for the thought is lost all the same.
+                let Prepared { counts, outcomes, .. } = wanted;
+                Prepared { counts, outcomes, ..off }
+            }
+            fallback => self.make(looked, settings, &lacking, fallback),
         }
-        // The numbers stay, for the thought is lost all the same.
-        let around = self.prepare_on(rung, found, open);
-        let Prepared { counts, missing, outcomes, .. } = prepared;
-        Prepared { counts, missing, outcomes, ..around }
     }
 
-    fn prepare_on(&self, rung: Rung, found: &[Found], open: &dyn Open) -> Prepared {
+    /// Decides about the thoughts of the vault, and puts them in their places.
+    fn look(&self, settings: &Resolved, found: &[Found], open: &dyn Open) -> Looked<'_> {
+        let contract = &self.target.rule.contract;
         let origin = self.origin();
-        let mut settings = Cow::Borrowed(&self.settings);
-        if rung == Rung::Off {
-            settings.to_mut().enabled.value = false;
-        }
-        let ask = Ask {
-            contract: &self.target.rule.contract,
-            origin: &origin,
-            is_thinking: outgoing::thinks(&self.request, &self.target, &settings),
-        };
+        let is_thinking = outgoing::thinks(&self.request, &self.target, settings);
+        let ask = Ask { contract, origin: &origin, is_thinking };
         let found = if self.omits { &[] } else { found };
         let came = self.bare.as_ref().unwrap_or(&self.request.contents);
         let tenant = self.owner.as_ref().map(|owner| &owner.tenant);
@@ -233,42 +247,57 @@ impl<'d> Asked<'d> {
             .question
             .as_ref()
             .map(|question| restored::restore(came, question, &ask, found, tenant, open));
-        let (mut plan, contents, known) = match restored {
+        let (plan, contents, known) = match restored {
             Some(Restored { plan, contents, known }) => (Some(plan), contents, known),
             None => (None, Cow::Borrowed(came.as_slice()), Vec::new()),
         };
-        let goes_as_it_came = self.manner.dry_run || self.manner.restore == Restore::Never;
-        let mut contents = match self.target.rule.contract.tickets {
-            _ if goes_as_it_came => Cow::Borrowed(self.request.contents.as_slice()),
+        if self.goes_as_it_came() {
+            return Looked { plan, contents: Cow::Borrowed(&self.request.contents), known };
+        }
+        let contents = match contract.tickets {
             None => contents,
             Some(ids) => {
                 let secret = self.owner.as_ref().map(|owner| &owner.secret);
                 ticket::rebuilt(contents, ids, secret)
             }
         };
-        if !goes_as_it_came {
-            let contract = &self.target.rule.contract;
-            contents = ticket::withdrawn(contents, contract.signed && !contract.unsealed);
-        }
-        let lacking = self.lacking(plan.as_ref());
-        let around = match rung {
-            Rung::Ground => Around::default(),
-            _ => rung.take(contents.to_mut(), &lacking, self.caller.id()),
+        let contents = ticket::withdrawn(contents, contract.signed && !contract.unsealed);
+        Looked { plan, contents, known }
+    }
+
+    /// Makes the upstream's request, with what is done about thoughts that are lacking.
+    fn make(
+        &self,
+        looked: Looked<'_>,
+        settings: &Resolved,
+        lacking: &[Lacking],
+        fallback: Fallback,
+    ) -> Prepared {
+        let Looked { mut plan, mut contents, known } = looked;
+        let done = match fallback {
+            Fallback::Bypass(_) | Fallback::Tell(_) => {
+                fallback.take(contents.to_mut(), lacking, self.caller.id())
+            }
+            Fallback::None | Fallback::Off => fallback.take(&mut [], lacking, self.caller.id()),
         };
-        let (body, mut outgoing) = self.outgoing(contents, &settings);
+        let (body, mut outgoing) = self.outgoing(contents, settings);
         if !self.manner.dry_run {
             self.settle(plan.as_mut(), &mut outgoing.decisions);
-            rung.explain(&lacking, &mut outgoing.decisions);
+            fallback.explain(lacking, &done, &mut outgoing.decisions);
         }
         Prepared {
             body,
             counts: plan.as_ref().map(Restoration::counts).unwrap_or_default(),
-            missing: lacking.first().map(|step| step.start),
-            around,
+            missing: lacking.iter().find(|it| it.is_demanded).map(|it| it.messages.start),
+            without: fallback.counts(&done),
             outcomes: self.outcomes(plan.as_ref()),
             put_back: plan.as_ref().map(|it| restored::put_back(it, known)).unwrap_or_default(),
-            exchange: Box::new(Exchange::new(self, outgoing, plan.as_ref(), origin)),
+            exchange: Box::new(Exchange::new(self, outgoing, plan.as_ref(), self.origin())),
         }
+    }
+
+    fn goes_as_it_came(&self) -> bool {
+        self.manner.dry_run || self.manner.restore == Restore::Never
     }
 
     /// What gives the answer its tickets, if thoughts go back some day: calls where the provider's ids are weak, thoughts
@@ -317,7 +346,7 @@ impl<'d> Asked<'d> {
         let mut decided = policy::decide(contents, &self.target, &asked);
         self.leave_the_callers_own(&mut decided, asked.enabled.value);
         let mut after = Cow::Borrowed(contents);
-        let goes_as_it_came = self.manner.dry_run || self.manner.restore == Restore::Never;
+        let goes_as_it_came = self.goes_as_it_came();
         if !goes_as_it_came {
             leave_out(&mut after, &decided.decisions);
             own::fit(&mut after, &self.target);
@@ -400,28 +429,14 @@ impl<'d> Asked<'d> {
         let outcomes = plan.into_iter().flat_map(|plan| &plan.outcomes);
         steps.zip(outcomes).map(|(step, it)| (step.contents.clone(), it.verdict)).collect()
     }
+}
 
-    /// The messages of each answer whose thought the provider demands and nobody has.
-    fn lacking(&self, plan: Option<&Restoration>) -> Vec<Range<usize>> {
-        let contract = &self.target.rule.contract;
-        let steps = self.question.iter().flat_map(|question| &question.steps);
-        let outcomes = plan.into_iter().flat_map(|plan| &plan.outcomes);
-        let mut lacks = false;
-        let mut lacking = Vec::new();
-        for (step, outcome) in steps.zip(outcomes) {
-            lacks = match outcome.verdict {
-                Verdict::Missed(_) | Verdict::Ambiguous(_) | Verdict::Dropped(_) => {
-                    contract.demands(step.is_current, step.turn_has_calls)
-                }
-                Verdict::GoesOn => lacks,
-                Verdict::Empty | Verdict::Kept | Verdict::NotWanted | Verdict::Restored => false,
-            };
-            if lacks {
-                lacking.push(step.contents.clone());
-            }
-        }
-        lacking
-    }
+/// What the vault has for a request, and its messages with that.
+struct Looked<'c> {
+    plan: Option<Restoration>,
+    contents: Cow<'c, [Content]>,
+    /// For each step the record that a refusal may name.
+    known: Vec<Option<Known>>,
 }
 
 /// Takes what was decided to stay out off the messages.

@@ -123,6 +123,7 @@ impl Decide<'_> {
             calls: it.calls.clone(),
             is_usable: it.hindrance.is_none() && head.thought.is_some(),
             is_anchored: !head.keys.anchors.is_empty(),
+            follows_unknown: head.parent == Link::Unknown,
         })
     }
 

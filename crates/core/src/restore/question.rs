@@ -41,6 +41,8 @@ pub struct Question {
 pub struct Step {
     /// The messages, as indices in the request's contents.
     pub contents: Range<usize>,
+    /// The number of its turn.
+    pub turn: usize,
     /// It stands in the turn under way.
     pub is_current: bool,
     /// Tools were called in its turn.
@@ -280,6 +282,7 @@ impl Walk<'_> {
         let refers =
             blocks().any(|block| matches!(block, Block::Other(other) if other.is_reference()));
         self.steps.push(Step {
+            turn: self.turns.of_message(contents.start),
             is_current: self.turns.is_current(contents.start),
             turn_has_calls: self.turns.has_calls(contents.start),
             contents,

@@ -50,6 +50,8 @@ pub struct Found {
     pub is_usable: bool,
     /// Ids name it.
     pub is_anchored: bool,
+    /// When it was kept, nobody knew the answer before it.
+    pub follows_unknown: bool,
 }
 
 /// What happens to the thought of one answer.

@@ -1,7 +1,8 @@
 //! What is done about thoughts that are demanded and that nobody has.
 
 use crate::{Gateway, Lock, Lost, body};
-use thinkthrough_core::exchange::{Around, Asked, Need, Restore};
+use thinkthrough_core::contract::Told;
+use thinkthrough_core::exchange::{Asked, Need, Restore, Without};
 use thinkthrough_core::restore::Counts;
 
 const TOOLS: &str = r#""tools":[{"type":"function","function":{"name":"ls","parameters":{"type":"object","properties":{"path":{"type":"string"}}}}}]"#;
@@ -23,7 +24,7 @@ const ASKS: &str = r#"{"role":"user", "content":"List it."}"#;
 fn a_model_that_always_thinks_is_told_of_foreign_calls_in_words() {
     let mut gateway = Gateway::new("chat-completions", "moonshotai", None, "kimi-k2-thinking");
     let first = gateway.ask(&chat("kimi-k2-thinking", &[ASKS, CALLS, GIVEN]), &Lock);
-    assert_eq!(first.around, Around { told: 1, ..Around::default() });
+    assert_eq!(first.without, Without { told: 1, ..Without::default() });
     assert_eq!((first.counts, first.missing), (Counts { missed: 1, ..Counts::default() }, Some(1)));
     let expected = chat("kimi-k2-thinking", &[ASKS, CALLED_IN_WORDS, GIVEN_IN_WORDS]);
     assert_eq!(body(&first), expected);
@@ -38,7 +39,7 @@ fn a_model_that_always_thinks_is_told_of_foreign_calls_in_words() {
     // A filler is the client's own word.
     let filled = CALLS.replace(r#""content":"#, r#""reasoning_content":" ","content":"#);
     let kept = gateway.ask(&chat("kimi-k2-thinking", &[ASKS, &filled, GIVEN]), &Lock);
-    assert_eq!((kept.body, kept.around), (None, Around::default()));
+    assert_eq!((kept.body, kept.without), (None, Without::default()));
 
     gateway.manner.restore = Restore::Required;
     let refused = gateway.ask(&chat("kimi-k2-thinking", &[ASKS, CALLS, GIVEN]), &Lock);
@@ -87,7 +88,7 @@ fn items_are_told_in_words() {
     let sent = body(&told);
     let doc = thinkthrough_core::json::Doc::parse_str(sent).unwrap();
     let input: Vec<_> = doc.root().get("input").unwrap().items().collect();
-    assert_eq!(input.len(), 3, "{sent}");
+    assert_eq!(input.len(), 2, "{sent}");
     assert!(!sent.contains("call_id") && sent.contains("gave:\\none"), "{sent}");
 }
 
@@ -99,7 +100,7 @@ fn a_documented_value_goes_before_everything_else() {
     let of = |messages: &[&str]| format!(r#"{{"contents":[{}]}}"#, messages.join(","));
     let gateway = Gateway::new("generate-content", "google", None, "gemini-3.1-pro");
     let signed = gateway.ask(&of(&[asks, calls, given]), &Lock);
-    assert_eq!(signed.around, Around { bypassed: 1, ..Around::default() });
+    assert_eq!(signed.without, Without { bypassed: 1, ..Without::default() });
     let expected = calls.replacen(
         r#"{"functionCall""#,
         r#"{"thoughtSignature":"skip_thought_signature_validator","functionCall""#,
@@ -110,21 +111,79 @@ fn a_documented_value_goes_before_everything_else() {
     assert!(added.is_some_and(|it| it.reason.contains("documents")), "{added:?}");
     // Calls of earlier turns need none.
     let later = gateway.ask(&of(&[asks, calls, given, asks]), &Lock);
-    assert_eq!(later.around, Around::default());
+    assert_eq!(later.without, Without::default());
 }
 
 #[test]
-fn thinking_that_the_caller_asked_for_is_taken_back() {
+fn thinking_that_the_caller_asked_for_is_taken_back_where_words_cannot_be_said() {
     let thinking = r#""thinking":{"type":"enabled","budget_tokens":2000}"#;
-    let messages = |thinking: &str| {
+    let messages = |thinking: &str, behind: &str| {
         format!(
-            r#"{{"model":"claude-sonnet-4-5","max_tokens":4000,{thinking},"messages":[{ASKS},{{"role":"assistant","content":[{{"type":"tool_use","id":"a","name":"ls","input":{{}}}}]}},{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"a","content":"one"}}]}}]}}"#
+            r#"{{"model":"claude-sonnet-4-5","max_tokens":4000,{thinking},"messages":[{ASKS},{behind}]}}"#
         )
     };
-    let gateway = Gateway::new("messages", "anthropic", None, "claude-sonnet-4-5");
-    let off = gateway.ask(&messages(thinking), &Lost);
-    assert!(off.around.is_off);
-    assert_eq!(body(&off), messages(r#""thinking":{"type":"disabled"}"#));
+    let calls = r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"ls","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"one"}]}"#;
+    let words = r#"{"role":"user","content":"You used the tool `ls` with {}.\n\nThe tool `ls` gave:\none"}"#;
+    let off = r#""thinking":{"type":"disabled"}"#;
+    let mut gateway = Gateway::new("messages", "anthropic", None, "claude-sonnet-4-5");
+    let told = gateway.ask(&messages(thinking, calls), &Lost);
+    assert_eq!(body(&told), messages(thinking, words));
+    // The beginning of an answer that is to be gone on with can be quoted nowhere.
+    let begun = r#"{"role":"assistant","content":"It lists"}"#;
+    let prepared = gateway.ask(&messages(thinking, begun), &Lost);
+    assert!(prepared.without.is_off);
+    assert_eq!(body(&prepared), messages(off, begun));
+    // Nor does every model take words.
+    gateway.target.rule.contract.told = Told::Never;
+    let prepared = gateway.ask(&messages(thinking, calls), &Lost);
+    assert!(prepared.without.is_off);
+    assert_eq!(body(&prepared), messages(off, calls));
+}
+
+#[test]
+fn a_loop_that_loses_whatever_the_model_says_goes_on_without_thinking() {
+    let exchange = |at: usize| {
+        format!(
+            r#"{{"role":"assistant","content":"","tool_calls":[{{"id":"call_{at}","type":"function","function":{{"name":"ls","arguments":"{{}}"}}}}]}},{{"role":"tool","tool_call_id":"call_{at}","content":"one"}}"#
+        )
+    };
+    let (one, two) = (exchange(1), exchange(2));
+    let mut gateway = Gateway::new("chat-completions", "deepseek", None, "deepseek-v4-pro");
+    let told = |gateway: &Gateway, messages: &[&str]| {
+        gateway.ask(&chat("deepseek-v4-pro", messages), &Lock).without
+    };
+    let off = Without { is_off: true, ..Without::default() };
+    assert_eq!(told(&gateway, &[ASKS, &one]), Without { told: 1, ..Without::default() });
+    assert_eq!(told(&gateway, &[ASKS, &one, &two]), off);
+    // Once it is over they are told.
+    assert_eq!(
+        told(&gateway, &[ASKS, &one, &two, ASKS]),
+        Without { told: 2, ..Without::default() }
+    );
+    // What nobody keeps is lost for sure.
+    gateway.is_kept = false;
+    assert_eq!(told(&gateway, &[ASKS, &one]), off);
+    // A model that always thinks has only words.
+    gateway.target.rule.thinking.off = None;
+    assert_eq!(told(&gateway, &[ASKS, &one, &two]), Without { told: 2, ..Without::default() });
+}
+
+#[test]
+fn an_answer_without_calls_is_quoted_before_the_next_message() {
+    let calls = r#"{"role":"assistant","content":"Let me see.\nSoon.","tool_calls":[{"id":"a","type":"function","function":{"name":"ls","arguments":"{}"}}]}"#;
+    let given = r#"{"role":"tool","tool_call_id":"a","content":"one"}"#;
+    let said = r#"{"role":"assistant","content":"One file.\nThat is all."}"#;
+    let gateway = Gateway::new("chat-completions", "deepseek", None, "deepseek-v4-pro");
+    let told = gateway.ask(&chat("deepseek-v4-pro", &[ASKS, calls, given, said, ASKS]), &Lock);
+    assert_eq!(told.without, Without { told: 2, ..Without::default() });
+    let words = r#"{"role":"user","content":"You said:\n> Let me see.\n> Soon.\n\nYou used the tool `ls` with {}.\n\nThe tool `ls` gave:\none"}"#;
+    let quoted = r#"{"role":"user","content":"You answered:\n> One file.\n> That is all."}"#;
+    assert_eq!(body(&told), chat("deepseek-v4-pro", &[ASKS, words, quoted, ASKS]));
+    // Kimi demands nothing of such an answer, and it stays where it is.
+    let gateway = Gateway::new("chat-completions", "moonshotai", None, "kimi-k2-thinking");
+    let told = gateway.ask(&chat("kimi-k2-thinking", &[ASKS, calls, given, said, ASKS]), &Lock);
+    assert_eq!(told.without, Without { told: 1, ..Without::default() });
+    assert!(body(&told).contains(said), "{}", body(&told));
 }
 
 #[test]
@@ -156,7 +215,7 @@ fn a_request_of_nobodys_goes_down_the_ladder_too() {
     let known = gateway.ask(&of(&[ASKS, calls, given]), &Lock);
     gateway.is_nobodys = true;
     let nobodys = gateway.ask(&of(&[ASKS, calls, given]), &Lock);
-    assert_eq!(nobodys.around, Around { told: 1, ..Around::default() });
+    assert_eq!(nobodys.without, Without { told: 1, ..Without::default() });
     assert_eq!((nobodys.counts.missed, nobodys.missing), (1, Some(1)));
     assert_eq!((&nobodys.body, nobodys.counts), (&known.body, known.counts));
     // Nothing of it can be looked up or kept.

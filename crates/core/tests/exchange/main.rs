@@ -5,12 +5,14 @@
 mod ladder;
 mod own;
 mod signatures;
+mod switch;
 mod tickets;
 mod turns;
 mod unlisted;
 
+use thinkthrough_core::contract::Told;
 use thinkthrough_core::exchange::{
-    Asked, Done, Ending, Found, Manner, Need, Owner, Prepared, Restore, View,
+    Asked, Done, Ending, Found, Manner, Need, Owner, Prepared, Repair, Restore, View, Without,
 };
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::plane::{Open, Place, Seal, SealError, Sealed, Tenant};
@@ -50,6 +52,8 @@ struct Gateway {
     manner: Manner,
     is_kept: bool,
     is_nobodys: bool,
+    /// What a refusal taught about the model.
+    learned: Option<Repair>,
     /// What the path says, on wires where it does.
     stream: Option<bool>,
     records: Vec<(Head, Sealed<Kept>)>,
@@ -64,6 +68,7 @@ impl Gateway {
             manner: Manner::default(),
             is_kept: true,
             is_nobodys: false,
+            learned: None,
             stream: None,
             records: Vec::new(),
         }
@@ -85,6 +90,7 @@ impl Gateway {
             Asked::read(self.caller, &doc, &self.target, &self.settings, self.manner, owner)
                 .unwrap();
         self.stream.into_iter().for_each(|stream| asked.set_stream(stream));
+        self.learned.into_iter().for_each(|repair| asked.repair(repair));
         let found: Vec<Found> = match asked.need() {
             Need::Nothing => Vec::new(),
             Need::Lookup(keys) => {
@@ -173,12 +179,34 @@ fn a_naive_client_in_a_tool_loop_gets_its_thought_back_and_nothing_else_changes(
     assert_eq!(shut.counts, Counts { missed: 1, ..Counts::default() });
     assert_eq!(shut.missing, Some(1));
 
-    // Rather than refused, it goes without thinking.
+    // Rather than refused, the exchange is told, and the model thinks.
     gateway.manner.restore = Restore::Recommended;
+    let told = gateway.ask(&second(), &Lost);
+    assert_eq!(told.without, Without { told: 1, ..Without::default() });
+    assert_eq!(told.counts, shut.counts);
+    let words = r#"{"role":"user","content":"You used the tool `ls` with { }.\n\nThe tool `ls` gave:\na b"}"#;
+    let expected =
+        FIRST.replace(r#""content":"List it."}"#, &format!("\"content\":\"List it.\"}}, {words}"));
+    assert_eq!(body(&told), expected);
+    let reason = "the model demands a thought here, and no record of this answer was found; \
+                  the answer and what its calls gave are told in words";
+    let explained = |prepared: &Prepared| {
+        let decisions = &prepared.exchange.outgoing().decisions;
+        let all = decisions.iter().map(|it| (it.message, it.action.as_str(), it.reason.clone()));
+        all.collect::<Vec<_>>()
+    };
+    assert_eq!(explained(&told), [(1, "drop", reason.to_owned())]);
+
+    // Where words cannot be said, it goes without thinking.
+    gateway.target.rule.contract.told = Told::Never;
     let off = gateway.ask(&second(), &Lost);
-    assert!(off.around.is_off && off.counts == shut.counts);
+    assert!(off.without.is_off && off.counts == shut.counts);
     let expected = second().replacen('{', r#"{"thinking":{"type":"disabled"},"#, 1);
     assert_eq!(off.body, Some(expected));
+    let reason = "the model demands a thought here, and no record of this answer was found; \
+                  thinking is off in this request";
+    assert_eq!(explained(&off), [(1, "drop", reason.to_owned())]);
+    gateway.target.rule.contract.told = Told::default();
 
     // Nothing at all is done where nothing is to be.
     gateway.manner.restore = Restore::Never;

@@ -5,6 +5,7 @@ use crate::naive::{Entry, Naive, read};
 use crate::town::Town;
 use std::time::{Duration, Instant};
 use thinkthrough_core::content::Block;
+use thinkthrough_core::contract::Told;
 use thinkthrough_core::exchange::{Manner, Restore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -256,13 +257,19 @@ async fn t_5_callers_with_credentials_of_their_own_share_nothing() {
 #[tokio::test]
 async fn a_missing_thought_is_refused_where_it_is_required_and_done_without_where_it_can_be() {
     let required = Manner { restore: Restore::Required, ..Manner::default() };
-    for (manner, model, status, words, way) in [
-        (required, "kimi-k2", 400, "reasoning_missing", ""),
-        (required, "deepseek-v4", 400, "reasoning_missing", ""),
-        (Manner::default(), "deepseek-v4", 200, "", "; thinking=off"),
-        (Manner::default(), "kimi-k2", 200, "", "; flattened=1"),
+    let (in_message, never) = (Told::InUserMessage, Told::Never);
+    for (manner, told, model, status, words, way) in [
+        (required, in_message, "kimi-k2", 400, "reasoning_missing", ""),
+        (required, in_message, "deepseek-v4", 400, "reasoning_missing", ""),
+        (Manner::default(), in_message, "deepseek-v4", 200, "", "; flattened=1"),
+        (Manner::default(), never, "deepseek-v4", 200, "", "; thinking=off"),
+        (Manner::default(), Told::InAnswer, "kimi-k2", 200, "", "; flattened=1"),
     ] {
-        let town = Town::with(move |route| route.manner = manner).await;
+        let town = Town::with(move |route| {
+            route.manner = manner;
+            route.target.rule.contract.told = told;
+        })
+        .await;
         for api in ["chat-completions", "messages"] {
             let mut client = asking(api, model, false);
             town.memory.feel(Mood::Dead);

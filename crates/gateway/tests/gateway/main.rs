@@ -8,6 +8,7 @@
     reason = "everything here is a test"
 )]
 
+mod agents;
 mod breaking;
 mod bursts;
 mod disconnect;

@@ -95,6 +95,11 @@ impl Memory {
         *sealed = Sealed::seal(&kept, &place, &Lock).unwrap();
     }
 
+    /// Forgets a record.
+    pub(crate) fn lose(&self, at: usize) {
+        self.rows.lock().unwrap().remove(at);
+    }
+
     /// The tenants that have records.
     pub(crate) fn tenants(&self) -> Vec<String> {
         let rows = self.rows.lock().unwrap();

@@ -3,7 +3,7 @@
 use crate::naive::{Naive, read};
 use crate::town::{Said, Town};
 use crate::upstreams::{CALLERS, Close, HEAD, Scripted, begun, client, finish};
-use thinkthrough_core::contract::Contract;
+use thinkthrough_core::contract::{Contract, Told};
 use thinkthrough_core::exchange::Restore;
 use thinkthrough_gateway::Route;
 
@@ -88,7 +88,11 @@ async fn nothing_is_repaired_where_nothing_is_to_be_restored() {
 #[tokio::test]
 async fn one_repair_is_all_there_is() {
     // A thought that nobody has and that cannot be told either: the second refusal is the answer.
-    let town = Town::with(unknown).await;
+    let town = Town::with(|route| {
+        unknown(route);
+        route.target.rule.contract.told = Told::Never;
+    })
+    .await;
     let body = r#"{"model":"deepseek-v4-everywhere","messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":"Ho"},{"role":"user","content":"And?"}]}"#;
     let off = town.post(&town.gateway, "/v1/chat/completions", &[], body).await;
     assert_eq!((off.status, refusals(&town)), (200, 1), "{}", off.text());
@@ -96,6 +100,7 @@ async fn one_repair_is_all_there_is() {
 
     let town = Town::with(|route| {
         unknown(route);
+        route.target.rule.contract.told = Told::Never;
         route.target.rule.thinking.off = None;
     })
     .await;

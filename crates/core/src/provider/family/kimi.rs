@@ -1,10 +1,10 @@
 //! Kimi. While thinking is on, every message with tool calls must carry its reasoning, in all of the history; one
 //! blank is the least that is accepted for none. K2.7 and K3 keep all of it. Call ids are a name and a small number,
-//! which come again in every turn.
+//! which come again in every turn. A message without calls needs none, so that calls can be told in its text.
 //!
 //! Facts: the vendor's guide to thinking models, the error texts in public threads (autumn 2026).
 
-use crate::contract::{Contract, Return, WeakIds};
+use crate::contract::{Contract, Return, Told, WeakIds};
 use crate::provider::ThinkingForm;
 
 use super::{LOW_HIGH_MAX, ON_TYPE};
@@ -14,6 +14,7 @@ const PAGE: &str = "https://platform.kimi.ai/docs/guide/use-kimi-k2-thinking-mod
 /// K2 Thinking, K2.5 and K2.6.
 pub(in crate::provider) const K2: Contract = Contract {
     tickets: Some(WeakIds::Counted),
+    told: Told::InAnswer,
     ..Contract::plain(Return::ToolCalls, "reasoning_content").required().with_empty(" ")
 }
 .stated(PAGE);

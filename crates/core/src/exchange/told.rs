@@ -1,0 +1,210 @@
+//! An answer told in words, with what its calls gave.
+//!
+//! A function of the answer and of what stands behind it up to the next one, so that the same history is always told in
+//! the same words. What is told counts as calls and results in every decision: it begins no turn.
+
+use crate::content::{Block, Content, Other, Speaker, ToolCall, ToolResponse};
+use crate::contract::Told;
+use crate::json::{Extra, Raw, Val};
+use std::ops::Range;
+
+/// Whether an answer can be told so. What the client sends in place of a thought stays, and so does its message.
+pub(super) fn can_tell(contents: &[Content], answer: &Range<usize>, how: Told) -> bool {
+    let Some((said, behind)) = parts(contents, answer) else { return false };
+    let blocks = || said.iter().flat_map(|content| &content.blocks);
+    let has_own = blocks().any(|block| matches!(block, Block::Thinking(_)));
+    match how {
+        Told::Never => false,
+        Told::InAnswer => !has_own,
+        // Nobody but the model says what only its wire has a form for.
+        Told::InUserMessage => {
+            let has_calls = said.iter().any(|content| content.tool_calls().next().is_some());
+            let has_odd = blocks().any(|block| matches!(block, Block::Other(_)));
+            !has_own && !has_odd && (has_calls || is_asked_behind(behind))
+        }
+    }
+}
+
+/// Tells an answer, if it can be told so and is not said in words as it is.
+///
+/// Results are the user's words rather than the model's, since what stands last must not look like an answer that is to
+/// be gone on with.
+pub(super) fn tell(
+    contents: &mut [Content],
+    answer: &Range<usize>,
+    how: Told,
+    wire: &'static str,
+) -> bool {
+    if !can_tell(contents, answer, how) {
+        return false;
+    }
+    let Some((said, behind)) = contents.split_at_mut_checked(answer.end) else { return false };
+    let said = said.get_mut(answer.start..).unwrap_or_default();
+    let calls: Vec<ToolCall> = said.iter().flat_map(Content::tool_calls).cloned().collect();
+    match how {
+        Told::Never => return false,
+        Told::InAnswer if calls.is_empty() => return false,
+        Told::InAnswer => {
+            said.iter_mut().for_each(in_answer);
+            results(Words::default(), &calls, behind, wire);
+        }
+        Told::InUserMessage => {
+            let mut words = Words::default();
+            for block in said.iter_mut().flat_map(|content| std::mem::take(&mut content.blocks)) {
+                words.answered(block, calls.is_empty());
+            }
+            // Where nothing was given, the words stand where the answer stood.
+            if let Some(words) = results(words, &calls, behind, wire)
+                && let Some(content) = said.first_mut()
+            {
+                *content = words.content();
+            }
+        }
+    }
+    true
+}
+
+/// An answer's messages, and those behind it.
+fn parts<'c>(
+    contents: &'c [Content],
+    answer: &Range<usize>,
+) -> Option<(&'c [Content], &'c [Content])> {
+    Some((contents.get(answer.clone())?, contents.get(answer.end..)?))
+}
+
+/// Calls become words of the answer's own text.
+fn in_answer(content: &mut Content) {
+    let mut words = Words::default();
+    for block in std::mem::take(&mut content.blocks) {
+        match block {
+            Block::ToolCall(call) => words.say(&called("I", &call), &call.extra),
+            other => words.blocks.push(other),
+        }
+    }
+    (content.blocks, content.about_tools) = (words.blocks, true);
+}
+
+/// Tells what the calls gave behind these words, in the place of the first result. Gives the words back where there is none.
+fn results(
+    mut words: Words,
+    calls: &[ToolCall],
+    behind: &mut [Content],
+    wire: &'static str,
+) -> Option<Words> {
+    let count = behind.iter().take_while(|content| content.speaker == Speaker::Tool).count();
+    let given = behind.get_mut(..count).unwrap_or_default();
+    if given.is_empty() {
+        return Some(words);
+    }
+    let mut place = 0;
+    for block in given.iter_mut().flat_map(|content| std::mem::take(&mut content.blocks)) {
+        match block {
+            Block::ToolResponse(result) => {
+                words.result(&result, name(&result, calls, place), wire);
+                place += 1;
+            }
+            other => words.blocks.push(other),
+        }
+    }
+    // Those behind the first are left without a word, and are no messages any more.
+    if let Some(first) = given.first_mut() {
+        *first = words.content();
+    }
+    None
+}
+
+/// Whether a message of the user's comes next.
+fn is_asked_behind(behind: &[Content]) -> bool {
+    let next = behind.iter().find(|content| content.speaker != Speaker::System);
+    next.is_some_and(|content| content.speaker == Speaker::Human)
+}
+
+/// What is told in one message.
+#[derive(Default)]
+struct Words {
+    blocks: Vec<Block>,
+}
+
+impl Words {
+    /// The message that it is.
+    fn content(self) -> Content {
+        Content { about_tools: true, ..Content::new(Speaker::Human, self.blocks) }
+    }
+
+    /// Tells a part of an answer to the model that gave it.
+    fn answered(&mut self, block: Block, is_all: bool) {
+        match block {
+            Block::Text(text) if text.text.trim().is_empty() => {}
+            Block::Text(text) => {
+                let verb = if is_all { "answered" } else { "said" };
+                let lines: Vec<String> =
+                    text.text.trim().lines().map(|line| format!("> {line}")).collect();
+                self.say(&format!("You {verb}:\n{}", lines.join("\n")), &text.extra);
+            }
+            Block::ToolCall(call) => self.say(&called("You", &call), &call.extra),
+            Block::Media(media) => self.blocks.push(Block::Media(media)),
+            Block::Other(_) | Block::Thinking(_) | Block::ToolResponse(_) => {}
+        }
+    }
+
+    /// Adds a paragraph to the text that ends here. A cache marker on what is told goes on with it.
+    fn say(&mut self, words: &str, about: &Extra) {
+        let is_open =
+            |block: &&mut Block| matches!(block, Block::Text(text) if text.signature.is_none());
+        if self.blocks.last_mut().filter(is_open).is_none() {
+            self.blocks.push(Block::text(""));
+        }
+        let Some(Block::Text(text)) = self.blocks.last_mut() else { return };
+        if !text.text.trim().is_empty() {
+            text.text.push_str("\n\n");
+        }
+        text.text.push_str(words);
+        let marker = about.fields.iter().find(|(key, _)| key == MARKER);
+        if let (Some(wire), Some((key, value))) = (about.wire, marker) {
+            text.extra.insert(wire, key, value.clone());
+        }
+    }
+
+    fn result(&mut self, result: &ToolResponse, name: &str, wire: &'static str) {
+        let doc = result.result.doc();
+        let root = doc.root();
+        let (texts, others): (Vec<Val<'_>>, Vec<Val<'_>>) =
+            root.items().partition(|part| part.get("text").is_some_and(|it| it.as_str().is_some()));
+        let is_parts = root.is_array() && others.iter().all(|part| part.text("type").is_some());
+        let text = match root.as_str() {
+            Some(text) => text.into_owned(),
+            None if root.is_null() => String::new(),
+            None if is_parts => {
+                let texts: Vec<String> =
+                    texts.iter().filter_map(|part| part.string("text")).collect();
+                texts.join("\n")
+            }
+            None => root.raw().to_owned(),
+        };
+        let verb = if result.is_error { "failed" } else { "gave" };
+        let words = match text.trim() {
+            "" => format!("The tool `{name}` {verb}."),
+            _ => format!("The tool `{name}` {verb}:\n{text}"),
+        };
+        self.say(&words, &result.extra);
+        // What is no text is shown as it came.
+        for part in others.into_iter().filter(|_| is_parts) {
+            let kind = part.string("type").unwrap_or_default();
+            self.blocks.push(Block::Other(Other::new(wire, kind, Raw::from(part))));
+        }
+    }
+}
+
+/// Marks that part of the prompt is to be cached.
+const MARKER: &str = "cache_control";
+
+fn called(who: &str, call: &ToolCall) -> String {
+    format!("{who} used the tool `{}` with {}.", call.name, call.parameters.as_text())
+}
+
+/// The tool that gave a result: that of the call that it names, else of the call in its place.
+fn name<'c>(result: &'c ToolResponse, calls: &'c [ToolCall], place: usize) -> &'c str {
+    let named = calls.iter().find(|call| call.id.is_some() && call.id == result.call_id);
+    let call = named.or_else(|| calls.get(place)).map(|call| call.name.as_str());
+    result.name.as_deref().or(call).unwrap_or("?")
+}
