@@ -110,7 +110,8 @@ impl Caller {
         required(&way.route, &self.headers, &prepared)?;
         account.untranslated.clone_from(&prepared.exchange.outgoing().untranslated);
         let (counts, is_relayed) = (prepared.counts, prepared.exchange.is_relayed());
-        self.house.seen.tell(&Told::Decided { counts, is_relayed });
+        let without = prepared.without;
+        self.house.seen.tell(&Told::Decided { counts, without, is_relayed });
         let drained = self.drained(&way.route);
         // What is left is the caller's own body and the one that is sent.
         self.held.shrink_to(self.body.len().saturating_add(job.body.len()));

@@ -116,6 +116,40 @@ async fn an_agent_whose_records_are_lost_in_mid_loop_comes_to_its_end_thinking()
             said.extend(until_the_answer(&town, &mut agent, |_| {}).await);
             assert_eq!(said.len(), NORMAL, "{model:?} {lost}");
             thinks(&town, &agent, &said, 1);
+            let way = if model.0 == "gemini-3" { "bypassed" } else { "flattened" };
+            let metrics = town.metrics().await;
+            let counted: usize = metrics
+                .lines()
+                .filter_map(|line| line.strip_prefix("thinkthrough_without_thought_total{way="))
+                .filter_map(|line| line.strip_prefix(&format!("\"{way}\"}} ")))
+                .map(|count| count.parse::<usize>().unwrap())
+                .sum();
+            let explained = said
+                .iter()
+                .filter(|said| said.headers["x-thinkthrough"].contains(&format!("; {way}=1")));
+            assert_eq!(counted, explained.count(), "{model:?} {lost}: {metrics}");
+        }
+    }
+}
+
+/// Told its own last call each time, it would call for ever.
+#[tokio::test]
+async fn an_agent_whose_thoughts_nobody_keeps_comes_to_its_end_without_thinking() {
+    let off = [("x-thinkthrough-store", "off")];
+    for model in MODELS
+        .into_iter()
+        .filter(|(model, _)| model.starts_with("deepseek") || *model == "anthropic-manual")
+    {
+        let town = Town::new().await;
+        let mut agent = agent(model);
+        for round in 0..NORMAL {
+            let said = agent.ask(&town, &town.gateway, &off).await;
+            assert_eq!(said.status, 200, "{model:?}: {}", said.text());
+            let explained = &said.headers["x-thinkthrough"];
+            assert_eq!(explained.contains("thinking=off"), round > 0, "{model:?}: {explained}");
+            let calls = agent.take(&said);
+            assert_eq!(calls.is_empty(), round + 1 == NORMAL, "{model:?}");
+            agent.run_tools(&calls);
         }
     }
 }
