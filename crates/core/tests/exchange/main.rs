@@ -10,6 +10,7 @@ mod tickets;
 mod turns;
 mod unlisted;
 
+use std::cell::Cell;
 use thinkthrough_core::contract::Told;
 use thinkthrough_core::exchange::{
     Asked, Done, Ending, Found, Manner, Need, Owner, Prepared, Repair, Restore, View, Without,
@@ -57,6 +58,8 @@ struct Gateway {
     /// What the path says, on wires where it does.
     stream: Option<bool>,
     records: Vec<(Head, Sealed<Kept>)>,
+    /// So many records were given names.
+    named: Cell<usize>,
 }
 
 impl Gateway {
@@ -71,6 +74,7 @@ impl Gateway {
             learned: None,
             stream: None,
             records: Vec::new(),
+            named: Cell::new(0),
         }
     }
 
@@ -80,7 +84,7 @@ impl Gateway {
             secret: Secret::new([5; 32]),
             hint: None,
             account: None,
-            record: format!("r{}", self.records.len()),
+            record: format!("r{}", self.named.replace(self.named.get() + 1)),
             has_old_records: false,
             is_kept: self.is_kept,
         };

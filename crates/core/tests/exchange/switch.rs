@@ -287,3 +287,35 @@ fn what_was_told_in_its_turn_stays_told_and_what_is_lost_later_stays_as_it_is() 
         has_thoughts(&sent, &[2, 3]);
     }
 }
+
+/// Whichever records are lost as soon as they are kept: what went upstream stays, words and all, and only a loop that
+/// loses answer after answer goes without thinking.
+#[test]
+fn what_is_told_is_told_in_the_same_words_for_ever() {
+    for first in [DEEPSEEK, MIMO, KIMI, CLAUDE] {
+        for lost in 0..1_u32 << 5 {
+            let is_lost = |answer: usize| lost & (1 << answer) != 0;
+            let mut talk = Loop::new();
+            for answer in 0..5 {
+                let before = talk.sent.clone();
+                let is_trapped = answer > 1 && is_lost(answer - 1) && is_lost(answer - 2);
+                let is_off = is_trapped && ["deepseek-v4-pro", CLAUDE.name].contains(&first.name);
+                if is_off {
+                    talk.sent.clear();
+                }
+                let (asked, sent) = talk.ask(&first);
+                assert_eq!(asked.without.is_off, is_off, "{} {lost:b}: {sent}", first.name);
+                if is_off {
+                    talk.sent = before;
+                }
+                let own: Vec<usize> =
+                    (0..answer).filter(|it| !is_lost(*it)).map(|it| it + 1).collect();
+                has_thoughts(&sent, if is_off { &[] } else { &own });
+                talk.calls(asked);
+                if is_lost(answer) {
+                    talk.gateway.records.pop();
+                }
+            }
+        }
+    }
+}
