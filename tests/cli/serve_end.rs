@@ -54,6 +54,21 @@ fn k_5_an_answer_that_is_under_way_comes_to_its_end() {
     assert!(said.contains("200 /v1/chat/completions completed"), "{said}");
 }
 
+/// A backup of the file alone has everything then.
+#[test]
+fn after_a_clean_stop_the_log_of_the_store_is_in_its_file() {
+    let place = Place::new("clean-stop");
+    let gateway = serve(&place, "[store]\nurl = \"sqlite:kept.db\"\n");
+    let answer = gateway.ask("/v1/chat/completions", &question("sim/kimi-k2"));
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let in_log = || std::fs::metadata(place.file("kept.db-wal")).map_or(0, |log| log.len());
+    assert!(in_log() > 0);
+    gateway.signal(Signal::INT);
+    let (is_fine, said) = gateway.ends(PATIENCE);
+    assert!(is_fine, "{said}");
+    assert_eq!(in_log(), 0, "{said}");
+}
+
 #[test]
 fn k_5_a_service_says_that_it_closes_while_it_still_takes_work() {
     let place = Place::new("term");

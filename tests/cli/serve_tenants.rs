@@ -221,6 +221,10 @@ fn t_10_what_a_provider_keeps_is_its_own_tenants_in_every_path() {
         }
         assert_eq!(keeper.asked(), [""; 0], "{collection}");
     }
+    // Nobody reaches a place of which it is not known whose things it has.
+    for path in ["/p/there/v1/whatever/x", "/p/there/v1/organization/projects"] {
+        assert_eq!(ask(&server, ALICE, "GET", path, &Value::Null).0, 403, "{path}");
+    }
     // What a batch wrote is its tenant's, once the tenant was told.
     let batch = make(&server, ALICE, "/p/there/v1/batches", &json!({}));
     let request =
