@@ -62,11 +62,12 @@ fn names_that_lead_nowhere_are_refused_by_every_command() {
         ),
     ] {
         let config = place.write("config.toml", &format!("{OWN}{config}"));
+        // The last one would not come to an end.
         for args in [
-            &["serve", "--config", &config, "--listen", "127.0.0.1:0"][..],
-            &["ask", "--config", &config, "-m", "sim/default", "hi"],
+            &["ask", "--config", &config, "-m", "sim/default", "hi"][..],
             &["settings", "--config", &config],
             &["sessions", "list", "--config", &config],
+            &["serve", "--config", &config, "--listen", "127.0.0.1:0"],
         ] {
             let ran = place.think(args);
             assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""), "{args:?}: {ran:?}");
