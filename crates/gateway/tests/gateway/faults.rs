@@ -77,6 +77,10 @@ async fn a_vault_that_is_gone_slow_or_full_stops_nothing() {
             client.run_tools(&calls);
             // Nothing is known, so that the call is told in words.
             let said = client.ask(&town, &town.gateway, &[]).await;
+            assert!(
+                begun.elapsed() < crate::memory::FAR_TOO_LONG / 6,
+                "{mood:?}: with its look-up"
+            );
             assert_eq!(said.status, 200, "{mood:?}: {}", said.text());
             assert_eq!((said.counts(), said.count("flattened")), ([0, 1, 0, 0], 1), "{mood:?}");
         }
