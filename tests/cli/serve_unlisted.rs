@@ -16,6 +16,10 @@ const ROUNDS: usize = 6;
 fn strict() -> Upstream {
     let mut given: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     Upstream::answering(move |asked| {
+        // Nobody's look-up was in time, so that all is told; who is late is asked again.
+        if asked.contains("You used the tool") {
+            return json!({"error": {"message": "late"}}).to_string();
+        }
         let asked: Value = serde_json::from_str(asked).unwrap();
         let messages = asked["messages"].as_array().unwrap();
         let first = &messages.iter().find(|it| it["role"] == "user").unwrap()["content"];

@@ -117,7 +117,8 @@ impl Loop {
     fn answers(&mut self, prepared: Prepared) -> usize {
         self.takes(prepared, |wire, number| {
             let mut answer = answer(wire, number);
-            answer.blocks[1] = Block::text("So it is.");
+            answer.blocks.truncate(1);
+            answer.blocks.push(Block::text("So it is."));
             Answer { finish_reason: Some("stop".to_owned()), ..answer }
         })
     }
