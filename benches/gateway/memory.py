@@ -15,6 +15,7 @@ that is shared; times only within one run.
     mix      `burst`, beside `streams` and 3,200 requests whose thoughts are stored
     streams  2,000 small requests, streamed, over 64 connections
     records  10,000 small requests whose thoughts are stored, over 8 connections
+    thought  one answer with a thought of 128 MiB, streamed, which is stored
 """
 
 import argparse
@@ -60,8 +61,13 @@ class Upstream(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         left = int(self.headers["content-length"])
+        body = b""
         while left:
-            left -= len(self.rfile.read(min(left, MIB)))
+            body = self.rfile.read(min(left, MIB))
+            left -= len(body)
+        if b'"thinks"' in body:
+            self.think(THOUGHT)
+            return
         chunks = [{"choices": [{"index": 0, "delta": {"content": word}}]} for word in ("Hello", " there")]
         chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
         body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
@@ -70,6 +76,24 @@ class Upstream(http.server.BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body.encode())
+
+    def think(self, size):
+        """A thought of so many bytes, in pieces of 16 KiB, and a word behind it."""
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        piece = "What follows from this, and what does not? " * 381
+
+        def chunk(delta, reason=None):
+            line = {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+            return f"data: {json.dumps(line)}\n\n".encode()
+
+        thought = chunk({"reasoning_content": piece})
+        for _ in range(size // len(piece)):
+            self.wfile.write(thought)
+        self.wfile.write(chunk({"content": "So."}) + chunk({}, "stop") + b"data: [DONE]\n\n")
+        self.close_connection = True
 
     def log_message(self, *_):
         pass
@@ -93,7 +117,8 @@ def ask(port, body, count=1):
             connection = connection or http.client.HTTPConnection("127.0.0.1", port, timeout=300)
             connection.request("POST", "/v1/chat/completions", text, {"content-type": "application/json"})
             answer = connection.getresponse()
-            answer.read()
+            while answer.read(MIB):
+                pass
             statuses.append(answer.status)
         except OSError:
             # Who is refused before all was read may see no answer at all.
@@ -134,15 +159,20 @@ def records(port, count=1250):
     return at_once(8, port, body, count)
 
 
+def thought(port):
+    return ask(port, json.dumps(request("Think.", "there/thinks")).encode())
+
+
 def mix(port):
     with concurrent.futures.ThreadPoolExecutor(3) as pool:
         every = [pool.submit(burst, port), pool.submit(streams, port), pool.submit(records, port, 400)]
         return [status for one in every for status in one.result()]
 
 
+THOUGHT = 128 * MIB
 ROOM = 'max_bytes_in_flight = "1GiB"'
 LOADS = {"large": (large, 'max_bytes_in_flight = "128MiB"'), "parts": (parts, ROOM), "burst": (burst, ROOM),
-         "mix": (mix, ROOM), "streams": (streams, ""), "records": (records, "")}
+         "mix": (mix, ROOM), "streams": (streams, ""), "records": (records, ""), "thought": (thought, ROOM)}
 
 
 def measure(think, name, env, wait):
@@ -152,7 +182,8 @@ def measure(think, name, env, wait):
     with tempfile.TemporaryDirectory() as place:
         config = pathlib.Path(place) / "config.toml"
         config.write_text(f"[server]\n{setting}\n[providers.there]\nwire = \"chat-completions\"\napi_key = \"theirs\"\n"
-                          f"base_url = \"http://127.0.0.1:{upstream.server_port}\"\n")
+                          f"base_url = \"http://127.0.0.1:{upstream.server_port}\"\n"
+                          "contract = { return = \"all\", field = \"reasoning_content\" }\n")
         home = {"HOME": place, "XDG_CONFIG_HOME": place, "XDG_DATA_HOME": place, "PATH": os.environ["PATH"]}
         process = subprocess.Popen([think, "serve", "--listen", f"127.0.0.1:{port}", "--config", config],
                                    env=home | env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -93,7 +93,21 @@ impl Turn {
 
     /// The answer is over. `cut` says why, when the transport broke off.
     #[must_use]
-    pub fn end(mut self, cut: Option<&str>, sink: &mut dyn Sink) -> Finished {
+    pub fn end(self, cut: Option<&str>, sink: &mut dyn Sink) -> Finished {
+        let origin = self.target.origin(None);
+        let (answer, failure) = self.answer(cut, sink);
+        let has_said = !answer.blocks.is_empty();
+        let content = has_said.then(|| answer.clone().into_content(Some(origin)));
+        Finished { answer, content, failure }
+    }
+
+    /// As [`Turn::end`], for whoever needs the answer alone: it may be large, and is not copied.
+    #[must_use]
+    pub(crate) fn answer(
+        mut self,
+        cut: Option<&str>,
+        sink: &mut dyn Sink,
+    ) -> (Answer, Option<Failure>) {
         let mut tee = Tee(&mut self.fold, sink);
         let has_read = self.reader.as_mut().is_none_or(|reader| reader.end(&mut tee));
         if !has_read && (200..300).contains(&self.status) {
@@ -110,9 +124,7 @@ impl Turn {
         }
         let answer = self.fold.finish();
         let failure = failure(&answer, self.status, &self.outgoing);
-        let has_said = !answer.blocks.is_empty();
-        let content = has_said.then(|| answer.clone().into_content(Some(self.target.origin(None))));
-        Finished { answer, content, failure }
+        (answer, failure)
     }
 }
 

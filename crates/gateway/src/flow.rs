@@ -228,7 +228,7 @@ impl Live {
         let Some(ended) = self.passage.end(cut.as_deref()) else { return (out, Some(State::Over)) };
         let knows_comments = self.alive.is_some();
         // Of an answer that broke off, the event that it broke off in is none.
-        let first = match ended.finished.answer.is_complete() {
+        let first = match ended.answer.is_complete() {
             true => joined(self.events.rest(), &out),
             false => out,
         };

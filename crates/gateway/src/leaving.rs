@@ -53,7 +53,7 @@ async fn hear(
             let (load, size) = (passage.load(), passage.came());
             let end = Box::pin(async move { passage.end(cut_by.as_deref()) });
             let ended = load.offload.run(size, end).await;
-            let answer = ended.map(|ended| ended.finished.answer);
+            let answer = ended.map(|ended| ended.answer);
             let is_whole = cut.is_none() && answer.as_ref().is_some_and(Answer::is_complete);
             let heard = if is_whole { Heard::Completed } else { Heard::Failed };
             (heard, answer.and_then(|answer| answer.usage))

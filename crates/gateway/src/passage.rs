@@ -14,10 +14,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use thinkthrough_core::answer::Answer;
 use thinkthrough_core::event::Event;
-use thinkthrough_core::exchange::{Ending, Exchange};
+use thinkthrough_core::exchange::{Done, Ending, Exchange};
 use thinkthrough_core::restore::{Head, Kept, ticket};
-use thinkthrough_core::turn::Finished;
+use thinkthrough_core::turn::Failure;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Sleep;
@@ -68,7 +69,11 @@ pub(crate) struct Ended {
     pub(crate) out: Vec<u8>,
     /// To be waited for before the caller gets it.
     pub(crate) saving: Option<Saving>,
-    pub(crate) finished: Finished,
+    /// What was said, without its blocks.
+    pub(crate) answer: Answer,
+    /// It has blocks.
+    pub(crate) has_said: bool,
+    pub(crate) failure: Option<Failure>,
 }
 
 impl Passage {
@@ -176,9 +181,10 @@ impl Passage {
         let mut out = Vec::new();
         let ending = Ending { cut, is_stopped: false, at: now() };
         let done = exchange.end(&ending, &mut out, &mut nobody);
-        self.keep.seen.tell(&Told::Said { answer: &done.finished.answer, is_stopped: false });
-        let saving = self.save(done.records, done.named);
-        Some(Ended { out, saving, finished: done.finished })
+        self.keep.seen.tell(&Told::Said { answer: &done.answer, is_stopped: false });
+        let Done { answer, has_said, failure, records, named } = done;
+        let saving = self.save(records, named);
+        Some(Ended { out, saving, answer, has_said, failure })
     }
 
     /// Keeps records, and the answer by its id; it goes on whoever waits for it.
@@ -239,7 +245,7 @@ impl Drop for Passage {
         let Some(exchange) = self.exchange.take() else { return };
         let ending = Ending { cut: None, is_stopped: true, at: now() };
         let done = exchange.end(&ending, &mut Vec::new(), &mut nobody);
-        self.keep.seen.tell(&Told::Said { answer: &done.finished.answer, is_stopped: true });
+        self.keep.seen.tell(&Told::Said { answer: &done.answer, is_stopped: true });
         drop(self.save(done.records, None));
     }
 }

@@ -25,7 +25,6 @@ use http::{Extensions, HeaderMap, Response, StatusCode};
 use std::sync::Arc;
 use thinkthrough_client::{Auth, BodyStream, ClientError, Response as Answer};
 use thinkthrough_core::json::Doc;
-use thinkthrough_core::turn::Finished;
 use thinkthrough_core::wire::{ErrorBody, Wire, error};
 
 /// What the path says about a request.
@@ -278,9 +277,9 @@ async fn whole(answer: Answer, passage: Box<Passage>, house: &House) -> Result<W
             return Err(turned(502, "upstream_error", "the answer ended before it began"));
         }
     };
-    let Finished { answer, failure, .. } = ended.finished;
+    let Ended { answer, has_said, failure, .. } = ended;
     // An answer that says nothing and did not end as it should would look as if the model had nothing to say.
-    if !is_relayed && answer.blocks.is_empty() && !answer.is_complete() {
+    if !is_relayed && !has_said && !answer.is_complete() {
         let first = answer.problems.into_iter().next().map(|problem| problem.message);
         let message = failure.map(|failure| failure.message).or(first).unwrap_or_default();
         return Err(turned(502, "upstream_error", message));

@@ -86,7 +86,7 @@ impl Facts {
         let keys = self.store.keys_or_new(tenant).await?;
         let (key_id, key) = keys.current().ok_or(StoreError::Closed)?;
         let name = digest(&keys, &fact.about);
-        let sealed = key.seal(&written(fact), &place(tenant, &name));
+        let sealed = key.seal(written(fact), &place(tenant, &name));
         let new = NewFact {
             tenant: keys.nr,
             name,

@@ -80,7 +80,7 @@ impl TenantKeys {
 
 /// Thoughts are locked with the tenant's data key, for the place that the core names.
 impl Seal for TenantKeys {
-    fn seal(&self, plain: &[u8], aad: &[u8]) -> Result<(u32, Vec<u8>), SealError> {
+    fn seal(&self, plain: Vec<u8>, aad: &[u8]) -> Result<(u32, Vec<u8>), SealError> {
         let (id, key) = self.current().ok_or(SealError::Unavailable)?;
         let sealed = key.seal(plain, &kept_place(aad)).map_err(|_| SealError::Unavailable)?;
         Ok((id, sealed))

@@ -37,12 +37,12 @@ impl Key {
         &self.0
     }
 
-    /// Nonce, ciphertext and tag.
-    pub(crate) fn seal(&self, plain: &[u8], aad: &[u8]) -> Result<Vec<u8>, Broken> {
+    /// Nonce, ciphertext and tag, in the same memory where `plain` is a vector: a thought may be large.
+    pub(crate) fn seal(&self, plain: impl Into<Vec<u8>>, aad: &[u8]) -> Result<Vec<u8>, Broken> {
         let nonce = random::<NONCE>()?;
-        let mut sealed = Vec::with_capacity(NONCE + plain.len() + CHACHA20_POLY1305.tag_len());
-        sealed.extend_from_slice(&nonce);
-        sealed.extend_from_slice(plain);
+        let mut sealed = plain.into();
+        sealed.reserve_exact(NONCE + CHACHA20_POLY1305.tag_len());
+        sealed.splice(0..0, nonce);
         let (key, rest) = self.of(&nonce)?;
         let (_, text) = sealed.split_first_chunk_mut::<NONCE>().ok_or(Broken)?;
         let tag = key.seal_in_place_separate_tag(rest, Aad::from(aad), text);

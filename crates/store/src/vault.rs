@@ -184,7 +184,7 @@ impl Vault {
         if records.is_empty() {
             return Ok(());
         }
-        let kept = self.store.backend().add_records(self.sealed(&records).await?).await?;
+        let kept = self.store.backend().add_records(self.sealed(records).await?).await?;
         if kept.iter().all(|is_kept| *is_kept) {
             return Ok(());
         }
@@ -204,7 +204,7 @@ impl Vault {
         lost: Lost,
     ) -> Result<(), StoreError> {
         if !records.is_empty() {
-            let (records, tenant) = (self.sealed(&records).await?, self.tenant.clone());
+            let (records, tenant) = (self.sealed(records).await?, self.tenant.clone());
             self.store.write_soon(Answer { records, tenant, lost });
         }
         Ok(())
@@ -224,10 +224,10 @@ impl Vault {
         }
     }
 
-    async fn sealed(&self, records: &[(Head, Kept)]) -> Result<Vec<NewRecord>, StoreError> {
+    async fn sealed(&self, records: Vec<(Head, Kept)>) -> Result<Vec<NewRecord>, StoreError> {
         let keys = self.store.keys_or_new(&self.tenant).await?;
         let now = now();
-        let sealed = records.iter().map(|(head, kept)| self.seal(&keys, head, kept, now));
+        let sealed = records.into_iter().map(|(head, kept)| self.seal(&keys, &head, kept, now));
         sealed.collect::<Result<_, _>>().map_err(|_| self.store.no_random())
     }
 
@@ -235,7 +235,7 @@ impl Vault {
         &self,
         keys: &TenantKeys,
         head: &Head,
-        kept: &Kept,
+        kept: Kept,
         now: i64,
     ) -> Result<NewRecord, SealError> {
         let place =
@@ -243,7 +243,7 @@ impl Vault {
         let kept = Sealed::seal(kept, &place, keys)?;
         let key = keys.data(kept.key()).ok_or(SealError::Unavailable)?;
         let place = head_place(&self.tenant, &head.id);
-        let sealed = key.seal(&head.to_bytes(), &place).map_err(|Broken| SealError::Unavailable)?;
+        let sealed = key.seal(head.to_bytes(), &place).map_err(|Broken| SealError::Unavailable)?;
         let mut found_by: Vec<i64> = head.keys.all().map(|key| in_index(&key)).collect();
         found_by.sort_unstable();
         found_by.dedup();
@@ -258,7 +258,7 @@ impl Vault {
             key_id: kept.key(),
             keys: found_by,
             head: sealed,
-            kept: kept.bytes().to_vec(),
+            kept: kept.into_bytes(),
             now,
         })
     }

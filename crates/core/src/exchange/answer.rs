@@ -11,7 +11,7 @@ use crate::json::Raw;
 use crate::outgoing::Outgoing;
 use crate::problem::{Problem, ProblemCode};
 use crate::restore::{Answered, Delivery, Head, Hook, Kept, Restoration};
-use crate::turn::{Finished, Turn};
+use crate::turn::{Failure, Turn};
 use crate::wire::{Encode, ErrorBody, Wire};
 use std::borrow::Cow;
 
@@ -61,30 +61,31 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// The record of each choice: nobody knows with which one the caller goes on.
+    /// The record of each choice: nobody knows with which one the caller goes on. Takes their blocks out of the answer,
+    /// because a long thought is not held twice.
     fn records(
         &self,
-        finished: &Finished,
+        answer: &mut Answer,
         delivery: Delivery,
         at: u64,
         mint: Option<&Mint>,
     ) -> Vec<(Head, Kept)> {
-        let first = finished.content.iter().map(|content| (0, content.clone()));
-        let further = (1..).zip(&finished.answer.choices);
-        let further = further.filter(|(_, choice)| !choice.blocks.is_empty());
-        let further = further.map(|(at, choice)| (at, choice.clone().into_content(None)));
+        let choices = std::mem::take(&mut answer.choices);
+        let first = Answer { blocks: std::mem::take(&mut answer.blocks), ..answer.clone() };
+        let choices = (0..).zip(std::iter::once(first).chain(choices));
         let mut records = Vec::new();
-        for (choice, content) in first.chain(further) {
+        for (choice, said) in choices.filter(|(_, said)| !said.blocks.is_empty()) {
+            let content = said.into_content(None);
             let answered = Answered {
                 record: &record_of(&self.owner.record, choice),
-                content: &content,
                 origin: &self.origin,
                 delivery,
                 at,
                 tickets: mint.and_then(|mint| mint.covers(choice, &content)),
                 has_thought_ticket: mint.is_some_and(|mint| mint.signed(choice)),
+                content,
             };
-            records.extend(self.hook.capture(&answered, &self.owner.secret));
+            records.extend(self.hook.capture(answered, &self.owner.secret));
         }
         records
     }
@@ -93,8 +94,12 @@ impl Keeper {
 /// What an exchange came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// What was said.
-    pub finished: Finished,
+    /// What was said, without its blocks and further choices.
+    pub answer: Answer,
+    /// It has blocks.
+    pub has_said: bool,
+    /// Why there is no proper answer.
+    pub failure: Option<Failure>,
     /// The records to seal: one for each choice that may be kept.
     pub records: Vec<(Head, Kept)>,
     /// The whole answer as the caller knows it, if it [is kept by its name](Asked::set_name) and nothing went wrong.
@@ -222,24 +227,24 @@ impl Exchange {
     #[must_use]
     pub fn end(mut self, ending: &Ending<'_>, out: &mut Vec<u8>, sink: &mut dyn Sink) -> Done {
         let streams = self.streams();
-        let finished = match &mut self.passing {
+        let (mut answer, failure) = match &mut self.passing {
             Passing::Untouched => {
-                let finished = self.turn.end(ending.cut, sink);
+                let (answer, failure) = self.turn.answer(ending.cut, sink);
                 if streams {
-                    break_off(self.caller, &finished.answer, out);
+                    break_off(self.caller, &answer, out);
                 }
-                finished
+                (answer, failure)
             }
             Passing::Edited(edited) => {
-                let finished = self.turn.end(ending.cut, sink);
+                let (answer, failure) = self.turn.answer(ending.cut, sink);
                 // Of a stream that broke off, the event that it broke off in is none.
-                if !streams || finished.answer.is_complete() {
+                if !streams || answer.is_complete() {
                     edited.end(out);
                 }
                 if streams {
-                    break_off(self.caller, &finished.answer, out);
+                    break_off(self.caller, &answer, out);
                 }
-                finished
+                (answer, failure)
             }
             Passing::Anew(writer) => {
                 // Decoder and transport may both say that it broke off; the caller is told once, and the transport knows why.
@@ -257,24 +262,25 @@ impl Exchange {
                     }
                     sink.event(event);
                 };
-                let finished = self.turn.end(ending.cut, &mut both);
+                let (answer, failure) = self.turn.answer(ending.cut, &mut both);
                 if streams {
                     writer.encoder.end(out);
                 } else {
-                    out.extend_from_slice(
-                        writer.whole(self.caller, &finished, self.status).as_bytes(),
-                    );
+                    let whole = writer.whole(self.caller, &answer, failure.as_ref(), self.status);
+                    out.append(&mut whole.into_bytes());
                 }
-                finished
+                (answer, failure)
             }
         };
-        let delivery = delivery(&finished.answer, self.status, ending);
+        let delivery = delivery(&answer, self.status, ending);
+        let is_named = self.is_named && delivery == Delivery::Full && failure.is_none();
+        let named = is_named.then(|| self.caller.write_response(&self.passing.shown(&answer)));
+        let has_said = !answer.blocks.is_empty();
         let (keeper, mint) = (self.keeper.as_ref(), self.passing.mint());
-        let records = keeper.map(|it| it.records(&finished, delivery, ending.at, mint));
-        let is_named = self.is_named && delivery == Delivery::Full && finished.failure.is_none();
-        let named =
-            is_named.then(|| self.caller.write_response(&self.passing.shown(&finished.answer)));
-        Done { finished, records: records.unwrap_or_default(), named }
+        let records = keeper.map(|it| it.records(&mut answer, delivery, ending.at, mint));
+        answer.blocks = Vec::new();
+        answer.choices = Vec::new();
+        Done { answer, has_said, failure, records: records.unwrap_or_default(), named }
     }
 
     fn streams(&self) -> bool {
@@ -335,15 +341,21 @@ impl Writer {
     }
 
     /// A whole answer, or the error that it is, on the caller's wire.
-    fn whole(&mut self, caller: &dyn Wire, finished: &Finished, status: u16) -> String {
-        if let Some(failure) = &finished.failure {
+    fn whole(
+        &mut self,
+        caller: &dyn Wire,
+        answer: &Answer,
+        failure: Option<&Failure>,
+        status: u16,
+    ) -> String {
+        if let Some(failure) = failure {
             return caller.write_error(&ErrorBody {
                 status,
                 code: "upstream_error".to_owned(),
                 message: failure.message.clone(),
             });
         }
-        caller.write_response(&self.shown(&finished.answer))
+        caller.write_response(&self.shown(answer))
     }
 
     /// The answer as the caller knows it.

@@ -21,7 +21,7 @@ pub trait Seal {
     ///
     /// # Errors
     /// When the key cannot be had.
-    fn seal(&self, plain: &[u8], aad: &[u8]) -> Result<(u32, Vec<u8>), SealError>;
+    fn seal(&self, plain: Vec<u8>, aad: &[u8]) -> Result<(u32, Vec<u8>), SealError>;
 }
 
 /// Unlocks bytes: the capability that only restoration is given. Implemented where the keys are.
@@ -145,8 +145,11 @@ impl<T: Exact> Sealed<T> {
     ///
     /// # Errors
     /// When the key cannot be had.
-    pub fn seal(value: &T, place: &Place<'_>, with: &dyn Seal) -> Result<Self, SealError> {
-        let (key, bytes) = with.seal(&value.to_bytes(), &place.aad())?;
+    pub fn seal(value: T, place: &Place<'_>, with: &dyn Seal) -> Result<Self, SealError> {
+        let plain = value.to_bytes();
+        // A thought may be large: it is not held beside its bytes.
+        drop(value);
+        let (key, bytes) = with.seal(plain, &place.aad())?;
         Ok(Sealed::stored(key, bytes))
     }
 
@@ -157,6 +160,14 @@ impl<T: Exact> Sealed<T> {
     pub fn open(&self, place: &Place<'_>, with: &dyn Open) -> Result<T, SealError> {
         let plain = with.open(self.key, &self.bytes, &place.aad())?;
         T::from_bytes(&plain).ok_or(SealError::Malformed)
+    }
+}
+
+impl<T> Sealed<T> {
+    /// The locked bytes, which are not copied.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes.into_vec()
     }
 }
 
@@ -216,8 +227,8 @@ mod tests {
     struct Box1;
 
     impl Seal for Box1 {
-        fn seal(&self, plain: &[u8], aad: &[u8]) -> Result<(u32, Vec<u8>), SealError> {
-            Ok((1, [aad, plain].concat()))
+        fn seal(&self, plain: Vec<u8>, aad: &[u8]) -> Result<(u32, Vec<u8>), SealError> {
+            Ok((1, [aad, &plain].concat()))
         }
     }
 
@@ -236,7 +247,7 @@ mod tests {
         let origin = Origin { provider: "p".into(), ..Origin::default() };
         let other = Origin { account: Some(String::new()), ..origin.clone() };
         let place = Place { tenant: &alice, record: "r1", origin: &origin, position: 0 };
-        let sealed = Sealed::seal(&"thought".to_owned(), &place, &Box1).unwrap();
+        let sealed = Sealed::seal("thought".to_owned(), &place, &Box1).unwrap();
         let stored = Sealed::<String>::stored(sealed.key(), sealed.bytes());
         assert_eq!(stored.open(&place, &Box1).as_deref(), Ok("thought"));
         for wrong in [

@@ -5,18 +5,18 @@ use super::normal::Normal;
 use super::plan::Restoration;
 use super::question::{Place, Question, Visible};
 use super::record::{
-    Ancestor, CallMark, Delivery, Head, Kept, Keys, Link, Prefix, Seen, Thought, seals,
+    Ancestor, CallMark, Delivery, Head, Kept, Keys, Link, Prefix, Seen, Thought, readable, seals,
 };
 use super::ticket;
-use crate::content::{Block, Content, Origin, ToolCall, push_thought};
+use crate::content::{Block, Content, Origin, ToolCall};
 
 /// A finished answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Answered<'a> {
     /// The id that its record is to have.
     pub record: &'a str,
     /// What was said, with the provider's own ids, as far as it was delivered.
-    pub content: &'a Content,
+    pub content: Content,
     /// Who said it.
     pub origin: &'a Origin,
     /// How it ended.
@@ -48,7 +48,7 @@ pub struct Hook {
 pub fn capture(
     question: &Question,
     plan: &Restoration,
-    answered: &Answered<'_>,
+    answered: Answered<'_>,
     secret: &Secret,
 ) -> Option<(Head, Kept)> {
     Hook::of(question, plan).capture(answered, secret)
@@ -73,28 +73,28 @@ impl Hook {
     /// The record of the answer. `None` where nothing may be kept: the upstream broke off, or the answer says nothing
     /// by which it could be found again.
     #[must_use]
-    pub fn capture(&self, answered: &Answered<'_>, secret: &Secret) -> Option<(Head, Kept)> {
+    pub fn capture(&self, answered: Answered<'_>, secret: &Secret) -> Option<(Head, Kept)> {
         if answered.delivery == Delivery::Cut {
             return None;
         }
         let normal = Normal { secret, version: self.version };
-        let kept = Kept::of(&answered.content.blocks);
-        let thought = Thought::of(&normal, kept.blocks.iter());
         let was_thinking =
             |block: &Block| matches!(block, Block::Thinking(thinking) if thinking.partial);
         // An unfinished thought is not kept, and that its answer had none is not true either.
         let may_have_come = answered.delivery == Delivery::Stopped
             || answered.content.blocks.iter().any(was_thinking);
-        if thought.is_none() && may_have_come {
-            return None;
-        }
         let begun = self.end.begun.as_ref();
         let mut text = begun.map(|begun| begun.text.clone()).unwrap_or_default();
         text.push_str(&answered.content.visible_text());
-        let given = given_calls(answered, secret);
+        let given = given_calls(&answered, secret);
         let mut calls: Vec<&ToolCall> = begun.iter().flat_map(|begun| &begun.calls).collect();
         calls.extend(&given);
         let visible = Visible::of(&normal, &text, &calls, self.lists_ids);
+        let kept = Kept::of(answered.content.blocks);
+        let thought = Thought::of(&normal, kept.blocks.iter());
+        if thought.is_none() && may_have_come {
+            return None;
+        }
         let ticket = || ticket::key(&normal, &ticket::of_thought(secret, answered.record));
         let head = Head {
             id: answered.record.to_owned(),
@@ -113,7 +113,7 @@ impl Hook {
             follows: self.follows.clone(),
             ancestors: self.ancestors.clone(),
             thought,
-            words: normal.words(&readable(&kept)),
+            words: normal.words(&readable(&kept.blocks)),
             seals: seals(&normal, kept.blocks.iter()),
             delivery: answered.delivery,
             at: answered.at,
@@ -127,16 +127,6 @@ fn seen(visible: Visible) -> Seen {
     let calls = calls.into_iter();
     let calls = calls.map(|it| CallMark { name: Some(it.name), digest: it.digest, id: it.id });
     Seen { text, copy, calls: calls.collect(), content }
-}
-
-fn readable(kept: &Kept) -> String {
-    let mut readable = String::new();
-    for block in &kept.blocks {
-        if let Block::Thinking(thinking) = block {
-            push_thought(&mut readable, &thinking.thought);
-        }
-    }
-    readable
 }
 
 /// The calls as the caller sees them.

@@ -145,21 +145,17 @@ impl Thought {
     /// so is a value that only stands where a signature should.
     pub(super) fn of<'b>(
         normal: &Normal<'_>,
-        blocks: impl Iterator<Item = &'b Block>,
+        blocks: impl Iterator<Item = &'b Block> + Clone,
     ) -> Option<Self> {
-        let mut readable = String::new();
         let (mut digest, mut has_payload) = (normal.digest(Of::Thought), false);
-        for block in blocks {
-            if let Block::Thinking(thinking) = block {
-                push_thought(&mut readable, &thinking.thought);
-            }
+        for block in blocks.clone() {
             for (place, payload) in payloads(block) {
                 digest.tag(place).part(payload.as_bytes());
                 has_payload = true;
             }
         }
         let payloads = has_payload.then(|| digest.finish());
-        let text = normal.answer(&readable);
+        let text = normal.answer(&readable(blocks));
         (text.is_some() || payloads.is_some()).then_some(Thought { text, payloads })
     }
 
@@ -167,6 +163,19 @@ impl Thought {
     pub(super) fn is_sent_as(&self, own: &Thought, signed: bool) -> bool {
         if signed { self == own } else { self.text == own.text }
     }
+}
+
+/// What can be read of the thoughts in `blocks`. A single one is not copied: it may be large.
+pub(super) fn readable<'b>(blocks: impl IntoIterator<Item = &'b Block>) -> Cow<'b, str> {
+    let mut readable = Cow::Borrowed("");
+    for block in blocks {
+        let Block::Thinking(thinking) = block else { continue };
+        match readable.is_empty() {
+            true => readable = Cow::Borrowed(&thinking.thought),
+            false => push_thought(readable.to_mut(), &thinking.thought),
+        }
+    }
+    readable
 }
 
 /// The digest of each payload in `blocks` where there are several; of a single one it is that of [`Thought`].
@@ -219,26 +228,25 @@ pub struct Kept {
 impl Kept {
     /// The outline of an answer. Thoughts that were cut off are left out: they can never be sent.
     #[must_use]
-    pub fn of(blocks: &[Block]) -> Self {
-        let outline = |block: &Block| match block {
+    pub fn of(blocks: Vec<Block>) -> Self {
+        let outline = |block: Block| match block {
             Block::Thinking(thinking) => (!thinking.partial).then(|| {
-                let thinking = Thinking { duration_ms: None, is_hidden: false, ..thinking.clone() };
-                Block::Thinking(thinking)
+                Block::Thinking(Thinking { duration_ms: None, is_hidden: false, ..thinking })
             }),
             Block::Text(text) => {
                 (!text.text.trim().is_empty() || text.signature.is_some()).then(|| {
                     let mark = if text.text.trim().is_empty() { "" } else { "." };
-                    Block::Text(Text { signature: text.signature.clone(), ..Text::new(mark) })
+                    Block::Text(Text { signature: text.signature, ..Text::new(mark) })
                 })
             }
             Block::ToolCall(call) => Some(Block::ToolCall(ToolCall {
                 parameters: Parameters::default(),
                 extra: Extra::default(),
-                ..call.clone()
+                ..call
             })),
             Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => None,
         };
-        Kept { blocks: blocks.iter().filter_map(outline).collect() }
+        Kept { blocks: blocks.into_iter().filter_map(outline).collect() }
     }
 }
 

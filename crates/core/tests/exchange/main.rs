@@ -26,8 +26,8 @@ use thinkthrough_core::wire::{Wire, find};
 struct Lock;
 
 impl Seal for Lock {
-    fn seal(&self, plain: &[u8], aad: &[u8]) -> Result<(u32, Vec<u8>), SealError> {
-        Ok((1, [aad, plain].concat()))
+    fn seal(&self, plain: Vec<u8>, aad: &[u8]) -> Result<(u32, Vec<u8>), SealError> {
+        Ok((1, [aad, &plain].concat()))
     }
 }
 
@@ -124,7 +124,7 @@ impl Gateway {
             let tenant = Tenant::local();
             let place =
                 Place { tenant: &tenant, record: &head.id, origin: &head.origin, position: 0 };
-            self.records.push((head.clone(), Sealed::seal(kept, &place, &Lock).unwrap()));
+            self.records.push((head.clone(), Sealed::seal(kept.clone(), &place, &Lock).unwrap()));
         }
         (String::from_utf8(out).unwrap(), done)
     }

@@ -62,8 +62,11 @@ fn every_answer_with_calls_is_known_by_its_tickets_whatever_an_agent_forgets() {
             assert_eq!(native(&prepared), given, "{case}");
             let answer = answers(stream, round)[form].clone();
             let (said, done) = gateway.answer(prepared, &[&answer], None);
-            given
-                .extend(done.finished.content.unwrap().tool_calls().filter_map(|it| it.id.clone()));
+            for block in done.records.into_iter().flat_map(|(_, kept)| kept.blocks) {
+                if let Block::ToolCall(call) = block {
+                    given.extend(call.id);
+                }
+            }
             seen.extend(client.reads(&said));
             tidies(&mut client);
         }

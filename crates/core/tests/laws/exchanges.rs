@@ -96,14 +96,14 @@ fn unopened(keys: &[Key], target: &Target) -> Vec<Found> {
     let record = |(at, key): (usize, &Key)| {
         let answered = Answered {
             record: &format!("r{at}"),
-            content: &thought_answer(at, "two", &[]),
+            content: thought_answer(at, "two", &[]),
             origin: &origin,
             delivery: Delivery::Full,
             at: at as u64,
             tickets: None,
             has_thought_ticket: false,
         };
-        let (mut head, _) = capture(&question, &plan, &answered, &secret)?;
+        let (mut head, _) = capture(&question, &plan, answered, &secret)?;
         head.keys.answered = *key;
         Some(Found { head, kept: Sealed::stored(1, *b"shut") })
     };
@@ -220,14 +220,14 @@ impl Talk {
         let plan = planned(&question, &self.heads(), &PLAIN);
         let answered = Answered {
             record: &format!("{at:06}"),
-            content: &content,
+            content: content.clone(),
             origin: &origin(),
             delivery: Delivery::Full,
             at: at as u64,
             tickets: None,
             has_thought_ticket: false,
         };
-        self.answers.insert(at, capture(&question, &plan, &answered, &secret()).map(|it| it.0));
+        self.answers.insert(at, capture(&question, &plan, answered, &secret()).map(|it| it.0));
         let visible = content.blocks.into_iter().filter(|it| !matches!(it, Block::Thinking(_)));
         self.said.push(Content::new(Speaker::Ai, visible.collect()));
     }

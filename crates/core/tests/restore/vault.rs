@@ -103,14 +103,14 @@ impl Vault {
         let id = format!("r{:06}", self.clock);
         let answered = Answered {
             record: &id,
-            content: answer,
+            content: answer.clone(),
             origin: &self.origin,
             delivery,
             at: self.clock,
             tickets: self.contract.tickets.map(|_| form("chat-completions")),
             has_thought_ticket: self.signs,
         };
-        let (head, kept) = capture(&question, &plan, &answered, &self.secret)?;
+        let (head, kept) = capture(&question, &plan, answered, &self.secret)?;
         self.records.insert(id.clone(), (head, kept));
         Some(id)
     }

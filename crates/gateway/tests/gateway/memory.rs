@@ -92,7 +92,7 @@ impl Memory {
                 payload.replace_range(middle..=middle, other);
             }
         }
-        *sealed = Sealed::seal(&kept, &place, &Lock).unwrap();
+        *sealed = Sealed::seal(kept, &place, &Lock).unwrap();
     }
 
     /// Forgets a record.
@@ -182,7 +182,7 @@ impl Vault for One {
             for (head, kept) in records {
                 let (record, origin) = (head.id.as_str(), &head.origin);
                 let place = Place { tenant: &self.1, record, origin, position: 0 };
-                let sealed = Sealed::seal(&kept, &place, &Lock).unwrap();
+                let sealed = Sealed::seal(kept, &place, &Lock).unwrap();
                 self.0.rows.lock().unwrap().push((self.1.clone(), head, sealed));
             }
             Ok(())
@@ -209,8 +209,8 @@ impl Vault for One {
 struct Lock;
 
 impl Seal for Lock {
-    fn seal(&self, plain: &[u8], aad: &[u8]) -> Result<(u32, Vec<u8>), SealError> {
-        Ok((1, [aad, plain].concat()))
+    fn seal(&self, plain: Vec<u8>, aad: &[u8]) -> Result<(u32, Vec<u8>), SealError> {
+        Ok((1, [aad, &plain].concat()))
     }
 }
 

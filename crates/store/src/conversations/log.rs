@@ -60,7 +60,7 @@ impl Log {
         let seal = |(position, content): (u32, &Content)| {
             let mut w = Writer::new();
             write_content(&mut w, content);
-            self.key.seal(w.finish().as_bytes(), &self.place(Kind::Message, &[position.into()]))
+            self.key.seal(w.finish(), &self.place(Kind::Message, &[position.into()]))
         };
         (at..).zip(contents).map(seal).collect()
     }
@@ -89,7 +89,7 @@ impl Log {
     }
 
     pub(super) fn seal_meta(&self, meta: &Meta) -> Result<Vec<u8>, Broken> {
-        self.key.seal(&meta.to_bytes(), &self.place(Kind::Meta, &[]))
+        self.key.seal(meta.to_bytes(), &self.place(Kind::Meta, &[]))
     }
 
     pub(super) fn open_meta(&self, sealed: &[u8]) -> Result<Meta, StoreError> {

@@ -3,7 +3,11 @@
 use super::{Safety, Sqlite, is_damage};
 use crate::error::StoreError;
 use crate::row::{NewRecord, PER_KEY, RecordRow};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::blob::ZeroBlob;
+use rusqlite::{Connection, MAIN_DB, OptionalExtension as _, Row, ToSql, params};
+
+/// More bytes than these are written in place: a value that is bound is copied twice on its way.
+const LARGE: usize = 1 << 20;
 
 impl Sqlite {
     /// The records of a tenant with any of these keys, and how many more there are that cannot be read.
@@ -138,7 +142,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<RecordRow> {
 
 fn add(connection: &Connection, record: &NewRecord) -> rusqlite::Result<bool> {
     let exists =
-        |sql: &str, values: &[&dyn rusqlite::ToSql]| connection.prepare_cached(sql)?.exists(values);
+        |sql: &str, values: &[&dyn ToSql]| connection.prepare_cached(sql)?.exists(values);
     let held = "SELECT 1 FROM data_key WHERE tenant = ? AND id = ?";
     if !exists(held, &[&record.tenant, &record.key_id])? {
         return Ok(false);
@@ -152,10 +156,18 @@ fn add(connection: &Connection, record: &NewRecord) -> rusqlite::Result<bool> {
                VALUES (?, ?, ?, ?, ?, ?, ?)";
     let keys: Vec<u8> = record.keys.iter().flat_map(|key| key.to_le_bytes()).collect();
     let NewRecord { tenant, id, key_id, head, kept, .. } = record;
+    let room = (kept.len() > LARGE).then(|| ZeroBlob(kept.len() as u64));
+    let value: &dyn ToSql = match &room {
+        Some(room) => room,
+        None => kept,
+    };
     connection
         .prepare_cached(sql)?
-        .execute(params![tenant, thread, id, key_id, keys, head, kept])?;
+        .execute(params![tenant, thread, id, key_id, keys, head, value])?;
     let number = connection.last_insert_rowid();
+    if room.is_some() {
+        connection.blob_open(MAIN_DB, "record", "kept", number, false)?.write_at(kept, 0)?;
+    }
     let sql = "INSERT INTO record_key (tenant, key, record) VALUES (?, ?, ?)";
     let mut insert = connection.prepare_cached(sql)?;
     for key in &record.keys {
@@ -182,7 +194,7 @@ fn poison(connection: &Connection, tenant: i64, id: &str) -> rusqlite::Result<bo
 
 /// The conversation that a record belongs to, which has grown by it.
 fn thread(connection: &Connection, record: &NewRecord) -> rusqlite::Result<i64> {
-    let find = |sql: &str, values: &[&dyn rusqlite::ToSql]| {
+    let find = |sql: &str, values: &[&dyn ToSql]| {
         let mut find = connection.prepare_cached(sql)?;
         find.query_row(values, |row| row.get::<_, i64>(0)).optional()
     };

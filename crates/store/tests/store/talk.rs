@@ -75,7 +75,7 @@ impl Talk {
         let plan = Restoration::plan(&question, &heads, &ask);
         let answered = Answered {
             record: &format!("{}-{}", self.mark, self.said.len()),
-            content: &answer(thought, text),
+            content: answer(thought, text),
             origin: &origin,
             delivery: Delivery::Full,
             at: 1_700_000_000_000 + self.said.len() as u64,
@@ -83,7 +83,7 @@ impl Talk {
             has_thought_ticket: false,
         };
         let secret = self.vault.secret().await.unwrap();
-        capture(&question, &plan, &answered, &secret).unwrap()
+        capture(&question, &plan, answered, &secret).unwrap()
     }
 
     /// A turn whose answer is kept before the client hears of it.

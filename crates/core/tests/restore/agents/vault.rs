@@ -106,14 +106,14 @@ impl Vault {
         let id = format!("r{:06}", self.clock);
         let answered = Answered {
             record: &id,
-            content: &answer,
+            content: answer.clone(),
             origin: &asker.origin,
             delivery: Delivery::Full,
             at: self.clock,
             tickets: asker.contract.tickets.map(|_| form(asker.wire)),
             has_thought_ticket: false,
         };
-        let captured = capture(&planned.question, &planned.plan, &answered, &asker.secret);
+        let captured = capture(&planned.question, &planned.plan, answered, &asker.secret);
         if let Some((head, _)) = captured {
             for key in keys_of(&head) {
                 self.by_key.entry(key).or_default().insert(id.clone());
