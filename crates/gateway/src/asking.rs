@@ -16,6 +16,7 @@ use thinkthrough_core::exchange::{Asked, Manner, Need, Owner, View};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider::Auth as AuthForm;
 use thinkthrough_core::settings::{Layer, Partial, Resolved, Source, resolve};
+use thinkthrough_store::stands_for_nobody;
 
 /// The tenant's records, and whose request it is.
 pub(crate) struct Claim {
@@ -64,6 +65,12 @@ pub(crate) fn tenant(house: &House, route: &Route, callers: &Auth) -> Option<Ten
         // Callers that bring their own keys are strangers to each other.
         (None, _) if is_ours(route) && house.options.pass_through => None,
         (None, _) if is_ours(route) => Some(Tenant::local()),
+        // A server that asks for no key is sent none, or a word in the place of one.
+        (None, credential)
+            if credential.is_none_or(stands_for_nobody) && !house.options.pass_through =>
+        {
+            Some(Tenant::local())
+        }
         (None, Some(secret)) => house.vaults.as_ref()?.pass_through(&route.target.base_url, secret),
         (None, None) => None,
     }

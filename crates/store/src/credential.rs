@@ -37,7 +37,7 @@ impl Store {
     #[must_use]
     pub fn pass_through_tenant(&self, endpoint: &str, credential: &str) -> Option<Tenant> {
         let credential = credential.trim();
-        if !names_somebody(credential) {
+        if stands_for_nobody(credential) || is_short_lived(credential) {
             return None;
         }
         let mut digest = blake3::Hasher::new_keyed(self.install_key().bytes());
@@ -49,14 +49,16 @@ impl Store {
     }
 }
 
-fn names_somebody(credential: &str) -> bool {
-    let lower = credential.to_ascii_lowercase();
+/// Whether a credential counts as none: it is what clients send to a server that asks for no key.
+#[must_use]
+pub fn stands_for_nobody(credential: &str) -> bool {
+    let lower = credential.trim().to_ascii_lowercase();
     let body = lower.strip_prefix("sk-").unwrap_or(&lower);
     let mut letters = body.bytes().filter(u8::is_ascii_alphanumeric);
     let first = letters.next();
     let is_varied = letters.clone().any(|letter| Some(letter) != first);
     let is_long = letters.count() + 1 >= SHORTEST;
-    is_long && is_varied && !DUMMIES.contains(&lower.as_str()) && !is_short_lived(credential)
+    !is_long || !is_varied || DUMMIES.contains(&lower.as_str())
 }
 
 /// Tokens that are made anew every hour or so: signed claims, and those of a cloud's OAuth server. Each would be a
@@ -68,10 +70,10 @@ fn is_short_lived(credential: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::names_somebody;
+    use super::{is_short_lived, stands_for_nobody};
 
     #[test]
-    fn dummies_and_tokens_of_an_hour_name_nobody() {
+    fn dummies_stand_for_nobody_and_tokens_of_an_hour_for_no_tenant() {
         for none in [
             "",
             "x",
@@ -87,15 +89,16 @@ mod tests {
             "Your-API-Key",
             "sk-no-key-required",
             "token-abc123",
-            "eyJhbGciOi.eyJzdWIi.c2ln",
-            "ya29.a0AfH6SMBx12345678",
             "------------",
         ] {
-            assert!(!names_somebody(none), "{none}");
+            assert!(stands_for_nobody(none), "{none}");
+        }
+        for passing in ["eyJhbGciOi.eyJzdWIi.c2ln", "ya29.a0AfH6SMBx12345678"] {
+            assert!(is_short_lived(passing) && !stands_for_nobody(passing), "{passing}");
         }
         for one in ["sk-proj-4f9aB2c81d", "gsk_12345678ab", "AIzaSyA1b2c3d4e5", "0123456789abcdef"]
         {
-            assert!(names_somebody(one), "{one}");
+            assert!(!stands_for_nobody(one) && !is_short_lived(one), "{one}");
         }
     }
 }

@@ -71,6 +71,7 @@ pub use clock::Moment;
 pub use conversations::{
     Conversation, Conversations, Draft, Found, Hit, Piece, Search, Summary, Within,
 };
+pub use credential::stands_for_nobody;
 pub use error::StoreError;
 pub use facts::{About, FACT_AGE, Fact, Facts};
 pub use gateway_keys::{GatewayKey, GatewayKeys, KeyHash, KeyList, KeyState, NewKey};

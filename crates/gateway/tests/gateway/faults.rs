@@ -243,19 +243,24 @@ async fn u_10_a_value_that_the_upstream_breaks_off_is_an_error_for_the_caller() 
 async fn t_5_callers_with_credentials_of_their_own_share_nothing() {
     let town = Town::with(|route| route.auth = thinkthrough_client::Auth::None).await;
     let mut client = asking("chat-completions", "kimi-k2", true);
-    let said = client.ask(&town, &town.gateway, &[("authorization", "Bearer alice")]).await;
+    let said = client.ask(&town, &town.gateway, &[("authorization", "Bearer alices-own-key")]).await;
     let calls = client.take(&said);
     client.run_tools(&calls);
     for (key, status, counts) in [
-        ("Bearer bob", 200, [0, 1, 0, 0]),
+        ("Bearer bobs-very-own-key", 200, [0, 1, 0, 0]),
         ("Bearer EMPTY", 200, [0, 1, 0, 0]),
-        ("Bearer alice", 200, [1, 0, 0, 0]),
+        ("Bearer alices-own-key", 200, [1, 0, 0, 0]),
     ] {
         let said = client.ask(&town, &town.gateway, &[("authorization", key)]).await;
         assert_eq!((said.status, said.counts()), (status, counts), "{key}");
     }
-    // Nothing was kept for nobody, and nothing put back.
-    assert_eq!(town.memory.tenants().len(), 2);
+    // A word in the place of a key counts as none, and whoever has none on this machine is its tenant.
+    let said = client.ask(&town, &town.gateway, &[("authorization", "Bearer EMPTY")]).await;
+    let calls = client.take(&said);
+    client.run_tools(&calls);
+    let said = client.ask(&town, &town.gateway, &[("authorization", "Bearer ollama")]).await;
+    assert_eq!(said.counts(), [1, 1, 0, 0]);
+    assert_eq!(town.memory.tenants().len(), 3);
 }
 
 #[tokio::test]

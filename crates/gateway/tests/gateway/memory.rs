@@ -136,7 +136,7 @@ impl Vaults for Memory {
         for (at, byte) in endpoint.bytes().chain(credential.bytes()).enumerate() {
             digest[at % 32] ^= byte;
         }
-        (credential != "EMPTY").then(|| Tenant::digest(&digest))
+        Some(Tenant::digest(&digest))
     }
 }
 
