@@ -1,18 +1,28 @@
 //! `[models.NAME]`, `[profiles.NAME]`, and contracts of the user's own.
 
 use super::forms::{self, forms, kept};
+use super::limits::limit;
 use super::reasoning::{KEYS, reasoning, reasoning_and};
 use super::secret::Sources;
 use super::table::Section;
 use super::{ModelEntry, Profile};
 use thinkthrough_chat::session::Price;
+use thinkthrough_core::budget::Limit;
 use thinkthrough_core::contract::{Contract, Level, Older, Return, Told};
 use thinkthrough_core::exchange::{Manner, Restore, Thoughts, View};
 
 pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<ModelEntry, String> {
     let own = [
-        "provider", "model", "contract", "price", "view", "restore", "dry_run", "fallback",
+        "provider",
+        "model",
+        "contract",
+        "price",
+        "view",
+        "restore",
+        "dry_run",
+        "fallback",
         "thoughts",
+        "max_restore_tokens",
     ];
     section.only(&[&own[..], &KEYS, &forms::KEYS].concat())?;
     Ok(ModelEntry {
@@ -51,6 +61,10 @@ fn manner(section: Section<'_>) -> Result<Manner, String> {
             format!("`{}` cannot be `{text}`; allowed: as-asked, show", section.at("thoughts"))
         })?;
     }
+    manner.max_restore_tokens = match limit(section, "max_restore_tokens")? {
+        Some(Limit::AtMost(tokens)) => Some(tokens.get()),
+        Some(Limit::Unlimited) | None => None,
+    };
     manner.dry_run = section.boolean("dry_run")?.unwrap_or(false);
     Ok(manner)
 }

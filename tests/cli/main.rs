@@ -63,6 +63,7 @@ mod serve_frozen;
 mod serve_http2;
 mod serve_kills;
 mod serve_leaving;
+mod serve_limit;
 mod serve_load;
 mod serve_older;
 mod serve_responses;

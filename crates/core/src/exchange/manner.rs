@@ -104,4 +104,7 @@ pub struct Manner {
     pub view: Option<View>,
     /// Whether thoughts are asked for that the provider withholds.
     pub thoughts: Thoughts,
+    /// Restored thoughts beyond so many tokens (an estimate) stay out, the oldest first, where the contract does without
+    /// them; `None`: no limit.
+    pub max_restore_tokens: Option<u64>,
 }

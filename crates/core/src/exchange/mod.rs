@@ -11,6 +11,7 @@
 mod answer;
 mod blame;
 mod ladder;
+mod limit;
 mod manner;
 mod mint;
 mod own;
@@ -243,10 +244,11 @@ impl<'d> Asked<'d> {
         let found = if self.omits { &[] } else { found };
         let came = self.bare.as_ref().unwrap_or(&self.request.contents);
         let tenant = self.owner.as_ref().map(|owner| &owner.tenant);
+        let most = self.manner.max_restore_tokens;
         let restored = self
             .question
             .as_ref()
-            .map(|question| restored::restore(came, question, &ask, found, tenant, open));
+            .map(|question| restored::restore(came, question, &ask, found, tenant, open, most));
         let (plan, contents, known) = match restored {
             Some(Restored { plan, contents, known }) => (Some(plan), contents, known),
             None => (None, Cow::Borrowed(came.as_slice()), Vec::new()),

@@ -2,10 +2,12 @@
 
 use super::Found;
 use super::blame::{Known, PutBack};
+use super::limit::limit;
 use crate::content::{Block, Content, Thinking};
 use crate::edit::{Change, What, changed};
 use crate::plane::{Open, Place, Tenant};
 use crate::policy::{Action, Decision};
+use crate::reasoning::estimate_thinking_tokens;
 use crate::restore::{
     Ask, Head, Kept, Outcome, Question, Restoration, Step, Verdict, Why, ticket, weave,
 };
@@ -27,7 +29,23 @@ pub(super) fn put_back(plan: &Restoration, known: Vec<Option<Known>>) -> PutBack
     PutBack { records: restored.filter_map(|(_, known)| known).collect(), has_own }
 }
 
-/// Plans until every record that is used can be opened, and puts the thoughts in their places.
+/// The thoughts of one answer's records.
+pub(super) struct Opened {
+    own: Option<Kept>,
+    /// Those of further answers that the client has merged into its message.
+    parts: Vec<Option<Kept>>,
+}
+
+impl Opened {
+    /// What they cost in a request, as an estimate.
+    pub(super) fn tokens(&self) -> u64 {
+        let kept = self.own.iter().chain(self.parts.iter().flatten());
+        let thoughts: Vec<&Thinking> = kept.flat_map(Kept::thoughts).collect();
+        estimate_thinking_tokens(&thoughts)
+    }
+}
+
+/// Plans until every record that is used can be opened, and puts the thoughts in their places, `most` tokens of them.
 pub(super) fn restore<'c>(
     contents: &'c [Content],
     question: &Question,
@@ -35,54 +53,69 @@ pub(super) fn restore<'c>(
     found: &[Found],
     tenant: Option<&Tenant>,
     open: &dyn Open,
+    most: Option<u64>,
 ) -> Restored<'c> {
     let mut usable: Vec<&Found> = found.iter().collect();
     loop {
         let heads: Vec<Head> = usable.iter().map(|found| found.head.clone()).collect();
-        let plan = Restoration::plan(question, &heads, ask);
-        let (mut changes, mut shut, mut has_main) = (Vec::new(), None, false);
-        let mut known = Vec::with_capacity(question.steps.len());
-        for (step, outcome) in question.steps.iter().zip(&plan.outcomes) {
-            let kept = opened(outcome, &usable, tenant, open);
-            // The further parts of an answer that the client split have no thought of their own.
-            has_main = match outcome.verdict {
-                Verdict::GoesOn => has_main,
-                verdict => verdict.is_sent() || verdict == Verdict::Empty,
-            };
-            if has_main && matches!(outcome.verdict, Verdict::Empty | Verdict::GoesOn) {
-                changes.extend(known_empty(step, ask));
-            }
-            match kept {
-                Ok(kept) => {
-                    let id = outcome.found.as_ref().map(|it| it.id.as_str()).unwrap_or_default();
-                    known.push(kept.as_ref().and_then(|kept| Known::of(id, kept)));
-                    let mut woven = weave(contents, step, outcome, kept.as_ref());
-                    for part in outcome.parts() {
-                        match opened(&part, &usable, tenant, open) {
-                            Ok(kept) => woven.extend(weave(contents, step, &part, kept.as_ref())),
-                            Err(index) => shut = Some(index),
-                        }
-                    }
-                    let kept = woven.into_iter().filter(|it| !keeps_ticket(contents, it, ask));
-                    changes.extend(kept);
-                }
-                Err(index) => {
-                    shut = Some(index);
-                    break;
-                }
-            }
-        }
-        match shut {
+        let mut plan = Restoration::plan(question, &heads, ask);
+        let opened = plan.outcomes.iter().map(|outcome| all_of(outcome, &usable, tenant, open));
+        match opened.collect::<Result<Vec<Opened>, usize>>() {
             // One record less each time, so that this ends.
-            Some(index) => {
-                usable.remove(index);
-            }
-            None => {
-                let contents = changed(contents, &changes);
-                return Restored { plan, contents, known };
+            Err(shut) => drop(usable.remove(shut)),
+            Ok(opened) => {
+                if let Some(most) = most {
+                    limit(&mut plan.outcomes, &question.steps, &opened, ask.contract, most);
+                }
+                let changes = changes(contents, question, &plan, &opened, ask);
+                let known = plan.outcomes.iter().zip(&opened).map(|(outcome, opened)| {
+                    let id = outcome.found.as_ref().map(|it| it.id.as_str()).unwrap_or_default();
+                    opened.own.as_ref().and_then(|kept| Known::of(id, kept))
+                });
+                let known = known.collect();
+                return Restored { plan, contents: changed(contents, &changes), known };
             }
         }
     }
+}
+
+/// What is put into the messages, and renamed in them.
+fn changes(
+    contents: &[Content],
+    question: &Question,
+    plan: &Restoration,
+    opened: &[Opened],
+    ask: &Ask<'_>,
+) -> Vec<Change> {
+    let (mut changes, mut has_main) = (Vec::new(), false);
+    for ((step, outcome), opened) in question.steps.iter().zip(&plan.outcomes).zip(opened) {
+        // The further parts of an answer that the client split have no thought of their own.
+        has_main = match outcome.verdict {
+            Verdict::GoesOn => has_main,
+            verdict => verdict.is_sent() || verdict == Verdict::Empty,
+        };
+        if has_main && matches!(outcome.verdict, Verdict::Empty | Verdict::GoesOn) {
+            changes.extend(known_empty(step, ask));
+        }
+        let mut woven = weave(contents, step, outcome, opened.own.as_ref());
+        for (part, kept) in outcome.parts().zip(&opened.parts) {
+            woven.extend(weave(contents, step, &part, kept.as_ref()));
+        }
+        changes.extend(woven.into_iter().filter(|it| !keeps_ticket(contents, it, ask)));
+    }
+    changes
+}
+
+/// The thoughts of the records that an outcome has, or the index of one that stays shut.
+fn all_of(
+    outcome: &Outcome,
+    records: &[&Found],
+    tenant: Option<&Tenant>,
+    open: &dyn Open,
+) -> Result<Opened, usize> {
+    let own = opened(outcome, records, tenant, open)?;
+    let parts = outcome.parts().map(|part| opened(&part, records, tenant, open));
+    Ok(Opened { own, parts: parts.collect::<Result<_, _>>()? })
 }
 
 /// The thought of the record that an outcome has, or the record's index where it stays shut. Nothing of a thought that

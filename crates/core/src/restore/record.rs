@@ -250,6 +250,20 @@ impl Kept {
     }
 }
 
+impl Kept {
+    /// Its thoughts, in order.
+    pub fn thoughts(&self) -> impl Iterator<Item = &Thinking> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::Thinking(thinking) => Some(thinking),
+            Block::Media(_)
+            | Block::Other(_)
+            | Block::Text(_)
+            | Block::ToolCall(_)
+            | Block::ToolResponse(_) => None,
+        })
+    }
+}
+
 /// A JSON array of blocks in the public shape.
 impl Exact for Kept {
     fn to_bytes(&self) -> Vec<u8> {

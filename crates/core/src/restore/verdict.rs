@@ -96,6 +96,8 @@ pub enum Why {
     Gap,
     /// No record was found.
     NoRecord,
+    /// The restored thoughts behind it take all that the limit lets go back.
+    OverLimit,
     /// It is a part of an answer whose thought stands elsewhere in the request.
     Separate,
     /// The caller broke the answer off, and the model takes no part of one.
@@ -116,6 +118,7 @@ impl Why {
             Why::Foreign => "it was thought elsewhere and the model cannot read it",
             Why::Gap => "a thought between it and those that are sent is missing",
             Why::NoRecord => "no record of this answer was found",
+            Why::OverLimit => "it is beyond `max_restore_tokens`",
             Why::Separate => {
                 "it is part of an answer whose thought stands elsewhere in the request"
             }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "everything here is a test")]
 
 mod ladder;
+mod limit;
 mod own;
 mod signatures;
 mod switch;
