@@ -10,7 +10,7 @@ use thinkthrough_client::{Auth, Secret, Transport};
 use thinkthrough_core::budget::RateLimits;
 use thinkthrough_core::contract::{Contract, Return};
 use thinkthrough_core::echo::short;
-use thinkthrough_core::exchange::Manner;
+use thinkthrough_core::exchange::Handling;
 use thinkthrough_core::provider::{self, Auth as AuthForm, Endpoint, Provider, Target};
 use thinkthrough_core::settings::Partial;
 use thinkthrough_core::wire::{Dialect, WireId};
@@ -27,7 +27,7 @@ pub(crate) struct Chosen {
     /// What the configuration says under the model.
     pub(crate) reasoning: Partial,
     /// How a gateway treats requests to it.
-    pub(crate) manner: Manner,
+    pub(crate) handling: Handling,
     /// How it came to be chosen, for people.
     pub(crate) why: String,
     /// What may be asked of its provider within a minute.
@@ -210,7 +210,7 @@ fn entry_of(
     chosen.entry = Some(entry.name.clone());
     chosen.reasoning = entry.reasoning.clone();
     chosen.price = entry.price;
-    chosen.manner = entry.manner;
+    chosen.handling = entry.handling;
     Ok(chosen)
 }
 
@@ -282,7 +282,7 @@ fn at(
     let client = client.map_err(|error| Failure::Failed(error.to_string()))?;
     let transport = Transport::Http(client);
     let limits = entry.map_or(RateLimits::UNLIMITED, |entry| entry.limits);
-    let (name, reasoning, manner) = (String::new(), Partial::default(), Manner::default());
+    let (name, reasoning, handling) = (String::new(), Partial::default(), Handling::default());
     let (entry, price) = (None, None);
     Ok(Chosen {
         name,
@@ -291,7 +291,7 @@ fn at(
         transport,
         auth,
         reasoning,
-        manner,
+        handling,
         why,
         limits,
         price,
@@ -355,7 +355,7 @@ fn simulator(id: &str, why: String) -> Result<Chosen, Failure> {
     target.base_url = format!("http://sim.localhost/{id}");
     let auth = auth(target.auth, Some(Secret::new("simulated")))?;
     let (name, reasoning, limits) = (String::new(), Partial::default(), RateLimits::UNLIMITED);
-    let (entry, manner, price, missing_key) = (None, Manner::default(), None, None);
+    let (entry, handling, price, missing_key) = (None, Handling::default(), None, None);
     let key_from = None;
     Ok(Chosen {
         name,
@@ -364,7 +364,7 @@ fn simulator(id: &str, why: String) -> Result<Chosen, Failure> {
         transport,
         auth,
         reasoning,
-        manner,
+        handling,
         why,
         limits,
         price,

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_gateway::{Facts, Later, Shelf, Vault, VaultError, Vaults};
+use thinkthrough_gateway::{Facts, KeptResponses, Later, Vault, VaultError, Vaults};
 use thinkthrough_store::{KeySource, KeyState, KeyWatch, Limits, Location, Store, StoreError};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
@@ -185,9 +185,9 @@ impl Vaults for Keeper {
         self.store()?.pass_through(endpoint, credential)
     }
 
-    fn shelf(&self, tenant: &Tenant) -> Option<Arc<dyn Shelf>> {
+    fn kept_responses(&self, tenant: &Tenant) -> Option<Arc<dyn KeptResponses>> {
         match self.store() {
-            Some(store) => store.shelf(tenant),
+            Some(store) => store.kept_responses(tenant),
             None if self.has_place => Some(Arc::new(Unopened)),
             None => None,
         }
@@ -217,7 +217,7 @@ impl Unopened {
     }
 }
 
-impl Shelf for Unopened {
+impl KeptResponses for Unopened {
     fn put(&self, _: String, _: Vec<u8>, _: Option<String>) -> Later<'_, ()> {
         Self::fail()
     }

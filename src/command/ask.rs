@@ -15,7 +15,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_chat::{
-    Asked, Beside, Control, Ending, Gate, History, Keeper, MAX_ROUNDS, Nobody, Outcome, Setup,
+    Attempt, Beside, Control, Ending, Gate, History, Keeper, MAX_ROUNDS, Nobody, Outcome, Setup,
     Watch, run,
 };
 use thinkthrough_core::content::{Content, Speaker};
@@ -221,7 +221,7 @@ fn finish(outcome: &Outcome, chosen: &Chosen) -> Result<(), Failure> {
     if let Some(failure) = &outcome.failure {
         let (provider, model) = (&chosen.target.provider, &chosen.target.model);
         let model = format!("{provider}/{model}");
-        let asked = Asked { model: &model, key_from: chosen.key_from.as_deref(), again: None };
+        let asked = Attempt { model: &model, key_from: chosen.key_from.as_deref(), again: None };
         return Err(Failure::Failed(harmless(&asked.refused(failure))));
     }
     if outcome.is_unfinished {

@@ -7,7 +7,7 @@ use crate::stored;
 use clap::Args;
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
-use thinkthrough_core::exchange::{Asked, Need, Owner, Repair, Restore};
+use thinkthrough_core::exchange::{Need, Owner, Repair, RequestContext, Restore};
 use thinkthrough_core::json::{Doc, Writer};
 use thinkthrough_core::outgoing::{Outgoing, dressed};
 use thinkthrough_core::plane::Tenant;
@@ -92,7 +92,7 @@ impl Known {
         let (record, has_old_records) = (String::new(), vault.has_old_records());
         let owner =
             Owner { tenant, secret, hint, account, record, has_old_records, is_kept: false };
-        let asked = Asked::read(from, doc, target, settings, chosen.manner, Some(owner));
+        let asked = RequestContext::read(from, doc, target, settings, chosen.handling, Some(owner));
         let mut asked = match asked {
             Ok(asked) => asked,
             Err(error) => return Ok(Err(error)),
@@ -121,7 +121,7 @@ impl Known {
 
     /// What refusals taught about the model, where a gateway would heed it.
     async fn learned(&self, chosen: &Chosen) -> Result<Option<Repair>, StoreError> {
-        if chosen.manner.dry_run || chosen.manner.restore != Restore::Recommended {
+        if chosen.handling.dry_run || chosen.handling.restore != Restore::Recommended {
             return Ok(None);
         }
         let Target { base_url, model, .. } = &chosen.target;

@@ -40,7 +40,7 @@ use thinkthrough_chat::session::Price;
 use thinkthrough_client::{ClientConfig, Secret};
 use thinkthrough_core::budget::{BudgetRules, RateLimits};
 use thinkthrough_core::contract::Contract;
-use thinkthrough_core::exchange::Manner;
+use thinkthrough_core::exchange::Handling;
 use thinkthrough_core::provider::glob;
 use thinkthrough_core::settings::Partial;
 use thinkthrough_core::wire::WireId;
@@ -167,7 +167,7 @@ pub(crate) struct ModelEntry {
     /// What it costs.
     pub(crate) price: Option<Price>,
     /// How a gateway treats requests to it.
-    pub(crate) manner: Manner,
+    pub(crate) handling: Handling,
     /// The models that the gateway asks in its place when it does not answer.
     pub(crate) fallback: Vec<String>,
 }

@@ -9,7 +9,7 @@ use super::{ModelEntry, Profile};
 use thinkthrough_chat::session::Price;
 use thinkthrough_core::budget::Limit;
 use thinkthrough_core::contract::{Contract, Level, Older, Return, Told};
-use thinkthrough_core::exchange::{Manner, Restore, Thoughts, View};
+use thinkthrough_core::exchange::{Handling, Restore, Thoughts, View};
 
 pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<ModelEntry, String> {
     let own = [
@@ -35,16 +35,16 @@ pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<ModelE
         forms: forms(section, sources)?,
         reasoning: reasoning_and(section, &forms::THINKING)?,
         price: price(section)?,
-        manner: manner(section)?,
+        handling: handling(section)?,
         fallback: section.strings("fallback")?.unwrap_or_default(),
     })
 }
 
 /// How a gateway treats requests to the model.
-fn manner(section: Section<'_>) -> Result<Manner, String> {
-    let mut manner = Manner::default();
+fn handling(section: Section<'_>) -> Result<Handling, String> {
+    let mut handling = Handling::default();
     if let Some(text) = section.string("restore")? {
-        manner.restore = Restore::parse(&text).ok_or_else(|| {
+        handling.restore = Restore::parse(&text).ok_or_else(|| {
             let at = section.at("restore");
             format!("`{at}` cannot be `{text}`; allowed: required, recommended, never")
         })?;
@@ -54,19 +54,19 @@ fn manner(section: Section<'_>) -> Result<Manner, String> {
             let all: Vec<&str> = View::ALL.iter().map(|(name, _)| *name).collect();
             format!("`{}` cannot be `{text}`; allowed: {}", section.at("view"), all.join(", "))
         })?;
-        manner.view = Some(view);
+        handling.view = Some(view);
     }
     if let Some(text) = section.string("thoughts")? {
-        manner.thoughts = Thoughts::parse(&text).ok_or_else(|| {
+        handling.thoughts = Thoughts::parse(&text).ok_or_else(|| {
             format!("`{}` cannot be `{text}`; allowed: as-asked, show", section.at("thoughts"))
         })?;
     }
-    manner.max_restore_tokens = match limit(section, "max_restore_tokens")? {
+    handling.max_restore_tokens = match limit(section, "max_restore_tokens")? {
         Some(Limit::AtMost(tokens)) => Some(tokens.get()),
         Some(Limit::Unlimited) | None => None,
     };
-    manner.dry_run = section.boolean("dry_run")?.unwrap_or(false);
-    Ok(manner)
+    handling.dry_run = section.boolean("dry_run")?.unwrap_or(false);
+    Ok(handling)
 }
 
 pub(super) fn profile(section: Section<'_>) -> Result<Profile, String> {

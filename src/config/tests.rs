@@ -193,13 +193,13 @@ fn an_unknown_key_is_refused_with_the_nearest_one() {
 fn a_model_says_how_the_gateway_treats_its_requests() {
     let text =
         "[models.a]\nprovider = \"openai\"\nrestore = \"never\"\nview = \"hidden\"\ndry_run = true";
-    let manner = Manner {
+    let handling = Handling {
         restore: Restore::Never,
         dry_run: true,
         view: Some(View::Hidden),
-        ..Manner::default()
+        ..Handling::default()
     };
-    assert_eq!(good(text).models[0].manner, manner);
+    assert_eq!(good(text).models[0].handling, handling);
     for (key, allowed) in [("restore", "recommended"), ("view", "think_tags")] {
         let error = refused(&format!("[models.a]\nprovider = \"openai\"\n{key} = \"x\""));
         assert!(error.contains(&format!("`models.a.{key}` cannot be `x`")), "{error}");

@@ -24,8 +24,8 @@ fn third(setting: &str) -> Vec<String> {
         asked = paced.asked(number);
         messages.push(json!({"role": "assistant", "content": format!("Answer {number}.")}));
     }
-    let sent = asked["messages"].as_array().unwrap().iter();
-    let thoughts = sent.filter_map(|it| it["reasoning_content"].as_str());
+    let sent = asked.get("messages").and_then(Value::as_array).into_iter().flatten();
+    let thoughts = sent.filter_map(|it| it.get("reasoning_content")?.as_str());
     thoughts.map(|it| it.trim_end_matches('a').to_owned()).collect()
 }
 

@@ -7,7 +7,7 @@ use thinkthrough_core::turn::Failure;
 
 /// Whose request failed, and how it can be sent again.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Asked<'a> {
+pub struct Attempt<'a> {
     /// The model's name, as the user says it.
     pub model: &'a str,
     /// Where its key comes from, as it stands in a sentence: `` `OPENAI_API_KEY` ``, `the file ...`.
@@ -16,7 +16,7 @@ pub struct Asked<'a> {
     pub again: Option<&'a str>,
 }
 
-impl Asked<'_> {
+impl Attempt<'_> {
     /// Says what a provider's refusal, or an answer that broke off, means.
     #[must_use]
     pub fn refused(&self, failure: &Failure) -> String {
@@ -136,14 +136,14 @@ const fn may_pass(error: &ClientError) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Asked, why_again};
+    use super::{Attempt, why_again};
     use crate::agent::AskError;
     use std::time::Duration;
     use thinkthrough_client::{ClientError, Failure as Cause, Phase, Retry};
     use thinkthrough_core::turn::Failure;
 
-    const ASKED: Asked<'_> =
-        Asked { model: "a/b", key_from: Some("`A_KEY`"), again: Some("`/retry`") };
+    const ASKED: Attempt<'_> =
+        Attempt { model: "a/b", key_from: Some("`A_KEY`"), again: Some("`/retry`") };
 
     fn refused(status: u16, message: &str) -> String {
         ASKED.refused(&Failure { status, message: message.to_owned(), remedy: None })
@@ -206,7 +206,7 @@ mod tests {
         let remedy = Some("set that to `none`".to_owned());
         let failure = Failure { status: 400, message: "no thought".to_owned(), remedy };
         assert!(ASKED.refused(&failure).ends_with("(status 400: no thought); set that to `none`"));
-        let plain = Asked { model: "a/b", ..Asked::default() };
+        let plain = Attempt { model: "a/b", ..Attempt::default() };
         let failure = Failure { status: 503, message: String::new(), remedy: None };
         let want = "`a/b`: the provider is busy (status 503); wait a moment and ask again";
         assert_eq!(plain.refused(&failure), want);

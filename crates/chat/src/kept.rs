@@ -84,14 +84,14 @@ enum News {
     /// A message is complete.
     Added(Box<Content>),
     /// The question is kept, also without an answer.
-    Asked,
+    Attempt,
 }
 
 impl Keeper {
     /// Whoever asked interrupted it: the question is kept, also where nothing was said to it yet.
     pub fn interrupted(&self) {
         // Should the writer have failed, the end says so.
-        drop(self.news.send(News::Asked));
+        drop(self.news.send(News::Attempt));
     }
 
     /// Waits until everything is written; gives the conversation that it is in, if it came to any.
@@ -129,8 +129,8 @@ impl Writer {
                 biased;
                 news = queue.recv() => match news {
                     Some(News::Added(content)) => self.add(*content).await?,
-                    Some(News::Asked) if self.question.is_some() => self.say(Vec::new()).await?,
-                    Some(News::Asked) => {}
+                    Some(News::Attempt) if self.question.is_some() => self.say(Vec::new()).await?,
+                    Some(News::Attempt) => {}
                     None => break,
                 },
                 _ = ticks.tick() => self.record().await?,

@@ -4,15 +4,15 @@ use crate::door::{self, Turned, turned};
 use crate::house::House;
 use crate::models::Route;
 use crate::names::random_id;
+use crate::progress::Progress;
 use crate::tenant::{account, is_ours};
-use crate::told::Told;
 use crate::vault::{Looked, Vault, VaultError};
 use crate::waits::Waited;
 use http::{HeaderMap, HeaderName};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thinkthrough_client::Auth;
-use thinkthrough_core::exchange::{Asked, Manner, Need, Owner, View};
+use thinkthrough_core::exchange::{Handling, Need, Owner, RequestContext, View};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider::Auth as AuthForm;
 use thinkthrough_core::settings::{Layer, Partial, Resolved, Source, resolve};
@@ -45,7 +45,7 @@ pub(crate) async fn claim(
 fn answered<T>(house: &House, waited: Waited<T>) -> Option<T> {
     match waited {
         Waited::Answered(Ok(answer)) => return Some(answer),
-        Waited::Answered(Err(VaultError(_))) | Waited::Late => house.seen.tell(&Told::Blind),
+        Waited::Answered(Err(VaultError(_))) | Waited::Late => house.seen.tell(&Progress::Blind),
     }
     None
 }
@@ -95,18 +95,18 @@ pub(crate) fn settings(route: &Route, headers: &HeaderMap) -> Result<Resolved, T
 }
 
 /// How the request is treated; a caller may say where it wants to find thoughts.
-pub(crate) fn manner(route: &Route, headers: &HeaderMap) -> Result<Manner, Turned> {
-    let mut manner = route.manner;
+pub(crate) fn handling(route: &Route, headers: &HeaderMap) -> Result<Handling, Turned> {
+    let mut handling = route.handling;
     if let Some(said) = headers.get("x-thinkthrough-view") {
         let view = said.to_str().ok().and_then(View::parse);
-        manner.view = Some(view.ok_or_else(|| {
+        handling.view = Some(view.ok_or_else(|| {
             let all: Vec<&str> = View::ALL.iter().map(|(name, _)| *name).collect();
             let message =
                 format!("the header `x-thinkthrough-view` must be one of {}", all.join(", "));
             turned(400, "invalid_request_error", message)
         })?);
     }
-    Ok(manner)
+    Ok(handling)
 }
 
 /// A request without a thought that must be there.
@@ -121,7 +121,7 @@ pub(crate) fn missing(route: &Route, message: usize) -> Turned {
 
 /// What the vault knows; a vault that fails or takes too long knows nothing.
 pub(crate) async fn look_up(
-    asked: &Asked<'_>,
+    asked: &RequestContext<'_>,
     vault: Option<&Arc<dyn Vault>>,
     house: &House,
 ) -> Looked {

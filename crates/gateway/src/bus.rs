@@ -2,14 +2,14 @@
 
 use crate::log::Log;
 use crate::metrics::Metrics;
+use crate::progress::{Heard, News, Progress};
 use crate::story::Story;
-use crate::told::{Heard, News, Told};
 use crate::traces::{CONTEXT, Traces, carry};
 use http::{HeaderMap, HeaderName};
 use opentelemetry_sdk::trace::Span;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use thinkthrough_core::exchange::Blame;
+use thinkthrough_core::exchange::RefusalCause;
 use thinkthrough_core::usage::Usage;
 
 /// Those who hear what happens.
@@ -53,7 +53,7 @@ impl Seen {
 
     /// Something happened. A few such things make a request, and none of them is a chunk of its answer. What comes after
     /// its end is of no request.
-    pub(crate) fn tell(&self, told: &Told<'_>) {
+    pub(crate) fn tell(&self, told: &Progress<'_>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let State { story, span } = &mut *state;
         if story.is_over() {
@@ -85,7 +85,7 @@ impl Seen {
     }
 
     /// Records of its tenant were marked that a provider refused.
-    pub(crate) fn poisoned(&self, blame: Blame, records: u64) {
+    pub(crate) fn poisoned(&self, blame: RefusalCause, records: u64) {
         self.bus.metrics.poisoned(blame, records);
     }
 

@@ -1,7 +1,7 @@
 //! How many tokens a request has, as it would be sent: with the thoughts that were put back, and without those that are
 //! withheld.
 
-use crate::asking::{Claim, claim, credential_for, look_up, manner, settings};
+use crate::asking::{Claim, claim, credential_for, handling, look_up, settings};
 use crate::door::{self, Turned, turned};
 use crate::edge::headers::Crossing;
 use crate::edge::inbound::Inbound;
@@ -22,7 +22,7 @@ use http::request::Parts;
 use http::{HeaderMap, Response};
 use std::sync::Arc;
 use thinkthrough_client::{Auth, Request as Outbound};
-use thinkthrough_core::exchange::{Asked, Prepared, Restore};
+use thinkthrough_core::exchange::{Prepared, RequestContext, Restore};
 use thinkthrough_core::json::{Doc, Raw, Val, Writer};
 use thinkthrough_core::tokens::EffectiveCount;
 
@@ -111,14 +111,15 @@ impl Counting {
         let hint = tenant::hint(headers, root);
         let claim = claim(house, &route, credential, hint).await;
         let settings = settings(&route, headers)?;
-        let manner = manner(&route, headers)?;
+        let handling = handling(&route, headers)?;
         let (owner, vault) = claim.map(|Claim { owner, vault }| (owner, vault)).unzip();
-        let repairs = !manner.dry_run && manner.restore == Restore::Recommended;
+        let repairs = !handling.dry_run && handling.restore == Restore::Recommended;
         let learned = owner
             .as_ref()
             .filter(|_| repairs)
             .and_then(|owner| house.learned.of(&about(owner.tenant.clone(), &route.target), now()));
-        let asked = Asked::read(face.spoken(), &doc, &route.target, &settings, manner, owner);
+        let asked =
+            RequestContext::read(face.spoken(), &doc, &route.target, &settings, handling, owner);
         let mut asked = asked.map_err(|error| bad(&error.to_string()))?;
         learned.into_iter().for_each(|repair| asked.repair(repair));
         let looked = look_up(&asked, vault.as_ref(), house).await;

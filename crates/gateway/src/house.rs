@@ -7,8 +7,8 @@ use crate::load::{Budget, InFlight, Load, Offload, Share};
 use crate::log::Log;
 use crate::metrics::Names;
 use crate::models::Models;
+use crate::progress::{News, Progress};
 use crate::tls::Tls;
-use crate::told::{News, Told};
 use crate::traces::Traces;
 use crate::vault::Vaults;
 use crate::waits::{Breakers, Waits};
@@ -150,7 +150,7 @@ pub(crate) struct House {
 impl House {
     /// The name that was asked for leads to a model of this provider.
     pub(crate) fn routed(&self, model: &str, provider: &str) {
-        self.seen.tell(&Told::Routed { model, provider, label: self.names.label(model) });
+        self.seen.tell(&Progress::Routed { model, provider, label: self.names.label(model) });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::load::Reservation;
 use crate::references;
-use crate::vault::Shelf;
+use crate::vault::KeptResponses;
 use std::sync::Arc;
 use thinkthrough_core::exchange::Name;
 use thinkthrough_core::json::{Doc, Raw};
@@ -12,7 +12,7 @@ pub(crate) const PREVIOUS: &str = "previous_response_id";
 
 /// Where an answer is to be kept.
 pub(crate) struct Keeping {
-    pub(crate) shelf: Arc<dyn Shelf>,
+    pub(crate) kept_responses: Arc<dyn KeptResponses>,
     /// The id of an answer that is written here.
     pub(crate) id: String,
     /// The answer that it goes on from.
@@ -49,7 +49,8 @@ impl Keeping {
             });
         });
         let previous = self.previous.clone().filter(|_| !is_upstreams);
-        let kept = self.shelf.put(id, row.as_str().as_bytes().to_vec(), previous).await;
-        kept.is_ok() && (is_upstreams || references::keep(&*self.shelf, doc.root()).await.is_ok())
+        let kept = self.kept_responses.put(id, row.as_str().as_bytes().to_vec(), previous).await;
+        kept.is_ok()
+            && (is_upstreams || references::keep(&*self.kept_responses, doc.root()).await.is_ok())
     }
 }

@@ -6,8 +6,8 @@
 use crate::door::Turned;
 use crate::house::{Stage, ended};
 use crate::passage::Passage;
+use crate::progress::Heard;
 use crate::sending::{Outcome, Waiting};
-use crate::told::Heard;
 use bytes::Bytes;
 use std::future::Future;
 use std::pin::Pin;
@@ -135,7 +135,7 @@ mod tests {
     use crate::vault::Looked;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use thinkthrough_core::exchange::{Asked, Manner};
+    use thinkthrough_core::exchange::{Handling, RequestContext};
     use thinkthrough_core::json::Doc;
     use thinkthrough_core::provider::Target;
     use thinkthrough_core::settings::resolve;
@@ -190,7 +190,8 @@ mod tests {
         let target = Target::built_in("deepseek", None, "deepseek-chat").unwrap();
         let (doc, settings) = (Doc::parse_str(ASKED).unwrap(), resolve(&[]));
         let wire = find("chat-completions").unwrap();
-        let asked = Asked::read(wire, &doc, &target, &settings, Manner::default(), None).unwrap();
+        let asked = RequestContext::read(wire, &doc, &target, &settings, Handling::default(), None)
+            .unwrap();
         let Looked { found, open } = Looked::nothing();
         let mut exchange = asked.prepare(&found, &*open).exchange;
         exchange.head(200);

@@ -5,8 +5,8 @@
 
 use crate::load::Gauges;
 use crate::process::Process;
+use crate::progress::{Heard, News, Progress};
 use crate::story::{Story, flaw, spent};
-use crate::told::{Heard, News, Told};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -19,7 +19,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
-use thinkthrough_core::exchange::{Blame, Without};
+use thinkthrough_core::exchange::{RefusalCause, Without};
 use thinkthrough_core::restore::Counts;
 use thinkthrough_core::usage::Usage;
 
@@ -134,55 +134,67 @@ impl Metrics {
     pub(crate) fn new(spans_lost: Counter) -> Self {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Process::now()));
-        let mut shelf = Shelf(registry.sub_registry_with_prefix("thinkthrough"));
+        let mut registered = Registered(registry.sub_registry_with_prefix("thinkthrough"));
         let version: By = [("version", env!("CARGO_PKG_VERSION"))];
-        shelf.0.register("build", "The program", Info::new(version));
+        registered.0.register("build", "The program", Info::new(version));
         let new = Metrics {
-            load: Gauges::register(shelf.0),
-            requests: shelf.add("requests", "Requests by the class of their status"),
-            relayed: shelf.add("relayed", "Answers that stayed on their wire"),
-            translated: shelf.add("translated", "Answers that changed their wire"),
-            cancelled: shelf.add("cancelled", "Answers that the caller did not wait for"),
-            unsaved: shelf.add("unsaved", "Answers that ended before they were kept"),
-            blind: shelf.add("lookups_failed", "Look-ups that failed or took too long"),
-            fallbacks: shelf.add("fallbacks", "Requests that went to another model"),
-            repairs: shelf.add("repairs", "Requests that were repaired and sent again"),
-            turned_away: shelf.add("auth_failures", "Requests without a key that is known"),
-            shed: shelf.add("shed", "Connections beyond those that are served"),
-            panics: shelf.add("panics", "Requests that broke within the gateway"),
-            reloads: shelf.add("config_reloads", "Changes of the configuration"),
-            unshared: shelf.add("facts_failed", "Exchanges of facts with the store that failed"),
-            log_lost: shelf.add("log_lost", "Log lines that nobody took in time"),
-            open: shelf.add("open_requests", "Requests that are being answered"),
-            streams: shelf.add("streams_live", "Streamed answers that are under way"),
-            store_up: shelf.add("store_up", "Whether the store answers"),
-            thoughts: shelf.add("thoughts", "Answers in requests by what became of their thoughts"),
-            without: shelf.add("without_thought", "What was done where demanded thoughts are lost"),
-            tokens: shelf.add("tokens", "Tokens as the providers reported them"),
-            trouble: shelf.add("upstream_errors", "Tries that an upstream did not answer well"),
-            poisoned: shelf.add("poisoned", "Records that a provider refused, by the reason"),
-            drained: shelf.add("drained", "Answers that were heard to their end for nobody"),
-            drained_tokens: shelf.add("drained_tokens", "Their tokens as the providers said"),
-            duration: shelf.times("request_duration_seconds", "Until the end of an answer", long),
-            overhead: shelf.times("overhead_seconds", "What the gateway itself took", short),
-            first_byte: shelf.times("ttfb_seconds", "Until the first byte for the caller", long),
-            first_thought: shelf.times(
+            load: Gauges::register(registered.0),
+            requests: registered.add("requests", "Requests by the class of their status"),
+            relayed: registered.add("relayed", "Answers that stayed on their wire"),
+            translated: registered.add("translated", "Answers that changed their wire"),
+            cancelled: registered.add("cancelled", "Answers that the caller did not wait for"),
+            unsaved: registered.add("unsaved", "Answers that ended before they were kept"),
+            blind: registered.add("lookups_failed", "Look-ups that failed or took too long"),
+            fallbacks: registered.add("fallbacks", "Requests that went to another model"),
+            repairs: registered.add("repairs", "Requests that were repaired and sent again"),
+            turned_away: registered.add("auth_failures", "Requests without a key that is known"),
+            shed: registered.add("shed", "Connections beyond those that are served"),
+            panics: registered.add("panics", "Requests that broke within the gateway"),
+            reloads: registered.add("config_reloads", "Changes of the configuration"),
+            unshared: registered
+                .add("facts_failed", "Exchanges of facts with the store that failed"),
+            log_lost: registered.add("log_lost", "Log lines that nobody took in time"),
+            open: registered.add("open_requests", "Requests that are being answered"),
+            streams: registered.add("streams_live", "Streamed answers that are under way"),
+            store_up: registered.add("store_up", "Whether the store answers"),
+            thoughts: registered
+                .add("thoughts", "Answers in requests by what became of their thoughts"),
+            without: registered
+                .add("without_thought", "What was done where demanded thoughts are lost"),
+            tokens: registered.add("tokens", "Tokens as the providers reported them"),
+            trouble: registered
+                .add("upstream_errors", "Tries that an upstream did not answer well"),
+            poisoned: registered.add("poisoned", "Records that a provider refused, by the reason"),
+            drained: registered.add("drained", "Answers that were heard to their end for nobody"),
+            drained_tokens: registered.add("drained_tokens", "Their tokens as the providers said"),
+            duration: registered.times(
+                "request_duration_seconds",
+                "Until the end of an answer",
+                long,
+            ),
+            overhead: registered.times("overhead_seconds", "What the gateway itself took", short),
+            first_byte: registered.times(
+                "ttfb_seconds",
+                "Until the first byte for the caller",
+                long,
+            ),
+            first_thought: registered.times(
                 "time_to_first_reasoning_seconds",
                 "Until the first letter of a thought in a stream",
                 long,
             ),
-            first_text: shelf.times(
+            first_text: registered.times(
                 "time_to_first_answer_seconds",
                 "Until the first letter of visible text in a stream",
                 long,
             ),
             registry: Registry::default(),
         };
-        shelf.put("spans_lost", "Spans that could not be exported", spans_lost);
+        registered.put("spans_lost", "Spans that could not be exported", spans_lost);
         for class in CLASSES {
             drop(new.requests.get_or_create(&[("status", class)]));
         }
-        for blame in Blame::ALL {
+        for blame in RefusalCause::ALL {
             drop(new.poisoned.get_or_create(&[("reason", blame.as_str())]));
         }
         for (way, _) in by_way(Without::default()) {
@@ -195,51 +207,51 @@ impl Metrics {
     }
 
     /// Takes what happened to a request.
-    pub(crate) fn hear(&self, told: &Told<'_>, story: &Story) {
+    pub(crate) fn hear(&self, told: &Progress<'_>, story: &Story) {
         match told {
-            Told::Admitted { took, .. } => self.took("auth", *took),
-            Told::TurnedAway => count(&self.turned_away),
-            Told::Asked { stream, .. } => {
+            Progress::Admitted { took, .. } => self.took("auth", *took),
+            Progress::TurnedAway => count(&self.turned_away),
+            Progress::RequestContext { stream, .. } => {
                 self.open.inc();
                 if *stream {
                     self.streams.inc();
                 }
             }
-            Told::Passed { .. } => {
+            Progress::Passed { .. } => {
                 self.open.inc();
             }
-            Told::Blind => count(&self.blind),
-            Told::Decided { counts, without, is_relayed } => {
+            Progress::Blind => count(&self.blind),
+            Progress::Decided { counts, without, is_relayed } => {
                 count(if *is_relayed { &self.relayed } else { &self.translated });
                 for (way, count) in by_way(*without) {
                     self.without.get_or_create(&[("way", way)]).inc_by(count as u64);
                 }
                 self.decided(story, *counts);
             }
-            Told::Sent { took, .. } => self.took("restore", *took),
-            Told::Failed { reason, .. } => self.failed(story, reason),
-            Told::Repaired => count(&self.repairs),
-            Told::FellBack => count(&self.fallbacks),
-            Told::Panicked => count(&self.panics),
-            Told::Head { status } => {
+            Progress::Sent { took, .. } => self.took("restore", *took),
+            Progress::Failed { reason, .. } => self.failed(story, reason),
+            Progress::Repaired => count(&self.repairs),
+            Progress::FellBack => count(&self.fallbacks),
+            Progress::Panicked => count(&self.panics),
+            Progress::Head { status } => {
                 let class = usize::from(status / 100).saturating_sub(1);
                 if let Some(class) = CLASSES.get(class) {
                     self.requests.get_or_create(&[("status", *class)]).inc();
                 }
             }
-            Told::FirstByte if story.is_asked => observe(&self.first_byte, story),
-            Told::FirstThought if story.stream => observe(&self.first_thought, story),
-            Told::FirstText if story.stream => observe(&self.first_text, story),
-            Told::FirstByte | Told::FirstThought | Told::FirstText => {}
-            Told::Said { answer, is_stopped } => {
+            Progress::FirstByte if story.is_asked => observe(&self.first_byte, story),
+            Progress::FirstThought if story.stream => observe(&self.first_thought, story),
+            Progress::FirstText if story.stream => observe(&self.first_text, story),
+            Progress::FirstByte | Progress::FirstThought | Progress::FirstText => {}
+            Progress::Said { answer, is_stopped } => {
                 if let Some(reason) = flaw(answer).filter(|_| !is_stopped) {
                     self.failed(story, reason);
                 }
                 answer.usage.iter().for_each(|usage| self.used(story, usage));
             }
-            Told::Unsaved => count(&self.unsaved),
-            Told::Ended { .. } => self.ended(story),
-            Told::Routed { .. } | Told::Explained { .. } => {}
+            Progress::Unsaved => count(&self.unsaved),
+            Progress::Ended { .. } => self.ended(story),
+            Progress::Routed { .. } | Progress::Explained { .. } => {}
         }
     }
 
@@ -253,7 +265,7 @@ impl Metrics {
     }
 
     /// Records were marked that a provider refused.
-    pub(crate) fn poisoned(&self, blame: Blame, records: u64) {
+    pub(crate) fn poisoned(&self, blame: RefusalCause, records: u64) {
         self.poisoned.get_or_create(&[("reason", blame.as_str())]).inc_by(records);
     }
 
@@ -354,9 +366,9 @@ impl fmt::Debug for Metrics {
 }
 
 /// Where metrics get their names.
-struct Shelf<'a>(&'a mut Registry);
+struct Registered<'a>(&'a mut Registry);
 
-impl Shelf<'_> {
+impl Registered<'_> {
     fn add<M: Metric + Clone + Default>(&mut self, name: &str, help: &str) -> M {
         self.put(name, help, M::default())
     }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use thinkthrough_client::{Auth, Transport};
 use thinkthrough_core::echo::short;
-use thinkthrough_core::exchange::Manner;
+use thinkthrough_core::exchange::Handling;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::settings::Partial;
 
@@ -22,7 +22,7 @@ pub struct Route {
     /// What the configuration says under the model.
     pub reasoning: Partial,
     /// How its requests are treated.
-    pub manner: Manner,
+    pub handling: Handling,
     /// The models that are asked in its place, one after the other, where it does not answer at all.
     pub fallback: Vec<String>,
     /// What becomes of its answers when their caller goes away.

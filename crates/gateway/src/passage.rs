@@ -5,7 +5,7 @@ use crate::house::Stage;
 use crate::keeping::Keeping;
 use crate::kept::Tap;
 use crate::load::{Load, Reservation};
-use crate::told::Told;
+use crate::progress::Progress;
 use crate::vault::{APPEND, Vault};
 use crate::waits::{Breaker, Breakers};
 use bytes::Bytes;
@@ -156,11 +156,11 @@ impl Passage {
                 match event {
                     Event::ThinkingDelta { delta, .. } if !*has_thought && !delta.is_empty() => {
                         *has_thought = true;
-                        seen.tell(&Told::FirstThought);
+                        seen.tell(&Progress::FirstThought);
                     }
                     Event::TextDelta { delta, .. } if !*has_text && !delta.is_empty() => {
                         *has_text = true;
-                        seen.tell(&Told::FirstText);
+                        seen.tell(&Progress::FirstText);
                     }
                     _ => {}
                 }
@@ -181,7 +181,7 @@ impl Passage {
         let mut out = Vec::new();
         let ending = Ending { cut, is_stopped: false, at: now() };
         let done = exchange.end(&ending, &mut out, &mut nobody);
-        self.keep.seen.tell(&Told::Said { answer: &done.answer, is_stopped: false });
+        self.keep.seen.tell(&Progress::Said { answer: &done.answer, is_stopped: false });
         let Done { answer, has_said, failure, records, named } = done;
         let saving = self.save(records, named);
         Some(Ended { out, saving, answer, has_said, failure })
@@ -201,7 +201,7 @@ impl Passage {
         let (seen, store) = (Arc::clone(&self.keep.seen), Arc::clone(&self.keep.store));
         if !store.writes.lets(Instant::now()) {
             // What would wait for a store that stands still would only grow.
-            seen.tell(&Told::Unsaved);
+            seen.tell(&Progress::Unsaved);
             return None;
         }
         let breakers = Arc::clone(&store);
@@ -209,7 +209,7 @@ impl Passage {
             let records = async {
                 match records {
                     Some((vault, records)) if !goes_back && records.iter().all(can_wait) => {
-                        let lost = Box::new(move || seen.tell(&Told::Unsaved));
+                        let lost = Box::new(move || seen.tell(&Progress::Unsaved));
                         vault.append_soon(records, lost).await.is_ok()
                     }
                     Some((vault, records)) => {
@@ -245,7 +245,7 @@ impl Drop for Passage {
         let Some(exchange) = self.exchange.take() else { return };
         let ending = Ending { cut: None, is_stopped: true, at: now() };
         let done = exchange.end(&ending, &mut Vec::new(), &mut nobody);
-        self.keep.seen.tell(&Told::Said { answer: &done.answer, is_stopped: true });
+        self.keep.seen.tell(&Progress::Said { answer: &done.answer, is_stopped: true });
         drop(self.save(done.records, None));
     }
 }
@@ -300,7 +300,7 @@ impl Saving {
             }
         };
         if !is_saved {
-            self.seen.tell(&Told::Unsaved);
+            self.seen.tell(&Progress::Unsaved);
         }
         Poll::Ready(is_saved)
     }

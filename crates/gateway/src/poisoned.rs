@@ -4,7 +4,7 @@ use crate::bus::Seen;
 use crate::vault::Vault;
 use bytes::Bytes;
 use std::sync::Arc;
-use thinkthrough_core::exchange::{Blame, PutBack, Repair};
+use thinkthrough_core::exchange::{PutBack, RefusalCause, Repair};
 
 /// What was sent with thoughts in it, the client's or the vault's.
 #[derive(Clone)]
@@ -17,7 +17,7 @@ pub(crate) struct Sent {
 /// Records that a refusal blames, until it is known whether the request goes through without them.
 #[derive(Clone)]
 pub(crate) struct Blamed {
-    blame: Blame,
+    blame: RefusalCause,
     records: Vec<String>,
     vault: Arc<dyn Vault>,
 }
@@ -30,7 +30,7 @@ impl Sent {
 
     /// The records that this refusal blames, if it does.
     pub(crate) fn blamed(&self, refusal: &str) -> Option<Blamed> {
-        let blame = Blame::of(refusal)?;
+        let blame = RefusalCause::of(refusal)?;
         let records = self.put_back.blamed(refusal, &self.body);
         let vault = Arc::clone(&self.vault);
         (!records.is_empty()).then_some(Blamed { blame, records, vault })

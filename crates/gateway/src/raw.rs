@@ -14,11 +14,11 @@ use crate::house::House;
 use crate::kept::{Known, Named, Spot, Tap, in_parameters, in_request, named_by, spot};
 use crate::load::{CAPS, PASSED, READ};
 use crate::models::Route;
+use crate::progress::Progress;
 use crate::relay::relayed;
 use crate::reply::{Account, refusal};
 use crate::sending::{failed, reason};
 use crate::take;
-use crate::told::Told;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
@@ -214,10 +214,10 @@ pub(crate) async fn pass(
     tap: Option<Tap>,
 ) -> Result<Response<Flow>, Turned> {
     let provider = &route.target.provider;
-    house.seen.tell(&Told::Passed { provider });
+    house.seen.tell(&Progress::Passed { provider });
     let refuse = |error: ClientError| {
         let (reason, cause) = (reason(&error), Some(error.to_string()));
-        house.seen.tell(&Told::Failed { reason, cause });
+        house.seen.tell(&Progress::Failed { reason, cause });
         failed(&error, provider)
     };
     let mut answer = route.transport.send(send).await.map_err(refuse)?;

@@ -41,10 +41,11 @@ pub(crate) async fn recall(
     may_keep: bool,
 ) -> Result<Recalled, Turned> {
     let tenant = tenant(house, route, credential);
-    let shelf = tenant.zip(house.vaults.as_ref()).and_then(|(tenant, all)| all.shelf(&tenant));
+    let kept_responses =
+        tenant.zip(house.vaults.as_ref()).and_then(|(tenant, all)| all.kept_responses(&tenant));
     let is_same_wire = route.target.wire.id() == Responses.id();
     let Referred { body: referred, has_unknown } =
-        references::resolved(shelf.as_ref(), &house.waits, doc).await?;
+        references::resolved(kept_responses.as_ref(), &house.waits, doc).await?;
     let whole = referred.as_ref().map(take::json).transpose()?;
     let doc = whole.as_ref().unwrap_or(doc);
     let root = doc.root();
@@ -55,8 +56,10 @@ pub(crate) async fn recall(
     let body = match &previous {
         None => None,
         Some(id) => {
-            let before = match &shelf {
-                Some(shelf) => patiently(&house.waits, shelf.chain(id.clone())).await?,
+            let before = match &kept_responses {
+                Some(kept_responses) => {
+                    patiently(&house.waits, kept_responses.chain(id.clone())).await?
+                }
                 None => Vec::new(),
             };
             gone_on(doc, id, &before, is_same_wire)?
@@ -64,12 +67,12 @@ pub(crate) async fn recall(
     };
     let is_bound = has_unknown || (previous.is_some() && body.is_none());
     let keeps = may_keep && root.bool("store") != Some(false);
-    let keeping = shelf.filter(|_| keeps).map(|shelf| {
+    let keeping = kept_responses.filter(|_| keeps).map(|kept_responses| {
         let (id, model) = (format!("resp_{}", random_id()), root.string("model"));
         let (model, input) = (model.unwrap_or_default(), items(root));
         let mut held = house.load.share.reserve();
         held.set(input.len());
-        Arc::new(Keeping { shelf, id, previous, model, input, _held: held })
+        Arc::new(Keeping { kept_responses, id, previous, model, input, _held: held })
     });
     Ok(Recalled { body: body.or(referred), keeping, is_bound })
 }

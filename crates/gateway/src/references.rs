@@ -1,10 +1,10 @@
 //! Items of a request that only name an item of a kept answer, as clients send them that count on the provider's memory.
 //!
 //! The items of an answer that is written here have its id in theirs. Those of an answer whose upstream named them but
-//! does not keep them stand on the shelf beside it.
+//! does not keep them stand among the kept responses beside it.
 
 use crate::door::{Turned, turned};
-use crate::vault::{Later, Shelf, VaultError};
+use crate::vault::{KeptResponses, Later, VaultError};
 use crate::waits::{Waited, Waits};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -40,15 +40,15 @@ pub(crate) struct Referred {
 
 /// Puts the items in the place of what refers to them.
 pub(crate) async fn resolved(
-    shelf: Option<&Arc<dyn Shelf>>,
+    kept_responses: Option<&Arc<dyn KeptResponses>>,
     waits: &Waits,
     doc: &Doc<'_>,
 ) -> Result<Referred, Turned> {
     let (mut draft, mut referred) = (Draft::new(), Referred::default());
     let mut answers: BTreeMap<String, Option<Vec<u8>>> = BTreeMap::new();
     for (reference, id) in references(doc.root()) {
-        let item = match shelf {
-            Some(shelf) => item(shelf, waits, &id, &mut answers).await?,
+        let item = match kept_responses {
+            Some(kept_responses) => item(kept_responses, waits, &id, &mut answers).await?,
             None => None,
         };
         match item {
@@ -83,7 +83,7 @@ fn references(root: Val<'_>) -> impl Iterator<Item = (Val<'_>, String)> {
 
 /// The item with this id, if its answer is kept here.
 async fn item(
-    shelf: &Arc<dyn Shelf>,
+    kept_responses: &Arc<dyn KeptResponses>,
     waits: &Waits,
     id: &str,
     answers: &mut BTreeMap<String, Option<Vec<u8>>>,
@@ -91,7 +91,7 @@ async fn item(
     let answer = match of(id) {
         Some(answer) => Some(answer.to_owned()),
         None => {
-            let row = patiently(waits, shelf.get(beside(id))).await?;
+            let row = patiently(waits, kept_responses.get(beside(id))).await?;
             let doc = row.as_deref().and_then(|row| Doc::parse(row).ok());
             doc.and_then(|doc| doc.root().string(OF))
         }
@@ -102,7 +102,7 @@ async fn item(
             let message = format!("the request refers to items of more than {MOST} responses");
             return Err(turned(400, "invalid_request_error", message));
         }
-        let row = patiently(waits, shelf.get(answer.clone())).await?;
+        let row = patiently(waits, kept_responses.get(answer.clone())).await?;
         answers.insert(answer.clone(), row);
     }
     let row = answers.get(&answer).and_then(Option::as_deref);
@@ -129,14 +129,17 @@ fn beside(id: &str) -> String {
 }
 
 /// Keeps which answer the items are of, where their ids do not say it.
-pub(crate) async fn keep(shelf: &dyn Shelf, response: Val<'_>) -> Result<(), VaultError> {
+pub(crate) async fn keep(
+    kept_responses: &dyn KeptResponses,
+    response: Val<'_>,
+) -> Result<(), VaultError> {
     let Some(answer) = response.string("id") else { return Ok(()) };
     let row = Raw::build(|w| w.object(|w| w.field_str(OF, &answer)));
     let items = response.get("output").into_iter().flat_map(Val::items);
     let ids = items.filter_map(|item| item.string("id")).filter(|id| of(id) != Some(&answer));
     for id in ids.collect::<Vec<_>>() {
         let row = row.as_str().as_bytes().to_vec();
-        shelf.put(beside(&id), row, Some(answer.clone())).await?;
+        kept_responses.put(beside(&id), row, Some(answer.clone())).await?;
     }
     Ok(())
 }

@@ -10,13 +10,13 @@ use crate::leaving;
 use crate::load::{LARGE, READ, Reservation, VALUE};
 use crate::passage::{Ended, Passage};
 use crate::place::Face;
+use crate::progress::Progress;
 use crate::recall::{Recalled, recall};
 use crate::references::REFERENCE;
 use crate::reply::{Account, json, refusal};
 use crate::sending::{Begun, Outcome, Refused, Waiting, begun, failed, reason};
 use crate::take;
 use crate::tenant;
-use crate::told::Told;
 use crate::tries::Caller;
 use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
@@ -115,7 +115,7 @@ impl Call {
         let named = named_by(&self.house, root)?;
         let by_default = self.wanted.face.is_lines();
         let stream = self.wanted.stream.or_else(|| root.bool("stream")).unwrap_or(by_default);
-        self.house.seen.tell(&Told::Asked { headers: &self.parts.headers, stream });
+        self.house.seen.tell(&Progress::RequestContext { headers: &self.parts.headers, stream });
         let (hint, is_kept) =
             (tenant::hint(&self.parts.headers, root), !says_off(&self.parts.headers));
         let Recalled { body, keeping, is_bound } = match self.wanted.face {
@@ -270,7 +270,7 @@ async fn whole(answer: Answer, passage: Box<Passage>, house: &House) -> Result<W
             let message =
                 format!("the answer of `{provider}` breaks off, or is no JSON; ask again");
             let cause = Some(message.clone());
-            house.seen.tell(&Told::Failed { reason: "truncated", cause });
+            house.seen.tell(&Progress::Failed { reason: "truncated", cause });
             return Err(turned(502, "upstream_error", message));
         }
         Read::Nothing => {
@@ -316,7 +316,7 @@ async fn read(reading: &mut Reading, house: &House) -> Result<(), Turned> {
             reading.passage.abandon();
             reading.came.clear();
             let (reason, cause) = (reason(&error), Some(error.to_string()));
-            house.seen.tell(&Told::Failed { reason, cause });
+            house.seen.tell(&Progress::Failed { reason, cause });
             failed(&error, &house.seen.provider())
         })?;
         reading.came.extend_from_slice(&bytes);

@@ -4,8 +4,8 @@ use crate::bus::Seen;
 use crate::door::Turned;
 use crate::flow::Flow;
 use crate::names::random_id;
+use crate::progress::Progress;
 use crate::sending::Made;
-use crate::told::Told;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
@@ -71,7 +71,7 @@ impl Account {
             answer.headers_mut().insert(EXPLAINS, value);
         }
         let Made { counts, hops, .. } = self.made;
-        seen.tell(&Told::Explained { id: &self.trace, counts, hops });
+        seen.tell(&Progress::Explained { id: &self.trace, counts, hops });
     }
 }
 

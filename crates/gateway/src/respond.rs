@@ -9,6 +9,7 @@ use crate::edge::headers::is_forwarded;
 use crate::edge::inbound::Inbound;
 use crate::flow::Flow;
 use crate::house::{Estate, House, Stage, ended};
+use crate::kept_responses;
 use crate::keys::{Access, Allowed, is_plausible};
 use crate::list;
 use crate::load::{Load, Share};
@@ -17,11 +18,10 @@ use crate::models::{Listed, find};
 use crate::passage::now;
 use crate::patient::Pace;
 use crate::place::{self, Face, Nowhere, Place};
+use crate::progress::Progress;
 use crate::raw;
 use crate::relay::{self, Wanted};
 use crate::reply::{json, refusal, typed};
-use crate::shelf;
-use crate::told::Told;
 use crate::watched::{Caught, Entry, Interrupted, Watched};
 use http::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::request::Parts;
@@ -64,7 +64,7 @@ pub(crate) async fn respond(
     let work = Caught(Box::pin(admitted(estate, guest, &house, parts, body, place)));
     let answer = tokio::select! {
         done = work => done.unwrap_or_else(|()| {
-            seen.tell(&Told::Panicked);
+            seen.tell(&Progress::Panicked);
             let turned = turned(500, "internal_error", "the request failed within the gateway");
             refusal(wire, &turned)
         }),
@@ -124,7 +124,7 @@ async fn admitted(
         Err(turned) => return turned_away(house, wire, &turned),
     };
     let tenant = house.pass.as_ref().map(|pass| pass.tenant.to_string()).unwrap_or_default();
-    house.seen.tell(&Told::Admitted { tenant: &tenant, took: began.elapsed() });
+    house.seen.tell(&Progress::Admitted { tenant: &tenant, took: began.elapsed() });
     match place {
         Place::Answer { face, model, stream } => {
             relay::answer(&house, parts, body, Wanted { face, model, stream }).await
@@ -133,7 +133,7 @@ async fn admitted(
         Place::Count { face, model } => {
             Box::pin(count::answer(&house, parts, body, face, model)).await
         }
-        Place::Kept { id } => Box::pin(shelf::answer(&house, &parts, &id)).await,
+        Place::Kept { id } => Box::pin(kept_responses::answer(&house, &parts, &id)).await,
         Place::Raw { provider, path } => {
             Box::pin(raw::raw(&house, parts, body, &provider, &path)).await
         }
@@ -153,7 +153,7 @@ fn turned_away(house: &House, wire: Option<&'static dyn Wire>, turned: &Turned) 
     let mut answer = refusal(wire, turned);
     match turned.status {
         401 => {
-            house.seen.tell(&Told::TurnedAway);
+            house.seen.tell(&Progress::TurnedAway);
             let scheme = HeaderValue::from_static("Bearer");
             answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
         }

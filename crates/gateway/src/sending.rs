@@ -6,7 +6,7 @@ use crate::edge::query::with_query;
 use crate::expected::{Expected, REFUSAL};
 use crate::models::Route;
 use crate::passage::{Keep, Passage};
-use crate::told::Told;
+use crate::progress::Progress;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::{Extensions, HeaderMap, HeaderName, StatusCode};
@@ -99,7 +99,11 @@ impl Job {
     pub(crate) fn send(self, prepared: Prepared) -> Result<Sending, Turned> {
         let attempt = self.attempt(prepared)?;
         let session = self.session.clone();
-        self.keep.seen.tell(&Told::Sent { target: &self.route.target, session, took: self.took });
+        self.keep.seen.tell(&Progress::Sent {
+            target: &self.route.target,
+            session,
+            took: self.took,
+        });
         Ok(Box::pin(self.run(attempt)))
     }
 

@@ -4,7 +4,7 @@
 
 use crate::bus::Bus;
 use crate::learned::{Change, Learned, now};
-use crate::told::News;
+use crate::progress::News;
 use crate::vault::{Facts, VaultError, Vaults};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! The store's vaults, as the gateway sees them.
 
-use crate::vault::{Facts, Later, Looked, Lost, Shelf, Vault, VaultError, Vaults};
+use crate::vault::{Facts, KeptResponses, Later, Looked, Lost, Vault, VaultError, Vaults};
 use std::sync::Arc;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
@@ -20,7 +20,7 @@ impl Vaults for Store {
         self.pass_through_tenant(endpoint, credential)
     }
 
-    fn shelf(&self, tenant: &Tenant) -> Option<Arc<dyn Shelf>> {
+    fn kept_responses(&self, tenant: &Tenant) -> Option<Arc<dyn KeptResponses>> {
         Some(Arc::new(self.responses(tenant)))
     }
 
@@ -43,7 +43,7 @@ impl Facts for thinkthrough_store::Facts {
     }
 }
 
-impl Shelf for Responses {
+impl KeptResponses for Responses {
     fn put(&self, id: String, answer: Vec<u8>, previous: Option<String>) -> Later<'_, ()> {
         Box::pin(async move { Ok(Responses::put(self, &id, &answer, previous.as_deref()).await?) })
     }

@@ -1,6 +1,6 @@
 //! What is known about one request, as far as it was told.
 
-use crate::told::{Heard, Told};
+use crate::progress::{Heard, Progress};
 use http::Uri;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -133,54 +133,54 @@ impl Story {
     }
 
     /// Takes what happened.
-    pub(crate) fn hear(&mut self, told: &Told<'_>) {
+    pub(crate) fn hear(&mut self, told: &Progress<'_>) {
         match told {
-            Told::Admitted { tenant, .. } => (*tenant).clone_into(&mut self.tenant),
-            Told::Routed { model, provider, label } => {
+            Progress::Admitted { tenant, .. } => (*tenant).clone_into(&mut self.tenant),
+            Progress::Routed { model, provider, label } => {
                 (*model).clone_into(&mut self.model);
                 self.provider = Arc::from(*provider);
                 self.label = Arc::clone(label);
             }
-            Told::Asked { stream, .. } => {
+            Progress::RequestContext { stream, .. } => {
                 (self.is_asked, self.is_open, self.stream) = (true, true, *stream);
             }
-            Told::Passed { provider } => {
+            Progress::Passed { provider } => {
                 self.provider = Arc::from(*provider);
                 self.is_open = true;
             }
-            Told::Sent { target, session, .. } => {
+            Progress::Sent { target, session, .. } => {
                 self.upstream = Some(Upstream::of(target));
                 self.session.clone_from(session);
                 // What went wrong on the way before is over.
                 self.error = None;
                 self.cause = None;
             }
-            Told::Failed { reason, cause } => {
+            Progress::Failed { reason, cause } => {
                 self.error = Some(reason);
                 self.cause.clone_from(cause);
             }
-            Told::Explained { id, counts, hops } => {
+            Progress::Explained { id, counts, hops } => {
                 (*id).clone_into(&mut self.id);
                 (self.counts, self.hops) = (*counts, *hops);
             }
-            Told::Head { status } => (self.status, self.head) = (*status, self.age()),
-            Told::FirstByte => self.first = Some(self.age()),
-            Told::Said { answer, is_stopped } => {
+            Progress::Head { status } => (self.status, self.head) = (*status, self.age()),
+            Progress::FirstByte => self.first = Some(self.age()),
+            Progress::Said { answer, is_stopped } => {
                 self.error = flaw(answer).filter(|_| !is_stopped).or(self.error);
                 self.said = Some(Said::of(answer));
             }
-            Told::Ended { outcome, bytes } => {
+            Progress::Ended { outcome, bytes } => {
                 (self.outcome, self.bytes, self.total) = (outcome, *bytes, self.age());
             }
-            Told::TurnedAway
-            | Told::Blind
-            | Told::Decided { .. }
-            | Told::Repaired
-            | Told::FellBack
-            | Told::Panicked
-            | Told::FirstThought
-            | Told::FirstText
-            | Told::Unsaved => {}
+            Progress::TurnedAway
+            | Progress::Blind
+            | Progress::Decided { .. }
+            | Progress::Repaired
+            | Progress::FellBack
+            | Progress::Panicked
+            | Progress::FirstThought
+            | Progress::FirstText
+            | Progress::Unsaved => {}
         }
     }
 }

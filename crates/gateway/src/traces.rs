@@ -2,8 +2,8 @@
 //! generative models; nothing of what was said.
 
 use crate::collector;
+use crate::progress::Progress;
 use crate::story::{Said, Story, plain};
-use crate::told::Told;
 use http::HeaderMap;
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::{
@@ -88,9 +88,9 @@ impl Traces {
     }
 
     /// Takes what happened to a request whose span, once it has one, is in `span`.
-    pub(crate) fn hear(&self, told: &Told<'_>, story: &Story, span: &mut Option<Span>) {
+    pub(crate) fn hear(&self, told: &Progress<'_>, story: &Story, span: &mut Option<Span>) {
         let Some(on) = &self.on else { return };
-        if let Told::Asked { headers, .. } = told {
+        if let Progress::RequestContext { headers, .. } = told {
             *span = Some(on.begin(story, headers));
         }
         if story.is_over()

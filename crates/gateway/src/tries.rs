@@ -3,7 +3,7 @@
 //! All of it happens before the first byte of an answer. Each try is prepared anew, because what may be sent differs:
 //! a thought that was sealed for one account or one model is withheld from the others.
 
-use crate::asking::{Claim, claim, credential_for, look_up, manner, missing, settings};
+use crate::asking::{Claim, claim, credential_for, handling, look_up, missing, settings};
 use crate::door::{Turned, turned};
 use crate::house::{House, Stage};
 use crate::keeping::Keeping;
@@ -15,9 +15,9 @@ use crate::models::{OnDisconnect, Route};
 use crate::passage::Keep;
 use crate::poisoned::{Blamed, Sent};
 use crate::pool::Picked;
+use crate::progress::Progress;
 use crate::reply::Account;
 use crate::sending::{Job, Made, Outcome, Sending, Waiting, failed, reason, refusal};
-use crate::told::Told;
 use crate::{take, tenant};
 use bytes::Bytes;
 use http::HeaderMap;
@@ -27,7 +27,7 @@ use std::time::{Instant, SystemTime};
 use thinkthrough_client::{Advice, Auth, ClientError};
 use thinkthrough_core::content::Speaker;
 use thinkthrough_core::contract::Return;
-use thinkthrough_core::exchange::{Asked, Prepared, Repair, Restore};
+use thinkthrough_core::exchange::{Prepared, Repair, RequestContext, Restore};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::dressed;
 use thinkthrough_core::plane::Tenant;
@@ -111,7 +111,7 @@ impl Caller {
         account.untranslated.clone_from(&prepared.exchange.outgoing().untranslated);
         let (counts, is_relayed) = (prepared.counts, prepared.exchange.is_relayed());
         let without = prepared.without;
-        self.house.seen.tell(&Told::Decided { counts, without, is_relayed });
+        self.house.seen.tell(&Progress::Decided { counts, without, is_relayed });
         let drained = self.drained(&way.route);
         // What is left is the caller's own body and the one that is sent.
         self.held.shrink_to(self.body.len().saturating_add(job.body.len()));
@@ -151,7 +151,7 @@ impl Caller {
         let began = Instant::now();
         let route = Arc::clone(&way.route);
         let settings = settings(&route, &self.headers)?;
-        let manner = manner(&route, &self.headers)?;
+        let handling = handling(&route, &self.headers)?;
         let claim = claim(&self.house, &route, &self.credential, self.hint.clone()).await;
         let (mut owner, vault) = claim.map(|Claim { owner, vault }| (owner, vault)).unzip();
         if let Some(owner) = &mut owner {
@@ -162,13 +162,13 @@ impl Caller {
         }
         let tenant = owner.as_ref().map(|owner| owner.tenant.clone());
         let session = owner.as_ref().and_then(|it| Some(it.secret.pseudonym(it.hint.as_deref()?)));
-        let asked = Asked::read(self.wire, doc, &route.target, &settings, manner, owner);
+        let asked = RequestContext::read(self.wire, doc, &route.target, &settings, handling, owner);
         let mut asked = asked.map_err(|error| bad(error.to_string()))?;
         asked.set_stream(self.stream);
         if let Some(tenant) = tenant {
             way.learn(tenant, &self.house.learned);
         }
-        if !manner.dry_run && manner.restore == Restore::Recommended {
+        if !handling.dry_run && handling.restore == Restore::Recommended {
             let Mending { learned, repaired, .. } = &way.mending;
             learned.iter().chain(repaired).for_each(|repair| asked.repair(*repair));
         }
@@ -267,7 +267,7 @@ impl Caller {
             Ok(Outcome::Refused(refused)) => (refusal(refused.status), None),
             Err(error) => (reason(error), Some(error.to_string())),
         };
-        self.house.seen.tell(&Told::Failed { reason, cause });
+        self.house.seen.tell(&Progress::Failed { reason, cause });
     }
 
     /// The same way with a repair, where the refusal is one of those that are known.
@@ -288,7 +288,7 @@ impl Caller {
         if way.mending.learned == Some(repair) || (is_in_vain && way.mending.about.is_none()) {
             return None;
         }
-        self.house.seen.tell(&Told::Repaired);
+        self.house.seen.tell(&Progress::Repaired);
         let blamed = way.sent.as_ref().and_then(|sent| sent.blamed(&said));
         let mending = Mending { repaired: Some(repair), blamed, ..way.mending.clone() };
         Some(Way { mending, ..way.clone() })
@@ -328,7 +328,7 @@ impl Caller {
             if self.is_bound && !way.is_at(&route) {
                 continue;
             }
-            self.house.seen.tell(&Told::FellBack);
+            self.house.seen.tell(&Progress::FellBack);
             let mut next = Way::to(route, way.rest.clone(), way.hops + 1);
             self.pick(&mut next);
             return Some(next);
@@ -349,7 +349,7 @@ fn on_platform(body: Bytes, route: &Route) -> Bytes {
 
 /// A thought that must be there and is not ends the request, where the configuration says so.
 fn required(route: &Route, headers: &HeaderMap, prepared: &Prepared) -> Result<(), Turned> {
-    let is_required = manner(route, headers)?.restore == Restore::Required;
+    let is_required = handling(route, headers)?.restore == Restore::Required;
     match prepared.missing.filter(|_| is_required) {
         Some(message) => Err(missing(route, message)),
         None => Ok(()),
@@ -365,8 +365,8 @@ impl Way {
     /// Whether a refusal may lead to another try; once for a request, and once more where the vault's thoughts that took
     /// the place of the client's are refused as well.
     fn may_repair(&self) -> bool {
-        let manner = self.route.manner;
-        let is_wanted = manner.restore == Restore::Recommended && !manner.dry_run;
+        let handling = self.route.handling;
+        let is_wanted = handling.restore == Restore::Recommended && !handling.dry_run;
         is_wanted && matches!(self.mending.repaired, None | Some(Repair::Replace))
     }
 

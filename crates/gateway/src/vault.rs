@@ -45,7 +45,7 @@ pub trait Vaults: Send + Sync {
     fn pass_through(&self, endpoint: &str, credential: &str) -> Option<Tenant>;
 
     /// The answers of one tenant that are kept by their ids; `None` where none are.
-    fn shelf(&self, _tenant: &Tenant) -> Option<Arc<dyn Shelf>> {
+    fn kept_responses(&self, _tenant: &Tenant) -> Option<Arc<dyn KeptResponses>> {
         None
     }
 
@@ -73,7 +73,7 @@ pub trait Facts: Send + Sync {
 }
 
 /// Answers of one tenant that are kept by their ids, each perhaps behind the one that it goes on from.
-pub trait Shelf: Send + Sync {
+pub trait KeptResponses: Send + Sync {
     /// Keeps an answer.
     fn put(&self, id: String, answer: Vec<u8>, previous: Option<String>) -> Later<'_, ()>;
 

@@ -5,8 +5,8 @@ use crate::bus::Seen;
 use crate::flow::Flow;
 use crate::load::Reservation;
 use crate::patient::Pace;
+use crate::progress::Progress;
 use crate::stuck::Slot;
-use crate::told::Told;
 use bytes::Bytes;
 use http::Response;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -44,7 +44,7 @@ impl Entry {
     /// These bytes go to the caller.
     fn pass(&mut self, bytes: &[u8]) {
         if self.bytes == 0 && !bytes.is_empty() {
-            self.seen.tell(&Told::FirstByte);
+            self.seen.tell(&Progress::FirstByte);
         }
         self.bytes += bytes.len() as u64;
         self.unread.set(bytes.len());
@@ -54,7 +54,7 @@ impl Entry {
         if !self.is_over {
             self.is_over = true;
             self.pace.answered();
-            self.seen.tell(&Told::Ended { outcome, bytes: self.bytes });
+            self.seen.tell(&Progress::Ended { outcome, bytes: self.bytes });
         }
     }
 }
@@ -88,7 +88,7 @@ impl Watched {
         interrupted: Interrupted,
         wire: Option<&'static dyn Wire>,
     ) -> Response<Watched> {
-        entry.seen.tell(&Told::Head { status: answer.status().as_u16() });
+        entry.seen.tell(&Progress::Head { status: answer.status().as_u16() });
         let media = answer.headers().get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
         let is_events = media.is_some_and(|media| media.starts_with("text/event-stream"));
         let stream = wire.filter(|_| is_events);
@@ -138,7 +138,7 @@ impl Body for Watched {
         // One answer that breaks must not take the others on its connection with it.
         let polled = catch_unwind(AssertUnwindSafe(|| flow.poll(cx)));
         let Ok(polled) = polled else {
-            entry.seen.tell(&Told::Panicked);
+            entry.seen.tell(&Progress::Panicked);
             entry.finish("failed");
             return Poll::Ready(Some(Err(io::Error::other(
                 "the answer failed within the gateway",

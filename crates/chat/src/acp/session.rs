@@ -7,7 +7,7 @@ use super::setup::{EFFORT, Mode, effort, write_modes, write_options};
 use super::show::{Show, write_call};
 use crate::agent::{Control, Outcome, Setup, run};
 use crate::ending::{Ending, Stop};
-use crate::failure::Asked;
+use crate::failure::Attempt;
 use crate::kept::{Beside, Keeper, Kept};
 use crate::tools::{Approve, Pending, Question, ToolKind, Verdict};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -167,9 +167,9 @@ impl Session {
         Ok(Raw::build(|w| w.object(|w| w.field_str("stopReason", reason))))
     }
 
-    fn asked(&self) -> Asked<'_> {
+    fn asked(&self) -> Attempt<'_> {
         let Kit { name, key_from, .. } = &self.kit;
-        Asked { model: name, key_from: key_from.as_deref(), again: None }
+        Attempt { model: name, key_from: key_from.as_deref(), again: None }
     }
 
     fn show(&self, settings: &Resolved) -> Show<'_> {
@@ -183,7 +183,7 @@ impl Session {
 }
 
 /// The protocol's word for why a prompt ended that nobody cancelled.
-fn stop_reason(asked: &Asked<'_>, outcome: &Outcome) -> Result<&'static str, Problem> {
+fn stop_reason(asked: &Attempt<'_>, outcome: &Outcome) -> Result<&'static str, Problem> {
     if let Some(failure) = &outcome.failure {
         return Err(Problem::failed(&asked.refused(failure)));
     }

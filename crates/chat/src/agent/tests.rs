@@ -120,9 +120,9 @@ impl Script {
 
 /// Answers questions from a list, and keeps them.
 #[derive(Default)]
-struct Asked(Mutex<Vec<Verdict>>, Mutex<Vec<Question>>);
+struct Attempt(Mutex<Vec<Verdict>>, Mutex<Vec<Question>>);
 
-impl Approve for Asked {
+impl Approve for Attempt {
     fn approve<'a>(&'a self, question: &'a Question) -> Pending<'a, Verdict> {
         self.1.lock().unwrap().push(question.clone());
         Box::pin(std::future::ready(self.0.lock().unwrap().remove(0)))
@@ -278,7 +278,7 @@ async fn a_permission_is_asked_for_and_always_counts_for_the_calls_that_wait() {
         ),
     ] {
         let stage = Stage::new("anthropic-manual");
-        let asked = Asked(Mutex::new(verdicts), Mutex::default());
+        let asked = Attempt(Mutex::new(verdicts), Mutex::default());
         let tools = toolbox(ask());
         let mut notes = Notes::default();
         let outcome = stage.ask((Some(&tools), &asked), &mut question(), &mut notes).await;
@@ -297,7 +297,7 @@ async fn questions_come_in_the_order_of_the_calls_however_long_each_takes_to_wei
             ..Script::default()
         };
         let stage = Stage::new("anthropic-manual");
-        let asked = Asked(Mutex::new(vec![Verdict::Once, Verdict::Once]), Mutex::default());
+        let asked = Attempt(Mutex::new(vec![Verdict::Once, Verdict::Once]), Mutex::default());
         let tools = toolbox(script);
         let mut notes = Notes::default();
         stage.ask((Some(&tools), &asked), &mut question(), &mut notes).await;

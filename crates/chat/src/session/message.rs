@@ -35,7 +35,7 @@ pub enum Message {
     /// Time passed, or the terminal has another size.
     Tick,
     /// The question under way says something.
-    Told(RunId, Told),
+    Progress(RunId, Progress),
     /// The model was changed, or could not be.
     Chosen(Result<Box<Model>, String>),
     /// The models that can be chosen.
@@ -64,7 +64,7 @@ pub enum Message {
 
 /// What the question under way says.
 #[derive(Debug)]
-pub enum Told {
+pub enum Progress {
     /// A request goes out.
     Outgoing {
         /// What the user should know about it.
@@ -297,7 +297,7 @@ pub enum Effect {
     Ask(Box<Question>),
     /// The budget is that of this conversation from now on.
     Resume(Arc<Vec<Content>>),
-    /// Stop the question under way, which says [`Told::Done`] when it has stopped, or the summary of this number, of
+    /// Stop the question under way, which says [`Progress::Done`] when it has stopped, or the summary of this number, of
     /// which nothing more is heard.
     Stop(RunId),
     /// Pass the user's word on to the tool that waits.

@@ -16,7 +16,7 @@ mod model;
 mod permission;
 mod picker;
 mod price;
-mod told;
+mod progress;
 
 #[cfg(test)]
 mod tests;
@@ -27,7 +27,7 @@ pub use count::Counter;
 pub use layers::{Change, Layers};
 pub use message::{
     Compression, Count, Counted, Effect, Ended, Form, Hit, Keep, Kept, Listed, Message, Offer,
-    Permission, Question, RunId, Scroll, Side, Stored, Told, Verdict, Write, Wrote,
+    Permission, Progress, Question, RunId, Scroll, Side, Stored, Verdict, Write, Wrote,
 };
 pub use model::Model;
 pub use price::Price;
@@ -232,7 +232,7 @@ impl Session {
             Message::Click(id) => self.toggle_entry(id),
             Message::Pick(row) => self.pick(row),
             Message::Tick => {}
-            Message::Told(run, told) => self.on_told(run, told),
+            Message::Progress(run, told) => self.on_progress(run, told),
             Message::Chosen(chosen) => self.on_chosen(chosen),
             Message::Models(offers) => self.on_models(offers),
             Message::Counted(counted) => self.on_counted(counted),

@@ -3,7 +3,7 @@
 use super::engine::Inbound;
 use super::keep::Order;
 use super::{App, LAST_WRITES};
-use crate::session::{Ended, Keep, Message, Question, Side, Told};
+use crate::session::{Ended, Keep, Message, Progress, Question, Side};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -21,7 +21,7 @@ impl App {
             None => {
                 let failure = Some(format!("there is no way to `{}`", question.model));
                 let ended = Ended { failure, ..Ended::default() };
-                self.update(Message::Told(question.run, Told::Done(ended)));
+                self.update(Message::Progress(question.run, Progress::Done(ended)));
             }
         }
     }

@@ -4,9 +4,9 @@ use super::host::Connection;
 use super::teller::{News, SoFar, Teller};
 use crate::agent::{AskError, Control, MAX_ROUNDS, Outcome, Setup, Watch, run};
 use crate::ending::Ending;
-use crate::failure::Asked;
+use crate::failure::Attempt;
 use crate::gate::Gate;
-use crate::session::{Ended, Message, Permission, Question, RunId, Told};
+use crate::session::{Ended, Message, Permission, Progress, Question, RunId};
 use crate::tools::{self, Approve, Pending, Toolbox};
 use std::sync::{Arc, Mutex, PoisonError};
 use thinkthrough_client::Retry;
@@ -65,9 +65,9 @@ impl Approve for Desk {
         Box::pin(async move {
             let (sender, receiver) = oneshot::channel();
             *self.waiting() = Some(sender);
-            let asks = Told::Asks(permission(question));
+            let asks = Progress::Asks(permission(question));
             let run = *self.run();
-            drop(self.inbox.send(Inbound::Message(Message::Told(run, asks))));
+            drop(self.inbox.send(Inbound::Message(Message::Progress(run, asks))));
             // Whoever stops the question takes the sender away.
             receiver.await.unwrap_or_else(|_| tools::Verdict::Deny(String::new()))
         })
@@ -169,13 +169,13 @@ impl Engine {
                 outcome = run(&setup, &mut contents, &control, &mut teller) => outcome,
                 () = news.hand_on(inbox) => return,
             };
-            let asked = Asked {
+            let asked = Attempt {
                 model: &question.model,
                 key_from: connection.key_from.as_deref(),
                 again: Some(AGAIN),
             };
             let is_stopped = control.is_stopped();
-            teller.tell(Told::Done(ended(&asked, outcome, is_stopped)));
+            teller.tell(Progress::Done(ended(&asked, outcome, is_stopped)));
         });
     }
 
@@ -208,7 +208,7 @@ impl Engine {
             if control.is_stopped() {
                 return;
             }
-            let asked = Asked {
+            let asked = Attempt {
                 model: &question.model,
                 key_from: connection.key_from.as_deref(),
                 again: None,
@@ -248,7 +248,7 @@ impl Engine {
 }
 
 /// How a question ended, in the sentences that are said about it.
-fn ended(asked: &Asked<'_>, outcome: Result<Outcome, AskError>, is_stopped: bool) -> Ended {
+fn ended(asked: &Attempt<'_>, outcome: Result<Outcome, AskError>, is_stopped: bool) -> Ended {
     let outcome = match outcome {
         Ok(outcome) => outcome,
         Err(error) => {

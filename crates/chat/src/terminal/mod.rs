@@ -19,7 +19,7 @@ pub use keep::open;
 use crate::gate::Gate;
 use crate::screen::theme::{Background, Depth, Theme};
 use crate::screen::{self, Frame, Hit, Screen};
-use crate::session::{Effect, Message, Scroll, Session, Start, Told, Verdict};
+use crate::session::{Effect, Message, Progress, Scroll, Session, Start, Verdict};
 use crate::tools::{self, Toolbox};
 use background::Listener;
 use crossterm::event::{Event, MouseButton, MouseEvent, MouseEventKind};
@@ -301,7 +301,7 @@ impl App {
     fn on_inbound(&mut self, inbound: Inbound) {
         match inbound {
             Inbound::Message(message) => {
-                let has_answered = matches!(&message, Message::Told(_, Told::Added(_)));
+                let has_answered = matches!(&message, Message::Progress(_, Progress::Added(_)));
                 self.update(message);
                 if has_answered {
                     self.look_for_window();

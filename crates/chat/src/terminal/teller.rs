@@ -4,7 +4,7 @@ use super::engine::Inbound;
 use crate::agent::{Called, Round, Watch};
 use crate::failure::why_again;
 use crate::gate::Notice;
-use crate::session::{Message, RunId, Told};
+use crate::session::{Message, Progress, RunId};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use thinkthrough_client::Retry;
@@ -69,8 +69,8 @@ impl Teller {
         Teller { run, inbox, origin, so_far: SoFar::default(), news }
     }
 
-    pub(super) fn tell(&self, told: Told) {
-        drop(self.inbox.send(Inbound::Message(Message::Told(self.run, told))));
+    pub(super) fn tell(&self, told: Progress) {
+        drop(self.inbox.send(Inbound::Message(Message::Progress(self.run, told))));
     }
 }
 
@@ -79,29 +79,29 @@ impl Watch for Teller {
         self.so_far.lock().event(event);
         *self.news.lock() = Some(self.so_far.clone());
         match event {
-            Event::ThinkingStart { block, .. } => self.tell(Told::ThoughtBegins(block)),
+            Event::ThinkingStart { block, .. } => self.tell(Progress::ThoughtBegins(block)),
             Event::ThinkingDelta { block, delta } => {
-                self.tell(Told::ThoughtGrows(block, delta.to_owned()));
+                self.tell(Progress::ThoughtGrows(block, delta.to_owned()));
             }
             Event::ThinkingEnd { block, thinking, thought } => {
                 let has_text = self.so_far.lock().so_far().blocks.get(block).is_some_and(
                     |block| matches!(block, Block::Thinking(it) if !it.thought.is_empty()),
                 );
-                self.tell(Told::ThoughtEnds {
+                self.tell(Progress::ThoughtEnds {
                     block,
                     is_withheld: !has_text && thinking.has_payload(),
                     whole: thought.map(str::to_owned),
                 });
             }
             Event::TextDelta { block, delta } => {
-                self.tell(Told::TextGrows(block, delta.to_owned()));
+                self.tell(Progress::TextGrows(block, delta.to_owned()));
             }
             Event::TextEnd { block, whole: Some(whole), .. } => {
-                self.tell(Told::TextIs(block, whole.to_owned()));
+                self.tell(Progress::TextIs(block, whole.to_owned()));
             }
-            Event::ToolCallEnd { block, call } => self.tell(Told::Calls(block, call.clone())),
+            Event::ToolCallEnd { block, call } => self.tell(Progress::Calls(block, call.clone())),
             Event::Whole { block, value } => self.tell_whole(block, value),
-            Event::Problem(problem) => self.tell(Told::Finding(problem.clone())),
+            Event::Problem(problem) => self.tell(Progress::Finding(problem.clone())),
             _ => {}
         }
     }
@@ -109,39 +109,43 @@ impl Watch for Teller {
     fn outgoing(&mut self, _: usize, request: &Outgoing) {
         self.so_far = SoFar::default();
         *self.news.lock() = None;
-        self.tell(Told::Outgoing { warnings: request.warnings.clone() });
+        self.tell(Progress::Outgoing { warnings: request.warnings.clone() });
         drop(self.inbox.send(Inbound::Begins(self.origin.clone())));
     }
 
     fn retry(&mut self, retry: &Retry<'_>) {
-        self.tell(Told::Retries { why: why_again(retry), wait: retry.wait });
+        self.tell(Progress::Retries { why: why_again(retry), wait: retry.wait });
     }
 
     fn notice(&mut self, notice: &Notice) {
         self.tell(match notice {
-            Notice::Budget { .. } => Told::Warns(notice.to_string()),
+            Notice::Budget { .. } => Progress::Warns(notice.to_string()),
             Notice::Waits(refusal) => {
-                Told::Retries { why: notice.cause(), wait: refusal.retry_after }
+                Progress::Retries { why: notice.cause(), wait: refusal.retry_after }
             }
         });
     }
 
     fn spent(&mut self, used: TokenCount) {
-        self.tell(Told::Spent(used.tokens));
+        self.tell(Progress::Spent(used.tokens));
     }
 
     fn call_started(&mut self, _: usize, index: usize, _: &ToolCall) {
-        self.tell(Told::Runs { call: index });
+        self.tell(Progress::Runs { call: index });
     }
 
     fn call_finished(&mut self, _: usize, index: usize, called: &Called) {
-        self.tell(Told::Gave { call: index, response: called.response.clone(), took: called.took });
+        self.tell(Progress::Gave {
+            call: index,
+            response: called.response.clone(),
+            took: called.took,
+        });
     }
 
     fn tool_response(&mut self, _: usize, _: &ToolResponse) {}
 
     fn added(&mut self, _: usize, content: &Content) {
-        self.tell(Told::Added(Box::new(content.clone())));
+        self.tell(Progress::Added(Box::new(content.clone())));
     }
 
     fn round_over(&mut self, _: usize, _: &Round) {}
@@ -151,15 +155,15 @@ impl Teller {
     fn tell_whole(&self, block: usize, value: &Block) {
         match value {
             Block::Thinking(thinking) => {
-                self.tell(Told::ThoughtBegins(block));
-                self.tell(Told::ThoughtEnds {
+                self.tell(Progress::ThoughtBegins(block));
+                self.tell(Progress::ThoughtEnds {
                     block,
                     is_withheld: thinking.is_withheld(),
                     whole: Some(thinking.thought.clone()),
                 });
             }
-            Block::Text(text) => self.tell(Told::TextGrows(block, text.text.clone())),
-            Block::ToolCall(call) => self.tell(Told::Calls(block, call.clone())),
+            Block::Text(text) => self.tell(Progress::TextGrows(block, text.text.clone())),
+            Block::ToolCall(call) => self.tell(Progress::Calls(block, call.clone())),
             Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => {}
         }
     }

@@ -4,7 +4,7 @@ use crate::desk::Desk;
 use crate::states::openable;
 use crossterm::event::KeyCode;
 use thinkthrough_chat::screen::model::View;
-use thinkthrough_chat::session::{Message, Permission, Told};
+use thinkthrough_chat::session::{Message, Permission, Progress};
 use thinkthrough_core::settings::Display;
 
 /// A turn with a call in every state but the one that waits.
@@ -17,7 +17,7 @@ fn working() -> Desk {
     desk.call(3, "edit_file", r##"{"path":"README.md","old":"# Teh title","new":"# The title"}"##);
     desk.call(4, "shell", r#"{"command":"rm -rf build"}"#);
     desk.call(5, "shell", r#"{"command":"cargo test"}"#);
-    desk.told(Told::Asks(question("call4", "shell", "run `rm -rf build`", "")));
+    desk.told(Progress::Asks(question("call4", "shell", "run `rm -rf build`", "")));
     desk.wait(1_000);
     desk.press(KeyCode::Char('n'));
     desk.wait(500);
@@ -26,7 +26,7 @@ fn working() -> Desk {
     let diff = "edited `README.md`\n@@ -1,2 +1,2 @@\n-# Teh title\n+# The title\n unchanged";
     desk.gave(2, diff, false);
     desk.gave(3, "the user did not allow this call", true);
-    desk.told(Told::Runs { call: 4 });
+    desk.told(Progress::Runs { call: 4 });
     desk
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn permission() -> Desk {
     let mut desk = working();
     desk.call(6, "edit_file", r#"{"path":"src/main.rs"}"#);
     let diff = "@@ line 3 @@\n-    println!(\"helo\");\n+    println!(\"hello\");";
-    desk.told(Told::Asks(question("call6", "edit_file", "edit `src/main.rs`", diff)));
+    desk.told(Progress::Asks(question("call6", "edit_file", "edit `src/main.rs`", diff)));
     desk.wait(1_000);
     desk
 }
@@ -84,7 +84,7 @@ pub(crate) fn typed_ahead() -> View {
     let mut desk = working();
     desk.write("and what is in");
     desk.call(6, "shell", r#"{"command":"make"}"#);
-    desk.told(Told::Asks(question("call6", "shell", "run `make`", "")));
+    desk.told(Progress::Asks(question("call6", "shell", "run `make`", "")));
     desk.wait(1_000);
     desk.view()
 }

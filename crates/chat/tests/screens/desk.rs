@@ -4,7 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
 use thinkthrough_chat::screen::model::View;
 use thinkthrough_chat::session::{
-    Counted, Effect, Ended, Layers, Message, Model, Price, Session, Side, Start, Told,
+    Counted, Effect, Ended, Layers, Message, Model, Price, Progress, Session, Side, Start,
 };
 use thinkthrough_core::budget::BudgetRules;
 use thinkthrough_core::content::{
@@ -85,8 +85,8 @@ impl Desk {
         }
     }
 
-    pub(crate) fn told(&mut self, told: Told) {
-        self.tell(Message::Told(self.run, told));
+    pub(crate) fn told(&mut self, told: Progress) {
+        self.tell(Message::Progress(self.run, told));
     }
 
     pub(crate) fn wait(&mut self, millis: u64) {
@@ -115,24 +115,24 @@ impl Desk {
     /// Asks; the request is out.
     pub(crate) fn ask(&mut self, text: &str) {
         self.line(text);
-        self.told(Told::Outgoing { warnings: Vec::new() });
+        self.told(Progress::Outgoing { warnings: Vec::new() });
     }
 
     /// A thought of so many seconds.
     pub(crate) fn think(&mut self, block: usize, text: &str, seconds: u64) {
-        self.told(Told::ThoughtBegins(block));
+        self.told(Progress::ThoughtBegins(block));
         if !text.is_empty() {
-            self.told(Told::ThoughtGrows(block, text.to_owned()));
+            self.told(Progress::ThoughtGrows(block, text.to_owned()));
         }
         self.wait(seconds * 1_000);
-        self.told(Told::ThoughtEnds { block, is_withheld: text.is_empty(), whole: None });
+        self.told(Progress::ThoughtEnds { block, is_withheld: text.is_empty(), whole: None });
     }
 
     pub(crate) fn call(&mut self, block: usize, name: &str, parameters: &str) {
         let id = format!("call{block}");
         let parameters = Parameters::from_text(parameters);
         let call = ToolCall { parameters, ..ToolCall::new(Some(id.as_str()), name) };
-        self.told(Told::Calls(block, call));
+        self.told(Progress::Calls(block, call));
     }
 
     pub(crate) fn gave(&mut self, call: usize, text: &str, is_error: bool) {
@@ -143,7 +143,7 @@ impl Desk {
             is_error,
             extra: Extra::default(),
         };
-        self.told(Told::Gave { call, response, took: Duration::from_millis(2_300) });
+        self.told(Progress::Gave { call, response, took: Duration::from_millis(2_300) });
     }
 
     /// The answer is complete, and is the end.
@@ -156,15 +156,15 @@ impl Desk {
         };
         let partial = blocks.iter().any(|it| matches!(it, Block::Thinking(it) if it.partial));
         let content = Content { usage: Some(usage), partial, ..Content::new(Speaker::Ai, blocks) };
-        self.told(Told::Spent(40_210));
-        self.told(Told::Added(Box::new(content)));
-        self.told(Told::Done(ended));
+        self.told(Progress::Spent(40_210));
+        self.told(Progress::Added(Box::new(content)));
+        self.told(Progress::Done(ended));
     }
 
     /// An answer with a thought of 12 seconds.
     pub(crate) fn answer(&mut self, thought: &str, text: &str) {
         self.think(0, thought, 12);
-        self.told(Told::TextGrows(1, text.to_owned()));
+        self.told(Progress::TextGrows(1, text.to_owned()));
         self.end(vec![thinking(thought), Block::Text(Text::new(text))], Ended::default());
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use thinkthrough_chat::screen::Scroll;
 use thinkthrough_chat::screen::model::{Activity, Body, EntryId, ThoughtState, ToolState, View};
 use thinkthrough_chat::session::{
-    Ended, Hit, Kept, Listed, Message, Offer, Profile, Start, Stored, Told,
+    Ended, Hit, Kept, Listed, Message, Offer, Profile, Progress, Start, Stored,
 };
 use thinkthrough_core::content::{Block, Content, Speaker, Text};
 use thinkthrough_core::settings::{Display, Partial};
@@ -123,9 +123,9 @@ pub(crate) fn answer() -> View {
 pub(crate) fn live(display: Display) -> View {
     let mut desk = Desk::new(display);
     desk.ask(QUESTION);
-    desk.told(Told::ThoughtBegins(0));
+    desk.told(Progress::ThoughtBegins(0));
     let more = "And one more thing to consider.\n".repeat(9);
-    desk.told(Told::ThoughtGrows(0, format!("{THOUGHT}\n{more}")));
+    desk.told(Progress::ThoughtGrows(0, format!("{THOUGHT}\n{more}")));
     desk.wait(7_300);
     desk.view()
 }
@@ -161,14 +161,14 @@ fn thought_states() -> View {
     let mut desk = Desk::of(Start { resumed, ..start(Display::Collapsed) });
     desk.ask("And why?");
     desk.think(0, "", 3);
-    desk.told(Told::TextGrows(1, "That is not said.".into()));
-    desk.told(Told::Done(Ended::default()));
+    desk.told(Progress::TextGrows(1, "That is not said.".into()));
+    desk.told(Progress::Done(Ended::default()));
     desk.ask("And?");
-    desk.told(Told::ThoughtBegins(0));
-    desk.told(Told::ThoughtGrows(0, "I was about to".into()));
+    desk.told(Progress::ThoughtBegins(0));
+    desk.told(Progress::ThoughtGrows(0, "I was about to".into()));
     desk.wait(75_000);
     desk.press(KeyCode::Esc);
-    desk.told(Told::Done(Ended { is_stopped: true, ..Ended::default() }));
+    desk.told(Progress::Done(Ended { is_stopped: true, ..Ended::default() }));
     desk.view()
 }
 
@@ -178,7 +178,7 @@ fn endings() -> View {
     desk.ask(QUESTION);
     let note = |text: &str| Ended { note: Some(text.to_owned()), ..Ended::default() };
     let empty = "the model ended its answer without a word; ask again";
-    desk.told(Told::Done(note(empty)));
+    desk.told(Progress::Done(note(empty)));
     desk.ask("Again?");
     desk.think(0, "Hm.", 3);
     let cut = "the limit of output tokens was reached before there was an answer (`length`); ask for less thinking, or for less at once";
@@ -191,14 +191,14 @@ fn failures() -> View {
     let mut desk = Desk::new(Display::Show);
     desk.ask(QUESTION);
     let why = "cannot connect to `http://127.0.0.1:9/v1/chat/completions` (Connection refused)";
-    desk.told(Told::Retries { why: why.to_owned(), wait: Duration::from_secs(1) });
+    desk.told(Progress::Retries { why: why.to_owned(), wait: Duration::from_secs(1) });
     let failure =
         format!("`own/m`: {why}; check the base URL and that the server runs, then `/retry`");
-    desk.told(Told::Done(Ended { failure: Some(failure), ..Ended::default() }));
+    desk.told(Progress::Done(Ended { failure: Some(failure), ..Ended::default() }));
     desk.line("/retry");
-    desk.told(Told::Outgoing { warnings: Vec::new() });
+    desk.told(Progress::Outgoing { warnings: Vec::new() });
     let why = "the provider failed (status 500)".to_owned();
-    desk.told(Told::Retries { why, wait: Duration::from_secs(8) });
+    desk.told(Progress::Retries { why, wait: Duration::from_secs(8) });
     desk.wait(3_200);
     desk.view()
 }
@@ -225,7 +225,7 @@ fn notices() -> View {
     let mut desk = answered(Display::Show);
     for turn in 0..2 {
         desk.ask(&format!("And then, {turn}?"));
-        desk.told(Told::TextGrows(0, "Then it is fast.".into()));
+        desk.told(Progress::TextGrows(0, "Then it is fast.".into()));
         desk.end(vec![Block::Text(Text::new("Then it is fast."))], Ended::default());
     }
     desk.line("/compress");
@@ -233,12 +233,12 @@ fn notices() -> View {
     desk.tell(Message::Side(summary, Ok("They found a slow linker.".into())));
     desk.tell(Message::Chosen(Ok(Box::new(model("deepseek", "deepseek-v4-pro")))));
     desk.ask("Go on.");
-    desk.told(Told::Warns(
+    desk.told(Progress::Warns(
         "400000 of the session's 500000 reasoning tokens are spent (80 %, reported)".into(),
     ));
-    desk.told(Told::Spent(410_000));
+    desk.told(Progress::Spent(410_000));
     let failure = Some("`deepseek/deepseek-v4-pro`: the key is not accepted (status 401: invalid api key); correct `DEEPSEEK_API_KEY` and start again".into());
-    desk.told(Told::Done(Ended { failure, ..Ended::default() }));
+    desk.told(Progress::Done(Ended { failure, ..Ended::default() }));
     desk.line("/thinking");
     desk.view()
 }
@@ -276,8 +276,8 @@ fn unknown_limit() -> View {
     start.model.price = None;
     let mut desk = Desk::of(start);
     desk.ask(QUESTION);
-    desk.told(Told::TextGrows(0, "Who knows.".into()));
-    desk.told(Told::Done(Ended::default()));
+    desk.told(Progress::TextGrows(0, "Who knows.".into()));
+    desk.told(Progress::Done(Ended::default()));
     desk.view()
 }
 
@@ -291,14 +291,14 @@ fn activities() -> Vec<(&'static str, View)> {
     sending.wait(2_400);
     let mut answering = asked();
     answering.think(0, THOUGHT, 12);
-    answering.told(Told::TextGrows(1, "The **linker** takes most of it. What I".into()));
+    answering.told(Progress::TextGrows(1, "The **linker** takes most of it. What I".into()));
     let mut retrying = asked();
     let why = "the provider is busy (status 429)".into();
-    retrying.told(Told::Retries { why, wait: Duration::from_secs(2) });
+    retrying.told(Progress::Retries { why, wait: Duration::from_secs(2) });
     retrying.wait(300);
     let mut compressing = answered(Display::Show);
     compressing.ask("And then?");
-    compressing.told(Told::TextGrows(0, "Then it is fast.".into()));
+    compressing.told(Progress::TextGrows(0, "Then it is fast.".into()));
     compressing.end(vec![Block::Text(Text::new("Then it is fast."))], Ended::default());
     compressing.line("/compress");
     let mut queued = asked();
@@ -306,8 +306,8 @@ fn activities() -> Vec<(&'static str, View)> {
     queued.line("and at the tokenizer");
     let mut spent = answered(Display::Show);
     spent.ask("More?");
-    spent.told(Told::Spent(512_000));
-    spent.told(Told::Warns("512000 of the session's 500000 reasoning tokens are spent (102 %, reported); nothing is held back".into()));
+    spent.told(Progress::Spent(512_000));
+    spent.told(Progress::Warns("512000 of the session's 500000 reasoning tokens are spent (102 %, reported); nothing is held back".into()));
     vec![
         ("sending", sending.view()),
         ("answering", answering.view()),

@@ -1,9 +1,9 @@
 //! An answer on its way to the caller.
 
-use super::manner::View;
+use super::handling::View;
 use super::mint::{Edited, Mint, record_of};
 use super::show::Show;
-use super::{Asked, Owner};
+use super::{Owner, RequestContext};
 use crate::answer::Answer;
 use crate::content::Origin;
 use crate::event::{Event, Fact, Sink};
@@ -102,7 +102,7 @@ pub struct Done {
     pub failure: Option<Failure>,
     /// The records to seal: one for each choice that may be kept.
     pub records: Vec<(Head, Kept)>,
-    /// The whole answer as the caller knows it, if it [is kept by its name](Asked::set_name) and nothing went wrong.
+    /// The whole answer as the caller knows it, if it [is kept by its name](RequestContext::set_name) and nothing went wrong.
     pub named: Option<String>,
 }
 
@@ -128,13 +128,13 @@ pub struct Ending<'a> {
 
 impl Exchange {
     pub(super) fn new(
-        asked: &Asked<'_>,
+        asked: &RequestContext<'_>,
         outgoing: Outgoing,
         plan: Option<&Restoration>,
         origin: Origin,
     ) -> Self {
         let view = match asked.settings.include_in_response.value {
-            true => asked.manner.view.filter(|view| *view != View::Native),
+            true => asked.handling.view.filter(|view| *view != View::Native),
             false => Some(View::Hidden),
         };
         let is_relayed = asked.caller.id() == asked.target.wire.id() && view.is_none();

@@ -8,9 +8,9 @@
 //! Words have a trap: a model whose own last call became "the tool gave ..." may call again, and for ever where that call
 //! is lost, too. So a loop whose newest answers are lost one after another goes on without thinking, where it can.
 
-use super::manner::Restore;
+use super::handling::Restore;
 use super::told::{can_tell, tell};
-use super::{Asked, Without};
+use super::{RequestContext, Without};
 use crate::content::{Block, Content};
 use crate::contract::Told;
 use crate::policy::{Action, Decision};
@@ -96,7 +96,7 @@ pub(super) enum Done {
     Told,
 }
 
-impl Asked<'_> {
+impl RequestContext<'_> {
     /// The answers whose thoughts the provider demands and nobody has; and those of earlier turns that were lacking when it
     /// demanded them, for what was told then stays told.
     pub(super) fn lacking(&self, plan: Option<&Restoration>) -> Vec<Lacking> {
@@ -127,7 +127,7 @@ impl Asked<'_> {
     /// The first thing on the ladder that this model has; nothing where the thought must be there, or all goes as it came.
     pub(super) fn fallback(&self, lacking: &[Lacking], contents: &[Content]) -> Fallback {
         let (contract, thinking) = (&self.target.rule.contract, &self.target.rule.thinking);
-        let is_asked = self.manner.restore == Restore::Recommended && !self.manner.dry_run;
+        let is_asked = self.handling.restore == Restore::Recommended && !self.handling.dry_run;
         if lacking.is_empty() || !is_asked {
             return Fallback::None;
         }

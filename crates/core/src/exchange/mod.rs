@@ -1,30 +1,30 @@
 //! One owner of a caller's request and its answer, without any I/O: what a gateway drives.
 //!
-//! 1. [`Asked::read`] reads the caller's request. [`Asked::need`] says what is to be looked up.
-//! 2. [`Asked::prepare`] takes the records that were found, and gives a [`Prepared`]: the upstream's request, on the
+//! 1. [`RequestContext::read`] reads the caller's request. [`RequestContext::need`] says what is to be looked up.
+//! 2. [`RequestContext::prepare`] takes the records that were found, and gives a [`Prepared`]: the upstream's request, on the
 //!    same wire the caller's own bytes with edits, else written anew, and an [`Exchange`] for the answer. It may be
 //!    asked again, to try another way.
-//!    A request that was refused for its thoughts may be [repaired](Asked::repair), and prepared again.
+//!    A request that was refused for its thoughts may be [repaired](RequestContext::repair), and prepared again.
 //! 3. [`Exchange::push`] takes the upstream's bytes and gives the caller's, and the events.
 //! 4. [`Exchange::end`] gives the answer, and the record to seal.
 
 mod answer;
-mod blame;
+mod handling;
 mod ladder;
 mod limit;
-mod manner;
 mod mint;
 mod own;
 mod pair;
 mod refusal;
+mod refused;
 mod repair;
 mod restored;
 mod show;
 mod told;
 
 pub use answer::{Done, Ending, Exchange, Name, error_event};
-pub use blame::{Blame, PutBack};
-pub use manner::{Manner, Restore, Thoughts, View};
+pub use handling::{Handling, Restore, Thoughts, View};
+pub use refused::{PutBack, RefusalCause};
 pub use repair::Repair;
 
 use crate::content::{Content, Origin};
@@ -42,10 +42,10 @@ use crate::restore::{
 };
 use crate::settings::{Effort, Include, Resolved, Setting, Source, Strip};
 use crate::wire::{RequestError, Wire};
-use blame::Known;
 use ladder::{Fallback, Lacking};
 use mint::{Mint, Of};
-use restored::Restored;
+use refused::Known;
+use restored::{Hits, Restored};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -89,13 +89,13 @@ pub struct Found {
 
 /// A caller's request that was read.
 #[derive(Debug)]
-pub struct Asked<'d> {
+pub struct RequestContext<'d> {
     caller: &'static dyn Wire,
     doc: &'d Doc<'d>,
     request: Request,
     target: Target,
     settings: Resolved,
-    manner: Manner,
+    handling: Handling,
     owner: Option<Owner>,
     /// What is missing, and what it is kept under; none where thoughts are left alone.
     question: Option<Question>,
@@ -136,7 +136,7 @@ pub struct Prepared {
     pub exchange: Box<Exchange>,
 }
 
-impl<'d> Asked<'d> {
+impl<'d> RequestContext<'d> {
     /// Reads a request that came on the wire `caller` and goes to `target`.
     ///
     /// # Errors
@@ -146,23 +146,23 @@ impl<'d> Asked<'d> {
         doc: &'d Doc<'d>,
         target: &Target,
         settings: &Resolved,
-        manner: Manner,
+        handling: Handling,
         owner: Option<Owner>,
     ) -> Result<Self, RequestError> {
         let mut request = caller.read_request(doc.root())?;
         request.is_relayed = true;
         let target = target.in_format(settings.format.value).into_owned();
-        let owner = owner.filter(|_| manner.restore != Restore::Never);
-        let is_asked = manner.restore != Restore::Never;
+        let owner = owner.filter(|_| handling.restore != Restore::Never);
+        let is_asked = handling.restore != Restore::Never;
         let question =
             is_asked.then(|| question(&request, &request.contents, owner.as_ref(), &target));
-        Ok(Asked {
+        Ok(RequestContext {
             caller,
             doc,
             request,
             target,
             settings: settings.clone(),
-            manner,
+            handling,
             owner,
             question,
             bare: None,
@@ -244,11 +244,12 @@ impl<'d> Asked<'d> {
         let found = if self.omits { &[] } else { found };
         let came = self.bare.as_ref().unwrap_or(&self.request.contents);
         let tenant = self.owner.as_ref().map(|owner| &owner.tenant);
-        let most = self.manner.max_restore_tokens;
+        let hits = Hits { found, tenant, open };
+        let most = self.handling.max_restore_tokens;
         let restored = self
             .question
             .as_ref()
-            .map(|question| restored::restore(came, question, &ask, found, tenant, open, most));
+            .map(|question| restored::restore(came, question, &ask, &hits, most));
         let (plan, contents, known) = match restored {
             Some(Restored { plan, contents, known }) => (Some(plan), contents, known),
             None => (None, Cow::Borrowed(came.as_slice()), Vec::new()),
@@ -283,7 +284,7 @@ impl<'d> Asked<'d> {
             Fallback::None | Fallback::Off => fallback.take(&mut [], lacking, self.caller.id()),
         };
         let (body, mut outgoing) = self.outgoing(contents, settings);
-        if !self.manner.dry_run {
+        if !self.handling.dry_run {
             self.settle(plan.as_mut(), &mut outgoing.decisions);
             fallback.explain(lacking, &done, &mut outgoing.decisions);
         }
@@ -299,14 +300,14 @@ impl<'d> Asked<'d> {
     }
 
     fn goes_as_it_came(&self) -> bool {
-        self.manner.dry_run || self.manner.restore == Restore::Never
+        self.handling.dry_run || self.handling.restore == Restore::Never
     }
 
     /// What gives the answer its tickets, if thoughts go back some day: calls where the provider's ids are weak, thoughts
     /// where the caller's wire wants a signature and the model's has none.
     fn mint(&self) -> Option<Mint> {
         let contract = &self.target.rule.contract;
-        let owner = self.owner.as_ref().filter(|it| it.is_kept && !self.manner.dry_run)?;
+        let owner = self.owner.as_ref().filter(|it| it.is_kept && !self.handling.dry_run)?;
         let is_translated = self.caller.id() != self.target.wire.id();
         let of = Of {
             calls: contract.tickets.map(|_| ticket::Form::of(self.caller)),
@@ -412,7 +413,7 @@ impl<'d> Asked<'d> {
             && said.effort != Some(Effort::None)
             && (asks || thinking.default_on);
         let is_left_out = said.show.is_none();
-        let is_wanted = self.manner.thoughts == Thoughts::Show;
+        let is_wanted = self.handling.thoughts == Thoughts::Show;
         thinking.show.filter(|_| is_wanted && thinks && is_left_out)
     }
 

@@ -1,6 +1,6 @@
 //! The words in which providers refuse a request for its thoughts.
 
-use super::blame::Blame;
+use super::refused::RefusalCause;
 use super::repair::Repair;
 
 /// A refusal that is known.
@@ -9,7 +9,7 @@ struct Refusal {
     words: &'static [&'static str],
     repair: Repair,
     /// What is said against a thought. That one lacks its pair, or that the model takes none, is not its own fault.
-    blame: Option<Blame>,
+    blame: Option<RefusalCause>,
 }
 
 const fn asks(words: &'static [&'static str], repair: Repair) -> Refusal {
@@ -17,7 +17,7 @@ const fn asks(words: &'static [&'static str], repair: Repair) -> Refusal {
 }
 
 /// A thought that does not hold.
-const fn refuses(words: &'static [&'static str], blame: Blame) -> Refusal {
+const fn refuses(words: &'static [&'static str], blame: RefusalCause) -> Refusal {
     Refusal { words, repair: Repair::Omit, blame: Some(blame) }
 }
 
@@ -38,15 +38,15 @@ const REFUSALS: &[Refusal] = &[
     asks(&["is missing a `thought_signature`"], Repair::Sign),
     asks(&["expected `thinking` or `redacted_thinking`"], Repair::Off),
     asks(&["thinking.signature: field required"], Repair::Omit),
-    refuses(&["bound to a different conversation"], Blame::Bound),
-    refuses(&["item with id", "not found"], Blame::Gone),
-    refuses(&["encrypted content", "could not be"], Blame::Shut),
-    refuses(&["cannot be decrypted"], Blame::Shut),
-    refuses(&["could not decode the compaction blob"], Blame::Shut),
-    refuses(&["invalid `signature` in `thinking`"], Blame::Signature),
-    refuses(&["invalid `data` in `redacted_thinking`"], Blame::Signature),
-    refuses(&["corrupted thought signature"], Blame::Signature),
-    refuses(&["`thinking`", "cannot be modified"], Blame::Altered),
+    refuses(&["bound to a different conversation"], RefusalCause::Bound),
+    refuses(&["item with id", "not found"], RefusalCause::Gone),
+    refuses(&["encrypted content", "could not be"], RefusalCause::Shut),
+    refuses(&["cannot be decrypted"], RefusalCause::Shut),
+    refuses(&["could not decode the compaction blob"], RefusalCause::Shut),
+    refuses(&["invalid `signature` in `thinking`"], RefusalCause::Signature),
+    refuses(&["invalid `data` in `redacted_thinking`"], RefusalCause::Signature),
+    refuses(&["corrupted thought signature"], RefusalCause::Signature),
+    refuses(&["`thinking`", "cannot be modified"], RefusalCause::Altered),
     asks(&["cannot contain `thinking`"], Repair::Omit),
     asks(&["without its required following item"], Repair::Omit),
     asks(&["without its required 'reasoning' item"], Repair::Omit),
@@ -66,7 +66,7 @@ pub(super) fn repairs() -> impl Iterator<Item = Repair> {
 }
 
 /// What a refusal says against a thought, if it says anything of that kind.
-pub(super) fn blame(refusal: &str) -> Option<Blame> {
+pub(super) fn blame(refusal: &str) -> Option<RefusalCause> {
     said(&refusal.to_ascii_lowercase()).find_map(|known| known.blame)
 }
 
@@ -81,12 +81,12 @@ mod tests {
     #[test]
     fn u_20_what_is_blamed_is_left_out() {
         let shut = "The encrypted content gAAA...9xQ= could not be decrypted or parsed.";
-        assert_eq!((repair(shut), blame(shut)), (Some(Repair::Omit), Some(Blame::Shut)));
+        assert_eq!((repair(shut), blame(shut)), (Some(Repair::Omit), Some(RefusalCause::Shut)));
         let pair = "was provided without its required following item";
         assert_eq!((repair(pair), blame(pair)), (Some(Repair::Omit), None));
         // The repair of the first words counts, and the blame of the first that blame.
         let both =
             "Expected `thinking` or `redacted_thinking`. `thinking` blocks cannot be modified";
-        assert_eq!((repair(both), blame(both)), (Some(Repair::Off), Some(Blame::Altered)));
+        assert_eq!((repair(both), blame(both)), (Some(Repair::Off), Some(RefusalCause::Altered)));
     }
 }

@@ -1,6 +1,6 @@
 //! What a provider's refusal says about the thoughts of a request, and what can be done about it once.
 
-use super::{Asked, question, refusal};
+use super::{RequestContext, question, refusal};
 use crate::content::{Block, Content};
 use crate::contract::{Contract, Readable, Return, SKIPS_SIGNATURE};
 
@@ -67,7 +67,7 @@ impl Repair {
 /// The rule that was learned stands in the provider's own words.
 const SOURCE: &str = "the provider's refusal";
 
-impl Asked<'_> {
+impl RequestContext<'_> {
     /// Prepares the request otherwise from now on.
     pub fn repair(&mut self, repair: Repair) {
         let contract = self.target.rule.contract;

@@ -1,8 +1,8 @@
 //! Thoughts from the vault, put in their places.
 
 use super::Found;
-use super::blame::{Known, PutBack};
 use super::limit::limit;
+use super::refused::{Known, PutBack};
 use crate::content::{Block, Content, Thinking};
 use crate::edit::{Change, What, changed};
 use crate::plane::{Open, Place, Tenant};
@@ -29,6 +29,13 @@ pub(super) fn put_back(plan: &Restoration, known: Vec<Option<Known>>) -> PutBack
     PutBack { records: restored.filter_map(|(_, known)| known).collect(), has_own }
 }
 
+/// What was found in the vault, and what its thoughts are opened with.
+pub(super) struct Hits<'a> {
+    pub(super) found: &'a [Found],
+    pub(super) tenant: Option<&'a Tenant>,
+    pub(super) open: &'a dyn Open,
+}
+
 /// The thoughts of one answer's records.
 pub(super) struct Opened {
     own: Option<Kept>,
@@ -50,11 +57,10 @@ pub(super) fn restore<'c>(
     contents: &'c [Content],
     question: &Question,
     ask: &Ask<'_>,
-    found: &[Found],
-    tenant: Option<&Tenant>,
-    open: &dyn Open,
+    hits: &Hits<'_>,
     most: Option<u64>,
 ) -> Restored<'c> {
+    let Hits { found, tenant, open } = *hits;
     let mut usable: Vec<&Found> = found.iter().collect();
     loop {
         let heads: Vec<Head> = usable.iter().map(|found| found.head.clone()).collect();

@@ -1,6 +1,6 @@
 //! Thoughts where the caller wants to find them, or nowhere.
 
-use super::manner::View;
+use super::handling::View;
 use crate::answer::Answer;
 use crate::content::{Block, Thinking};
 use crate::event::Event;

@@ -230,9 +230,11 @@ impl Kept {
     #[must_use]
     pub fn of(blocks: Vec<Block>) -> Self {
         let outline = |block: Block| match block {
-            Block::Thinking(thinking) => (!thinking.partial).then(|| {
-                Block::Thinking(Thinking { duration_ms: None, is_hidden: false, ..thinking })
-            }),
+            Block::Thinking(thinking) => (!thinking.partial).then_some(Block::Thinking(Thinking {
+                duration_ms: None,
+                is_hidden: false,
+                ..thinking
+            })),
             Block::Text(text) => {
                 (!text.text.trim().is_empty() || text.signature.is_some()).then(|| {
                     let mark = if text.text.trim().is_empty() { "" } else { "." };

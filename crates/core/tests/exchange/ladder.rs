@@ -2,7 +2,7 @@
 
 use crate::{Gateway, Lock, Lost, body};
 use thinkthrough_core::contract::Told;
-use thinkthrough_core::exchange::{Asked, Need, Restore, Without};
+use thinkthrough_core::exchange::{Need, RequestContext, Restore, Without};
 use thinkthrough_core::restore::Counts;
 
 const TOOLS: &str = r#""tools":[{"type":"function","function":{"name":"ls","parameters":{"type":"object","properties":{"path":{"type":"string"}}}}}]"#;
@@ -41,7 +41,7 @@ fn a_model_that_always_thinks_is_told_of_foreign_calls_in_words() {
     let kept = gateway.ask(&chat("kimi-k2-thinking", &[ASKS, &filled, GIVEN]), &Lock);
     assert_eq!((kept.body, kept.without), (None, Without::default()));
 
-    gateway.manner.restore = Restore::Required;
+    gateway.handling.restore = Restore::Required;
     let refused = gateway.ask(&chat("kimi-k2-thinking", &[ASKS, CALLS, GIVEN]), &Lock);
     assert_eq!((refused.body, refused.missing), (None, Some(1)));
 }
@@ -221,8 +221,14 @@ fn a_request_of_nobodys_goes_down_the_ladder_too() {
     // Nothing of it can be looked up or kept.
     let text = of(&[ASKS, calls, given]);
     let doc = thinkthrough_core::json::Doc::parse_str(&text).unwrap();
-    let asked =
-        Asked::read(gateway.caller, &doc, &gateway.target, &gateway.settings, gateway.manner, None);
+    let asked = RequestContext::read(
+        gateway.caller,
+        &doc,
+        &gateway.target,
+        &gateway.settings,
+        gateway.handling,
+        None,
+    );
     assert_eq!(asked.unwrap().need(), Need::Nothing);
     let (_, done) = gateway.answer(nobodys, &[r#"{"id":"r","choices":[{"index":0,"message":{"role":"assistant","content":"a","reasoning_content":"b"},"finish_reason":"stop"}]}"#], None);
     assert!(done.records.is_empty());

@@ -15,7 +15,7 @@ impl Talk {
     fn new(contract: Contract, most: Option<u64>) -> Self {
         let mut gateway = Gateway::new("chat-completions", "vllm", None, "m");
         gateway.target = gateway.target.clone().with_contract(contract, "test");
-        gateway.manner.max_restore_tokens = most;
+        gateway.handling.max_restore_tokens = most;
         Talk { gateway, messages: Vec::new() }
     }
 
@@ -27,8 +27,8 @@ impl Talk {
         let prepared = self.gateway.ask(&request, &Lock);
         let sent: Value =
             serde_json::from_str(prepared.body.as_deref().unwrap_or(&request)).unwrap();
-        let thoughts = sent["messages"].as_array().unwrap().iter();
-        let thoughts = thoughts.filter_map(|it| it["reasoning_content"].as_str());
+        let thoughts = sent.get("messages").and_then(Value::as_array).into_iter().flatten();
+        let thoughts = thoughts.filter_map(|it| it.get("reasoning_content")?.as_str());
         let thoughts = thoughts.map(|it| it.trim_end_matches('.').to_owned()).collect();
         let counts = prepared.counts;
         let (text, thought) = (format!("Answer {number}."), format!("{number}{}", ".".repeat(29)));

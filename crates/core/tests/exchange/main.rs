@@ -14,7 +14,8 @@ mod unlisted;
 use std::cell::Cell;
 use thinkthrough_core::contract::Told;
 use thinkthrough_core::exchange::{
-    Asked, Done, Ending, Found, Manner, Need, Owner, Prepared, Repair, Restore, View, Without,
+    Done, Ending, Found, Handling, Need, Owner, Prepared, Repair, RequestContext, Restore, View,
+    Without,
 };
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::plane::{Open, Place, Seal, SealError, Sealed, Tenant};
@@ -51,7 +52,7 @@ struct Gateway {
     caller: &'static dyn Wire,
     target: Target,
     settings: Resolved,
-    manner: Manner,
+    handling: Handling,
     is_kept: bool,
     is_nobodys: bool,
     /// What a refusal taught about the model.
@@ -69,7 +70,7 @@ impl Gateway {
             caller: find(caller).unwrap(),
             target: Target::built_in(provider, wire, model).unwrap(),
             settings: Resolved::default(),
-            manner: Manner::default(),
+            handling: Handling::default(),
             is_kept: true,
             is_nobodys: false,
             learned: None,
@@ -91,9 +92,15 @@ impl Gateway {
         };
         let owner = (!self.is_nobodys).then_some(owner);
         let doc = Doc::parse_str(body).unwrap();
-        let mut asked =
-            Asked::read(self.caller, &doc, &self.target, &self.settings, self.manner, owner)
-                .unwrap();
+        let mut asked = RequestContext::read(
+            self.caller,
+            &doc,
+            &self.target,
+            &self.settings,
+            self.handling,
+            owner,
+        )
+        .unwrap();
         self.stream.into_iter().for_each(|stream| asked.set_stream(stream));
         self.learned.into_iter().for_each(|repair| asked.repair(repair));
         let found: Vec<Found> = match asked.need() {
@@ -172,20 +179,20 @@ fn a_naive_client_in_a_tool_loop_gets_its_thought_back_and_nothing_else_changes(
     assert!(next.exchange.outgoing().decisions.iter().any(|it| it.action.as_str() == "restore"));
 
     // Who only wants to see what would be done sends the request as it came.
-    gateway.manner.dry_run = true;
+    gateway.handling.dry_run = true;
     let dry = gateway.ask(&second(), &Lock);
     assert_eq!((dry.body, dry.counts.restored), (None, 1));
-    gateway.manner.dry_run = false;
+    gateway.handling.dry_run = false;
 
     // A record that cannot be opened is none, and it is said which message lacks what the provider demands.
-    gateway.manner.restore = Restore::Required;
+    gateway.handling.restore = Restore::Required;
     let shut = gateway.ask(&second(), &Lost);
     assert_eq!(shut.body, None);
     assert_eq!(shut.counts, Counts { missed: 1, ..Counts::default() });
     assert_eq!(shut.missing, Some(1));
 
     // Rather than refused, the exchange is told, and the model thinks.
-    gateway.manner.restore = Restore::Recommended;
+    gateway.handling.restore = Restore::Recommended;
     let told = gateway.ask(&second(), &Lost);
     assert_eq!(told.without, Without { told: 1, ..Without::default() });
     assert_eq!(told.counts, shut.counts);
@@ -214,10 +221,10 @@ fn a_naive_client_in_a_tool_loop_gets_its_thought_back_and_nothing_else_changes(
     gateway.target.rule.contract.told = Told::default();
 
     // Nothing at all is done where nothing is to be.
-    gateway.manner.restore = Restore::Never;
+    gateway.handling.restore = Restore::Never;
     let never = gateway.ask(&second(), &Lock);
     assert_eq!((never.body, never.counts), (None, Counts::default()));
-    gateway.manner.restore = Restore::Recommended;
+    gateway.handling.restore = Restore::Recommended;
 
     // Who says explicitly that nothing goes back is obeyed.
     gateway.settings.include_in_context.value = Include::False;
@@ -235,7 +242,7 @@ fn a_caller_finds_thoughts_where_it_wants_them() {
         (Some(View::Hidden), "\"tool_calls\"", "Look"),
     ] {
         let mut gateway = Gateway::new("chat-completions", "deepseek", None, "deepseek-v4-flash");
-        gateway.manner.view = view;
+        gateway.handling.view = view;
         let first = gateway.ask(FIRST, &Lock);
         let (said, done) = gateway.answer(first, &STREAM, None);
         assert!(said.contains(has) && !said.contains(has_not), "{view:?}: {said}");

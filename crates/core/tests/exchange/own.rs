@@ -178,7 +178,7 @@ fn withheld_thoughts_are_asked_for_where_the_model_is_set_to_show_them() {
     let shown = r#""thinking":{"display":"summarized","type":"adaptive"},"#;
     let mut gateway = Gateway::new("messages", "anthropic", None, "claude-opus-4-8");
     assert_eq!(gateway.ask(&of(adaptive), &Lock).body, None);
-    gateway.manner.thoughts = Thoughts::Show;
+    gateway.handling.thoughts = Thoughts::Show;
     assert_eq!(body(&gateway.ask(&of(adaptive), &Lock)), of(shown));
     // What the caller says itself stays, and where it wants no thoughts none are shown.
     for said in [
@@ -193,7 +193,7 @@ fn withheld_thoughts_are_asked_for_where_the_model_is_set_to_show_them() {
     let chat =
         r#"{"model":"m","reasoning_effort":"low","messages":[{"role":"user","content":"Hi"}]}"#;
     assert!(!body(&gateway.ask(chat, &Lock)).contains("display"));
-    gateway.manner.thoughts = Thoughts::Show;
+    gateway.handling.thoughts = Thoughts::Show;
     let sent = gateway.ask(chat, &Lock);
     assert!(body(&sent).contains(r#""display":"summarized""#), "{}", body(&sent));
 }

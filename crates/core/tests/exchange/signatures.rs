@@ -199,7 +199,7 @@ fn no_ticket_reaches_a_model_that_signs_its_own_thoughts() {
 #[test]
 fn what_is_not_kept_or_has_its_own_place_gets_no_ticket() {
     let cases: [fn(&mut Gateway); 3] =
-        [|it| it.is_kept = false, |it| it.is_nobodys = true, |it| it.manner.dry_run = true];
+        [|it| it.is_kept = false, |it| it.is_nobodys = true, |it| it.handling.dry_run = true];
     for change in cases {
         let (mut gateway, client) = (deepseek(), Client::new(false));
         change(&mut gateway);

@@ -232,7 +232,7 @@ fn a_ticket_whose_record_is_gone_becomes_an_id_of_the_providers_form() {
         // The calls are told in words, for their thoughts are gone too.
         let told = gateway.ask(&client.request(), &Lock);
         assert!(native(&told).is_empty() && !told.body.unwrap().contains("tk_"), "{model}");
-        gateway.manner.restore = Restore::Required;
+        gateway.handling.restore = Restore::Required;
         assert_eq!(native(&gateway.ask(&client.request(), &Lock)), expected, "{model}");
         // Nobody's request gets none either.
         gateway.is_nobodys = true;
@@ -257,8 +257,8 @@ fn where_nothing_is_kept_no_ticket_is_minted() {
     let cases: [fn(&mut Gateway); 4] = [
         |it| it.is_kept = false,
         |it| it.is_nobodys = true,
-        |it| it.manner.dry_run = true,
-        |it| it.manner.restore = Restore::Never,
+        |it| it.handling.dry_run = true,
+        |it| it.handling.restore = Restore::Never,
     ];
     for change in cases {
         for wire in ["chat-completions", "messages"] {

@@ -6,7 +6,7 @@ use thinkthrough_core::content::{
 };
 use thinkthrough_core::contract::{Contract, Level, Return};
 use thinkthrough_core::event::Event;
-use thinkthrough_core::exchange::{Asked, Ending, Found, Manner, Need, Owner, Prepared};
+use thinkthrough_core::exchange::{Ending, Found, Handling, Need, Owner, Prepared, RequestContext};
 use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::plane::{Open, SealError, Sealed, Tenant};
 use thinkthrough_core::provider::Target;
@@ -62,8 +62,9 @@ pub(crate) fn requests_reach_the_upstream_whole(bytes: &[u8]) {
         has_old_records: false,
         is_kept: true,
     };
-    let manner = Manner::default();
-    let Ok(asked) = Asked::read(caller, &doc, &target, &settings, manner, Some(owner)) else {
+    let handling = Handling::default();
+    let Ok(asked) = RequestContext::read(caller, &doc, &target, &settings, handling, Some(owner))
+    else {
         return;
     };
     let found = match asked.need() {

@@ -5,7 +5,7 @@
 
 use crate::bodies::Body;
 use serde_json::{Map, Value, json};
-use thinkthrough_core::exchange::{Asked, Manner};
+use thinkthrough_core::exchange::{Handling, RequestContext};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing;
 use thinkthrough_core::plane::{Open, SealError};
@@ -133,7 +133,8 @@ fn through(name: &str, wire: &str, text: &str) {
     for (to, provider) in PROVIDERS {
         let (target, settings) =
             (Target::built_in(provider, Some(to), "some-model").unwrap(), without());
-        let asked = Asked::read(caller, &doc, &target, &settings, Manner::default(), None);
+        let asked =
+            RequestContext::read(caller, &doc, &target, &settings, Handling::default(), None);
         let Ok(asked) = asked else { return };
         let prepared = asked.prepare(&[], &Shut);
         let body = prepared.body.as_deref().unwrap_or(text);
@@ -279,7 +280,8 @@ fn what_only_has_the_name_of_a_thought_stays() {
     let doc = Doc::parse_str(&text).unwrap();
     let target = Target::built_in("openai-compatible", None, "some-model").unwrap();
     let caller = wire::find("chat-completions").unwrap();
-    let asked = Asked::read(caller, &doc, &target, &settings, Manner::default(), None).unwrap();
+    let asked =
+        RequestContext::read(caller, &doc, &target, &settings, Handling::default(), None).unwrap();
     let prepared = asked.prepare(&[], &Shut);
     assert_eq!((prepared.body, prepared.exchange.outgoing().decisions.len()), (None, 0));
 }

@@ -5,7 +5,7 @@ use crate::door::{Turned, turned};
 use crate::house::House;
 use crate::models::Models;
 use crate::references::patiently;
-use crate::vault::{Shelf, VaultError};
+use crate::vault::{KeptResponses, VaultError};
 use crate::waits::Waits;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,7 +23,7 @@ const ROW: &str = "provider_keeps";
 /// What one tenant has at one provider.
 #[derive(Clone)]
 pub(crate) struct Known {
-    shelf: Option<Arc<dyn Shelf>>,
+    kept_responses: Option<Arc<dyn KeptResponses>>,
     waits: Arc<Waits>,
     provider: String,
     models: Arc<dyn Models>,
@@ -35,10 +35,11 @@ impl Known {
     /// What the caller's tenant has at this provider; `None` for callers without a key of the gateway, who share nothing.
     pub(crate) fn of(house: &House, provider: &str) -> Option<Self> {
         let pass = house.pass.as_ref()?;
-        let shelf = house.vaults.as_ref().and_then(|vaults| vaults.shelf(&pass.tenant));
+        let kept_responses =
+            house.vaults.as_ref().and_then(|vaults| vaults.kept_responses(&pass.tenant));
         let (provider, models) = (provider.to_owned(), Arc::clone(&house.models));
         let waits = Arc::clone(&house.waits);
-        Some(Known { shelf, waits, provider, models, may_name_untracked: pass.raw })
+        Some(Known { kept_responses, waits, provider, models, may_name_untracked: pass.raw })
     }
 
     /// Lets a request go on that names nothing but things of its own tenant. A store that cannot say so refuses it.
@@ -89,13 +90,13 @@ impl Known {
 
     /// Keeps that these are the tenant's. Whether all of it can be seen now.
     pub(crate) async fn record(self, made: Vec<Named>) -> bool {
-        let Some(shelf) = self.shelf else { return false };
+        let Some(kept_responses) = self.kept_responses else { return false };
         let made: BTreeSet<Named> = made.into_iter().filter(|it| it.id.len() <= LONGEST).collect();
         let mut puts = JoinSet::new();
         for one in made.iter().take(MOST) {
-            let (key, row, shelf) =
-                (key(&self.provider, one), row(&self.provider, one), Arc::clone(&shelf));
-            puts.spawn(async move { shelf.put(key, row, None).await.is_ok() });
+            let (key, row, kept_responses) =
+                (key(&self.provider, one), row(&self.provider, one), Arc::clone(&kept_responses));
+            puts.spawn(async move { kept_responses.put(key, row, None).await.is_ok() });
         }
         puts.join_all().await.into_iter().all(|is_kept| is_kept)
     }
@@ -104,15 +105,16 @@ impl Known {
         if one.kind.is_untracked() && self.may_name_untracked {
             return Ok(true);
         }
-        let Some(shelf) = self.shelf.as_ref().filter(|_| one.id.len() <= LONGEST) else {
+        let Some(kept_responses) = self.kept_responses.as_ref().filter(|_| one.id.len() <= LONGEST)
+        else {
             return Ok(false);
         };
-        if let Some(found) = shelf.get(key(&self.provider, one)).await? {
+        if let Some(found) = kept_responses.get(key(&self.provider, one)).await? {
             return Ok(found == row(&self.provider, one));
         }
         // Of a response that was kept by a version before this one, only the model is known.
         let before = match one.kind {
-            Kind::Response => shelf.get(one.id.clone()).await?,
+            Kind::Response => kept_responses.get(one.id.clone()).await?,
             _ => None,
         };
         Ok(before.is_some_and(|row| self.is_from_here(&row)))

@@ -6,7 +6,7 @@ use thinkthrough_core::provider::Target;
 /// Everything that can happen to one request for this model.
 fn live(metrics: &Metrics, names: &Names, caller: &str, model: &str) {
     let mut story = Story::new(7, "/v1/messages");
-    let mut tell = |told: Told<'_>| {
+    let mut tell = |told: Progress<'_>| {
         story.hear(&told);
         metrics.hear(&told, &story);
     };
@@ -15,20 +15,20 @@ fn live(metrics: &Metrics, names: &Names, caller: &str, model: &str) {
     let answer = Answer { usage: Some(usage), ..Answer::default() };
     let took = Duration::from_micros(300);
     let counts = Counts { restored: 2, missed: 1, ..Counts::default() };
-    tell(Told::Admitted { tenant: caller, took });
-    tell(Told::Routed { model, provider: "a\"b", label: names.label(model) });
-    tell(Told::Asked { headers: &http::HeaderMap::new(), stream: true });
+    tell(Progress::Admitted { tenant: caller, took });
+    tell(Progress::Routed { model, provider: "a\"b", label: names.label(model) });
+    tell(Progress::RequestContext { headers: &http::HeaderMap::new(), stream: true });
     let without = Without { told: 3, ..Without::default() };
-    tell(Told::Decided { counts, without, is_relayed: true });
-    tell(Told::Sent { target: &target, session: Some(caller.to_owned()), took });
-    tell(Told::Failed { reason: "timeout", cause: None });
-    tell(Told::Explained { id: caller, counts, hops: 0 });
-    tell(Told::Head { status: 200 });
-    tell(Told::FirstByte);
-    tell(Told::FirstThought);
-    tell(Told::FirstText);
-    tell(Told::Said { answer: &answer, is_stopped: false });
-    tell(Told::Ended { outcome: "cancelled", bytes: 9 });
+    tell(Progress::Decided { counts, without, is_relayed: true });
+    tell(Progress::Sent { target: &target, session: Some(caller.to_owned()), took });
+    tell(Progress::Failed { reason: "timeout", cause: None });
+    tell(Progress::Explained { id: caller, counts, hops: 0 });
+    tell(Progress::Head { status: 200 });
+    tell(Progress::FirstByte);
+    tell(Progress::FirstThought);
+    tell(Progress::FirstText);
+    tell(Progress::Said { answer: &answer, is_stopped: false });
+    tell(Progress::Ended { outcome: "cancelled", bytes: 9 });
 }
 
 #[test]

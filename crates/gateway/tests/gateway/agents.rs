@@ -132,7 +132,7 @@ async fn an_agent_whose_records_are_lost_in_mid_loop_comes_to_its_end_thinking()
     }
 }
 
-/// Told its own last call each time, it would call for ever.
+/// Progress its own last call each time, it would call for ever.
 #[tokio::test]
 async fn an_agent_whose_thoughts_nobody_keeps_comes_to_its_end_without_thinking() {
     let off = [("x-thinkthrough-store", "off")];

@@ -6,7 +6,7 @@ use crate::town::Town;
 use std::time::{Duration, Instant};
 use thinkthrough_core::content::Block;
 use thinkthrough_core::contract::Told;
-use thinkthrough_core::exchange::{Manner, Restore};
+use thinkthrough_core::exchange::{Handling, Restore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -243,7 +243,8 @@ async fn u_10_a_value_that_the_upstream_breaks_off_is_an_error_for_the_caller() 
 async fn t_5_callers_with_credentials_of_their_own_share_nothing() {
     let town = Town::with(|route| route.auth = thinkthrough_client::Auth::None).await;
     let mut client = asking("chat-completions", "kimi-k2", true);
-    let said = client.ask(&town, &town.gateway, &[("authorization", "Bearer alices-own-key")]).await;
+    let said =
+        client.ask(&town, &town.gateway, &[("authorization", "Bearer alices-own-key")]).await;
     let calls = client.take(&said);
     client.run_tools(&calls);
     for (key, status, counts) in [
@@ -265,17 +266,17 @@ async fn t_5_callers_with_credentials_of_their_own_share_nothing() {
 
 #[tokio::test]
 async fn a_missing_thought_is_refused_where_it_is_required_and_done_without_where_it_can_be() {
-    let required = Manner { restore: Restore::Required, ..Manner::default() };
+    let required = Handling { restore: Restore::Required, ..Handling::default() };
     let (in_message, never) = (Told::InUserMessage, Told::Never);
-    for (manner, told, model, status, words, way) in [
+    for (handling, told, model, status, words, way) in [
         (required, in_message, "kimi-k2", 400, "reasoning_missing", ""),
         (required, in_message, "deepseek-v4", 400, "reasoning_missing", ""),
-        (Manner::default(), in_message, "deepseek-v4", 200, "", "; flattened=1"),
-        (Manner::default(), never, "deepseek-v4", 200, "", "; thinking=off"),
-        (Manner::default(), Told::InAnswer, "kimi-k2", 200, "", "; flattened=1"),
+        (Handling::default(), in_message, "deepseek-v4", 200, "", "; flattened=1"),
+        (Handling::default(), never, "deepseek-v4", 200, "", "; thinking=off"),
+        (Handling::default(), Told::InAnswer, "kimi-k2", 200, "", "; flattened=1"),
     ] {
         let town = Town::with(move |route| {
-            route.manner = manner;
+            route.handling = handling;
             route.target.rule.contract.told = told;
         })
         .await;

@@ -74,7 +74,7 @@ async fn tokens_are_counted_as_they_would_be_sent_after_a_lesson() {
 async fn nothing_is_repaired_where_nothing_is_to_be_restored() {
     let town = Town::with(|route| {
         unknown(route);
-        route.manner.restore = Restore::Never;
+        route.handling.restore = Restore::Never;
     })
     .await;
     let mut client = Naive::new("chat-completions", "kimi-k2", false);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use thinkthrough_client::{Auth, Client, ClientConfig, Request, Secret, Transport};
 use thinkthrough_conformance::{LogEntry, SimOptions, list};
 use thinkthrough_core::contract::{Contract, Return};
-use thinkthrough_core::exchange::Manner;
+use thinkthrough_core::exchange::Handling;
 use thinkthrough_core::provider::{self, Target};
 use thinkthrough_core::settings::Partial;
 use thinkthrough_core::wire::{self, WireId};
@@ -191,7 +191,7 @@ impl Models for Sims {
             transport: Transport::Http(Client::new(ClientConfig::default()).unwrap()),
             auth: Auth::Bearer(Secret::new("gateway")),
             reasoning: Partial::default(),
-            manner: Manner::default(),
+            handling: Handling::default(),
             fallback: Vec::new(),
             on_disconnect: OnDisconnect::Cancel,
             pool: None,

@@ -141,8 +141,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<RecordRow> {
 }
 
 fn add(connection: &Connection, record: &NewRecord) -> rusqlite::Result<bool> {
-    let exists =
-        |sql: &str, values: &[&dyn ToSql]| connection.prepare_cached(sql)?.exists(values);
+    let exists = |sql: &str, values: &[&dyn ToSql]| connection.prepare_cached(sql)?.exists(values);
     let held = "SELECT 1 FROM data_key WHERE tenant = ? AND id = ?";
     if !exists(held, &[&record.tenant, &record.key_id])? {
         return Ok(false);
@@ -156,7 +155,7 @@ fn add(connection: &Connection, record: &NewRecord) -> rusqlite::Result<bool> {
                VALUES (?, ?, ?, ?, ?, ?, ?)";
     let keys: Vec<u8> = record.keys.iter().flat_map(|key| key.to_le_bytes()).collect();
     let NewRecord { tenant, id, key_id, head, kept, .. } = record;
-    let room = (kept.len() > LARGE).then(|| ZeroBlob(kept.len() as u64));
+    let room = (kept.len() > LARGE).then_some(ZeroBlob(kept.len() as u64));
     let value: &dyn ToSql = match &room {
         Some(room) => room,
         None => kept,

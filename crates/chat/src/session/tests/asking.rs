@@ -2,7 +2,7 @@
 
 use super::{answered, desk, desk_of, model, start, wire};
 use crate::screen::model::{Body, Level, ThoughtState};
-use crate::session::{Effect, Ended, Keep, Message, Stored, Told};
+use crate::session::{Effect, Ended, Keep, Message, Progress, Stored};
 use crossterm::event::{KeyCode, KeyModifiers};
 use std::time::Duration;
 use thinkthrough_core::budget::{BudgetRules, Limit, OnExceed};
@@ -103,7 +103,7 @@ fn br_006_switched_off_means_the_explicit_off_form_and_what_comes_is_kept() {
 fn br_008_a_request_in_flight_keeps_its_settings_and_the_next_one_has_the_new() {
     let mut desk = desk();
     desk.line("first");
-    desk.told(Told::Outgoing { warnings: Vec::new() });
+    desk.told(Progress::Outgoing { warnings: Vec::new() });
     desk.line("/set reasoning.effort high");
     assert!(desk.noticed().1.ends_with("the answer under way keeps the old one"));
     desk.answer("hm", "yes");
@@ -153,9 +153,9 @@ fn req_think_006_2_auto_is_the_default_and_sends_what_the_contract_needs() {
 fn an_interrupt_keeps_the_partial_thought_and_lets_the_user_steer() {
     let mut desk = desk();
     desk.line("why?");
-    desk.told(Told::Outgoing { warnings: Vec::new() });
-    desk.told(Told::ThoughtBegins(0));
-    desk.told(Told::ThoughtGrows(0, "on the wrong tr".to_owned()));
+    desk.told(Progress::Outgoing { warnings: Vec::new() });
+    desk.told(Progress::ThoughtBegins(0));
+    desk.told(Progress::ThoughtGrows(0, "on the wrong tr".to_owned()));
     desk.press(KeyCode::Esc, KeyModifiers::NONE);
     assert!(matches!(desk.effects.last(), Some(Effect::Stop(1))));
     // Typed while it stops: it goes out when it has stopped.
@@ -167,8 +167,8 @@ fn an_interrupt_keeps_the_partial_thought_and_lets_the_user_steer() {
     if let Block::Thinking(thinking) = &mut partial.blocks[0] {
         thinking.partial = true;
     }
-    desk.told(Told::Added(Box::new(partial)));
-    desk.told(Told::Done(Ended { is_stopped: true, ..Ended::default() }));
+    desk.told(Progress::Added(Box::new(partial)));
+    desk.told(Progress::Done(Ended { is_stopped: true, ..Ended::default() }));
     assert_eq!(thoughts(&desk), [("on the wrong tr".to_owned(), ThoughtState::Partial)]);
     let asked = desk.asked();
     assert_eq!(asked.len(), 2);
@@ -180,9 +180,9 @@ fn an_interrupt_keeps_the_partial_thought_and_lets_the_user_steer() {
 fn what_a_stopped_question_still_says_is_not_taken_for_the_next_one() {
     let mut desk = desk();
     desk.line("one");
-    desk.told(Told::Done(Ended { is_stopped: true, ..Ended::default() }));
+    desk.told(Progress::Done(Ended { is_stopped: true, ..Ended::default() }));
     desk.line("two");
-    desk.tell(Message::Told(1, Told::ThoughtBegins(0)));
+    desk.tell(Message::Progress(1, Progress::ThoughtBegins(0)));
     assert!(thoughts(&desk).is_empty());
 }
 
@@ -192,8 +192,8 @@ fn seed_003_what_the_gate_says_about_the_budget_is_on_the_screen() {
     start.budget = BudgetRules { max: Limit::from_config(10), ..BudgetRules::DEFAULT };
     let mut desk = desk_of(start);
     desk.line("think");
-    desk.told(Told::Spent(12));
-    desk.told(Told::Warns("12 of the session's 10 reasoning tokens are spent".to_owned()));
+    desk.told(Progress::Spent(12));
+    desk.told(Progress::Warns("12 of the session's 10 reasoning tokens are spent".to_owned()));
     let (level, text) = desk.noticed();
     assert_eq!(level, Level::Warning);
     assert!(text.starts_with("12 of"));
@@ -210,7 +210,7 @@ fn seed_003_a_spent_budget_that_blocks_asks_nothing_and_loses_nothing_typed() {
     start.budget = BudgetRules { max, on_exceed: OnExceed::Block, ..BudgetRules::DEFAULT };
     let mut desk = desk_of(start);
     desk.line("one");
-    desk.told(Told::Spent(10));
+    desk.told(Progress::Spent(10));
     desk.answer("a long thought", "done");
     desk.line("two");
     assert_eq!(desk.asked().len(), 1);
@@ -243,8 +243,8 @@ fn a_price_shows_what_the_session_cost_and_says_when_that_is_not_all() {
     desk.line("one");
     let mut answer = answered(&desk.asked()[0].target, "T", "first");
     answer.usage = Some(usage(100_000, 20_000));
-    desk.told(Told::Added(Box::new(answer)));
-    desk.told(Told::Done(Ended::default()));
+    desk.told(Progress::Added(Box::new(answer)));
+    desk.told(Progress::Done(Ended::default()));
     assert_eq!(cost(&desk).as_deref(), Some("$0.40"));
     // Another model, of which nobody said what it costs.
     desk.tell(Message::Chosen(Ok(Box::new(model("openai-compatible", "plain")))));
@@ -297,14 +297,14 @@ fn foreign_thoughts_are_withheld_and_it_is_told_how_many() {
     if let Block::Thinking(thinking) = &mut answer.blocks[0] {
         thinking.signature = Some("opaque".to_owned());
     }
-    desk.told(Told::Added(Box::new(answer)));
-    desk.told(Told::Done(Ended::default()));
+    desk.told(Progress::Added(Box::new(answer)));
+    desk.told(Progress::Done(Ended::default()));
     let other = model("openai", "gpt-5.2");
     desk.tell(Message::Chosen(Ok(Box::new(other))));
     assert!(desk.noticed().1.contains(": 1 thought stays here"), "{}", desk.noticed().1);
     desk.line("and?");
     assert!(!desk.wire().contains("signed thought"));
-    desk.told(Told::Done(Ended::default()));
+    desk.told(Progress::Done(Ended::default()));
     let back = model("anthropic", "claude-opus-4-5");
     desk.tell(Message::Chosen(Ok(Box::new(back))));
     desk.line("and again?");
@@ -316,9 +316,9 @@ fn time_goes_on_while_the_model_thinks() {
     let mut desk = desk();
     assert!(!desk.session.is_moving());
     desk.line("why?");
-    desk.told(Told::ThoughtBegins(0));
+    desk.told(Progress::ThoughtBegins(0));
     assert!(desk.session.is_moving());
     desk.now += Duration::from_secs(12);
-    desk.told(Told::ThoughtEnds { block: 0, is_withheld: true, whole: None });
+    desk.told(Progress::ThoughtEnds { block: 0, is_withheld: true, whole: None });
     assert_eq!(thoughts(&desk), [(String::new(), ThoughtState::Withheld)]);
 }

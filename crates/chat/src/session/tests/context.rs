@@ -4,7 +4,7 @@ use super::{Desk, answered, desk, desk_of, model, start, wire};
 use crate::export::{Exported, ThoughtForm, to_html, to_markdown};
 use crate::gate::Gate;
 use crate::screen::model::{Activity, Body};
-use crate::session::{Counter, Effect, Ended, Keep, Message, Side, Stored, Told};
+use crate::session::{Counter, Effect, Ended, Keep, Message, Progress, Side, Stored};
 use crossterm::event::{KeyCode, KeyModifiers};
 use thinkthrough_core::budget::{BudgetRules, Limit};
 use thinkthrough_core::content::{Block, Content, Speaker};
@@ -205,8 +205,8 @@ fn thoughts_bound_to_what_a_summary_replaced_stay_out_and_later_ones_do_not() {
     if let Block::Thinking(thinking) = &mut answer.blocks[0] {
         thinking.signature = Some("signature-fresh".to_owned());
     }
-    desk.told(Told::Added(Box::new(answer)));
-    desk.told(Told::Done(Ended::default()));
+    desk.told(Progress::Added(Box::new(answer)));
+    desk.told(Progress::Done(Ended::default()));
     desk.line("and more");
     assert!(desk.wire().contains("signature-fresh"));
     assert!(!desk.wire().contains("signature3"));
@@ -324,13 +324,13 @@ fn b_11_a_thought_has_one_count_on_every_surface() {
     };
     let count = TokenCount::estimated(11);
     desk.line("think");
-    desk.told(Told::Outgoing { warnings: Vec::new() });
-    desk.told(Told::ThoughtBegins(0));
-    desk.told(Told::ThoughtGrows(0, thought.to_owned()));
+    desk.told(Progress::Outgoing { warnings: Vec::new() });
+    desk.told(Progress::ThoughtBegins(0));
+    desk.told(Progress::ThoughtGrows(0, thought.to_owned()));
     assert_eq!(heads(&desk), [Some(count)], "while it grows");
     let content = answered(&desk.asked()[0].target, thought, "done");
-    desk.told(Told::Added(Box::new(content.clone())));
-    desk.told(Told::Done(Ended::default()));
+    desk.told(Progress::Added(Box::new(content.clone())));
+    desk.told(Progress::Done(Ended::default()));
     assert_eq!(heads(&desk), [Some(count)], "when it has ended");
     let gate = Gate::new(BudgetRules::DEFAULT);
     gate.resume(std::slice::from_ref(&content));

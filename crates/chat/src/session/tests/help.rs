@@ -2,7 +2,7 @@
 
 use super::talking::{call, permission};
 use super::{Desk, desk};
-use crate::session::{Message, Told, help};
+use crate::session::{Message, Progress, help};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::path::Path;
 use std::time::Duration;
@@ -22,8 +22,8 @@ fn moments() -> Vec<Desk> {
     };
     let mut asked = desk();
     asked.line("look");
-    asked.told(Told::Calls(0, call("1")));
-    asked.told(Told::Asks(permission("1")));
+    asked.told(Progress::Calls(0, call("1")));
+    asked.told(Progress::Asks(permission("1")));
     asked.now += Duration::from_secs(1);
     let mut walking = talked();
     walking.press(KeyCode::Up, KeyModifiers::NONE);

@@ -8,7 +8,7 @@ mod talking;
 mod writing;
 
 use super::{
-    Counter, Effect, Ended, Layers, Message, Model, Question, Session, Start, Told, Write,
+    Counter, Effect, Ended, Layers, Message, Model, Progress, Question, Session, Start, Write,
 };
 use crate::screen::model::{Body, Level, Overlay};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -86,21 +86,21 @@ impl Desk {
         self.press(KeyCode::Enter, KeyModifiers::NONE);
     }
 
-    pub(super) fn told(&mut self, told: Told) {
+    pub(super) fn told(&mut self, told: Progress) {
         let run = self.asked().last().map_or(0, |question| question.run);
-        self.tell(Message::Told(run, told));
+        self.tell(Message::Progress(run, told));
     }
 
     /// The model answers with a thought and a text.
     pub(super) fn answer(&mut self, thought: &str, text: &str) {
-        self.told(Told::Outgoing { warnings: Vec::new() });
-        self.told(Told::ThoughtBegins(0));
-        self.told(Told::ThoughtGrows(0, thought.to_owned()));
-        self.told(Told::ThoughtEnds { block: 0, is_withheld: false, whole: None });
-        self.told(Told::TextGrows(1, text.to_owned()));
+        self.told(Progress::Outgoing { warnings: Vec::new() });
+        self.told(Progress::ThoughtBegins(0));
+        self.told(Progress::ThoughtGrows(0, thought.to_owned()));
+        self.told(Progress::ThoughtEnds { block: 0, is_withheld: false, whole: None });
+        self.told(Progress::TextGrows(1, text.to_owned()));
         let question = self.asked().pop().unwrap();
-        self.told(Told::Added(Box::new(answered(&question.target, thought, text))));
-        self.told(Told::Done(Ended::default()));
+        self.told(Progress::Added(Box::new(answered(&question.target, thought, text))));
+        self.told(Progress::Done(Ended::default()));
     }
 
     /// Every question so far.

@@ -3,7 +3,7 @@
 use super::{desk, desk_of, start};
 use crate::screen::model::{Activity, Body, ToolState};
 use crate::session::{
-    Effect, Ended, Keep, Kept, Listed, Message, Offer, Permission, Stored, Told, Verdict,
+    Effect, Ended, Keep, Kept, Listed, Message, Offer, Permission, Progress, Stored, Verdict,
 };
 use crossterm::event::{KeyCode, KeyModifiers};
 use std::time::Duration;
@@ -55,9 +55,9 @@ fn a_tool_asks_and_the_users_word_goes_back() {
     for (key, verdict) in [('y', Verdict::Once), ('n', Verdict::No(String::new()))] {
         let mut desk = desk();
         desk.line("look");
-        desk.told(Told::Outgoing { warnings: Vec::new() });
-        desk.told(Told::Calls(0, call("1")));
-        desk.told(Told::Asks(permission("1")));
+        desk.told(Progress::Outgoing { warnings: Vec::new() });
+        desk.told(Progress::Calls(0, call("1")));
+        desk.told(Progress::Asks(permission("1")));
         assert_eq!(states(&desk), [ToolState::Waiting]);
         assert_eq!(desk.session.view().status.activity, Activity::Waiting);
         assert!(desk.session.view().question.is_some());
@@ -75,20 +75,24 @@ fn a_tool_asks_and_the_users_word_goes_back() {
 fn parallel_calls_get_their_own_results() {
     let mut desk = desk();
     desk.line("look");
-    desk.told(Told::Outgoing { warnings: Vec::new() });
+    desk.told(Progress::Outgoing { warnings: Vec::new() });
     for (block, id) in ["1", "2", "3"].into_iter().enumerate() {
-        desk.told(Told::Calls(block, call(id)));
+        desk.told(Progress::Calls(block, call(id)));
     }
-    desk.told(Told::Runs { call: 1 });
-    desk.told(Told::Asks(permission("3")));
+    desk.told(Progress::Runs { call: 1 });
+    desk.told(Progress::Asks(permission("3")));
     desk.now += Duration::from_secs(1);
     desk.press(KeyCode::Enter, KeyModifiers::NONE);
-    desk.told(Told::Gave { call: 1, response: gave("2", false), took: Duration::from_millis(5) });
-    desk.told(Told::Gave { call: 2, response: gave("3", true), took: Duration::ZERO });
+    desk.told(Progress::Gave {
+        call: 1,
+        response: gave("2", false),
+        took: Duration::from_millis(5),
+    });
+    desk.told(Progress::Gave { call: 2, response: gave("3", true), took: Duration::ZERO });
     // What is heard late changes nothing.
-    desk.told(Told::Runs { call: 1 });
+    desk.told(Progress::Runs { call: 1 });
     assert_eq!(states(&desk), [ToolState::Running, ToolState::Ok, ToolState::Denied]);
-    desk.told(Told::Done(Ended { is_stopped: true, ..Ended::default() }));
+    desk.told(Progress::Done(Ended { is_stopped: true, ..Ended::default() }));
     assert_ne!(states(&desk)[0], ToolState::Running, "nothing seems to run for ever");
 }
 
@@ -97,9 +101,9 @@ fn a_result_that_is_a_diff_has_its_colours() {
     for (result, language) in [("edited `a`\n@@ -1 +1 @@\n-b\n+c", "diff"), ("a @@ b", "")] {
         let mut desk = desk();
         desk.line("look");
-        desk.told(Told::Calls(0, call("1")));
+        desk.told(Progress::Calls(0, call("1")));
         let response = ToolResponse { result: Raw::string(result), ..gave("1", false) };
-        desk.told(Told::Gave { call: 0, response, took: Duration::ZERO });
+        desk.told(Progress::Gave { call: 0, response, took: Duration::ZERO });
         let mut entries = desk.session.view().transcript.iter();
         let is_it = |body: &Body| matches!(body, Body::Tool(tool) if tool.language == language);
         assert!(entries.any(|(_, body)| is_it(body)), "{result}");
@@ -171,7 +175,7 @@ fn b_11_the_first_question_is_the_title_at_once() {
     desk.line("Why is the sky blue?\nAnd the sea?");
     assert_eq!(titles(&desk), ["Why is the sky blue?"], "before anything is answered");
     // Also where nothing ever is.
-    desk.told(Told::Done(Ended { failure: Some("no".to_owned()), ..Ended::default() }));
+    desk.told(Progress::Done(Ended { failure: Some("no".to_owned()), ..Ended::default() }));
     desk.line("and now?");
     desk.answer("light", "scattering");
     assert_eq!(titles(&desk).len(), 1);
@@ -189,7 +193,7 @@ fn b_11_two_quick_presses_of_ctrl_c_stop_an_answer_and_do_not_leave() {
     ctrl_c(&mut desk);
     ctrl_c(&mut desk);
     assert!(!quits(&desk), "while it is being stopped");
-    desk.told(Told::Done(Ended { is_stopped: true, ..Ended::default() }));
+    desk.told(Progress::Done(Ended { is_stopped: true, ..Ended::default() }));
     ctrl_c(&mut desk);
     ctrl_c(&mut desk);
     assert!(!quits(&desk), "right after it stopped");
@@ -205,7 +209,7 @@ fn b_6_an_end_without_an_answer_says_so() {
     let mut desk = desk();
     desk.line("why?");
     let note = "the model ended its answer without a word; ask again".to_owned();
-    desk.told(Told::Done(Ended { note: Some(note.clone()), ..Ended::default() }));
+    desk.told(Progress::Done(Ended { note: Some(note.clone()), ..Ended::default() }));
     assert_eq!(desk.noticed(), (crate::screen::model::Level::Warning, note));
 }
 
@@ -214,7 +218,7 @@ fn b_9_a_wait_says_why_once_and_counts_down() {
     let mut desk = desk();
     desk.line("why?");
     let why = || "the provider failed (status 500)".to_owned();
-    desk.told(Told::Retries { why: why(), wait: Duration::from_secs(3) });
+    desk.told(Progress::Retries { why: why(), wait: Duration::from_secs(3) });
     let left = |desk: &super::Desk| desk.session.view().status.retry_in;
     assert_eq!(left(&desk), Some(Duration::from_secs(3)));
     assert_eq!(desk.noticed().1, why());
@@ -225,7 +229,7 @@ fn b_9_a_wait_says_why_once_and_counts_down() {
     desk.now += Duration::from_secs(1);
     desk.tell(Message::Tick);
     assert_eq!((left(&desk), desk.session.view().status.activity), (None, Activity::Sending));
-    desk.told(Told::Retries { why: why(), wait: Duration::from_secs(3) });
+    desk.told(Progress::Retries { why: why(), wait: Duration::from_secs(3) });
     let is_it = |body: &Body| matches!(body, Body::Notice(_, text) if *text == why());
     let said = desk.session.view().transcript.iter().filter(|(_, body)| is_it(body)).count();
     assert_eq!(said, 1);
@@ -246,7 +250,7 @@ fn b_9_retry_sends_the_last_question_again() {
     desk.line("why?");
     desk.line("/retry");
     assert_eq!(desk.asked().len(), 1, "not while it is under way");
-    desk.told(Told::Done(Ended { failure: Some("500".to_owned()), ..Ended::default() }));
+    desk.told(Progress::Done(Ended { failure: Some("500".to_owned()), ..Ended::default() }));
     desk.line("/retry");
     let asked = desk.asked();
     assert_eq!(asked.len(), 2);

@@ -2,7 +2,7 @@
 
 use super::talking::{call, permission};
 use super::{Desk, desk};
-use crate::session::{Effect, Message, Offer, Told, Verdict};
+use crate::session::{Effect, Message, Offer, Progress, Verdict};
 use crossterm::event::{KeyCode, KeyModifiers};
 use std::time::Duration;
 
@@ -53,15 +53,15 @@ fn written(desk: &Desk) -> &str {
 fn waiting() -> Desk {
     let mut desk = desk();
     desk.line("look");
-    desk.told(Told::Outgoing { warnings: Vec::new() });
-    desk.told(Told::Calls(0, call("1")));
+    desk.told(Progress::Outgoing { warnings: Vec::new() });
+    desk.told(Progress::Calls(0, call("1")));
     desk
 }
 
 /// The same when the question can be read.
 fn asked() -> Desk {
     let mut desk = waiting();
-    desk.told(Told::Asks(permission("1")));
+    desk.told(Progress::Asks(permission("1")));
     wait(&mut desk, 1_000);
     desk
 }
@@ -190,7 +190,7 @@ fn b_1_only_a_whole_yes_typed_by_hand_allows_and_only_once() {
 fn b_1_what_was_typed_ahead_answers_no_question() {
     let mut desk = waiting();
     by_hand(&mut desk, "any");
-    desk.told(Told::Asks(permission("1")));
+    desk.told(Progress::Asks(permission("1")));
     by_hand(&mut desk, "way, yes");
     wait(&mut desk, 5_000);
     // Nothing is answered while something is written, however long that is ago.
@@ -210,7 +210,7 @@ fn b_1_what_was_typed_ahead_answers_no_question() {
     // The very moment it comes up nobody can have read it.
     for key in ['y', 'a', 'n'] {
         let mut desk = waiting();
-        desk.told(Told::Asks(permission("1")));
+        desk.told(Progress::Asks(permission("1")));
         desk.now += Duration::from_millis(650);
         press(&mut desk, KeyCode::Char(key));
         wait(&mut desk, 2_000);
@@ -241,7 +241,7 @@ fn enter_on_a_question_says_no_unless_something_else_is_selected() {
         (&[KeyCode::Right, KeyCode::Up], no("")),
     ] {
         let mut desk = waiting();
-        desk.told(Told::Asks(permission("1")));
+        desk.told(Progress::Asks(permission("1")));
         press(&mut desk, KeyCode::Enter);
         assert_eq!(verdicts(&desk), [], "too early for anybody");
         wait(&mut desk, 1_000);

@@ -95,7 +95,7 @@ impl Thoughts {
 
 /// How a request is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Manner {
+pub struct Handling {
     /// What is done about thoughts that are not found.
     pub restore: Restore,
     /// Everything is decided and counted, and the request goes as it came.

@@ -11,7 +11,7 @@ use crate::raw::pass;
 use crate::references::patiently;
 use crate::reply::{Account, json, refusal};
 use crate::sending::failed;
-use crate::vault::Shelf;
+use crate::vault::KeptResponses;
 use http::request::Parts;
 use http::{Method, Response};
 use std::sync::Arc;
@@ -31,8 +31,10 @@ pub(crate) async fn answer(house: &House, parts: &Parts, id: &str) -> Response<F
 
 async fn found(house: &House, parts: &Parts, id: &str) -> Result<Response<Flow>, Turned> {
     let credential = door::credential(&parts.uri, &parts.headers)?;
-    for shelf in shelves(house, &credential) {
-        let Some(row) = patiently(&house.waits, shelf.get(id.to_owned())).await? else { continue };
+    for kept_responses in all_kept_responses(house, &credential) {
+        let Some(row) = patiently(&house.waits, kept_responses.get(id.to_owned())).await? else {
+            continue;
+        };
         let is_deleted = parts.method == Method::DELETE;
         let doc = Doc::parse(&row).map_err(|_| missing(id))?;
         let answer = match doc.root().get("response") {
@@ -44,7 +46,7 @@ async fn found(house: &House, parts: &Parts, id: &str) -> Result<Response<Flow>,
             }
         };
         if is_deleted && answer.status().is_success() {
-            patiently(&house.waits, shelf.delete(id.to_owned())).await?;
+            patiently(&house.waits, kept_responses.delete(id.to_owned())).await?;
         }
         return Ok(answer);
     }
@@ -68,7 +70,7 @@ fn deleted(id: &str) -> String {
 }
 
 /// The answers that the caller may have. No model says here whose the caller is, so it is any whom a model would say.
-fn shelves(house: &House, credential: &Auth) -> Vec<Arc<dyn Shelf>> {
+fn all_kept_responses(house: &House, credential: &Auth) -> Vec<Arc<dyn KeptResponses>> {
     let Some(vaults) = &house.vaults else { return Vec::new() };
     let mut tenants: Vec<Tenant> = Vec::new();
     let mut add = |tenant: Option<Tenant>| {
@@ -85,7 +87,7 @@ fn shelves(house: &House, credential: &Auth) -> Vec<Arc<dyn Shelf>> {
             routes.for_each(|route| add(tenant(house, &route, credential)));
         }
     }
-    tenants.iter().filter_map(|tenant| vaults.shelf(tenant)).collect()
+    tenants.iter().filter_map(|tenant| vaults.kept_responses(tenant)).collect()
 }
 
 /// The upstream's own answer to the same question.

@@ -12,7 +12,7 @@ use std::fmt;
 
 /// Why a provider refused a thought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blame {
+pub enum RefusalCause {
     /// It is said to be another than the one that was given out.
     Altered,
     /// It belongs to another conversation.
@@ -25,10 +25,15 @@ pub enum Blame {
     Signature,
 }
 
-impl Blame {
+impl RefusalCause {
     /// All of them.
-    pub const ALL: [Blame; 5] =
-        [Blame::Altered, Blame::Bound, Blame::Gone, Blame::Shut, Blame::Signature];
+    pub const ALL: [RefusalCause; 5] = [
+        RefusalCause::Altered,
+        RefusalCause::Bound,
+        RefusalCause::Gone,
+        RefusalCause::Shut,
+        RefusalCause::Signature,
+    ];
 
     /// What the body of a refusal says against a thought, if it says anything of that kind.
     #[must_use]
@@ -40,11 +45,11 @@ impl Blame {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Blame::Altered => "altered",
-            Blame::Bound => "bound",
-            Blame::Gone => "gone",
-            Blame::Shut => "shut",
-            Blame::Signature => "signature",
+            RefusalCause::Altered => "altered",
+            RefusalCause::Bound => "bound",
+            RefusalCause::Gone => "gone",
+            RefusalCause::Shut => "shut",
+            RefusalCause::Signature => "signature",
         }
     }
 }
@@ -117,8 +122,9 @@ impl PutBack {
     #[must_use]
     pub fn repair(&self, refusal: &str, body: &[u8]) -> Option<Repair> {
         let repair = Repair::of(refusal)?;
-        let is_own =
-            self.has_own && Blame::of(refusal).is_some() && self.blamed(refusal, body).is_empty();
+        let is_own = self.has_own
+            && RefusalCause::of(refusal).is_some()
+            && self.blamed(refusal, body).is_empty();
         Some(if is_own && repair == Repair::Omit { Repair::Replace } else { repair })
     }
 
@@ -242,7 +248,7 @@ mod tests {
         for (refusal, blame) in [
             (
                 "The block is bound to a different conversation. Invalid `signature` in `thinking` block",
-                Some(Blame::Bound),
+                Some(RefusalCause::Bound),
             ),
             (
                 "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
@@ -251,7 +257,7 @@ mod tests {
             ("messages.1.content.0.thinking.signature: Field required", None),
             ("Rate limit reached", None),
         ] {
-            assert_eq!(Blame::of(refusal), blame, "{refusal}");
+            assert_eq!(RefusalCause::of(refusal), blame, "{refusal}");
         }
         let plain =
             Kept { blocks: vec![Block::Thinking(Thinking::new("hm", "reasoning_content"))] };

@@ -3,7 +3,7 @@
 use super::Session;
 use super::ask::{CallEntry, Run};
 use super::entries;
-use super::message::{Effect, Ended, Keep, Permission, RunId, Told};
+use super::message::{Effect, Ended, Keep, Permission, Progress, RunId};
 use crate::counted::counts;
 use crate::screen::model::{Activity, Body, EntryId, Level, Thought, ThoughtState, ToolState};
 use std::time::Duration;
@@ -11,25 +11,25 @@ use thinkthrough_core::content::{Block, Content, Speaker, ToolResponse};
 use thinkthrough_core::problem::{Problem, ProblemCode};
 
 impl Session {
-    pub(super) fn on_told(&mut self, id: RunId, told: Told) {
+    pub(super) fn on_progress(&mut self, id: RunId, told: Progress) {
         if self.run.as_ref().is_none_or(|run| run.id != id) {
             return;
         }
         match told {
-            Told::Outgoing { warnings } => self.on_outgoing(&warnings),
-            Told::ThoughtBegins(block) => self.begin_thought(block),
-            Told::ThoughtGrows(block, delta) => self.grow_thought(block, &delta),
-            Told::ThoughtEnds { block, is_withheld, whole } => {
+            Progress::Outgoing { warnings } => self.on_outgoing(&warnings),
+            Progress::ThoughtBegins(block) => self.begin_thought(block),
+            Progress::ThoughtGrows(block, delta) => self.grow_thought(block, &delta),
+            Progress::ThoughtEnds { block, is_withheld, whole } => {
                 self.end_thought(block, is_withheld, whole);
             }
-            Told::TextGrows(block, delta) => self.grow_text(block, &delta),
-            Told::TextIs(block, whole) => {
+            Progress::TextGrows(block, delta) => self.grow_text(block, &delta),
+            Progress::TextIs(block, whole) => {
                 if let Some(id) = self.run.as_ref().and_then(|run| run.blocks.get(&block)).copied()
                 {
                     self.view.transcript.edit(id, |body| *body = Body::Answer(whole));
                 }
             }
-            Told::Calls(block, call) => {
+            Progress::Calls(block, call) => {
                 let entry = self.view.transcript.push(Body::Tool(entries::tool(&call)));
                 if let Some(run) = &mut self.run {
                     run.blocks.insert(block, entry);
@@ -37,21 +37,21 @@ impl Session {
                 }
                 self.view.status.activity = Activity::Tools;
             }
-            Told::Asks(permission) => {
+            Progress::Asks(permission) => {
                 self.set_waiting(&permission);
                 self.ask_permission(permission);
             }
-            Told::Runs { call } => {
+            Progress::Runs { call } => {
                 self.set_tool(call, ToolState::Running);
                 self.view.status.activity = Activity::Tools;
             }
-            Told::Gave { call, response, took } => self.give(call, &response, took),
-            Told::Finding(problem) => self.on_finding(&problem),
-            Told::Retries { why, wait } => self.on_retries(&why, wait),
-            Told::Warns(text) => self.notice(Level::Warning, text),
-            Told::Spent(used) => self.used = used,
-            Told::Added(content) => self.add(*content),
-            Told::Done(ended) => self.on_done(ended),
+            Progress::Gave { call, response, took } => self.give(call, &response, took),
+            Progress::Finding(problem) => self.on_finding(&problem),
+            Progress::Retries { why, wait } => self.on_retries(&why, wait),
+            Progress::Warns(text) => self.notice(Level::Warning, text),
+            Progress::Spent(used) => self.used = used,
+            Progress::Added(content) => self.add(*content),
+            Progress::Done(ended) => self.on_done(ended),
         }
     }
 

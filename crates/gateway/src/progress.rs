@@ -9,7 +9,7 @@ use thinkthrough_core::provider::Target;
 use thinkthrough_core::restore::Counts;
 
 /// Something that happened to one request. It may hold headers with keys in them, so that nothing prints it.
-pub(crate) enum Told<'a> {
+pub(crate) enum Progress<'a> {
     /// The caller may come in. That took so long, the look-up of its key included.
     Admitted { tenant: &'a str, took: Duration },
     /// The caller had no key, or one that is not known.
@@ -17,7 +17,7 @@ pub(crate) enum Told<'a> {
     /// The name that was asked for leads to a model.
     Routed { model: &'a str, provider: &'a str, label: Arc<str> },
     /// An answer of that model is wanted, by a request with these headers.
-    Asked { headers: &'a HeaderMap, stream: bool },
+    RequestContext { headers: &'a HeaderMap, stream: bool },
     /// This provider's own API is called, as it is.
     Passed { provider: &'a str },
     /// A look-up failed or took too long, so that the request goes on as if nothing were known.
