@@ -202,7 +202,7 @@ impl Passage {
         if !store.writes.lets(Instant::now()) {
             // What would wait for a store that stands still would only grow.
             seen.tell(&Progress::Unsaved);
-            return None;
+            return Some(Saving { work: None, is_lost: true, limit: None, store, seen });
         }
         let breakers = Arc::clone(&store);
         let work = async move {
@@ -235,7 +235,7 @@ impl Passage {
             records && named && kept
         };
         let seen = Arc::clone(&self.keep.seen);
-        Some(Saving { work: Some(Box::pin(work)), limit: None, store, seen })
+        Some(Saving { work: Some(Box::pin(work)), is_lost: false, limit: None, store, seen })
     }
 }
 
@@ -277,6 +277,8 @@ fn can_wait((head, _): &(Head, Kept)) -> bool {
 pub(crate) struct Saving {
     /// Gone once it is done.
     work: Option<Pin<Box<dyn Future<Output = bool> + Send>>>,
+    /// It was not begun, which was told.
+    is_lost: bool,
     /// Begins with the waiting.
     limit: Option<Pin<Box<Sleep>>>,
     store: Arc<Breakers>,
@@ -286,7 +288,7 @@ pub(crate) struct Saving {
 impl Saving {
     /// Whether the record can be seen; not if that has taken too long, but it goes on being kept then.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        let Some(work) = &mut self.work else { return Poll::Ready(true) };
+        let Some(work) = &mut self.work else { return Poll::Ready(!self.is_lost) };
         let is_saved = match work.as_mut().poll(cx) {
             Poll::Ready(is_saved) => {
                 self.work = None;

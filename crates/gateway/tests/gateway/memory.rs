@@ -33,6 +33,7 @@ pub(crate) struct Memory {
     rows: Arc<Mutex<Vec<Row>>>,
     mood: Arc<Mutex<Mood>>,
     soon: Arc<AtomicUsize>,
+    appends: Arc<AtomicUsize>,
 }
 
 impl Memory {
@@ -47,6 +48,11 @@ impl Memory {
     /// How often records were kept that could wait.
     pub(crate) fn soon(&self) -> usize {
         self.soon.load(Ordering::Relaxed)
+    }
+
+    /// How often somebody began to keep records, whether or not that came to an end.
+    pub(crate) fn appends(&self) -> usize {
+        self.appends.load(Ordering::Relaxed)
     }
 
     /// The names of the records, in the order in which they were kept.
@@ -177,6 +183,7 @@ impl Vault for One {
     }
 
     fn append(&self, records: Vec<(Head, Kept)>) -> Later<'_, ()> {
+        self.0.appends.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
             self.0.mood(true).await?;
             for (head, kept) in records {

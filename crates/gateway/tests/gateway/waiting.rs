@@ -1,7 +1,10 @@
 //! Which records an answer waits for.
 
+use crate::memory::Mood;
+use crate::town::Town;
 use crate::upstreams::{Close, Scripted, client};
 use serde_json::{Value, json};
+use std::time::Instant;
 use thinkthrough_core::contract::Contract;
 use thinkthrough_gateway::Route;
 
@@ -29,6 +32,34 @@ async fn an_answer_waits_for_its_record_if_somebody_may_need_it_at_once() {
         assert_eq!(answer.status, 200, "{}", answer.text());
         assert_eq!((town.memory.records(), town.memory.soon()), (1, soon), "{message}");
     }
+}
+
+/// Answers do not wait for a store that stands still, each for itself: now and then one tries.
+#[tokio::test]
+async fn a_store_that_stands_still_is_not_asked_to_keep_every_answer() {
+    let town = Town::new().await;
+    town.memory.feel(Mood::Slow);
+    let mut unsaved = 0;
+    let mut ask = async |times: usize| {
+        let (began, before) = (Instant::now(), town.memory.appends());
+        for _ in 0..times {
+            let client = client("chat-completions").streams(false);
+            let said = client.ask(&town, &town.gateway, &[]).await;
+            assert_eq!(said.status, 200, "{}", said.text());
+            unsaved += said.count("unsaved");
+        }
+        (town.memory.appends() - before, began.elapsed())
+    };
+    // It takes some that are late, over a while, until that is known.
+    let mut first = 0;
+    while ask(1).await.0 > 0 {
+        first += 1;
+        assert!(first < 500, "every answer tries");
+    }
+    let (tried, took) = ask(20).await;
+    let now_and_then = took.as_millis() / 500 + 1;
+    assert!(tried as u128 <= now_and_then, "{tried} of 20 tried in {took:?}");
+    assert!(unsaved >= 21, "{unsaved}");
 }
 
 fn whole(message: &Value) -> Vec<u8> {
