@@ -281,25 +281,9 @@ impl Fold {
         if let Some(Block::ToolCall(call)) = self.answer.blocks.get_mut(block)
             && let Parameters::Invalid(text) = &mut call.parameters
         {
-            append(text, delta);
+            text.push_str(delta);
         }
     }
-}
-
-/// Texts of more bytes than these get memory of their own.
-const LONG: usize = 128 * 1024;
-
-/// Appends to a text that may become long. An allocator makes a text longer where it stands, in the memory that small
-/// things share, and whatever is put behind it there then keeps all of that from the system. So a text that gets long
-/// moves once; what allocators take for a text of that size is its own.
-fn append(text: &mut String, delta: &str) {
-    let length = text.len() + delta.len();
-    if text.capacity() < LONG && length >= LONG {
-        let mut own = String::with_capacity(length.saturating_mul(2));
-        own.push_str(text);
-        *text = own;
-    }
-    text.push_str(delta);
 }
 
 /// A call whose arguments are still coming in; until its end they count as cut off.
@@ -317,7 +301,7 @@ impl Sink for Fold {
             }
             Event::ThinkingDelta { block, delta } => {
                 if let Some(Block::Thinking(thinking)) = self.answer.blocks.get_mut(block) {
-                    append(&mut thinking.thought, delta);
+                    thinking.thought.push_str(delta);
                 }
             }
             Event::ThinkingEnd { block, thinking, thought } => {
@@ -326,7 +310,7 @@ impl Sink for Fold {
             Event::TextStart { block } => self.put(block, Block::text("")),
             Event::TextDelta { block, delta } => {
                 if let Some(Block::Text(text)) = self.answer.blocks.get_mut(block) {
-                    append(&mut text.text, delta);
+                    text.text.push_str(delta);
                 }
             }
             Event::TextEnd { block, text, whole } => self.end_text(block, text, whole),

@@ -1,5 +1,6 @@
 //! The records of the vault.
 
+use super::schema::AT_HAND;
 use super::{Safety, Sqlite, is_damage};
 use crate::error::StoreError;
 use crate::row::{NewRecord, PER_KEY, RecordRow};
@@ -8,6 +9,8 @@ use rusqlite::{Connection, MAIN_DB, OptionalExtension as _, Row, ToSql, params};
 
 /// More bytes than these are written in place: a value that is bound is copied twice on its way.
 const LARGE: usize = 1 << 20;
+/// How many KiB of pages such a value has at hand while it is written.
+const PASSING: i64 = 4 << 10;
 
 impl Sqlite {
     /// The records of a tenant with any of these keys, and how many more there are that cannot be read.
@@ -165,7 +168,7 @@ fn add(connection: &Connection, record: &NewRecord) -> rusqlite::Result<bool> {
         .execute(params![tenant, thread, id, key_id, keys, head, value])?;
     let number = connection.last_insert_rowid();
     if room.is_some() {
-        connection.blob_open(MAIN_DB, "record", "kept", number, false)?.write_at(kept, 0)?;
+        write_large(connection, number, kept)?;
     }
     let sql = "INSERT INTO record_key (tenant, key, record) VALUES (?, ?, ?)";
     let mut insert = connection.prepare_cached(sql)?;
@@ -173,6 +176,17 @@ fn add(connection: &Connection, record: &NewRecord) -> rusqlite::Result<bool> {
         insert.execute(params![tenant, key, number])?;
     }
     Ok(true)
+}
+
+/// Writes a value into the room that was made for it. Its pages are not kept at hand: nobody reads it soon, and they would
+/// take the place of those that everybody needs.
+fn write_large(connection: &Connection, number: i64, kept: &[u8]) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "cache_size", -PASSING)?;
+    let written = connection
+        .blob_open(MAIN_DB, "record", "kept", number, false)
+        .and_then(|mut blob| blob.write_at(kept, 0));
+    connection.pragma_update(None, "cache_size", -AT_HAND)?;
+    written
 }
 
 fn poison(connection: &Connection, tenant: i64, id: &str) -> rusqlite::Result<bool> {

@@ -26,7 +26,7 @@ const APPLICATION: i32 = 0x7468_6E6B;
 /// How many compiled statements a connection keeps: all that there are.
 const STATEMENTS: usize = 64;
 /// How many KiB of pages the connection that writes has at hand: the keys of a million records.
-const AT_HAND: i64 = 96 << 10;
+pub(super) const AT_HAND: i64 = 96 << 10;
 
 /// How long one waits for another process.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -12,6 +12,7 @@ use thinkthrough_store::{KeySource, Lost, Store, StoreError};
 
 on_each_database! {
     what_was_appended_is_found_and_opened_whole,
+    a_long_thought_comes_back_whole_and_so_do_those_around_it,
     a_second_process_finds_it_at_once,
     an_answer_that_was_appended_twice_is_there_once,
     what_was_never_said_is_not_found,
@@ -53,6 +54,22 @@ async fn what_was_appended_is_found_and_opened_whole(folder: Folder) {
     let looked = talk.looks().await.unwrap();
     assert_eq!(talk.thoughts(&looked), some(&["hm", "well", "ah"]));
     assert_eq!(talk.restored().await, 3);
+}
+
+async fn a_long_thought_comes_back_whole_and_so_do_those_around_it(folder: Folder) {
+    let long = "what follows, and what does not\n".repeat(150_000);
+    let store = folder.open().await.unwrap();
+    let mut talk = Talk::new(&store, &Tenant::local(), "a");
+    talk.turn("one", "hm", "first").await;
+    talk.turn("two", &long, "second").await;
+    talk.turn("three", "well", "third").await;
+    let again = folder.open().await.unwrap();
+    for reader in [&store, &again] {
+        let mut reads = Talk::new(reader, &Tenant::local(), "a");
+        reads.said.clone_from(&talk.said);
+        let looked = reads.looks().await.unwrap();
+        assert!(reads.thoughts(&looked) == some(&["hm", &long, "well"]), "it is another");
+    }
 }
 
 async fn a_second_process_finds_it_at_once(folder: Folder) {
