@@ -46,15 +46,17 @@ impl Lost {
     }
 }
 
+/// What a limit leaves out is not lost: the model does without it.
 fn why(verdict: Verdict) -> Option<Lost> {
     match verdict {
-        Verdict::Missed(why) | Verdict::Dropped(why) => Some(Lost::Because(why)),
         Verdict::Ambiguous(_) => Some(Lost::Ambiguous),
-        Verdict::Empty
+        Verdict::Dropped(Why::OverLimit)
+        | Verdict::Empty
         | Verdict::GoesOn
         | Verdict::Kept
         | Verdict::NotWanted
         | Verdict::Restored => None,
+        Verdict::Missed(why) | Verdict::Dropped(why) => Some(Lost::Because(why)),
     }
 }
 

@@ -1,7 +1,9 @@
 //! A limit of what goes back from the vault.
 
+use crate::tickets::{Client, WHOLE};
 use crate::{Gateway, Lock};
 use serde_json::{Value, json};
+use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::contract::{Contract, Return};
 use thinkthrough_core::restore::Counts;
 
@@ -64,4 +66,24 @@ fn without_a_limit_everything_goes_back_and_what_is_demanded_does_with_one() {
             assert_eq!(talk.ask().0.len(), count, "{most:?}");
         }
     }
+}
+
+#[test]
+fn what_the_limit_leaves_out_is_not_lacking() {
+    let contract = ALL.required_in(Return::CurrentTurn);
+    let mut gateway = Gateway::new("chat-completions", "openai-compatible", None, "m");
+    gateway.target = gateway.target.clone().with_contract(contract, "test");
+    gateway.handling.max_restore_tokens = Some(3);
+    let mut client = Client::new("chat-completions", false);
+    for round in 0..3 {
+        let prepared = gateway.ask(&client.request(), &Lock);
+        assert_eq!(prepared.counts.restored, round, "the turn under way demands them");
+        let (said, _) = gateway.answer(prepared, &[WHOLE], None);
+        client.reads(&said);
+    }
+    client.said.push(Content::text(Speaker::Human, "And now?"));
+    let prepared = gateway.ask(&client.request(), &Lock);
+    assert_eq!((prepared.counts.restored, prepared.counts.dropped), (1, 2));
+    let body = prepared.body.unwrap();
+    assert!(!body.contains("used the tool"), "{body}");
 }
