@@ -174,6 +174,11 @@ fn explain_says_what_was_learned_for_the_tenant_and_sends_what_the_gateway_would
         assert_eq!(ran.code, Some(0), "{}", ran.err);
         ran
     };
+    // What was learned is brought to the store beside the requests.
+    let began = Instant::now();
+    while explain(&["--tenant", "alice", "--json"]).json()["rule"] != "learned" {
+        assert!(began.elapsed() < PATIENCE, "it does not come to the store");
+    }
     for (tenant, is_learned) in [("alice", true), ("bob", false)] {
         let said = explain(&["--tenant", tenant, "--json"]).json();
         assert_eq!(said["rule"] == "learned", is_learned, "{tenant}: {said}");
