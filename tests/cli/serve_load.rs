@@ -197,20 +197,23 @@ fn t_28_what_the_system_grants_is_not_exceeded() {
 }
 
 /// The process that an attack ended with 256 MiB goes on.
+/// The answers to so many of the same request.
+fn at_once(count: usize, server: &Arc<Server>, body: &Arc<String>) -> Vec<String> {
+    let ask = |_| {
+        let (server, body) = (Arc::clone(server), Arc::clone(body));
+        thread::spawn(move || server.ask("/v1/chat/completions", &body))
+    };
+    let callers: Vec<_> = (0..count).map(ask).collect();
+    callers.into_iter().map(|caller| caller.join().unwrap()).collect()
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn t_28_eight_of_the_largest_bodies_stay_within_256_mib() {
     let upstream = Upstream::start(vec![chat("", "ok", None)]);
     let (server, _place) = gateway(&upstream.url, "max_bytes_in_flight = \"128MiB\"");
     let (server, large) = (Arc::new(server), Arc::new(text(30 * MIB)));
-    let callers: Vec<_> = (0..8)
-        .map(|_| {
-            let (server, large) = (Arc::clone(&server), Arc::clone(&large));
-            thread::spawn(move || server.ask("/v1/chat/completions", &large))
-        })
-        .collect();
-    for caller in callers {
-        let answer = caller.join().unwrap();
+    for answer in at_once(8, &server, &large) {
         // Who is refused before all was read may see no answer at all.
         let is_right = ["HTTP/1.1 200", "HTTP/1.1 503"].iter().any(|it| answer.starts_with(it));
         assert!(is_right || answer.is_empty(), "{answer:.300}");
@@ -229,14 +232,7 @@ fn t_28_memory_comes_back_after_a_load() {
     let (server, _place) = gateway(&upstream.url, "max_bytes_in_flight = \"1GiB\"");
     let (server, large) = (Arc::new(server), Arc::new(parts(100, 2_000)));
     for _ in 0..2 {
-        let callers: Vec<_> = (0..4)
-            .map(|_| {
-                let (server, large) = (Arc::clone(&server), Arc::clone(&large));
-                thread::spawn(move || server.ask("/v1/chat/completions", &large))
-            })
-            .collect();
-        for caller in callers {
-            let answer = caller.join().unwrap();
+        for answer in at_once(4, &server, &large) {
             assert!(answer.starts_with("HTTP/1.1 200"), "{answer:.300}");
         }
     }

@@ -21,6 +21,12 @@ pub(crate) struct Visit<'a> {
 }
 
 impl Visit<'_> {
+    /// The same visit with the request that a hosting platform makes of it.
+    pub(crate) fn inside<'a>(&'a mut self, request: &'a SimRequest) -> Visit<'a> {
+        let Visit { id, model, log, .. } = self;
+        Visit { id, model, request, route: &request.path, log }
+    }
+
     /// Digest of the credential: the account boundary.
     pub(crate) fn account(&self) -> u64 {
         Digest::new("account").text(self.request.credential().unwrap_or_default()).finish()

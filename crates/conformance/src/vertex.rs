@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::exchange::SimRequest;
 use crate::json::Keyed;
 use crate::messages::{self, MANUAL};
 use crate::reply::{Answer, Refusal, Visit};
@@ -62,18 +61,6 @@ fn predict(visit: &mut Visit<'_>, model: &str, stream: bool) -> Result<Answer, R
     body.set("model", Value::from(model));
     let mut headers = request.headers.clone();
     headers.push(("anthropic-version".to_owned(), VERSION.to_owned()));
-    let inner = SimRequest {
-        method: "POST".to_owned(),
-        path: "/v1/messages".to_owned(),
-        headers,
-        body: body.to_string().into_bytes(),
-    };
-    let mut claude = Visit {
-        id: visit.id,
-        model: visit.model,
-        request: &inner,
-        route: "/v1/messages",
-        log: visit.log,
-    };
-    messages::answer(&mut claude, &MANUAL)
+    let inner = messages::request(headers, &body);
+    messages::answer(&mut visit.inside(&inner), &MANUAL)
 }

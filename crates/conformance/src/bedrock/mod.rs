@@ -5,7 +5,6 @@ mod translate;
 
 use serde_json::{Value, json};
 
-use crate::exchange::SimRequest;
 use crate::json::Keyed;
 use crate::messages::{self, MANUAL, Reply};
 use crate::pieces::pieces;
@@ -52,20 +51,8 @@ fn converse(visit: &mut Visit<'_>, model: &str, stream: bool) -> Result<Answer, 
     let mut headers = visit.request.headers.clone();
     headers.push(("anthropic-version".to_owned(), "bedrock-2023-05-31".to_owned()));
     headers.push(("anthropic-beta".to_owned(), beta));
-    let inner = SimRequest {
-        method: "POST".to_owned(),
-        path: "/v1/messages".to_owned(),
-        headers,
-        body: inner.to_string().into_bytes(),
-    };
-    let mut claude = Visit {
-        id: visit.id,
-        model: visit.model,
-        request: &inner,
-        route: "/v1/messages",
-        log: visit.log,
-    };
-    let reply = messages::reply(&mut claude, &MANUAL).map_err(|error| {
+    let inner = messages::request(headers, &inner);
+    let reply = messages::reply(&mut visit.inside(&inner), &MANUAL).map_err(|error| {
         refusal(error.status, &format!("The model returned the following errors: {}", error.text))
     })?;
     Ok(if stream { events(&reply) } else { Answer::whole(&whole(&reply)) })

@@ -9,11 +9,18 @@ mod thinking;
 
 use serde_json::{Value, json};
 
+use crate::exchange::SimRequest;
 use crate::json::Keyed;
 use crate::mind::{self, Plan};
 use crate::reply::{Answer, Refusal, Visit};
 use crate::seal::{ALNUM, Digest, Look, Seal};
 use read::Request;
+
+/// The request that a platform which hosts the model asks it with.
+pub(crate) fn request(headers: Vec<(String, String)>, body: &Value) -> SimRequest {
+    let (method, path) = ("POST".to_owned(), "/v1/messages".to_owned());
+    SimRequest { method, path, headers, body: body.to_string().into_bytes() }
+}
 
 /// One provider's way of speaking Messages.
 #[derive(Debug)]
