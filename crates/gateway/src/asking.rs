@@ -128,7 +128,7 @@ pub(crate) async fn look_up(
     let (Some(vault), Need::Lookup(keys)) = (vault, asked.need()) else {
         return Looked::nothing();
     };
-    let waited = house.waits.useful_answer(vault.lookup(keys)).await;
+    let waited = house.waits.answer(vault.lookup(keys)).await;
     let Some(mut looked) = answered(house, waited) else { return Looked::nothing() };
     // What only the answer behind it names; each round finds who is named next.
     for _ in 0..ROUNDS {
@@ -136,7 +136,7 @@ pub(crate) async fn look_up(
         if more.is_empty() {
             break;
         }
-        let waited = house.waits.useful_answer(vault.records(more)).await;
+        let waited = house.waits.answer(vault.records(more)).await;
         let Some(more) = answered(house, waited).filter(|more| !more.found.is_empty()) else {
             break;
         };

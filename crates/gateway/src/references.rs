@@ -18,9 +18,9 @@ pub(crate) const REFERENCE: &str = "item_reference";
 /// More answers than this are not read for one request.
 const MOST: usize = 100;
 
-/// What is kept takes as long as it takes, within reason: without it there is no conversation.
+/// What a caller names: without it there is no conversation, so that a store that does not answer in time is an error.
 pub(crate) async fn patiently<T>(waits: &Waits, later: Later<'_, T>) -> Result<T, Turned> {
-    match waits.needed_answer(later).await {
+    match waits.answer(later).await {
         Waited::Answered(Ok(found)) => Ok(found),
         Waited::Answered(Err(VaultError(_))) | Waited::Late => {
             let message = "kept responses cannot be read now; ask again";

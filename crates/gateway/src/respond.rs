@@ -185,7 +185,7 @@ async fn admit(house: &Arc<House>, parts: &mut Parts) -> Result<Arc<House>, Turn
     // What cannot be a key is not looked up; whether one is needed still is.
     let plausible = key.filter(|key| is_plausible(key));
     let began = Instant::now();
-    let access = keys.find(plausible, house.waits.useful()).await;
+    let access = keys.find(plausible, house.waits.left()).await;
     house.waits.took(began.elapsed());
     let access = access.map_err(|_| keys_unavailable())?;
     match access {

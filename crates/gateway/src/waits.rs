@@ -11,10 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// How long a request waits for what it cannot go on without, in all: without the answer that it goes on from there is
-/// no conversation, so that a caller would rather wait than begin anew. No other request waits so long.
-const NEEDED: Duration = Duration::from_secs(2);
-
 /// So many calls in a row that took too long.
 const MOST: u32 = 5;
 /// And over so long a time, in which none was answered: one burst says nothing.
@@ -80,13 +76,7 @@ impl Breaker {
 /// What one request may still wait for a store.
 pub(crate) struct Waits {
     breakers: Arc<Breakers>,
-    left: Mutex<Left>,
-}
-
-struct Left {
-    /// For what it can go on without.
-    useful: Duration,
-    needed: Duration,
+    left: Mutex<Duration>,
 }
 
 /// What came of waiting.
@@ -99,8 +89,8 @@ pub(crate) enum Waited<T> {
 impl Waits {
     /// Those of a new request. The end of its answer may wait as well, for which the rest is left.
     pub(crate) fn new(breakers: &Arc<Breakers>) -> Self {
-        let left = Left { useful: LOOKUP.saturating_sub(APPEND), needed: NEEDED };
-        Waits { breakers: Arc::clone(breakers), left: Mutex::new(left) }
+        let left = Mutex::new(LOOKUP.saturating_sub(APPEND));
+        Waits { breakers: Arc::clone(breakers), left }
     }
 
     /// What all requests know of the store.
@@ -108,18 +98,18 @@ impl Waits {
         Arc::clone(&self.breakers)
     }
 
-    /// How long the request may wait for what it can go on without.
-    pub(crate) fn useful(&self) -> Duration {
-        self.left().useful
+    /// How long the request may still wait.
+    pub(crate) fn left(&self) -> Duration {
+        *self.lock()
     }
 
     /// It waited for so long.
     pub(crate) fn took(&self, took: Duration) {
-        let mut left = self.left();
-        left.useful = left.useful.saturating_sub(took);
+        let mut left = self.lock();
+        *left = left.saturating_sub(took);
     }
 
-    /// As [`Waits::useful_answer`], of what is mostly at hand: then the store is not asked, and its answer says nothing
+    /// As [`Waits::answer`], of what is mostly at hand: then the store is not asked, and its answer says nothing
     /// about whether it stands still.
     pub(crate) async fn known_answer<T>(
         &self,
@@ -128,41 +118,18 @@ impl Waits {
         let mut later = pin!(later);
         match poll_fn(|cx| Poll::Ready(later.as_mut().poll(cx))).await {
             Poll::Ready(told) => Waited::Answered(told),
-            Poll::Pending => self.useful_answer(later).await,
+            Poll::Pending => self.answer(later).await,
         }
     }
 
-    /// Waits for what the request can go on without.
-    pub(crate) async fn useful_answer<T>(
+    /// Waits for an answer of the store, as long as the request may.
+    pub(crate) async fn answer<T>(
         &self,
         later: impl Future<Output = Result<T, VaultError>>,
     ) -> Waited<T> {
-        let patience = self.useful();
-        let (waited, took) = self.wait(patience, later).await;
-        self.took(took);
-        waited
-    }
-
-    /// Waits for what the request cannot go on without.
-    pub(crate) async fn needed_answer<T>(
-        &self,
-        later: impl Future<Output = Result<T, VaultError>>,
-    ) -> Waited<T> {
-        let patience = self.left().needed;
-        let (waited, took) = self.wait(patience, later).await;
-        let mut left = self.left();
-        left.needed = left.needed.saturating_sub(took);
-        waited
-    }
-
-    async fn wait<T>(
-        &self,
-        patience: Duration,
-        later: impl Future<Output = Result<T, VaultError>>,
-    ) -> (Waited<T>, Duration) {
-        let (began, reads) = (Instant::now(), &self.breakers.reads);
+        let (patience, began, reads) = (self.left(), Instant::now(), &self.breakers.reads);
         if patience.is_zero() || !reads.lets(began) {
-            return (Waited::Late, Duration::ZERO);
+            return Waited::Late;
         }
         let waited = match tokio::time::timeout(patience, later).await {
             Ok(told) => {
@@ -174,17 +141,18 @@ impl Waits {
                 Waited::Late
             }
         };
-        (waited, began.elapsed())
+        self.took(began.elapsed());
+        waited
     }
 
-    fn left(&self) -> MutexGuard<'_, Left> {
+    fn lock(&self) -> MutexGuard<'_, Duration> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Waits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Waits").field("useful", &self.useful()).finish_non_exhaustive()
+        f.debug_struct("Waits").field("left", &self.left()).finish_non_exhaustive()
     }
 }
 
@@ -226,7 +194,7 @@ mod tests {
     }
 
     /// How long one request waits whose calls take so long each, and what came of them.
-    async fn waited(calls: u64, each: Duration, is_needed: bool) -> (Duration, usize) {
+    async fn waited(calls: u64, each: Duration) -> (Duration, usize) {
         let waits = Waits::new(&Arc::default());
         let (began, mut answered) = (tokio::time::Instant::now(), 0);
         for _ in 0..calls {
@@ -234,10 +202,7 @@ mod tests {
                 tokio::time::sleep(each).await;
                 Ok(())
             };
-            let told = match is_needed {
-                true => waits.needed_answer(call).await,
-                false => waits.useful_answer(call).await,
-            };
+            let told = waits.answer(call).await;
             answered += usize::from(matches!(told, Waited::Answered(Ok(()))));
         }
         (began.elapsed(), answered)
@@ -245,10 +210,10 @@ mod tests {
 
     #[tokio::test]
     async fn p_3_all_calls_of_one_request_wait_no_longer_than_one_may() {
-        let (took, answered) = waited(50, ms(30), false).await;
+        let (took, answered) = waited(50, ms(30)).await;
         // The clock of the test may be late; nothing may come after the budget is spent.
         assert!((1..=3).contains(&answered) && took < ms(1_000), "{answered} in {took:?}");
-        let (took, answered) = waited(20, ms(10_000), false).await;
+        let (took, answered) = waited(20, ms(10_000)).await;
         assert!(answered == 0 && took < ms(1_000), "{took:?}");
     }
 
@@ -264,13 +229,5 @@ mod tests {
         let never = std::future::pending::<Result<(), VaultError>>();
         assert!(matches!(waits.known_answer(never).await, Waited::Late));
         assert!(began.elapsed() < ms(5_000));
-    }
-
-    #[tokio::test]
-    async fn what_cannot_be_done_without_has_a_budget_of_its_own() {
-        let (_, answered) = waited(10, ms(30), true).await;
-        assert_eq!(answered, 10);
-        let (took, answered) = waited(20, ms(3_000), true).await;
-        assert!(answered == 0 && took < ms(10_000), "{took:?}");
     }
 }
