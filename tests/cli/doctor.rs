@@ -18,15 +18,9 @@ fn doctor_finds_every_scenario_as_expected() {
         assert_eq!((text("direct"), text("naive")), ("pass", "fail"), "{row}");
         text("gateway") != "pass" && !text("reason").contains("gateway: passed on: ")
     };
-    let wrong: Vec<&Value> = rows.iter().filter(is_wrong).collect();
-    // An answer waits 20 ms for its record to be written, and clients here come back at once: on a machine that is busy
-    // with all other tests one may be late. What is wrong is wrong again, alone.
-    for row in &wrong {
-        let again = think(&["doctor", "--json", "--only", row["scenario"].as_str().unwrap()], b"");
-        assert_eq!(again.code, Some(0), "{row}, and then {}", again.out);
-    }
-    assert!(wrong.len() < 3, "{wrong:?}");
-    assert!(!wrong.is_empty() || ran.code == Some(0), "{}", ran.err);
+    let wrong: Vec<String> = rows.iter().filter(is_wrong).map(Value::to_string).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
 }
 
 #[test]

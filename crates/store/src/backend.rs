@@ -9,6 +9,7 @@ use crate::row::{
     Usage,
 };
 use crate::sqlite::Sqlite;
+use std::sync::Arc;
 
 /// A database that keeps rows.
 #[derive(Clone)]
@@ -55,7 +56,7 @@ calls! {
     records(tenant: i64, keys: Vec<i64>) -> (Vec<RecordRow>, usize);
     has_old_records() -> bool;
     records_named(tenant: i64, ids: Vec<String>) -> (Vec<RecordRow>, usize);
-    add_records(records: Vec<NewRecord>) -> Vec<bool>;
+    add_records(records: Vec<Arc<NewRecord>>) -> Vec<bool>;
     poison(tenant: i64, ids: Vec<String>) -> u64;
     usage(before: i64) -> Vec<Usage>;
     oldest(tenant: i64, limit: u32) -> Vec<ThreadRow>;

@@ -64,6 +64,7 @@ mod seal;
 mod sqlite;
 mod store;
 mod touched;
+mod unwritten;
 mod vault;
 mod waiting;
 

@@ -102,6 +102,17 @@ impl NewRecord {
         let size = self.head.len() + self.kept.len() + ROW + KEY * self.keys.len();
         i64::try_from(size).unwrap_or(i64::MAX)
     }
+
+    /// As it will be read, before its conversation has a number.
+    pub(crate) fn row(&self) -> RecordRow {
+        RecordRow {
+            thread: 0,
+            id: self.id.clone(),
+            key_id: self.key_id,
+            head: self.head.clone(),
+            kept: self.kept.clone(),
+        }
+    }
 }
 
 /// A record of the vault.

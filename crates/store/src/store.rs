@@ -12,6 +12,7 @@ use crate::postgres::Postgres;
 use crate::seal::Key;
 use crate::sqlite::Sqlite;
 use crate::touched::Touched;
+use crate::unwritten::Unwritten;
 use crate::waiting::Waiting;
 use std::collections::HashMap;
 use std::fmt;
@@ -37,6 +38,7 @@ struct Inner {
     made: Mutex<HashMap<String, Key>>,
     touched: Touched,
     waiting: Waiting,
+    unwritten: Unwritten,
     clock: Clock,
     /// Records of older gateways were left when it was opened.
     has_old_records: bool,
@@ -103,6 +105,7 @@ impl Store {
             made: Mutex::default(),
             touched: Touched::default(),
             waiting: Waiting::default(),
+            unwritten: Unwritten::default(),
             clock: Clock::default(),
             has_old_records,
             file,
@@ -202,6 +205,10 @@ impl Store {
 
     pub(crate) fn waiting(&self) -> &Waiting {
         &self.inner.waiting
+    }
+
+    pub(crate) fn unwritten(&self) -> &Unwritten {
+        &self.inner.unwritten
     }
 
     /// What is to be said about the store since this was called last, a sentence each.

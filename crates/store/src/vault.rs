@@ -10,7 +10,8 @@ use crate::keys::TenantKeys;
 use crate::row::{NewRecord, RecordRow};
 use crate::seal::{Broken, Kind, bind};
 use crate::store::Store;
-use crate::waiting::{Answer, Lost, MANY, PATIENCE, SOON};
+use crate::unwritten::Held;
+use crate::waiting::{Answer, Lost, MANY, SOON};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use std::time::Duration;
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Exact as _, Open, Place, SealError, Sealed, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Link, Secret};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 /// The vault of one tenant. Clones are handles to the same one.
 #[derive(Clone, Debug)]
@@ -68,39 +69,27 @@ impl Store {
     pub async fn flush(&self) {
         let _turn = self.waiting().turn().await;
         loop {
-            let mut answers = self.waiting().take();
+            let answers = self.waiting().take();
             if answers.is_empty() {
                 return;
             }
-            let mut records = Vec::new();
-            let counts: Vec<usize> = answers.iter().map(|answer| answer.records.len()).collect();
-            answers.iter_mut().for_each(|answer| records.append(&mut answer.records));
-            let mut kept = match self.backend().add_records(records).await {
+            let records = answers.iter().flat_map(|answer| &answer.records.records);
+            let mut kept = match self.backend().add_records(records.cloned().collect()).await {
                 Ok(kept) => kept.into_iter(),
                 Err(error) => {
                     answers.into_iter().for_each(|answer| (answer.lost)(&error));
                     continue;
                 }
             };
-            for (Answer { tenant, lost, .. }, count) in answers.into_iter().zip(counts) {
+            for Answer { records, tenant, lost } in answers {
                 // Its tenant was erased meanwhile.
-                if kept.by_ref().take(count).filter(|is_kept| !is_kept).count() > 0 {
+                if kept.by_ref().take(records.records.len()).filter(|is_kept| !is_kept).count() > 0
+                {
                     self.forget(&tenant);
                     lost(&StoreError::Erased(tenant));
                 }
             }
         }
-    }
-
-    /// Whoever reads now finds what waits, unless that takes long.
-    pub(crate) async fn settle(&self) {
-        if self.waiting().is_idle() {
-            return;
-        }
-        let store = self.clone();
-        // What is being written is written, whoever goes away.
-        let writing = tokio::spawn(async move { store.flush().await });
-        drop(timeout(PATIENCE, writing).await);
     }
 }
 
@@ -132,10 +121,11 @@ impl Vault {
         let Some(opens) = self.store.keys(&self.tenant).await?.filter(|_| !keys.is_empty()) else {
             return Ok(Looked::nothing());
         };
-        self.store.settle().await;
-        let short = keys.iter().map(in_index).collect();
+        let short: Vec<i64> = keys.iter().map(in_index).collect();
+        // These first: what is written in between is found in the database then.
+        let unwritten = self.store.unwritten().with_keys(opens.nr, &short);
         let rows = self.store.backend().records(opens.nr, short).await?;
-        let mut looked = self.opened(opens, rows).await?;
+        let mut looked = self.opened(opens, rows, unwritten).await?;
         let mut asked = keys.to_vec();
         asked.sort_unstable();
         let is_asked = |key| asked.binary_search(&key).is_ok();
@@ -151,8 +141,9 @@ impl Vault {
         let Some(opens) = self.store.keys(&self.tenant).await?.filter(|_| !ids.is_empty()) else {
             return Ok(Looked::nothing());
         };
+        let unwritten = self.store.unwritten().named(opens.nr, &ids);
         let rows = self.store.backend().records_named(opens.nr, ids).await?;
-        self.opened(opens, rows).await
+        self.opened(opens, rows, unwritten).await
     }
 
     /// Records of older gateways may be left, which are found by the keys of version 1.
@@ -164,9 +155,12 @@ impl Vault {
     async fn opened(
         &self,
         opens: Arc<TenantKeys>,
-        (rows, unreadable): (Vec<RecordRow>, usize),
+        (mut rows, unreadable): (Vec<RecordRow>, usize),
+        mut unwritten: Vec<Arc<NewRecord>>,
     ) -> Result<Looked, StoreError> {
         self.store.touch(rows.iter().map(|row| row.thread));
+        unwritten.retain(|record| rows.iter().all(|row| row.id != record.id));
+        rows.extend(unwritten.iter().map(|record| record.row()));
         let ids = rows.iter().map(|row| row.key_id);
         let opens = self.store.keys_with(opens, &self.tenant, ids).await?;
         let all = rows.len();
@@ -184,7 +178,8 @@ impl Vault {
         if records.is_empty() {
             return Ok(());
         }
-        let kept = self.store.backend().add_records(self.sealed(records).await?).await?;
+        let held = self.sealed(records).await?;
+        let kept = self.store.backend().add_records(held.records.clone()).await?;
         if kept.iter().all(|is_kept| *is_kept) {
             return Ok(());
         }
@@ -224,11 +219,13 @@ impl Vault {
         }
     }
 
-    async fn sealed(&self, records: Vec<(Head, Kept)>) -> Result<Vec<NewRecord>, StoreError> {
+    /// Seals them; this process finds them from now on.
+    async fn sealed(&self, records: Vec<(Head, Kept)>) -> Result<Held, StoreError> {
         let keys = self.store.keys_or_new(&self.tenant).await?;
         let now = now();
         let sealed = records.into_iter().map(|(head, kept)| self.seal(&keys, &head, kept, now));
-        sealed.collect::<Result<_, _>>().map_err(|_| self.store.no_random())
+        let sealed = sealed.collect::<Result<_, _>>().map_err(|_| self.store.no_random())?;
+        Ok(self.store.unwritten().hold(sealed))
     }
 
     fn seal(

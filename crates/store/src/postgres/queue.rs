@@ -4,7 +4,7 @@ use super::Postgres;
 use crate::error::StoreError;
 use crate::row::NewRecord;
 use std::mem;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
 /// How many records one commit takes, unless one append alone has more.
@@ -24,7 +24,7 @@ struct State {
 
 #[derive(Debug)]
 struct Waiting {
-    records: Vec<NewRecord>,
+    records: Vec<Arc<NewRecord>>,
     reply: oneshot::Sender<Result<Vec<bool>, StoreError>>,
 }
 
@@ -33,7 +33,7 @@ impl Queue {
     pub(super) async fn add(
         &self,
         postgres: &Postgres,
-        records: Vec<NewRecord>,
+        records: Vec<Arc<NewRecord>>,
     ) -> Result<Vec<bool>, StoreError> {
         let (reply, written) = oneshot::channel();
         let is_first = {

@@ -3,6 +3,7 @@
 use super::{Postgres, get, number};
 use crate::error::StoreError;
 use crate::row::{NewRecord, PER_KEY, RecordRow};
+use std::sync::Arc;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -59,7 +60,7 @@ impl Postgres {
     /// each whether it is there now: it is not where its tenant is gone.
     pub(crate) async fn add_records(
         &self,
-        records: Vec<NewRecord>,
+        records: Vec<Arc<NewRecord>>,
     ) -> Result<Vec<bool>, StoreError> {
         self.inner.appends.add(self, records).await
     }
@@ -67,7 +68,7 @@ impl Postgres {
     /// Writes what waited together.
     pub(super) async fn write_records(
         &self,
-        records: &[NewRecord],
+        records: &[Arc<NewRecord>],
     ) -> Result<Vec<bool>, StoreError> {
         let new = Columns::of(records);
         // The setting holds until the statement is committed: the end of this process loses nothing, that of the
@@ -170,7 +171,7 @@ struct Columns<'r> {
 }
 
 impl<'r> Columns<'r> {
-    fn of(records: &'r [NewRecord]) -> Self {
+    fn of(records: &'r [Arc<NewRecord>]) -> Self {
         let mut columns = Columns::default();
         for record in records {
             let keys: Vec<String> = record.keys.iter().map(i64::to_string).collect();

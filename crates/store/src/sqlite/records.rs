@@ -6,6 +6,7 @@ use crate::error::StoreError;
 use crate::row::{NewRecord, PER_KEY, RecordRow};
 use rusqlite::blob::ZeroBlob;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension as _, Row, ToSql, params};
+use std::sync::Arc;
 
 /// More bytes than these are written in place: a value that is bound is copied twice on its way.
 const LARGE: usize = 1 << 20;
@@ -66,7 +67,7 @@ impl Sqlite {
     /// each whether it is there now: it is not where its tenant is gone.
     pub(crate) async fn add_records(
         &self,
-        records: Vec<NewRecord>,
+        records: Vec<Arc<NewRecord>>,
     ) -> Result<Vec<bool>, StoreError> {
         self.write(Safety::Process, move |connection| {
             records.iter().map(|record| add(connection, record)).collect()
