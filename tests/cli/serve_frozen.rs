@@ -178,6 +178,12 @@ fn p_1_a_server_that_stands_still_stops_no_traffic() {
     let time = Duration::from_secs(3);
     let (healthy, usual) = rate(&gateway, &far.key, time);
     proxy.freeze(true);
+    // The first request that notices is one that cannot go on without the store.
+    let bearer = format!("authorization: Bearer {}\r\n", far.key);
+    let began = Instant::now();
+    let named = gateway.request("GET", "/v1/responses/resp_1", &bearer, "");
+    assert!(named.starts_with("HTTP/1.1 503") && named.contains("store_unavailable"), "{named}");
+    assert!(began.elapsed() < Duration::from_millis(1_500), "{:?}", began.elapsed());
     // What is under way notices.
     rate(&gateway, &far.key, Duration::from_secs(1));
     let unsaved = figure(&gateway, "thinkthrough_unsaved_total");
