@@ -48,7 +48,12 @@ struct Readers {
 impl Sqlite {
     /// Opens a file, and makes it where there is none; gives what is to be said about it. Blocks.
     pub(crate) fn open(path: &Path) -> Result<(Self, Option<String>), StoreError> {
-        version::check()?;
+        Self::open_with(path, rusqlite::version_number())
+    }
+
+    /// As [`Sqlite::open`] with this release of SQLite.
+    fn open_with(path: &Path, release: i32) -> Result<(Self, Option<String>), StoreError> {
+        version::check(release)?;
         let at = path.display().to_string();
         let said = aside::put_aside(path)?;
         let connection = schema::open(path)?;

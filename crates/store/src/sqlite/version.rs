@@ -2,12 +2,13 @@
 
 use crate::error::StoreError;
 
-/// Refuses the SQLite that this program was built with, if it can damage a file.
-pub(super) fn check() -> Result<(), StoreError> {
-    match is_sound(rusqlite::version_number()) {
-        true => Ok(()),
-        false => Err(StoreError::OldSqlite(rusqlite::version().to_owned())),
+/// Refuses a release that can damage a file.
+pub(super) fn check(release: i32) -> Result<(), StoreError> {
+    if is_sound(release) {
+        return Ok(());
     }
+    let (major, minor, patch) = (release / 1_000_000, release / 1_000 % 1_000, release % 1_000);
+    Err(StoreError::OldSqlite(format!("{major}.{minor}.{patch}")))
 }
 
 /// Whether a release, as SQLite numbers them (3.51.2 is 3051002), keeps what two connections write.
@@ -22,6 +23,7 @@ fn is_sound(release: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sqlite::Sqlite;
 
     #[test]
     fn d_4_releases_that_lose_pages_are_known() {
@@ -49,8 +51,14 @@ mod tests {
 
     #[test]
     fn d_4_the_release_that_is_built_in_loses_none() {
-        assert_eq!(check(), Ok(()));
-        let refused = StoreError::OldSqlite("3.51.2".to_owned()).to_string();
+        assert_eq!(check(rusqlite::version_number()), Ok(()));
+    }
+
+    #[test]
+    fn d_4_no_store_is_opened_with_a_release_that_loses_pages() {
+        let file = std::env::temp_dir().join(format!("think-release-{}.db", std::process::id()));
+        let refused = Sqlite::open_with(&file, 3_051_002).err().unwrap().to_string();
         assert!(refused.contains("3.51.2") && refused.contains("3.51.3"), "{refused}");
+        assert!(!file.exists(), "it was opened before");
     }
 }
