@@ -4,7 +4,7 @@
 //!
 //! Facts: the pages on thinking, on thought signatures, on Gemini 4 and on OpenAI compatibility (autumn 2026).
 
-use crate::contract::{Contract, Return, SKIPS_SIGNATURE};
+use crate::contract::{Contract, Return, SKIPS_SIGNATURE, WeakIds};
 use crate::provider::{BudgetForm, ModelRule, ThinkingForm};
 use crate::settings::Effort;
 
@@ -12,15 +12,18 @@ use super::THREE;
 
 const PAGE: &str = "https://ai.google.dev/gemini-api/docs/thought-signatures";
 
+/// Calls mostly have no ids, and what Google's other wires put in their place is not said to be drawn at random.
+const SEALED: Contract =
+    Contract { tickets: Some(WeakIds::Any), ..Contract::sealed(Return::All) }.stated(PAGE);
+
 /// Gemini 3 and later.
-pub(in crate::provider) const SIGNED: Contract =
-    Contract::sealed(Return::All).required_in(Return::CurrentTurn).stated(PAGE);
+pub(in crate::provider) const SIGNED: Contract = SEALED.required_in(Return::CurrentTurn);
 
 /// The same on the wires where calls carry signatures, and where one that no Gemini made may say so.
 pub(in crate::provider) const CALLS: Contract = SIGNED.with_bypass(SKIPS_SIGNATURE);
 
 /// Signatures that help and are not checked.
-pub(in crate::provider) const OPTIONAL: Contract = Contract::sealed(Return::All).stated(PAGE);
+pub(in crate::provider) const OPTIONAL: Contract = SEALED;
 
 pub(in crate::provider) const CONTEXT: u64 = 1_048_576;
 
