@@ -107,7 +107,7 @@ fn gateway_fault(scenario: &Scenario, direct: &Trace, trace: &Trace) -> Option<F
         if round.status != 200 && !is_cut && !round.is_stranger {
             return Some(refusal(scenario, round, index));
         }
-        if let Some(fault) = foreign(scenario, round) {
+        if let Some(fault) = foreign(round) {
             return Some(Fault::Own(format!("request {}: {fault}", index + 1)));
         }
         if round.is_stranger {
@@ -143,7 +143,7 @@ fn refusal(scenario: &Scenario, round: &Round, index: usize) -> Fault {
 }
 
 /// Thoughts in a request that have no place there.
-fn foreign(scenario: &Scenario, round: &Round) -> Option<String> {
+fn foreign(round: &Round) -> Option<String> {
     let arrived = round.arrived.as_ref()?;
     let said = span::strings(&arrived.body);
     let own = if round.is_stranger { &round.thoughts } else { &round.strange };
@@ -155,10 +155,8 @@ fn foreign(scenario: &Scenario, round: &Round) -> Option<String> {
     if foreign > 0 && !is_dummy {
         return Some(format!("{foreign} thoughts are not the provider's own"));
     }
-    // A thought stands rightly at the first of several messages that were one; the simulator knows it by all of them.
-    let is_split = scenario.habits.contains(&Habit::Split);
     let altered = round.states(ThoughtState::Altered);
-    (altered > 0 && !is_split).then(|| format!("{altered} thoughts were altered"))
+    (altered > 0).then(|| format!("{altered} thoughts were altered"))
 }
 
 /// What is wrong with a request that was taken, against that of the client that does everything right.

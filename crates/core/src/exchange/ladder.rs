@@ -11,7 +11,7 @@
 use super::handling::Restore;
 use super::told::{can_tell, tell};
 use super::{RequestContext, Without};
-use crate::content::{Block, Content};
+use crate::content::{Block, Content, Speaker};
 use crate::contract::Told;
 use crate::policy::{Action, Decision};
 use crate::restore::{Outcome, Restoration, Step, Verdict, Why};
@@ -109,14 +109,10 @@ impl RequestContext<'_> {
         let steps = self.question.iter().flat_map(|question| &question.steps);
         let outcomes = plan.into_iter().flat_map(|plan| &plan.outcomes);
         let steps: Vec<(&Step, &Outcome)> = steps.zip(outcomes).collect();
-        let mut lacks = None;
         let mut lacking = Vec::new();
         for (at, (step, outcome)) in steps.iter().enumerate() {
-            lacks = match outcome.verdict {
-                Verdict::GoesOn => lacks,
-                verdict => why(verdict),
-            };
-            let Some(why) = lacks else { continue };
+            // A fragment of an answer goes with its first one.
+            let Some(why) = why(outcome.verdict) else { continue };
             let is_demanded = contract.demands(step.is_current, step.turn_has_calls);
             let was_demanded = || contract.demands(true, step.turn_has_calls);
             if is_demanded || (was_demanded() && was_lacking(&steps, at)) {
@@ -139,7 +135,7 @@ impl RequestContext<'_> {
         let has_words = |it: &Lacking| can_tell(contents, &it.messages, contract.told);
         let must_be_off = || {
             let is_silent = |it: &Lacking| it.is_demanded && !has_words(it);
-            lacking.iter().any(is_silent) || self.loses_all(lacking)
+            lacking.iter().any(is_silent) || self.loses_all(lacking, contents)
         };
         if thinking.off.is_some() && !contract.when_off && must_be_off() {
             return Fallback::Off;
@@ -149,12 +145,18 @@ impl RequestContext<'_> {
 
     /// The newest answers of the turn under way are lost, one after another. What another model thought is not: what this
     /// one says next may well be kept. Nobody keeps what nobody owns.
-    fn loses_all(&self, lacking: &[Lacking]) -> bool {
+    fn loses_all(&self, lacking: &[Lacking], contents: &[Content]) -> bool {
         let is_kept = self.owner.as_ref().is_some_and(|owner| owner.is_kept);
-        let steps = self.question.iter().flat_map(|question| &question.steps).rev();
-        let newest = steps.zip(lacking.iter().rev()).take_while(|(step, it)| {
-            step.is_current && step.contents == it.messages && it.why != Lost::Because(Why::Foreign)
-        });
+        let is_answer = |step: &&Step| {
+            contents.get(step.contents.start).is_some_and(|it| it.speaker == Speaker::Ai)
+        };
+        let steps = self.question.iter().flat_map(|question| &question.steps);
+        let newest =
+            steps.filter(is_answer).rev().zip(lacking.iter().rev()).take_while(|(step, it)| {
+                step.is_current
+                    && step.contents == it.messages
+                    && it.why != Lost::Because(Why::Foreign)
+            });
         newest.count() >= if is_kept { LOSES_ALL } else { 1 }
     }
 }

@@ -9,6 +9,7 @@
 //! 4. [`Exchange::end`] gives the answer, and the record to seal.
 
 mod answer;
+mod fragments;
 mod handling;
 mod ladder;
 mod limit;
@@ -257,6 +258,12 @@ impl<'d> RequestContext<'d> {
         if self.goes_as_it_came() {
             return Looked { plan, contents: Cow::Borrowed(&self.request.contents), known };
         }
+        let contents = match (&self.question, &plan) {
+            (Some(question), Some(plan)) => {
+                fragments::joined(contents, &question.steps, plan, contract, self.caller)
+            }
+            _ => contents,
+        };
         let contents = match contract.tickets {
             None => contents,
             Some(ids) => {

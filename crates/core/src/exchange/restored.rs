@@ -93,14 +93,9 @@ fn changes(
     opened: &[Opened],
     ask: &Ask<'_>,
 ) -> Vec<Change> {
-    let (mut changes, mut has_main) = (Vec::new(), false);
+    let mut changes = Vec::new();
     for ((step, outcome), opened) in question.steps.iter().zip(&plan.outcomes).zip(opened) {
-        // The further parts of an answer that the client split have no thought of their own.
-        has_main = match outcome.verdict {
-            Verdict::GoesOn => has_main,
-            verdict => verdict.is_sent() || verdict == Verdict::Empty,
-        };
-        if has_main && matches!(outcome.verdict, Verdict::Empty | Verdict::GoesOn) {
+        if outcome.verdict == Verdict::Empty {
             changes.extend(known_empty(step, ask));
         }
         let mut woven = weave(contents, step, outcome, opened.own.as_ref());

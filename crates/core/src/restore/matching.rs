@@ -104,7 +104,7 @@ impl<'a> Matches<'a> {
     fn forward(&self, index: usize) -> OfStep {
         let Some(step) = self.question.steps.get(index) else { return OfStep::default() };
         if let Some(ticket) = step.ticket {
-            return self.by_ticket(step, &ticket);
+            return self.cut(index, self.by_ticket(step, &ticket));
         }
         if step.is_anchored() {
             return self.by_ids(index, step);
@@ -157,7 +157,11 @@ impl<'a> Matches<'a> {
             // A record of version 1 is found by its history alone.
             return self.choose(step, self.by_history(index, step), Level::History);
         }
-        let mut of_step = self.choose(step, fits, Level::Anchor);
+        self.cut(index, self.choose(step, fits, Level::Anchor))
+    }
+
+    /// Says of a step that was found whether it is a further part of an answer that began before.
+    fn cut(&self, index: usize, mut of_step: OfStep) -> OfStep {
         if let Some(found) = &mut of_step.found {
             match self.part(index, found) {
                 Part::Whole => {}

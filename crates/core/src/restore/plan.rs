@@ -149,7 +149,7 @@ impl Decide<'_> {
         match (head, it) {
             _ if of_step.also.iter().any(is_usable) => Verdict::Restored,
             (Some(head), Some(it)) => match it.hindrance {
-                Some(Why::Stopped) => Verdict::Missed(Why::Stopped),
+                Some(why @ (Why::Separate | Why::Stopped)) => Verdict::Missed(why),
                 Some(why) => Verdict::Dropped(why),
                 None if head.thought.is_none() => Verdict::Empty,
                 None => Verdict::Restored,

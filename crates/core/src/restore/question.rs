@@ -71,9 +71,16 @@ impl Step {
         self.visible.calls.iter().any(|call| call.names.is_some())
     }
 
-    /// It may go on with the answer before, if the client has given each call a message of its own.
+    /// Tools are called in it.
+    #[must_use]
+    pub fn has_calls(&self) -> bool {
+        !self.visible.calls.is_empty()
+    }
+
+    /// It may go on with the answer before, if the client has given each call a message of its own: nothing but results
+    /// stands between.
     pub(super) fn may_be_part(&self) -> bool {
-        self.visible.text.is_none() && !self.is_after_speech && !self.visible.calls.is_empty()
+        !self.is_after_speech && self.has_calls()
     }
 }
 

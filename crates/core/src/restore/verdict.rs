@@ -63,7 +63,7 @@ pub enum Verdict {
     Dropped(Why),
     /// It is known that there was none.
     Empty,
-    /// The message goes on with the answer of an earlier one, which has the thought.
+    /// It is a fragment of the answer before: nothing but results stands between.
     GoesOn,
     /// What the client sends stays.
     Kept,
@@ -98,7 +98,7 @@ pub enum Why {
     NoRecord,
     /// The restored thoughts behind it take all that the limit lets go back.
     OverLimit,
-    /// It is a part of an answer whose thought stands elsewhere in the request.
+    /// It is a part of an answer whose thought stands elsewhere in the request, and more than results stands between.
     Separate,
     /// The caller broke the answer off, and the model takes no part of one.
     Stopped,

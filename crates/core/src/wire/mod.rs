@@ -175,6 +175,11 @@ pub trait Wire: Sync + fmt::Debug {
         false
     }
 
+    /// Whether all results that stand behind an answer are one message.
+    fn joins_results(&self) -> bool {
+        false
+    }
+
     /// The headers of callers that belong to this API.
     fn headers(&self) -> headers::Headers {
         headers::Headers::NONE

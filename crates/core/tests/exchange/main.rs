@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "everything here is a test")]
 
+mod fragments;
 mod ladder;
 mod limit;
 mod own;

@@ -89,36 +89,6 @@ fn a_copy_of_the_thought_in_the_text_goes_and_what_only_looks_like_one_stays() {
 }
 
 #[test]
-fn the_parts_of_a_split_answer_have_the_field_that_is_demanded_of_each() {
-    let mut gateway = Gateway::new("chat-completions", "deepseek", None, "deepseek-v4-flash");
-    let call = |index: u8| {
-        format!(
-            r#"{{"index":{index},"id":"call_0{index}_aB1cD2eF3gH4iJ5kL6mN","type":"function","function":{{"name":"ls","arguments":"{{}}"}}}}"#
-        )
-    };
-    let calls = format!(
-        "data: {{\"id\":\"1\",\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{},{}]}}}}]}}\n\n",
-        call(0),
-        call(1)
-    );
-    let first = gateway.ask(FIRST, &Lock);
-    let _ = gateway.answer(first, &[STREAM[0], &calls, STREAM[2], STREAM[3]], None);
-    let part = |thought: &str, index: u8| {
-        let call = call(index).replacen(&format!(r#""index":{index},"#), "", 1);
-        format!(
-            r#"{{{thought}"role":"assistant","content":null,"tool_calls":[{call}]}},{{"role":"tool","tool_call_id":"call_0{index}_aB1cD2eF3gH4iJ5kL6mN","content":"a"}}"#
-        )
-    };
-    let split = |thoughts: [&str; 2]| {
-        let parts = format!("{},{}", part(thoughts[0], 0), part(thoughts[1], 1));
-        FIRST.replace(r#""content":"List it."}"#, &format!("\"content\":\"List it.\"}},{parts}"))
-    };
-    let next = gateway.ask(&split(["", ""]), &Lock);
-    let thoughts = [r#""reasoning_content":"Look ä","#, r#""reasoning_content":"","#];
-    assert_eq!(body(&next), split(thoughts));
-}
-
-#[test]
 fn whichever_choice_goes_on_has_its_thought() {
     let mut gateway = Gateway::new("chat-completions", "vllm", None, "m");
     let ask = r#"{"model":"m","n":2,"messages":[{"role":"user","content":"Hi"}]}"#;

@@ -14,6 +14,7 @@ mod bursts;
 mod disconnect;
 mod edges;
 mod faults;
+mod fragments;
 mod hosted;
 mod http2;
 mod loops;

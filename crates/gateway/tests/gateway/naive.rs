@@ -35,6 +35,8 @@ pub(crate) struct Naive {
     pub(crate) history: Vec<Entry>,
     /// Asks for thinking, where the API has a word for it.
     pub(crate) thinks: bool,
+    /// Sends the ids of Gemini's calls back; most of its clients do not.
+    pub(crate) has_ids: bool,
 }
 
 impl Naive {
@@ -50,7 +52,7 @@ impl Naive {
         let thinks = ["anthropic", "bedrock", "openrouter", "vertex-claude"]
             .iter()
             .any(|it| model.starts_with(it));
-        Naive { api, model, stream, history: Vec::new(), thinks }
+        Naive { api, model, stream, history: Vec::new(), thinks, has_ids: false }
     }
 
     pub(crate) fn user(&mut self, text: &str) {
@@ -276,14 +278,21 @@ impl Naive {
                     if !text.is_empty() {
                         parts.push(json!({"text": text}));
                     }
-                    parts.extend(calls.iter().map(
-                        |call| json!({"functionCall": {"name": call.name, "args": call.arguments}}),
-                    ));
+                    parts.extend(calls.iter().map(|call| {
+                        let mut said = json!({"name": call.name, "args": call.arguments});
+                        if self.has_ids {
+                            said["id"] = json!(call.id);
+                        }
+                        json!({"functionCall": said})
+                    }));
                     contents.push(json!({"role": "model", "parts": parts}));
                 }
                 Entry::Result { call, text } => {
-                    let part = json!({"functionResponse": {"name": call.name,
+                    let mut part = json!({"functionResponse": {"name": call.name,
                         "response": {"result": text}}});
+                    if self.has_ids {
+                        part["functionResponse"]["id"] = json!(call.id);
+                    }
                     match contents.last_mut() {
                         Some(last) if last["parts"][0].get("functionResponse").is_some() => {
                             last["parts"].as_array_mut().unwrap().push(part);

@@ -63,6 +63,10 @@ impl Wire for GenerateContent {
         Framing::Sse
     }
 
+    fn joins_results(&self) -> bool {
+        true
+    }
+
     fn path(&self, model: &str, stream: bool) -> String {
         let method = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
         format!("/v1beta/{}:{method}", place(model))

@@ -80,6 +80,10 @@ impl Wire for Messages {
         true
     }
 
+    fn joins_results(&self) -> bool {
+        true
+    }
+
     fn headers(&self) -> Headers {
         Headers {
             forwarded: &[

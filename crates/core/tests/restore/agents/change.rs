@@ -15,8 +15,8 @@ pub(super) enum Habit {
     Shows(Copied),
     /// The calls of two answers, one after the other, in one message.
     Merges,
-    /// Each call in a message of its own, its result behind it.
-    Splits,
+    /// Each call in a message of its own.
+    Splits(Split),
     /// The oldest messages are dropped; so many stay.
     Slides(usize),
     /// Tool results are cleared, all but so many.
@@ -37,6 +37,17 @@ pub(super) enum Habit {
     DropsIds,
     /// In the system prompt.
     SaysTheTime,
+}
+
+/// How an answer with several calls is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Split {
+    /// The result of each call stands behind it.
+    Each,
+    /// The same, and each message has all that the answer says.
+    Repeating,
+    /// All results stand behind the last call.
+    Before,
 }
 
 /// Which of the user's messages get a reminder.
@@ -65,7 +76,7 @@ pub(super) fn change(sent: &mut Vec<Sent>, habit: Habit, requests: usize) {
         Habit::KeepsThoughts | Habit::StripsThoughts => {}
         Habit::Shows(copied) => show(sent, copied),
         Habit::Merges => *sent = merged(sent),
-        Habit::Splits => *sent = split(sent),
+        Habit::Splits(how) => *sent = split(sent, how),
         Habit::Slides(stay) => slide(sent, stay),
         Habit::ClearsResults(stay) => results(sent, stay, |result| {
             *result = Raw::string("[Old tool result content cleared]");
@@ -162,7 +173,7 @@ fn merged(sent: &[Sent]) -> Vec<Sent> {
     all
 }
 
-fn split(sent: &[Sent]) -> Vec<Sent> {
+fn split(sent: &[Sent], how: Split) -> Vec<Sent> {
     let (mut all, mut at) = (Vec::new(), 0);
     while let Some(it) = sent.get(at) {
         let results = results_of(sent, at).filter(|results| results.len() > 1);
@@ -174,15 +185,19 @@ fn split(sent: &[Sent]) -> Vec<Sent> {
         let is_call = |block: &&Block| matches!(block, Block::ToolCall(_));
         let (calls, rest): (Vec<&Block>, Vec<&Block>) = it.content.blocks.iter().partition(is_call);
         for (nth, (call, result)) in calls.iter().zip(results).enumerate() {
-            let head = if nth == 0 { rest.as_slice() } else { &[] };
+            let has_head = nth == 0 || how == Split::Repeating;
+            let head = if has_head { rest.as_slice() } else { &[] };
             let blocks = head.iter().chain([call]).map(|block| (*block).clone()).collect();
             all.push(Sent {
                 content: Content::new(Speaker::Ai, blocks),
                 parts: vec![super::client::Part { name: part.name.clone(), calls: 1 }],
-                copy: it.copy.clone().filter(|_| nth == 0),
+                copy: it.copy.clone().filter(|_| has_head),
                 clock: None,
             });
-            all.push(result.clone());
+            all.extend((how != Split::Before).then(|| result.clone()));
+        }
+        if how == Split::Before {
+            all.extend_from_slice(results);
         }
         at += 1 + results.len();
     }

@@ -1,7 +1,7 @@
 //! The kinds of worlds: which habits clients have, and what happens to their conversations.
 
 use super::Random;
-use super::change::{Copied, Habit, Reminded};
+use super::change::{Copied, Habit, Reminded, Split};
 
 /// What happens to conversations from time to time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,14 @@ pub(super) const KINDS: &[Kind] = &[
     event("retries", &[Event::Retries]),
     event("merges sub-agents in", &[Event::MergesAgents]),
     event("swarms", &[Event::Swarms]),
-    habit("splits parallel calls", &[Habit::Splits]),
+    habit(
+        "splits parallel calls",
+        &[
+            Habit::Splits(Split::Each),
+            Habit::Splits(Split::Repeating),
+            Habit::Splits(Split::Before),
+        ],
+    ),
     habit("merges answers", &[Habit::Merges]),
     habit("sanitises and cuts ids", &[Habit::CleansIds, Habit::CutsIds, Habit::NumbersIds]),
     habit("drops ids", &[Habit::DropsIds]),
@@ -97,7 +104,9 @@ const ALL_HABITS: &[Habit] = &[
     Habit::DropsNulls,
     Habit::ClearsArguments,
     Habit::Slides(8),
-    Habit::Splits,
+    Habit::Splits(Split::Each),
+    Habit::Splits(Split::Repeating),
+    Habit::Splits(Split::Before),
     Habit::Merges,
     Habit::CleansIds,
     Habit::CutsIds,

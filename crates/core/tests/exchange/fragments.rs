@@ -1,0 +1,123 @@
+//! A client that writes the calls of one answer into messages of their own.
+
+use crate::{FIRST, Gateway, Lock, STREAM, body};
+use thinkthrough_core::exchange::Prepared;
+use thinkthrough_core::restore::Verdict;
+
+const IDS: [&str; 2] = ["call_00_aB1cD2eF3gH4iJ5kL6mN", "call_01_aB1cD2eF3gH4iJ5kL6mN"];
+
+/// A call as it stands in a message.
+fn call(at: usize) -> String {
+    format!(
+        r#"{{"id":"{}","type":"function","function":{{"name":"ls","arguments":"{{ }}"}},"x":{at}.50}}"#,
+        IDS[at]
+    )
+}
+
+fn result(at: usize) -> String {
+    format!(r#"{{"role":"tool", "tool_call_id":"{}","content":"a"}}"#, IDS[at])
+}
+
+/// A message with these calls, and members before them.
+fn said(members: &str, calls: &[usize]) -> String {
+    let calls: Vec<String> = calls.iter().map(|at| call(*at)).collect();
+    format!(r#"{{{members}"role":"assistant","content":null,"tool_calls":[{}]}}"#, calls.join(","))
+}
+
+/// The conversation with these messages at its end.
+fn conversation(messages: &[String]) -> String {
+    let all = messages.join(",");
+    FIRST.replace(r#""content":"List it."}"#, &format!("\"content\":\"List it.\"}},{all}"))
+}
+
+/// A gateway that has the record of an answer with two calls.
+fn gateway(provider: &str, model: &str) -> Gateway {
+    let mut gateway = Gateway::new("chat-completions", provider, None, model);
+    let call = |at: usize| call(at).replacen('{', &format!("{{\"index\":{at},"), 1);
+    let calls = format!(
+        "data: {{\"id\":\"1\",\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{},{}]}}}}]}}\n\n",
+        call(0),
+        call(1)
+    );
+    let first = gateway.ask(FIRST, &Lock);
+    let _ = gateway.answer(first, &[STREAM[0], &calls, STREAM[2], STREAM[3]], None);
+    gateway
+}
+
+fn deepseek() -> Gateway {
+    gateway("deepseek", "deepseek-v4-flash")
+}
+
+const THOUGHT: &str = r#""reasoning_content":"Look ä","#;
+
+fn verdicts(prepared: &Prepared) -> Vec<Verdict> {
+    prepared.outcomes.iter().map(|(_, verdict)| *verdict).collect()
+}
+
+#[test]
+fn the_fragments_go_as_the_one_message_that_they_were() {
+    let one = conversation(&[said(THOUGHT, &[0, 1]), result(0), result(1)]);
+    for split in [
+        [said("", &[0]), result(0), said("", &[1]), result(1)],
+        [said("", &[0]), said("", &[1]), result(0), result(1)],
+    ] {
+        let next = deepseek().ask(&conversation(&split), &Lock);
+        assert_eq!(body(&next), one);
+        assert_eq!(next.counts.restored, 1);
+    }
+    // The same from a client that keeps thoughts, one of which writes them into each.
+    for second in ["", THOUGHT] {
+        let split = [said(THOUGHT, &[0]), result(0), said(second, &[1]), result(1)];
+        let next = deepseek().ask(&conversation(&split), &Lock);
+        assert_eq!(body(&next), one);
+        assert_eq!(verdicts(&next), [Verdict::Kept, Verdict::GoesOn]);
+    }
+}
+
+#[test]
+fn what_else_a_fragment_says_is_said() {
+    let note = r#""name":"me","#;
+    let second = said(note, &[1]).replace("null", r#""And \u0062.""#);
+    let split = [said("", &[0]), result(0), second, result(1)];
+    let next = deepseek().ask(&conversation(&split), &Lock);
+    let sent = body(&next);
+    for kept in [r#""name":"me""#, r#""And b.""#, r#""x":1.50"#, &result(0), &result(1)] {
+        assert_eq!(sent.matches(kept).count(), 1, "{kept}: {sent}");
+    }
+    assert_eq!(sent.matches("assistant").count(), 1, "{sent}");
+    // What all of them say is said once.
+    let [one, two] = [0, 1].map(|at| said("", &[at]).replace("null", r#""Look.""#));
+    let next = deepseek().ask(&conversation(&[one, result(0), two, result(1)]), &Lock);
+    assert_eq!(body(&next).matches("Look.").count(), 1, "{}", body(&next));
+}
+
+#[test]
+fn a_request_that_grows_begins_as_it_did() {
+    let gateway = deepseek();
+    let mut messages = vec![said("", &[0]), result(0), said("", &[1]), result(1)];
+    let before = gateway.ask(&conversation(&messages), &Lock);
+    messages.push(r#"{"role":"user","content":"Go on."}"#.to_owned());
+    let after = gateway.ask(&conversation(&messages), &Lock);
+    let head = body(&before).split("],\"tools\"").next().unwrap();
+    assert!(body(&after).starts_with(head), "{head}\n{}", body(&after));
+}
+
+#[test]
+fn behind_anything_but_results_a_fragment_is_missed() {
+    let user = r#"{"role":"user","content":"Wait."}"#.to_owned();
+    let split = [said("", &[0]), result(0), user, said("", &[1]), result(1)];
+    let next = deepseek().ask(&conversation(&split), &Lock);
+    assert_eq!((next.counts.restored, next.counts.missed, next.counts.dropped), (1, 1, 0));
+    // It is told, as any answer is that lacks its thought.
+    assert_eq!((next.without.told, body(&next).matches(IDS[1]).count()), (1, 0), "{}", body(&next));
+}
+
+#[test]
+fn where_no_message_is_looked_at_alone_the_thought_goes_once_and_all_else_stays() {
+    let gateway = gateway("alibaba", "qwen3.7-plus");
+    let parts = |thought| [said(thought, &[0]), result(0), said("", &[1]), result(1)];
+    let next = gateway.ask(&conversation(&parts("")), &Lock);
+    let sent = body(&next);
+    let expected = parts(THOUGHT).join(",");
+    assert!(sent.contains(&expected), "{sent}\n{expected}");
+}
