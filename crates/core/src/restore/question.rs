@@ -104,9 +104,7 @@ pub(super) struct Call {
     pub(super) digest: Key,
     /// The id as far as clients leave it alone; empty without one.
     pub(super) id: String,
-    /// The key of an id that has the form of those that no other answer has.
-    pub(super) anchor: Option<Key>,
-    /// The same, where such an id names a record.
+    /// The key of an id that no other answer has.
     pub(super) names: Option<Key>,
 }
 
@@ -315,7 +313,7 @@ impl Walk<'_> {
             self.add_prefix(&seen.digest);
             let result = results.take(call).map(|result| self.normal.result(result));
             result.iter().for_each(|result| self.add(result, result));
-            if let Some(anchor) = &seen.anchor {
+            if let Some(anchor) = &seen.names {
                 let mut history = self.normal.digest(Of::History);
                 history.tag(b'a').key(anchor);
                 result.iter().for_each(|result| {
@@ -365,9 +363,9 @@ impl Visible {
         let call = |call: &&ToolCall| {
             let id = normal_id(call.id.as_deref().unwrap_or_default());
             let is_minted = ticket::is_minted(normal, &id);
-            let anchor = (is_minted || is_listed(&id)).then(|| anchor(normal, &id));
-            let names = anchor.filter(|_| lists_ids || is_minted);
-            Call { name: call.name.clone(), digest: normal.call(call), id, anchor, names }
+            let is_alone = is_minted || (lists_ids && is_listed(&id));
+            let names = is_alone.then(|| anchor(normal, &id));
+            Call { name: call.name.clone(), digest: normal.call(call), id, names }
         };
         let (copy, text) = (normal.copy(text), normal.answer(text));
         let calls: Vec<Call> = calls.iter().map(call).collect();

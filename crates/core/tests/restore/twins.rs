@@ -243,3 +243,22 @@ fn an_answer_behind_other_calls_is_not_the_latest_of_these() {
         assert_eq!(talk.restored(&bare(&truth)), truth);
     }
 }
+
+/// A server that nobody knows may make its ids of what is said: they look random, and say nothing about who is meant.
+#[test]
+fn an_id_of_an_unknown_endpoint_begins_no_history() {
+    let mut talk = Talk::new(PLAIN);
+    talk.vault.is_unlisted = true;
+    let begin = talk.truth.clone();
+    for (question, last) in [("Read one.", "first"), ("Read two.", "second")] {
+        talk.truth.clone_from(&begin);
+        talk.says(human(question));
+        talk.answers(vec![thought("look"), call("call_A1b2C3d4E5x7", "read", "{}")]);
+        talk.says(result("call_A1b2C3d4E5x7", "nothing here"));
+        talk.answers(vec![thought(last), text("Done.")]);
+    }
+    assert_eq!(talk.restored(&bare(&talk.truth)), talk.truth);
+    talk.vault.records.pop_last().unwrap();
+    let missed = Verdict::Missed(Why::NoRecord);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored, missed]);
+}

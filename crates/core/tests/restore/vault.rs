@@ -34,6 +34,8 @@ pub(crate) struct Vault {
     pub(crate) is_thinking: bool,
     /// Callers get a ticket in the place of the signature of thoughts.
     pub(crate) signs: bool,
+    /// Nothing is known about the endpoint.
+    pub(crate) is_unlisted: bool,
     pub(crate) records: BTreeMap<String, (Head, Kept)>,
     pub(crate) clock: u64,
 }
@@ -59,6 +61,7 @@ impl Vault {
             origin,
             is_thinking: true,
             signs: false,
+            is_unlisted: false,
             records: BTreeMap::new(),
             clock: 0,
         }
@@ -73,6 +76,7 @@ impl Vault {
             tools: &frame.tools,
             hint: frame.hint,
             is_sealed: self.contract.signed,
+            is_unlisted: self.is_unlisted,
             ..About::default()
         };
         let question = Question::read(contents, about, &self.secret, Version::CURRENT);
