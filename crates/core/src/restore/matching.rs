@@ -326,33 +326,56 @@ impl<'a> Matches<'a> {
         1 + heads.iter().filter(|head| !is_twin(head)).count()
     }
 
-    /// An answer that was not found, or of which several records may be, is the one that the next answer names.
+    /// The next answer names the record before it, and where what can be seen is equal that is the record, whatever its
+    /// history is like by now: so it is the same for ever, however many look alike later. One that is gone is missed.
     fn backward(&mut self, index: usize) {
         let (Some(step), Some(of_step)) = (self.question.steps.get(index), self.steps.get(index))
         else {
             return;
         };
-        let is_open = of_step.found.is_none()
-            && (!of_step.candidates.is_empty() || (!step.is_anchored() && step.ticket.is_none()));
-        if !is_open {
+        let is_open =
+            !of_step.candidates.is_empty() || (!step.is_anchored() && step.ticket.is_none());
+        let Some(id) = self.parent(index).filter(|_| is_open) else { return };
+        let place = self.records.iter().position(|head| head.id == *id);
+        if of_step.found.as_ref().is_some_and(|found| Some(found.record) == place) {
             return;
         }
-        let next = self.steps.get(index + 1).and_then(|next| next.found.as_ref());
-        let parent = next.and_then(|next| match &self.head(next.record)?.parent {
-            Link::Record(id) => self.records.iter().position(|head| head.id == *id),
-            Link::Root | Link::Unknown => None,
-        });
-        let Some(parent) = parent else { return };
-        let is_candidate = of_step.candidates.contains(&parent);
-        let is_same =
-            |head: &Head| head.seen.content == step.visible.content && self.may_be(step, head);
-        let is_it =
-            self.head(parent).is_some_and(is_same) && (is_candidate || !self.ask.contract.bound);
-        if let (true, found @ Some(_)) = (is_it, self.matched(step, parent, Level::Parent))
-            && let Some(of_step) = self.steps.get_mut(index)
-        {
-            of_step.found = found;
+        let found = match place.and_then(|at| Some((at, self.head(at)?))) {
+            Some((at, head)) => {
+                let is_same = head.seen.content == step.visible.content && self.may_be(step, head);
+                let has_history = Some(head.keys.answered) == step.answered;
+                let is_candidate = of_step.candidates.contains(&at) || has_history;
+                if !is_same || (self.ask.contract.bound && !is_candidate) {
+                    return;
+                }
+                self.matched(step, at, Level::Parent)
+            }
+            // The next answer says what could be seen of it.
+            None if self.was_seen(index, id) => None,
+            None => return,
+        };
+        if let Some(of_step) = self.steps.get_mut(index) {
+            *of_step = OfStep { found, ..OfStep::default() };
         }
+    }
+
+    /// The record that the next answer names.
+    fn parent(&self, index: usize) -> Option<&'a String> {
+        let next = self.steps.get(index + 1)?.found.as_ref()?;
+        match &self.head(next.record)?.parent {
+            Link::Record(id) => Some(id),
+            Link::Root | Link::Unknown => None,
+        }
+    }
+
+    /// Whether the next answer was given behind one of this id that looked as the step does.
+    fn was_seen(&self, index: usize, id: &str) -> bool {
+        let next = self.steps.get(index + 1).and_then(|next| next.found.as_ref());
+        let ancestor = next.and_then(|next| self.head(next.record)?.ancestors.first());
+        let step = self.question.steps.get(index);
+        ancestor.zip(step).is_some_and(|(ancestor, step)| {
+            ancestor.id == *id && ancestor.content == step.visible.content
+        })
     }
 
     fn head(&self, record: usize) -> Option<&'a Head> {

@@ -262,3 +262,27 @@ fn an_id_of_an_unknown_endpoint_begins_no_history() {
     let missed = Verdict::Missed(Why::NoRecord);
     assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored, missed]);
 }
+
+/// The answer behind says which one was meant when it was given. What looks alike since then changes nothing about it,
+/// and does not stand in for it when it is gone.
+#[test]
+fn what_the_next_answer_names_is_that_record_or_none() {
+    let mut talk = Talk::new(PLAIN);
+    talk.says(human("Go on with 1."));
+    let own = talk.answers(vec![thought("own"), text("Ok")]).unwrap();
+    talk.says(human("List."));
+    talk.answers(vec![thought("call"), call("call_A1b2C3d4E5x7", "read", "{}")]);
+    talk.says(result("call_A1b2C3d4E5x7", "file"));
+    let mut edited = bare(&talk.truth);
+    edited[1] = human("Go on.");
+    assert_eq!(talk.restored(&edited)[2].blocks[0], thought("own"));
+    // Somebody else begins with what the message says now, and is answered alike.
+    talk.truth.truncate(1);
+    talk.says(human("Go on."));
+    talk.answers(vec![thought("another"), text("Ok")]);
+    assert_eq!(talk.verdicts(&edited), [Verdict::Restored; 2]);
+    assert_eq!(talk.restored(&edited)[2].blocks[0], thought("own"));
+    talk.vault.records.remove(&own);
+    let missed = Verdict::Missed(Why::NoRecord);
+    assert_eq!(talk.verdicts(&edited), [missed, Verdict::Restored]);
+}

@@ -63,7 +63,7 @@ impl World {
             if !seen.insert(id) {
                 self.tally.breaks(Law::Twice, || self.oracle.tell(&name) + &tell(path));
             }
-            let own = self.owner(path, messages.clone(), &name);
+            let own = self.owner(path, messages.clone(), &name, &BTreeSet::new());
             match own {
                 Some(own) if own == name => {
                     self.is_in_its_place(path, messages, &name);
@@ -87,8 +87,11 @@ impl World {
         path: &Path,
         messages: std::ops::Range<usize>,
         name: &str,
+        without: &BTreeSet<String>,
     ) -> Option<String> {
-        messages.into_iter().find_map(|at| self.oracle.right(path, at, name))
+        let vault = &self.vault;
+        let is_there = |id: &str| vault.has(id) && !without.contains(id);
+        messages.into_iter().find_map(|at| self.oracle.right(path, at, name, &is_there))
     }
 
     fn is_in_its_place(&mut self, path: &Path, messages: std::ops::Range<usize>, name: &str) {
@@ -206,7 +209,7 @@ impl World {
         for (messages, id) in restored(&fewer) {
             let is_same = before.get(&messages.start) == Some(&id);
             let name = self.oracle.name_of(id).to_owned();
-            if !is_same && self.owner(path, messages.clone(), &name).is_none() {
+            if !is_same && self.owner(path, messages.clone(), &name, &without).is_none() {
                 let what = format!("{messages:?} got {}", self.oracle.tell(&name));
                 self.tally
                     .breaks(Law::Less, || format!("{what}\nwithout {without:?}{}", tell(path)));

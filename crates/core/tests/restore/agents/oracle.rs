@@ -239,12 +239,20 @@ impl Oracle {
 
     /// Whether the thought of `name` may stand in an answer of these names; gives the name of the answer that it is put
     /// into.
-    pub(super) fn right(&mut self, path: &Path, at: usize, name: &str) -> Option<String> {
+    pub(super) fn right(
+        &mut self,
+        path: &Path,
+        at: usize,
+        name: &str,
+        is_there: &dyn Fn(&str) -> bool,
+    ) -> Option<String> {
         let owns: Vec<String> = path.lines[at].parts.iter().map(|part| part.name.clone()).collect();
         if owns.iter().any(|own| own == name) {
             return Some(name.to_owned());
         }
-        owns.into_iter().find(|own| self.is_twin(path, at, own, name))
+        owns.into_iter().find(|own| {
+            self.is_twin(path, at, own, name) || self.stands_in(path, at, (own, name), is_there)
+        })
     }
 
     /// Nothing tells the two apart: they are answers of one model to one tenant that are the same, to words that are the
@@ -278,9 +286,32 @@ impl Oracle {
         self.excused.contains(&pair)
     }
 
+    /// Another model said the same to the same words, and nothing is left of what this one thought: who asks with the
+    /// other answer asks the very same, so that nobody can tell which of the two it is.
+    fn stands_in(
+        &self,
+        path: &Path,
+        at: usize,
+        (own, name): (&str, &str),
+        is_there: &dyn Fn(&str) -> bool,
+    ) -> bool {
+        let (mine, other) = (&self.known[own], &self.known[name]);
+        let is_readable = other.model == path.model || self.setting.reads_others();
+        let is_same = match self.setting.contract.bound {
+            true => path.full(at) == other.full,
+            false => path.since(at) == other.since,
+        };
+        mine.tenant == other.tenant
+            && mine.model != other.model
+            && !is_there(&mine.record)
+            && is_readable
+            && is_same
+            && are_one(&path.copies(at), &other.copies)
+    }
+
     /// Notes that two could not be told apart at this time, though no thought went back.
     pub(super) fn note(&mut self, path: &Path, at: usize, name: &str) {
-        self.right(path, at, name);
+        self.right(path, at, name, &|_| true);
     }
 
     /// Whether a bound answer stands behind other words than it was thought behind, or says something else. Ids that a
