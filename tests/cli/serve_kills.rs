@@ -147,6 +147,80 @@ fn k_1_whenever_it_is_killed_it_is_back_at_once_and_knows_what_it_acknowledged()
     assert!(whole > 50, "{whole}");
 }
 
+/// Whether the thought of an answer is put back into the turn that follows it.
+fn is_put_back(gateway: &Server, first: &Value, answer: &str) -> bool {
+    let second = second_turn(first, answer).unwrap();
+    let again = post(&gateway.addr, &second).unwrap();
+    again.contains("x-thinkthrough: restored=1; missed=0;")
+}
+
+#[test]
+fn k_1_killed_right_after_the_last_byte_it_has_lost_nothing() {
+    let place = Place::new("last-byte");
+    let mut heard: Vec<(Value, String)> = Vec::new();
+    let mut acknowledged = 0;
+    for round in 0..20 {
+        let gateway = serve(&place, IN_A_FILE);
+        let blind_before = blind(&gateway);
+        let lost = heard.iter().filter(|(first, answer)| !is_put_back(&gateway, first, answer));
+        let (lost, unseen) = (lost.count(), blind(&gateway) - blind_before);
+        assert!(lost <= unseen, "{lost} of {} are lost ({unseen} unseen)", heard.len());
+        heard.clear();
+        // A different number of them waits for the database each time.
+        for which in 0..=round % 7 {
+            let first = first_turn(round * 100 + which);
+            let answer = post(&gateway.addr, &first).unwrap();
+            if is_acknowledged(&answer) {
+                heard.push((first, answer));
+            }
+        }
+        gateway.signal(Signal::KILL);
+        acknowledged += heard.len();
+    }
+    println!("{acknowledged} answers");
+    assert!(acknowledged > 50, "{acknowledged}");
+}
+
+#[test]
+fn d_1_no_answer_waits_for_a_database_that_another_process_holds() {
+    let place = Place::new("held");
+    let gateway = serve(&place, IN_A_FILE);
+    // It knows whose requests these are from here on.
+    gateway.ask_in_time("/v1/chat/completions", &first_turn(0).to_string());
+    let other = rusqlite::Connection::open(place.file("kept.db")).unwrap();
+    other.busy_timeout(PATIENCE).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let rows = || {
+        let sql = "SELECT count(*) FROM record";
+        other.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    let before = rows();
+    let heard: Vec<(Value, String)> = (1..=10)
+        .map(|which| {
+            let first = first_turn(which);
+            let answer = post(&gateway.addr, &first).unwrap();
+            assert!(is_acknowledged(&answer), "{which}: {answer}");
+            (first, answer)
+        })
+        .collect();
+    assert!(heard.iter().all(|(first, answer)| is_put_back(&gateway, first, answer)));
+    let metrics = gateway.request("GET", "/metrics", "", "");
+    assert!(metrics.contains("\nthinkthrough_unsaved_total 0\n"), "{metrics}");
+    assert_eq!(rows(), before, "the database is held");
+    gateway.signal(Signal::KILL);
+    drop(gateway);
+    // The next one reads what was left before the database can take it.
+    let gateway = serve(&place, IN_A_FILE);
+    assert!(heard.iter().all(|(first, answer)| is_put_back(&gateway, first, answer)));
+    other.execute_batch("ROLLBACK").unwrap();
+    let began = Instant::now();
+    while rows() < before + 10 {
+        assert!(began.elapsed() < PATIENCE, "the database never has them");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(heard.iter().all(|(first, answer)| is_put_back(&gateway, first, answer)));
+}
+
 /// Asks for a stream and gives when which line came.
 fn lines(gateway: &Server, model: &str, path: &str) -> Vec<(Duration, String)> {
     let asked = json!({"model": model, "stream": true, "max_tokens": 3000,

@@ -11,7 +11,7 @@ use crate::waits::{Breaker, Breakers};
 use bytes::Bytes;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::answer::Answer;
@@ -19,6 +19,7 @@ use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Done, Ending, Exchange};
 use thinkthrough_core::restore::{Head, Kept, ticket};
 use thinkthrough_core::turn::Failure;
+use thinkthrough_store::Urgency;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Sleep;
@@ -199,31 +200,33 @@ impl Passage {
         let (is_relayed, goes_back) = (self.is_relayed, self.keep.goes_back);
         let load = self.keep.load.clone();
         let (seen, store) = (Arc::clone(&self.keep.seen), Arc::clone(&self.keep.store));
-        if !store.writes.lets(Instant::now()) {
-            // What would wait for a store that stands still would only grow.
-            seen.tell(&Progress::Unsaved);
-            return Some(Saving { work: None, is_lost: true, limit: None, store, seen });
-        }
         let breakers = Arc::clone(&store);
         let work = async move {
+            // Asked by what waits for a commit, and answered once: what would wait for a store that stands still would
+            // only grow.
+            let lets = OnceLock::new();
+            let lets = || *lets.get_or_init(|| breakers.writes.lets(Instant::now()));
             let records = async {
-                match records {
-                    Some((vault, records)) if !goes_back && records.iter().all(can_wait) => {
-                        let lost = Box::new(move || seen.tell(&Progress::Unsaved));
-                        vault.append_soon(records, lost).await.is_ok()
-                    }
-                    Some((vault, records)) => {
-                        let writing = async { vault.append(records).await.is_ok() };
+                let Some((vault, records)) = records else { return true };
+                let urgency = match !goes_back && records.iter().all(can_wait) {
+                    true => Urgency::Later,
+                    false => Urgency::Wanted,
+                };
+                let lost = Box::new(move || seen.tell(&Progress::Unsaved));
+                match vault.hand_over(records, urgency, lost).await {
+                    Ok(None) => true,
+                    Ok(Some(commit)) if lets() => {
+                        let writing = async { commit.await.is_ok() };
                         written(&breakers.writes, writing).await
                     }
-                    None => true,
+                    Ok(Some(_)) | Err(_) => false,
                 }
             };
             let named = async {
                 let Some((keeping, answer)) = named else { return true };
                 let size = answer.len();
                 let work = Box::pin(async move { keeping.keep(&answer, is_relayed).await });
-                written(&breakers.writes, load.offload.run(size, work)).await
+                lets() && written(&breakers.writes, load.offload.run(size, work)).await
             };
             let kept = async {
                 match kept {
@@ -235,7 +238,7 @@ impl Passage {
             records && named && kept
         };
         let seen = Arc::clone(&self.keep.seen);
-        Some(Saving { work: Some(Box::pin(work)), is_lost: false, limit: None, store, seen })
+        Some(Saving { work: Some(Box::pin(work)), is_told: false, limit: None, store, seen })
     }
 }
 
@@ -277,8 +280,8 @@ fn can_wait((head, _): &(Head, Kept)) -> bool {
 pub(crate) struct Saving {
     /// Gone once it is done.
     work: Option<Pin<Box<dyn Future<Output = bool> + Send>>>,
-    /// It was not begun, which was told.
-    is_lost: bool,
+    /// It was told that the answer goes out without it.
+    is_told: bool,
     /// Begins with the waiting.
     limit: Option<Pin<Box<Sleep>>>,
     store: Arc<Breakers>,
@@ -288,7 +291,7 @@ pub(crate) struct Saving {
 impl Saving {
     /// Whether the record can be seen; not if that has taken too long, but it goes on being kept then.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        let Some(work) = &mut self.work else { return Poll::Ready(!self.is_lost) };
+        let Some(work) = &mut self.work else { return Poll::Ready(true) };
         let is_saved = match work.as_mut().poll(cx) {
             Poll::Ready(is_saved) => {
                 self.work = None;
@@ -302,6 +305,7 @@ impl Saving {
             }
         };
         if !is_saved {
+            self.is_told = true;
             self.seen.tell(&Progress::Unsaved);
         }
         Poll::Ready(is_saved)
@@ -317,7 +321,12 @@ impl Saving {
 impl Drop for Saving {
     fn drop(&mut self) {
         if let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) {
-            runtime.spawn(work);
+            let (seen, is_told) = (Arc::clone(&self.seen), self.is_told);
+            runtime.spawn(async move {
+                if !work.await && !is_told {
+                    seen.tell(&Progress::Unsaved);
+                }
+            });
         }
     }
 }

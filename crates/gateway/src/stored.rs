@@ -4,7 +4,7 @@ use crate::vault::{Facts, KeptResponses, Later, Looked, Lost, Vault, VaultError,
 use std::sync::Arc;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
-use thinkthrough_store::{About, Fact, Responses, Store, StoreError};
+use thinkthrough_store::{About, Fact, Responses, Store, StoreError, Urgency};
 
 impl Vaults for Store {
     fn of<'a>(&'a self, tenant: &'a Tenant) -> Later<'a, Arc<dyn Vault>> {
@@ -90,13 +90,19 @@ impl Vault for One {
         self.vault.has_old_records()
     }
 
-    fn append(&self, records: Vec<(Head, Kept)>) -> Later<'_, ()> {
-        Box::pin(async move { Ok(self.vault.append(records).await?) })
-    }
-
-    fn append_soon(&self, records: Vec<(Head, Kept)>, lost: Lost) -> Later<'_, ()> {
+    fn hand_over(
+        &self,
+        records: Vec<(Head, Kept)>,
+        urgency: Urgency,
+        lost: Lost,
+    ) -> Later<'_, Option<Later<'static, ()>>> {
         let lost = Box::new(|_: &StoreError| lost());
-        Box::pin(async move { Ok(self.vault.append_soon(records, lost).await?) })
+        Box::pin(async move {
+            let commit = self.vault.hand_over(records, urgency, lost).await?;
+            Ok(commit.map(|commit| -> Later<'static, ()> {
+                Box::pin(async move { Ok(commit.done().await?) })
+            }))
+        })
     }
 
     fn poison(&self, records: Vec<String>) -> Later<'_, u64> {

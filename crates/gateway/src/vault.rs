@@ -10,11 +10,11 @@ use std::time::Duration;
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Open, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
-use thinkthrough_store::{About, Fact};
+use thinkthrough_store::{About, Fact, Urgency};
 
 /// How long a request waits for a store, in all; then it goes on as if nothing were known. The end of its answer is in it.
 pub(crate) const LOOKUP: Duration = Duration::from_millis(100);
-/// How long the end of an answer waits until its record can be seen by every gateway.
+/// How long the end of an answer waits for a commit of its record.
 pub(crate) const APPEND: Duration = Duration::from_millis(20);
 
 /// Something that comes later.
@@ -103,15 +103,15 @@ pub trait Vault: Send + Sync {
         false
     }
 
-    /// Keeps records; every gateway finds them once this is done.
-    fn append(&self, records: Vec<(Head, Kept)>) -> Later<'_, ()>;
-
-    /// Keeps records that nobody needs at once: this gateway finds them once this is done, others soon. `lost` is told if
-    /// they cannot be kept after all.
-    fn append_soon(&self, records: Vec<(Head, Kept)>, lost: Lost) -> Later<'_, ()> {
-        drop(lost);
-        self.append(records)
-    }
+    /// Keeps the records of one answer. This gateway finds them once this is done; where nothing is given back, the store
+    /// takes them soon, and `lost` is told if it does not. What is given back is still to be done: then every gateway
+    /// finds them.
+    fn hand_over(
+        &self,
+        records: Vec<(Head, Kept)>,
+        urgency: Urgency,
+        lost: Lost,
+    ) -> Later<'_, Option<Later<'static, ()>>>;
 
     /// Marks records that a provider refused, so that no look-up finds them any more. Gives how many were marked now.
     fn poison(&self, records: Vec<String>) -> Later<'_, u64>;

@@ -10,6 +10,7 @@
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "a measurement that breaks is to be seen"
 )]
 
@@ -19,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::content::{Block, Content, Origin, Speaker, Thinking};
 use thinkthrough_core::plane::{Place, Tenant};
 use thinkthrough_core::restore::{Delivery, Head, Kept, Key, Keys, Link, Prefix, Seen, Version};
-use thinkthrough_store::{KeySource, Location, Meta, Search, Store, Within};
+use thinkthrough_store::{KeySource, Location, Meta, Search, Store, StoreError, Urgency, Within};
 
 /// Answers of a conversation.
 const ANSWERS: usize = 50;
@@ -191,7 +192,32 @@ async fn measure(name: &str, store: &Store, records: usize) {
         }
     })
     .await;
+    handed_over(name, store, new + (1 << 18)).await;
     conversations_of(name, store).await;
+}
+
+/// As a gateway keeps records: the time is what an answer waits, the CPU all that it takes until the database has them.
+async fn handed_over(name: &str, store: &Store, new: usize) {
+    let vault = store.vault(&Tenant::named("bench").unwrap());
+    let (mut times, records) = (Vec::with_capacity(CALLS), (0..CALLS).map(|n| record(new + n, 0)));
+    let records: Vec<(Head, Kept)> = records.collect();
+    store.flush().await;
+    let before = worked();
+    for record in records {
+        let began = Instant::now();
+        let lost = Box::new(|error: &StoreError| panic!("{error}"));
+        let commit = vault.hand_over(vec![record], Urgency::Wanted, lost).await.unwrap();
+        if let Some(commit) = commit {
+            commit.done().await.unwrap();
+        }
+        times.push(began.elapsed());
+    }
+    store.flush().await;
+    report(
+        &format!("{name}: hand over of one record, one after the other"),
+        times,
+        worked() - before,
+    );
 }
 
 async fn conversations_of(name: &str, store: &Store) {

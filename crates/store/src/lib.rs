@@ -5,7 +5,7 @@
 //! looks through them. A [`Vault`] keeps the thoughts that clients drop, for the gateway to put back.
 //!
 //! - What is acknowledged is there after any end of the process, and after a power cut; but for what was given to
-//!   [`Vault::append_soon`].
+//!   [`Vault::hand_over`]: a power cut may take the last of it, and on a server the end of the process what can wait.
 //! - Messages, titles, models and settings are sealed (XChaCha20-Poly1305) with a key per conversation, which is
 //!   locked with the tenant's data key, which is locked with the master key. The master key is not in the database.
 //! - A row opens at its own place only: moved to another position, conversation or tenant, it stays shut.
@@ -39,6 +39,7 @@
 //! # }).unwrap();
 //! ```
 
+mod aside;
 mod backend;
 mod clock;
 mod conversations;
@@ -48,6 +49,7 @@ mod facts;
 mod gateway_keys;
 mod held;
 mod id;
+mod journal;
 mod keys;
 mod known_keys;
 mod location;
@@ -63,6 +65,7 @@ mod row;
 mod seal;
 mod sqlite;
 mod store;
+mod taking;
 mod touched;
 mod unwritten;
 mod vault;
@@ -85,5 +88,5 @@ pub use responses::Responses;
 pub use retention::{Holding, Limits, Pruned};
 pub use rotation::Rotation;
 pub use store::Store;
-pub use vault::{Looked, Opener, Vault};
+pub use vault::{Commit, Looked, Opener, Urgency, Vault};
 pub use waiting::Lost;

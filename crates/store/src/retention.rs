@@ -57,6 +57,7 @@ impl Store {
         let Some(row) = self.backend().tenant(tenant.as_str().to_owned()).await? else {
             return Ok(None);
         };
+        self.flush().await;
         let conversations = self.backend().conversations(row.nr).await?.len();
         let usage = self.backend().usage(i64::MIN).await?;
         let records = usage.iter().find(|usage| usage.tenant == row.nr).map_or(0, |it| it.records);
@@ -75,6 +76,8 @@ impl Store {
     /// # Errors
     /// When the store cannot be read or written.
     pub async fn prune(&self, limits: &Limits, now: Moment) -> Result<Pruned, StoreError> {
+        // Of a gateway that was killed, and did not come back.
+        self.take_over().await;
         let before = now.wall.checked_sub(limits.age).unwrap_or(UNIX_EPOCH);
         let before = before.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let before = i64::try_from(before).unwrap_or(i64::MAX);

@@ -78,7 +78,7 @@ pub(crate) struct DraftRow {
 }
 
 /// A record of the vault that is to be kept.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NewRecord {
     pub(crate) tenant: i64,
     pub(crate) id: String,

@@ -4,6 +4,7 @@ use crate::backend::Backend;
 use crate::clock::{Clock, now};
 use crate::error::StoreError;
 use crate::held::{self, Held};
+use crate::journal::Journal;
 use crate::keys::TenantKeys;
 use crate::location::Location;
 use crate::marker::{Mark, Marker};
@@ -20,6 +21,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thinkthrough_core::plane::Tenant;
+use tokio::sync::OnceCell;
 
 /// A store. Clones are handles to the same one.
 #[derive(Clone)]
@@ -38,6 +40,10 @@ struct Inner {
     made: Mutex<HashMap<String, Key>>,
     touched: Touched,
     waiting: Waiting,
+    /// Whoever shares the file knows that this process looks for records.
+    appeared: OnceCell<()>,
+    /// Of a store in a file.
+    journal: Option<Journal>,
     unwritten: Unwritten,
     clock: Clock,
     /// Records of older gateways were left when it was opened.
@@ -96,6 +102,7 @@ impl Store {
             Location::Sqlite(path) => Some(path.clone()),
             Location::Postgres(_) => None,
         };
+        let journal = file.as_deref().map(|file| Journal::new(file, &install_key));
         let inner = Inner {
             at,
             backend,
@@ -105,13 +112,17 @@ impl Store {
             made: Mutex::default(),
             touched: Touched::default(),
             waiting: Waiting::default(),
+            appeared: OnceCell::new(),
+            journal,
             unwritten: Unwritten::default(),
             clock: Clock::default(),
             has_old_records,
             file,
             notes: Mutex::new(said.into_iter().collect()),
         };
-        Ok(Store { inner: Arc::new(inner) })
+        let store = Store { inner: Arc::new(inner) };
+        store.take_over().await;
+        Ok(store)
     }
 
     /// Destroys the keys of a tenant and everything that was locked with them; gives how many conversations that
@@ -121,6 +132,8 @@ impl Store {
     /// When the store cannot be written.
     pub async fn erase(&self, tenant: &Tenant) -> Result<Option<u64>, StoreError> {
         self.forget(tenant);
+        // What comes behind this is refused.
+        self.flush().await;
         let row = self.backend().tenant(tenant.as_str().to_owned()).await?;
         let removed = self.backend().remove_tenant(tenant.as_str().to_owned()).await;
         let is_gone = matches!(removed, Ok(_) | Err(StoreError::Lingers(_)));
@@ -165,6 +178,9 @@ impl Store {
     /// a process. While another process reads, the log stays.
     pub async fn close(&self) {
         self.flush().await;
+        if let Some(journal) = &self.inner.journal {
+            journal.close().await;
+        }
         if let Backend::Sqlite(file) = self.backend() {
             // Nothing is lost where it fails: the next process finds the log.
             drop(file.forget_log().await);
@@ -207,6 +223,15 @@ impl Store {
         &self.inner.waiting
     }
 
+    /// This process is about to look for records, or to keep some.
+    pub(crate) async fn be_seen(&self) {
+        self.inner.appeared.get_or_init(|| self.appear()).await;
+    }
+
+    pub(crate) fn journal(&self) -> Option<&Journal> {
+        self.inner.journal.as_ref()
+    }
+
     pub(crate) fn unwritten(&self) -> &Unwritten {
         &self.inner.unwritten
     }
@@ -217,7 +242,7 @@ impl Store {
         std::mem::take(&mut *self.inner.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn note(&self, text: String) {
+    pub(crate) fn note(&self, text: String) {
         self.inner.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
     }
 

@@ -1,7 +1,7 @@
 //! Records that are on their way into the database.
 //!
-//! An answer does not wait long for its record, so that the next request may come before the commit does. This process
-//! finds such records here, by the same keys; others find them once they are written.
+//! An answer does not wait for the commit of its record, so that the next request may come before it. This process finds
+//! such records here, by the same keys; others find them once they are written.
 
 use crate::row::NewRecord;
 use std::collections::HashMap;
@@ -84,6 +84,12 @@ impl Drop for Held {
                 index.by_id.remove(&name);
             }
         }
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("records", &self.records.len()).finish_non_exhaustive()
     }
 }
 

@@ -10,16 +10,14 @@ use crate::keys::TenantKeys;
 use crate::row::{NewRecord, RecordRow};
 use crate::seal::{Broken, Kind, bind};
 use crate::store::Store;
+use crate::taking::HandedOver;
 use crate::unwritten::Held;
-use crate::waiting::{Answer, Lost, MANY, SOON};
+use crate::waiting::{Answer, Lost};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
-
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Exact as _, Open, Place, SealError, Sealed, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Link, Secret};
-use tokio::time::sleep;
 
 /// The vault of one tenant. Clones are handles to the same one.
 #[derive(Clone, Debug)]
@@ -42,54 +40,51 @@ pub struct Looked {
 #[derive(Clone)]
 pub struct Opener(Option<Arc<TenantKeys>>);
 
+/// Who may need records, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Urgency {
+    /// Nobody at once: nothing was thought, and the model wants nothing back.
+    Later,
+    /// The next request, whichever gateway it comes to.
+    Wanted,
+}
+
+/// Records that are found by this process, and are to be committed.
+#[derive(Debug)]
+pub struct Commit {
+    vault: Vault,
+    records: Held,
+}
+
+/// More bytes than these do not go through the journal: to write them twice would take longer than the commit.
+const LARGE: usize = 1 << 20;
+
+impl Commit {
+    /// Comes back when a look-up by any process finds them.
+    ///
+    /// # Errors
+    /// When the store cannot be written, or the tenant was erased while the answers were on their way.
+    pub async fn done(self) -> Result<(), StoreError> {
+        let Commit { vault: Vault { store, tenant }, records } = self;
+        // What they go on from comes before them.
+        if store.journal().is_some() && !store.waiting().is_empty() {
+            store.flush().await;
+        }
+        let kept = store.backend().add_records(records.records.clone()).await?;
+        if kept.iter().all(|is_kept| *is_kept) {
+            return Ok(());
+        }
+        // The keys of these records are digests under a secret that is gone, so nothing would ever find them.
+        store.forget(&tenant);
+        Err(StoreError::Erased(tenant))
+    }
+}
+
 impl Store {
     /// The vault of a tenant.
     #[must_use]
     pub fn vault(&self, tenant: &Tenant) -> Vault {
         Vault { store: self.clone(), tenant: tenant.clone() }
-    }
-
-    /// Writes these soon.
-    pub(crate) fn write_soon(&self, answer: Answer) {
-        let wait = match self.waiting().add(answer) {
-            Ok(1) => SOON,
-            Ok(MANY) => Duration::ZERO,
-            Ok(_) => return,
-            Err(Answer { lost, .. }) => return lost(&StoreError::Busy(self.at().to_owned())),
-        };
-        let store = self.clone();
-        tokio::spawn(async move {
-            sleep(wait).await;
-            store.flush().await;
-        });
-    }
-
-    /// Writes what [waits to be written](crate::Vault::append_soon), and comes back when that is done: for the end of a
-    /// process.
-    pub async fn flush(&self) {
-        let _turn = self.waiting().turn().await;
-        loop {
-            let answers = self.waiting().take();
-            if answers.is_empty() {
-                return;
-            }
-            let records = answers.iter().flat_map(|answer| &answer.records.records);
-            let mut kept = match self.backend().add_records(records.cloned().collect()).await {
-                Ok(kept) => kept.into_iter(),
-                Err(error) => {
-                    answers.into_iter().for_each(|answer| (answer.lost)(&error));
-                    continue;
-                }
-            };
-            for Answer { records, tenant, lost } in answers {
-                // Its tenant was erased meanwhile.
-                if kept.by_ref().take(records.records.len()).filter(|is_kept| !is_kept).count() > 0
-                {
-                    self.forget(&tenant);
-                    lost(&StoreError::Erased(tenant));
-                }
-            }
-        }
     }
 }
 
@@ -100,6 +95,7 @@ impl Vault {
     /// # Errors
     /// When the store cannot be read or written.
     pub async fn secret(&self) -> Result<Secret, StoreError> {
+        self.store.be_seen().await;
         let key = self.store.lookup_key(&self.tenant).await?;
         Ok(Secret::new(*key.bytes()))
     }
@@ -178,31 +174,63 @@ impl Vault {
         if records.is_empty() {
             return Ok(());
         }
-        let held = self.sealed(records).await?;
-        let kept = self.store.backend().add_records(held.records.clone()).await?;
-        if kept.iter().all(|is_kept| *is_kept) {
-            return Ok(());
-        }
-        // The keys of these records are digests under a secret that is gone, so nothing would ever find them.
-        self.store.forget(&self.tenant);
-        Err(StoreError::Erased(self.tenant.clone()))
+        let (vault, records) = (self.clone(), self.sealed(records).await?);
+        Commit { vault, records }.done().await
     }
 
-    /// Keeps records of which nobody has need at once: they are written some milliseconds later, with others. This process
-    /// finds them once this returns, another one soon; `lost` is told if they cannot be written then.
+    /// Takes records that belong to one answer. Where this gives nothing back they are found by this process from now
+    /// on, and in the database some milliseconds later; where the store is a file, the end of this process loses none of
+    /// them. `lost` is told if the database does not take them after all.
+    ///
+    /// What it gives back commits them: on a server, and in a file while other processes look for records there, because
+    /// these may be asked next; and where the journal of a file has no room for them.
     ///
     /// # Errors
     /// When the tenant is new and the store cannot be written.
-    pub async fn append_soon(
+    pub async fn hand_over(
         &self,
         records: Vec<(Head, Kept)>,
+        urgency: Urgency,
         lost: Lost,
-    ) -> Result<(), StoreError> {
-        if !records.is_empty() {
-            let (records, tenant) = (self.sealed(records).await?, self.tenant.clone());
-            self.store.write_soon(Answer { records, tenant, lost });
+    ) -> Result<Option<Commit>, StoreError> {
+        if records.is_empty() {
+            return Ok(None);
         }
-        Ok(())
+        let (store, records) = (self.store.clone(), self.sealed(records).await?);
+        let size = records.records.iter().map(|record| record.size()).sum::<i64>();
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let to_commit = |records| Ok(Some(Commit { vault: self.clone(), records }));
+        let journal = store.journal().filter(|_| size <= LARGE);
+        let Some(_room) = store.waiting().room(size) else {
+            match urgency {
+                Urgency::Wanted => return to_commit(records),
+                Urgency::Later => lost(&StoreError::Busy(store.at().to_owned())),
+            }
+            return Ok(None);
+        };
+        let tenant = Some(self.tenant.clone());
+        let answer = Answer { records, tenant, lost, spot: None, _room };
+        let answer = match journal {
+            Some(journal) => {
+                let handed_over = HandedOver {
+                    store: store.clone(),
+                    answer,
+                    is_wanted: urgency == Urgency::Wanted,
+                };
+                match journal.append(handed_over).await {
+                    Ok(()) => return Ok(None),
+                    Err(HandedOver { answer, .. }) => answer,
+                }
+            }
+            None => answer,
+        };
+        match urgency {
+            Urgency::Wanted => to_commit(answer.records),
+            Urgency::Later => {
+                store.queue(answer);
+                Ok(None)
+            }
+        }
     }
 
     /// Marks records as poisoned: a provider refused them, so that no look-up by anybody of this tenant finds them any
@@ -213,6 +241,7 @@ impl Vault {
     pub async fn poison(&self, records: Vec<String>) -> Result<u64, StoreError> {
         match self.store.keys(&self.tenant).await? {
             Some(keys) if !records.is_empty() => {
+                self.store.flush().await;
                 self.store.backend().poison(keys.nr, records).await
             }
             _ => Ok(0),

@@ -1,23 +1,27 @@
-//! Records that can wait.
+//! Records that the database has not taken yet.
 //!
-//! Where nothing was thought, and the model wants nothing back, a record only says where others hang. Those of some
-//! milliseconds are written together, by nobody who waits: a commit for each costs a good part of what its answer does.
-//! This process finds them at once (`unwritten.rs`), others soon; the sudden end of this one loses them.
+//! A commit for each costs a good part of what its answer does, so those of some milliseconds are taken together. In a
+//! store in a file they stand in the journal, which the sudden end of this process leaves. Where other gateways may be
+//! asked next only those wait of which nobody has need at once: nothing was thought, and the model wants nothing back, so
+//! that they only say where others hang. On a server a sudden end loses them.
 
 use crate::error::StoreError;
+use crate::journal::Spot;
 use crate::unwritten::Held;
+use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use thinkthrough_core::plane::Tenant;
-use tokio::sync::MutexGuard as Turn;
+use tokio::sync::{MutexGuard as Turn, Notify};
 
 /// How long they wait for more.
-pub(crate) const SOON: Duration = Duration::from_millis(10);
-/// How many answers are written at once without waiting for more.
-pub(crate) const MANY: usize = 256;
-/// How many may wait for a store that is slow; beyond that they are lost.
-const LIMIT: usize = 4_096;
+const SOON: Duration = Duration::from_millis(10);
+/// How many answers are taken at once, without waiting for more.
+pub(crate) const MANY: usize = 64;
+/// How many bytes may wait for a store that stands still; what comes then finds no room.
+pub(crate) const LIMIT: usize = 32 << 20;
 
 /// Is told if records could not be kept.
 pub type Lost = Box<dyn FnOnce(&StoreError) + Send>;
@@ -25,21 +29,47 @@ pub type Lost = Box<dyn FnOnce(&StoreError) + Send>;
 /// The records of one answer.
 pub(crate) struct Answer {
     pub(crate) records: Held,
-    pub(crate) tenant: Tenant,
+    /// Whose it is; nobody asks where another process wrote it down.
+    pub(crate) tenant: Option<Tenant>,
     pub(crate) lost: Lost,
+    /// Where it stands in the journal.
+    pub(crate) spot: Option<Spot>,
+    pub(crate) _room: Room,
 }
 
-/// What waits to be written.
+/// What an answer takes of the memory for those that wait.
+pub(crate) struct Room {
+    used: Arc<AtomicUsize>,
+    bytes: usize,
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+/// What waits to be taken.
 #[derive(Default)]
 pub(crate) struct Waiting {
-    answers: Mutex<Vec<Answer>>,
+    state: Mutex<State>,
+    used: Arc<AtomicUsize>,
+    /// There are many.
+    many: Notify,
     /// Whoever writes holds it.
     turn: tokio::sync::Mutex<()>,
 }
 
+#[derive(Default)]
+struct State {
+    answers: VecDeque<Answer>,
+    /// Somebody takes all that come.
+    is_seen_to: bool,
+}
+
 impl Waiting {
-    fn answers(&self) -> MutexGuard<'_, Vec<Answer>> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Only one writes at a time.
@@ -47,24 +77,71 @@ impl Waiting {
         self.turn.lock().await
     }
 
-    /// Says how many wait now; gives back what finds no room.
-    pub(crate) fn add(&self, answer: Answer) -> Result<usize, Answer> {
-        let mut answers = self.answers();
-        if answers.len() >= LIMIT {
-            return Err(answer);
-        }
-        answers.push(answer);
-        Ok(answers.len())
+    /// How many bytes more may wait.
+    pub(crate) fn left(&self) -> usize {
+        LIMIT.saturating_sub(self.used.load(Ordering::Relaxed))
     }
 
-    /// All that wait now.
+    /// Room for so many bytes, if there is as much.
+    pub(crate) fn room(&self, bytes: usize) -> Option<Room> {
+        let room = self.take_room(bytes);
+        // What does not fit gives back what it took.
+        (self.used.load(Ordering::Relaxed) <= LIMIT).then_some(room)
+    }
+
+    /// Room for what is written down already.
+    pub(crate) fn take_room(&self, bytes: usize) -> Room {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        Room { used: Arc::clone(&self.used), bytes }
+    }
+
+    /// Says whether somebody has to see to it who has not been told so yet.
+    pub(crate) fn add(&self, answer: Answer) -> bool {
+        let mut state = self.state();
+        state.answers.push_back(answer);
+        if state.answers.len() >= MANY {
+            self.many.notify_one();
+        }
+        !std::mem::replace(&mut state.is_seen_to, true)
+    }
+
+    /// Those that are to be taken next.
     pub(crate) fn take(&self) -> Vec<Answer> {
-        std::mem::take(&mut self.answers())
+        let mut state = self.state();
+        let many = state.answers.len().min(MANY);
+        state.answers.drain(..many).collect()
+    }
+
+    /// These could not be taken; they come first.
+    pub(crate) fn put_back(&self, answers: Vec<Answer>) {
+        let mut state = self.state();
+        answers.into_iter().rev().for_each(|answer| state.answers.push_front(answer));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.state().answers.is_empty()
+    }
+
+    /// Whoever sees to them may go where this is true.
+    pub(crate) fn is_done(&self) -> bool {
+        let mut state = self.state();
+        state.is_seen_to = !state.answers.is_empty();
+        !state.is_seen_to
+    }
+
+    /// Comes back when many wait, or those that do have waited.
+    pub(crate) async fn gathered(&self) {
+        if self.state().answers.len() < MANY {
+            // Nobody minds which of the two it was.
+            drop(tokio::time::timeout(SOON, self.many.notified()).await);
+        }
     }
 }
 
 impl fmt::Debug for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Waiting").field("answers", &self.answers().len()).finish_non_exhaustive()
+        f.debug_struct("Waiting")
+            .field("answers", &self.state().answers.len())
+            .finish_non_exhaustive()
     }
 }

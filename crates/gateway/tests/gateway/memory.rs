@@ -8,6 +8,7 @@ use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Open, Place, Seal, SealError, Sealed, Tenant};
 use thinkthrough_core::restore::{Delivery, Head, Kept, Key, Secret};
 use thinkthrough_gateway::{Later, Looked, Lost, Vault, VaultError, Vaults};
+use thinkthrough_store::Urgency;
 
 /// How long a call takes that takes far too long.
 pub(crate) const FAR_TOO_LONG: Duration = Duration::from_secs(60);
@@ -146,6 +147,7 @@ impl Vaults for Memory {
     }
 }
 
+#[derive(Clone)]
 struct One(Memory, Tenant);
 
 impl Vault for One {
@@ -182,23 +184,28 @@ impl Vault for One {
         })
     }
 
-    fn append(&self, records: Vec<(Head, Kept)>) -> Later<'_, ()> {
-        self.0.appends.fetch_add(1, Ordering::Relaxed);
-        Box::pin(async move {
-            self.0.mood(true).await?;
+    fn hand_over(
+        &self,
+        records: Vec<(Head, Kept)>,
+        urgency: Urgency,
+        _: Lost,
+    ) -> Later<'_, Option<Later<'static, ()>>> {
+        if urgency == Urgency::Later {
+            self.0.soon.fetch_add(1, Ordering::Relaxed);
+        }
+        let One(memory, tenant) = self.clone();
+        let commit: Later<'static, ()> = Box::pin(async move {
+            memory.appends.fetch_add(1, Ordering::Relaxed);
+            memory.mood(true).await?;
             for (head, kept) in records {
                 let (record, origin) = (head.id.as_str(), &head.origin);
-                let place = Place { tenant: &self.1, record, origin, position: 0 };
+                let place = Place { tenant: &tenant, record, origin, position: 0 };
                 let sealed = Sealed::seal(kept, &place, &Lock).unwrap();
-                self.0.rows.lock().unwrap().push((self.1.clone(), head, sealed));
+                memory.rows.lock().unwrap().push((tenant.clone(), head, sealed));
             }
             Ok(())
-        })
-    }
-
-    fn append_soon(&self, records: Vec<(Head, Kept)>, _: Lost) -> Later<'_, ()> {
-        self.0.soon.fetch_add(1, Ordering::Relaxed);
-        self.append(records)
+        });
+        Box::pin(async move { Ok(Some(commit)) })
     }
 
     fn poison(&self, records: Vec<String>) -> Later<'_, u64> {

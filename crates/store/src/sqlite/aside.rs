@@ -1,20 +1,18 @@
 //! A log that SQLite would take a part of, or throw away, without a word: it is put aside first.
 
 use super::wal;
+use crate::aside::copy;
 use crate::error::StoreError;
-use crate::master::{private_file, sync_folder};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// How often a log is read that looks broken, and the pause between: another process may be writing it.
 const LOOKS: usize = 3;
 const PAUSE: Duration = Duration::from_millis(20);
-/// How many names are tried.
-const NAMES: u32 = 100;
 
 /// Looks at the log before SQLite does. Gives what is to be said about it, if a copy of it was put aside. Blocks.
 pub(super) fn put_aside(path: &Path) -> Result<Option<String>, StoreError> {
@@ -62,30 +60,4 @@ fn broken_at(log: &Path) -> io::Result<Option<Option<usize>>> {
         thread::sleep(PAUSE);
     }
     Ok(Some(last))
-}
-
-/// A copy beside the log that survives the end of power, under a name that nothing had.
-fn copy(log: &Path) -> io::Result<PathBuf> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    for number in 0..NAMES {
-        let mut name = OsString::from(log.as_os_str());
-        name.push(format!(".aside-{now}-{number}"));
-        let name = PathBuf::from(name);
-        let mut made = match private_file(&name) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-            made => made?,
-        };
-        let copied = fs::File::open(log).and_then(|mut log| {
-            io::copy(&mut log, &mut made)?;
-            made.sync_all()
-        });
-        if let Err(error) = copied {
-            // Half a copy is none.
-            drop(fs::remove_file(&name));
-            return Err(error);
-        }
-        sync_folder(&name);
-        return Ok(name);
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
 }

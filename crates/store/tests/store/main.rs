@@ -34,6 +34,7 @@ mod damage;
 mod drafts;
 mod facts;
 mod gateway_keys;
+mod journal;
 mod kills;
 mod migration;
 mod patience;

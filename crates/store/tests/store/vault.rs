@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::Key;
-use thinkthrough_store::{KeySource, Lost, Store, StoreError};
+use thinkthrough_store::{KeySource, Lost, Store, StoreError, Urgency};
 
 on_each_database! {
     what_was_appended_is_found_and_opened_whole,
@@ -171,7 +171,7 @@ async fn an_erased_tenant_finds_nothing_and_begins_anew(folder: Folder) {
 }
 
 /// Counts what is lost.
-fn counts(lost: &Arc<AtomicUsize>) -> Lost {
+pub(super) fn counts(lost: &Arc<AtomicUsize>) -> Lost {
     let lost = Arc::clone(lost);
     Box::new(move |_| {
         lost.fetch_add(1, Ordering::Relaxed);
@@ -185,7 +185,7 @@ async fn what_can_wait_is_found_here_at_once_and_by_others_soon(folder: Folder) 
     for n in 0..300 {
         talk.said.push(question(&format!("question {n}")));
         let record = talk.record("hm", "first").await;
-        talk.vault.append_soon(vec![record], counts(&lost)).await.unwrap();
+        talk.vault.hand_over(vec![record], Urgency::Later, counts(&lost)).await.unwrap();
         if n % 100 == 0 {
             assert_eq!(talk.look_for("first").await.found.len(), 1, "right after it, here");
         }
@@ -236,7 +236,7 @@ async fn what_waits_is_written_before_the_end(folder: Folder) {
     talk.said.push(question("one"));
     let record = talk.record("hm", "first").await;
     let lost = Arc::default();
-    talk.vault.append_soon(vec![record], counts(&lost)).await.unwrap();
+    talk.vault.hand_over(vec![record], Urgency::Later, counts(&lost)).await.unwrap();
     one.flush().await;
     let mut other = Talk::new(&two, &Tenant::local(), "b");
     other.said.clone_from(&talk.said);
@@ -253,7 +253,7 @@ async fn what_waited_and_cannot_be_kept_is_told(folder: Folder) {
     assert_eq!(two.erase(&alice).await, Ok(Some(0)));
     let (told, heard) = tokio::sync::oneshot::channel();
     let lost: Lost = Box::new(move |error| told.send(error.clone()).unwrap());
-    talk.vault.append_soon(vec![record], lost).await.unwrap();
+    talk.vault.hand_over(vec![record], Urgency::Later, lost).await.unwrap();
     assert_eq!(heard.await, Ok(StoreError::Erased(alice)));
 }
 

@@ -1,0 +1,365 @@
+//! The journal beside a store in a file: what was acknowledged and the database has not taken yet.
+//!
+//! An answer does not wait for a commit of the database. Its record is written here first, with one `write`, which the
+//! sudden end of this process does not undo; it is found in memory from then on (`unwritten.rs`), and the database takes
+//! it some milliseconds later, with others (`waiting.rs`). What a process that ended left in its journal the next one
+//! takes that opens the store.
+//!
+//! - Each process has journals of its own, which it locks: nobody else reads or shortens one as long as it lives.
+//! - Whoever looks for records has one, so that gateways on one file see each other: while there are several, what the
+//!   next request may want is committed at once, because another of them may be asked.
+//! - A journal holds what rows of the database will, sealed and keyed: it shows nothing that these would not.
+//! - Entries are taken in their order, and how far is written down, so that little of what was taken is met again; and
+//!   to meet it changes nothing, but where retention had taken it out within that moment.
+//! - A power cut may take what stands only here.
+
+mod format;
+mod record;
+mod segment;
+
+use crate::aside;
+use crate::row::NewRecord;
+use crate::seal::Key;
+use format::{HEAD, Kind, Mark, NoHead};
+use segment::{Failed, Segment};
+use std::collections::HashSet;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant, SystemTime};
+use tokio::task::spawn_blocking;
+
+/// How many bytes of what was taken stay in a file before it is cleared: less often than it is written to.
+const KEPT: u64 = 256 << 10;
+/// How long a file gets before another one is begun, because there was no moment at which all of it was taken.
+const LONG: u64 = 4 << 20;
+/// How long nothing is tried after a file could not be written.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How long a folder has to be as it is before its time says that it is: clocks of file systems tick.
+const SETTLED: Duration = Duration::from_millis(50);
+/// How much memory is kept for the next entries.
+const BUFFER: usize = 64 << 10;
+
+/// The journal of this process. Clones are handles to the same one.
+#[derive(Clone)]
+pub(crate) struct Journal(Arc<Inner>);
+
+struct Inner {
+    /// The file of the store.
+    store: PathBuf,
+    mark: Mark,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// What is written to; made with the first entry.
+    current: Option<Arc<Segment>>,
+    buffer: Vec<u8>,
+    /// Nothing is written before.
+    again: Option<Instant>,
+    /// Whether another process has a journal, as long as the folder was not changed since.
+    alone: Option<(SystemTime, bool)>,
+    /// Files of this process, and of those that ended, which were looked into.
+    met: HashSet<PathBuf>,
+}
+
+impl State {
+    /// Nothing more is written to this file, which goes once all of it is taken.
+    fn leave(&mut self) {
+        let old = self.current.take();
+        old.iter().filter(|segment| segment.is_taken()).for_each(|it| it.remove());
+    }
+}
+
+/// Where an entry stands.
+#[derive(Clone)]
+pub(crate) struct Spot {
+    segment: Arc<Segment>,
+    /// The place behind it.
+    end: u64,
+}
+
+/// What a process left behind.
+pub(crate) struct Left {
+    /// In the order in which they were written.
+    pub(crate) records: Vec<(NewRecord, Spot)>,
+    /// What is to be said about it, a sentence.
+    pub(crate) said: Option<String>,
+}
+
+impl Journal {
+    /// Of the store in this file. The key names it: a journal beside another store's file is none of its own.
+    pub(crate) fn new(store: &Path, install: &Key) -> Self {
+        let name = blake3::keyed_hash(install.bytes(), b"the journal of a store");
+        let mark = name.as_bytes().first_chunk().copied().unwrap_or_default();
+        let state = Mutex::default();
+        Journal(Arc::new(Inner { store: store.to_owned(), mark, state }))
+    }
+
+    /// Writes records down, and hands `queued` over with the place where they stand, in the order of their places; gives
+    /// it back where they could not be written.
+    pub(crate) async fn append<Q: Queued>(&self, queued: Q) -> Result<(), Q> {
+        let queued = match self.try_append(queued) {
+            Ok(written) => return written,
+            Err(queued) => queued,
+        };
+        // Another thread writes. Should its disk stand still, this one goes on serving others.
+        let journal = self.clone();
+        let written = spawn_blocking(move || journal.0.append(&mut journal.0.hold(), queued));
+        // A runtime that ends lets nothing be acknowledged any more.
+        written.await.unwrap_or(Ok(()))
+    }
+
+    fn try_append<Q: Queued>(&self, queued: Q) -> Result<Result<(), Q>, Q> {
+        match self.0.state.try_lock() {
+            Ok(mut state) => Ok(self.0.append(&mut state, queued)),
+            Err(TryLockError::Poisoned(state)) => {
+                Ok(self.0.append(&mut state.into_inner(), queued))
+            }
+            Err(TryLockError::WouldBlock) => Err(queued),
+        }
+    }
+
+    /// The database has these, which stand behind each other.
+    pub(crate) async fn taken(&self, spots: Vec<Spot>) {
+        let journal = self.clone();
+        // What waits for a disk keeps no thread that serves others.
+        drop(spawn_blocking(move || journal.0.taken(&spots)).await);
+    }
+
+    /// Others see from now on that somebody is here. Says whether nobody else is.
+    pub(crate) async fn appear(&self) -> bool {
+        let journal = self.clone();
+        let appeared = spawn_blocking(move || {
+            let mut state = journal.0.hold();
+            // Where no file can be made, others are not seen to be here either.
+            let _segment = journal.0.current(&mut state);
+            journal.0.is_alone(&mut state)
+        });
+        appeared.await.unwrap_or(true)
+    }
+
+    /// Nothing is written for a while: a file of which all was taken goes.
+    pub(crate) async fn close(&self) {
+        let journal = self.clone();
+        drop(spawn_blocking(move || journal.0.hold().leave()).await);
+    }
+
+    /// What the oldest journal holds whose process ended, if there is one that takes no more than `room`. Whoever has
+    /// its spots has the file. Blocks.
+    pub(crate) fn left_behind(&self, room: u64) -> Option<Left> {
+        let paths = segment::all(&self.0.store).unwrap_or_default();
+        paths.into_iter().find_map(|path| self.0.left_in(&path, room))
+    }
+}
+
+/// What waits for the database.
+pub(crate) trait Queued: Send + 'static {
+    /// What is to be written down.
+    fn records(&self) -> &[Arc<NewRecord>];
+
+    /// The next request may want it.
+    fn is_wanted(&self) -> bool;
+
+    /// It stands here now, and goes where the database takes it from.
+    fn queue(self, spot: Spot);
+}
+
+impl Inner {
+    fn hold(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append<Q: Queued>(&self, state: &mut State, queued: Q) -> Result<(), Q> {
+        if queued.is_wanted() && !self.is_alone(state) {
+            return Err(queued);
+        }
+        let Some(segment) = self.current(state) else { return Err(queued) };
+        let buffer = &mut state.buffer;
+        buffer.clear();
+        let (begin, mut is_whole) = (segment.len(), true);
+        for one in queued.records() {
+            is_whole &= format::put(buffer, begin, Kind::Record, |out| record::put(out, one));
+        }
+        let written = if is_whole { segment.write(buffer) } else { Err(Failed::Unwritten) };
+        buffer.shrink_to(BUFFER);
+        match written {
+            Ok(()) => {
+                segment.add_left(1);
+                let end = segment.len();
+                queued.queue(Spot { segment, end });
+                Ok(())
+            }
+            Err(failed) => {
+                state.again = Some(Instant::now() + AGAIN);
+                if failed == Failed::Torn {
+                    state.leave();
+                }
+                Err(queued)
+            }
+        }
+    }
+
+    /// Where the next entry goes.
+    fn current(&self, state: &mut State) -> Option<Arc<Segment>> {
+        if state.again.is_some_and(|again| Instant::now() < again) {
+            return None;
+        }
+        state.again = None;
+        if state.current.as_ref().is_none_or(|segment| segment.len() >= LONG) {
+            match Segment::make(&self.store, self.mark) {
+                Ok(segment) => {
+                    state.leave();
+                    state.met.insert(segment.path().to_owned());
+                    state.current = Some(Arc::new(segment));
+                }
+                Err(_) => state.again = Some(Instant::now() + AGAIN),
+            }
+        }
+        state.current.clone()
+    }
+
+    /// Whether no other process has a journal beside this store.
+    fn is_alone(&self, state: &mut State) -> bool {
+        let changed = fs::metadata(segment::folder(&self.store)).and_then(|it| it.modified());
+        // Where nobody can look nobody can write.
+        let Ok(changed) = changed else { return true };
+        if let Some((at, is_alone)) = state.alone
+            && at == changed
+        {
+            return is_alone;
+        }
+        let others = segment::all(&self.store).unwrap_or_default();
+        let is_other = |path: &PathBuf| !state.met.contains(path) && segment::is_held(path);
+        let is_alone = !others.iter().any(is_other);
+        let is_settled = changed.elapsed().is_ok_and(|since| since > SETTLED);
+        state.alone = is_settled.then_some((changed, is_alone));
+        is_alone
+    }
+
+    fn taken(&self, spots: &[Spot]) {
+        let mut state = self.hold();
+        for own in spots.chunk_by(|one, next| Arc::ptr_eq(&one.segment, &next.segment)) {
+            let Some(Spot { segment, end }) = own.last() else { continue };
+            let is_current =
+                state.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, segment));
+            match segment.take_left(own.len()) {
+                0 if !is_current => segment.remove(),
+                0 if segment.len() > KEPT && segment.clear() => {}
+                _ if segment.mark_taken(*end) == Err(Failed::Torn) && is_current => state.leave(),
+                _ => {}
+            }
+        }
+    }
+
+    /// `None`: its process lives, nothing is left in it, or it cannot be read now.
+    fn left_in(&self, path: &Path, room: u64) -> Option<Left> {
+        let is_small = path.metadata().is_ok_and(|file| file.len() <= room);
+        if !is_small || self.hold().met.contains(path) {
+            return None;
+        }
+        let (segment, bytes) = match Segment::left_behind(path) {
+            Ok(left) => {
+                let left = left?;
+                self.hold().met.insert(path.to_owned());
+                left
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => return Some(self.say(path, &format!("it cannot be read: {error}"))),
+        };
+        match format::read_head(&bytes) {
+            Ok(mark) if mark == self.mark => self.records_of(segment, &bytes),
+            Ok(_) => self.put_aside(&segment, "it belongs to another store"),
+            Err(NoHead::Cut) => {
+                segment.remove();
+                None
+            }
+            Err(NoHead::Version(version)) => {
+                let why = format!("it has version {version}, so that a newer `think` reads it");
+                Some(self.say(path, &why))
+            }
+            Err(NoHead::Damaged) => self.put_aside(&segment, "it was changed at its beginning"),
+        }
+    }
+
+    fn records_of(&self, segment: Segment, bytes: &[u8]) -> Option<Left> {
+        let entries = format::read(bytes);
+        let place = |payload: &[u8]| payload.try_into().map(u64::from_le_bytes).ok();
+        let marks = entries.whole.iter().filter(|entry| entry.kind == Kind::Taken);
+        let taken = marks.filter_map(|entry| place(entry.payload)).max().unwrap_or(HEAD as u64);
+        let mut damaged_at = entries.damaged_at;
+        let mut records = Vec::new();
+        for entry in entries.whole.iter().filter(|it| it.kind == Kind::Record && it.end > taken) {
+            match record::read(entry.payload) {
+                Some(record) => records.push((record, entry.end)),
+                None => {
+                    _ = damaged_at
+                        .get_or_insert_with(|| usize::try_from(entry.end).unwrap_or_default())
+                }
+            }
+        }
+        let mut said = None;
+        if let Some(at) = damaged_at {
+            let path = segment.path();
+            let copy = match aside::copy(path) {
+                Ok(copy) => copy,
+                Err(error) => return Some(self.say(path, &format!("it was changed: {error}"))),
+            };
+            said = Some(format!(
+                "the journal `{}` was changed behind the program's back at byte {at}: {} records in it are whole and \
+                 were taken, and a copy of it is `{}`; delete the copy when it is of no use",
+                path.display(),
+                records.len(),
+                copy.display()
+            ));
+        }
+        if records.is_empty() {
+            segment.remove();
+            return said.map(|said| Left { records: Vec::new(), said: Some(said) });
+        }
+        // What was not written to its end would stand before the next mark.
+        segment.cut(entries.end);
+        segment.add_left(records.len());
+        let segment = Arc::new(segment);
+        let at = |(record, end)| (record, Spot { segment: Arc::clone(&segment), end });
+        Some(Left { records: records.into_iter().map(at).collect(), said })
+    }
+
+    /// Nothing of it can be taken; it is kept under another name.
+    fn put_aside(&self, segment: &Segment, why: &str) -> Option<Left> {
+        match aside::copy(segment.path()) {
+            Ok(copy) => {
+                segment.remove();
+                let (path, copy) = (segment.path().display(), copy.display());
+                let said = format!(
+                    "the journal `{path}` was not taken: {why}; it is kept as `{copy}`; delete that when it is of no use"
+                );
+                Some(Left { records: Vec::new(), said: Some(said) })
+            }
+            Err(error) => Some(self.say(segment.path(), &format!("{why}, and {error}"))),
+        }
+    }
+
+    /// It stays where it is, which is said once.
+    fn say(&self, path: &Path, why: &str) -> Left {
+        self.hold().met.insert(path.to_owned());
+        let said = format!("the journal `{}` was not taken, and stays: {why}", path.display());
+        Left { records: Vec::new(), said: Some(said) }
+    }
+}
+
+/// Nobody writes to it any more: what was taken need not be met again.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.state.get_mut().unwrap_or_else(PoisonError::into_inner).leave();
+    }
+}
+
+impl fmt::Debug for Journal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Journal").field("store", &self.0.store).finish_non_exhaustive()
+    }
+}

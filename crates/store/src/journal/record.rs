@@ -1,0 +1,120 @@
+//! A record as the payload of an entry: what its row in the database will hold, sealed and keyed already.
+//!
+//! Pure over bytes.
+
+use crate::row::NewRecord;
+
+/// Writes a record behind `out`.
+pub(super) fn put(out: &mut Vec<u8>, record: &NewRecord) {
+    let NewRecord { tenant, id, parent, thread, key_id, keys, head, kept, now } = record;
+    out.extend(tenant.to_le_bytes());
+    out.extend(now.to_le_bytes());
+    out.extend(key_id.to_le_bytes());
+    put_bytes(out, id.as_bytes());
+    put_some(out, parent.as_ref().map(String::as_bytes));
+    put_some(out, thread.as_deref());
+    out.extend((keys.len() as u64).to_le_bytes());
+    keys.iter().for_each(|key| out.extend(key.to_le_bytes()));
+    put_bytes(out, head);
+    put_bytes(out, kept);
+}
+
+/// The record that [`put`] wrote; `None` where these are other bytes.
+pub(super) fn read(bytes: &[u8]) -> Option<NewRecord> {
+    let mut rest = bytes;
+    let record = NewRecord {
+        tenant: i64::from_le_bytes(chunk(&mut rest)?),
+        now: i64::from_le_bytes(chunk(&mut rest)?),
+        key_id: u32::from_le_bytes(chunk(&mut rest)?),
+        id: text(take_bytes(&mut rest)?)?,
+        parent: match take_some(&mut rest)? {
+            Some(parent) => Some(text(parent)?),
+            None => None,
+        },
+        thread: take_some(&mut rest)?.map(<[u8]>::to_vec),
+        keys: take_keys(&mut rest)?,
+        head: take_bytes(&mut rest)?.to_vec(),
+        kept: take_bytes(&mut rest)?.to_vec(),
+    };
+    rest.is_empty().then_some(record)
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend((bytes.len() as u64).to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+fn put_some(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
+    out.push(u8::from(bytes.is_some()));
+    bytes.into_iter().for_each(|bytes| put_bytes(out, bytes));
+}
+
+fn chunk<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, behind) = rest.split_first_chunk()?;
+    *rest = behind;
+    Some(*first)
+}
+
+fn length(rest: &mut &[u8]) -> Option<usize> {
+    usize::try_from(u64::from_le_bytes(chunk(rest)?)).ok()
+}
+
+fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = length(rest)?;
+    let (bytes, behind) = rest.split_at_checked(length)?;
+    *rest = behind;
+    Some(bytes)
+}
+
+fn take_some<'a>(rest: &mut &'a [u8]) -> Option<Option<&'a [u8]>> {
+    match chunk(rest)? {
+        [0] => Some(None),
+        [1] => Some(Some(take_bytes(rest)?)),
+        [_] => None,
+    }
+}
+
+fn take_keys(rest: &mut &[u8]) -> Option<Vec<i64>> {
+    let length = length(rest)?.checked_mul(8)?;
+    let (keys, behind) = rest.split_at_checked(length)?;
+    *rest = behind;
+    Some(keys.as_chunks().0.iter().map(|key| i64::from_le_bytes(*key)).collect())
+}
+
+fn text(bytes: &[u8]) -> Option<String> {
+    String::from_utf8(bytes.to_vec()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    prop_compose! {
+        fn record()(
+            tenant: i64, id: String, parent: Option<String>, thread: Option<Vec<u8>>, key_id: u32,
+            keys: Vec<i64>, head: Vec<u8>, kept: Vec<u8>, now: i64,
+        ) -> NewRecord {
+            NewRecord { tenant, id, parent, thread, key_id, keys, head, kept, now }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_put_is_read_and_a_part_of_it_is_nothing(record in record()) {
+            let mut bytes = Vec::new();
+            put(&mut bytes, &record);
+            prop_assert_eq!(read(&bytes), Some(record));
+            for cut in 0..bytes.len() {
+                prop_assert_eq!(read(&bytes[..cut]), None);
+            }
+            bytes.push(0);
+            prop_assert_eq!(read(&bytes), None);
+        }
+
+        #[test]
+        fn no_bytes_break_it(bytes: Vec<u8>) {
+            let _whatever = read(&bytes);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! One file of a journal: made, locked, written to and taken away.
+//!
+//! A file belongs to whoever holds its lock, which the system takes from a process that ends, however it does.
+
+use super::format::{self, HEAD, Kind, Mark};
+use crate::master::hex;
+use crate::seal::random;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How often a file is made whose name or lock somebody else has.
+const TRIES: usize = 8;
+/// How many bytes a name has behind the store's: of the time, so that older files are read first, and drawn at random.
+const TIME: usize = 6;
+const RANDOM: usize = 4;
+
+/// A file that this process holds. All of it but the count of what is left is for one at a time.
+#[derive(Debug)]
+pub(super) struct Segment {
+    path: PathBuf,
+    file: File,
+    /// Where the next entry goes.
+    len: AtomicU64,
+    /// How many of its entries the database has not taken.
+    left: AtomicUsize,
+}
+
+impl Segment {
+    /// A new one beside the store.
+    pub(super) fn make(store: &Path, mark: Mark) -> io::Result<Self> {
+        let mut last = io::ErrorKind::AlreadyExists.into();
+        for _ in 0..TRIES {
+            let path = beside(store, &new_name()?);
+            match options().create_new(true).open(&path).and_then(|file| begun(&path, file, mark)) {
+                Ok(file) => {
+                    let len = AtomicU64::new(HEAD as u64);
+                    return Ok(Segment { path, file, len, left: AtomicUsize::new(0) });
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// One that a process left behind, with what stands in it; `None` where that process lives.
+    pub(super) fn left_behind(path: &Path) -> io::Result<Option<(Self, Vec<u8>)>> {
+        let mut file = options().open(path)?;
+        if file.try_lock().is_err() || !path.exists() {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let (len, left) = (AtomicU64::new(bytes.len() as u64), AtomicUsize::new(0));
+        Ok(Some((Segment { path: path.to_owned(), file, len, left }, bytes)))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// How long it is.
+    pub(super) fn len(&self) -> u64 {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// So many entries more wait for the database.
+    pub(super) fn add_left(&self, entries: usize) {
+        self.left.fetch_add(entries, Ordering::Relaxed);
+    }
+
+    /// So many were taken; gives how many are left.
+    pub(super) fn take_left(&self, entries: usize) -> usize {
+        let before = self.left.fetch_sub(entries, Ordering::Relaxed);
+        before.saturating_sub(entries)
+    }
+
+    /// Whether none is left.
+    pub(super) fn is_taken(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == 0
+    }
+
+    /// Writes entries behind those that are there: all or none.
+    pub(super) fn write(&self, entries: &[u8]) -> Result<(), Failed> {
+        if (&self.file).write_all(entries).is_ok() {
+            self.len.fetch_add(entries.len() as u64, Ordering::Relaxed);
+            return Ok(());
+        }
+        // A part may be there.
+        Err(if self.file.set_len(self.len()).is_ok() { Failed::Unwritten } else { Failed::Torn })
+    }
+
+    /// The database has what stands before this place. Where that cannot be written down, the entries are taken once more
+    /// one day, which changes nothing.
+    pub(super) fn mark_taken(&self, place: u64) -> Result<(), Failed> {
+        let mut entry = Vec::new();
+        let put = |out: &mut Vec<u8>| out.extend(place.to_le_bytes());
+        format::put(&mut entry, self.len(), Kind::Taken, put);
+        self.write(&entry)
+    }
+
+    /// Takes away what stands from this place on.
+    pub(super) fn cut(&self, place: usize) {
+        let place = place as u64;
+        if place < self.len() && self.file.set_len(place).is_ok() {
+            self.len.store(place, Ordering::Relaxed);
+        }
+    }
+
+    /// Nothing in it is of use any more. Says whether it worked.
+    pub(super) fn clear(&self) -> bool {
+        self.cut(HEAD);
+        self.len() == HEAD as u64
+    }
+
+    /// Takes the file away, while it is locked.
+    pub(super) fn remove(&self) {
+        // What stays is read once more, which changes nothing.
+        drop(fs::remove_file(&self.path));
+    }
+}
+
+/// Why entries are not in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failed {
+    /// Nothing of them is in it.
+    Unwritten,
+    /// A part of them may be.
+    Torn,
+}
+
+/// The journals beside a store, the oldest first.
+pub(super) fn all(store: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder(store))? {
+        let path = entry?.path();
+        if path.file_name().is_some_and(|name| is_journal(store, name)) {
+            found.push(path);
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Where they are.
+pub(super) fn folder(store: &Path) -> &Path {
+    let folder = store.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// Whether a process has it.
+pub(super) fn is_held(path: &Path) -> bool {
+    let file = File::open(path);
+    file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+fn begun(path: &Path, file: File, mark: Mark) -> io::Result<File> {
+    // Whoever looks for files of dead processes may have taken it for one, before it was locked.
+    file.try_lock().map_err(io::Error::from)?;
+    if !path.exists() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    if let Err(error) = (&file).write_all(&format::head(mark)) {
+        drop(fs::remove_file(path));
+        return Err(error);
+    }
+    Ok(file)
+}
+
+/// Only its owner can read it, and what is written goes to its end.
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// The beginning of all names.
+fn prefix(store: &Path) -> OsString {
+    let mut name = store.file_name().unwrap_or_default().to_owned();
+    name.push(".journal-");
+    name
+}
+
+fn beside(store: &Path, own: &str) -> PathBuf {
+    let mut name = prefix(store);
+    name.push(own);
+    store.with_file_name(name)
+}
+
+fn new_name() -> io::Result<String> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let now = u64::try_from(now).unwrap_or(u64::MAX).to_be_bytes();
+    let random = random::<RANDOM>().map_err(|_| io::Error::other("no random bytes"))?;
+    let [_, _, time @ ..]: [u8; 2 + TIME] = now;
+    Ok(hex(&time) + &hex(&random))
+}
+
+/// What was put aside has a longer name.
+fn is_journal(store: &Path, name: &OsStr) -> bool {
+    let (prefix, name) = (prefix(store), name.as_encoded_bytes());
+    name.strip_prefix(prefix.as_encoded_bytes()).is_some_and(|own| {
+        own.len() == 2 * (TIME + RANDOM) && own.iter().all(u8::is_ascii_hexdigit)
+    })
+}

@@ -1,0 +1,192 @@
+//! How the database takes the records that wait for it, and those that a process before this one left in its journal.
+
+use crate::error::StoreError;
+use crate::journal::{Journal, Queued, Spot};
+use crate::row::NewRecord;
+use crate::store::Store;
+use crate::waiting::Answer;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
+
+/// The pauses between two tries grow from the first of these to the second.
+const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
+/// How long whoever opens a store waits until it has taken what was left behind. Later that is done beside everything
+/// else.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long it takes until the database has what another gateway kept right before it saw this one.
+const COME: Duration = Duration::from_millis(30);
+
+/// An answer on its way into the journal.
+pub(crate) struct HandedOver {
+    pub(crate) store: Store,
+    pub(crate) answer: Answer,
+    pub(crate) is_wanted: bool,
+}
+
+/// The records of answers, and how many each has.
+struct Records {
+    all: Vec<Arc<NewRecord>>,
+    counts: Vec<usize>,
+}
+
+impl Records {
+    fn of(answers: &[Answer]) -> Self {
+        let records = answers.iter().map(|answer| &answer.records.records);
+        Records {
+            counts: records.clone().map(Vec::len).collect(),
+            all: records.flatten().cloned().collect(),
+        }
+    }
+}
+
+impl Queued for HandedOver {
+    fn records(&self) -> &[Arc<NewRecord>] {
+        &self.answer.records.records
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.is_wanted
+    }
+
+    fn queue(self, spot: Spot) {
+        self.store.queue(Answer { spot: Some(spot), ..self.answer });
+    }
+}
+
+impl Store {
+    /// The database takes it soon.
+    pub(crate) fn queue(&self, answer: Answer) {
+        if self.waiting().add(answer) {
+            tokio::spawn(see_to_all(self.clone()));
+        }
+    }
+
+    /// Writes what [waits to be written](crate::Vault::hand_over), and comes back when that is done, or cannot be done
+    /// now: for the end of a process.
+    pub async fn flush(&self) {
+        let store = self.clone();
+        // Whoever waits may go away, and what was begun comes to its end.
+        let all = tokio::spawn(async move { while let Ok(true) = store.take().await {} });
+        drop(all.await);
+    }
+
+    /// The database takes what comes next. `false`: nothing waits.
+    async fn take(&self) -> Result<bool, StoreError> {
+        let _turn = self.waiting().turn().await;
+        let batch = self.waiting().take();
+        if batch.is_empty() {
+            return Ok(false);
+        }
+        match self.write(Records::of(&batch)).await {
+            Ok(kept) => {
+                self.took(batch.into_iter().zip(kept.into_iter().map(Ok)).collect()).await;
+                Ok(true)
+            }
+            Err(error) => self.take_each(batch, error).await,
+        }
+    }
+
+    /// Says of each answer whether the database has all of it: not where its tenant was erased meanwhile.
+    async fn write(&self, answers: Records) -> Result<Vec<bool>, StoreError> {
+        let mut kept = self.backend().add_records(answers.all).await?.into_iter();
+        let has_all = |count| kept.by_ref().take(count).fold(true, |all, is_kept| all && is_kept);
+        Ok(answers.counts.into_iter().map(has_all).collect())
+    }
+
+    /// They could not be taken together. Where the store takes others, what it does not take by itself is lost; where it
+    /// takes nothing, what stands in the journal waits.
+    async fn take_each(&self, batch: Vec<Answer>, error: StoreError) -> Result<bool, StoreError> {
+        let is_everybodys = matches!(
+            error,
+            StoreError::Busy(_) | StoreError::Full(_) | StoreError::Silent(_) | StoreError::Closed
+        );
+        let mut each = Vec::with_capacity(batch.len());
+        for answer in batch {
+            let outcome = match is_everybodys {
+                true => Err(error.clone()),
+                false => self.write(Records::of(std::slice::from_ref(&answer))).await,
+            };
+            each.push((answer, outcome.map(|kept| kept.into_iter().all(|is_kept| is_kept))));
+        }
+        if each.iter().any(|(_, outcome)| outcome.is_ok()) {
+            self.took(each).await;
+            return Ok(true);
+        }
+        let (wait, lost): (Vec<Answer>, Vec<Answer>) =
+            each.into_iter().map(|(answer, _)| answer).partition(|it| it.spot.is_some());
+        lost.into_iter().for_each(|answer| (answer.lost)(&error));
+        self.waiting().put_back(wait);
+        Err(error)
+    }
+
+    /// The database decided about these.
+    async fn took(&self, answers: Vec<(Answer, Result<bool, StoreError>)>) {
+        let mut spots = Vec::with_capacity(answers.len());
+        for (answer, outcome) in answers {
+            let Answer { tenant, lost, spot, .. } = answer;
+            spots.extend(spot);
+            match (outcome, tenant) {
+                (Ok(true), _) | (Ok(false), None) => {}
+                (Ok(false), Some(tenant)) => {
+                    self.forget(&tenant);
+                    lost(&StoreError::Erased(tenant));
+                }
+                (Err(error), _) => lost(&error),
+            }
+        }
+        if let Some(journal) = self.journal().filter(|_| !spots.is_empty()) {
+            journal.taken(spots).await;
+        }
+    }
+
+    /// Other gateways of this file see from now on that this one is here, and what they kept before has come into the
+    /// database.
+    pub(crate) async fn appear(&self) {
+        if let Some(journal) = self.journal()
+            && !journal.appear().await
+        {
+            sleep(COME).await;
+        }
+    }
+
+    /// Takes what processes that ended left in their journals. It can be found at once; comes back when the database
+    /// has it, or does not take it now.
+    pub(crate) async fn take_over(&self) {
+        while let Some(journal) = self.journal().cloned()
+            && self.take_one_over(journal).await
+        {}
+    }
+
+    /// Whether there may be more.
+    async fn take_one_over(&self, journal: Journal) -> bool {
+        let room = self.waiting().left() as u64;
+        let left = spawn_blocking(move || journal.left_behind(room)).await;
+        let Some(left) = left.ok().flatten() else { return false };
+        left.said.into_iter().for_each(|said| self.note(said));
+        for (record, spot) in left.records {
+            let _room = self.waiting().take_room(record.size().try_into().unwrap_or_default());
+            let records = self.unwritten().hold(vec![record]);
+            let lost = Box::new(|_: &StoreError| {});
+            self.queue(Answer { records, tenant: None, lost, spot: Some(spot), _room });
+        }
+        timeout(PATIENCE, self.flush()).await.is_ok() && self.waiting().is_empty()
+    }
+}
+
+async fn see_to_all(store: Store) {
+    let [mut pause, longest] = PAUSES;
+    loop {
+        store.waiting().gathered().await;
+        if store.take().await.is_err() {
+            sleep(pause).await;
+            pause = (pause * 2).min(longest);
+            continue;
+        }
+        [pause, _] = PAUSES;
+        if store.waiting().is_done() {
+            return;
+        }
+    }
+}
