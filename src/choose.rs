@@ -317,11 +317,10 @@ fn any_endpoint(wire: WireId) -> Option<&'static Endpoint> {
 fn own(like: &Endpoint, dialect: Dialect, model: &str) -> Target {
     let plain = Endpoint {
         wire: like.wire,
-        base_url: "",
         auth: like.auth,
         headers: like.headers,
         dialect,
-        models: &[],
+        ..Endpoint::CHAT
     };
     let nobody =
         Provider { id: "", keys: &[], default_model: None, local_port: None, endpoints: &[] };

@@ -166,7 +166,7 @@ pub struct CallAt {
 }
 
 /// Replaces the ids of tool calls, wherever a message of a response has them. `rename` is given the id and where the
-/// call stands, and gives the new id or none; a call of Gemini's that has no id gets one. What stands within a call is the model's own, and is not looked at.
+/// call stands, and gives the new id or none; a call of Gemini's or Ollama's that has no id gets one. What stands within a call is the model's own, and is not looked at.
 pub fn rename_calls(
     message: Val<'_>,
     rename: &mut dyn FnMut(&str, CallAt) -> Option<String>,
@@ -234,7 +234,13 @@ fn call<'d>(value: Val<'d>) -> Option<Call<'d>> {
         let is_named = call.text("name").is_some_and(|name| !name.is_empty());
         Some(Call { id: call.get("id"), whole: Some(call).filter(|_| is_named) })
     };
-    if is_call { Some(Call { id: value.get("id"), whole: None }) } else { own().or_else(inner) }
+    if is_call {
+        // Arguments that are no text come in one piece, from an API whose calls may have no ids.
+        let function = value.get("function");
+        let is_whole = function.is_some_and(|it| it.get("arguments").is_some_and(Val::is_object));
+        return Some(Call { id: value.get("id"), whole: Some(value).filter(|_| is_whole) });
+    }
+    own().or_else(inner)
 }
 
 #[cfg(test)]

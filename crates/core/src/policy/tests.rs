@@ -4,17 +4,9 @@ use crate::contract::{Contract, Return};
 use crate::json::{Extra, Raw};
 use crate::provider::{self, Auth, Endpoint, Provider};
 use crate::settings::{Layer, Partial, Source, resolve};
-use crate::wire::{Dialect, WireId};
 
 fn target(contract: Contract) -> Target {
-    let endpoint = Endpoint {
-        wire: WireId::ChatCompletions,
-        base_url: "http://here/v1",
-        auth: Auth::None,
-        headers: &[],
-        dialect: Dialect::PLAIN,
-        models: &[],
-    };
+    let endpoint = Endpoint { base_url: "http://here/v1", auth: Auth::None, ..Endpoint::CHAT };
     let provider =
         Provider { id: "here", keys: &[], default_model: None, local_port: None, endpoints: &[] };
     Target::of(&provider, &endpoint, "m").with_contract(contract, "test")

@@ -20,6 +20,7 @@ pub(super) const PROVIDER: Provider = Provider {
             base_url: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
             dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
             models: CHAT,
+            draws_ids: true,
             ..Endpoint::CHAT
         },
         Endpoint {

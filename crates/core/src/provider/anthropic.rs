@@ -23,6 +23,7 @@ pub(super) const PROVIDER: Provider = Provider {
             ("anthropic-beta", "thinking-binding-controls-2026-08-01"),
         ],
         models: RULES,
+        draws_ids: true,
         ..Endpoint::CHAT
     }],
 };

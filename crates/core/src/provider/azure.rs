@@ -22,6 +22,7 @@ pub(super) const PROVIDER: Provider = Provider {
             wire: WireId::Responses,
             auth: Auth::Header("api-key"),
             models: gpt::RESPONSES,
+            draws_ids: true,
             ..Endpoint::CHAT
         },
         Endpoint {
@@ -41,6 +42,7 @@ pub(super) const PROVIDER: Provider = Provider {
             auth: Auth::Header("api-key"),
             headers: &[("anthropic-version", "2023-06-01")],
             models: RULES,
+            draws_ids: true,
             ..Endpoint::CHAT
         },
     ],

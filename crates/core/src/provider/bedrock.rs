@@ -21,6 +21,7 @@ pub(super) const PROVIDER: Provider = Provider {
             wire: WireId::Converse,
             base_url: "https://bedrock-runtime.us-east-1.amazonaws.com",
             models: RULES,
+            draws_ids: true,
             ..Endpoint::CHAT
         },
         Endpoint {
@@ -31,6 +32,7 @@ pub(super) const PROVIDER: Provider = Provider {
                 GPT_ITEMS,
                 GPT_ITEMS.assumed("*"),
             ],
+            draws_ids: true,
             ..Endpoint::CHAT
         },
     ],

@@ -19,6 +19,7 @@ pub(super) const PROVIDER: Provider = Provider {
             base_url: "https://api.deepseek.com",
             dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
             models: &rules(V4, CHAT, CHAT_ON),
+            draws_ids: true,
             ..Endpoint::CHAT
         },
         Endpoint {
@@ -28,11 +29,13 @@ pub(super) const PROVIDER: Provider = Provider {
             auth: Auth::Header("x-api-key"),
             headers: &[("anthropic-version", "2023-06-01")],
             models: &rules(V4_OWN_PLACE, MESSAGES, CHAT_ON),
+            draws_ids: true,
         },
         Endpoint {
             wire: WireId::Responses,
             base_url: "https://api.deepseek.com",
             models: &rules(V4_OWN_PLACE, RESPONSES, RESPONSES_ON),
+            draws_ids: true,
             ..Endpoint::CHAT
         },
     ],

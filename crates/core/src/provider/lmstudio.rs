@@ -36,6 +36,7 @@ pub(super) const PROVIDER: Provider = Provider {
             auth: Auth::None,
             headers: &[("anthropic-version", "2023-06-01")],
             models: &rules(OWN_PLACE, ThinkingForm::ON),
+            ..Endpoint::CHAT
         },
     ],
 };

@@ -42,6 +42,9 @@ pub struct Endpoint {
     pub dialect: Dialect,
     /// What is known about its models; the first rule whose pattern matches counts.
     pub models: &'static [ModelRule],
+    /// Ids of calls are drawn at random with 64 bits or more, whichever model answers: recorded answers or its own
+    /// documents say so. Where they are not, or nobody knows, callers get tickets in their place.
+    pub draws_ids: bool,
 }
 
 impl Endpoint {
@@ -53,6 +56,7 @@ impl Endpoint {
         headers: &[],
         dialect: Dialect::PLAIN,
         models: &[],
+        draws_ids: false,
     };
 }
 

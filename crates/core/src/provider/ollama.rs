@@ -47,6 +47,7 @@ pub(super) const PROVIDER: Provider = Provider {
             auth: Auth::None,
             headers: &[("anthropic-version", "2023-06-01")],
             models: &rules(OWN_PLACE, ThinkingForm::ON, super::family::ON_TYPE),
+            ..Endpoint::CHAT
         },
     ],
 };

@@ -18,6 +18,7 @@ pub(super) const PROVIDER: Provider = Provider {
             wire: WireId::Responses,
             base_url: "https://api.openai.com/v1",
             models: gpt::RESPONSES,
+            draws_ids: true,
             ..Endpoint::CHAT
         },
         Endpoint {
@@ -29,6 +30,7 @@ pub(super) const PROVIDER: Provider = Provider {
                 ..Dialect::PLAIN
             },
             models: gpt::CHAT,
+            draws_ids: true,
             ..Endpoint::CHAT
         },
     ],

@@ -36,6 +36,8 @@ pub struct Target {
     pub rule_source: String,
     /// It is known how the provider makes ids of calls, so that those drawn at random name their answers.
     pub lists_ids: bool,
+    /// All of them are.
+    pub draws_ids: bool,
 }
 
 /// What stands for the source of a rule where there is none.
@@ -99,8 +101,8 @@ impl Target {
             Some(rule) => format!("{} {}", provider.id, rule.pattern),
         };
         let mut rule = rule.cloned().unwrap_or(ModelRule::UNKNOWN);
-        let lists_ids = !endpoint.models.is_empty();
-        rule.contract = with_tickets(rule.contract, lists_ids);
+        let (lists_ids, draws_ids) = (!endpoint.models.is_empty(), endpoint.draws_ids);
+        rule.contract = with_tickets(rule.contract, draws_ids);
         Target {
             provider: provider.id.to_owned(),
             wire: endpoint.wire.wire(),
@@ -117,13 +119,14 @@ impl Target {
             tags: None,
             rule_source,
             lists_ids,
+            draws_ids,
         }
     }
 
     /// The same target with another contract.
     #[must_use]
     pub fn with_contract(mut self, contract: Contract, source: &str) -> Self {
-        let contract = with_tickets(contract, self.lists_ids);
+        let contract = with_tickets(contract, self.draws_ids);
         self.dialect = dialect_for(&self.dialect, &contract);
         self.rule.contract = contract;
         self.rule.other = None;
@@ -214,10 +217,10 @@ fn is_version(part: &str) -> bool {
     part.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Ids of an endpoint that nobody knows may repeat, so that they name nothing: its callers get others.
-fn with_tickets(contract: Contract, lists_ids: bool) -> Contract {
-    let unknown = (!lists_ids).then_some(WeakIds::Any);
-    Contract { tickets: contract.tickets.or(unknown), ..contract }
+/// Ids that are not drawn at random may repeat, so that they name nothing: callers get others.
+fn with_tickets(contract: Contract, draws_ids: bool) -> Contract {
+    let weak = (!draws_ids).then_some(WeakIds::Any);
+    Contract { tickets: contract.tickets.or(weak), ..contract }
 }
 
 /// The endpoint's dialect, with the field that the model's contract names.

@@ -36,6 +36,7 @@ pub(super) const PROVIDER: Provider = Provider {
             wire: WireId::Messages,
             dialect: Dialect { hosted: Some(HOSTED), ..Dialect::PLAIN },
             models: RULES,
+            draws_ids: true,
             ..Endpoint::CHAT
         },
     ],

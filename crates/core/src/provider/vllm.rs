@@ -34,6 +34,7 @@ pub(super) const PROVIDER: Provider = Provider {
             auth: Auth::None,
             headers: &[("anthropic-version", "2023-06-01")],
             models: &open::templated(None, PAGE),
+            ..Endpoint::CHAT
         },
     ],
 };

@@ -11,6 +11,7 @@ mod switch;
 mod tickets;
 mod turns;
 mod unlisted;
+mod weak_ids;
 
 use std::cell::Cell;
 use thinkthrough_core::contract::Told;

@@ -22,7 +22,7 @@ fn gateway(caller: &str, wire: &str, contract: Contract) -> Gateway {
 }
 
 /// An agent that clears all results but the newest, and reminds itself in its first message.
-fn tidies(client: &mut Client) {
+pub(crate) fn tidies(client: &mut Client) {
     let newest = client.said.iter().rposition(|it| it.speaker == Speaker::Ai).unwrap();
     for content in client.said.iter_mut().take(newest) {
         match (content.speaker, content.blocks.first_mut()) {
