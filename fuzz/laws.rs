@@ -14,6 +14,8 @@ pub(crate) mod documents;
 pub(crate) mod edits;
 #[path = "../crates/core/tests/laws/exchanges.rs"]
 pub(crate) mod exchanges;
+#[path = "../crates/core/tests/laws/faces.rs"]
+pub(crate) mod faces;
 #[path = "../crates/core/tests/laws/frames.rs"]
 pub(crate) mod frames;
 #[path = "../crates/core/tests/laws/json.rs"]

@@ -5,6 +5,7 @@
 
 use crate::content::push_thought;
 use crate::event::{Event, Sink};
+use crate::pipeline::Pipeline;
 use crate::provider::{self, Target};
 use crate::read::{Form, Reader};
 use crate::tags::{Options, TagSpec};
@@ -37,7 +38,7 @@ impl<'a> ReasoningChunk<'a> {
 #[derive(Clone, Debug)]
 pub struct ReasoningStreamAdapter {
     id: String,
-    reader: Reader,
+    pipeline: Pipeline,
 }
 
 impl ReasoningStreamAdapter {
@@ -48,16 +49,20 @@ impl ReasoningStreamAdapter {
         let endpoint = provider::find(provider).and_then(|it| Some((it, it.endpoint(None)?)));
         let Some((provider, endpoint)) = endpoint else { return Self::tag_fallback() };
         let target = Target::of(provider, endpoint, model);
-        ReasoningStreamAdapter { id: provider.id.to_owned(), reader: target.reader(true) }
+        Self::reading(provider.id, target.reader(true))
     }
 
     fn tag_fallback() -> Self {
-        let reader = Reader::new(wire::WireId::FIRST.wire(), &wire::Dialect::PLAIN, Form::Auto);
+        let reader = Reader::new(wire::WireId::FIRST.wire(), &wire::Dialect::PLAIN, Form::Stream);
         let reader = match TagSpec::named("think") {
             Some(spec) => reader.with_tags(&spec, Options::default()),
             None => reader,
         };
-        ReasoningStreamAdapter { id: "tags".to_owned(), reader }
+        Self::reading("tags", reader)
+    }
+
+    fn reading(id: &str, reader: Reader) -> Self {
+        ReasoningStreamAdapter { id: id.to_owned(), pipeline: Pipeline::new(reader) }
     }
 
     /// The provider that it reads for, or `tags`.
@@ -68,12 +73,12 @@ impl ReasoningStreamAdapter {
 
     /// Takes the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
-        self.reader.push(bytes, sink);
+        self.pipeline.push(bytes, &mut Vec::new(), sink);
     }
 
     /// The stream is over.
     pub fn end(&mut self, sink: &mut dyn Sink) {
-        self.reader.end(sink);
+        self.pipeline.end(None, &mut Vec::new(), sink);
     }
 }
 

@@ -53,12 +53,7 @@ impl Answer {
     /// Whether the answer ended as it should, with nothing missing and no error.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        !self.problems.iter().any(|problem| {
-            matches!(
-                problem.code,
-                ProblemCode::UpstreamError | ProblemCode::Truncated | ProblemCode::CapReached
-            )
-        })
+        !self.problems.iter().any(Problem::breaks)
     }
 
     /// The provider's error, if it answered with one.

@@ -2,12 +2,13 @@
 
 use crate::answer::Answer;
 use crate::content::{Block, Content};
-use crate::event::{Fold, Tee};
+use crate::event::Event;
 use crate::json::Doc;
+use crate::pipeline::{End, Pipeline, ToCaller};
 use crate::problem::ProblemCode;
 use crate::read::{Form, Reader};
 use crate::wire::ending::Ending;
-use crate::wire::{Dialect, Encode, ErrorBody, RequestError, Wire, Written, foreign};
+use crate::wire::{Dialect, RequestError, Wire, Written, foreign};
 
 /// A translated body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,135 +68,68 @@ const NONE: (&str, &Option<String>) = ("", &None);
 /// Translates a whole answer; an error becomes the other wire's error. `None` if nothing could be read.
 #[must_use]
 pub fn response(from: &'static dyn Wire, to: &'static dyn Wire, body: &[u8]) -> Option<Converted> {
-    let mut reader = Reader::new(from, &Dialect::PLAIN, Form::Auto);
-    let mut fold = Fold::new();
-    reader.push(body, &mut fold);
-    if !reader.end(&mut fold) {
-        return None;
-    }
-    let answer = fold.finish();
-    if from.id() == to.id() {
-        let body = String::from_utf8_lossy(body).trim_end().to_owned();
-        return Some(Converted { body, untranslated: Vec::new() });
-    }
-    if let Some(error) = error_of(&answer) {
-        return Some(Converted { body: to.write_error(&error), untranslated: Vec::new() });
-    }
-    let body = to.write_response(&answer);
-    let untranslated = lost(&answer, &read_whole(to, &body));
-    Some(Converted { body, untranslated })
+    let (mut converter, mut out) = (StreamConverter::of(from, to, false), Vec::new());
+    converter.push(body, &mut out);
+    let untranslated = converter.end(&mut out)?;
+    Some(Converted { body: String::from_utf8_lossy(&out).trim_end().to_owned(), untranslated })
 }
 
 /// Translates one streamed answer, piece by piece.
+///
+/// A body that stays on its wire stays as it is, also where it broke off: whoever reads it sees that for himself.
 #[derive(Debug)]
 pub struct StreamConverter {
-    reader: Reader,
-    encoder: Option<Box<dyn Encode>>,
-    to: &'static dyn Wire,
-    said: Fold,
+    is_same: bool,
+    said: Pipeline<ToCaller<()>>,
     /// Reads what was written, to see what was lost.
-    heard: (Reader, Fold),
+    heard: Pipeline,
 }
 
 impl StreamConverter {
-    /// A converter for one stream. A stream that stays on its wire stays as it is.
+    /// A converter for one stream.
     #[must_use]
     pub fn new(from: &'static dyn Wire, to: &'static dyn Wire) -> Self {
-        Self {
-            reader: Reader::new(from, &Dialect::PLAIN, Form::Stream),
-            encoder: (from.id() != to.id()).then(|| to.encoder()),
-            to,
-            said: Fold::new(),
-            heard: (Reader::new(to, &Dialect::PLAIN, Form::Stream), Fold::new()),
-        }
+        Self::of(from, to, true)
+    }
+
+    fn of(from: &'static dyn Wire, to: &'static dyn Wire, is_stream: bool) -> Self {
+        let form = if is_stream { Form::Stream } else { Form::Auto };
+        let reader = |wire| Reader::new(wire, &Dialect::PLAIN, form);
+        let said = Pipeline::with(reader(from), ToCaller::written(to, is_stream, ()));
+        Self { is_same: from.id() == to.id(), said, heard: Pipeline::new(reader(to)) }
     }
 
     /// Takes the next bytes and appends what they mean on the other wire.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        let begin = out.len();
-        match &mut self.encoder {
-            Some(encoder) => {
-                let mut encode = |event: crate::event::Event<'_>| encoder.event(event, out);
-                self.reader.push(bytes, &mut Tee(&mut self.said, &mut encode));
-            }
-            None => {
-                self.reader.push(bytes, &mut self.said);
-                out.extend_from_slice(bytes);
-            }
+        if self.is_same {
+            out.extend_from_slice(bytes);
+            return self.said.push(bytes, &mut Vec::new(), &mut ignored);
         }
-        self.hear(out, begin);
+        let begin = out.len();
+        self.said.push(bytes, out, &mut ignored);
+        let written = out.get(begin..).unwrap_or_default();
+        self.heard.push(written, &mut Vec::new(), &mut ignored);
     }
 
     /// The stream is over: appends the end, and says what was lost. `None` if nothing could be read.
     #[must_use]
     pub fn end(mut self, out: &mut Vec<u8>) -> Option<Vec<String>> {
-        let begin = out.len();
-        let has_read = match &mut self.encoder {
-            Some(encoder) => {
-                let mut encode = |event: crate::event::Event<'_>| encoder.event(event, out);
-                let has_read = self.reader.end(&mut Tee(&mut self.said, &mut encode));
-                encoder.end(out);
-                has_read
-            }
-            None => self.reader.end(&mut self.said),
-        };
-        self.hear(out, begin);
-        let (mut reader, mut fold) = self.heard;
-        reader.end(&mut fold);
-        let is_same = self.encoder.is_none();
-        let lost = || lost(&self.said.finish(), &fold.finish());
-        has_read.then(|| if is_same { Vec::new() } else { lost() })
-    }
-
-    /// The wire that is written.
-    #[must_use]
-    pub fn to(&self) -> &'static dyn Wire {
-        self.to
-    }
-
-    fn hear(&mut self, out: &[u8], begin: usize) {
-        let (reader, fold) = &mut self.heard;
-        reader.push(out.get(begin..).unwrap_or_default(), fold);
+        let mut last = Vec::new();
+        let said = self.said.end(None, &mut last, &mut ignored);
+        if said.end == End::Unread {
+            return None;
+        }
+        if self.is_same {
+            return Some(Vec::new());
+        }
+        self.heard.push(&last, &mut Vec::new(), &mut ignored);
+        let heard = self.heard.end(None, &mut Vec::new(), &mut ignored);
+        out.append(&mut last);
+        Some(lost(&said.answer, &heard.answer))
     }
 }
 
-/// The error that an answer is, if it says nothing else.
-fn error_of(answer: &Answer) -> Option<ErrorBody> {
-    let problem = answer.upstream_error().filter(|_| answer.blocks.is_empty())?;
-    let code = problem.at.clone().unwrap_or_else(|| "upstream_error".to_owned());
-    let status = code.parse().ok().filter(|status| (400..600).contains(status));
-    let status = status.unwrap_or_else(|| status_of(&code));
-    Some(ErrorBody { status, code, message: problem.message.clone() })
-}
-
-/// The HTTP status that goes with a provider's word for an error; a body alone does not carry it.
-fn status_of(code: &str) -> u16 {
-    let code = code.to_ascii_lowercase().replace('_', "");
-    let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
-    if has(&["authentication", "unauthenticated", "apikey", "unrecognizedclient"]) {
-        401
-    } else if has(&["permission", "accessdenied", "forbidden"]) {
-        403
-    } else if has(&["notfound"]) {
-        404
-    } else if has(&["ratelimit", "throttling", "resourceexhausted", "quota", "toomany"]) {
-        429
-    } else if has(&["overloaded", "unavailable"]) {
-        503
-    } else if has(&["invalid", "validation", "badrequest", "argument", "context"]) {
-        400
-    } else {
-        500
-    }
-}
-
-fn read_whole(wire: &'static dyn Wire, body: &str) -> Answer {
-    let mut reader = Reader::new(wire, &Dialect::PLAIN, Form::Auto);
-    let mut fold = Fold::new();
-    reader.push(body.as_bytes(), &mut fold);
-    reader.end(&mut fold);
-    fold.finish()
-}
+fn ignored(_: Event<'_>) {}
 
 /// What one answer says that the other does not, by the names of fields and blocks.
 fn lost(said: &Answer, heard: &Answer) -> Vec<String> {
@@ -270,6 +204,12 @@ fn present(name: &str, value: &Option<String>) -> Option<String> {
 mod tests {
     use super::*;
     use crate::wire::find;
+
+    fn read_whole(wire: &'static dyn Wire, body: &str) -> Answer {
+        let mut pipeline = Pipeline::new(Reader::new(wire, &Dialect::PLAIN, Form::Auto));
+        pipeline.push(body.as_bytes(), &mut Vec::new(), &mut ignored);
+        pipeline.end(None, &mut Vec::new(), &mut ignored).answer
+    }
 
     const SIGNED: &str = r#"{"type":"message","id":"m","role":"assistant","model":"x","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":2}}"#;
 

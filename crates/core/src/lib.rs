@@ -14,6 +14,7 @@ pub mod exchange;
 pub mod frame;
 pub mod json;
 pub mod outgoing;
+pub mod pipeline;
 pub mod plane;
 pub mod policy;
 pub mod problem;

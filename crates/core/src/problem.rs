@@ -53,6 +53,15 @@ impl Problem {
         Problem { code, message: message.into(), at: None }
     }
 
+    /// Whether an answer with it is not whole.
+    #[must_use]
+    pub fn breaks(&self) -> bool {
+        matches!(
+            self.code,
+            ProblemCode::UpstreamError | ProblemCode::Truncated | ProblemCode::CapReached
+        )
+    }
+
     /// The same finding at a place.
     #[must_use]
     pub fn at(mut self, at: impl Into<String>) -> Self {

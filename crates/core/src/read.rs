@@ -16,7 +16,8 @@ pub enum Form {
     /// To be seen from the first bytes.
     #[default]
     Auto,
-    /// A stream of the wire's own framing.
+    /// A stream was asked for. Only lines of JSON need this to be known, which look like one value until the second
+    /// comes; elsewhere the first bytes tell a stream from the one value that some servers answer with all the same.
     Stream,
     /// One JSON value.
     Whole,
@@ -58,8 +59,10 @@ impl Reader {
     #[must_use]
     pub fn new(wire: &'static dyn Wire, dialect: &Dialect, form: Form) -> Self {
         let state = match form {
-            Form::Auto => State::Undecided(Vec::new()),
-            Form::Stream => State::Stream(Box::new(Stream::new(wire, dialect))),
+            Form::Stream if wire.framing() == Framing::Ndjson => {
+                State::Stream(Box::new(Stream::new(wire, dialect)))
+            }
+            Form::Auto | Form::Stream => State::Undecided(Vec::new()),
             Form::Whole => State::Whole(Vec::new()),
         };
         Reader { wire: wire.id(), dialect: dialect.clone(), state, tags: None, has_read: false }
@@ -70,6 +73,11 @@ impl Reader {
     pub fn with_tags(mut self, spec: &TagSpec, options: Options) -> Self {
         self.tags = Some(TagFilter::new(spec, options));
         self
+    }
+
+    /// What comes may be anything: its status says that it is not what was asked for.
+    pub(crate) fn expect_any(&mut self) {
+        self.state = State::Undecided(Vec::new());
     }
 
     /// Takes the next bytes.

@@ -1,27 +1,27 @@
-//! One owner of a request and its answer, without any I/O: whoever drives it moves the bytes.
+//! One request of ours and its answer, without any I/O: whoever drives it moves the bytes.
 //!
 //! [`Turn::begin`] builds the request; the driver sends it, passes on the head and the bytes of the answer, and
-//! [`Turn::end`] gives the answer and the content that goes into the conversation.
+//! [`Turn::end`] gives the answer and the content that goes into the conversation. How the answer is read stands in
+//! [`pipeline`](crate::pipeline).
 
 use crate::answer::Answer;
-use crate::content::Content;
-use crate::event::{Event, Fold, Sink, Tee};
+use crate::content::{Content, Origin};
+use crate::event::Sink;
 use crate::outgoing::{self, Outgoing};
+use crate::pipeline::{End, Ended, Pipeline};
 use crate::policy::Action;
-use crate::problem::{Problem, ProblemCode};
 use crate::provider::Target;
-use crate::read::Reader;
 use crate::request::Request;
 use crate::settings::{Key, Resolved};
+
+pub use crate::pipeline::Failure;
 
 /// A request and its answer.
 #[derive(Clone, Debug)]
 pub struct Turn {
-    target: Target,
     outgoing: Outgoing,
-    status: u16,
-    reader: Option<Reader>,
-    fold: Fold,
+    origin: Origin,
+    pipeline: Pipeline,
 }
 
 /// What a turn came to.
@@ -29,40 +29,22 @@ pub struct Turn {
 pub struct Finished {
     /// What the provider said.
     pub answer: Answer,
+    /// How it ended.
+    pub end: End,
     /// The message that goes into the conversation; `None` when nothing was said.
     pub content: Option<Content>,
     /// Why there is no proper answer, in a sentence for people.
     pub failure: Option<Failure>,
 }
 
-/// Why there is no proper answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// The HTTP status.
-    pub status: u16,
-    /// The provider's words.
-    pub message: String,
-    /// What to do about it, where that is known.
-    pub remedy: Option<String>,
-}
-
 impl Turn {
     /// Builds the request.
     #[must_use]
     pub fn begin(request: &Request, target: &Target, settings: &Resolved) -> Self {
-        Turn::with(outgoing::build(request, target, settings), target, settings)
-    }
-
-    /// The turn of a request that is built already.
-    #[must_use]
-    pub fn with(outgoing: Outgoing, target: &Target, settings: &Resolved) -> Self {
-        Turn {
-            outgoing,
-            target: target.in_format(settings.format.value).into_owned(),
-            status: 200,
-            reader: None,
-            fold: Fold::new(),
-        }
+        let outgoing = outgoing::build(request, target, settings);
+        let target = target.in_format(settings.format.value);
+        let pipeline = Pipeline::new(target.reader(outgoing.stream));
+        Turn { outgoing, origin: target.origin(None), pipeline }
     }
 
     /// The request to send.
@@ -73,71 +55,31 @@ impl Turn {
 
     /// The head of the answer came.
     pub fn head(&mut self, status: u16) {
-        self.status = status;
-        let is_stream = self.outgoing.stream && (200..300).contains(&status);
-        self.reader = Some(self.target.reader(is_stream));
+        self.pipeline.head(status);
     }
 
     /// Bytes of the answer came.
     pub fn push(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
-        if let Some(reader) = &mut self.reader {
-            reader.push(bytes, &mut Tee(&mut self.fold, sink));
-        }
+        self.pipeline.push(bytes, &mut Vec::new(), sink);
     }
 
     /// The wire's own end of a stream was seen.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.reader.as_ref().is_some_and(Reader::is_over)
+        self.pipeline.is_over()
     }
 
     /// The answer is over. `cut` says why, when the transport broke off.
     #[must_use]
-    pub fn end(self, cut: Option<&str>, sink: &mut dyn Sink) -> Finished {
-        let origin = self.target.origin(None);
-        let (answer, failure) = self.answer(cut, sink);
+    pub fn end(mut self, cut: Option<&str>, sink: &mut dyn Sink) -> Finished {
+        let Ended { answer, end, mut failure } = self.pipeline.end(cut, &mut Vec::new(), sink);
+        if let Some(failure) = &mut failure {
+            failure.remedy = remedy(&failure.message, &self.outgoing);
+        }
         let has_said = !answer.blocks.is_empty();
-        let content = has_said.then(|| answer.clone().into_content(Some(origin)));
-        Finished { answer, content, failure }
+        let content = has_said.then(|| answer.clone().into_content(Some(self.origin)));
+        Finished { answer, end, content, failure }
     }
-
-    /// As [`Turn::end`], for whoever needs the answer alone: it may be large, and is not copied.
-    #[must_use]
-    pub(crate) fn answer(
-        mut self,
-        cut: Option<&str>,
-        sink: &mut dyn Sink,
-    ) -> (Answer, Option<Failure>) {
-        let mut tee = Tee(&mut self.fold, sink);
-        let has_read = self.reader.as_mut().is_none_or(|reader| reader.end(&mut tee));
-        if !has_read && (200..300).contains(&self.status) {
-            // Decoders say that a message lacks its end, not that there is none.
-            let problem = Problem::new(
-                ProblemCode::Truncated,
-                "there is nothing in the answer that can be read",
-            );
-            tee.event(Event::Problem(&problem));
-        }
-        if let Some(cut) = cut {
-            let problem = Problem::new(ProblemCode::Truncated, cut);
-            tee.event(Event::Problem(&problem));
-        }
-        let answer = self.fold.finish();
-        let failure = failure(&answer, self.status, &self.outgoing);
-        (answer, failure)
-    }
-}
-
-fn failure(answer: &Answer, status: u16, outgoing: &Outgoing) -> Option<Failure> {
-    let problem = answer.upstream_error();
-    let is_refused = !(200..300).contains(&status);
-    let message = match problem {
-        Some(problem) => problem.message.clone(),
-        None if is_refused => format!("the provider answered with status {status}"),
-        None => return None,
-    };
-    let message = message.trim_end_matches('.').to_owned();
-    Some(Failure { status, remedy: remedy(&message, outgoing), message })
 }
 
 /// A refusal that is about missing reasoning, after reasoning was left out, has a known remedy.

@@ -178,14 +178,14 @@ impl Run<'_> {
         let answer = asked.as_ref().ok().and_then(|finished| finished.as_ref());
         self.settle(admission, answer.map(|finished| &finished.answer));
         let Some(finished) = asked? else { return Ok(false) };
-        let Finished { answer, mut content, failure } = finished;
+        let Finished { answer, end, mut content, failure } = finished;
         let (took, thinking) = clock.stop(content.as_mut());
-        let is_broken = failure.is_some() || !answer.is_complete();
         if !stop.is_cancelled() || failure.is_some() {
-            self.outcome.failure = failure.or_else(|| broken_off(&answer));
+            let broken_off = || broken_off(&answer).filter(|_| !end.is_complete());
+            self.outcome.failure = failure.or_else(broken_off);
         }
         let calls: Vec<ToolCall> = match &content {
-            Some(content) if !is_broken => content.tool_calls().cloned().collect(),
+            Some(content) if end.is_complete() => content.tool_calls().cloned().collect(),
             _ => Vec::new(),
         };
         if let Some(content) = content {
@@ -339,9 +339,6 @@ fn prepare(setup: &Setup<'_>, outgoing: &Outgoing) -> Result<Send, AskError> {
 }
 
 fn broken_off(answer: &Answer) -> Option<Failure> {
-    if answer.is_complete() {
-        return None;
-    }
     let problem = answer.problems.last()?;
     Some(Failure {
         status: 200,

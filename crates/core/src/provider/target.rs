@@ -3,7 +3,6 @@
 use super::{ALL, Auth, Endpoint, ModelRule, Provider, find};
 use crate::content::Origin;
 use crate::contract::{Contract, WeakIds};
-use crate::frame::Framing;
 use crate::read::{Form, Reader};
 use crate::settings::Format;
 use crate::tags::{Options, TagSpec};
@@ -189,9 +188,7 @@ impl Target {
     /// searched for between tags.
     #[must_use]
     pub fn reader(&self, stream: bool) -> Reader {
-        // Lines of JSON look like one JSON value until the second comes.
-        let is_lines = self.wire.framing() == Framing::Ndjson;
-        let form = if stream && is_lines { Form::Stream } else { Form::Auto };
+        let form = if stream { Form::Stream } else { Form::Auto };
         let reader = Reader::new(self.wire, &self.dialect, form);
         let of_rule = || Some((TagSpec::named(self.rule.tags?)?, Options::default()));
         match self.tags.clone().or_else(of_rule) {

@@ -1,5 +1,6 @@
 //! Error bodies: every shape that providers answer errors in.
 
+use super::ErrorBody;
 use crate::json::{Doc, Val};
 use crate::problem::{Problem, ProblemCode};
 
@@ -80,4 +81,35 @@ fn message_of(error: Val<'_>) -> Option<String> {
         }
         value.as_str().map(std::borrow::Cow::into_owned)
     })
+}
+
+impl ErrorBody {
+    /// The body of a provider's error. Without a status, it is the one that goes with the provider's word for the error.
+    #[must_use]
+    pub fn of(problem: &Problem, status: Option<u16>) -> Self {
+        let code = problem.at.clone().unwrap_or_else(|| "upstream_error".to_owned());
+        let spelled = || code.parse().ok().filter(|status| (400..600).contains(status));
+        let status = status.or_else(spelled).unwrap_or_else(|| status_of(&code));
+        ErrorBody { status, code, message: problem.message.clone() }
+    }
+}
+
+fn status_of(code: &str) -> u16 {
+    let code = code.to_ascii_lowercase().replace('_', "");
+    let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
+    if has(&["authentication", "unauthenticated", "apikey", "unrecognizedclient"]) {
+        401
+    } else if has(&["permission", "accessdenied", "forbidden"]) {
+        403
+    } else if has(&["notfound"]) {
+        404
+    } else if has(&["ratelimit", "throttling", "resourceexhausted", "quota", "toomany"]) {
+        429
+    } else if has(&["overloaded", "unavailable"]) {
+        503
+    } else if has(&["invalid", "validation", "badrequest", "argument", "context"]) {
+        400
+    } else {
+        500
+    }
 }

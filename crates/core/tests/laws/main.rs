@@ -21,6 +21,7 @@ mod documents;
 mod driver;
 mod edits;
 mod exchanges;
+mod faces;
 mod frames;
 mod json;
 mod random;
@@ -36,6 +37,7 @@ laws! {
     edited_streams_keep_their_bytes: edits::streams_keep_their_bytes, 2, wires::STREAM_WORDS;
     event_stream_splits: frames::event_stream_splits, 2, frames::EVENT_STREAM_WORDS;
     event_stream_written_is_read: frames::event_stream_written_is_read, 0, frames::SSE_WORDS;
+    faces_agree: wires::faces_agree, 3, wires::STREAM_WORDS;
     json_agrees_with_serde: json::agrees_with_serde, 0, json::WORDS;
     json_strings_survive: json::strings_survive, 0, json::WORDS;
     lost_records_are_missed_and_not_replaced: exchanges::lost_records_are_missed_and_not_replaced, 3, &[];

@@ -10,6 +10,7 @@ use thinkthrough_core::json::{Doc, Val};
 use thinkthrough_core::wire::{self, Decode, Dialect, Wire};
 
 use super::documents::document;
+use super::faces::Way;
 use super::random::pieces;
 
 pub(crate) const STREAM_WORDS: &[&[u8]] = &[
@@ -40,6 +41,15 @@ pub(crate) fn streams_are_values(bytes: &[u8]) {
     let (split, split_decoder) = decoded(wire, pieces(body, seed));
     assert_eq!(split, whole, "{} in pieces", wire.id());
     assert!(whole_decoder.same(&*split_decoder), "{}: state in pieces", wire.id());
+}
+
+/// Any bytes, in any pieces, are the same to all that read answers.
+pub(crate) fn faces_agree(bytes: &[u8]) {
+    let &[from, to, seed, ref body @ ..] = bytes else { return };
+    let (Some(from), Some(to)) = (chosen(from), chosen(to)) else { return };
+    let cut = seed.is_multiple_of(8).then_some("connection reset");
+    let way = Way { from, to, is_stream: seed % 4 != 1, cut };
+    assert_eq!(way.told(&pieces(body, seed)), way.told(&[body]), "{way:?}, in pieces");
 }
 
 /// All events, owned, and the decoder before the end. It is replaced by its copy after every message.

@@ -20,6 +20,8 @@ mod again;
 mod bodies;
 mod by_provider;
 mod cut;
+#[path = "../laws/faces.rs"]
+mod faces;
 mod members;
 mod random;
 #[path = "../recordings/mod.rs"]
@@ -28,6 +30,7 @@ mod requests;
 mod run;
 mod split;
 mod stream_members;
+mod ways;
 mod withheld;
 
 use bodies::{Body, bodies, requests};
@@ -65,6 +68,7 @@ fn check(name: &str) {
             hold(("cut", cut::check), body);
         }
         hold(("again", again::check), body);
+        hold(("faces", ways::check), body);
     }
     let requests = requests(wire);
     requests.iter().for_each(|body| hold(("requests", requests::check), body));

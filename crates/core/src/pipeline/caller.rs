@@ -1,0 +1,182 @@
+//! What the caller of an answer gets, and what it gets when the answer broke off.
+
+use super::{End, Ended, Output, Pipeline};
+use crate::answer::Answer;
+use crate::event::Event;
+use crate::problem::{Problem, ProblemCode};
+use crate::read::{Form, Reader};
+use crate::wire::{Dialect, Encode, ErrorBody, Wire};
+use std::borrow::Cow;
+use std::fmt;
+
+/// Changes an answer on its way to its caller. As it stands, nothing is changed.
+pub trait Adjust: fmt::Debug {
+    /// What comes is no answer: nothing of it is changed.
+    fn refused(&mut self) {}
+
+    /// Where the caller gets the upstream's bytes: appends what it gets in the place of these, if that is not they.
+    fn bytes(&mut self, _bytes: &[u8], _out: &mut Vec<u8>) {}
+
+    /// Appends the bytes that were held back until now.
+    fn rest(&mut self, _out: &mut Vec<u8>) {}
+
+    /// Where the answer is written anew: passes an event on as the caller is to see it, if it is.
+    fn event(&mut self, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
+        pass(event);
+    }
+
+    /// The whole answer as the caller is to see it.
+    fn answer<'a>(&mut self, answer: &'a Answer) -> Cow<'a, Answer> {
+        Cow::Borrowed(answer)
+    }
+}
+
+/// Nothing is changed.
+impl Adjust for () {}
+
+/// Gives an answer to its caller: the upstream's own bytes, or the answer written anew.
+///
+/// An answer that broke off never looks whole. Its stream ends with the wire's error, said once and with the reason that
+/// says most: the transport's, else the decoder's. In its one value stands the error beside what came, where the wire
+/// has a place for both, else the error alone.
+#[derive(Debug)]
+pub struct ToCaller<A> {
+    wire: &'static dyn Wire,
+    /// The caller asked for a stream, and what comes is an answer.
+    is_stream: bool,
+    /// Writes the answer anew.
+    encoder: Option<Box<dyn Encode>>,
+    /// The stream said that something went wrong.
+    is_told: bool,
+    adjust: A,
+}
+
+impl<A: Adjust> ToCaller<A> {
+    /// The caller gets the upstream's own bytes. Those that are not adjusted are the driver's to pass on.
+    #[must_use]
+    pub fn relayed(wire: &'static dyn Wire, is_stream: bool, adjust: A) -> Self {
+        ToCaller { wire, is_stream, encoder: None, is_told: false, adjust }
+    }
+
+    /// The caller gets the answer on its own wire.
+    #[must_use]
+    pub fn written(wire: &'static dyn Wire, is_stream: bool, adjust: A) -> Self {
+        let encoder = Some(wire.encoder());
+        ToCaller { wire, is_stream, encoder, is_told: false, adjust }
+    }
+
+    /// Whether the caller gets the upstream's own bytes.
+    #[must_use]
+    pub fn is_relayed(&self) -> bool {
+        self.encoder.is_none()
+    }
+
+    /// What changes the answer.
+    #[must_use]
+    pub fn adjust(&self) -> &A {
+        &self.adjust
+    }
+
+    /// The same, to be asked what it changed.
+    pub(crate) fn adjust_mut(&mut self) -> &mut A {
+        &mut self.adjust
+    }
+
+    /// A proper answer as one value on the caller's wire.
+    pub fn whole(&mut self, answer: &Answer) -> String {
+        self.wire.write_response(&self.adjust.answer(answer))
+    }
+
+    fn value(&mut self, ended: &Ended) -> String {
+        let Some(failure) = &ended.failure else { return self.whole(&ended.answer) };
+        if ended.end == End::Failed && !ended.answer.blocks.is_empty() {
+            let body = self.whole(&ended.answer);
+            if fails(self.wire, &body) {
+                return body;
+            }
+        }
+        let refusal = Problem::new(ProblemCode::UpstreamError, failure.message.as_str());
+        let problem = ended.answer.upstream_error().unwrap_or(&refusal);
+        let status = Some(failure.status).filter(|_| ended.end == End::Refused);
+        self.wire.write_error(&ErrorBody::of(problem, status))
+    }
+}
+
+impl<A: Adjust> Output for ToCaller<A> {
+    fn refused(&mut self) {
+        self.is_stream = false;
+        self.adjust.refused();
+    }
+
+    fn bytes(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        if self.is_relayed() {
+            self.adjust.bytes(bytes, out);
+        }
+    }
+
+    fn event(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
+        let Some(encoder) = self.encoder.as_mut().filter(|_| self.is_stream) else { return };
+        let mut write = |event: Event<'_>| encoder.event(event, out);
+        let Event::Problem(problem) = event else { return self.adjust.event(event, &mut write) };
+        let was_told = self.is_told;
+        self.is_told |= problem.breaks();
+        match problem.code {
+            ProblemCode::CapReached | ProblemCode::Truncated if was_told => {}
+            ProblemCode::CapReached | ProblemCode::Truncated => {
+                // It is an error on every wire, also where the missing end alone would tell.
+                let error = Problem::new(ProblemCode::UpstreamError, problem.message.as_str());
+                self.adjust.event(Event::Problem(&error), &mut write);
+            }
+            ProblemCode::Fallback
+            | ProblemCode::Malformed
+            | ProblemCode::Unknown
+            | ProblemCode::UpstreamError => self.adjust.event(event, &mut write),
+        }
+    }
+
+    fn end(&mut self, ended: &Ended, out: &mut Vec<u8>) {
+        match &mut self.encoder {
+            Some(encoder) if self.is_stream => encoder.end(out),
+            Some(_) => append(out, self.value(ended).into_bytes()),
+            None if !self.is_stream => self.adjust.rest(out),
+            None => {
+                // Of a stream that broke off, the event that it broke off in is none.
+                if ended.answer.is_complete() {
+                    self.adjust.rest(out);
+                }
+                let is_cut = |problem: &&Problem| problem.code == ProblemCode::Truncated;
+                let cut = ended.answer.problems.iter().rfind(is_cut);
+                if let Some(cut) = cut.filter(|_| ended.failure.is_none()) {
+                    out.extend_from_slice(&error_event(self.wire, &cut.message));
+                }
+            }
+        }
+    }
+}
+
+/// The wire's own event for an error in the middle of a stream.
+#[must_use]
+pub fn error_event(wire: &dyn Wire, message: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut encoder = wire.encoder();
+    encoder.event(Event::Problem(&Problem::new(ProblemCode::UpstreamError, message)), &mut out);
+    encoder.end(&mut out);
+    out
+}
+
+/// Whether whoever reads this value sees that it failed.
+fn fails(wire: &'static dyn Wire, body: &str) -> bool {
+    let mut pipeline = Pipeline::new(Reader::new(wire, &Dialect::PLAIN, Form::Whole));
+    let mut ignored = |_: Event<'_>| {};
+    pipeline.push(body.as_bytes(), &mut Vec::new(), &mut ignored);
+    pipeline.end(None, &mut Vec::new(), &mut ignored).end == End::Failed
+}
+
+/// Appends bytes, which are long; where nothing stands before them, they are not copied.
+fn append(out: &mut Vec<u8>, mut bytes: Vec<u8>) {
+    if out.is_empty() {
+        *out = bytes;
+    } else {
+        out.append(&mut bytes);
+    }
+}
