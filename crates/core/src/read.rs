@@ -240,7 +240,11 @@ fn unreadable(body: &str, why: &str, sink: &mut dyn Sink) -> bool {
 
 /// What form a body has, as soon as its first bytes tell.
 fn form_of(begun: &[u8], framing: Framing) -> Option<Form> {
-    let text = begun.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begun);
+    const MARK: &[u8] = b"\xef\xbb\xbf";
+    if MARK.starts_with(begun) {
+        return None;
+    }
+    let text = begun.strip_prefix(MARK).unwrap_or(begun);
     let at = text.iter().position(|byte| !byte.is_ascii_whitespace())?;
     let rest = text.get(at..)?;
     let first = *rest.first()?;
@@ -256,6 +260,31 @@ fn form_of(begun: &[u8], framing: Framing) -> Option<Form> {
             }
             let may_become_one = fields.iter().any(|field| field.starts_with(rest));
             (!may_become_one).then_some(Form::Whole)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Fold;
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_a_body_wherever_it_is_cut() {
+        let wire = wire::find("chat-completions").unwrap();
+        for (body, form) in [
+            ("\u{feff}data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n", Form::Stream),
+            ("\u{feff}{\"choices\":[{\"message\":{\"content\":\"Hi\"}}]}", Form::Auto),
+        ] {
+            for cut in 0..body.len() {
+                let (mut reader, mut fold) =
+                    (Reader::new(wire, &Dialect::PLAIN, form), Fold::new());
+                let (head, tail) = body.as_bytes().split_at(cut);
+                reader.push(head, &mut fold);
+                reader.push(tail, &mut fold);
+                assert!(reader.end(&mut fold), "{cut} {body}");
+                assert_eq!(fold.finish().text(), "Hi", "{cut} {body}");
+            }
         }
     }
 }
