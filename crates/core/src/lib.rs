@@ -1,4 +1,37 @@
 //! Reads reasoning from every provider's wire, keeps it exactly, and rebuilds the next request.
+//!
+//! The nouns, in the order in which they hand over to each other:
+//!
+//! - A [`Wire`](wire::Wire) is a protocol format, such as Anthropic's Messages or OpenAI's Responses. It reads and writes
+//!   requests, answers and streams. Wires know only the neutral form, never each other.
+//! - The neutral form is a [`Request`](request::Request) made of [`Content`](content::Content) with blocks: thoughts, text,
+//!   tool calls, results. A response arrives as [`Event`](event::Event)s, and folds into an [`Answer`](answer::Answer).
+//! - A [`Target`](provider::Target) says where a request goes: a provider's endpoint, a model, and what is known about
+//!   both as data. The model's [`Contract`](contract::Contract) is the part of that which says whether its thoughts must, may
+//!   or must not come back in later requests.
+//! - [`policy`] decides which thoughts of a conversation go upstream, and [`outgoing`] builds that request.
+//! - A [`Pipeline`](pipeline::Pipeline) takes the response from bytes to its end. A [`Turn`](turn::Turn) is such a request
+//!   and its answer for a client of our own.
+//! - An [`Exchange`](exchange::Exchange) is the same for somebody else's client, which has usually dropped the thoughts:
+//!   [`restore`] finds them among kept records, and [`edit`] puts them into the client's own bytes.
+//!
+//! Nothing here does I/O or reads a clock, the environment or randomness: all of that comes as arguments. Nothing panics
+//! on what a provider or a client sends: what cannot be read becomes a [`Problem`](problem::Problem) beside what could.
+//!
+//! ```
+//! use thinkthrough_core::pipeline::Pipeline;
+//! use thinkthrough_core::provider::Target;
+//!
+//! let target = Target::built_in("deepseek", None, "deepseek-v4-flash").unwrap();
+//! let mut pipeline = Pipeline::new(target.reader(false));
+//! let body = br#"{"choices":[{"message":{"reasoning_content":"Easy.","content":"4"},"finish_reason":"stop"}]}"#;
+//! let ignored = &mut |_: thinkthrough_core::event::Event<'_>| {};
+//! pipeline.push(body, &mut Vec::new(), ignored);
+//! let ended = pipeline.end(None, &mut Vec::new(), ignored);
+//! assert_eq!(ended.answer.text(), "4");
+//! let content = ended.answer.into_content(None);
+//! assert_eq!(content.thoughts().next().unwrap().thought, "Easy.");
+//! ```
 #![doc(test(attr(deny(warnings))))]
 
 pub mod adapter;

@@ -1,8 +1,11 @@
-//! The nine wires: protocol formats, each in a folder of its own behind one trait.
+//! The wires: protocol formats, each in a folder of its own behind one trait, [`Wire`].
 //!
-//! Same wire on both sides: bytes pass through and only edited spans change. Different wires: through the
-//! neutral form, never pairwise. A wire knows no other wire and no provider; what a provider does differently
-//! comes as data, in a [`Dialect`].
+//! A wire reads and writes requests and whole responses. For a response stream it makes a decoder ([`Decode`]: messages in,
+//! events out) or an encoder ([`Encode`]: events in, bytes out). Between two wires an answer goes through the neutral form,
+//! so that no wire knows another one. Where both sides speak the same wire, nothing is rewritten: the bytes pass, and at
+//! most single spans of them change ([`edit`](crate::edit)).
+//!
+//! No wire knows a provider, either. What a provider does differently from the wire comes as data, in a [`Dialect`].
 
 use crate::answer::Answer;
 use crate::content::Other;
