@@ -69,10 +69,7 @@ impl Sqlite {
         &self,
         records: Vec<Arc<NewRecord>>,
     ) -> Result<Vec<bool>, StoreError> {
-        self.write(Safety::Process, move |connection| {
-            records.iter().map(|record| add(connection, record)).collect()
-        })
-        .await
+        self.write(Safety::Process, move |connection| add_all(connection, &records)).await
     }
 
     /// Takes records out of the index, and marks them by leaving them no keys. Gives how many had some.
@@ -144,14 +141,34 @@ fn record(row: &Row<'_>) -> rusqlite::Result<RecordRow> {
     })
 }
 
-fn add(connection: &Connection, record: &NewRecord) -> rusqlite::Result<bool> {
-    let exists = |sql: &str, values: &[&dyn ToSql]| connection.prepare_cached(sql)?.exists(values);
-    let held = "SELECT 1 FROM data_key WHERE tenant = ? AND id = ?";
-    if !exists(held, &[&record.tenant, &record.key_id])? {
-        return Ok(false);
+fn add_all(connection: &Connection, records: &[Arc<NewRecord>]) -> rusqlite::Result<Vec<bool>> {
+    let mut kept = Vec::with_capacity(records.len());
+    // Nobody takes a key away in between.
+    let same_key = |one: &Arc<NewRecord>, next: &Arc<NewRecord>| {
+        (one.tenant, one.key_id) == (next.tenant, next.key_id)
+    };
+    for records in records.chunk_by(same_key) {
+        let has_key = match records.first() {
+            Some(first) => is_held(connection, first)?,
+            None => false,
+        };
+        for record in records {
+            kept.push(has_key && add(connection, record)?);
+        }
     }
+    Ok(kept)
+}
+
+/// Whether the key is there that a record is sealed with: not where its tenant was erased.
+fn is_held(connection: &Connection, record: &NewRecord) -> rusqlite::Result<bool> {
+    let held = "SELECT 1 FROM data_key WHERE tenant = ? AND id = ?";
+    connection.prepare_cached(held)?.exists(params![record.tenant, record.key_id])
+}
+
+/// Says that the record is there now.
+fn add(connection: &Connection, record: &NewRecord) -> rusqlite::Result<bool> {
     let there = "SELECT 1 FROM record WHERE tenant = ? AND id = ?";
-    if exists(there, &[&record.tenant, &record.id])? {
+    if connection.prepare_cached(there)?.exists(params![record.tenant, record.id])? {
         return Ok(true);
     }
     let thread = thread(connection, record)?;
