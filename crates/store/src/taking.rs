@@ -91,7 +91,8 @@ impl Store {
     /// Says of each answer whether the database has all of it: not where its tenant was erased meanwhile.
     async fn write(&self, answers: Records) -> Result<Vec<bool>, StoreError> {
         let mut kept = self.backend().add_records(answers.all).await?.into_iter();
-        let has_all = |count| kept.by_ref().take(count).fold(true, |all, is_kept| all && is_kept);
+        // Each has its own, which are taken out whatever they say.
+        let has_all = |count| kept.by_ref().take(count).filter(|is_kept| !is_kept).count() == 0;
         Ok(answers.counts.into_iter().map(has_all).collect())
     }
 
@@ -166,10 +167,10 @@ impl Store {
         let Some(left) = left.ok().flatten() else { return false };
         left.said.into_iter().for_each(|said| self.note(said));
         for (record, spot) in left.records {
-            let _room = self.waiting().take_room(record.size().try_into().unwrap_or_default());
+            let room = self.waiting().take_room(record.size().try_into().unwrap_or_default());
             let records = self.unwritten().hold(vec![record]);
             let lost = Box::new(|_: &StoreError| {});
-            self.queue(Answer { records, tenant: None, lost, spot: Some(spot), _room });
+            self.queue(Answer { records, tenant: None, lost, spot: Some(spot), _room: room });
         }
         timeout(PATIENCE, self.flush()).await.is_ok() && self.waiting().is_empty()
     }

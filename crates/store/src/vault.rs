@@ -201,7 +201,7 @@ impl Vault {
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         let to_commit = |records| Ok(Some(Commit { vault: self.clone(), records }));
         let journal = store.journal().filter(|_| size <= LARGE);
-        let Some(_room) = store.waiting().room(size) else {
+        let Some(room) = store.waiting().room(size) else {
             match urgency {
                 Urgency::Wanted => return to_commit(records),
                 Urgency::Later => lost(&StoreError::Busy(store.at().to_owned())),
@@ -209,7 +209,7 @@ impl Vault {
             return Ok(None);
         };
         let tenant = Some(self.tenant.clone());
-        let answer = Answer { records, tenant, lost, spot: None, _room };
+        let answer = Answer { records, tenant, lost, spot: None, _room: room };
         let answer = match journal {
             Some(journal) => {
                 let handed_over = HandedOver {

@@ -224,9 +224,10 @@ impl Inner {
 
     /// Whether no other process has a journal beside this store.
     fn is_alone(&self, state: &mut State) -> bool {
-        let changed = fs::metadata(segment::folder(&self.store)).and_then(|it| it.modified());
+        let changed = fs::metadata(segment::folder(&self.store));
+        let changed = changed.as_ref().map(fs::Metadata::modified);
         // Where nobody can look nobody can write.
-        let Ok(changed) = changed else { return true };
+        let Ok(Ok(changed)) = changed else { return true };
         if let Some((at, is_alone)) = state.alone
             && at == changed
         {

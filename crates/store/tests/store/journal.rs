@@ -360,12 +360,10 @@ async fn a_journal_is_its_owners_and_shows_nothing_that_was_thought() {
     let folder = Folder::new();
     let store = opened(&folder).await;
     let mut talk = Talk::new(&store, &Tenant::local(), "a");
-    let _writer = writer(&folder);
     let said = ("question-canary", "thought-canary", "answer-canary");
-    // Nothing is kept for the tenant so far, so that its keys are new.
-    drop(_writer);
+    // Its keys are made with its first record.
     talk.turn("zero", "hm", "yes").await;
-    let _writer = writer(&folder);
+    let _held = writer(&folder);
     assert!(talk.handed_over(said.0, said.1, said.2).await);
     let journal = journals(&folder.path).remove(0);
     assert_eq!(journal.metadata().unwrap().permissions().mode() & 0o777, 0o600);
