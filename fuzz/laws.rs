@@ -20,6 +20,8 @@ pub(crate) mod faces;
 pub(crate) mod frames;
 #[path = "../crates/core/tests/laws/json.rs"]
 pub(crate) mod json;
+#[path = "../crates/core/tests/laws/masks.rs"]
+pub(crate) mod masks;
 #[path = "../crates/core/tests/laws/random.rs"]
 pub(crate) mod random;
 #[path = "../crates/core/tests/laws/tags.rs"]

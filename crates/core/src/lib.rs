@@ -46,6 +46,7 @@ pub mod event;
 pub mod exchange;
 pub mod frame;
 pub mod json;
+pub mod mask;
 pub mod outgoing;
 pub mod pipeline;
 pub mod plane;

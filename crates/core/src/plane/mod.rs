@@ -10,6 +10,6 @@ mod masked;
 mod sealed;
 mod tenant;
 
-pub use masked::{Maskable, Masked, Masker};
+pub use masked::{Maskable, Masked, MaskedText};
 pub use sealed::{Exact, Open, Place, Seal, SealError, Sealed};
 pub use tenant::{Tenant, TenantError};

@@ -24,6 +24,7 @@ mod exchanges;
 mod faces;
 mod frames;
 mod json;
+mod masks;
 mod random;
 mod tags;
 mod typed;
@@ -41,6 +42,7 @@ laws! {
     json_agrees_with_serde: json::agrees_with_serde, 0, json::WORDS;
     json_strings_survive: json::strings_survive, 0, json::WORDS;
     lost_records_are_missed_and_not_replaced: exchanges::lost_records_are_missed_and_not_replaced, 3, &[];
+    mask_splits: masks::split_invariance, 1, masks::WORDS;
     ndjson_splits: frames::ndjson_splits, 2, frames::SSE_WORDS;
     rate_limits_hold: budgets::rate_limits_hold, 2, &[];
     request_counts_are_those_of_what_is_there: counts::request_count, 0, &[];

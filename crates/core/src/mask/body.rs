@@ -1,0 +1,118 @@
+//! Masks the strings of JSON, and nothing else of it.
+
+use super::Masker;
+use crate::json::{Doc, JsonError, Kind, Val, write_escaped};
+use std::ops::Range;
+
+/// Which members of JSON are never touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opaque {
+    /// Signatures, sealed content, media and ids: what must come back as it was given, byte for byte.
+    Kept,
+    /// None: for what goes to nobody who would check it.
+    Masked,
+}
+
+/// Members that hold what a provider sealed, or an id that somebody refers to.
+const OPAQUE: [&str; 27] = [
+    "signature",
+    "thoughtSignature",
+    "thought_signature",
+    "messageSignature",
+    "encrypted_content",
+    "encryptedContent",
+    "redactedData",
+    "redactedContent",
+    "reasoning_opaque",
+    "id",
+    "call_id",
+    "callId",
+    "tool_call_id",
+    "toolCallId",
+    "tool_use_id",
+    "toolUseId",
+    "item_id",
+    "itemId",
+    "response_id",
+    "responseId",
+    "previous_response_id",
+    "prompt_cache_key",
+    "type",
+    "role",
+    "model",
+    "name",
+    "fileData",
+];
+
+/// Members that are opaque where one of these stands beside them.
+const MEDIA: [&str; 6] = ["media_type", "mediaType", "mimeType", "mime_type", "format", "detail"];
+
+/// Masks every string that is a value, with what its member's name says about it. Names, numbers and all bytes of
+/// strings in which nothing was found stay as they are. `None` where nothing was found.
+///
+/// # Errors
+/// When the bytes are no JSON.
+pub fn mask_json(
+    masker: &Masker,
+    body: &[u8],
+    opaque: Opaque,
+) -> Result<Option<Vec<u8>>, JsonError> {
+    let doc = Doc::parse(body)?;
+    let mut edits = Vec::new();
+    walk(masker, doc.root(), "", opaque, &mut edits);
+    if edits.is_empty() {
+        return Ok(None);
+    }
+    let mut out = Vec::with_capacity(body.len() + edits.len() * 32);
+    let mut done = 0;
+    for (span, text) in edits {
+        out.extend_from_slice(body.get(done..span.start).unwrap_or_default());
+        out.extend_from_slice(text.as_bytes());
+        done = span.end;
+    }
+    out.extend_from_slice(body.get(done..).unwrap_or_default());
+    Ok(Some(out))
+}
+
+fn walk(
+    masker: &Masker,
+    value: Val<'_>,
+    name: &str,
+    opaque: Opaque,
+    edits: &mut Vec<(Range<usize>, String)>,
+) {
+    match value.kind() {
+        Kind::String => {
+            let Some(text) = value.as_str() else { return };
+            let masked = masker.mask_named(name, &text);
+            if masked != text {
+                let mut written = String::new();
+                write_escaped(&masked, &mut written);
+                edits.push((value.span(), written));
+            }
+        }
+        Kind::Array => value.items().for_each(|item| walk(masker, item, name, opaque, edits)),
+        Kind::Object => {
+            let is_media = MEDIA.iter().any(|name| value.get(name).is_some());
+            let seals = value
+                .text("type")
+                .is_some_and(|kind| kind.contains("redacted") || kind.contains("encrypted"));
+            for (key, member) in value.members() {
+                let Some(key) = key.as_str() else { continue };
+                let is_sealed = OPAQUE.contains(&&*key)
+                    || (key == "data" && (is_media || seals))
+                    || (key == "url" && is_data_address(member));
+                if opaque == Opaque::Masked || !is_sealed || member.is_object() || member.is_array()
+                {
+                    walk(masker, member, &key, opaque, edits);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether it is an image or the like inside of its own address.
+fn is_data_address(value: Val<'_>) -> bool {
+    value.as_str().is_some_and(|text| text.starts_with("data:"))
+}

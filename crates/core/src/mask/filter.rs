@@ -1,0 +1,152 @@
+//! Finds the places where something may begin, in one pass over the text.
+//!
+//! Each anchor is known by its first three bytes, whose hash is a bit in a table of 8 KiB: what most text does not hold
+//! costs one look-up a byte. Only behind a bit that is set is anything compared.
+
+use super::set::Set;
+
+/// What a rule begins with.
+#[derive(Clone, Debug)]
+pub(super) struct Anchor {
+    /// Its text, in small letters if case does not count.
+    pub(super) literal: Vec<u8>,
+    /// Whether case does not count.
+    pub(super) caseless: bool,
+    /// Which rule begins with it.
+    pub(super) rule: usize,
+    /// Which of the rule's patterns.
+    pub(super) part: usize,
+}
+
+const BITS: usize = 1 << 16;
+const LISTS: usize = 1 << 12;
+
+/// All anchors.
+#[derive(Clone, Debug)]
+pub(super) struct Filter {
+    bits: Vec<u64>,
+    lists: Vec<Vec<u32>>,
+    by_first: Vec<Vec<u32>>,
+    anchors: Vec<Anchor>,
+}
+
+impl Filter {
+    pub(super) fn new() -> Self {
+        Filter {
+            bits: vec![0; BITS / 64],
+            lists: vec![Vec::new(); LISTS],
+            by_first: vec![Vec::new(); 256],
+            anchors: Vec::new(),
+        }
+    }
+
+    /// Adds an anchor. Where its text is shorter than three bytes, `then` is what may follow it.
+    pub(super) fn add(&mut self, anchor: Anchor, then: Set) {
+        let id = u32::try_from(self.anchors.len()).unwrap_or(u32::MAX);
+        let choices = |at: usize| -> Vec<u8> {
+            match anchor.literal.get(at) {
+                Some(byte) if anchor.caseless => {
+                    let mut both = vec![byte.to_ascii_lowercase(), byte.to_ascii_uppercase()];
+                    both.dedup();
+                    both
+                }
+                Some(byte) => vec![*byte],
+                None => then.bytes().collect(),
+            }
+        };
+        let (firsts, seconds, thirds) = (choices(0), choices(1), choices(2));
+        for first in &firsts {
+            if let Some(list) = self.by_first.get_mut(usize::from(*first)) {
+                list.push(id);
+            }
+            for (second, third) in
+                seconds.iter().flat_map(|second| thirds.iter().map(move |third| (second, third)))
+            {
+                let hash = hash(*first, *second, *third);
+                if let Some(word) = self.bits.get_mut(hash >> 6) {
+                    *word |= 1 << (hash & 63);
+                }
+                if let Some(list) = self.lists.get_mut(hash % LISTS)
+                    && list.last() != Some(&id)
+                {
+                    list.push(id);
+                }
+            }
+        }
+        self.anchors.push(anchor);
+    }
+
+    /// The first place from `from` on where an anchor may begin; the end of the text if there is none. With an end that
+    /// is not the text's own, that includes places where the beginning of one is all that is there.
+    pub(super) fn next(&self, bytes: &[u8], from: usize, is_whole: bool) -> usize {
+        let table: &[u64; BITS / 64] = match self.bits.as_slice().try_into() {
+            Ok(table) => table,
+            Err(_) => return bytes.len(),
+        };
+        let rest = bytes.get(from..).unwrap_or_default();
+        let found = rest.windows(3).position(|three| match three {
+            [a, b, c] => {
+                let hash = hash(*a, *b, *c);
+                table.get(hash >> 6).is_some_and(|word| word >> (hash & 63) & 1 == 1)
+            }
+            _ => false,
+        });
+        if let Some(found) = found {
+            return from + found;
+        }
+        if is_whole {
+            return bytes.len();
+        }
+        let tail = bytes.len().saturating_sub(2).max(from);
+        let begins = |at: &usize| {
+            let first = bytes.get(*at).copied().unwrap_or_default();
+            self.by_first.get(usize::from(first)).is_some_and(|list| !list.is_empty())
+        };
+        (tail..bytes.len()).find(begins).unwrap_or(bytes.len())
+    }
+
+    /// The anchors that may begin with these bytes.
+    pub(super) fn at(&self, bytes: &[u8]) -> impl Iterator<Item = &Anchor> {
+        let list = match bytes {
+            [a, b, c, ..] => self.lists.get(hash(*a, *b, *c) % LISTS),
+            [a, ..] => self.by_first.get(usize::from(*a)),
+            [] => None,
+        };
+        let ids = list.into_iter().flatten();
+        ids.filter_map(|id| self.anchors.get(usize::try_from(*id).ok()?))
+    }
+}
+
+fn hash(a: u8, b: u8, c: u8) -> usize {
+    let three = u32::from_le_bytes([a, b, c, 0]);
+    let mixed = three.wrapping_mul(0x9E37_79B1) >> 16;
+    usize::from(u16::try_from(mixed).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn anchors_are_found_where_they_begin() {
+        let mut filter = Filter::new();
+        let anchor = |literal: &str, caseless, rule| Anchor {
+            literal: literal.as_bytes().to_vec(),
+            caseless,
+            rule,
+            part: 0,
+        };
+        filter.add(anchor("ghp_", false, 1), Set::NONE);
+        filter.add(anchor("secret", true, 2), Set::NONE);
+        filter.add(anchor("AC", false, 3), super::super::set::DIGIT);
+        let rules = |text: &str| -> Vec<usize> {
+            filter.at(text.as_bytes()).map(|anchor| anchor.rule).collect()
+        };
+        let next = |text: &str, whole| filter.next(text.as_bytes(), 0, whole);
+        assert_eq!((next("xx ghp_", true), rules("ghp_")), (3, vec![1]));
+        assert_eq!((next("a SeCret", true), rules("SeCret")), (2, vec![2]));
+        assert_eq!((next("AC9", true), rules("AC9")), (0, vec![3]));
+        assert_eq!(next("plain words", true), 11);
+        assert_eq!((next("end g", false), next("end g", true)), (4, 5));
+    }
+}

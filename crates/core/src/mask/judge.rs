@@ -1,0 +1,286 @@
+//! Whether a value is a secret or only stands where one could.
+
+/// What a name says about its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// People choose it.
+    Password,
+    /// A machine draws it.
+    Key,
+}
+
+/// Words of values that stand for a secret in an example. They are compared without case.
+const WORDS: [&str; 18] = [
+    "example",
+    "sample",
+    "placeholder",
+    "changeme",
+    "change_me",
+    "change-me",
+    "your",
+    "xxxx",
+    "....",
+    "****",
+    "redacted",
+    "insert",
+    "replace",
+    "dummy",
+    "not-needed",
+    "todo",
+    "deadbeef",
+    "testtest",
+];
+
+/// Whether it is a value of documents and tests, which everybody may know.
+pub(super) fn is_sample(value: &[u8]) -> bool {
+    // A long secret may hold any short word by chance, and is not looked through for each place in it.
+    let value = value.get(..64).unwrap_or(value);
+    if distinct(value) < (value.len() / 4).clamp(2, 6) {
+        return true;
+    }
+    let lower = value.to_ascii_lowercase();
+    WORDS
+        .iter()
+        .any(|word| memchr::memmem::find(&lower, word.as_bytes()).is_some())
+}
+
+/// Whether somebody only went along the keys.
+fn is_counted(value: &[u8]) -> bool {
+    let lower = value.to_ascii_lowercase();
+    ["123456789", "abcdefgh"]
+        .iter()
+        .any(|run| memchr::memmem::find(&lower, run.as_bytes()).is_some())
+}
+
+/// Whether what a machine drew is at least not a word, a number or a path.
+pub(super) fn is_drawn(value: &[u8]) -> bool {
+    let Classes {
+        digits,
+        lower,
+        upper,
+        changes,
+        ..
+    } = Classes::of(value);
+    let is_mixed = (digits > 0 && lower + upper > 0) || (lower > 0 && upper > 0 && changes > 4);
+    is_mixed && entropy(value) >= 2.5 && !is_sample(value)
+}
+
+/// Whether the value of an assignment is a secret.
+pub(super) fn is_secret(value: &[u8], kind: Kind, is_quoted: bool, is_prose: bool) -> bool {
+    if is_sample(value) || is_counted(value) || is_code(value, is_quoted) {
+        return false;
+    }
+    match kind {
+        Kind::Password => is_password(value, is_quoted, is_prose),
+        Kind::Key => is_key(value, is_quoted),
+    }
+}
+
+/// References, calls, paths and addresses: where a secret comes from, and not what it is.
+fn is_code(value: &[u8], is_quoted: bool) -> bool {
+    let first = value.first().copied().unwrap_or_default();
+    let has = |text: &str| memchr::memmem::find(value, text.as_bytes()).is_some();
+    let refers = [b'$', b'{', b'<', b'%', b'(', b'&'].contains(&first) && !is_quoted
+        || [
+            "${", "{{", "<%", "%(", "$(", "%{", "://", "::", "->", "=>", "</", "{}",
+        ]
+        .into_iter()
+        .any(has);
+    let calls = !is_quoted && value.iter().any(|byte| b"(){}<>[".contains(byte));
+    let is_path = first == b'/' || value.starts_with(b"./") || value.starts_with(b"~/");
+    let is_words = value.iter().filter(|byte| **byte == b' ').count() > 1;
+    let reads = [
+        "process.env",
+        "os.environ",
+        "getenv",
+        "config.",
+        "self.",
+        "this.",
+        "settings.",
+        "secrets.",
+        "var.",
+        "env.",
+    ];
+    refers
+        || calls
+        || (!is_quoted && is_path_of_names(value))
+        || is_path
+        || is_words
+        || reads.into_iter().any(has)
+}
+
+fn is_password(value: &[u8], is_quoted: bool, is_prose: bool) -> bool {
+    if value.len() < 6 || is_dotted(value) {
+        return false;
+    }
+    let classes = Classes::of(value);
+    match (is_quoted, is_prose) {
+        // An unquoted word of a sentence or of code needs more than a digit in it.
+        (false, true) => {
+            let plain = value.strip_suffix(b".").unwrap_or(value);
+            let plain = Classes::of(plain);
+            (plain.digits > 0 && plain.letters() > 0 && value.len() >= 7)
+                || (plain.strange > 0 && plain.letters() > 3)
+        }
+        (false, false) => {
+            (classes.digits > 0 && classes.letters() > 0)
+                || (classes.strange > 0 && classes.letters() > 3)
+                || classes.are_mixed()
+        }
+        (true, _) => {
+            classes.letters() > 0
+                && (classes.digits > 0 || classes.strange > 0 || classes.are_mixed())
+        }
+    }
+}
+
+fn is_key(value: &[u8], is_quoted: bool) -> bool {
+    let least = if is_quoted { 16 } else { 20 };
+    if value.len() < least || value.contains(&b' ') || is_dotted(value) {
+        return false;
+    }
+    let classes = Classes::of(value);
+    // Names of things have digits at their ends; what is drawn has them everywhere.
+    let has_digits =
+        classes.digits >= 2 && classes.letters() >= 2 && classes.changes * 4 >= value.len();
+    (has_digits || classes.are_mixed()) && entropy(value) >= 3.3
+}
+
+/// Names with dots, as programs write them: each part begins with a letter.
+fn is_path_of_names(value: &[u8]) -> bool {
+    let mut parts = value.split(|byte| *byte == b'.');
+    let is_name = |part: &[u8]| {
+        part.first().is_some_and(u8::is_ascii_alphabetic)
+            && part
+                .iter()
+                .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+    };
+    value.contains(&b'.') && parts.all(is_name)
+}
+
+/// Names with dots: modules, hosts, versions, files.
+fn is_dotted(value: &[u8]) -> bool {
+    let parts: Vec<&[u8]> = value.split(|byte| *byte == b'.').collect();
+    let is_name = |part: &&[u8]| {
+        !part.is_empty()
+            && part
+                .iter()
+                .all(|byte| byte.is_ascii_alphabetic() || b"_-".contains(byte))
+            || part.iter().all(u8::is_ascii_digit)
+    };
+    parts.len() > 1 && parts.iter().all(is_name)
+}
+
+#[derive(Default)]
+struct Classes {
+    lower: usize,
+    upper: usize,
+    digits: usize,
+    /// Signs that stand in no name.
+    strange: usize,
+    /// How often one class follows another.
+    changes: usize,
+}
+
+impl Classes {
+    fn of(value: &[u8]) -> Self {
+        let mut classes = Classes::default();
+        let mut last = 0;
+        for byte in value {
+            let class = match byte {
+                b'a'..=b'z' => {
+                    classes.lower += 1;
+                    1
+                }
+                b'A'..=b'Z' => {
+                    classes.upper += 1;
+                    2
+                }
+                b'0'..=b'9' => {
+                    classes.digits += 1;
+                    3
+                }
+                _ => {
+                    classes.strange += usize::from(b"!@#$%^&*+=?~".contains(byte) || *byte >= 128);
+                    4
+                }
+            };
+            classes.changes += usize::from(class != last);
+            last = class;
+        }
+        classes
+    }
+
+    /// Whether small and large letters follow each other as in no word.
+    fn are_mixed(&self) -> bool {
+        let length = self.lower + self.upper + self.digits;
+        self.lower > 1 && self.upper > 1 && self.changes * 5 > length * 2
+    }
+
+    fn letters(&self) -> usize {
+        self.lower + self.upper
+    }
+}
+
+fn counts(value: &[u8]) -> [u16; 256] {
+    let mut counts = [0_u16; 256];
+    for byte in value {
+        if let Some(count) = counts.get_mut(usize::from(*byte)) {
+            *count = count.saturating_add(1);
+        }
+    }
+    counts
+}
+
+fn distinct(value: &[u8]) -> usize {
+    counts(value).iter().filter(|count| **count > 0).count()
+}
+
+/// Shannon's entropy in bits a byte.
+fn entropy(value: &[u8]) -> f64 {
+    let all = f64::from(u32::try_from(value.len()).unwrap_or(u32::MAX));
+    let bits = |count: &u16| {
+        let share = f64::from(*count) / all;
+        -share * share.log2()
+    };
+    counts(value)
+        .iter()
+        .filter(|count| **count > 0)
+        .map(bits)
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_and_what_only_stands_in_their_place() {
+        let password = |value: &str| is_secret(value.as_bytes(), Kind::Password, false, false);
+        for value in ["hunter2x", "Tr0ub4dor&3", "correct-horse-9", "s3cr3tPass"] {
+            assert!(password(value), "{value}");
+        }
+        for value in [
+            "string",
+            "required",
+            "get_password()",
+            "$PASSWORD",
+            "${DB}",
+            "config.password",
+            "1.2.3",
+            "/etc/x1",
+        ] {
+            assert!(!password(value), "{value}");
+        }
+        let key = |value: &str| is_secret(value.as_bytes(), Kind::Key, true, false);
+        assert!(key("9f8a7c6b5d4e3f2a1b0c") && key("q8Zr2LkV0tXw7NfB"));
+        for value in [
+            "my_token_name_for_v2",
+            "sk-xxxxxxxxxxxxxxxxxxxx",
+            "https://host/path?x=1234",
+            "TokenKind::Identifier99",
+        ] {
+            assert!(!key(value), "{value}");
+        }
+    }
+}

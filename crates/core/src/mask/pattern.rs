@@ -1,0 +1,224 @@
+//! The small language in which rules say what a secret looks like, and the matcher that reads it.
+//!
+//! A pattern is literal text with runs in braces: `ghp_{a36+}` is `ghp_` and 36 letters and digits or more. A run is the
+//! letter of a set ([`Set::named`]) and a length: `36`, `36-40`, or `36+` without an upper bound. `(a|b)` is one of
+//! several texts, `<` and `>` say where the secret begins and ends if that is not the whole, and a backslash takes the
+//! next character as it is.
+//!
+//! A run takes all it can get and gives nothing back, so that a match takes one look at each byte.
+
+use super::set::{ALNUM, Set};
+use super::text::{More, Text};
+
+/// The most bytes of a secret that are looked at before it is certain; what follows in its set belongs to it.
+pub(super) const CERTAIN: usize = 512;
+
+/// A piece of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Literal(Vec<u8>),
+    /// As many bytes of a set as there are; `most` is `None` for a run without an end.
+    Run {
+        set: Set,
+        least: usize,
+        most: Option<usize>,
+    },
+    From,
+    To,
+}
+
+/// What a secret looks like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Pattern {
+    /// The literal that it begins with.
+    literal: Vec<u8>,
+    /// Everything behind it.
+    steps: Vec<Step>,
+    /// All bytes that may stand behind the first run: what a secret that is too long to look at goes on with.
+    all: Set,
+}
+
+/// Where a pattern was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fit {
+    /// Where the secret begins.
+    pub(super) from: usize,
+    /// Where it ends, or where looking at it ended.
+    pub(super) to: usize,
+    /// The bytes that it goes on with behind `to`.
+    pub(super) open: Option<Set>,
+}
+
+impl Pattern {
+    /// The patterns that a text stands for: one for each combination of its alternatives.
+    pub(super) fn parse(text: &str) -> Result<Vec<Pattern>, String> {
+        let mut all = vec![Vec::new()];
+        let mut chars = text.chars();
+        while let Some(char) = chars.next() {
+            match char {
+                '{' => {
+                    let inner: String = chars.by_ref().take_while(|char| *char != '}').collect();
+                    let run = run(&inner).ok_or_else(|| format!("`{{{inner}}}` is no run"))?;
+                    all.iter_mut().for_each(|steps| steps.push(run.clone()));
+                }
+                '(' => {
+                    let inner: String = chars.by_ref().take_while(|char| *char != ')').collect();
+                    let choices: Vec<&str> = inner.split('|').collect();
+                    all = all
+                        .iter()
+                        .flat_map(|steps| choices.iter().map(|choice| with(steps, choice)))
+                        .collect();
+                }
+                '<' => all.iter_mut().for_each(|steps| steps.push(Step::From)),
+                '>' => all.iter_mut().for_each(|steps| steps.push(Step::To)),
+                '\\' => push(&mut all, chars.next().ok_or("nothing follows a backslash")?),
+                char => push(&mut all, char),
+            }
+        }
+        all.into_iter().map(Pattern::of).collect()
+    }
+
+    fn of(mut steps: Vec<Step>) -> Result<Pattern, String> {
+        if steps.is_empty() {
+            return Err("a pattern says something".to_owned());
+        }
+        let literal = match steps.first() {
+            Some(Step::Literal(literal)) => literal.clone(),
+            _ => Vec::new(),
+        };
+        if !literal.is_empty() {
+            steps.remove(0);
+        }
+        let all = steps.iter().fold(Set::NONE, |all, step| match step {
+            Step::Run { set, .. } => all.or(*set),
+            Step::Literal(text) => all.or(std::str::from_utf8(text).map_or(Set::NONE, Set::of)),
+            Step::From | Step::To => all,
+        });
+        Ok(Pattern { literal, steps, all })
+    }
+
+    /// The literal that it begins with.
+    pub(super) fn literal(&self) -> &[u8] {
+        &self.literal
+    }
+
+    /// The bytes that may follow the literal.
+    pub(super) fn second(&self) -> Option<Set> {
+        let first = self.steps.iter().find(|step| !matches!(step, Step::From | Step::To));
+        match first {
+            Some(Step::Run { set, .. }) => Some(*set),
+            _ => None,
+        }
+    }
+
+    /// Reads what follows the literal, which begins at `at` and was found there.
+    pub(super) fn rest(&self, text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
+        let mut here = at + self.literal.len();
+        let (mut from, mut to) = (at, None);
+        let mut last = None;
+        for step in &self.steps {
+            match step {
+                Step::Literal(literal) => {
+                    if !text.continues(here, literal, false)? {
+                        return Ok(None);
+                    }
+                    here += literal.len();
+                    last = None;
+                }
+                Step::Run { set, least, most } => {
+                    let cap = most.unwrap_or(CERTAIN);
+                    let length = text.run(here, *set, cap)?;
+                    if length < *least {
+                        return Ok(None);
+                    }
+                    here += length;
+                    if most.is_none() && length == cap {
+                        return Ok(Some(Fit { from, to: here, open: Some(self.all) }));
+                    }
+                    last = Some((*set, most.is_some()));
+                }
+                Step::From => from = here,
+                Step::To => to = Some(here),
+            }
+        }
+        // What is followed by more of the same is something longer that only begins like it.
+        if let Some((set, true)) = last
+            && text.byte(here)?.is_some_and(|byte| set.or(ALNUM).has(byte))
+        {
+            return Ok(None);
+        }
+        Ok(Some(Fit { from, to: to.unwrap_or(here), open: None }))
+    }
+}
+
+/// One more choice at the end of a pattern; only texts are chosen from.
+fn with(steps: &[Step], choice: &str) -> Vec<Step> {
+    let mut all = vec![steps.to_vec()];
+    choice.chars().for_each(|char| push(&mut all, char));
+    all.pop().unwrap_or_default()
+}
+
+fn push(all: &mut [Vec<Step>], char: char) {
+    let mut bytes = [0; 4];
+    let bytes = char.encode_utf8(&mut bytes).as_bytes();
+    for steps in all {
+        match steps.last_mut() {
+            Some(Step::Literal(text)) => text.extend_from_slice(bytes),
+            _ => steps.push(Step::Literal(bytes.to_vec())),
+        }
+    }
+}
+
+/// `a36`, `a36-40`, `a36+`.
+fn run(text: &str) -> Option<Step> {
+    let mut chars = text.chars();
+    let set = Set::named(chars.next()?)?;
+    let length = chars.as_str();
+    let (least, most) = match (length.strip_suffix('+'), length.split_once('-')) {
+        (Some(least), _) => (least.parse().ok()?, None),
+        (None, Some((least, most))) => (least.parse().ok()?, Some(most.parse().ok()?)),
+        (None, None) => (length.parse().ok()?, Some(length.parse().ok()?)),
+    };
+    Some(Step::Run { set, least, most })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit(pattern: &str, text: &str) -> Option<(usize, usize)> {
+        let patterns = Pattern::parse(pattern).unwrap();
+        let found = patterns.iter().find_map(|pattern| {
+            let text = Text::whole(text.as_bytes());
+            let begins = text.continues(0, pattern.literal(), false).unwrap();
+            begins.then(|| pattern.rest(text, 0).unwrap())?
+        });
+        found.map(|fit| (fit.from, fit.to))
+    }
+
+    #[test]
+    fn patterns_are_read_and_matched() {
+        assert_eq!(fit("ab_{d2}", "ab_12 "), Some((0, 5)));
+        assert_eq!(fit("ab_{d2}", "ab_123"), None);
+        assert_eq!(fit("ab_{d2+}", "ab_123x"), Some((0, 6)));
+        assert_eq!(fit("(x|yy)z:<{d1-3}>!", "yyz:77!"), Some((4, 6)));
+        assert_eq!(fit("a\\{{d1}\\}", "a{7}"), Some((0, 4)));
+        assert_eq!(fit("a{d1}.", "a7,"), None);
+    }
+
+    #[test]
+    fn what_cannot_be_known_yet_is_asked_for() {
+        let pattern = Pattern::parse("ab_{d2}").unwrap().remove(0);
+        let cut = |text: &'static str| pattern.rest(Text::begun(text.as_bytes()), 0);
+        assert!(cut("ab_1").is_err() && cut("ab_12").is_err());
+        assert_eq!(cut("ab_1x"), Ok(None));
+        assert!(matches!(cut("ab_12 "), Ok(Some(_))));
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_an_error() {
+        for bad in ["x{?3}", "x{a}", "x{a3-b}", "", "x\\"] {
+            assert!(Pattern::parse(bad).is_err(), "{bad}");
+        }
+    }
+}

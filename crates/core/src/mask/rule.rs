@@ -1,0 +1,194 @@
+//! The rules, as they stand in the tables under `rules/`.
+//!
+//! A line has an id, a tier, how it looks for its secret, and patterns or words, with tabs between.
+
+use super::Tiers;
+use super::judge::Kind;
+use super::pattern::Pattern;
+use super::set::Set;
+
+/// The tables; what is named first wins where two rules cover the same.
+const TABLES: [&str; 4] = [
+    include_str!("rules/forms.tsv"),
+    include_str!("rules/keys.tsv"),
+    include_str!("rules/services.tsv"),
+    include_str!("rules/names.tsv"),
+];
+
+/// How a rule looks for its secret.
+#[derive(Clone, Debug)]
+pub(super) enum Look {
+    /// By its own form, which begins where nothing else goes on.
+    Form { patterns: Vec<Pattern>, left: Left, mixed: bool },
+    /// By its form where a name stands before it.
+    Near { names: Vec<String>, values: Vec<Pattern> },
+    /// Behind the name of a header.
+    Header { names: Vec<String> },
+    /// All that follows the name of a header.
+    Line { names: Vec<String> },
+    /// Behind a name, if it looks like a secret; `is_word` if the name is too short to be looked for inside of others.
+    Assigned { names: Vec<String>, kind: Kind, is_word: bool },
+    /// In the address of a service.
+    Address,
+    /// A block of lines.
+    Block { openings: Vec<String> },
+    /// One of the values that were registered.
+    Registered,
+}
+
+/// What must stand before a form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// No letter and no digit.
+    Bound,
+    /// Anything.
+    Any,
+    /// A digit.
+    Digit,
+}
+
+/// A rule.
+#[derive(Clone, Debug)]
+pub(super) struct Rule {
+    pub(super) id: String,
+    pub(super) tier: u8,
+    pub(super) look: Look,
+    pub(super) caseless: bool,
+}
+
+/// The rule of what was registered, which is always there.
+pub(super) const REGISTERED: usize = 0;
+
+/// All rules of these tiers; a line that is none is left out, and a test sees to it that there is no such line.
+pub(super) fn rules(tiers: Tiers) -> Vec<Rule> {
+    let registered =
+        Rule { id: "registered".to_owned(), tier: 0, look: Look::Registered, caseless: false };
+    let read = lines().filter_map(|line| rule(line).ok()).filter(|rule| tiers.has(rule.tier));
+    std::iter::once(registered).chain(read).collect()
+}
+
+/// A digest of all rules, by which a masked text can say what it was masked with.
+pub(super) fn version() -> [u8; 32] {
+    let mut digest = blake3::Hasher::new();
+    TABLES.iter().for_each(|table| {
+        digest.update(table.as_bytes());
+    });
+    *digest.finalize().as_bytes()
+}
+
+fn lines() -> impl Iterator<Item = &'static str> {
+    let lines = TABLES.iter().flat_map(|table| table.lines());
+    lines.filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+fn rule(line: &str) -> Result<Rule, String> {
+    let mut cells = line.split('\t');
+    let mut cell = || cells.next().ok_or_else(|| format!("too few cells: {line}"));
+    let (id, tier, how) = (cell()?, cell()?, cell()?);
+    let rest: Vec<&str> = cells.collect();
+    let tier = tier.parse().map_err(|_| format!("no tier: {line}"))?;
+    let names = |text: &str| text.split('|').map(str::to_ascii_lowercase).collect();
+    let first = rest.first().copied().unwrap_or_default();
+    let marks: Vec<&str> = how.split(',').collect();
+    let has = |mark: &str| marks.contains(&mark);
+    let look = match marks.first().copied().unwrap_or_default() {
+        "form" => Look::Form {
+            patterns: patterns(&rest, 2)?,
+            left: match (has("any"), has("digit")) {
+                (true, _) => Left::Any,
+                (_, true) => Left::Digit,
+                _ => Left::Bound,
+            },
+            mixed: has("mixed"),
+        },
+        "near" => Look::Near {
+            names: names(first),
+            values: patterns(rest.get(1..).unwrap_or_default(), 0)?,
+        },
+        "header" => Look::Header { names: names(first) },
+        "line" => Look::Line { names: names(first) },
+        "password" => {
+            Look::Assigned { names: names(first), kind: Kind::Password, is_word: has("word") }
+        }
+        "key" => Look::Assigned { names: names(first), kind: Kind::Key, is_word: has("word") },
+        "address" => Look::Address,
+        "block" => Look::Block { openings: rest.iter().map(|text| (*text).to_owned()).collect() },
+        _ => return Err(format!("no way to look: {line}")),
+    };
+    Ok(Rule { id: id.to_owned(), tier, look, caseless: has("caseless") })
+}
+
+fn patterns(cells: &[&str], least: usize) -> Result<Vec<Pattern>, String> {
+    let mut all = Vec::new();
+    for cell in cells {
+        all.extend(Pattern::parse(cell).map_err(|error| format!("{cell}: {error}"))?);
+    }
+    let short = all.iter().find(|pattern| pattern.literal().len() < least);
+    match short {
+        None if !all.is_empty() => Ok(all),
+        _ => Err(format!("{cells:?}: a pattern begins with {least} letters or more")),
+    }
+}
+
+impl Rule {
+    /// The texts that it begins with: whether case counts there, and what may follow.
+    pub(super) fn anchors(&self) -> Vec<(Vec<u8>, bool, Set)> {
+        let texts = |names: &[String], caseless: bool| {
+            names.iter().map(|name| (name.as_bytes().to_vec(), caseless, Set::NONE)).collect()
+        };
+        match &self.look {
+            Look::Form { patterns, .. } => patterns
+                .iter()
+                .map(|pattern| {
+                    let then = pattern.second().unwrap_or(Set::NONE);
+                    let mut literal = pattern.literal().to_vec();
+                    if self.caseless {
+                        literal.make_ascii_lowercase();
+                    }
+                    (literal, self.caseless, then)
+                })
+                .collect(),
+            Look::Near { names, .. }
+            | Look::Header { names }
+            | Look::Line { names }
+            | Look::Assigned { names, .. } => texts(names, true),
+            Look::Address => vec![(b"://".to_vec(), false, Set::NONE)],
+            Look::Block { openings } => texts(openings, false),
+            Look::Registered => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_line_is_a_rule_and_no_id_stands_twice() {
+        let mut ids = BTreeSet::new();
+        for line in lines() {
+            let rule = rule(line).unwrap_or_else(|error| panic!("{error}"));
+            assert!(ids.insert(rule.id.clone()), "{} stands twice", rule.id);
+            assert!((1..=2).contains(&rule.tier), "{line}");
+            assert!(
+                rule.id.len() <= 48
+                    && rule.id.bytes().all(|byte| byte.is_ascii_lowercase()
+                        || byte.is_ascii_digit()
+                        || byte == b'-'),
+                "{line}"
+            );
+            for (literal, _, then) in rule.anchors() {
+                assert!(literal.len() >= 3 || (literal.len() == 2 && then != Set::NONE), "{line}");
+            }
+        }
+        assert!(ids.len() >= 200, "{} rules", ids.len());
+    }
+
+    #[test]
+    fn lines_that_are_no_rules_are_refused() {
+        for bad in ["a", "a\t1\tform", "a\tx\tform\tabc", "a\t1\tform\tx{a3}", "a\t1\tlooks\tabc"] {
+            assert!(rule(bad).is_err(), "{bad}");
+        }
+    }
+}

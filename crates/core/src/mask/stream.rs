@@ -1,0 +1,290 @@
+//! Masks a text as it comes.
+
+use super::Masker;
+use super::block::{self, Step};
+use super::find::{self, Begins, Found, Open};
+use super::rule::REGISTERED;
+use super::tag::Tag;
+use super::text::{More, Text};
+
+/// So many bytes are looked at in one go, so that they are still at hand when they are copied.
+const PIECE: usize = 16 * 1024;
+/// So much of what was said stays, for what must be seen before a secret.
+const BEHIND: usize = 16;
+/// What was said is dropped when it is this much.
+const DROPPED: usize = 4 * 1024;
+
+/// Masks a text as it comes, with bounded memory. There is one for each text: two texts that come at the same time need
+/// two.
+///
+/// For every way to cut a text the output is the same, and what came out is never taken back.
+pub struct MaskStream {
+    masker: Masker,
+    buffer: Vec<u8>,
+    /// How much of the buffer came out.
+    said: usize,
+    /// From here on nothing was looked at.
+    seen: usize,
+    /// Where the last placeholder that was in the text ended.
+    glue: Option<usize>,
+    /// What was found and has not come out, in the order in which it will.
+    spans: Vec<Span>,
+    /// For each rule where its last secret ends: inside of it no other one of that rule begins.
+    until: Vec<usize>,
+    counts: Vec<u64>,
+}
+
+struct Span {
+    rule: usize,
+    tier: u8,
+    from: usize,
+    to: usize,
+    open: Open,
+    sum: Sum,
+}
+
+enum Sum {
+    Done(Tag),
+    Going(Box<blake3::Hasher>),
+}
+
+impl MaskStream {
+    pub(super) fn new(masker: Masker) -> Self {
+        let rules = masker.rules.rules.len();
+        MaskStream {
+            masker,
+            buffer: Vec::new(),
+            said: 0,
+            seen: 0,
+            glue: None,
+            spans: Vec::new(),
+            until: vec![0; rules],
+            counts: vec![0; rules],
+        }
+    }
+
+    /// Takes the next bytes and writes all that is certain.
+    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        for piece in bytes.chunks(PIECE) {
+            self.buffer.extend_from_slice(piece);
+            self.work(false, out);
+        }
+    }
+
+    /// The text has ended: writes what was held back. What is pushed then is another text.
+    pub fn end(&mut self, out: &mut Vec<u8>) {
+        self.work(true, out);
+        self.buffer.clear();
+        self.spans.clear();
+        self.until.fill(0);
+        (self.said, self.seen, self.glue) = (0, 0, None);
+    }
+
+    /// Writes of what is held back all that is no part of a secret, whatever follows: for whoever shows a text while
+    /// it comes and has waited long enough. The law of cuts does not hold for a text that was flushed: if a secret
+    /// follows, its public beginning, such as `ghp_`, is out. The secret itself is covered all the same.
+    pub fn flush(&mut self, out: &mut Vec<u8>) {
+        if self.spans.is_empty() && self.held() > 0 && self.is_public() {
+            out.extend_from_slice(self.buffer.get(self.said..).unwrap_or_default());
+            self.said = self.buffer.len();
+        }
+    }
+
+    /// How many bytes are held back.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.buffer.len().saturating_sub(self.said)
+    }
+
+    /// How often each rule covered something, by the rule's id; rules that never did are left out.
+    pub fn counts(&self) -> impl Iterator<Item = (&str, u64)> {
+        let rules = self.masker.rules.rules.iter().map(|rule| rule.id.as_str());
+        rules.zip(self.counts.iter().copied()).filter(|(_, count)| *count > 0)
+    }
+
+    /// Whether all that is held back is the beginning of some rule's own words. What may be a registered value is not.
+    fn is_public(&self) -> bool {
+        let held = self.buffer.get(self.seen..).unwrap_or_default();
+        let all = self.masker.rules.filter.at(held);
+        let mut fitting = all.filter(|anchor| {
+            let both = anchor.literal.iter().zip(held);
+            both.clone().all(|(one, other)| *one == other.to_ascii_lowercase() || one == other)
+        });
+        fitting.all(|anchor| anchor.rule != REGISTERED && anchor.literal.len() > held.len())
+    }
+
+    fn work(&mut self, is_whole: bool, out: &mut Vec<u8>) {
+        let buffer = std::mem::take(&mut self.buffer);
+        let text = if is_whole { Text::whole(&buffer) } else { Text::begun(&buffer) };
+        self.grow(text);
+        self.look(text);
+        self.buffer = buffer;
+        self.say(out);
+        self.drop_said();
+    }
+
+    /// Looks at every place that was not looked at, up to one of which nothing can be said yet.
+    fn look(&mut self, text: Text<'_>) {
+        let masker = self.masker.clone();
+        let mut begins = Vec::new();
+        while self.seen < text.len() {
+            let at = masker.rules.filter.next(text.bytes(), self.seen, text.is_whole());
+            self.seen = at;
+            // Whether it is inside of a secret that goes on may not be known yet.
+            let is_open = |span: &Span| span.open != Open::Closed && span.to <= at;
+            if at >= text.len() || self.spans.iter().any(is_open) {
+                break;
+            }
+            begins.clear();
+            let until = &self.until;
+            let glued = self.glue == Some(at);
+            let is_done = |rule: usize| {
+                until.get(rule).is_some_and(|until| rule != REGISTERED && at < *until)
+                    || (glued && rule != find::PLACEHOLDER && rule != REGISTERED)
+            };
+            if find::at(&masker, text, at, &is_done, &mut begins) == Err(More) {
+                break;
+            }
+            self.seen = at + 1;
+            for begin in begins.drain(..) {
+                match begin {
+                    Begins::Placeholder(end) => (self.seen, self.glue) = (end, Some(end)),
+                    Begins::Secret(found) => self.add(&found, text),
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, found: &Found, text: Text<'_>) {
+        let Found { rule, from, to, open, tag } = *found;
+        if let Some(until) = self.until.get_mut(rule) {
+            *until = if open == Open::Closed { to } else { usize::MAX };
+        }
+        let secret = text.part(from, to);
+        let sum = match (tag, open) {
+            (Some(tag), _) => Sum::Done(tag),
+            (None, Open::Closed) => Sum::Done(self.masker.key.tag(secret)),
+            (None, _) => {
+                let mut digest = Box::new(self.masker.key.digest());
+                digest.update(secret);
+                Sum::Going(digest)
+            }
+        };
+        let tier = self.masker.rules.rules.get(rule).map_or(0, |rule| rule.tier);
+        let order = |span: &Span| (span.from, span.tier, usize::MAX - span.to, span.rule);
+        let span = Span { rule, tier, from, to, open, sum };
+        let place = self.spans.partition_point(|known| order(known) <= order(&span));
+        self.spans.insert(place, span);
+        self.grow(text);
+    }
+
+    /// Lets secrets that go on take what belongs to them.
+    fn grow(&mut self, text: Text<'_>) {
+        for span in self.spans.iter_mut().filter(|span| span.open != Open::Closed) {
+            let start = span.to;
+            match span.open {
+                Open::Closed => {}
+                Open::Set(set) => {
+                    let rest = text.part(span.to, text.len());
+                    let length = rest.iter().take_while(|byte| set.has(**byte)).count();
+                    span.to += length;
+                    if length < rest.len() || text.is_whole() {
+                        span.open = Open::Closed;
+                    }
+                }
+                Open::Block => loop {
+                    match block::step(text, span.to) {
+                        Ok(Step::On(to)) if to > span.to => span.to = to,
+                        Ok(Step::On(to) | Step::Done(to)) => {
+                            span.to = to;
+                            span.open = Open::Closed;
+                            break;
+                        }
+                        Err(More) => break,
+                    }
+                },
+            }
+            if let Sum::Going(digest) = &mut span.sum {
+                digest.update(text.part(start, span.to));
+            }
+            if span.open == Open::Closed
+                && let Some(until) = self.until.get_mut(span.rule)
+            {
+                *until = span.to;
+            }
+        }
+    }
+
+    /// Writes what is certain: text up to the first place that is not, and placeholders.
+    fn say(&mut self, out: &mut Vec<u8>) {
+        let mut done = 0;
+        for span in &self.spans {
+            if span.from >= self.seen || span.open != Open::Closed {
+                break;
+            }
+            done += 1;
+            if span.to <= self.said {
+                continue;
+            }
+            if span.from > self.said {
+                out.extend_from_slice(self.buffer.get(self.said..span.from).unwrap_or_default());
+            }
+            let tag = match &span.sum {
+                Sum::Done(tag) => *tag,
+                Sum::Going(digest) => Tag::of(&digest.finalize()),
+            };
+            if let Some(rule) = self.masker.rules.rules.get(span.rule) {
+                tag.write(&rule.id, out);
+            }
+            if let Some(count) = self.counts.get_mut(span.rule) {
+                *count += 1;
+            }
+            self.said = span.to;
+        }
+        self.spans.drain(..done);
+        let end = self.spans.first().map_or(self.seen, |span| span.from.min(self.seen));
+        if end > self.said {
+            out.extend_from_slice(self.buffer.get(self.said..end).unwrap_or_default());
+            self.said = end;
+        }
+        // What lies inside of a secret that goes on says nothing of its own.
+        if let Some(Span { to, open: Open::Set(_) | Open::Block, from, .. }) = self.spans.first() {
+            let (from, to) = (*from, *to);
+            self.spans.retain(|span| span.open != Open::Closed || span.to > to || span.from < from);
+        }
+    }
+
+    /// Forgets what nothing refers to any more.
+    fn drop_said(&mut self) {
+        let mut keep = self.seen.min(self.buffer.len());
+        let open = self.spans.first().is_some_and(|span| span.open != Open::Closed);
+        if !open {
+            keep = keep.min(self.said);
+        }
+        for span in self.spans.iter().filter(|span| span.open != Open::Closed) {
+            keep = keep.min(span.to);
+        }
+        let keep = keep.saturating_sub(BEHIND);
+        if keep < DROPPED {
+            return;
+        }
+        self.buffer.drain(..keep);
+        self.said = self.said.saturating_sub(keep);
+        self.seen -= keep;
+        self.glue = self.glue.and_then(|glue| glue.checked_sub(keep));
+        for until in &mut self.until {
+            *until = if *until == usize::MAX { usize::MAX } else { until.saturating_sub(keep) };
+        }
+        for span in &mut self.spans {
+            span.from = span.from.saturating_sub(keep);
+            span.to = span.to.saturating_sub(keep);
+        }
+    }
+}
+
+/// Says nothing of the text.
+impl std::fmt::Debug for MaskStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "MaskStream({} bytes held back)", self.held())
+    }
+}

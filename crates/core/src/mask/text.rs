@@ -1,0 +1,82 @@
+//! The part of a text that is there so far.
+
+use super::set::Set;
+
+/// What is asked for cannot be said before more of the text is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct More;
+
+/// A text, or its beginning.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Text<'t> {
+    bytes: &'t [u8],
+    is_whole: bool,
+}
+
+impl<'t> Text<'t> {
+    /// A text to which nothing is added any more.
+    pub(super) fn whole(bytes: &'t [u8]) -> Self {
+        Text { bytes, is_whole: true }
+    }
+
+    /// The beginning of a text.
+    pub(super) fn begun(bytes: &'t [u8]) -> Self {
+        Text { bytes, is_whole: false }
+    }
+
+    /// Everything that is there.
+    pub(super) fn bytes(self) -> &'t [u8] {
+        self.bytes
+    }
+
+    /// How much is there.
+    pub(super) fn len(self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether nothing follows.
+    pub(super) fn is_whole(self) -> bool {
+        self.is_whole
+    }
+
+    /// The byte at a place; `None` behind the end.
+    pub(super) fn byte(self, at: usize) -> Result<Option<u8>, More> {
+        match self.bytes.get(at) {
+            Some(byte) => Ok(Some(*byte)),
+            None if self.is_whole => Ok(None),
+            None => Err(More),
+        }
+    }
+
+    /// The byte before a place.
+    pub(super) fn before(self, at: usize, back: usize) -> Option<u8> {
+        at.checked_sub(back).and_then(|at| self.bytes.get(at)).copied()
+    }
+
+    /// Bytes that are there.
+    pub(super) fn part(self, from: usize, to: usize) -> &'t [u8] {
+        self.bytes.get(from..to.min(self.bytes.len())).unwrap_or_default()
+    }
+
+    /// Whether the text goes on like this.
+    pub(super) fn continues(self, at: usize, with: &[u8], caseless: bool) -> Result<bool, More> {
+        let there = self.part(at, at + with.len());
+        let begun = with.get(..there.len()).unwrap_or_default();
+        let same = if caseless { there.eq_ignore_ascii_case(begun) } else { there == begun };
+        match same {
+            true if there.len() == with.len() => Ok(true),
+            true if !self.is_whole => Err(More),
+            _ => Ok(false),
+        }
+    }
+
+    /// How many bytes from here are in a set, at most `most`.
+    pub(super) fn run(self, at: usize, set: Set, most: usize) -> Result<usize, More> {
+        let there = self.part(at, at.saturating_add(most));
+        let length = there.iter().take_while(|byte| set.has(**byte)).count();
+        if length == there.len() && length < most && !self.is_whole {
+            return Err(More);
+        }
+        Ok(length)
+    }
+}
