@@ -12,6 +12,7 @@ use crate::command::doctor::Doctor;
 use crate::command::erase::Erase;
 use crate::command::explain::Explain;
 use crate::command::keys::Keys;
+use crate::command::mask::Mask;
 use crate::command::models::Models;
 use crate::command::parse::Parse;
 use crate::command::serve::Serve;
@@ -40,6 +41,7 @@ pub(crate) enum Command {
     Parse(Parse),
     Split(Split),
     Convert(Convert),
+    Mask(Mask),
     Explain(Explain),
     Settings(Settings),
     Sessions(Sessions),

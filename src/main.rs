@@ -16,6 +16,7 @@ mod input;
 mod keeper;
 mod known;
 mod local;
+mod masking;
 mod memory;
 mod printed;
 mod routes;
@@ -55,6 +56,7 @@ fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Parse(parse) => parse.run(out),
         Command::Split(split) => split.run(out),
         Command::Convert(convert) => convert.run(out),
+        Command::Mask(mask) => mask.run(out),
         Command::Sessions(sessions) => sessions.run(out),
         Command::Keys(keys) => keys.run(out),
         Command::Erase(erase) => erase.run(),

@@ -17,6 +17,7 @@ pub(crate) mod erase;
 pub(crate) mod explain;
 mod explain_vault;
 pub(crate) mod keys;
+pub(crate) mod mask;
 pub(crate) mod models;
 pub(crate) mod parse;
 pub(crate) mod serve;

@@ -38,6 +38,7 @@ mod hostile;
 mod judge;
 mod keys;
 mod keys_rotate;
+mod mask;
 mod mcp;
 mod own_models;
 mod patterns;
