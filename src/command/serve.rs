@@ -7,6 +7,7 @@ use crate::connections::Connections;
 use crate::failure::{Failure, say};
 use crate::gate::{Gate, Wanted};
 use crate::keeper::Keeper;
+use crate::masking::masker;
 use crate::memory;
 use crate::routes::{Routes, with_key};
 use crate::telemetry;
@@ -16,6 +17,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use thinkthrough_core::mask::Tiers;
 use thinkthrough_gateway::{InFlight, Keys, Log, Options, Running, Tls, Traces, Vaults, serve};
 use thinkthrough_store::{KeyState, Limits, Location};
 use tokio::net::TcpListener;
@@ -82,7 +84,7 @@ impl Serve {
         let traces = telemetry::traces(&env, &config.client)?;
         let limits = watch::Sender::new(vault_limits(&config));
         let (keeper, _keeping) = Keeper::start(&config, &limits).await?;
-        let log = log(&config.server);
+        let log = log(&config.server)?;
         let upstreams = config.connections.clone();
         let base = Base { connections: connections(), upstreams, log, traces, keeper, limits };
         let options = base.options(&config, addr)?;
@@ -243,11 +245,11 @@ fn cannot_listen(address: &str, key: &str, error: &std::io::Error) -> Failure {
     ))
 }
 
-fn log(server: &Server) -> Log {
-    match server.log {
-        Some(form) => Log::to(Box::new(std::io::stderr()), form),
+fn log(server: &Server) -> Result<Log, Failure> {
+    Ok(match server.log {
+        Some(form) => Log::to(Box::new(std::io::stderr()), form, &masker(Tiers::CERTAIN)?),
         None => Log::off(),
-    }
+    })
 }
 
 /// What stays the same while the gateway runs.

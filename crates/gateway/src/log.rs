@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use thinkthrough_core::json::Writer;
+use thinkthrough_core::mask::Masker;
 use thinkthrough_core::restore::Counts;
 
 /// How many lines may wait for whoever reads them; those beyond are lost, because traffic never waits for its log.
@@ -86,15 +87,21 @@ impl Log {
         Log(None)
     }
 
-    /// Lines go to `out`, from a thread of their own.
+    /// Lines go to `out`, from a thread of their own, where `masker` takes secrets out of them: a caller may have put one
+    /// into any name.
     #[must_use]
-    pub fn to(mut out: Box<dyn Write + Send>, form: LogForm) -> Self {
+    pub fn to(mut out: Box<dyn Write + Send>, form: LogForm, masker: &Masker) -> Self {
         let desk = Arc::new(Desk::default());
         let theirs = Arc::clone(&desk);
+        let mut stream = masker.stream();
         let work = move || {
+            let mut masked = Vec::new();
             while let Some((text, lines)) = theirs.take() {
+                stream.push(text.as_bytes(), &mut masked);
+                stream.end(&mut masked);
                 // Nobody may be listening any more.
-                let _ = out.write_all(text.as_bytes());
+                let _ = out.write_all(&masked);
+                masked.clear();
                 theirs.written(lines);
             }
             let _ = out.flush();
@@ -285,12 +292,32 @@ mod tests {
             ),
         ] {
             let kept = Kept::default();
-            let log = Log::to(Box::new(kept.clone()), form);
+            let log = Log::to(Box::new(kept.clone()), form, &masker());
             assert!(log.line(&story()));
             log.close();
             assert_eq!(String::from_utf8(kept.0.lock().unwrap().clone()).unwrap(), expected);
             assert!(!log.line(&story()), "nothing comes after the end");
         }
+    }
+
+    fn masker() -> Masker {
+        Masker::new(thinkthrough_core::mask::Tiers::CERTAIN, &[7; 32])
+    }
+
+    #[test]
+    fn a_secret_that_a_caller_put_into_a_name_is_in_no_line() {
+        let secret = format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3));
+        let kept = Kept::default();
+        let log = Log::to(Box::new(kept.clone()), LogForm::Json, &masker());
+        let mut story = story();
+        story.model = secret.clone();
+        assert!(log.line(&story));
+        log.close();
+        let line = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        assert!(
+            line.contains("\"model\":\"[masked:github-token:") && !line.contains(&secret),
+            "{line}"
+        );
     }
 
     /// Takes nothing until it is let go.
@@ -309,7 +336,7 @@ mod tests {
     #[test]
     fn a_reader_that_is_stuck_costs_lines_and_no_time() {
         let (go, stuck) = std::sync::mpsc::channel();
-        let log = Log::to(Box::new(Stuck(stuck)), LogForm::Text);
+        let log = Log::to(Box::new(Stuck(stuck)), LogForm::Text, &masker());
         let lost = (0..WAITING + 10).filter(|_| !log.line(&story())).count();
         assert_eq!(lost, 10, "those that are being written wait, too");
         drop(go);
