@@ -69,6 +69,35 @@ const TALK: &str = r#"{"speaker":"human","blocks":[{"type":"text","text":"Why is
 "#;
 
 #[test]
+fn secrets_are_masked_in_what_is_exported_to_be_shared_and_nowhere_else() {
+    let home = Home::new("masked");
+    let secret = format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3));
+    let lines = [
+        json!({"speaker": "human", "blocks": [{"type": "text", "text": format!("use {secret}")}]}),
+        json!({"speaker": "ai", "blocks": [
+            {"type": "thinking", "thought": format!("so {secret}\n"), "sourceField": "thinking", "signature": secret},
+            {"type": "thinking", "thought": "fine", "sourceField": "thinking", "signature": secret},
+            {"type": "tool_call", "id": "c1", "name": "run", "parameters": {"password": "hunter2x", "n": 1}},
+        ]}),
+    ];
+    let file = home.write("talk.jsonl", &lines.map(|line| line.to_string()).join("\n"));
+    let id = home.think(&["sessions", "import", &file]).out.trim().to_owned();
+    let plain = home.think(&["sessions", "export", &id]).out;
+    assert_eq!(plain.matches(&secret).count(), 4, "{plain}");
+    let shared = home.think(&["sessions", "export", &id, "--mask"]).lines();
+    let text =
+        |pointer: &str, line: usize| shared[line].pointer(pointer).unwrap().as_str().unwrap();
+    assert!(text("/blocks/0/text", 0).starts_with("use [masked:github-token:"));
+    assert!(text("/blocks/0/thought", 1).starts_with("so [masked:github-token:"));
+    assert_eq!(shared[1].pointer("/blocks/0/signature"), None, "it sealed another thought");
+    assert_eq!(text("/blocks/1/signature", 1), secret, "what a provider sealed stays");
+    assert!(text("/blocks/2/parameters/password", 1).starts_with("[masked:password:"));
+    assert_eq!(shared[1].pointer("/blocks/2/parameters/n"), Some(&json!(1)));
+    let page = home.think(&["sessions", "export", &id, "--mask", "--format", "html"]).out;
+    assert!(page.contains("[masked:github-token:") && !page.contains(&secret));
+}
+
+#[test]
 fn a_conversation_is_imported_listed_shown_and_exported_exactly() {
     let home = Home::new("whole");
     let id = home.import();

@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::failure::{Failure, say};
+use crate::masking::masker;
 use crate::stored;
 use clap::{Args, ValueEnum};
 use std::io::{Read as _, Write};
@@ -10,7 +11,8 @@ use thinkthrough_chat::export::{
     Exported, ThoughtForm, from_jsonl, from_markdown, to_html, to_jsonl, to_markdown,
 };
 use thinkthrough_chat::title;
-use thinkthrough_core::content::{Content, Speaker};
+use thinkthrough_core::content::{Block, Content, Speaker};
+use thinkthrough_core::mask::{Opaque, Tiers, mask_json};
 use thinkthrough_store::Meta;
 
 /// Write a conversation to standard output
@@ -25,6 +27,9 @@ pub(super) struct Export {
     /// How thoughts look in Markdown, or `off` to leave them out of any format
     #[arg(long, value_enum, default_value_t = Thoughts::Callout)]
     thoughts: Thoughts,
+    /// Put placeholders in place of secrets, for a conversation that others may read; see `think mask --help`
+    #[arg(long)]
+    mask: bool,
 }
 
 /// Read an exported conversation, keep it, and print its new ID
@@ -81,7 +86,10 @@ impl Export {
             Thoughts::Details => ThoughtForm::Details,
             Thoughts::Fenced => ThoughtForm::Fenced,
         };
-        let exported = Exported { title: whole.meta.title, contents: whole.contents };
+        let mut exported = Exported { title: whole.meta.title, contents: whole.contents };
+        if self.mask {
+            exported = masked(&exported)?;
+        }
         let text = match self.format {
             Format::Jsonl => to_jsonl(&exported.contents),
             Format::Md => to_markdown(&exported, form),
@@ -90,6 +98,38 @@ impl Export {
         out.write_all(text.as_bytes())?;
         Ok(())
     }
+}
+
+/// The conversation without its secrets. What a provider sealed is left as it is, because nobody but that provider reads
+/// it, unless the thought that it belongs to is another one now.
+fn masked(exported: &Exported) -> Result<Exported, Failure> {
+    let masker = masker(Tiers::ALL)?;
+    let broken = || {
+        Failure::Failed("the conversation cannot be masked; export it without `--mask`".to_owned())
+    };
+    let mut lines = String::new();
+    for line in to_jsonl(&exported.contents).lines() {
+        let masked = mask_json(&masker, line.as_bytes(), Opaque::Kept).map_err(|_| broken())?;
+        match masked.map(String::from_utf8) {
+            Some(masked) => lines.push_str(&masked.map_err(|_| broken())?),
+            None => lines.push_str(line),
+        }
+        lines.push('\n');
+    }
+    let mut contents = from_jsonl(&lines).map_err(|_| broken())?;
+    for (content, original) in contents.iter_mut().zip(&exported.contents) {
+        for blocks in content.blocks.iter_mut().zip(&original.blocks) {
+            // A provider refuses its seal on a thought that is not its own any more.
+            if let (Block::Thinking(thinking), Block::Thinking(original)) = blocks
+                && (&thinking.thought, &thinking.summary, &thinking.content)
+                    != (&original.thought, &original.summary, &original.content)
+            {
+                (thinking.signature, thinking.encrypted_content) = (None, None);
+            }
+        }
+    }
+    let title = exported.title.as_deref().map(|title| masker.mask_text(title));
+    Ok(Exported { title, contents })
 }
 
 impl Import {
