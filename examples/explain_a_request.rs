@@ -3,8 +3,8 @@
 //! `cargo run --example explain_a_request`
 
 use thinkthrough_core::content::{Block, Content, Speaker, Thinking};
+use thinkthrough_core::decision::{Action, Why};
 use thinkthrough_core::outgoing;
-use thinkthrough_core::policy::Action;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::Resolved;
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let request = Request { contents, ..Request::default() };
     let outgoing = outgoing::build(&request, &target, &Resolved::default());
     let decision = outgoing.decisions.first().ok_or("one thought, one decision")?;
-    assert_eq!(decision.action, Action::Drop, "{}", decision.reason);
+    assert_eq!(decision.action, Action::Drop(Why::Refused), "{}", decision.reason);
     assert!(!outgoing.body.contains("greets"), "R1 refuses its own thoughts");
     Ok(())
 }

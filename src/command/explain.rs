@@ -1,7 +1,7 @@
 //! `think explain`: what a request would be, and why.
 
 use super::asking::Asking;
-use super::explain_vault::{Answer, Claim, Explained};
+use super::explain_vault::{Claim, Explained};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::known;
@@ -9,6 +9,7 @@ use crate::printed::printed;
 use clap::Args;
 use std::io::Write;
 use thinkthrough_chat::harmless::harmless;
+use thinkthrough_core::decision::Decision;
 use thinkthrough_core::json::{Doc, Writer};
 use thinkthrough_core::outgoing::{self, Outgoing};
 use thinkthrough_core::provider::Target;
@@ -65,7 +66,7 @@ impl Explain {
         let read = |error: RequestError| {
             Failure::Failed(format!("the request is no `{}` request: {error}", self.from.id()))
         };
-        let Explained { request, answers, target } = match self.claim.vault(&config).await? {
+        let Explained { request, target } = match self.claim.vault(&config).await? {
             Some(vault) => {
                 let restored = vault.explain(self.from, &doc, &chosen, &settings).await?;
                 restored.map_err(read)?
@@ -73,15 +74,15 @@ impl Explain {
             None => {
                 let request = self.from.read_request(doc.root()).map_err(read)?;
                 let request = outgoing::build(&request, &chosen.target, &settings);
-                Explained { request, answers: Vec::new(), target: chosen.target.clone() }
+                Explained { request, target: chosen.target.clone() }
             }
         };
         let count = count(&request);
         if self.json {
-            writeln!(out, "{}", printed(&as_json(&request, &answers, &target, count)))?;
+            writeln!(out, "{}", printed(&as_json(&request, &target, count)))?;
             return Ok(());
         }
-        as_text(&request, &answers, &target, count, out)
+        as_text(&request, &target, count, out)
     }
 }
 
@@ -91,7 +92,16 @@ fn count(request: &Outgoing) -> TokenCount {
     counter.of_body(&request.body).count
 }
 
-fn as_json(request: &Outgoing, answers: &[Answer], target: &Target, count: TokenCount) -> String {
+/// What becomes of each answer, where a vault was asked.
+fn of_answers(request: &Outgoing) -> impl Iterator<Item = &Decision> {
+    request.decisions.iter().filter(|decision| decision.block.is_none())
+}
+
+fn of_blocks(request: &Outgoing) -> impl Iterator<Item = (&Decision, usize)> {
+    request.decisions.iter().filter_map(|decision| Some((decision, decision.block?)))
+}
+
+fn as_json(request: &Outgoing, target: &Target, count: TokenCount) -> String {
     let mut w = Writer::new();
     w.object(|w| {
         w.field_str("provider", &target.provider);
@@ -108,17 +118,25 @@ fn as_json(request: &Outgoing, answers: &[Answer], target: &Target, count: Token
             w.field_str("source", count.source.as_str());
         });
         w.key("decisions").array(|w| {
-            for decision in &request.decisions {
+            for (decision, block) in of_blocks(request) {
                 w.object(|w| {
                     w.field_u64("message", decision.message as u64);
-                    w.field_u64("block", decision.block as u64);
+                    w.field_u64("block", block as u64);
                     w.field_str("action", decision.action.as_str());
                     w.field_str("reason", &decision.reason);
                     w.field_str("setting", decision.setting);
                 });
             }
         });
-        w.key("answers").array(|w| answers.iter().for_each(|answer| answer.write(w)));
+        w.key("answers").array(|w| {
+            for answer in of_answers(request) {
+                w.object(|w| {
+                    w.field_u64("message", answer.message as u64);
+                    w.field_str("outcome", answer.action.outcome());
+                    w.field_str("reason", &answer.reason);
+                });
+            }
+        });
         w.key("warnings").array(|w| {
             target.doubt().into_iter().for_each(|doubt| w.str(doubt));
             request.warnings.iter().for_each(|warning| w.str(&warning.message));
@@ -130,7 +148,6 @@ fn as_json(request: &Outgoing, answers: &[Answer], target: &Target, count: Token
 
 fn as_text(
     request: &Outgoing,
-    answers: &[Answer],
     target: &Target,
     count: TokenCount,
     out: &mut dyn Write,
@@ -149,11 +166,12 @@ fn as_text(
         limit => limit.to_string(),
     };
     writeln!(out, "tokens {}/{limit} ({})", count.tokens, count.source.as_str())?;
-    for answer in answers {
-        writeln!(out, "{}", harmless(&answer.to_string()))?;
+    for answer in of_answers(request) {
+        let (message, outcome) = (answer.message, answer.action.outcome());
+        writeln!(out, "answer in message {message}: {outcome}, {}", harmless(&answer.reason))?;
     }
-    for decision in &request.decisions {
-        let (message, block) = (decision.message, decision.block);
+    for (decision, block) in of_blocks(request) {
+        let message = decision.message;
         let (action, reason) = (decision.action.as_str(), harmless(&decision.reason));
         writeln!(
             out,

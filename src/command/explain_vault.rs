@@ -5,14 +5,13 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::stored;
 use clap::Args;
-use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thinkthrough_core::exchange::{Need, Owner, Repair, RequestContext, Restore};
-use thinkthrough_core::json::{Doc, Writer};
+use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::{Outgoing, dressed};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider::Target;
-use thinkthrough_core::restore::{Secret, Verdict};
+use thinkthrough_core::restore::Secret;
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::wire::{RequestError, Wire};
 use thinkthrough_gateway::account;
@@ -43,16 +42,8 @@ pub(super) struct Known {
 /// What a gateway would send, and why.
 pub(super) struct Explained {
     pub(super) request: Outgoing,
-    pub(super) answers: Vec<Answer>,
     /// The model with what its refusals taught.
     pub(super) target: Target,
-}
-
-/// What becomes of the thought of one answer in the request.
-pub(super) struct Answer {
-    message: usize,
-    outcome: &'static str,
-    reason: String,
 }
 
 impl Claim {
@@ -114,9 +105,7 @@ impl Known {
         let body = prepared.body.unwrap_or_else(|| doc.text().to_owned());
         let body = dressed(&body, &target).unwrap_or(body);
         let outgoing = Outgoing { body, ..prepared.exchange.outgoing().clone() };
-        let answers = prepared.outcomes.into_iter();
-        let answers = answers.map(|(messages, verdict)| Answer::of(messages.start, &verdict));
-        Ok(Ok(Explained { request: outgoing, answers: answers.collect(), target }))
+        Ok(Ok(Explained { request: outgoing, target }))
     }
 
     /// What refusals taught about the model, where a gateway would heed it.
@@ -131,39 +120,5 @@ impl Known {
         let facts = self.store.facts().read(u64::try_from(now).unwrap_or(u64::MAX)).await?;
         let fact = facts.into_iter().flatten().find(|fact| fact.about == about);
         Ok(fact.and_then(|fact| Repair::taught(&fact.text)))
-    }
-}
-
-impl Answer {
-    fn of(message: usize, verdict: &Verdict) -> Self {
-        let (outcome, reason) = match verdict {
-            Verdict::Ambiguous(_) => {
-                ("ambiguous", "several thoughts fit, and nothing tells which is the one")
-            }
-            Verdict::Dropped(why) => ("dropped", why.sentence()),
-            Verdict::Empty => ("empty", "it is known that nothing was thought here"),
-            Verdict::GoesOn => {
-                ("goes_on", "it is part of the answer before, which has the thought")
-            }
-            Verdict::Kept => ("kept", "the client sends a thought of its own"),
-            Verdict::Missed(why) => ("missed", why.sentence()),
-            Verdict::NotWanted => ("not_wanted", "the model does not need it here"),
-            Verdict::Restored => ("restored", "it is known, and the client dropped it"),
-        };
-        Answer { message, outcome, reason: reason.to_owned() }
-    }
-
-    pub(super) fn write(&self, w: &mut Writer) {
-        w.object(|w| {
-            w.field_u64("message", self.message as u64);
-            w.field_str("outcome", self.outcome);
-            w.field_str("reason", &self.reason);
-        });
-    }
-}
-
-impl fmt::Display for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "answer in message {}: {}, {}", self.message, self.outcome, self.reason)
     }
 }

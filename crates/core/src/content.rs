@@ -108,6 +108,14 @@ pub struct Origin {
     pub account: Option<String>,
 }
 
+impl Origin {
+    /// Whether it is the same endpoint of the same provider.
+    #[must_use]
+    pub fn is_beside(&self, other: &Origin) -> bool {
+        self.provider == other.provider && self.endpoint == other.endpoint
+    }
+}
+
 /// One piece of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Block {

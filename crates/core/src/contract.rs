@@ -1,5 +1,7 @@
 //! Contracts: which reasoning must, may or must not be sent back, in which field, and who can read it.
 
+use crate::content::Origin;
+
 /// What Gemini takes in the place of a signature, for a call that it did not make.
 /// Source: <https://ai.google.dev/gemini-api/docs/thought-signatures>
 pub(crate) const SKIPS_SIGNATURE: &str = "skip_thought_signature_validator";
@@ -278,6 +280,29 @@ impl Contract {
     #[must_use]
     pub const fn required_in(self, required_in: Return) -> Contract {
         Contract { required: true, required_in, ..self }
+    }
+
+    /// Whether the reasoning of such a message goes back.
+    #[must_use]
+    pub const fn wants(
+        &self,
+        is_thinking: bool,
+        is_current_turn: bool,
+        turn_has_calls: bool,
+    ) -> bool {
+        (is_thinking || self.when_off)
+            && (is_current_turn || matches!(self.older, Older::Allowed))
+            && self.returns.takes_in(is_current_turn, turn_has_calls)
+    }
+
+    /// Whether a model whose own answers are marked with `ours` can read what came from elsewhere. An account that nobody
+    /// names may be any.
+    #[must_use]
+    pub fn can_read(&self, its: &Origin, ours: &Origin) -> bool {
+        let is_account =
+            its.account.is_none() || ours.account.is_none() || its.account == ours.account;
+        let is_model = its.model == ours.model || self.readable != Readable::SameModel;
+        its.is_beside(ours) && is_account && is_model
     }
 
     /// Whether the provider refuses a request without the reasoning of such a message.

@@ -1,15 +1,15 @@
 //! The request that goes out: a conversation, a target and settings become bytes.
 
+use crate::decide::{self, Applied, as_asked};
+use crate::decision::Decision;
 use crate::edit::Draft;
 use crate::edit::list::{ListEdit, member, set_member};
 use crate::json::{Doc, Raw, Val, Writer, at_path, fill, merge};
-use crate::policy::{self, Decision};
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::{BudgetForm, ModelRule, Target};
 use crate::request::Request;
 use crate::settings::{Budget, Effort, Key, Resolved};
 use crate::wire::foreign;
-use std::borrow::Cow;
 
 /// A request, ready to be sent once a credential is on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,9 +34,19 @@ pub struct Outgoing {
 #[must_use]
 pub fn build(request: &Request, target: &Target, settings: &Resolved) -> Outgoing {
     let target = &*target.in_format(settings.format.value);
-    let applied = policy::apply(&request.contents, target, &as_asked(request, target, settings));
+    let applied = decide::apply(&request.contents, target, &as_asked(request, target, settings));
+    write(request, applied, target, settings)
+}
+
+/// Writes the request with what was decided about its thoughts.
+pub(crate) fn write(
+    request: &Request,
+    applied: Applied<'_>,
+    target: &Target,
+    settings: &Resolved,
+) -> Outgoing {
     let mut warnings = applied.warnings;
-    let mut request = request.with_contents(applied.contents);
+    let mut request = request.with_contents(applied.contents.into_owned());
     let translated = foreign_effort(&mut request, target);
     let asks = asks(&target.rule, settings, translated, &request, &mut warnings);
     request.model.clone_from(&target.model);
@@ -61,38 +71,6 @@ pub fn build(request: &Request, target: &Target, settings: &Resolved) -> Outgoin
         warnings,
         untranslated,
     }
-}
-
-/// Whether the model is to think in answer to this request, as far as that is known. Where nothing is said, it may:
-/// thoughts that it does not need do no harm, unless it refuses them.
-pub(crate) fn thinks(request: &Request, target: &Target, settings: &Resolved) -> bool {
-    let (ask, form) = (&request.reasoning, &target.rule.thinking);
-    if !settings.enabled.value || settings.effort.value == Some(Effort::None) {
-        return false;
-    }
-    let is_set = settings.effort.value.is_some() || settings.max_tokens.value.is_some();
-    let by_itself = || form.default_on || !target.rule.contract.only_when_on;
-    let may_ask = settings.enabled.is_explicit() || !request.is_relayed;
-    ask.enabled.unwrap_or_else(|| match ask.effort {
-        Some(effort) => effort != Effort::None,
-        None => ask.max_tokens.is_some() || is_set || may_ask || by_itself(),
-    })
-}
-
-/// The settings as far as thoughts of the history go: where they are refused without thinking, whether there is any the
-/// request says, too.
-pub(crate) fn as_asked<'s>(
-    request: &Request,
-    target: &Target,
-    settings: &'s Resolved,
-) -> Cow<'s, Resolved> {
-    let is_refused = target.rule.contract.only_when_on;
-    if !is_refused || !settings.enabled.value || thinks(request, target, settings) {
-        return Cow::Borrowed(settings);
-    }
-    let mut off = settings.clone();
-    off.enabled.value = false;
-    Cow::Owned(off)
 }
 
 /// What settings say to a model that a caller asks on its own wire.

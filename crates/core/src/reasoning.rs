@@ -3,9 +3,9 @@
 //! The policy and the wires decide by the same rules; these are the rules on their own.
 
 use crate::content::{Block, Content, Thinking, join_thoughts};
-use crate::policy::is_stripped;
 use crate::settings::Strip;
 use crate::tokens::{estimate_conservative, estimate_opaque};
+use crate::turns::Turns;
 
 /// The thoughts of a message in order, hidden and unreadable ones included.
 #[must_use]
@@ -18,9 +18,9 @@ pub fn extract_thinking_blocks(content: &Content) -> Vec<&Thinking> {
 /// `allButLast` keeps those of the last turn that has any; a turn goes from one user message to the next.
 #[must_use]
 pub fn filter_thinking_for_context(contents: &[Content], strip: Strip) -> Vec<Content> {
-    let mut filtered = contents.to_vec();
+    let (mut filtered, turns) = (contents.to_vec(), Turns::of(contents));
     for (message, content) in filtered.iter_mut().enumerate() {
-        if is_stripped(contents, strip, message) {
+        if turns.is_stripped(strip, message) {
             content.blocks.retain(|block| !matches!(block, Block::Thinking(_)));
         }
     }

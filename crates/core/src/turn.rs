@@ -6,10 +6,10 @@
 
 use crate::answer::Answer;
 use crate::content::{Content, Origin};
+use crate::decision::Action;
 use crate::event::Sink;
 use crate::outgoing::{self, Outgoing};
 use crate::pipeline::{End, Ended, Pipeline};
-use crate::policy::Action;
 use crate::provider::Target;
 use crate::request::Request;
 use crate::settings::{Key, Resolved};
@@ -91,7 +91,8 @@ fn remedy(message: &str, outgoing: &Outgoing) -> Option<String> {
     if !WORDS.iter().any(|word| lower.contains(word)) {
         return None;
     }
-    let left_out = outgoing.decisions.iter().find(|it| it.action == Action::Strip)?;
+    let mut of_blocks = outgoing.decisions.iter().filter(|it| it.block.is_some());
+    let left_out = of_blocks.find(|it| it.action == Action::Strip)?;
     let (message, setting) = (left_out.message, left_out.setting);
     let value = match Key::parse(setting)? {
         Key::StripFromContext => "none",

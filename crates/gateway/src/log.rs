@@ -6,9 +6,9 @@ use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use thinkthrough_core::decision::Counts;
 use thinkthrough_core::json::Writer;
 use thinkthrough_core::mask::Masker;
-use thinkthrough_core::restore::Counts;
 
 /// How many lines may wait for whoever reads them; those beyond are lost, because traffic never waits for its log.
 const WAITING: usize = 4_096;

@@ -19,8 +19,8 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
+use thinkthrough_core::decision::Counts;
 use thinkthrough_core::exchange::{RefusalCause, Without};
-use thinkthrough_core::restore::Counts;
 use thinkthrough_core::usage::Usage;
 
 /// What is said of models that stand in no list.

@@ -4,9 +4,9 @@ use http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::answer::Answer;
-use thinkthrough_core::exchange::Without;
+use thinkthrough_core::decision::Counts;
+use thinkthrough_core::decision::Without;
 use thinkthrough_core::provider::Target;
-use thinkthrough_core::restore::Counts;
 
 /// Something that happened to one request. It may hold headers with keys in them, so that nothing prints it.
 pub(crate) enum Progress<'a> {

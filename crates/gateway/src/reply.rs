@@ -9,8 +9,8 @@ use crate::sending::Made;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
+use thinkthrough_core::decision::Counts;
 use thinkthrough_core::json::{Raw, Writer};
-use thinkthrough_core::restore::Counts;
 use thinkthrough_core::wire::{ErrorBody, Wire};
 
 /// The name of the header that explains what was done.

@@ -18,10 +18,10 @@ use thinkthrough_client::{
     AnswerCaps, Auth, BodyStream, ClientError, Events, Request as Outbound, Response as Answer,
     RetryPolicy, shown,
 };
+use thinkthrough_core::decision::Counts;
 use thinkthrough_core::exchange::{Exchange, Prepared, Repair, Without};
 use thinkthrough_core::frame::Framing;
 use thinkthrough_core::outgoing::{merged_headers, without_usage};
-use thinkthrough_core::restore::Counts;
 
 /// How long a stream may be silent before the caller hears that somebody is still there.
 pub(crate) const SILENCE: Duration = Duration::from_secs(15);

@@ -5,9 +5,9 @@ use http::Uri;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thinkthrough_core::answer::Answer;
+use thinkthrough_core::decision::Counts;
 use thinkthrough_core::problem::ProblemCode;
 use thinkthrough_core::provider::{self, Target};
-use thinkthrough_core::restore::Counts;
 use thinkthrough_core::usage::Usage;
 
 /// The longest name that is shown.

@@ -187,6 +187,8 @@ impl Caller {
             Some(picked) => picked.auth.clone(),
             None => credential_for(&route, self.credential.clone()),
         };
+        let decisions = &prepared.exchange.outgoing().decisions;
+        let has_answers = decisions.iter().any(|decision| decision.block.is_none());
         let job = Job {
             body,
             keep: Keep {
@@ -205,7 +207,7 @@ impl Caller {
             route,
             caps: self.house.options.answer,
             is_last: !way.has_next(),
-            may_repair: way.may_repair() && !prepared.outcomes.is_empty(),
+            may_repair: way.may_repair() && has_answers,
             made: Made {
                 counts: prepared.counts,
                 without: prepared.without,

@@ -10,7 +10,8 @@ use crate::wording::title;
 use std::collections::HashMap;
 use thinkthrough_core::budget::{BudgetRefusal, OnExceed};
 use thinkthrough_core::content::{Content, Speaker};
-use thinkthrough_core::policy::{self, Action};
+use thinkthrough_core::decide;
+use thinkthrough_core::decision::Action;
 use thinkthrough_core::settings::{Setting, Source};
 use thinkthrough_core::usage::Usage;
 
@@ -354,7 +355,7 @@ impl Session {
     /// How many thoughts the model at hand cannot read.
     pub(super) fn withheld(&self) -> usize {
         let contents = self.conversation.contents();
-        let applied = policy::apply(contents, &self.model.target, &self.layers.resolve());
+        let applied = decide::apply(contents, &self.model.target, &self.layers.resolve());
         applied.decisions.iter().filter(|it| it.action == Action::Withhold).count()
     }
 

@@ -10,7 +10,7 @@ use crate::event::{Event, Fact, Sink};
 use crate::json::Raw;
 use crate::outgoing::Outgoing;
 use crate::pipeline::{Adjust, End, Ended, Failure, Pipeline, ToCaller};
-use crate::restore::{Answered, Delivery, Head, Hook, Kept, Restoration};
+use crate::restore::{Answered, Delivery, Head, Hook, Kept};
 use std::borrow::Cow;
 
 pub use crate::pipeline::error_event;
@@ -125,7 +125,7 @@ impl Exchange {
     pub(super) fn new(
         asked: &RequestContext<'_>,
         outgoing: Outgoing,
-        plan: Option<&Restoration>,
+        hook: Option<Hook>,
         origin: Origin,
     ) -> Self {
         let view = match asked.settings.include_in_response.value {
@@ -151,12 +151,8 @@ impl Exchange {
             true => ToCaller::relayed(caller, is_stream, adjust),
             false => ToCaller::written(caller, is_stream, adjust),
         };
-        let keeper = asked.owner.as_ref().zip(asked.question.as_ref().zip(plan));
-        let keeper = keeper.map(|(owner, (question, plan))| Keeper {
-            owner: owner.clone(),
-            hook: Hook::of(question, plan),
-            origin,
-        });
+        let keeper = asked.owner.clone().zip(hook);
+        let keeper = keeper.map(|(owner, hook)| Keeper { owner, hook, origin });
         Exchange {
             pipeline: Pipeline::with(asked.target.reader(is_stream), output),
             outgoing,

@@ -9,47 +9,34 @@
 //! 4. [`Exchange::end`] gives the answer, and the record to seal.
 
 mod answer;
-mod fragments;
 mod handling;
-mod ladder;
-mod limit;
 mod mint;
-mod own;
 mod pair;
-mod refusal;
-mod refused;
-mod repair;
-mod restored;
 mod show;
-mod told;
 
+pub use crate::decide::{PutBack, RefusalCause, Repair};
+pub use crate::decision::Without;
+pub use crate::restore::Found;
 pub use answer::{Done, Ending, Exchange, Name, error_event};
 pub use handling::{Handling, Restore, Thoughts, View};
-pub use refused::{PutBack, RefusalCause};
-pub use repair::Repair;
 
 use crate::content::{Content, Origin};
 use crate::contract::Return;
+use crate::decide::{self, Applied, Asked, Decided, Vault};
+use crate::decision::Counts;
 use crate::edit::Plan;
 use crate::edit::request::{Additions, plan_to};
 use crate::json::{Doc, Raw};
 use crate::outgoing::{self, Outgoing};
-use crate::plane::{Open, Sealed, Tenant};
-use crate::policy::{self, Action, Decided, Decision};
+use crate::plane::{Open, Tenant};
+use crate::problem::Problem;
 use crate::provider::Target;
 use crate::request::Request;
-use crate::restore::{
-    About, Ask, Counts, Head, Kept, Key, Question, Restoration, Secret, Verdict, Version, ticket,
-};
-use crate::settings::{Effort, Include, Resolved, Setting, Source, Strip};
+use crate::restore::{About, Ask, Key, Question, Secret, Version, more, ticket};
+use crate::settings::{Effort, Resolved, Setting, Source};
 use crate::wire::{RequestError, Wire};
-use ladder::{Fallback, Lacking};
 use mint::{Mint, Of};
-use refused::Known;
-use restored::{Hits, Restored};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::ops::Range;
 
 /// Whose request it is, as far as restoration needs to know. Without it nothing is looked up and nothing kept.
 #[derive(Clone, Debug)]
@@ -79,15 +66,6 @@ pub enum Need {
     Nothing,
 }
 
-/// A record as the vault keeps it.
-#[derive(Clone)]
-pub struct Found {
-    /// What is known without opening it.
-    pub head: Head,
-    /// Its thoughts.
-    pub kept: Sealed<Kept>,
-}
-
 /// A caller's request that was read.
 #[derive(Debug)]
 pub struct RequestContext<'d> {
@@ -107,17 +85,6 @@ pub struct RequestContext<'d> {
     name: Option<Name>,
 }
 
-/// What was done about thoughts that are demanded and that nobody has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Without {
-    /// So many answers carry the value that the provider documents for such calls.
-    pub bypassed: usize,
-    /// So many answers, and what their calls gave, are told in words.
-    pub told: usize,
-    /// Thinking is off in this request.
-    pub is_off: bool,
-}
-
 /// The upstream's request, and what will become of its answer.
 #[derive(Debug)]
 pub struct Prepared {
@@ -129,8 +96,6 @@ pub struct Prepared {
     pub missing: Option<usize>,
     /// What was done about what is missing.
     pub without: Without,
-    /// What was decided about each answer in the request, with its messages.
-    pub outcomes: Vec<(Range<usize>, Verdict)>,
     /// The thoughts that a refusal may be about.
     pub put_back: PutBack,
     /// What the answer goes through.
@@ -205,105 +170,75 @@ impl<'d> RequestContext<'d> {
             return Vec::new();
         }
         let origin = self.origin();
-        let heads: Vec<Head> = found.iter().map(|found| found.head.clone()).collect();
-        let contract = &self.target.rule.contract;
-        let ask = Ask { contract, origin: &origin, is_thinking: true };
-        Restoration::more(question, &heads, &ask)
+        let ask = Ask { contract: &self.target.rule.contract, origin: &origin, is_thinking: true };
+        more(question, found.iter().map(|found| &found.head), &ask)
     }
 
     fn origin(&self) -> Origin {
         self.target.origin(self.owner.as_ref().and_then(|it| it.account.clone()))
     }
 
+    /// Prepares the request otherwise from now on.
+    pub fn repair(&mut self, repair: Repair) {
+        if let Some(learned) = repair.contract(self.target.rule.contract) {
+            self.target = self.target.clone().with_contract(learned, "learned");
+            return;
+        }
+        if repair == Repair::Off {
+            let thinking = &mut self.target.rule.thinking;
+            // Who refuses in these words is switched off in these.
+            thinking.off = thinking.off.or(Some(r#"{"thinking":{"type":"disabled"}}"#));
+            self.settings.enabled.value = false;
+            return;
+        }
+        // The question is asked anew, because a thought that is left out is one that is missing.
+        let bare = decide::bare(&self.request.contents);
+        self.omits = repair == Repair::Omit;
+        if self.question.is_some() {
+            let owner = self.owner.as_ref();
+            self.question = Some(question(&self.request, &bare, owner, &self.target));
+        }
+        self.bare = Some(bare);
+    }
+
     /// Decides about every thought, and makes the upstream's request. A record that cannot be opened is none.
     #[must_use]
     pub fn prepare(&self, found: &[Found], open: &dyn Open) -> Prepared {
-        let settings = &self.settings;
-        let looked = self.look(settings, found, open);
-        let lacking = self.lacking(looked.plan.as_ref());
-        match self.fallback(&lacking, &looked.contents) {
-            Fallback::Off => {
-                let wanted = self.make(looked, settings, &lacking, Fallback::None);
-                let mut off = settings.clone();
-                off.enabled.value = false;
-                let looked = self.look(&off, found, open);
-                let off = self.make(looked, &off, &lacking, Fallback::Off);
-                // The numbers stay, for the thought is lost all the same.
-                let Prepared { counts, outcomes, .. } = wanted;
-                Prepared { counts, outcomes, ..off }
-            }
-            fallback => self.make(looked, settings, &lacking, fallback),
-        }
-    }
-
-    /// Decides about the thoughts of the vault, and puts them in their places.
-    fn look(&self, settings: &Resolved, found: &[Found], open: &dyn Open) -> Looked<'_> {
-        let contract = &self.target.rule.contract;
         let origin = self.origin();
-        let is_thinking = outgoing::thinks(&self.request, &self.target, settings);
-        let ask = Ask { contract, origin: &origin, is_thinking };
-        let found = if self.omits { &[] } else { found };
-        let came = self.bare.as_ref().unwrap_or(&self.request.contents);
-        let tenant = self.owner.as_ref().map(|owner| &owner.tenant);
-        let hits = Hits { found, tenant, open };
-        let most = self.handling.max_restore_tokens;
-        let restored = self
-            .question
-            .as_ref()
-            .map(|question| restored::restore(came, question, &ask, &hits, most));
-        let (plan, contents, known) = match restored {
-            Some(Restored { plan, contents, known }) => (Some(plan), contents, known),
-            None => (None, Cow::Borrowed(came.as_slice()), Vec::new()),
+        let owner = self.owner.as_ref();
+        let asked = Asked {
+            request: &self.request,
+            caller: self.caller,
+            contents: self.bare.as_ref().unwrap_or(&self.request.contents),
+            target: &self.target,
+            is_own_wire: self.is_own_wire(),
+            goes_as_it_came: self.goes_as_it_came(),
+            question: self.question.as_ref(),
+            vault: Vault {
+                found: if self.omits { &[] } else { found },
+                tenant: owner.map(|owner| &owner.tenant),
+                secret: owner.map(|owner| &owner.secret),
+                open,
+                origin: &origin,
+                is_kept: owner.is_some_and(|owner| owner.is_kept),
+            },
+            may_fall_back: self.handling.restore == Restore::Recommended && !self.handling.dry_run,
+            most: self.handling.max_restore_tokens,
         };
-        if self.goes_as_it_came() {
-            return Looked { plan, contents: Cow::Borrowed(&self.request.contents), known };
-        }
-        let contents = match (&self.question, &plan) {
-            (Some(question), Some(plan)) => {
-                fragments::joined(contents, &question.steps, plan, contract, self.caller)
-            }
-            _ => contents,
+        let decided = decide::decide(&asked, &self.settings);
+        let settings = match decided.is_off {
+            true => Cow::Owned(decide::without_thinking(&self.settings)),
+            false => Cow::Borrowed(&self.settings),
         };
-        let contents = match contract.tickets {
-            None => contents,
-            Some(ids) => {
-                let secret = self.owner.as_ref().map(|owner| &owner.secret);
-                ticket::rebuilt(contents, ids, secret)
-            }
-        };
-        let contents = ticket::withdrawn(contents, contract.signed && !contract.unsealed);
-        Looked { plan, contents, known }
+        let Decided { applied, missing, put_back, hook, .. } = decided;
+        let (counts, without) = (Counts::of(&applied.decisions), Without::of(&applied.decisions));
+        let (body, outgoing) = self.outgoing(applied, &settings);
+        let exchange = Box::new(Exchange::new(self, outgoing, hook, origin));
+        Prepared { body, counts, missing, without, put_back, exchange }
     }
 
-    /// Makes the upstream's request, with what is done about thoughts that are lacking.
-    fn make(
-        &self,
-        looked: Looked<'_>,
-        settings: &Resolved,
-        lacking: &[Lacking],
-        fallback: Fallback,
-    ) -> Prepared {
-        let Looked { mut plan, mut contents, known } = looked;
-        let done = match fallback {
-            Fallback::Bypass(_) | Fallback::Tell(_) => {
-                fallback.take(contents.to_mut(), lacking, self.caller.id())
-            }
-            Fallback::None | Fallback::Off => fallback.take(&mut [], lacking, self.caller.id()),
-        };
-        let (body, mut outgoing) = self.outgoing(contents, settings);
-        if !self.handling.dry_run {
-            self.settle(plan.as_mut(), &mut outgoing.decisions);
-            fallback.explain(lacking, &done, &mut outgoing.decisions);
-        }
-        Prepared {
-            body,
-            counts: plan.as_ref().map(Restoration::counts).unwrap_or_default(),
-            missing: lacking.iter().find(|it| it.is_demanded).map(|it| it.messages.start),
-            without: fallback.counts(&done),
-            outcomes: self.outcomes(plan.as_ref()),
-            put_back: plan.as_ref().map(|it| restored::put_back(it, known)).unwrap_or_default(),
-            exchange: Box::new(Exchange::new(self, outgoing, plan.as_ref(), self.origin())),
-        }
+    fn is_own_wire(&self) -> bool {
+        self.caller.id() == self.target.wire.id()
     }
 
     fn goes_as_it_came(&self) -> bool {
@@ -325,50 +260,40 @@ impl<'d> RequestContext<'d> {
     }
 
     /// Body, decisions, and the rest of the upstream's request.
-    fn outgoing(
-        &self,
-        contents: Cow<'_, [Content]>,
-        settings: &Resolved,
-    ) -> (Option<String>, Outgoing) {
-        if self.caller.id() == self.target.wire.id()
-            && let Some((body, outgoing)) = self.edited(&contents, settings)
-        {
+    fn outgoing(&self, applied: Applied<'_>, settings: &Resolved) -> (Option<String>, Outgoing) {
+        let plan = self.plan(&applied.contents, settings).filter(|_| self.is_own_wire());
+        if let Some((body, said)) = plan.and_then(|plan| self.edited(&plan, settings)) {
+            let mut warnings = applied.warnings;
+            warnings.extend(said);
+            let outgoing = Outgoing {
+                url: self.target.url(self.request.stream),
+                headers: self.target.headers.clone(),
+                body: String::new(),
+                stream: self.request.stream,
+                decisions: applied.decisions,
+                warnings,
+                untranslated: Vec::new(),
+            };
             return (body, outgoing);
         }
-        let request = self.request.with_contents(pair::pair(contents).into_owned());
         let mut settings = Cow::Borrowed(settings);
         if self.show().is_some() && !settings.include_in_response.is_explicit() {
             let show = Setting { value: true, source: Source::Request };
             settings.to_mut().include_in_response = show;
         }
-        let mut outgoing = outgoing::build(&request, &self.target, &settings);
+        let contents = decide::said(pair::pair(applied.contents));
+        let applied = Applied { contents, ..applied };
+        let mut outgoing = outgoing::write(&self.request, applied, &self.target, &settings);
         (Some(std::mem::take(&mut outgoing.body)), outgoing)
     }
 
-    /// The caller's own bytes, with thoughts put in and taken out; `None` where they cannot be edited.
-    fn edited(
-        &self,
-        contents: &[Content],
-        settings: &Resolved,
-    ) -> Option<(Option<String>, Outgoing)> {
-        let request = &self.request;
-        let asked = outgoing::as_asked(request, &self.target, settings);
-        let mut decided = policy::decide(contents, &self.target, &asked);
-        self.leave_the_callers_own(&mut decided, asked.enabled.value);
-        let mut after = Cow::Borrowed(contents);
-        let goes_as_it_came = self.goes_as_it_came();
-        if !goes_as_it_came {
-            leave_out(&mut after, &decided.decisions);
-            own::fit(&mut after, &self.target);
-        }
-        let plan = self.plan(&after, !goes_as_it_came, asked.enabled.value)?;
-        let said = outgoing::said(request, &self.target, settings);
-        let mut warnings = decided.warnings;
-        warnings.extend(said.warnings);
+    /// The caller's own bytes with these edits and what the settings say, and what the user should know of that.
+    fn edited(&self, plan: &Plan, settings: &Resolved) -> Option<(Option<String>, Vec<Problem>)> {
         let edited = match plan.apply(self.doc.text().as_bytes()) {
             Cow::Borrowed(_) => None,
             Cow::Owned(bytes) => Some(String::from_utf8(bytes).ok()?),
         };
+        let said = outgoing::said(&self.request, &self.target, settings);
         let body = match said.patches.as_slice() {
             [] => edited,
             patches => {
@@ -376,33 +301,13 @@ impl<'d> RequestContext<'d> {
                 Some(outgoing::merged_in(body, patches))
             }
         };
-        let outgoing = Outgoing {
-            url: self.target.url(request.stream),
-            headers: self.target.headers.clone(),
-            body: String::new(),
-            stream: request.stream,
-            decisions: decided.decisions,
-            warnings,
-            untranslated: Vec::new(),
-        };
-        Some((body, outgoing))
+        Some((body, said.warnings))
     }
 
-    /// On its own wire, what the caller sends stays unless the provider refuses it or a setting says otherwise.
-    fn leave_the_callers_own(&self, decided: &mut Decided, is_thinking: bool) {
-        let settings = &self.settings;
-        let is_said = settings.include_in_context.value != Include::Auto
-            || settings.strip_from_context.value != Strip::None;
-        if is_said || (!is_thinking && self.target.rule.contract.only_when_on) {
-            return;
-        }
-        for decision in decided.decisions.iter_mut().filter(|it| it.action == Action::Strip) {
-            decision.action = Action::Keep;
-            decision.reason = "the client sends it on the model's own wire".to_owned();
-        }
-    }
-
-    fn plan(&self, after: &[Content], is_ours: bool, is_thinking: bool) -> Option<Plan> {
+    /// The edits that make these messages of the caller's; `None` where its bytes cannot be edited.
+    fn plan(&self, after: &[Content], settings: &Resolved) -> Option<Plan> {
+        let is_ours = !self.goes_as_it_came();
+        let is_thinking = decide::as_asked(&self.request, &self.target, settings).enabled.value;
         let flags = self.target.rule.contract.flags;
         let said = [flags, self.show().filter(|_| is_thinking)].into_iter().flatten();
         let fill: Vec<Raw> =
@@ -422,45 +327,6 @@ impl<'d> RequestContext<'d> {
         let is_left_out = said.show.is_none();
         let is_wanted = self.handling.thoughts == Thoughts::Show;
         thinking.show.filter(|_| is_wanted && thinks && is_left_out)
-    }
-
-    /// What was put back is told from what the caller sent; what a setting keeps out was not wanted.
-    fn settle(&self, plan: Option<&mut Restoration>, decisions: &mut [Decision]) {
-        let steps = self.question.iter().flat_map(|question| &question.steps);
-        for (step, outcome) in steps.zip(plan.into_iter().flat_map(|plan| &mut plan.outcomes)) {
-            if outcome.verdict == Verdict::Restored && !restored::mark(decisions, &step.contents) {
-                outcome.verdict = Verdict::NotWanted;
-            }
-        }
-    }
-
-    fn outcomes(&self, plan: Option<&Restoration>) -> Vec<(Range<usize>, Verdict)> {
-        let steps = self.question.iter().flat_map(|question| &question.steps);
-        let outcomes = plan.into_iter().flat_map(|plan| &plan.outcomes);
-        steps.zip(outcomes).map(|(step, it)| (step.contents.clone(), it.verdict)).collect()
-    }
-}
-
-/// What the vault has for a request, and its messages with that.
-struct Looked<'c> {
-    plan: Option<Restoration>,
-    contents: Cow<'c, [Content]>,
-    /// For each step the record that a refusal may name.
-    known: Vec<Option<Known>>,
-}
-
-/// Takes what was decided to stay out off the messages.
-fn leave_out(contents: &mut Cow<'_, [Content]>, decisions: &[Decision]) {
-    let out: BTreeSet<(usize, usize)> = decisions
-        .iter()
-        .filter(|it| !it.action.is_sent())
-        .map(|it| (it.message, it.block))
-        .collect();
-    let messages: BTreeSet<usize> = out.iter().map(|(message, _)| *message).collect();
-    for message in messages {
-        if let Some(content) = contents.to_mut().get_mut(message) {
-            policy::leave_out(content, |block| out.contains(&(message, block)));
-        }
     }
 }
 

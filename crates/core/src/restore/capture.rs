@@ -2,13 +2,13 @@
 
 use super::key::{Key, Secret, Version};
 use super::normal::Normal;
-use super::plan::Restoration;
 use super::question::{Place, Question, Visible};
 use super::record::{
     Ancestor, CallMark, Delivery, Head, Kept, Keys, Link, Prefix, Seen, Thought, readable, seals,
 };
 use super::ticket;
 use crate::content::{Block, Content, Origin, ToolCall};
+use crate::decision::Decision;
 
 /// A finished answer.
 #[derive(Clone, Debug)]
@@ -42,31 +42,36 @@ pub struct Hook {
     ancestors: Vec<Ancestor>,
 }
 
-/// The record of an answer to the request that `question` was read from and `plan` was made for, as
+/// So many answers before one that ids name are found by it at most.
+const ANCESTORS: usize = 16;
+
+/// The record of an answer to the request that `question` was read from and whose `answers` were decided about, as
 /// [`Hook::capture`].
 #[must_use]
 pub fn capture(
     question: &Question,
-    plan: &Restoration,
+    answers: &[Decision],
     answered: Answered<'_>,
     secret: &Secret,
 ) -> Option<(Head, Kept)> {
-    Hook::of(question, plan).capture(answered, secret)
+    Hook::of(question, answers).capture(answered, secret)
 }
 
 impl Hook {
-    /// Where the answer to the request hangs that `question` was read from and `plan` was made for.
+    /// Where the answer to the request hangs that `question` was read from and whose `answers` were decided about.
     #[must_use]
-    pub fn of(question: &Question, plan: &Restoration) -> Self {
+    pub fn of(question: &Question, answers: &[Decision]) -> Self {
+        let is_thought = |it: &&Decision| it.action.is_sent();
         Hook {
             version: question.version,
             hint: question.hint,
             root: question.root,
             lists_ids: question.lists_ids,
             end: question.end.clone(),
-            parent: plan.parent(),
-            follows: plan.follows(),
-            ancestors: plan.ancestors(question),
+            parent: link(answers.last()),
+            // The last answer whose thought the coming one is thought behind.
+            follows: link(answers.iter().rev().find(is_thought)),
+            ancestors: ancestors(question, answers),
         }
     }
 
@@ -120,6 +125,21 @@ impl Hook {
         };
         Some((head, kept))
     }
+}
+
+fn link(answer: Option<&Decision>) -> Link {
+    let Some(answer) = answer else { return Link::Root };
+    answer.evidence.last().map_or(Link::Unknown, |found| Link::Record(found.id.clone()))
+}
+
+/// The answers right before the coming one that no id names.
+fn ancestors(question: &Question, answers: &[Decision]) -> Vec<Ancestor> {
+    let before = question.steps.iter().zip(answers).rev().take(ANCESTORS);
+    let unnamed = before.map_while(|(step, answer)| {
+        let found = answer.found().filter(|found| !found.is_anchored)?;
+        Some(Ancestor { id: found.id.clone(), content: step.visible.content })
+    });
+    unnamed.collect()
 }
 
 fn seen(visible: Visible) -> Seen {

@@ -6,9 +6,9 @@
 use super::key::{Key, Version};
 use super::question::{Call, Question, Step};
 use super::record::{CallMark, Delivery, Head, Link, Prefix, Thought};
-use super::verdict::Why;
 use crate::content::Origin;
-use crate::contract::{Contract, Level, Readable};
+use crate::contract::{Contract, Level};
+use crate::decision::Why;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For whom the plan is made.
@@ -24,44 +24,60 @@ pub struct Ask<'a> {
 
 /// What is known about one step.
 #[derive(Clone, Debug, Default)]
-pub(super) struct OfStep {
-    pub(super) found: Option<Match>,
+pub(crate) struct OfStep {
+    pub(crate) found: Option<Match>,
     /// The records of further answers in it, which the client has merged into one message.
-    pub(super) also: Vec<Match>,
+    pub(crate) also: Vec<Match>,
     /// So many unequal records fit.
-    pub(super) several: usize,
+    pub(crate) several: usize,
     /// Those records, of which the answer behind may name one.
     candidates: Vec<usize>,
-    pub(super) why: Option<Why>,
+    pub(crate) why: Option<Why>,
 }
 
 /// The record of a step.
 #[derive(Clone, Debug)]
-pub(super) struct Match {
+pub(crate) struct Match {
     /// Its index among the records.
-    pub(super) record: usize,
-    pub(super) level: Level,
+    pub(crate) record: usize,
+    pub(crate) level: Level,
     /// The first call of the step that is one of the record's.
-    pub(super) first: usize,
+    pub(crate) first: usize,
     /// For each call of the step from there on the call of the record that it is.
-    pub(super) calls: Vec<usize>,
+    pub(crate) calls: Vec<usize>,
     /// The step is a further part of an answer that began before it.
-    pub(super) goes_on: bool,
+    pub(crate) goes_on: bool,
     /// Why its thought cannot go back all the same.
-    pub(super) hindrance: Option<Why>,
+    pub(crate) hindrance: Option<Why>,
 }
 
 /// What is known about each step of a question.
-pub(super) struct Matches<'a> {
-    question: &'a Question,
-    records: &'a [Head],
-    ask: &'a Ask<'a>,
+pub(crate) struct Matches<'a> {
+    pub(crate) question: &'a Question,
+    records: Vec<&'a Head>,
+    pub(crate) ask: &'a Ask<'a>,
     by_key: BTreeMap<Key, Vec<usize>>,
-    pub(super) steps: Vec<OfStep>,
+    pub(crate) steps: Vec<OfStep>,
+}
+
+/// The ids of further records that are wanted: answers that only the one behind them names. `records` are those that the
+/// question's keys found.
+#[must_use]
+pub fn more<'r>(
+    question: &'r Question,
+    records: impl IntoIterator<Item = &'r Head>,
+    ask: &'r Ask<'r>,
+) -> Vec<String> {
+    Matches::of(question, records, ask).more()
 }
 
 impl<'a> Matches<'a> {
-    pub(super) fn of(question: &'a Question, records: &'a [Head], ask: &'a Ask<'a>) -> Self {
+    pub(crate) fn of(
+        question: &'a Question,
+        records: impl IntoIterator<Item = &'a Head>,
+        ask: &'a Ask<'a>,
+    ) -> Self {
+        let records: Vec<&Head> = records.into_iter().collect();
         let mut by_key: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
         for (index, record) in records.iter().enumerate() {
             record.keys.all().for_each(|key| by_key.entry(key).or_default().push(index));
@@ -79,15 +95,14 @@ impl<'a> Matches<'a> {
     }
 
     /// The records that answers name which no key of this request finds.
-    pub(super) fn more(&self) -> Vec<String> {
+    fn more(&self) -> Vec<String> {
         let known: BTreeSet<&str> = self.records.iter().map(|head| head.id.as_str()).collect();
         let mut wanted = BTreeSet::new();
         if self.ask.contract.bound || self.ask.contract.level < Level::Parent {
             return Vec::new();
         }
         for (index, of_step) in self.steps.iter().enumerate() {
-            let Some(head) = of_step.found.as_ref().and_then(|it| self.records.get(it.record))
-            else {
+            let Some(head) = of_step.found.as_ref().and_then(|it| self.head(it.record)) else {
                 continue;
             };
             let before = self.question.steps.iter().zip(&self.steps).take(index).rev();
@@ -192,7 +207,7 @@ impl<'a> Matches<'a> {
                 }
                 Some((record, _)) if parts.iter().any(|part| part.record == record) => return None,
                 Some((record, at)) => {
-                    let is_foreign = !can_read(self.ask, self.head(record)?);
+                    let is_foreign = !self.can_read(self.head(record)?);
                     let hindrance = is_foreign.then_some(Why::Foreign);
                     let (level, calls, goes_on) = (Level::Anchor, vec![at], false);
                     parts.push(Match { record, level, first, calls, goes_on, hindrance });
@@ -290,7 +305,7 @@ impl<'a> Matches<'a> {
     /// Why the thought of a record cannot go back into the answer that it is of.
     fn hindrance(&self, step: &Step, head: &Head, calls: &[usize]) -> Option<Why> {
         let contract = self.ask.contract;
-        if !can_read(self.ask, head) {
+        if !self.can_read(head) {
             return Some(Why::Foreign);
         }
         // The key by which a record of version 1 was found has all that it is bound to.
@@ -378,13 +393,18 @@ impl<'a> Matches<'a> {
         })
     }
 
-    fn head(&self, record: usize) -> Option<&'a Head> {
-        self.records.get(record)
+    pub(crate) fn head(&self, record: usize) -> Option<&'a Head> {
+        self.records.get(record).copied()
+    }
+
+    /// Whether the target can read what was thought elsewhere.
+    fn can_read(&self, head: &Head) -> bool {
+        self.ask.contract.can_read(&head.origin, self.ask.origin)
     }
 
     fn with_key(&self, key: &Key) -> impl Iterator<Item = (usize, &'a Head)> + use<'a, '_> {
         let found = self.by_key.get(key).into_iter().flatten();
-        found.filter_map(|at| Some((*at, self.records.get(*at)?)))
+        found.filter_map(|at| Some((*at, self.head(*at)?)))
     }
 }
 
@@ -451,15 +471,4 @@ fn has_seals(step: &Step, head: &Head, signed: bool) -> Option<bool> {
     let own = own.payloads?;
     let each = if step.seals.is_empty() { std::slice::from_ref(&own) } else { &step.seals };
     Some(payloads(head.thought) == Some(own) || each.iter().all(|it| head.seals.contains(it)))
-}
-
-/// Whether the target can read what was thought elsewhere.
-fn can_read(ask: &Ask<'_>, head: &Head) -> bool {
-    let (its, ours) = (&head.origin, ask.origin);
-    let is_here = its.provider == ours.provider && its.endpoint == ours.endpoint;
-    let is_account = its.account.is_none() || ours.account.is_none() || its.account == ours.account;
-    match ask.contract.readable {
-        Readable::PlainText | Readable::SameEndpoint => is_here && is_account,
-        Readable::SameModel => is_here && is_account && its.model == ours.model,
-    }
 }

@@ -30,7 +30,7 @@
 //! # Rooms
 //!
 //! 1. [`Question::read`] reads a request as keys ([`Question::keys`]), by which a store finds records.
-//! 2. `matching` says which record each answer is; [`Restoration::plan`] what happens to its thought.
+//! 2. `matching` says which record each answer is; [`decide`](mod@crate::decide) what happens to its thought.
 //! 3. [`weave()`] says which blocks go where in the caller's messages.
 //! 4. [`capture()`] makes the record of the answer, with the keys by which the next request will ask for it.
 //!
@@ -44,18 +44,17 @@ mod key;
 mod legacy;
 mod matching;
 mod normal;
-mod plan;
 mod question;
 mod record;
 pub mod ticket;
-mod verdict;
 mod weave;
 
 pub use capture::{Answered, Hook, capture};
 pub use key::{Key, Secret, Version};
-pub use matching::Ask;
-pub use plan::Restoration;
+pub use matching::{Ask, more};
+pub(crate) use matching::{Match, Matches, OfStep};
 pub use question::{About, Question, Step};
-pub use record::{Ancestor, CallMark, Delivery, Head, Kept, Keys, Link, Prefix, Seen, Thought};
-pub use verdict::{Counts, Found, Outcome, Verdict, Why};
+pub use record::{
+    Ancestor, CallMark, Delivery, Found, Head, Kept, Keys, Link, Prefix, Seen, Thought,
+};
 pub use weave::weave;

@@ -52,13 +52,13 @@ pub struct Step {
     /// What can be seen of it.
     pub(super) visible: Visible,
     /// What the client sent with it of the thought.
-    pub(super) own: Option<Thought>,
+    pub(crate) own: Option<Thought>,
     /// The digests of the payloads in it, where there are several.
     pub(super) seals: Vec<Key>,
     /// The key of the ticket that stands in the place of the thought's signature.
-    pub(super) ticket: Option<Key>,
+    pub(crate) ticket: Option<Key>,
     /// The client names items that the provider keeps.
-    pub(super) refers: bool,
+    pub(crate) refers: bool,
     /// The answer behind its history; `None` where it says nothing that could be told from others.
     pub(super) answered: Option<Key>,
     /// Everything before it.

@@ -5,7 +5,7 @@ use super::normal::Normal;
 use crate::content::{Block, Origin, Parameters, Text, Thinking, ToolCall, push_thought};
 use crate::contract::is_filler;
 use crate::json::{Doc, Extra, Writer};
-use crate::plane::Exact;
+use crate::plane::{Exact, Sealed};
 use crate::shape::{read_block, write_block};
 use std::borrow::Cow;
 
@@ -44,6 +44,15 @@ pub struct Head {
     pub delivery: Delivery,
     /// When it ended, in milliseconds since 1970.
     pub at: u64,
+}
+
+/// A record as the vault keeps it.
+#[derive(Clone)]
+pub struct Found {
+    /// What is known without opening it.
+    pub head: Head,
+    /// Its thoughts.
+    pub kept: Sealed<Kept>,
 }
 
 /// The keys by which a record is found.
@@ -137,7 +146,7 @@ pub enum Delivery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Thought {
     pub(super) text: Option<Key>,
-    pub(super) payloads: Option<Key>,
+    pub(crate) payloads: Option<Key>,
 }
 
 impl Thought {
@@ -157,11 +166,6 @@ impl Thought {
         let payloads = has_payload.then(|| digest.finish());
         let text = normal.answer(&readable(blocks));
         (text.is_some() || payloads.is_some()).then_some(Thought { text, payloads })
-    }
-
-    /// Whether a client that sends `own` sends this thought. Where payloads count, they must be the same too.
-    pub(super) fn is_sent_as(&self, own: &Thought, signed: bool) -> bool {
-        if signed { self == own } else { self.text == own.text }
     }
 }
 

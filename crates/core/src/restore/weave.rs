@@ -4,12 +4,12 @@ use super::normal::{copied_words, display_copy};
 use super::question::Step;
 use super::record::Kept;
 use super::ticket;
-use super::verdict::{Found, Outcome, Verdict};
 use crate::content::{Block, Content, Speaker, ToolCall};
+use crate::decision::{Action, Evidence};
 use crate::edit::{Change, What};
 
-/// The changes that carry out what was decided about one step. `kept` is what its record opened to; where the outcome
-/// needs none, it may be `None`.
+/// The changes that carry out what was decided about one step, as far as one record goes. `kept` is what that opened to;
+/// where nothing of it is put in, it may be `None`.
 ///
 /// Whatever the client sends of a thought in the step goes when another takes its place. Ids that were minted for the
 /// caller become the provider's own again, also where no thought goes back.
@@ -17,16 +17,16 @@ use crate::edit::{Change, What};
 pub fn weave(
     contents: &[Content],
     step: &Step,
-    outcome: &Outcome,
+    action: Action,
+    found: Option<&Evidence>,
     kept: Option<&Kept>,
 ) -> Vec<Change> {
-    let found = outcome.found.as_ref();
     let spots = spots(contents, step, found);
     let mut changes = Vec::new();
     let is_first = found.is_none_or(|found| found.first == 0);
-    let is_restored = matches!(outcome.verdict, Verdict::Restored);
-    let goes_on = matches!(outcome.verdict, Verdict::GoesOn);
-    if is_first && (is_restored || matches!(outcome.verdict, Verdict::Dropped(_))) {
+    let is_restored = action == Action::Restore;
+    let goes_on = action == Action::GoesOn;
+    if is_first && (is_restored || matches!(action, Action::Drop(_) | Action::Withhold)) {
         remove_own(contents, step, &mut changes);
     }
     let Some(kept) = kept else { return changes };
@@ -78,7 +78,7 @@ struct Spot {
 
 /// The visible blocks of a step; of one that holds several answers those of the one that was found: its calls, and the
 /// text of the first.
-fn spots(contents: &[Content], step: &Step, found: Option<&Found>) -> Vec<Spot> {
+fn spots(contents: &[Content], step: &Step, found: Option<&Evidence>) -> Vec<Spot> {
     let mut calls = 0..;
     let of_answer = |spot: &Spot| match (found, spot.is_call) {
         (None, _) => true,

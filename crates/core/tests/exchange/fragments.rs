@@ -1,8 +1,8 @@
 //! A client that writes the calls of one answer into messages of their own.
 
 use crate::{FIRST, Gateway, Lock, STREAM, body};
+use thinkthrough_core::decision::Action;
 use thinkthrough_core::exchange::Prepared;
-use thinkthrough_core::restore::Verdict;
 
 const IDS: [&str; 2] = ["call_00_aB1cD2eF3gH4iJ5kL6mN", "call_01_aB1cD2eF3gH4iJ5kL6mN"];
 
@@ -50,8 +50,9 @@ fn deepseek() -> Gateway {
 
 const THOUGHT: &str = r#""reasoning_content":"Look ä","#;
 
-fn verdicts(prepared: &Prepared) -> Vec<Verdict> {
-    prepared.outcomes.iter().map(|(_, verdict)| *verdict).collect()
+fn verdicts(prepared: &Prepared) -> Vec<Action> {
+    let decisions = prepared.exchange.outgoing().decisions.iter();
+    decisions.filter(|it| it.block.is_none()).map(|it| it.action).collect()
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn the_fragments_go_as_the_one_message_that_they_were() {
         let split = [said(THOUGHT, &[0]), result(0), said(second, &[1]), result(1)];
         let next = deepseek().ask(&conversation(&split), &Lock);
         assert_eq!(body(&next), one);
-        assert_eq!(verdicts(&next), [Verdict::Kept, Verdict::GoesOn]);
+        assert_eq!(verdicts(&next), [Action::Keep, Action::GoesOn]);
     }
 }
 

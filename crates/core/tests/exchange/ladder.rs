@@ -2,8 +2,8 @@
 
 use crate::{Gateway, Lock, Lost, body};
 use thinkthrough_core::contract::Told;
+use thinkthrough_core::decision::Counts;
 use thinkthrough_core::exchange::{Need, RequestContext, Restore, Without};
-use thinkthrough_core::restore::Counts;
 
 const TOOLS: &str = r#""tools":[{"type":"function","function":{"name":"ls","parameters":{"type":"object","properties":{"path":{"type":"string"}}}}}]"#;
 

@@ -5,7 +5,7 @@ use crate::{Gateway, Lock};
 use serde_json::{Value, json};
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::contract::{Contract, Return};
-use thinkthrough_core::restore::Counts;
+use thinkthrough_core::decision::Counts;
 
 /// A conversation whose client drops every thought.
 struct Talk {

@@ -1,7 +1,8 @@
 //! A caller's request and its answer, from the caller's bytes to the record and back, without a socket.
 
-#![expect(clippy::unwrap_used, reason = "everything here is a test")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "everything here is a test")]
 
+mod decisions;
 mod fragments;
 mod ladder;
 mod limit;
@@ -15,6 +16,7 @@ mod weak_ids;
 
 use std::cell::Cell;
 use thinkthrough_core::contract::Told;
+use thinkthrough_core::decision::Counts;
 use thinkthrough_core::exchange::{
     Done, Ending, Found, Handling, Need, Owner, Prepared, Repair, RequestContext, Restore, View,
     Without,
@@ -22,7 +24,7 @@ use thinkthrough_core::exchange::{
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::plane::{Open, Place, Seal, SealError, Sealed, Tenant};
 use thinkthrough_core::provider::Target;
-use thinkthrough_core::restore::{Counts, Head, Kept, Secret};
+use thinkthrough_core::restore::{Head, Kept, Secret};
 use thinkthrough_core::settings::{Include, Resolved};
 use thinkthrough_core::wire::{Wire, find};
 
@@ -205,8 +207,9 @@ fn a_naive_client_in_a_tool_loop_gets_its_thought_back_and_nothing_else_changes(
     let reason = "the model demands a thought here, and no record of this answer was found; \
                   the answer and what its calls gave are told in words";
     let explained = |prepared: &Prepared| {
-        let decisions = &prepared.exchange.outgoing().decisions;
-        let all = decisions.iter().map(|it| (it.message, it.action.as_str(), it.reason.clone()));
+        let decisions = prepared.exchange.outgoing().decisions.iter();
+        let decisions = decisions.filter(|it| it.block.is_some());
+        let all = decisions.map(|it| (it.message, it.action.as_str(), it.reason.to_string()));
         all.collect::<Vec<_>>()
     };
     assert_eq!(explained(&told), [(1, "drop", reason.to_owned())]);

@@ -245,7 +245,12 @@ fn after_a_change_of_models_and_back_a_model_has_its_own_thoughts_and_thinks() {
         has_thoughts(&sent, &[own]);
         assert!(!sent.contains("disabled"), "{}: {sent}", first.name);
         let explained = asked.exchange.outgoing();
-        assert!(explained.decisions.iter().any(|it| it.message == 1 && it.action.is_sent()));
+        assert!(
+            explained
+                .decisions
+                .iter()
+                .any(|it| it.block.is_some() && it.message == 1 && it.action.is_sent())
+        );
         let later = talk.calls(asked);
 
         // The further way is as before; the one back to the other model, too.

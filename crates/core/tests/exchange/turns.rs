@@ -3,8 +3,8 @@
 use crate::{Gateway, Lock, body};
 use thinkthrough_core::content::{Block, Speaker, Thinking};
 use thinkthrough_core::contract::{Contract, Older, Return};
+use thinkthrough_core::decide;
 use thinkthrough_core::json::Doc;
-use thinkthrough_core::policy;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::wire::find;
@@ -17,7 +17,7 @@ fn is_under_way(wire: &str, body: &str) -> bool {
     answer.blocks.insert(0, Block::Thinking(Thinking::new("T", "reasoning_content")));
     let contract = Contract::plain(Return::CurrentTurn, "reasoning_content");
     let target = Target::built_in("vllm", None, "m").unwrap().with_contract(contract, "test");
-    let applied = policy::apply(&contents, &target, &Resolved::default());
+    let applied = decide::apply(&contents, &target, &Resolved::default());
     applied.contents.iter().any(|content| content.thoughts().next().is_some())
 }
 

@@ -5,14 +5,15 @@ use thinkthrough_core::content::{
     Block, Content, Origin, Speaker, Thinking, ToolCall, ToolResponse,
 };
 use thinkthrough_core::contract::{Contract, Level, Return};
+use thinkthrough_core::decide::answers;
+use thinkthrough_core::decision::{Action, Decision};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Ending, Found, Handling, Need, Owner, Prepared, RequestContext};
 use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::plane::{Open, SealError, Sealed, Tenant};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::restore::{
-    About, Answered, Ask, Delivery, Head, Key, Outcome, Question, Restoration, Secret, Verdict,
-    Version, capture,
+    About, Answered, Ask, Delivery, Head, Key, Question, Secret, Version, capture,
 };
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::wire::find;
@@ -92,7 +93,8 @@ fn unopened(keys: &[Key], target: &Target) -> Vec<Found> {
     let secret = Secret::new([5; 32]);
     let said = [Content::text(Speaker::Human, "one")];
     let question = Question::read(&said, About::default(), &secret, Version::CURRENT);
-    let plan = Restoration::none(&question);
+    // Nothing was looked up.
+    let plan = Vec::new();
     let origin = target.origin(None);
     let record = |(at, key): (usize, &Key)| {
         let answered = Answered {
@@ -235,14 +237,14 @@ impl Talk {
 }
 
 /// What is decided with these of the records in the vault.
-fn planned(question: &Question, records: &[Head], contract: &Contract) -> Restoration {
+fn planned(question: &Question, records: &[Head], contract: &Contract) -> Vec<Decision> {
     let asked = question.keys();
     let is_hit = |head: &&Head| head.keys.all().any(|key| asked.contains(&key));
     let found: Vec<Head> = records.iter().filter(is_hit).cloned().collect();
     let ask = Ask { contract, origin: &origin(), is_thinking: true };
-    let mut plan = Restoration::plan(question, &found, &ask);
+    let mut plan = answers(question, &found, &ask);
     // By their place in the vault.
-    for found_here in plan.outcomes.iter_mut().filter_map(|outcome| outcome.found.as_mut()) {
+    for found_here in plan.iter_mut().flat_map(|answer| answer.evidence.first_mut()) {
         let id = &found[found_here.record].id;
         assert_eq!(*id, found_here.id);
         found_here.record = records.iter().position(|it| it.id == *id).expect("it was found there");
@@ -261,13 +263,13 @@ pub(crate) fn lost_records_are_missed_and_not_replaced(bytes: &[u8]) {
     let question = Question::read(&talk.said, About::default(), &secret(), Version::CURRENT);
     let full = planned(&question, &heads, contract);
     let answers: Vec<&Content> = talk.answers.keys().map(|at| &talk.said[*at]).collect();
-    assert_eq!(full.outcomes.len(), answers.len(), "each answer is asked about");
+    assert_eq!(full.len(), answers.len(), "each answer is asked about");
     let mut turned = heads.clone();
     turned.rotate_left(usize::from(order) % heads.len().max(1));
     let again = planned(&question, &turned, contract);
-    for (one, other) in full.outcomes.iter().zip(&again.outcomes) {
-        assert_eq!(one.verdict, other.verdict, "in another order");
-        let id = |outcome: &Outcome| outcome.found.as_ref().map(|found| found.id.clone());
+    for (one, other) in full.iter().zip(&again) {
+        assert_eq!(one.action, other.action, "in another order");
+        let id = |outcome: &Decision| outcome.found().map(|found| found.id.clone());
         assert_eq!(id(one), id(other), "in another order");
     }
     let mask = u16::from_le_bytes([lost, lost_too]);
@@ -275,13 +277,13 @@ pub(crate) fn lost_records_are_missed_and_not_replaced(bytes: &[u8]) {
     let left: Vec<Head> =
         heads.iter().enumerate().filter(|(at, _)| is_left(at)).map(|(_, it)| it.clone()).collect();
     let less = planned(&question, &left, contract);
-    for (at, (full, less)) in full.outcomes.iter().zip(&less.outcomes).enumerate() {
+    for (at, (full, less)) in full.iter().zip(&less).enumerate() {
         let said = |head: &Head| {
             let at: usize = head.id.parse().expect("ids are places");
             talk.said[at].blocks.clone()
         };
-        let thought_of = |outcome: &Outcome, of: &[Head]| {
-            let found = outcome.found.as_ref().filter(|_| outcome.verdict == Verdict::Restored)?;
+        let thought_of = |outcome: &Decision, of: &[Head]| {
+            let found = outcome.found().filter(|_| outcome.action == Action::Restore)?;
             Some(of[found.record].clone())
         };
         let (was, is) = (thought_of(full, &heads), thought_of(less, &left));

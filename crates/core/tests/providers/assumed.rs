@@ -2,8 +2,8 @@
 
 use crate::forms;
 use thinkthrough_core::content::{Block, Content, Origin, Speaker, Thinking};
+use thinkthrough_core::decision::Action;
 use thinkthrough_core::outgoing::build;
-use thinkthrough_core::policy::Action;
 use thinkthrough_core::provider::{ALL, Endpoint, ModelRule, Provider, Target, ThinkingForm, find};
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Effort, Resolved};

@@ -3,9 +3,10 @@
 use crate::vault::*;
 use thinkthrough_core::content::{Block, Content};
 use thinkthrough_core::contract::Level;
+use thinkthrough_core::decision::{Action, Counts, Why};
 use thinkthrough_core::edit::{What, changed};
 use thinkthrough_core::plane::Exact;
-use thinkthrough_core::restore::{Delivery, Kept, Secret, Verdict, Why, ticket, weave};
+use thinkthrough_core::restore::{Delivery, Kept, Secret, ticket, weave};
 
 /// A conversation under way: the truth with its thoughts, and the vault that saw it.
 pub(crate) struct Talk {
@@ -37,21 +38,21 @@ impl Talk {
         id
     }
 
-    pub(crate) fn verdicts(&self, contents: &[Content]) -> Vec<Verdict> {
+    pub(crate) fn verdicts(&self, contents: &[Content]) -> Vec<Action> {
         let (_, _, plan) = self.vault.plan(contents, &self.frame);
-        plan.outcomes.iter().map(|outcome| outcome.verdict).collect()
+        plan.iter().map(|outcome| outcome.action).collect()
     }
 
     /// What goes upstream for these messages.
     pub(crate) fn restored(&self, contents: &[Content]) -> Vec<Content> {
         let (question, heads, plan) = self.vault.plan(contents, &self.frame);
         let mut changes = Vec::new();
-        for (step, outcome) in question.steps.iter().zip(&plan.outcomes) {
-            let kept = outcome.found.as_ref().map(|found| {
+        for (step, outcome) in question.steps.iter().zip(&plan) {
+            let kept = outcome.found().map(|found| {
                 assert_eq!(heads[found.record].id, found.id);
                 Kept::from_bytes(&self.vault.records[&found.id].1.to_bytes()).unwrap()
             });
-            changes.extend(weave(contents, step, outcome, kept.as_ref()));
+            changes.extend(weave(contents, step, outcome.action, outcome.found(), kept.as_ref()));
         }
         changed(contents, &changes).into_owned()
     }
@@ -78,10 +79,10 @@ fn a_naive_client_gets_its_thoughts_back_in_their_places() {
         let talk = tool_loop(contract);
         assert_eq!(talk.restored(&bare(&talk.truth)), talk.truth);
         let (_, _, plan) = talk.vault.plan(&bare(&talk.truth), &talk.frame);
-        assert_eq!((plan.counts().restored, plan.counts().missed), (2, 0));
+        assert_eq!((Counts::of(&plan).restored, Counts::of(&plan).missed), (2, 0));
         // A client that keeps them is asked nothing, and changed in nothing.
         assert_eq!(talk.restored(&talk.truth), talk.truth);
-        assert_eq!(talk.verdicts(&talk.truth), [Verdict::Kept, Verdict::Kept]);
+        assert_eq!(talk.verdicts(&talk.truth), [Action::Keep, Action::Keep]);
     }
 }
 
@@ -119,7 +120,7 @@ fn sanitised_and_cut_ids_are_no_miss() {
             }
         }
     }
-    assert_eq!(talk.verdicts(&sent), [Verdict::Restored; 3]);
+    assert_eq!(talk.verdicts(&sent), [Action::Restore; 3]);
 }
 
 /// Edge case 3: one message for each parallel call, its result behind it.
@@ -148,7 +149,7 @@ fn split_parallel_calls_get_the_thought_once() {
         ];
         assert_eq!(
             talk.verdicts(&split),
-            [Verdict::Restored, Verdict::GoesOn, Verdict::Restored],
+            [Action::Restore, Action::GoesOn, Action::Restore],
             "{contract:?}"
         );
         let sent = talk.restored(&split);
@@ -156,7 +157,7 @@ fn split_parallel_calls_get_the_thought_once() {
         assert_eq!(sent[4].blocks.len(), 1);
         // Its first call alone is still that answer.
         let lone = [&split[..4], &[human("stop")]].concat();
-        assert_eq!(talk.verdicts(&lone), [Verdict::Restored]);
+        assert_eq!(talk.verdicts(&lone), [Action::Restore]);
     }
 }
 
@@ -168,12 +169,12 @@ fn re_encoded_content_is_the_same() {
     sent[2].blocks[0] = text("Looking.\n\n");
     sent[2].blocks[1] = call("call_A1b2C3d4E5x7", "read", "{ \"b\": 2, \"a\": 1.0 }");
     sent[4].blocks.insert(0, text(""));
-    assert_eq!(talk.verdicts(&sent), [Verdict::Restored; 2]);
+    assert_eq!(talk.verdicts(&sent), [Action::Restore; 2]);
     // Clients drop arguments and clear them: the id says which answer it is.
     sent[2].blocks[1] = call("call_A1b2C3d4E5x7", "read", r#"{"a":1}"#);
-    assert_eq!(talk.verdicts(&sent), [Verdict::Restored; 2]);
+    assert_eq!(talk.verdicts(&sent), [Action::Restore; 2]);
     sent[2].blocks[1] = call("call_A1b2C3d4E5x7", "write", r#"{"a":1}"#);
-    assert_eq!(talk.verdicts(&sent), [Verdict::Missed(Why::NoRecord), Verdict::Restored]);
+    assert_eq!(talk.verdicts(&sent), [Action::Miss(Why::NoRecord), Action::Restore]);
 }
 
 /// Edge case 6: two branches with their own thoughts, side by side.
@@ -200,12 +201,12 @@ fn a_compacted_history_finds_the_turn_under_way() {
     talk.says(result("call_A1b2C3d4E5x7", "file"));
     let mut compacted = vec![system("You help."), human("Summary: much was said.")];
     compacted.extend_from_slice(&bare(&talk.truth)[3..]);
-    assert_eq!(talk.verdicts(&compacted), [Verdict::Restored]);
+    assert_eq!(talk.verdicts(&compacted), [Action::Restore]);
     talk.frame.tools = vec![tool("other")];
-    assert_eq!(talk.verdicts(&compacted), [Verdict::Restored]);
+    assert_eq!(talk.verdicts(&compacted), [Action::Restore]);
     // What is bound to all that stood before it cannot go back.
     talk.vault.contract = BOUND;
-    assert_eq!(talk.verdicts(&compacted), [Verdict::Dropped(Why::Changed)]);
+    assert_eq!(talk.verdicts(&compacted), [Action::Drop(Why::Changed)]);
 }
 
 /// Edge case 9: the same request twice gives two thoughts with one visible answer.
@@ -226,7 +227,7 @@ fn of_twins_the_first_goes_back_for_ever() {
         talk.truth.clone_from(&before);
         talk.vault.origin.model = "another".into();
         talk.answers(vec![thought("third"), text("Hello")]);
-        assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Ambiguous(2)], "{contract:?}");
+        assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Ambiguous(2)], "{contract:?}");
     }
 }
 
@@ -253,7 +254,7 @@ fn a_copy_that_is_shown_tells_answers_apart() {
         }
         talk.truth.clone_from(&before);
         talk.says(ai(vec![text(&format!("{open}C{close}Done."))]));
-        assert_eq!(talk.verdicts(&talk.truth), [Verdict::Missed(Why::NoRecord)], "{open}");
+        assert_eq!(talk.verdicts(&talk.truth), [Action::Miss(Why::NoRecord)], "{open}");
     }
     // The copy is what the model said.
     let mut talk = Talk::new(PLAIN);
@@ -278,20 +279,20 @@ fn what_was_cut_off_is_not_kept() {
     talk.truth.pop();
     // Stopped by the caller: what was complete comes back with the visible part that was delivered, and with no other.
     talk.answers_as(vec![thought("whole"), text("Hel")], Delivery::Stopped);
-    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored]);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Restore]);
     let mut edited = bare(&talk.truth);
     edited[2] = ai(vec![text("Hello")]);
-    assert_eq!(talk.verdicts(&edited), [Verdict::Missed(Why::NoRecord)]);
+    assert_eq!(talk.verdicts(&edited), [Action::Miss(Why::NoRecord)]);
     talk.vault.contract = BOUND;
-    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Missed(Why::Stopped)]);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Miss(Why::Stopped)]);
     // Also where an id says which answer it is.
     let mut talk = Talk::new(PLAIN);
     talk.says(human("Look."));
     let stopped = vec![thought("whole"), text("Hel"), call("call_A1b2C3d4E5x7", "read", "{}")];
     talk.answers_as(stopped, Delivery::Stopped);
-    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored]);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Restore]);
     talk.truth[2].blocks[1] = text("Hello");
-    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Missed(Why::Stopped)]);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Miss(Why::Stopped)]);
 }
 
 /// Edge case 13.
@@ -300,12 +301,12 @@ fn foreign_thoughts_are_withheld_and_come_back_at_home() {
     let mut talk = tool_loop(SIGNED);
     let home = talk.vault.origin.clone();
     talk.vault.origin.endpoint = "https://elsewhere.example".into();
-    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Dropped(Why::Foreign); 2]);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Withhold; 2]);
     talk.answers(vec![thought("elsewhere"), text("ok")]);
     talk.says(human("Go on."));
     talk.vault.origin = home;
-    let foreign = Verdict::Dropped(Why::Foreign);
-    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored, Verdict::Restored, foreign]);
+    let foreign = Action::Withhold;
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Restore, Action::Restore, foreign]);
 }
 
 /// Edge case 14: a helper call with thinking off neither gets thoughts nor loses the branch.
@@ -313,7 +314,7 @@ fn foreign_thoughts_are_withheld_and_come_back_at_home() {
 fn a_call_without_thinking_keeps_the_branch() {
     let mut talk = tool_loop(BOUND);
     talk.vault.is_thinking = false;
-    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::NotWanted; 2]);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Strip; 2]);
     let helper = talk.answers(vec![text("A title")]).unwrap();
     let (head, _) = &talk.vault.records[&helper];
     assert!(
@@ -321,7 +322,7 @@ fn a_call_without_thinking_keeps_the_branch() {
     );
     talk.vault.is_thinking = true;
     talk.says(human("Go on."));
-    let expected = [Verdict::Restored, Verdict::Restored, Verdict::Empty];
+    let expected = [Action::Restore, Action::Restore, Action::Empty];
     assert_eq!(talk.verdicts(&bare(&talk.truth)), expected);
 }
 
@@ -333,10 +334,10 @@ fn a_late_record_is_put_back_once_it_is_there() {
     let late = talk.vault.records.pop_last().unwrap();
     talk.answers(vec![thought("third"), call("call_K1l2M3n4O5x7", "read", "{}")]);
     talk.says(result("call_K1l2M3n4O5x7", "file"));
-    let missed = Verdict::Missed(Why::NoRecord);
-    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored, missed, Verdict::Restored]);
+    let missed = Action::Miss(Why::NoRecord);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Restore, missed, Action::Restore]);
     talk.vault.records.insert(late.0, late.1);
-    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored; 3]);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Restore; 3]);
 }
 
 /// Edge case 18: tenants share nothing.
@@ -344,7 +345,7 @@ fn a_late_record_is_put_back_once_it_is_there() {
 fn another_tenant_finds_nothing() {
     let mut talk = tool_loop(PLAIN);
     talk.vault.secret = Secret::new([8; 32]);
-    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Missed(Why::NoRecord); 2]);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Miss(Why::NoRecord); 2]);
 }
 
 /// A gap in the chain ends it: what stands before the gap is left out, never something in the middle.
@@ -357,17 +358,17 @@ fn a_bound_chain_has_no_gap() {
     talk.says(human("And?"));
     let lost = talk.vault.records.remove("r000002").unwrap();
     let verdicts = talk.verdicts(&bare(&talk.truth));
-    let (missed, gap) = (Verdict::Missed(Why::NoRecord), Verdict::Dropped(Why::Gap));
-    assert_eq!(verdicts, [gap, missed, Verdict::Restored, Verdict::Restored]);
+    let (missed, gap) = (Action::Miss(Why::NoRecord), Action::Drop(Why::Gap));
+    assert_eq!(verdicts, [gap, missed, Action::Restore, Action::Restore]);
     talk.vault.records.insert("r000002".into(), lost);
-    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored; 4]);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Restore; 4]);
     // Another system message: nothing may go back.
     let mut changed = bare(&talk.truth);
     changed[0] = system("You help. It is noon.");
-    assert_eq!(talk.verdicts(&changed), [Verdict::Dropped(Why::Changed); 4]);
+    assert_eq!(talk.verdicts(&changed), [Action::Drop(Why::Changed); 4]);
     // On contracts that are not bound, the ids say that it is the same answer.
     talk.vault.contract = SIGNED;
-    assert_eq!(talk.verdicts(&changed)[..2], [Verdict::Restored; 2]);
+    assert_eq!(talk.verdicts(&changed)[..2], [Action::Restore; 2]);
 }
 
 #[test]
@@ -394,7 +395,7 @@ fn tickets_lead_back_to_the_provider_own_ids() {
         matches!(&upstream[3].blocks[0], Block::ToolResponse(it) if it.call_id.as_deref() == Some("functions.list:0"))
     );
     // Clients leave out arguments; the ticket says which call it is.
-    assert_eq!(talk.verdicts(&sent(r#"{"x":1}"#)), [Verdict::Restored]);
+    assert_eq!(talk.verdicts(&sent(r#"{"x":1}"#)), [Action::Restore]);
 }
 
 /// A client clears old results, adds a reminder, and has a clock in its system message.
@@ -414,14 +415,14 @@ fn what_clients_change_in_their_own_messages_says_nothing() {
         sent[5] = result("call_F6g7H8i9J0x7", "[Old tool result content cleared]");
         sent[7] = human("And?\n<reminder>Be brief.</reminder>");
         // The words are found by the answer behind them alone.
-        assert_eq!(talk.verdicts(&sent), [Verdict::Restored; 4], "{contract:?}");
+        assert_eq!(talk.verdicts(&sent), [Action::Restore; 4], "{contract:?}");
         assert_eq!(talk.restored(&sent)[6].blocks[0], thought("words"));
-        let missed = Verdict::Missed(Why::NoRecord);
+        let missed = Action::Miss(Why::NoRecord);
         talk.vault.contract.level = Level::History;
-        assert_eq!(talk.verdicts(&sent)[2..], [missed, Verdict::Restored], "{contract:?}");
-        assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored; 4], "{contract:?}");
+        assert_eq!(talk.verdicts(&sent)[2..], [missed, Action::Restore], "{contract:?}");
+        assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Restore; 4], "{contract:?}");
         talk.vault.contract.level = Level::Anchor;
-        assert_eq!(talk.verdicts(&bare(&talk.truth))[2..], [missed, Verdict::Restored]);
+        assert_eq!(talk.verdicts(&bare(&talk.truth))[2..], [missed, Action::Restore]);
     }
 }
 
@@ -441,7 +442,7 @@ fn an_id_that_nobody_knows_is_of_an_answer_that_nobody_has() {
             assert_eq!(restored, talk.truth, "{contract:?}");
         }
         talk.vault.records.pop_last().unwrap();
-        let missed = Verdict::Missed(Why::NoRecord);
+        let missed = Action::Miss(Why::NoRecord);
         assert_eq!(talk.verdicts(&bare(&talk.truth)), [missed], "{contract:?}");
     }
 }
@@ -488,6 +489,6 @@ fn several_thoughts_keep_their_places() {
     assert_eq!(thoughts, ["one", "two", "text", "text", "call", "three", "call"]);
     let (question, _, plan) = talk.vault.plan(&sent, &talk.frame);
     let kept = &talk.vault.records["r000001"].1;
-    let changes = weave(&sent, &question.steps[0], &plan.outcomes[0], Some(kept));
+    let changes = weave(&sent, &question.steps[0], plan[0].action, plan[0].found(), Some(kept));
     assert!(changes.iter().all(|change| matches!(change.what, What::Insert(_))));
 }

@@ -3,29 +3,29 @@
 use crate::cases::{Talk, tool_loop};
 use crate::vault::*;
 use thinkthrough_core::content::{Block, Thinking};
-use thinkthrough_core::restore::Verdict;
+use thinkthrough_core::decision::Action;
 
 #[test]
 fn altered_thoughts_are_the_clients_where_plain_and_ours_where_signed() {
     let mut talk = tool_loop(PLAIN);
     let mut sent = talk.truth.clone();
     sent[2].blocks[0] = thought("edited");
-    assert_eq!(talk.verdicts(&sent), [Verdict::Kept, Verdict::Kept]);
+    assert_eq!(talk.verdicts(&sent), [Action::Keep, Action::Keep]);
     assert_eq!(talk.restored(&sent), sent);
     talk.vault.contract = SIGNED;
-    assert_eq!(talk.verdicts(&sent), [Verdict::Restored, Verdict::Kept]);
+    assert_eq!(talk.verdicts(&sent), [Action::Restore, Action::Keep]);
     assert_eq!(talk.restored(&sent), talk.truth);
     // Without ids that only this answer has, its seal says whose thought it is.
     let mut talk = Talk::new(SIGNED);
     talk.says(human("Hi"));
     talk.answers(vec![thought("first"), text("Hello")]);
     for (words, seal, verdict) in [
-        ("edited", Some("sig:first"), Verdict::Restored),
-        ("edited", None, Verdict::Restored),
+        ("edited", Some("sig:first"), Action::Restore),
+        ("edited", None, Action::Restore),
         // Another seal may be genuine: whether it was damaged only the provider can say.
-        ("edited", Some("edited"), Verdict::Kept),
-        ("first", Some("edited"), Verdict::Kept),
-        ("", Some("edited"), Verdict::Kept),
+        ("edited", Some("edited"), Action::Keep),
+        ("first", Some("edited"), Action::Keep),
+        ("", Some("edited"), Action::Keep),
     ] {
         let mut sent = talk.truth.clone();
         sent[2].blocks[0] = Block::Thinking(Thinking {
@@ -52,13 +52,13 @@ fn a_part_of_what_was_sealed_gives_way_to_the_whole() {
                     let at = at.next().unwrap();
                     !matches!(block, Block::Thinking(_)) || at == kept
                 });
-                assert_eq!(talk.verdicts(&sent), [Verdict::Restored], "{kept} {contract:?}");
+                assert_eq!(talk.verdicts(&sent), [Action::Restore], "{kept} {contract:?}");
                 assert_eq!(talk.restored(&sent), talk.truth, "{kept} {contract:?}");
             }
             // Together with one that is nowhere known it is another thought.
             let mut sent = talk.truth.clone();
             sent[2].blocks[2] = sealed("elsewhere");
-            assert_eq!(talk.verdicts(&sent), [Verdict::Kept], "{contract:?}");
+            assert_eq!(talk.verdicts(&sent), [Action::Keep], "{contract:?}");
         }
     }
 }
@@ -85,8 +85,8 @@ fn a_seal_in_other_letters_is_the_same_seal() {
         let mut sent = talk.truth.clone();
         sent[2].blocks[0] = sealed(seal);
         let (_, _, plan) = talk.vault.plan(&sent, &talk.frame);
-        let [outcome] = plan.outcomes.as_slice() else { panic!("{plan:?}") };
-        assert_eq!((outcome.verdict, outcome.found.is_some()), (Verdict::Kept, is_known), "{seal}");
+        let [outcome] = plan.as_slice() else { panic!("{plan:?}") };
+        assert_eq!((outcome.action, outcome.found().is_some()), (Action::Keep, is_known), "{seal}");
     }
 }
 
@@ -114,11 +114,11 @@ fn what_stands_for_a_signature_is_no_thought() {
     ] {
         let mut sent = talk.truth.clone();
         sent[2].blocks = sent[2].blocks.drain(..).map(|call| signed(call, filler)).collect();
-        assert_eq!(talk.verdicts(&sent), [Verdict::Restored], "{filler}");
+        assert_eq!(talk.verdicts(&sent), [Action::Restore], "{filler}");
         assert_eq!(talk.restored(&sent), talk.truth, "{filler}");
         // Beside the genuine one it says nothing.
         sent[2].blocks[0] = talk.truth[2].blocks[0].clone();
-        assert_eq!(talk.verdicts(&sent), [Verdict::Kept], "{filler}");
+        assert_eq!(talk.verdicts(&sent), [Action::Keep], "{filler}");
         assert_eq!(talk.restored(&sent), sent, "{filler}");
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::cases::Talk;
 use crate::vault::*;
-use thinkthrough_core::restore::{Delivery, Verdict, Why};
+use thinkthrough_core::decision::{Action, Why};
+use thinkthrough_core::restore::Delivery;
 
 /// A twin of the answer behind does not put in doubt what both of them were thought behind.
 #[test]
@@ -20,7 +21,7 @@ fn a_twin_of_the_next_answer_leaves_what_was_sent() {
     talk.answers(vec![thought("twin of first"), text("Hello")]);
     talk.truth = gone_on;
     let verdicts = talk.verdicts(&bare(&talk.truth));
-    assert_eq!(verdicts, [Verdict::Restored; 2]);
+    assert_eq!(verdicts, [Action::Restore; 2]);
     assert_eq!(talk.restored(&bare(&talk.truth))[2].blocks[0], thought("first"));
 }
 
@@ -46,7 +47,7 @@ fn a_twin_behind_a_ticket_leaves_what_was_sent_without_one() {
         echoed.extend([talk.vault.given(answer, &id), human(next)]);
     }
     let verdicts = talk.verdicts(&bare(&talk.truth));
-    assert_eq!(verdicts, [Verdict::Restored; 2]);
+    assert_eq!(verdicts, [Action::Restore; 2]);
     assert_eq!(talk.restored(&bare(&talk.truth))[2].blocks[0], thought("first"));
     let own = talk.restored(&echoed);
     assert_eq!(
@@ -75,10 +76,10 @@ fn a_broken_off_answer_is_a_twin_too() {
     let mut talk = Talk::new(BOUND);
     talk.says(human("Hi"));
     talk.answers_as(vec![thought("stopped"), text("Hello")], Delivery::Stopped);
-    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Missed(Why::Stopped)]);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Miss(Why::Stopped)]);
     talk.truth.truncate(2);
     talk.answers(vec![thought("whole"), text("Hello")]);
-    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Missed(Why::Stopped)]);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Miss(Why::Stopped)]);
 }
 
 /// Two calls in one answer and two answers with one call each are one sequence of pieces where the results are the same.
@@ -103,16 +104,16 @@ fn calls_one_after_the_other_are_not_those_of_a_parallel_answer() {
         let mut sent = talk.truth.clone();
         sent.extend(sequence(others));
         let verdicts = talk.verdicts(&sent);
-        assert_eq!(verdicts, [Verdict::Missed(Why::NoRecord); 2], "{ids:?}");
+        assert_eq!(verdicts, [Action::Miss(Why::NoRecord); 2], "{ids:?}");
         sent.truncate(talk.truth.len());
         sent.extend(sequence(ids));
         let has_strong = ids[0].starts_with("call_");
-        let missed = Verdict::Missed(Why::NoRecord);
-        let split = if has_strong { [Verdict::Restored, Verdict::GoesOn] } else { [missed; 2] };
+        let missed = Action::Miss(Why::NoRecord);
+        let split = if has_strong { [Action::Restore, Action::GoesOn] } else { [missed; 2] };
         assert_eq!(talk.verdicts(&sent), split, "{ids:?}");
         // Both happened, and the ids are the same: the history says which.
         talk.answers(vec![thought("one"), call(ids[0], "read", "{}")]);
-        assert_eq!(talk.verdicts(&sent)[0], Verdict::Restored);
+        assert_eq!(talk.verdicts(&sent)[0], Action::Restore);
         talk.says(result(ids[0], "file"));
         talk.answers(vec![thought("two"), call(ids[1], "read", "{}")]);
         assert_eq!(talk.restored(&sent)[4].blocks[0], thought("two"), "{ids:?}");
@@ -136,12 +137,12 @@ fn the_first_of_split_calls_is_not_the_only_call_of_a_fork() {
         split.extend([ai(vec![call(id, "read", "{}")]), result(id, "file")]);
     }
     talk.answers(vec![thought("one"), call("call_K1l2M3n4O5x7", "read", "{}")]);
-    assert_eq!(talk.verdicts(&split), [Verdict::Restored, Verdict::GoesOn]);
+    assert_eq!(talk.verdicts(&split), [Action::Restore, Action::GoesOn]);
     // The fork's own history has its thought, also from a client that has ids of its own.
     talk.says(result("call_K1l2M3n4O5x7", "file"));
     let own = bare(&talk.truth);
-    assert_eq!(talk.verdicts(&own), [Verdict::Restored]);
-    assert_eq!(talk.verdicts(&split[..5]), [Verdict::Restored]);
+    assert_eq!(talk.verdicts(&own), [Action::Restore]);
+    assert_eq!(talk.verdicts(&split[..5]), [Action::Restore]);
 }
 
 /// A client that keeps its signed thoughts has its own, whatever a fork was thought that looks the same.
@@ -158,9 +159,9 @@ fn a_kept_thought_is_not_taken_for_that_of_a_twin() {
         let mut kept = talk.truth.clone();
         kept.extend(answer);
         talk.answers(vec![thought("of the fork"), text("Here.")]);
-        assert_eq!(talk.verdicts(&kept), [Verdict::Kept]);
+        assert_eq!(talk.verdicts(&kept), [Action::Keep]);
         assert_eq!(talk.restored(&kept), kept);
-        assert_eq!(talk.verdicts(&bare(&kept)), [Verdict::Restored]);
+        assert_eq!(talk.verdicts(&bare(&kept)), [Action::Restore]);
     }
 }
 
@@ -183,8 +184,8 @@ fn another_id_is_that_of_another_answer() {
     }
     talk.says(human("Go on."));
     talk.answers(vec![thought("three"), text("Done.")]);
-    let missed = Verdict::Missed(Why::NoRecord);
-    assert_eq!(talk.verdicts(&own), [Verdict::Restored, missed]);
+    let missed = Action::Miss(Why::NoRecord);
+    assert_eq!(talk.verdicts(&own), [Action::Restore, missed]);
     assert_eq!(talk.verdicts(&renamed), [missed; 2]);
     assert_eq!(talk.restored(&bare(&talk.truth)), talk.truth);
 }
@@ -211,9 +212,9 @@ fn an_answer_that_hangs_on_nothing_known_hangs_on_no_other() {
         talk.says(human("And?"));
         talks.push(bare(&talk.truth));
     }
-    let missed = Verdict::Missed(Why::NoRecord);
-    assert_eq!(talk.verdicts(&talks[0]), [Verdict::Restored, missed]);
-    assert_eq!(talk.verdicts(&talks[1]), [missed, Verdict::Restored]);
+    let missed = Action::Miss(Why::NoRecord);
+    assert_eq!(talk.verdicts(&talks[0]), [Action::Restore, missed]);
+    assert_eq!(talk.verdicts(&talks[1]), [missed, Action::Restore]);
 }
 
 /// Calls at once, and the same calls one after the other with a later answer behind them that looks the same, of a
@@ -259,8 +260,8 @@ fn an_id_of_an_unknown_endpoint_begins_no_history() {
     }
     assert_eq!(talk.restored(&bare(&talk.truth)), talk.truth);
     talk.vault.records.pop_last().unwrap();
-    let missed = Verdict::Missed(Why::NoRecord);
-    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Verdict::Restored, missed]);
+    let missed = Action::Miss(Why::NoRecord);
+    assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Restore, missed]);
 }
 
 /// The answer behind says which one was meant when it was given. What looks alike since then changes nothing about it,
@@ -280,9 +281,9 @@ fn what_the_next_answer_names_is_that_record_or_none() {
     talk.truth.truncate(1);
     talk.says(human("Go on."));
     talk.answers(vec![thought("another"), text("Ok")]);
-    assert_eq!(talk.verdicts(&edited), [Verdict::Restored; 2]);
+    assert_eq!(talk.verdicts(&edited), [Action::Restore; 2]);
     assert_eq!(talk.restored(&edited)[2].blocks[0], thought("own"));
     talk.vault.records.remove(&own);
-    let missed = Verdict::Missed(Why::NoRecord);
-    assert_eq!(talk.verdicts(&edited), [missed, Verdict::Restored]);
+    let missed = Action::Miss(Why::NoRecord);
+    assert_eq!(talk.verdicts(&edited), [missed, Action::Restore]);
 }

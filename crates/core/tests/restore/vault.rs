@@ -5,11 +5,12 @@ use thinkthrough_core::content::{
     Block, Content, Origin, Parameters, Speaker, Text, Thinking, ToolCall, ToolResponse,
 };
 use thinkthrough_core::contract::{Contract, Readable, Return, WeakIds};
+use thinkthrough_core::decide::answers;
+use thinkthrough_core::decision::Decision;
 use thinkthrough_core::json::{Extra, Raw};
 use thinkthrough_core::request::Tool;
 use thinkthrough_core::restore::{
-    About, Answered, Ask, Delivery, Head, Kept, Question, Restoration, Secret, Version, capture,
-    ticket,
+    About, Answered, Ask, Delivery, Head, Kept, Question, Secret, Version, capture, more, ticket,
 };
 use thinkthrough_core::wire::find;
 
@@ -71,7 +72,7 @@ impl Vault {
         &self,
         contents: &[Content],
         frame: &Frame,
-    ) -> (Question, Vec<Head>, Restoration) {
+    ) -> (Question, Vec<Head>, Vec<Decision>) {
         let about = About {
             tools: &frame.tools,
             hint: frame.hint,
@@ -86,11 +87,11 @@ impl Vault {
             self.records.values().map(|(head, _)| head).filter(|head| hit(head)).cloned().collect();
         let ask =
             Ask { contract: &self.contract, origin: &self.origin, is_thinking: self.is_thinking };
-        let more = Restoration::more(&question, &heads, &ask);
+        let more = more(&question, &heads, &ask);
         heads.extend(
             more.iter().filter_map(|id| self.records.get(id)).map(|(head, _)| head.clone()),
         );
-        let plan = Restoration::plan(&question, &heads, &ask);
+        let plan = answers(&question, &heads, &ask);
         (question, heads, plan)
     }
 

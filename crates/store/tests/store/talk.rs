@@ -3,11 +3,12 @@
 use super::{answer, question};
 use thinkthrough_core::content::{Block, Content, Origin};
 use thinkthrough_core::contract::{Contract, Return};
+use thinkthrough_core::decide::answers;
+use thinkthrough_core::decision::Action;
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Place, Tenant};
 use thinkthrough_core::restore::{
-    About, Answered, Ask, Delivery, Head, Kept, Key, Question, Restoration, Verdict, Version,
-    capture,
+    About, Answered, Ask, Delivery, Head, Kept, Key, Question, Version, capture,
 };
 use thinkthrough_store::{Looked, Store, StoreError, Vault};
 
@@ -72,7 +73,7 @@ impl Talk {
         let heads: Vec<Head> = looked.found.iter().map(|found| found.head.clone()).collect();
         let origin = origin();
         let ask = Ask { contract: &CONTRACT, origin: &origin, is_thinking: true };
-        let plan = Restoration::plan(&question, &heads, &ask);
+        let plan = answers(&question, &heads, &ask);
         let answered = Answered {
             record: &format!("{}-{}", self.mark, self.said.len()),
             content: answer(thought, text),
@@ -101,9 +102,9 @@ impl Talk {
         let heads: Vec<Head> = looked.found.iter().map(|found| found.head.clone()).collect();
         let origin = origin();
         let ask = Ask { contract: &CONTRACT, origin: &origin, is_thinking: true };
-        let plan = Restoration::plan(&question, &heads, &ask);
-        let verdicts = plan.outcomes.iter().map(|outcome| outcome.verdict);
-        verdicts.filter(|verdict| *verdict == Verdict::Restored).count()
+        let plan = answers(&question, &heads, &ask);
+        let verdicts = plan.iter().map(|outcome| outcome.action);
+        verdicts.filter(|verdict| *verdict == Action::Restore).count()
     }
 
     /// The thoughts that a look-up finds, in the order of their ids; `None` for one that stays shut.

@@ -108,15 +108,16 @@ fn explain_thoughts(contents: &[Content], built: &Outgoing, text: &mut String) {
         text.push_str("There are none yet.\n");
         return;
     }
-    for decision in &built.decisions {
+    let of_blocks = built.decisions.iter().filter_map(|it| Some((it, it.block?)));
+    for (decision, block) in of_blocks {
         let counted = contents.get(decision.message).map(counts).unwrap_or_default();
-        let count = counted.get(decision.block).copied().flatten();
+        let count = counted.get(block).copied().flatten();
         let tokens = count.map_or_else(|| "without a text".to_owned(), tokens);
         let _ = writeln!(
             text,
             "- message {}, block {}: **{}**, {tokens}: {} [{}]",
             decision.message,
-            decision.block,
+            block,
             decision.action.as_str(),
             decision.reason,
             decision.setting

@@ -8,7 +8,7 @@ use super::world::{Ids, Talk, World};
 use crate::vault::{ai, bare};
 use std::collections::{BTreeMap, BTreeSet};
 use thinkthrough_core::content::{Block, Content};
-use thinkthrough_core::restore::Verdict;
+use thinkthrough_core::decision::Action;
 
 /// What was decided about one answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,17 +30,17 @@ pub(super) struct Memory {
 
 /// The records whose thoughts go back, and the messages of each.
 fn restored(planned: &Planned) -> impl Iterator<Item = (std::ops::Range<usize>, &str)> {
-    let steps = planned.question.steps.iter().zip(&planned.plan.outcomes);
-    steps.filter(|(_, outcome)| outcome.verdict == Verdict::Restored).flat_map(|(step, outcome)| {
-        let found = outcome.found.iter().chain(&outcome.also).filter(|it| it.is_usable);
+    let steps = planned.question.steps.iter().zip(&planned.plan);
+    steps.filter(|(_, outcome)| outcome.action == Action::Restore).flat_map(|(step, outcome)| {
+        let found = outcome.evidence.iter().filter(|it| it.is_usable);
         found.map(|found| (step.contents.clone(), found.id.as_str()))
     })
 }
 
 fn decided(planned: &Planned) -> Vec<Decided> {
-    let steps = planned.question.steps.iter().zip(&planned.plan.outcomes);
+    let steps = planned.question.steps.iter().zip(&planned.plan);
     let decided = steps.map(|(step, outcome)| {
-        let found = outcome.found.as_ref().filter(|_| outcome.verdict == Verdict::Restored);
+        let found = outcome.found().filter(|_| outcome.action == Action::Restore);
         Decided { at: step.contents.start, restored: found.map(|found| found.id.clone()) }
     });
     decided.collect()
@@ -103,8 +103,8 @@ impl World {
 
     /// What is found and does not go back may be named later on.
     fn note_twins(&mut self, path: &Path, planned: &Planned) {
-        for (step, outcome) in planned.question.steps.iter().zip(&planned.plan.outcomes) {
-            if let Some(found) = &outcome.found {
+        for (step, outcome) in planned.question.steps.iter().zip(&planned.plan) {
+            if let Some(found) = outcome.found() {
                 let name = self.oracle.name_of(&found.id).to_owned();
                 step.contents.clone().for_each(|at| self.oracle.note(path, at, &name));
             }
@@ -116,14 +116,14 @@ impl World {
         if !self.setting.contract.bound {
             return;
         }
-        let mut steps = planned.question.steps.iter().zip(&planned.plan.outcomes).rev();
+        let mut steps = planned.question.steps.iter().zip(&planned.plan).rev();
         let mut ended = false;
         let is_broken = steps.any(|(step, outcome)| {
             let parts = || sent[step.contents.clone()].iter().flat_map(|it| &it.parts);
             let is_ours = parts().any(|part| self.oracle.model_of(&part.name) == path.model);
-            let is_out = !outcome.verdict.is_sent() && outcome.verdict != Verdict::GoesOn;
+            let is_out = !outcome.action.is_sent() && outcome.action != Action::GoesOn;
             ended |= is_ours && is_out;
-            ended && outcome.verdict == Verdict::Restored
+            ended && outcome.action == Action::Restore
         });
         if is_broken {
             self.tally.breaks(Law::Gap, || format!("{:?}{}", planned.plan, tell(path)));
@@ -148,7 +148,7 @@ impl World {
             let is_right = put_back.contains(name);
             self.tally.was_possible(*evidence, is_right);
             if !is_right {
-                let verdicts: Vec<_> = planned.plan.outcomes.iter().map(|it| it.verdict).collect();
+                let verdicts: Vec<_> = planned.plan.iter().map(|it| it.action).collect();
                 let what = format!("message {at}, {}: {verdicts:?}", self.oracle.tell(name));
                 self.tally.misses(*evidence, || what + &tell(path));
             }

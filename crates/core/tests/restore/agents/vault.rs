@@ -5,9 +5,10 @@ use crate::vault::{Frame, form, thought, unsigned};
 use std::collections::{BTreeMap, BTreeSet};
 use thinkthrough_core::content::{Block, Content, Origin};
 use thinkthrough_core::contract::Contract;
+use thinkthrough_core::decide::answers;
+use thinkthrough_core::decision::Decision;
 use thinkthrough_core::restore::{
-    About, Answered, Ask, Delivery, Head, Key, Question, Restoration, Secret, Version, capture,
-    ticket,
+    About, Answered, Ask, Delivery, Head, Key, Question, Secret, Version, capture, more, ticket,
 };
 
 /// The records, by what a store needs of them.
@@ -48,7 +49,7 @@ fn origin(model: usize, is_far: bool) -> Origin {
 /// A request and what was decided about it.
 pub(super) struct Planned {
     pub(super) question: Question,
-    pub(super) plan: Restoration,
+    pub(super) plan: Vec<Decision>,
 }
 
 fn keys_of(head: &Head) -> Vec<Key> {
@@ -77,10 +78,10 @@ impl Vault {
         let ask = Ask { contract: &asker.contract, origin: &asker.origin, is_thinking: true };
         // As often as the gateway asks.
         for _ in 0..4 {
-            let more = Restoration::more(&question, &heads, &ask);
+            let more = more(&question, &heads, &ask);
             heads.extend(self.heads(more.iter(), without));
         }
-        let plan = Restoration::plan(&question, &heads, &ask);
+        let plan = answers(&question, &heads, &ask);
         Planned { question, plan }
     }
 

@@ -1,6 +1,7 @@
 use super::*;
-use crate::content::{Block, Content, Origin, Other, Speaker, Thinking, ToolCall};
-use crate::contract::{Contract, Return};
+use crate::content::{Block, Origin, Other, Speaker, Thinking, ToolCall};
+use crate::contract::Return;
+use crate::decision::{Action, Why};
 use crate::json::{Extra, Raw};
 use crate::provider::{self, Auth, Endpoint, Provider};
 use crate::settings::{Layer, Partial, Source, resolve};
@@ -39,6 +40,11 @@ fn ai(blocks: Vec<Block>) -> Content {
     Content { origin: Some(origin), ..Content::new(Speaker::Ai, blocks) }
 }
 
+/// The same, for good.
+fn three() -> &'static [Content] {
+    three_turns().leak()
+}
+
 /// Three turns: T1 with a tool call, T2 plain, T3 plain.
 fn three_turns() -> Vec<Content> {
     let ask = |text: &str| Content::text(Speaker::Human, text);
@@ -55,7 +61,7 @@ fn three_turns() -> Vec<Content> {
 }
 
 fn sent(contract: Contract, pairs: &[(&str, &str)]) -> Vec<String> {
-    let applied = apply(&three_turns(), &target(contract), &settings(pairs));
+    let applied = apply(three(), &target(contract), &settings(pairs));
     applied.contents.iter().flat_map(Content::thoughts).map(|t| t.thought.clone()).collect()
 }
 
@@ -95,7 +101,7 @@ fn req_think_004_3_auto_sends_what_the_contract_needs() {
 fn req_think_004_4_an_explicit_false_wins_over_the_contract_with_one_warning() {
     let contract = Contract::plain(Return::All, "reasoning_content").required();
     assert!(sent(contract, &[(INCLUDE, "false")]).is_empty());
-    let applied = apply(&three_turns(), &target(contract), &settings(&[(INCLUDE, "false")]));
+    let applied = apply(three(), &target(contract), &settings(&[(INCLUDE, "false")]));
     assert_eq!(applied.warnings.len(), 1, "{:?}", applied.warnings);
 }
 
@@ -103,7 +109,7 @@ fn req_think_004_4_an_explicit_false_wins_over_the_contract_with_one_warning() {
 fn a_contract_adds_back_what_was_stripped_and_says_so() {
     let contract = Contract::plain(Return::ToolCalls, "reasoning_content").required();
     assert_eq!(sent(contract, &[(STRIP, "all")]), ["T1"]);
-    let applied = apply(&three_turns(), &target(contract), &settings(&[(STRIP, "all")]));
+    let applied = apply(three(), &target(contract), &settings(&[(STRIP, "all")]));
     assert!(applied.decisions.iter().any(|decision| decision.action == Action::Add));
     assert_eq!(applied.warnings.len(), 1);
 }
@@ -195,7 +201,8 @@ fn a_signature_on_the_message_is_reasoning_too() {
         turns[4].signature = Some("sig".into());
         change(&mut turns[4]);
         let applied = apply(&turns, &target(contract), &settings(pairs));
-        let decided = applied.decisions.iter().find(|it| it.message == 4 && it.block == 2).unwrap();
+        let decided =
+            applied.decisions.iter().find(|it| it.message == 4 && it.block == Some(2)).unwrap();
         let said = |content: &&Content| content.visible_text() == "R2";
         (applied.contents.iter().find(said).unwrap().signature.clone(), decided.action)
     };
@@ -207,7 +214,7 @@ fn a_signature_on_the_message_is_reasoning_too() {
     let foreign = |content: &mut Content| content.origin = Some(Origin::default());
     assert_eq!(signature(sealed, &[], foreign), (None, Action::Withhold));
     let cut = |content: &mut Content| content.partial = true;
-    assert_eq!(signature(sealed, &[], cut), (None, Action::Drop));
+    assert_eq!(signature(sealed, &[], cut), (None, Action::Drop(Why::CutPayload)));
 }
 
 #[test]
@@ -260,8 +267,8 @@ fn a_payload_without_text_goes_to_an_unknown_endpoint_if_the_user_says_so() {
 #[test]
 fn deciding_twice_gives_the_same() {
     let contract = Contract::plain(Return::All, "reasoning_content").required().with_empty("");
-    let once = apply(&three_turns(), &target(contract), &settings(&[]));
-    assert_eq!(once, apply(&three_turns(), &target(contract), &settings(&[])));
+    let once = apply(three(), &target(contract), &settings(&[]));
+    assert_eq!(once, apply(three(), &target(contract), &settings(&[])));
     assert!(provider::ALL.len() > 20);
 }
 

@@ -1,7 +1,6 @@
 //! What a provider's refusal says about the thoughts of a request, and what can be done about it once.
 
-use super::{RequestContext, question, refusal};
-use crate::content::{Block, Content};
+use super::refusal;
 use crate::contract::{Contract, Readable, Return, SKIPS_SIGNATURE};
 
 /// A repair of a request that was refused for its thoughts.
@@ -44,6 +43,29 @@ impl Repair {
         }
     }
 
+    /// The contract that it teaches; `None` where it says nothing about the model.
+    pub(crate) fn contract(self, contract: Contract) -> Option<Contract> {
+        let demanded = Contract { returns: Return::All, required: true, ..contract };
+        let learned = match self {
+            Repair::Forbid => Contract::NONE,
+            Repair::Return(place) => Contract {
+                required_in: Return::All,
+                field: place.map_or(contract.field, |(field, _)| Some(field)),
+                empty: place.map_or(contract.empty, |(_, empty)| Some(empty)),
+                ..demanded
+            },
+            Repair::Sign => Contract {
+                required_in: Return::CurrentTurn,
+                signed: true,
+                readable: Readable::SameEndpoint,
+                bypass: Some(SKIPS_SIGNATURE),
+                ..demanded
+            },
+            Repair::Off | Repair::Omit | Repair::Replace => return None,
+        };
+        Some(learned.stated("the provider's refusal"))
+    }
+
     /// The repair that taught this. A fact of a newer version may be one that nobody here knows.
     #[must_use]
     pub fn taught(fact: &str) -> Option<Self> {
@@ -61,88 +83,6 @@ impl Repair {
             Repair::Return(_) => "return",
             Repair::Sign => "sign",
         }
-    }
-}
-
-/// The rule that was learned stands in the provider's own words.
-const SOURCE: &str = "the provider's refusal";
-
-impl RequestContext<'_> {
-    /// Prepares the request otherwise from now on.
-    pub fn repair(&mut self, repair: Repair) {
-        let contract = self.target.rule.contract;
-        let learned = match repair {
-            Repair::Forbid => Contract::NONE,
-            Repair::Return(place) => Contract {
-                returns: Return::All,
-                required: true,
-                required_in: Return::All,
-                field: place.map_or(contract.field, |(field, _)| Some(field)),
-                empty: place.map_or(contract.empty, |(_, empty)| Some(empty)),
-
-                ..contract
-            },
-            Repair::Sign => Contract {
-                returns: Return::All,
-                required: true,
-                required_in: Return::CurrentTurn,
-                signed: true,
-                unsealed: contract.unsealed,
-                readable: Readable::SameEndpoint,
-                bypass: Some(SKIPS_SIGNATURE),
-                ..contract
-            },
-            Repair::Off => return self.switch_off(),
-            Repair::Omit => return self.take_out(true),
-            Repair::Replace => return self.take_out(false),
-        };
-        self.target =
-            self.target.clone().with_contract(Contract { source: SOURCE, ..learned }, "learned");
-    }
-
-    fn switch_off(&mut self) {
-        let thinking = &mut self.target.rule.thinking;
-        // Who refuses in these words is switched off in these.
-        thinking.off = thinking.off.or(Some(r#"{"thinking":{"type":"disabled"}}"#));
-        self.settings.enabled.value = false;
-    }
-
-    /// The question is asked anew, because a thought that is left out is one that is missing.
-    fn take_out(&mut self, all: bool) {
-        let mut bare = self.request.contents.clone();
-        bare.iter_mut().for_each(take_out);
-        self.omits = all;
-        if self.question.is_some() {
-            let owner = self.owner.as_ref();
-            self.question = Some(question(&self.request, &bare, owner, &self.target));
-        }
-        self.bare = Some(bare);
-    }
-}
-
-/// Takes thoughts out of a message, with their payloads on other blocks, and the ids by which items hang on them.
-fn take_out(content: &mut Content) {
-    content.signature = None;
-    content.blocks.retain(|block| !matches!(block, Block::Thinking(_)));
-    for block in &mut content.blocks {
-        let extra = match block {
-            Block::Text(text) => {
-                text.signature = None;
-                &mut text.extra
-            }
-            Block::ToolCall(call) => {
-                call.signature = None;
-                // A call without an id of its own may say so there.
-                if call.id.is_none() {
-                    continue;
-                }
-                &mut call.extra
-            }
-            Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolResponse(_) => {
-                continue;
-            }
-        };
-        extra.fields.retain(|(key, _)| key != "id");
     }
 }
 

@@ -3,35 +3,33 @@
 //!
 //! Where a provider looks at every message or step, a fragment without the thought is refused, or read as an answer
 //! that was never thought about. So the fragments go as the one message that the model gave, with their results behind
-//! it. What is a fragment the plan says: only results stand between it and the one before.
+//! it. What is a fragment is decided before (`GoesOn`): only results stand between it and the one before.
 //!
 //! Messages keep their indices: what was taken into another one is left without a block, among the results.
 
+use super::Asked;
 use crate::content::{Block, Content, Speaker, Thinking};
-use crate::contract::Contract;
-use crate::restore::{Restoration, Step, Verdict};
-use crate::wire::Wire;
+use crate::decision::{Action, Decision};
 use std::borrow::Cow;
 
 /// Puts the fragments of each known answer into its first message.
 pub(super) fn joined<'c>(
     mut contents: Cow<'c, [Content]>,
-    steps: &[Step],
-    plan: &Restoration,
-    contract: &Contract,
-    wire: &dyn Wire,
+    asked: &Asked<'_>,
+    answers: &[Decision],
 ) -> Cow<'c, [Content]> {
+    let contract = asked.contract();
     let looks_at_each = contract.required || contract.signed;
     if !looks_at_each {
         return contents;
     }
     // The message of the answer that the next step may go on with, and the first behind it.
     let mut home = None;
-    for (step, outcome) in steps.iter().zip(&plan.outcomes) {
+    for (step, answer) in asked.steps().iter().zip(answers) {
         let (start, end) = (step.contents.start, step.contents.end);
-        let is_part = outcome.verdict == Verdict::GoesOn;
+        let is_part = answer.action == Action::GoesOn;
         if !is_part {
-            home = (outcome.found.is_some() && step.has_calls()).then_some((start, end));
+            home = (answer.found().is_some() && step.has_calls()).then_some((start, end));
         }
         let Some((message, behind)) = home else { continue };
         let parts = if is_part { start..end } else { start + 1..end };
@@ -40,7 +38,7 @@ pub(super) fn joined<'c>(
         }
         let contents = contents.to_mut();
         parts.for_each(|at| take_in(contents, message, at));
-        if is_part && wire.joins_results() {
+        if is_part && asked.caller.joins_results() {
             let results = contents.iter().skip(end);
             let count = results.take_while(|it| it.speaker == Speaker::Tool).count();
             (end..end + count).for_each(|at| take_in(contents, behind, at));

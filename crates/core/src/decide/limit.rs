@@ -1,8 +1,9 @@
 //! Which of the restored thoughts a limit (`max_restore_tokens`) leaves out.
 
-use super::restored::Opened;
+use super::records::Opened;
 use crate::contract::Contract;
-use crate::restore::{Outcome, Step, Verdict, Why};
+use crate::decision::{Action, Decision, Why};
+use crate::restore::Step;
 
 /// A restored thought, as far as the limit needs to know it.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +17,7 @@ struct Restored {
 
 /// Leaves restored thoughts beyond `most` tokens out, the oldest first. What the contract demands stays.
 pub(super) fn limit(
-    outcomes: &mut [Outcome],
+    answers: &mut [Decision],
     steps: &[Step],
     opened: &[Opened],
     contract: &Contract,
@@ -25,9 +26,9 @@ pub(super) fn limit(
     let mut restored = Vec::new();
     // Where thoughts are bound to those before them, the client's own would be left without.
     let mut is_held = false;
-    for (index, ((outcome, step), opened)) in outcomes.iter().zip(steps).zip(opened).enumerate() {
-        is_held |= contract.bound && outcome.verdict == Verdict::Kept;
-        if outcome.verdict == Verdict::Restored {
+    for (index, ((answer, step), opened)) in answers.iter().zip(steps).zip(opened).enumerate() {
+        is_held |= contract.bound && answer.action == Action::Keep;
+        if answer.action == Action::Restore {
             let is_demanded = contract.demands(step.is_current, step.turn_has_calls);
             let may_go = !is_held && !is_demanded;
             restored.push(Restored { index, tokens: opened.tokens(), may_go });
@@ -35,8 +36,9 @@ pub(super) fn limit(
     }
     let stays = first_that_stays(&restored, most);
     for thought in restored.into_iter().take(stays).filter(|thought| thought.may_go) {
-        if let Some(outcome) = outcomes.get_mut(thought.index) {
-            outcome.verdict = Verdict::Dropped(Why::OverLimit);
+        if let Some(answer) = answers.get_mut(thought.index) {
+            answer.turns_to(Action::Drop(Why::OverLimit));
+            answer.setting = "max_restore_tokens";
         }
     }
 }

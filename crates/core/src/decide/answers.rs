@@ -1,0 +1,114 @@
+//! What becomes of each answer of a request, as far as the vault and the client have its thought.
+
+use super::bound;
+use crate::decision::{Action, Decision, Evidence, Why};
+use crate::restore::{Ask, Head, Link, Match, Matches, OfStep, Question, Step};
+
+/// Decides for every answer of a request, in their order. `records` are those that the question's keys found, in any order.
+#[must_use]
+pub fn answers<'r>(
+    question: &'r Question,
+    records: impl IntoIterator<Item = &'r Head>,
+    ask: &'r Ask<'r>,
+) -> Vec<Decision> {
+    let matches = Matches::of(question, records, ask);
+    let steps = question.steps.iter().zip(&matches.steps);
+    let mut answers: Vec<Decision> = steps
+        .map(|(step, known)| {
+            let records = known.found.iter().chain(&known.also);
+            let evidence: Vec<Evidence> = records.filter_map(|it| evidence(&matches, it)).collect();
+            let action = action(&matches, step, known, &evidence);
+            Decision::answer(step.contents.start, action, evidence)
+        })
+        .collect();
+    if ask.contract.bound {
+        bound::answers(&matches, &mut answers);
+    }
+    answers
+}
+
+fn evidence(matches: &Matches<'_>, it: &Match) -> Option<Evidence> {
+    let head = matches.head(it.record)?;
+    Some(Evidence {
+        id: head.id.clone(),
+        record: it.record,
+        level: it.level,
+        first: it.first,
+        calls: it.calls.clone(),
+        is_usable: it.hindrance.is_none() && head.thought.is_some(),
+        is_foreign: it.hindrance == Some(Why::Foreign),
+        is_anchored: !head.keys.anchors.is_empty(),
+        follows_unknown: head.parent == Link::Unknown,
+    })
+}
+
+fn action(matches: &Matches<'_>, step: &Step, known: &OfStep, evidence: &[Evidence]) -> Action {
+    let contract = matches.ask.contract;
+    let found = known.found.as_ref();
+    if found.is_some_and(|it| it.goes_on) {
+        return Action::GoesOn;
+    }
+    // A copy that the caller's wire made of a sealed thought cannot go back: it counts as dropped.
+    let is_copy = contract.signed && step.ticket.is_some();
+    if step.own.is_some() && !is_copy {
+        let is_altered = found.is_some_and(|it| is_altered(matches, step, it));
+        return if is_altered { Action::Restore } else { Action::Keep };
+    }
+    if step.refers {
+        // The provider has what is named, and nobody here knows what that is.
+        return Action::Keep;
+    }
+    if !is_wanted(matches.ask, step) {
+        return Action::Strip;
+    }
+    if evidence.iter().skip(1).any(|it| it.is_usable) {
+        return Action::Restore;
+    }
+    let Some(found) = found else {
+        return match known.several {
+            0 | 1 => Action::Miss(known.why.unwrap_or(Why::NoRecord)),
+            several => Action::Ambiguous(several),
+        };
+    };
+    match found.hindrance {
+        Some(why @ (Why::Separate | Why::Stopped)) => Action::Miss(why),
+        Some(Why::Foreign) => Action::Withhold,
+        Some(why) => Action::Drop(why),
+        None if matches.head(found.record).is_some_and(|it| it.thought.is_some()) => {
+            Action::Restore
+        }
+        None => Action::Empty,
+    }
+}
+
+/// A signed thought that the client altered would be refused; a plain one is the client's to edit.
+fn is_altered(matches: &Matches<'_>, step: &Step, it: &Match) -> bool {
+    let Some(head) = matches.head(it.record) else { return false };
+    let (Some(own), Some(thought)) = (&step.own, &head.thought) else { return false };
+    matches.ask.contract.signed
+        && head.version == matches.question.version
+        && it.hindrance.is_none()
+        && thought != own
+        && is_wanted(matches.ask, step)
+}
+
+fn is_wanted(ask: &Ask<'_>, step: &Step) -> bool {
+    ask.contract.wants(ask.is_thinking, step.is_current, step.turn_has_calls)
+}
+
+/// What was put back is told from what the caller sent; what a setting keeps out was not wanted.
+pub(super) fn settle(steps: &[Step], answers: &mut [Decision], blocks: &mut [Decision]) {
+    let restored = steps.iter().zip(answers).filter(|(_, it)| it.action == Action::Restore);
+    for (step, answer) in restored {
+        let mut is_sent = false;
+        let own = blocks.iter_mut().filter(|it| step.contents.contains(&it.message));
+        for block in own.filter(|it| it.action.is_sent()) {
+            block.action = Action::Restore;
+            block.reason = format!("the client dropped it; {}", block.reason).into();
+            is_sent = true;
+        }
+        if !is_sent {
+            answer.turns_to(Action::Strip);
+        }
+    }
+}

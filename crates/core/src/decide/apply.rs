@@ -1,0 +1,215 @@
+//! Decisions, carried out on the messages of a request.
+
+use super::Asked;
+use super::blocks::is_thought;
+use super::records::Opened;
+use super::remains::{self, Which};
+use crate::content::{Block, Content, Speaker, Thinking};
+use crate::contract::Contract;
+use crate::decision::{Action, Decision};
+use crate::edit::{Change, What, changed};
+use crate::json::Extra;
+use crate::provider::Target;
+use crate::restore::{ticket, weave};
+use crate::settings::{Include, Resolved};
+use crate::wire::chat_completions::SIBLINGS;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Puts the vault's thoughts into their answers, and gives calls their ids back.
+pub(super) fn answers<'c>(
+    asked: &Asked<'c>,
+    answers: &[Decision],
+    opened: &[Opened],
+) -> Cow<'c, [Content]> {
+    let (contents, contract) = (asked.contents, asked.contract());
+    let mut changes = Vec::new();
+    for ((step, answer), opened) in asked.steps().iter().zip(answers).zip(opened) {
+        if answer.evidence.is_empty() {
+            changes.extend(weave(contents, step, answer.action, None, None));
+        }
+        for ((action, found), kept) in answer.parts().zip(&opened.0) {
+            changes.extend(weave(contents, step, action, Some(found), kept.as_ref()));
+        }
+    }
+    changes.retain(|change| !keeps_ticket(contents, change, contract));
+    changed(contents, &changes)
+}
+
+/// A model whose own ids are strong does better with a ticket than with the weak id of another.
+fn keeps_ticket(contents: &[Content], change: &Change, contract: &Contract) -> bool {
+    let block = contents.get(change.message).and_then(|it| it.blocks.get(change.block));
+    let id = match block {
+        Some(Block::ToolCall(call)) => call.id.as_deref(),
+        Some(Block::ToolResponse(result)) => result.call_id.as_deref(),
+        _ => None,
+    };
+    let is_renamed = matches!(change.what, What::Rename(_)) && id.is_some_and(ticket::is_ticket);
+    is_renamed && contract.tickets.is_none()
+}
+
+/// Takes out what stays out, puts in what is known to have been empty, and gives thoughts the form that the model reads.
+pub(super) fn blocks<'c>(
+    mut contents: Cow<'c, [Content]>,
+    decisions: &[Decision],
+    target: &Target,
+    settings: &Resolved,
+) -> Cow<'c, [Content]> {
+    let contract = &target.rule.contract;
+    let mut changing: BTreeMap<usize, Vec<&Decision>> = BTreeMap::new();
+    for decision in decisions.iter().filter(|it| !it.action.is_sent()) {
+        changing.entry(decision.message).or_default().push(decision);
+    }
+    // With `false` the provider's own rule shows.
+    let pairs = settings.include_in_context.value != Include::False;
+    let field = contract.field.filter(|field| SIBLINGS.contains(field));
+    for message in 0..contents.len() {
+        let decided = changing.get(&message).map(Vec::as_slice).unwrap_or_default();
+        let Some(content) = contents.get(message) else { continue };
+        let is_answer = content.speaker == Speaker::Ai;
+        let may_change = content.partial || (is_answer && content.thoughts().next().is_some());
+        if decided.is_empty() && !may_change {
+            continue;
+        }
+        let Some(content) = contents.to_mut().get_mut(message) else { continue };
+        let is_out =
+            |block| decided.iter().any(|it| it.block == Some(block) && it.action != Action::Empty);
+        let lost_item = leave_out(content, is_out);
+        if decided.iter().any(|it| it.action == Action::Empty) {
+            let empty = Thinking::new("", contract.field.unwrap_or_default());
+            content.blocks.insert(0, Block::Thinking(empty));
+        }
+        if content.partial {
+            // The calls of an answer that broke off were never run; without their results they would be refused.
+            content.blocks.retain(|block| !matches!(block, Block::ToolCall(_)));
+        }
+        if let (true, Some(field)) = (is_answer, field) {
+            rename(content, field);
+        }
+        pair(content, lost_item && pairs);
+    }
+    contents
+}
+
+/// The messages without those of which nothing is left: an answer that says nothing is no message, and many providers
+/// refuse empty ones.
+pub(crate) fn said(contents: Cow<'_, [Content]>) -> Cow<'_, [Content]> {
+    let is_said = |content: &Content| {
+        matches!(content.speaker, Speaker::Human | Speaker::System) || !content.blocks.is_empty()
+    };
+    if contents.iter().all(is_said) {
+        return contents;
+    }
+    let mut contents = contents.into_owned();
+    contents.retain(is_said);
+    Cow::Owned(contents)
+}
+
+/// The messages without anything of a thought, and without the ids by which items hang on thoughts.
+pub(crate) fn bare(contents: &[Content]) -> Vec<Content> {
+    let mut contents = contents.to_vec();
+    for content in &mut contents {
+        leave_out(content, |_| true);
+        for block in &mut content.blocks {
+            // A call without an id of its own may say so there.
+            if !matches!(block, Block::ToolCall(call) if call.id.is_none()) {
+                item(block).into_iter().for_each(lose_id);
+            }
+        }
+    }
+    contents
+}
+
+/// Takes every form of a thought off the blocks that `is_out` names, and off the message itself where it names the
+/// place behind the last. Gives whether an item of its own went.
+fn leave_out(content: &mut Content, is_out: impl Fn(usize) -> bool) -> bool {
+    if is_out(content.blocks.len()) {
+        content.signature = None;
+        remains::take_out(&mut content.extra);
+    }
+    let (mut index, mut lost_item) = (0, false);
+    content.blocks.retain_mut(|block| {
+        index += 1;
+        if !is_out(index - 1) {
+            return true;
+        }
+        match block {
+            Block::Thinking(thinking) => {
+                lost_item |= thinking.id.is_some();
+                return false;
+            }
+            Block::Text(text) => {
+                text.signature = None;
+                remains::take_out(&mut text.extra);
+            }
+            Block::ToolCall(call) => {
+                call.signature = None;
+                remains::take_out(&mut call.extra);
+            }
+            Block::Other(other) if is_thought(other) => return false,
+            Block::Other(other) => {
+                if let Some(raw) = remains::without_any(&other.raw, Which::All) {
+                    other.raw = raw;
+                }
+                remains::take_out(&mut other.notes);
+            }
+            Block::Media(media) => remains::take_out(&mut media.extra),
+            Block::ToolResponse(result) => remains::take_out(&mut result.extra),
+        }
+        true
+    });
+    lost_item
+}
+
+/// A thought under another name is refused, or dropped without a word.
+fn rename(content: &mut Content, field: &str) {
+    for block in &mut content.blocks {
+        if let Block::Thinking(thinking) = block
+            && SIBLINGS.contains(&thinking.source_field.as_str())
+            && thinking.source_field != field
+        {
+            field.clone_into(&mut thinking.source_field);
+        }
+    }
+}
+
+/// The pair rule of the Responses API: the id of a reasoning item comes with that of the item behind it, or neither does.
+/// Items behind one that was lost go without; and so does a reasoning item whose message came without, because only its
+/// payload says then what it was. A call is known by its `call_id`, and needs no id of its own.
+/// Source: that rule and its own remedy, and requests that it took.
+fn pair(content: &mut Content, lost_item: bool) {
+    let mut has_id = None;
+    for block in content.blocks.iter_mut().rev() {
+        if let Some(extra) = item(block).filter(|_| lost_item) {
+            lose_id(extra);
+        }
+        match block {
+            Block::Thinking(thinking) if thinking.is_item() => {
+                if has_id == Some(false) && thinking.encrypted_content.is_some() {
+                    thinking.id = None;
+                }
+            }
+            Block::Text(text) => {
+                has_id = Some(text.extra.fields.iter().any(|(key, _)| key == "id"));
+            }
+            Block::Media(_)
+            | Block::Other(_)
+            | Block::Thinking(_)
+            | Block::ToolCall(_)
+            | Block::ToolResponse(_) => has_id = None,
+        }
+    }
+}
+
+/// The unknown fields of a block that may be an item behind a thought.
+fn item(block: &mut Block) -> Option<&mut Extra> {
+    match block {
+        Block::Text(text) => Some(&mut text.extra),
+        Block::ToolCall(call) => Some(&mut call.extra),
+        Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolResponse(_) => None,
+    }
+}
+
+fn lose_id(extra: &mut Extra) {
+    extra.fields.retain(|(key, _)| key != "id");
+}

@@ -1,0 +1,68 @@
+//! Thoughts that are bound to all that stands before them: only the oldest may be left out.
+//!
+//! What is sent is one unbroken run that ends with the newest answer. Of answers a record says which one its thought
+//! followed; of blocks only their order is known.
+
+use crate::content::Content;
+use crate::decision::{Action, Decision, Why};
+use crate::restore::{Link, Matches, Step};
+
+/// Of what the vault has, those go back that form one run of parents.
+pub(super) fn answers(matches: &Matches<'_>, answers: &mut [Decision]) {
+    // What came with a ticket of ours is no thought of the client's own.
+    let own = |index: usize| {
+        let step = matches.question.steps.get(index).filter(|step: &&Step| step.ticket.is_none());
+        step.and_then(|step| step.own)
+    };
+    // A client that keeps its thoughts itself, and of which not all are known: what they are bound to is not known.
+    let mut places = answers.iter().enumerate();
+    let keeps_own = places.any(|(index, it)| own(index).is_some() && it.evidence.is_empty());
+    // What it altered stands where it stood.
+    let is_altered = |index: usize| own(index).is_some_and(|own| own.payloads.is_some());
+    let (mut expected, mut is_broken): (Option<Link>, bool) = (None, false);
+    for (index, answer) in answers.iter_mut().enumerate().rev() {
+        is_broken |= matches!(
+            answer.action,
+            Action::Miss(_) | Action::Ambiguous(_) | Action::Drop(Why::Changed)
+        );
+        let head = answer.found().and_then(|it| matches.head(it.record));
+        let Some(head) = head.filter(|_| answer.action.is_sent()) else { continue };
+        let is_next = expected.as_ref().is_none_or(|link| *link == Link::Record(head.id.clone()));
+        if keeps_own && answer.action == Action::Restore && !is_altered(index) {
+            answer.turns_to(Action::Drop(Why::ClientKeepsOwn));
+        } else if !keeps_own && (is_broken || !is_next) {
+            answer.turns_to(Action::Drop(Why::Gap));
+        } else {
+            expected = Some(head.follows.clone());
+        }
+    }
+}
+
+/// Whatever stands behind the first block that is sent must be sent too, and before one that cannot be sent nothing may be.
+pub(super) fn blocks(contents: &[Content], decisions: &mut [Decision]) {
+    let is_whole =
+        |message| contents.get(message).is_some_and(|content: &Content| !content.partial);
+    let blocked = decisions.iter().rposition(|decision| {
+        matches!(decision.action, Action::Drop(_) | Action::Withhold) && is_whole(decision.message)
+    });
+    let mut has_sent = false;
+    for (index, decision) in decisions.iter_mut().enumerate() {
+        let otherwise = if blocked.is_some_and(|blocked| index < blocked)
+            && decision.action.is_sent()
+        {
+            let reason = "a later thought is missing, and the model refuses a gap in the chain";
+            Some((Action::Drop(Why::Gap), reason))
+        } else if has_sent && decision.action == Action::Strip {
+            let reason = "thoughts are bound to those before them; only the oldest may be left out";
+            Some((Action::Add, reason))
+        } else {
+            None
+        };
+        if let Some((action, reason)) = otherwise {
+            let at = (decision.message, decision.block);
+            *decision = Decision::block(action, "contract", reason);
+            (decision.message, decision.block) = at;
+        }
+        has_sent |= decision.action.is_sent();
+    }
+}

@@ -1,0 +1,198 @@
+//! What is done about thoughts that a model demands and that nobody has.
+//!
+//! A ladder, which is gone down only as far as need be: the value that the provider documents for calls of other
+//! models; the answers that lack their thoughts told in words, in their places, with thinking on and all other thoughts
+//! sent; thinking off for this request; else the request goes as it is. Nothing that is put in stands for a thought, and
+//! what is told could be seen before.
+//!
+//! Words have a trap: a model whose own last call became "the tool gave ..." may call again, and for ever where that call
+//! is lost, too. So a loop whose newest answers are lost one after another goes on without thinking, where it can.
+
+use super::told::{can_tell, tell};
+use super::{Asked, Looked};
+use crate::content::{Block, Content, Speaker};
+use crate::contract::Told;
+use crate::decision::{Action, Decision, Why};
+use crate::restore::Step;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// So many lost answers in a row, up to the newest, are a loop that loses whatever the model says.
+const LOSES_ALL: usize = 2;
+
+/// An answer in a request without the thought that its model demands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lacking {
+    pub(super) messages: Range<usize>,
+    why: Why,
+    /// Its thought is demanded in this request, and not only in an earlier one of the turn that it stands in.
+    pub(super) is_demanded: bool,
+}
+
+/// Why an answer has no thought. What a limit leaves out is not lost: the model does without it.
+fn why(action: Action) -> Option<Why> {
+    match action {
+        Action::Drop(Why::OverLimit) => None,
+        Action::Ambiguous(_) => Some(Why::Ambiguous),
+        Action::Drop(why) | Action::Miss(why) => Some(why),
+        Action::Withhold => Some(Why::Foreign),
+        Action::Add | Action::Bypass | Action::Empty | Action::GoesOn | Action::Keep => None,
+        Action::Off | Action::Restore | Action::Strip | Action::Tell => None,
+    }
+}
+
+/// Whether this model went on in the same turn behind an answer that it knew no thought of. A record that cannot go back
+/// could not then; without one, the record of the next answer says whether there was any.
+fn was_lacking(steps: &[Step], answers: &[Decision], at: usize) -> bool {
+    let (Some(step), Some(answer)) = (steps.get(at), answers.get(at)) else { return false };
+    let behind = steps.iter().zip(answers).skip(at + 1);
+    let turn = behind.take_while(|(next, _)| next.turn == step.turn).map(|(_, next)| next);
+    let mut own = turn.enumerate().filter_map(|(place, next)| {
+        let found = next.found().filter(|_| next.action != Action::Withhold)?;
+        Some((place, found))
+    });
+    own.next()
+        .is_some_and(|(place, next)| answer.found().is_some() || place > 0 || next.follows_unknown)
+}
+
+/// What is done for a request in which thoughts are lacking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fallback {
+    /// The provider's documented value goes where a payload is missing.
+    Bypass(&'static str),
+    /// Nothing is done.
+    None,
+    /// Thinking is off.
+    Off,
+    /// The answers are told in words.
+    Tell(Told),
+}
+
+/// The answers whose thoughts the provider demands and nobody has; and those of earlier turns that were lacking when it
+/// demanded them, for what was told then stays told.
+pub(super) fn lacking(asked: &Asked<'_>, answers: &[Decision]) -> Vec<Lacking> {
+    let (contract, steps) = (asked.contract(), asked.steps());
+    if !contract.required {
+        return Vec::new();
+    }
+    let mut lacking = Vec::new();
+    for (at, (step, answer)) in steps.iter().zip(answers).enumerate() {
+        // A fragment of an answer goes with its first one.
+        let Some(why) = why(answer.action) else { continue };
+        let is_demanded = contract.demands(step.is_current, step.turn_has_calls);
+        let was_demanded = || contract.demands(true, step.turn_has_calls);
+        if is_demanded || (was_demanded() && was_lacking(steps, answers, at)) {
+            lacking.push(Lacking { messages: step.contents.clone(), why, is_demanded });
+        }
+    }
+    lacking
+}
+
+/// The first thing on the ladder that this model has; nothing where the thought must be there, or all goes as it came.
+pub(super) fn fallback(asked: &Asked<'_>, looked: &Looked<'_>, lacking: &[Lacking]) -> Fallback {
+    let (contract, thinking) = (asked.contract(), &asked.target.rule.thinking);
+    if lacking.is_empty() || !asked.may_fall_back {
+        return Fallback::None;
+    }
+    if let Some(value) = contract.bypass {
+        return Fallback::Bypass(value);
+    }
+    let has_words = |it: &Lacking| can_tell(&looked.contents, &it.messages, contract.told);
+    let must_be_off = || {
+        let is_silent = |it: &Lacking| it.is_demanded && !has_words(it);
+        lacking.iter().any(is_silent) || loses_all(asked, looked, lacking)
+    };
+    if thinking.off.is_some() && !contract.when_off && must_be_off() {
+        return Fallback::Off;
+    }
+    Fallback::Tell(contract.told)
+}
+
+/// The newest answers of the turn under way are lost, one after another. What another model thought is not: what this
+/// one says next may well be kept. Nobody keeps what nobody owns.
+fn loses_all(asked: &Asked<'_>, looked: &Looked<'_>, lacking: &[Lacking]) -> bool {
+    let is_answer = |step: &&Step| {
+        looked.contents.get(step.contents.start).is_some_and(|it| it.speaker == Speaker::Ai)
+    };
+    let steps = asked.steps().iter().filter(is_answer).rev();
+    let newest = steps.zip(lacking.iter().rev()).take_while(|(step, it)| {
+        step.is_current && step.contents == it.messages && it.why != Why::Foreign
+    });
+    newest.count() >= if asked.vault.is_kept { LOSES_ALL } else { 1 }
+}
+
+impl Fallback {
+    /// Carries it out on the messages of the answers that lack their thoughts, and says of each what was done.
+    pub(super) fn take(
+        self,
+        contents: &mut Cow<'_, [Content]>,
+        lacking: &[Lacking],
+        wire: &'static str,
+    ) -> Vec<Decision> {
+        let done = |it: &Lacking| {
+            let mut at = (it.messages.start, 0);
+            let (action, then) = match self {
+                Fallback::Bypass(value) => match sign(contents.to_mut(), &it.messages, value) {
+                    Some(call) => {
+                        at = call;
+                        (Action::Bypass, "")
+                    }
+                    None => (Action::Drop(it.why), ""),
+                },
+                Fallback::Off => (Action::Off, "; thinking is off in this request"),
+                Fallback::Tell(how) if tell(contents.to_mut(), &it.messages, how, wire) => {
+                    (Action::Tell, "; the answer and what its calls gave are told in words")
+                }
+                Fallback::None | Fallback::Tell(_) => (Action::Drop(it.why), ""),
+            };
+            if matches!(action, Action::Drop(_)) && !it.is_demanded {
+                return None;
+            }
+            let reason = match action {
+                Action::Bypass => {
+                    "nobody has the thought; the provider documents this value for such calls"
+                        .into()
+                }
+                _ => format!("the model demands a thought here, and {}{then}", it.why.sentence()),
+            };
+            let decision = Decision::block(action, "contract", reason);
+            Some(Decision { message: at.0, block: Some(at.1), ..decision })
+        };
+        lacking.iter().filter_map(done).collect()
+    }
+}
+
+/// Says where thoughts are lacking. A documented value is a block's, of which it is decided already whether it is sent.
+pub(super) fn explain(laddered: Vec<Decision>, decisions: &mut Vec<Decision>) {
+    for done in laddered {
+        if done.action != Action::Bypass {
+            decisions.push(done);
+            continue;
+        }
+        let is_it = |it: &&mut Decision| (it.message, it.block) == (done.message, done.block);
+        if let Some(sent) = decisions.iter_mut().filter(is_it).find(|it| it.action.is_sent()) {
+            (sent.action, sent.reason) = (done.action, done.reason);
+        }
+    }
+}
+
+/// Puts the value on the first call of an answer, for only that carries a payload. Gives its message and block.
+fn sign(contents: &mut [Content], messages: &Range<usize>, value: &str) -> Option<(usize, usize)> {
+    for message in messages.clone() {
+        let blocks = &mut contents.get_mut(message)?.blocks;
+        let mut calls = blocks.iter_mut().enumerate().filter_map(|(at, block)| match block {
+            Block::ToolCall(call) => Some((at, call)),
+            Block::Media(_)
+            | Block::Other(_)
+            | Block::Text(_)
+            | Block::Thinking(_)
+            | Block::ToolResponse(_) => None,
+        });
+        if let Some((block, call)) = calls.next() {
+            let is_free = call.signature.is_none();
+            call.signature.get_or_insert_with(|| value.to_owned());
+            return is_free.then_some((message, block));
+        }
+    }
+    None
+}

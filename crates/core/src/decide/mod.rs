@@ -1,0 +1,294 @@
+//! The one place that decides about thoughts: which go into a request, and why.
+//!
+//! A request says nothing of most thoughts that its answers had: clients drop them. Some models demand them back, some
+//! refuse them, and some take them from nobody but themselves. [`decide`] is a pure function of the request, the records
+//! that were found for it, the model's contract and the settings. It gives a list of [`Decision`]s, and everything that
+//! says what was done reads that list: the answer's header, `think explain`, metrics, traces.
+//!
+//! # Why a thought is put back or left out
+//!
+//! In this order, and each step sees what the ones before it decided.
+//!
+//! 1. **Which record is this answer?** `restore` says so, by ids, history, or the answer behind it; here that is the
+//!    [`Evidence`](crate::decision::Evidence) of a decision.
+//! 2. **What becomes of each answer's thought?** (`answers`) The first of these that fits:
+//!    - it is a fragment of the answer before, which has the thought: `GoesOn`;
+//!    - the client sends one: `Keep`, or `Restore` where it altered a sealed one;
+//!    - the contract does not want one here ([`Contract::wants`]): `Strip`;
+//!    - no record: `Miss`; several that are unequal: `Ambiguous`;
+//!    - the record is another model's, which this one cannot read ([`Contract::can_read`]): `Withhold`; it stands behind
+//!      other messages than then, was broken off, or is a part of an answer that stands elsewhere: `Drop` or `Miss`;
+//!    - nothing was thought: `Empty`;
+//!    - else `Restore`.
+//! 3. **Is it bound to those before it?** (`bound`) Then only an unbroken run goes back, up to the newest answer.
+//! 4. **Is it too much?** (`limit`) The oldest beyond `max_restore_tokens` go, but none that is demanded.
+//! 5. **Is a demanded thought nowhere?** (`ladder`) Then the first of these that the model has: the documented value in
+//!    its place (`Bypass`), the answer told in words (`Tell`), the request without thinking (`Off`), nothing.
+//! 6. **What is said of each block?** (`blocks`) Of all that is now in the messages, whoever put it there:
+//!    - `includeInContext = false` takes everything out: `Strip`;
+//!    - what the model refuses or cannot use goes: `Drop`; what it cannot read: `Withhold`;
+//!    - `stripFromContext` takes out what it names: `Strip`, but what is demanded is sent all the same: `Add`;
+//!    - what is wanted is sent: `Keep`; what is not goes: `Strip`, but a client's own on its model's own wire stays;
+//!    - where thoughts are bound to those before them, none goes out of the middle;
+//!    - where the contract wants its field on every answer, one that is known to have had no thought gets an empty one.
+//! 7. **What came of step 2?** A thought of the vault that is sent is marked `Restore` on its blocks; an answer whose
+//!    thought step 6 took out was not wanted: `Strip`.
+//!
+//! A provider that refuses the request for its thoughts leads to one [`Repair`], and all is decided again.
+//!
+//! `apply` carries decisions out on the messages, in the same way whether they become edits of the caller's own bytes or
+//! a request that is written anew. Wires write what they are given.
+//!
+//! # Where each question is answered
+//!
+//! | question | answer |
+//! | --- | --- |
+//! | is a thought wanted, demanded, forbidden; can the model read it? | [`Contract`] |
+//! | is this the turn under way, does it call tools, is it stripped? | `turns` |
+//! | is the model to think? | [`thinks`] |
+//! | is it known that nothing was thought? | `blocks::empties` |
+//! | is this a fragment of the answer before? | `restore::matching`; `fragments` puts them together |
+//! | which item goes without its id? | `apply::pair` |
+
+mod answers;
+mod apply;
+mod blocks;
+mod bound;
+mod fragments;
+mod ladder;
+mod limit;
+mod records;
+mod refusal;
+mod refused;
+mod remains;
+mod repair;
+#[cfg(test)]
+mod tests;
+mod told;
+
+pub use answers::answers;
+pub(crate) use apply::{bare, said};
+pub use refused::{PutBack, RefusalCause};
+pub use repair::Repair;
+
+use crate::content::{Content, Origin};
+use crate::contract::Contract;
+use crate::decision::{Action, Decision};
+use crate::plane::{Open, Tenant};
+use crate::problem::Problem;
+use crate::provider::Target;
+use crate::request::Request;
+use crate::restore::{Ask, Found, Hook, Question, Secret, Step, ticket};
+use crate::settings::{Effort, Resolved};
+use crate::wire::Wire;
+use ladder::Fallback;
+use records::Opened;
+use std::borrow::Cow;
+
+/// A request, as far as thoughts are decided about.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) request: &'a Request,
+    /// The wire that it came on.
+    pub(crate) caller: &'static dyn Wire,
+    /// Its messages, as a repair leaves them.
+    pub(crate) contents: &'a [Content],
+    pub(crate) target: &'a Target,
+    /// It came on the wire that it goes out on.
+    pub(crate) is_own_wire: bool,
+    /// Everything is decided, and nothing of it done.
+    pub(crate) goes_as_it_came: bool,
+    /// The answers in it, if lost thoughts are looked for.
+    pub(crate) question: Option<&'a Question>,
+    pub(crate) vault: Vault<'a>,
+    /// What is done about lost thoughts: the ladder, or nothing.
+    pub(crate) may_fall_back: bool,
+    /// Restored thoughts beyond so many tokens stay out.
+    pub(crate) most: Option<u64>,
+}
+
+/// What was found in the vault, whose it is, and what opens it.
+#[derive(Clone, Copy)]
+pub(crate) struct Vault<'a> {
+    pub(crate) found: &'a [Found],
+    pub(crate) tenant: Option<&'a Tenant>,
+    pub(crate) secret: Option<&'a Secret>,
+    pub(crate) open: &'a dyn Open,
+    /// What the target's own answers are marked with.
+    pub(crate) origin: &'a Origin,
+    /// The answer may be kept.
+    pub(crate) is_kept: bool,
+}
+
+/// A conversation as it goes into a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Applied<'c> {
+    /// The messages.
+    pub contents: Cow<'c, [Content]>,
+    /// What was decided about each answer, each thought, and each opaque payload on another block, in the order of the
+    /// conversation.
+    pub decisions: Vec<Decision>,
+    /// What the user should know.
+    pub warnings: Vec<Problem>,
+}
+
+/// What was decided about a request.
+pub(crate) struct Decided<'c> {
+    pub(crate) applied: Applied<'c>,
+    /// Thinking goes off in it.
+    pub(crate) is_off: bool,
+    /// The first message whose thought the provider demands and nobody has.
+    pub(crate) missing: Option<usize>,
+    /// The thoughts that a refusal may be about.
+    pub(crate) put_back: PutBack,
+    /// Where the coming answer hangs.
+    pub(crate) hook: Option<Hook>,
+}
+
+/// Decides about every thought of a conversation of ours, which has all its thoughts, and carries it out.
+#[must_use]
+pub fn apply<'c>(contents: &'c [Content], target: &Target, settings: &Resolved) -> Applied<'c> {
+    let blocks = blocks::decide(contents, &[], target, settings);
+    let contents = apply::blocks(Cow::Borrowed(contents), &blocks.decisions, target, settings);
+    Applied { contents: said(contents), ..blocks }
+}
+
+/// Decides about every thought of a request, and carries it out on its messages. A record that cannot be opened is none.
+pub(crate) fn decide<'c>(asked: &Asked<'c>, settings: &Resolved) -> Decided<'c> {
+    let looked = Looked::of(asked, settings);
+    let lacking = ladder::lacking(asked, &looked.answers);
+    let fallback = ladder::fallback(asked, &looked, &lacking);
+    if fallback != Fallback::Off {
+        return looked.decided(asked, settings, &lacking, fallback);
+    }
+    let wanted = looked.decided(asked, settings, &lacking, Fallback::None).applied.decisions;
+    let off = without_thinking(settings);
+    let mut decided = Looked::of(asked, &off).decided(asked, &off, &lacking, Fallback::Off);
+    // What is said of the answers stays, for the thought is lost all the same.
+    let decisions = &mut decided.applied.decisions;
+    decisions.retain(|it| it.block.is_some());
+    decisions.extend(wanted.into_iter().filter(|it| it.block.is_none()));
+    in_order(decisions);
+    decided
+}
+
+/// The settings for a request that goes without thinking.
+pub(crate) fn without_thinking(settings: &Resolved) -> Resolved {
+    let mut off = settings.clone();
+    off.enabled.value = false;
+    off
+}
+
+/// Whether the model is to think in answer to this request, as far as that is known. Where nothing is said, it may:
+/// thoughts that it does not need do no harm, unless it refuses them.
+pub(crate) fn thinks(request: &Request, target: &Target, settings: &Resolved) -> bool {
+    let (ask, form) = (&request.reasoning, &target.rule.thinking);
+    if !settings.enabled.value || settings.effort.value == Some(Effort::None) {
+        return false;
+    }
+    let is_set = settings.effort.value.is_some() || settings.max_tokens.value.is_some();
+    let by_itself = || form.default_on || !target.rule.contract.only_when_on;
+    let may_ask = settings.enabled.is_explicit() || !request.is_relayed;
+    ask.enabled.unwrap_or_else(|| match ask.effort {
+        Some(effort) => effort != Effort::None,
+        None => ask.max_tokens.is_some() || is_set || may_ask || by_itself(),
+    })
+}
+
+/// The settings as far as thoughts of the history go: where they are refused without thinking, whether there is any the
+/// request says, too.
+pub(crate) fn as_asked<'s>(
+    request: &Request,
+    target: &Target,
+    settings: &'s Resolved,
+) -> Cow<'s, Resolved> {
+    let is_refused = target.rule.contract.only_when_on;
+    if !is_refused || !settings.enabled.value || thinks(request, target, settings) {
+        return Cow::Borrowed(settings);
+    }
+    Cow::Owned(without_thinking(settings))
+}
+
+fn in_order(decisions: &mut [Decision]) {
+    decisions.sort_by_key(|it| (it.message, it.block));
+}
+
+impl<'a> Asked<'a> {
+    fn steps(&self) -> &'a [Step] {
+        self.question.map(|question| question.steps.as_slice()).unwrap_or_default()
+    }
+
+    fn contract(&self) -> &'a Contract {
+        &self.target.rule.contract
+    }
+}
+
+/// What the vault has for a request, and its messages with that.
+struct Looked<'c> {
+    answers: Vec<Decision>,
+    opened: Vec<Opened>,
+    contents: Cow<'c, [Content]>,
+}
+
+impl<'c> Looked<'c> {
+    /// Steps 1 to 4: decides about the thoughts of the vault, and puts them in their places.
+    fn of(asked: &Asked<'c>, settings: &Resolved) -> Self {
+        let Vault { secret, origin, .. } = asked.vault;
+        let contract = asked.contract();
+        let is_thinking = thinks(asked.request, asked.target, settings);
+        let ask = Ask { contract, origin, is_thinking };
+        let (mut answers, opened) = records::answers(asked, &ask);
+        if let Some(most) = asked.most {
+            limit::limit(&mut answers, asked.steps(), &opened, contract, most);
+        }
+        if asked.goes_as_it_came {
+            let contents = Cow::Borrowed(asked.request.contents.as_slice());
+            return Looked { answers, opened, contents };
+        }
+        let contents = apply::answers(asked, &answers, &opened);
+        let contents = fragments::joined(contents, asked, &answers);
+        let contents = match contract.tickets {
+            None => contents,
+            Some(ids) => ticket::rebuilt(contents, ids, secret),
+        };
+        let contents = ticket::withdrawn(contents, contract.signed && !contract.unsealed);
+        Looked { answers, opened, contents }
+    }
+
+    /// Steps 5 to 7.
+    fn decided(
+        &self,
+        asked: &Asked<'c>,
+        settings: &Resolved,
+        lacking: &[ladder::Lacking],
+        fallback: Fallback,
+    ) -> Decided<'c> {
+        let (mut answers, mut contents) = (self.answers.clone(), self.contents.clone());
+        let laddered = fallback.take(&mut contents, lacking, asked.caller.id());
+        let settings = as_asked(asked.request, asked.target, settings);
+        let empty = answers.iter().filter(|it| it.action == Action::Empty);
+        let empty: Vec<usize> = empty.map(|it| it.message).collect();
+        let mut applied = blocks::decide(&contents, &empty, asked.target, &settings);
+        if asked.is_own_wire {
+            blocks::leave_the_callers_own(&mut applied.decisions, asked.target, &settings);
+        }
+        if !(asked.goes_as_it_came && asked.is_own_wire) {
+            contents = apply::blocks(contents, &applied.decisions, asked.target, &settings);
+        }
+        if !asked.goes_as_it_came {
+            answers::settle(asked.steps(), &mut answers, &mut applied.decisions);
+            ladder::explain(laddered, &mut applied.decisions);
+        }
+        let hook = asked.question.map(|question| Hook::of(question, &answers));
+        let put_back = records::put_back(&answers, &self.opened);
+        applied.decisions.append(&mut answers);
+        in_order(&mut applied.decisions);
+        Decided {
+            applied: Applied { contents, ..applied },
+            is_off: fallback == Fallback::Off,
+            missing: lacking.iter().find(|it| it.is_demanded).map(|it| it.messages.start),
+            put_back,
+            hook,
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The records that answers come from, opened.
+
+use super::answers as decided;
+use super::refused::{Known, PutBack};
+use super::{Asked, Vault};
+use crate::content::Thinking;
+use crate::decision::{Action, Decision, Evidence};
+use crate::plane::Place;
+use crate::reasoning::estimate_thinking_tokens;
+use crate::restore::{Ask, Found, Head, Kept};
+
+/// The thoughts of one answer, one for each of its records. Nothing of one that the target cannot read is here, its ids
+/// neither.
+pub(super) struct Opened(pub(super) Vec<Option<Kept>>);
+
+impl Opened {
+    /// What they cost in a request, as an estimate.
+    pub(super) fn tokens(&self) -> u64 {
+        let thoughts: Vec<&Thinking> = self.0.iter().flatten().flat_map(Kept::thoughts).collect();
+        estimate_thinking_tokens(&thoughts)
+    }
+}
+
+/// Decides about every answer until each record that is used can be opened.
+pub(super) fn answers(asked: &Asked<'_>, ask: &Ask<'_>) -> (Vec<Decision>, Vec<Opened>) {
+    let Some(question) = asked.question else { return Default::default() };
+    let mut usable: Vec<&Found> = asked.vault.found.iter().collect();
+    loop {
+        let answers = decided::answers(question, usable.iter().map(|found| &found.head), ask);
+        let opened = answers.iter().map(|answer| {
+            let each = answer.parts().map(|part| opened(part, &usable, &asked.vault));
+            each.collect::<Result<_, _>>().map(Opened)
+        });
+        match opened.collect::<Result<Vec<Opened>, usize>>() {
+            // One record less each time, so that this ends.
+            Err(shut) => drop(usable.remove(shut)),
+            Ok(opened) => return (answers, opened),
+        }
+    }
+}
+
+/// What a record holds, or its index where it stays shut.
+fn opened(
+    (action, found): (Action, &Evidence),
+    records: &[&Found],
+    vault: &Vault<'_>,
+) -> Result<Option<Kept>, usize> {
+    let record = records.get(found.record).filter(|_| action != Action::Withhold);
+    let Some((record, tenant)) = record.zip(vault.tenant) else { return Ok(None) };
+    let Head { id, origin, .. } = &record.head;
+    let place = Place { tenant, record: id, origin, position: 0 };
+    record.kept.open(&place, vault.open).map(Some).map_err(|_| found.record)
+}
+
+/// The thoughts that go back, once that is settled.
+pub(super) fn put_back(answers: &[Decision], opened: &[Opened]) -> PutBack {
+    let has_own = answers.iter().any(|it| it.action == Action::Keep);
+    let restored = answers.iter().zip(opened).filter(|(it, _)| it.action == Action::Restore);
+    let records = restored.filter_map(|(it, opened)| {
+        let kept = opened.0.first()?.as_ref()?;
+        Known::of(&it.found()?.id, kept)
+    });
+    PutBack { records: records.collect(), has_own }
+}

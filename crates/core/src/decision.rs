@@ -1,0 +1,290 @@
+//! What is decided about a thought. Whatever decides, applies, counts or explains speaks in [`Decision`]s.
+
+use crate::contract::Level;
+use std::borrow::Cow;
+
+/// What is decided about one answer of the model, or about one block, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The index of the message in the conversation; of an answer the first one.
+    pub message: usize,
+    /// The index of the block in the message as it goes out, one behind the last for a payload on the message as a whole;
+    /// `None`: it is about the answer as a whole, as far as the vault knows it.
+    pub block: Option<usize>,
+    /// What happens.
+    pub action: Action,
+    /// Why, in a sentence.
+    pub reason: Cow<'static, str>,
+    /// The setting that decided, or `contract`.
+    pub setting: &'static str,
+    /// The record that an answer is known to come from, whatever happens. Behind it those of further answers, where the
+    /// client has merged several into one message.
+    pub evidence: Vec<Evidence>,
+}
+
+/// What happens to a thought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Put in, because the contract demands it.
+    Add,
+    /// Several thoughts fit, so that none is put back; the number of them.
+    Ambiguous(usize),
+    /// Nobody has it, and the value that the provider documents for such calls stands in its place.
+    Bypass,
+    /// Left out, because the target refuses or cannot use it.
+    Drop(Why),
+    /// It is known that there was none.
+    Empty,
+    /// It is a fragment of the answer before: nothing but results stands between.
+    GoesOn,
+    /// Sent, as the client sends it.
+    Keep,
+    /// None was found.
+    Miss(Why),
+    /// Nobody has it, and the request goes without thinking.
+    Off,
+    /// Put back from the vault.
+    Restore,
+    /// Left out, because a setting says so or nothing asks for it.
+    Strip,
+    /// Nobody has it, and the answer is told in words.
+    Tell,
+    /// Left out, because only another provider, account or model can read it.
+    Withhold,
+}
+
+impl Action {
+    /// The public spelling.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Action::Add | Action::Bypass => "add",
+            Action::Ambiguous(_) | Action::Drop(_) | Action::Miss(_) => "drop",
+            Action::Empty | Action::GoesOn | Action::Keep => "keep",
+            Action::Off | Action::Tell => "drop",
+            Action::Restore => "restore",
+            Action::Strip => "strip",
+            Action::Withhold => "withhold",
+        }
+    }
+
+    /// The public spelling of what becomes of an answer.
+    #[must_use]
+    pub const fn outcome(self) -> &'static str {
+        match self {
+            Action::Ambiguous(_) => "ambiguous",
+            Action::Drop(_) | Action::Withhold => "dropped",
+            Action::Empty => "empty",
+            Action::GoesOn => "goes_on",
+            Action::Keep => "kept",
+            Action::Miss(_) => "missed",
+            Action::Restore => "restored",
+            Action::Strip => "not_wanted",
+            Action::Add | Action::Bypass | Action::Off | Action::Tell => self.as_str(),
+        }
+    }
+
+    /// Whether the request has a thought here.
+    #[must_use]
+    pub const fn is_sent(self) -> bool {
+        matches!(self, Action::Add | Action::Bypass | Action::Keep | Action::Restore)
+    }
+}
+
+impl Decision {
+    /// A decision about a block, or about the payload on the message as a whole.
+    pub(crate) fn block(
+        action: Action,
+        setting: &'static str,
+        reason: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        let evidence = Vec::new();
+        Decision { message: 0, block: Some(0), action, reason: reason.into(), setting, evidence }
+    }
+
+    /// A decision about the answer that begins with a message.
+    pub(crate) fn answer(message: usize, action: Action, evidence: Vec<Evidence>) -> Self {
+        let mut decision =
+            Decision { message, block: None, evidence, ..Decision::block(action, "contract", "") };
+        decision.turns_to(action);
+        decision
+    }
+
+    /// It is decided otherwise about the answer.
+    pub(crate) fn turns_to(&mut self, action: Action) {
+        self.action = action;
+        let reason = match action {
+            Action::Ambiguous(_) => "several thoughts fit, and nothing tells which is the one",
+            Action::Drop(why) | Action::Miss(why) => why.sentence(),
+            Action::Empty => "it is known that nothing was thought here",
+            Action::GoesOn => "it is part of the answer before, which has the thought",
+            Action::Keep => "the client sends a thought of its own",
+            Action::Restore => "it is known, and the client dropped it",
+            Action::Strip => "the model does not need it here",
+            Action::Withhold => Why::Foreign.sentence(),
+            Action::Add | Action::Bypass | Action::Off | Action::Tell => "",
+        };
+        self.reason = Cow::Borrowed(reason);
+    }
+
+    /// The record that the answer is known to come from.
+    #[must_use]
+    pub fn found(&self) -> Option<&Evidence> {
+        self.evidence.first()
+    }
+
+    /// The records that an answer comes from, each with what happens to its thought.
+    pub fn parts(&self) -> impl Iterator<Item = (Action, &Evidence)> {
+        let is_restored = self.action == Action::Restore;
+        self.evidence.iter().enumerate().map(move |(at, found)| match at {
+            0 => (self.action, found),
+            _ if is_restored && found.is_usable => (Action::Restore, found),
+            _ if found.is_foreign => (Action::Withhold, found),
+            _ => (Action::GoesOn, found),
+        })
+    }
+}
+
+/// What says which record an answer is, whether or not its thought goes back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// The record's id.
+    pub id: String,
+    /// Its index among the records.
+    pub record: usize,
+    /// What says so.
+    pub level: Level,
+    /// The first call of the answer that is one of the record's.
+    pub first: usize,
+    /// For each call of the answer from there on the call of the record that it is.
+    pub calls: Vec<usize>,
+    /// Its thought can go back.
+    pub is_usable: bool,
+    /// The target cannot read it.
+    pub is_foreign: bool,
+    /// Ids name it.
+    pub is_anchored: bool,
+    /// When it was kept, nobody knew the answer before it.
+    pub follows_unknown: bool,
+}
+
+/// Why a thought does not go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Several fit.
+    Ambiguous,
+    /// What stands before it is not what stood there when it was thought.
+    Changed,
+    /// The client sends thoughts of its own, and what they are bound to is not known.
+    ClientKeepsOwn,
+    /// It was cut off.
+    Cut,
+    /// Its answer was cut off, and it is bound to all of it.
+    CutAnswer,
+    /// Its answer was cut off, of which it is a payload.
+    CutPayload,
+    /// The model refuses thoughts of earlier turns.
+    Earlier,
+    /// It was thought where the target cannot read it.
+    Foreign,
+    /// A thought between it and those that are sent is missing.
+    Gap,
+    /// No record was found.
+    NoRecord,
+    /// The restored thoughts behind it take all that the limit lets go back.
+    OverLimit,
+    /// The model refuses thoughts in requests.
+    Refused,
+    /// It is a part of an answer whose thought stands elsewhere in the request, and more than results stands between.
+    Separate,
+    /// The caller broke the answer off, and the model takes no part of one.
+    Stopped,
+    /// It has nothing but a payload, and the model takes text.
+    Unreadable,
+    /// It has no payload, and the model takes no other.
+    Unsealed,
+}
+
+impl Why {
+    /// The reason in a sentence for people.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Why::Ambiguous => "several thoughts fit this answer",
+            Why::Changed => {
+                "what stands before it was changed, and the model takes it behind the same only"
+            }
+            Why::ClientKeepsOwn => {
+                "the client sends thoughts that are not known here, and theirs are bound to what is sent"
+            }
+            Why::Cut => "it was cut off, and only a complete thought may be sent back",
+            Why::CutAnswer => "its answer was cut off, and the thought is bound to it",
+            Why::CutPayload => "its answer was cut off, and the payload belongs to all of it",
+            Why::Earlier => "the model refuses reasoning of earlier turns",
+            Why::Foreign => "it was thought elsewhere and the model cannot read it",
+            Why::Gap => "a thought between it and those that are sent is missing",
+            Why::NoRecord => "no record of this answer was found",
+            Why::OverLimit => "it is beyond `max_restore_tokens`",
+            Why::Refused => "the model refuses reasoning in requests",
+            Why::Separate => {
+                "it is part of an answer whose thought stands elsewhere in the request"
+            }
+            Why::Stopped => "the answer was broken off, and the model takes whole thoughts only",
+            Why::Unreadable => "it has no readable text, and the model takes nothing else",
+            Why::Unsealed => "it has no signature or other payload that the model could verify",
+        }
+    }
+}
+
+/// The numbers of assistant messages in a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Their thought was put back.
+    pub restored: usize,
+    /// Their thought was wanted and not found.
+    pub missed: usize,
+    /// Several thoughts fit.
+    pub ambiguous: usize,
+    /// Their thought must not go.
+    pub dropped: usize,
+}
+
+impl Counts {
+    /// The numbers of what was decided about answers.
+    #[must_use]
+    pub fn of(decisions: &[Decision]) -> Self {
+        let mut counts = Counts::default();
+        for decision in decisions.iter().filter(|it| it.block.is_none()) {
+            match decision.action {
+                Action::Ambiguous(_) => counts.ambiguous += 1,
+                Action::Drop(_) | Action::Withhold => counts.dropped += 1,
+                Action::Miss(_) => counts.missed += 1,
+                Action::Restore => counts.restored += 1,
+                Action::Add | Action::Bypass | Action::Empty | Action::GoesOn | Action::Keep => {}
+                Action::Off | Action::Strip | Action::Tell => {}
+            }
+        }
+        counts
+    }
+}
+
+/// What was done about thoughts that are demanded and that nobody has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Without {
+    /// So many answers carry the value that the provider documents for such calls.
+    pub bypassed: usize,
+    /// So many answers, and what their calls gave, are told in words.
+    pub told: usize,
+    /// Thinking is off in this request.
+    pub is_off: bool,
+}
+
+impl Without {
+    /// The numbers of what was decided.
+    #[must_use]
+    pub fn of(decisions: &[Decision]) -> Self {
+        let count = |what| decisions.iter().filter(|it| it.action == what).count();
+        let (bypassed, told) = (count(Action::Bypass), count(Action::Tell));
+        Without { bypassed, told, is_off: count(Action::Off) > 0 }
+    }
+}
