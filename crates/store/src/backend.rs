@@ -6,9 +6,10 @@ use crate::relock::{Relock, Relocked};
 use crate::row::{
     Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, InstallRow, KeyRow,
     NewConversation, NewFact, NewRecord, NewResponse, RecordRow, ResponseRow, TenantRow, ThreadRow,
-    Usage,
+    TraceRow, Usage,
 };
 use crate::sqlite::Sqlite;
+use crate::trace::{TraceFilter, TraceText};
 use std::sync::Arc;
 
 /// A database that keeps rows.
@@ -70,6 +71,15 @@ calls! {
     fact_mark() -> FactMark;
     facts(after: i64, before: i64, limit: u32) -> Vec<FactRow>;
     prune_facts(after: i64, before: i64) -> ();
+    add_traces(traces: Vec<TraceRow>) -> ();
+    trace(id: String) -> Option<TraceRow>;
+    traces(filter: TraceFilter) -> Vec<TraceRow>;
+    search_traces(words: Vec<String>, within: TraceText, filter: TraceFilter) -> Vec<TraceRow>;
+    traces_unindexed() -> Option<i64>;
+    index_traces(limit: u32) -> u64;
+    prune_traces(before: i64, limit: u32) -> u64;
+    older_traces(before: i64) -> u64;
+    erase_traces(tenant: String, limit: u32) -> u64;
     add_key(name: String, hash: Vec<u8>, now: i64) -> bool;
     revoke_key(name: String, now: i64) -> bool;
     keys() -> Vec<KeyRow>;

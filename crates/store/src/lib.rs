@@ -2,7 +2,8 @@
 //!
 //! A [`Store`] is one façade over the databases behind it; everything it keeps belongs to a
 //! [`Tenant`](thinkthrough_core::plane::Tenant) and is sealed. [`Conversations`] are exact logs, and [`Search`]
-//! looks through them. A [`Vault`] keeps the thoughts that clients drop, for the gateway to put back.
+//! looks through them. A [`Vault`] keeps the thoughts that clients drop, for the gateway to put back. [`Traces`] are what
+//! people read of models' thoughts: they are masked, and stand there in plain text.
 //!
 //! - What is acknowledged is there after any end of the process, and after a power cut; but for what was given to
 //!   [`Vault::hand_over`]: a power cut may take the last of it, and on a server the end of the process what can wait.
@@ -67,6 +68,8 @@ mod sqlite;
 mod store;
 mod taking;
 mod touched;
+mod trace;
+mod traces;
 mod unwritten;
 mod vault;
 mod waiting;
@@ -88,5 +91,9 @@ pub use responses::Responses;
 pub use retention::{Holding, Limits, Pruned};
 pub use rotation::Rotation;
 pub use store::Store;
+pub use trace::{
+    NewTrace, TRACE_AGE, Trace, TraceFilter, TraceHits, TraceNumbers, TraceState, TraceText,
+};
+pub use traces::Traces;
 pub use vault::{Commit, Looked, Opener, Urgency, Vault};
 pub use waiting::Lost;

@@ -6,10 +6,11 @@ use crate::clock::Moment;
 use crate::error::StoreError;
 use crate::row::{ThreadRow, Usage};
 use crate::store::Store;
+use crate::trace::TRACE_AGE;
 use std::time::{Duration, UNIX_EPOCH};
 use thinkthrough_core::plane::Tenant;
 
-/// How long the vault keeps what, and how much of it. Conversations of the terminal client are not counted, and stay.
+/// How long the vault keeps what, and how much of it, and how long traces stay. Conversations of the terminal client are not counted, and stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// How long a conversation stays that is not used.
@@ -18,11 +19,18 @@ pub struct Limits {
     pub bytes: u64,
     /// How many records a tenant may have.
     pub records: u64,
+    /// How long traces stay; `None`: for ever.
+    pub traces: Option<Duration>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { age: Duration::from_secs(30 * 24 * 60 * 60), bytes: 1 << 30, records: 1_000_000 }
+        Limits {
+            age: Duration::from_secs(30 * 24 * 60 * 60),
+            bytes: 1 << 30,
+            records: 1_000_000,
+            traces: Some(TRACE_AGE),
+        }
     }
 }
 
@@ -94,10 +102,34 @@ impl Store {
         for usage in usage {
             pruned.conversations += self.prune_one(usage, limits, before).await?;
         }
+        pruned.held_back += self.prune_traces(limits, now, is_steady).await?;
         // Where the clock jumped they are learned anew.
         let today = now.wall.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         self.prune_facts(i64::try_from(today).unwrap_or(i64::MAX)).await?;
         Ok(pruned)
+    }
+
+    /// Takes out old traces; gives how many are held back, because they are many and the clock may have jumped.
+    async fn prune_traces(
+        &self,
+        limits: &Limits,
+        now: Moment,
+        is_steady: bool,
+    ) -> Result<u64, StoreError> {
+        let Some(before) = limits.traces.and_then(|age| now.wall.checked_sub(age)) else {
+            return Ok(0);
+        };
+        let before = before.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let (traces, before) = (self.traces(), u64::try_from(before).unwrap_or(u64::MAX));
+        let old = traces.older_than(before).await?;
+        // Where there is nothing to do nobody is waited for who writes.
+        if old == 0 {
+            return Ok(0);
+        }
+        if !is_steady && old > traces.older_than(u64::MAX).await? / 5 {
+            return Ok(old);
+        }
+        traces.prune_older_than(before).await.map(|_| 0)
     }
 
     async fn prune_one(

@@ -1,4 +1,6 @@
-//! What the databases keep: rows whose content is sealed already.
+//! What the databases keep: rows whose content is sealed already, and traces, which are masked.
+
+use crate::trace::TraceFilter;
 
 /// What a store has one of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -230,4 +232,62 @@ pub(crate) struct ResponseRow {
     pub(crate) id: Vec<u8>,
     pub(crate) key_id: u32,
     pub(crate) sealed: Vec<u8>,
+}
+
+/// A generation as people see it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TraceRow {
+    pub(crate) id: String,
+    pub(crate) tenant: String,
+    pub(crate) session: String,
+    pub(crate) run: String,
+    pub(crate) model: String,
+    pub(crate) provider: String,
+    pub(crate) thought: String,
+    pub(crate) answer: String,
+    pub(crate) metadata: String,
+    pub(crate) state: String,
+    /// Unix milliseconds.
+    pub(crate) created_at: i64,
+    pub(crate) reasoning_tokens: i64,
+    pub(crate) total_tokens: i64,
+    /// Milliseconds.
+    pub(crate) duration: i64,
+    pub(crate) sealed_bytes: i64,
+    pub(crate) input_tokens: Option<i64>,
+    pub(crate) output_tokens: Option<i64>,
+    pub(crate) cached_tokens: Option<i64>,
+}
+
+impl TraceRow {
+    /// The columns in the order in which they are read and written.
+    pub(crate) const COLUMNS: &'static str = "id, tenant, session_key, run_id, model, provider, \
+        reasoning_text, response_text, metadata, state, created_at, reasoning_tokens, \
+        total_tokens, duration_ms, sealed_bytes, input_tokens, output_tokens, cached_tokens";
+}
+
+/// A value that a row is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    Number(i64),
+    Text(String),
+}
+
+/// What rows must be like: the comparison, and what with. Two values mean a pair.
+pub(crate) fn conditions(filter: &TraceFilter) -> Vec<(&'static str, Vec<Bound>)> {
+    let number = |number: u64| Bound::Number(i64::try_from(number).unwrap_or(i64::MAX));
+    let text = |name, value: &Option<String>| value.clone().map(|it| (name, vec![Bound::Text(it)]));
+    let after = filter.after.as_ref().map(|(time, id)| {
+        ("(created_at, reasoning_traces.id) <", vec![number(*time), Bound::Text(id.clone())])
+    });
+    let all = [
+        text("tenant =", &filter.tenant),
+        text("session_key =", &filter.session),
+        text("model =", &filter.model),
+        text("provider =", &filter.provider),
+        filter.since.map(|time| ("created_at >=", vec![number(time)])),
+        filter.until.map(|time| ("created_at <", vec![number(time)])),
+        after,
+    ];
+    all.into_iter().flatten().collect()
 }

@@ -70,6 +70,9 @@ const TRIES: usize = 3;
 /// How many conversations of the vault are taken out at once.
 const STEP: u32 = 64;
 
+/// How many traces are taken out at once.
+const TRACES: u32 = 500;
+
 /// How many tenants that nothing was kept for are remembered. Credentials can be made up, so there must be an end.
 const MADE: usize = 10_000;
 /// How many tenants' keys are at hand.
@@ -134,7 +137,9 @@ impl Store {
         self.forget(tenant);
         // What comes behind this is refused.
         self.flush().await;
-        let row = self.backend().tenant(tenant.as_str().to_owned()).await?;
+        let name = || tenant.as_str().to_owned();
+        while self.backend().erase_traces(name(), TRACES).await? > 0 {}
+        let row = self.backend().tenant(name()).await?;
         let removed = self.backend().remove_tenant(tenant.as_str().to_owned()).await;
         let is_gone = matches!(removed, Ok(_) | Err(StoreError::Lingers(_)));
         if let Some(row) = row.filter(|_| is_gone) {

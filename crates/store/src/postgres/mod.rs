@@ -15,6 +15,7 @@ mod schema;
 mod tenants;
 mod threads;
 mod tls;
+mod traces;
 
 use crate::error::StoreError;
 use std::sync::Arc;

@@ -13,6 +13,7 @@ mod responses;
 mod schema;
 mod tenants;
 mod threads;
+mod traces;
 mod version;
 mod wal;
 mod writer;

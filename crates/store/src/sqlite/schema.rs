@@ -12,12 +12,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Each brings the tables from the version before to its own, counted from 1. They never change once shipped.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("001.sql"),
     include_str!("002.sql"),
     include_str!("003.sql"),
     include_str!("004.sql"),
     include_str!("005.sql"),
+    include_str!("006.sql"),
 ];
 
 /// "think" in a way that SQLite's header has room for; `file` and we know our files by it.
@@ -152,12 +153,35 @@ fn migrate_from(connection: &mut Connection, at: &str, known: u32) -> Result<(),
         return Err(StoreError::Newer { at: at.to_owned(), found, known });
     }
     let behind = usize::try_from(found).unwrap_or(usize::MAX);
+    let has_older = put_aside_traces(&transaction).map_err(failed)?;
     for migration in MIGRATIONS.iter().skip(behind) {
         transaction.execute_batch(migration).map_err(failed)?;
+    }
+    if has_older {
+        transaction.execute_batch(TAKE_OVER_TRACES).map_err(failed)?;
     }
     transaction.pragma_update(None, "user_version", known).map_err(failed)?;
     transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
     transaction.commit().map_err(failed)
+}
+
+/// Moves the rows of a table that was called as ours is before ours was made.
+const TAKE_OVER_TRACES: &str = "INSERT OR IGNORE INTO reasoning_traces (id, session_key, run_id, \
+    model, provider, reasoning_text, reasoning_tokens, total_tokens, duration_ms, metadata, \
+    created_at) SELECT CAST(id AS TEXT), session_key, run_id, model, provider, reasoning_text, \
+    reasoning_tokens, total_tokens, duration_ms, metadata, created_at \
+    FROM reasoning_traces_before; DROP TABLE reasoning_traces_before;";
+
+/// Renames a table of traces that no migration of ours made; gives whether there was one.
+fn put_aside_traces(connection: &Connection) -> rusqlite::Result<bool> {
+    let is_there = connection.table_exists(None, "reasoning_traces")?;
+    let is_ours = connection.table_exists(None, "trace_indexed")?;
+    if !is_there || is_ours {
+        return Ok(false);
+    }
+    let sql = "ALTER TABLE reasoning_traces RENAME TO reasoning_traces_before";
+    connection.execute_batch(sql)?;
+    Ok(true)
 }
 
 fn version(connection: &Connection) -> rusqlite::Result<u32> {

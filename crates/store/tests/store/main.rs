@@ -48,6 +48,7 @@ mod server;
 mod talk;
 mod timing;
 mod tls;
+mod traces;
 mod vault;
 
 use std::path::{Path, PathBuf};

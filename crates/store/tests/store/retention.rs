@@ -12,6 +12,7 @@ on_each_database! {
     k_7_a_clock_that_jumps_does_not_empty_the_vault,
     a_tenant_with_too_much_loses_the_longest_unused_and_nobody_else_anything,
     what_is_left_of_an_erased_tenant_goes,
+    traces_stay_for_their_time,
 }
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -157,4 +158,32 @@ async fn what_is_left_of_an_erased_tenant_goes(folder: Folder) {
     }
     assert_eq!(store.prune(&Limits::default(), Moment::now()).await, Ok(went(3)));
     assert_eq!(store.prune(&Limits::default(), Moment::now()).await, Ok(went(0)));
+}
+
+async fn traces_stay_for_their_time(folder: Folder) {
+    let store = folder.open().await.unwrap();
+    let start = Moment::now();
+    let millis = |moment: Moment| {
+        u64::try_from(moment.wall.duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap()
+    };
+    let traces = store.traces();
+    let all = (0..10_u32).map(|day| {
+        let at = millis(later(start, day * DAY));
+        super::traces::trace(&format!("{day}"), at, "", "")
+    });
+    traces.add(all.collect()).await.unwrap();
+    let count = async || traces.older_than(u64::MAX).await.unwrap();
+    let week = Limits { traces: Some(7 * DAY), ..Limits::default() };
+    // One of ten is old, which no clock needs to be watched for.
+    store.prune(&week, Moment { wall: start.wall + 7 * DAY + DAY / 2, ..start }).await.unwrap();
+    assert_eq!(count().await, 9);
+    // Many are old all at once: the clock may have jumped.
+    let jumped = Moment { wall: start.wall + 100 * DAY, ..start };
+    let pruned = store.prune(&week, jumped).await.unwrap();
+    assert_eq!((count().await, pruned.held_back), (9, 9));
+    let ever = Limits { traces: None, ..Limits::default() };
+    store.prune(&ever, later(jumped, DAY)).await.unwrap();
+    assert_eq!(count().await, 9);
+    store.prune(&week, later(jumped, 2 * DAY)).await.unwrap();
+    assert_eq!(count().await, 0, "both clocks went alike since");
 }

@@ -48,6 +48,12 @@ impl Database {
         let url = format!("{}/{name}", base());
         Some(Database { name, url })
     }
+
+    /// Does this in it, as another program might.
+    pub(super) async fn execute(&self, statements: &[&str]) {
+        let client = connect(&self.url).await.unwrap();
+        client.batch_execute(&statements.join(";")).await.unwrap();
+    }
 }
 
 impl Drop for Database {
@@ -123,7 +129,7 @@ async fn a_newer_schema_on_the_server_is_refused() {
     folder.open().await.unwrap();
     let client = connect(&folder.server.as_ref().unwrap().url).await.unwrap();
     client.batch_execute("INSERT INTO thinkthrough_schema VALUES (99)").await.unwrap();
-    assert!(matches!(folder.open().await, Err(StoreError::Newer { found: 99, known: 4, .. })));
+    assert!(matches!(folder.open().await, Err(StoreError::Newer { found: 99, known: 5, .. })));
 }
 
 #[tokio::test]

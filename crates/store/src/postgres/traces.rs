@@ -1,0 +1,186 @@
+//! What models thought, for people.
+
+use super::{Postgres, Value, get};
+use crate::error::StoreError;
+use crate::row::{Bound, TraceRow, conditions};
+use crate::trace::{TraceFilter, TraceText};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+/// So many letters of a text are searched: the server refuses words of more than a megabyte in all.
+const SEARCHED: u32 = 75_000;
+
+impl Postgres {
+    /// Adds traces; one that is there already stays as it is.
+    pub(crate) async fn add_traces(&self, traces: Vec<TraceRow>) -> Result<(), StoreError> {
+        let texts = |of: fn(&TraceRow) -> &String| traces.iter().map(of).collect::<Vec<_>>();
+        let numbers = |of: fn(&TraceRow) -> i64| traces.iter().map(of).collect::<Vec<_>>();
+        let maybe = |of: fn(&TraceRow) -> Option<i64>| traces.iter().map(of).collect::<Vec<_>>();
+        let sql = format!(
+            "INSERT INTO reasoning_traces ({}) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, \
+             $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) ON CONFLICT DO NOTHING",
+            TraceRow::COLUMNS
+        );
+        let (text, number) = (Type::TEXT_ARRAY, Type::INT8_ARRAY);
+        let values: [Value<'_>; 18] = [
+            (&texts(|it| &it.id), text.clone()),
+            (&texts(|it| &it.tenant), text.clone()),
+            (&texts(|it| &it.session), text.clone()),
+            (&texts(|it| &it.run), text.clone()),
+            (&texts(|it| &it.model), text.clone()),
+            (&texts(|it| &it.provider), text.clone()),
+            (&texts(|it| &it.thought), text.clone()),
+            (&texts(|it| &it.answer), text.clone()),
+            (&texts(|it| &it.metadata), text.clone()),
+            (&texts(|it| &it.state), text),
+            (&numbers(|it| it.created_at), number.clone()),
+            (&numbers(|it| it.reasoning_tokens), number.clone()),
+            (&numbers(|it| it.total_tokens), number.clone()),
+            (&numbers(|it| it.duration), number.clone()),
+            (&numbers(|it| it.sealed_bytes), number.clone()),
+            (&maybe(|it| it.input_tokens), number.clone()),
+            (&maybe(|it| it.output_tokens), number.clone()),
+            (&maybe(|it| it.cached_tokens), number),
+        ];
+        self.query_on(&self.inner.writing, &sql, &values).await.map(|_| ())
+    }
+
+    /// The trace of this id.
+    pub(crate) async fn trace(&self, id: String) -> Result<Option<TraceRow>, StoreError> {
+        let sql = format!("SELECT {} FROM reasoning_traces WHERE id = $1", TraceRow::COLUMNS);
+        let row = self.first(&sql, &[(&id as _, Type::TEXT)]).await?;
+        row.map(|row| self.trace_of(&row)).transpose()
+    }
+
+    /// Those that are wanted, the newest first.
+    pub(crate) async fn traces(&self, filter: TraceFilter) -> Result<Vec<TraceRow>, StoreError> {
+        self.matching(None, &filter).await
+    }
+
+    /// Those that are wanted and hold all these words, the newest first.
+    pub(crate) async fn search_traces(
+        &self,
+        words: Vec<String>,
+        within: TraceText,
+        filter: TraceFilter,
+    ) -> Result<Vec<TraceRow>, StoreError> {
+        self.matching(expression(&words, within), &filter).await
+    }
+
+    /// When the first trace was made whose words are not indexed yet.
+    pub(crate) async fn traces_unindexed(&self) -> Result<Option<i64>, StoreError> {
+        let sql = "SELECT created_at FROM reasoning_traces WHERE words IS NULL \
+                   ORDER BY created_at LIMIT 1";
+        let row = self.first(sql, &[]).await?;
+        row.map(|row| get(&row, 0, &self.inner.at)).transpose()
+    }
+
+    /// Indexes the words of the next traces; gives how many there were.
+    pub(crate) async fn index_traces(&self, limit: u32) -> Result<u64, StoreError> {
+        // Several gateways share the work: each takes what no other has in hand.
+        let sql = format!(
+            "UPDATE reasoning_traces SET words = \
+                 setweight(to_tsvector('simple', left(reasoning_text, {SEARCHED})), 'A') || \
+                 setweight(to_tsvector('simple', left(response_text, {SEARCHED})), 'B') \
+             WHERE id IN (SELECT id FROM reasoning_traces WHERE words IS NULL \
+                 ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING 1"
+        );
+        let values = [(&i64::from(limit) as _, Type::INT8)];
+        Ok(self.query_on(&self.inner.writing, &sql, &values).await?.len() as u64)
+    }
+
+    /// Takes out so many that are older; gives how many that were.
+    pub(crate) async fn prune_traces(&self, before: i64, limit: u32) -> Result<u64, StoreError> {
+        let sql = "DELETE FROM reasoning_traces WHERE id IN (SELECT id FROM reasoning_traces \
+                   WHERE created_at < $1 ORDER BY created_at LIMIT $2) RETURNING 1";
+        let values = [(&before as _, Type::INT8), (&i64::from(limit) as _, Type::INT8)];
+        Ok(self.query_on(&self.inner.writing, sql, &values).await?.len() as u64)
+    }
+
+    /// How many are older.
+    pub(crate) async fn older_traces(&self, before: i64) -> Result<u64, StoreError> {
+        let sql = "SELECT count(*) FROM reasoning_traces WHERE created_at < $1";
+        let row = self.first(sql, &[(&before as _, Type::INT8)]).await?;
+        let count: i64 = row.map_or(Ok(0), |row| get(&row, 0, &self.inner.at))?;
+        Ok(u64::try_from(count).unwrap_or_default())
+    }
+
+    /// Takes out so many of a tenant; gives how many that were.
+    pub(crate) async fn erase_traces(&self, tenant: String, limit: u32) -> Result<u64, StoreError> {
+        let sql = "DELETE FROM reasoning_traces WHERE id IN (SELECT id FROM reasoning_traces \
+                   WHERE tenant = $1 LIMIT $2) RETURNING 1";
+        let values = [(&tenant as _, Type::TEXT), (&i64::from(limit) as _, Type::INT8)];
+        Ok(self.query_on(&self.inner.writing, sql, &values).await?.len() as u64)
+    }
+
+    async fn matching(
+        &self,
+        words: Option<String>,
+        filter: &TraceFilter,
+    ) -> Result<Vec<TraceRow>, StoreError> {
+        let mut values: Vec<Value<'_>> = Vec::new();
+        let mut all: Vec<String> = Vec::new();
+        if let Some(words) = &words {
+            values.push((words, Type::TEXT));
+            all.push("words @@ to_tsquery('simple', $1)".to_owned());
+        }
+        let conditions = conditions(filter);
+        for (comparison, bounds) in &conditions {
+            let mut places = Vec::new();
+            for bound in bounds {
+                values.push(match bound {
+                    Bound::Number(number) => (number, Type::INT8),
+                    Bound::Text(text) => (text, Type::TEXT),
+                });
+                places.push(format!("${}", values.len()));
+            }
+            all.push(format!("{comparison} ({})", places.join(", ")));
+        }
+        let all = if all.is_empty() { "true".to_owned() } else { all.join(" AND ") };
+        let sql = format!(
+            "SELECT {} FROM reasoning_traces WHERE {all} ORDER BY created_at DESC, id DESC LIMIT {}",
+            TraceRow::COLUMNS,
+            filter.limit
+        );
+        let rows = self.query(&sql, &values).await?;
+        rows.iter().map(|row| self.trace_of(row)).collect()
+    }
+
+    fn trace_of(&self, row: &Row) -> Result<TraceRow, StoreError> {
+        let at = &self.inner.at;
+        Ok(TraceRow {
+            id: get(row, 0, at)?,
+            tenant: get(row, 1, at)?,
+            session: get(row, 2, at)?,
+            run: get(row, 3, at)?,
+            model: get(row, 4, at)?,
+            provider: get(row, 5, at)?,
+            thought: get(row, 6, at)?,
+            answer: get(row, 7, at)?,
+            metadata: get::<Option<String>>(row, 8, at)?.unwrap_or_default(),
+            state: get(row, 9, at)?,
+            created_at: get(row, 10, at)?,
+            reasoning_tokens: get(row, 11, at)?,
+            total_tokens: get(row, 12, at)?,
+            duration: get(row, 13, at)?,
+            sealed_bytes: get(row, 14, at)?,
+            input_tokens: get(row, 15, at)?,
+            output_tokens: get(row, 16, at)?,
+            cached_tokens: get(row, 17, at)?,
+        })
+    }
+}
+
+/// The words in the server's language of search, each as text; `None` where there are none.
+fn expression(words: &[String], within: TraceText) -> Option<String> {
+    let weights = match within {
+        TraceText::All => "AB",
+        TraceText::Answers => "B",
+        TraceText::Thoughts => "A",
+    };
+    let words = words.iter().map(|word| word.replace('\0', "")).filter(|word| !word.is_empty());
+    let quoted =
+        words.map(|word| format!("'{}':{weights}", word.replace('\\', "\\\\").replace('\'', "''")));
+    let quoted: Vec<String> = quoted.collect();
+    (!quoted.is_empty()).then(|| quoted.join(" & "))
+}

@@ -1,0 +1,256 @@
+//! What models thought, for people.
+
+use super::{Safety, Sqlite};
+use crate::error::StoreError;
+use crate::row::{Bound, TraceRow, conditions};
+use crate::trace::{TraceFilter, TraceText};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
+
+/// So many bytes of text are indexed in one step, so that whoever else writes does not wait for long.
+const STEP: usize = 1 << 18;
+
+impl Sqlite {
+    /// Adds traces; one that is there already stays as it is.
+    pub(crate) async fn add_traces(&self, traces: Vec<TraceRow>) -> Result<(), StoreError> {
+        self.write(Safety::Process, move |connection| {
+            traces.iter().try_for_each(|trace| add(connection, trace))
+        })
+        .await
+    }
+
+    /// The trace of this id.
+    pub(crate) async fn trace(&self, id: String) -> Result<Option<TraceRow>, StoreError> {
+        let sql = format!("SELECT {} FROM reasoning_traces WHERE id = ?", TraceRow::COLUMNS);
+        self.read(move |connection| {
+            connection.prepare_cached(&sql)?.query_row([&id], trace).optional()
+        })
+        .await
+    }
+
+    /// Those that are wanted, the newest first.
+    pub(crate) async fn traces(&self, filter: TraceFilter) -> Result<Vec<TraceRow>, StoreError> {
+        let all = conditions(&filter);
+        let sql = format!(
+            "SELECT {} FROM reasoning_traces {} ORDER BY created_at DESC, id DESC LIMIT {}",
+            TraceRow::COLUMNS,
+            where_all(&[], &all),
+            filter.limit
+        );
+        self.read(move |connection| rows(connection, &sql, None, &all)).await
+    }
+
+    /// Those that are wanted and hold all these words, the newest first.
+    pub(crate) async fn search_traces(
+        &self,
+        words: Vec<String>,
+        within: TraceText,
+        filter: TraceFilter,
+    ) -> Result<Vec<TraceRow>, StoreError> {
+        let Some(words) = expression(&words, within) else { return self.traces(filter).await };
+        let all = conditions(&filter);
+        // The index itself walks from its newest row on, so that a common word costs no more than a rare one.
+        let sql = format!(
+            "SELECT {} FROM trace_words \
+             JOIN reasoning_traces ON reasoning_traces.rowid = trace_words.rowid \
+             {} ORDER BY trace_words.rowid DESC LIMIT {}",
+            qualified(),
+            where_all(&["trace_words MATCH ?"], &all),
+            filter.limit
+        );
+        self.read(move |connection| rows(connection, &sql, Some(&words), &all)).await
+    }
+
+    /// When the first trace was made whose words are not indexed yet.
+    pub(crate) async fn traces_unindexed(&self) -> Result<Option<i64>, StoreError> {
+        let sql = "SELECT created_at FROM reasoning_traces \
+                   WHERE rowid > (SELECT up_to FROM trace_indexed) ORDER BY rowid LIMIT 1";
+        self.read(move |connection| {
+            connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()
+        })
+        .await
+    }
+
+    /// Indexes the words of the next traces; gives how many there were.
+    pub(crate) async fn index_traces(&self, limit: u32) -> Result<u64, StoreError> {
+        self.write(Safety::Process, move |connection| index(connection, limit)).await
+    }
+
+    /// Takes out so many that are older; gives how many that were.
+    pub(crate) async fn prune_traces(&self, before: i64, limit: u32) -> Result<u64, StoreError> {
+        self.write(Safety::Process, move |connection| {
+            let sql = "SELECT rowid FROM reasoning_traces WHERE created_at < ? \
+                       ORDER BY created_at LIMIT ?";
+            remove(connection, sql, params![before, limit])
+        })
+        .await
+    }
+
+    /// How many are older.
+    pub(crate) async fn older_traces(&self, before: i64) -> Result<u64, StoreError> {
+        let sql = "SELECT count(*) FROM reasoning_traces WHERE created_at < ?";
+        self.read(move |connection| {
+            let count: i64 =
+                connection.prepare_cached(sql)?.query_row([before], |row| row.get(0))?;
+            Ok(u64::try_from(count).unwrap_or_default())
+        })
+        .await
+    }
+
+    /// Takes out so many of a tenant; gives how many that were.
+    pub(crate) async fn erase_traces(&self, tenant: String, limit: u32) -> Result<u64, StoreError> {
+        self.write(Safety::Process, move |connection| {
+            let sql = "SELECT rowid FROM reasoning_traces WHERE tenant = ? LIMIT ?";
+            remove(connection, sql, params![tenant, limit])
+        })
+        .await
+    }
+}
+
+impl ToSql for Bound {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Bound::Number(number) => ToSqlOutput::from(*number),
+            Bound::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+        })
+    }
+}
+
+fn add(connection: &Connection, row: &TraceRow) -> rusqlite::Result<()> {
+    let sql = format!(
+        "INSERT OR IGNORE INTO reasoning_traces ({}) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        TraceRow::COLUMNS
+    );
+    connection.prepare_cached(&sql)?.execute(params![
+        row.id,
+        row.tenant,
+        row.session,
+        row.run,
+        row.model,
+        row.provider,
+        row.thought,
+        row.answer,
+        row.metadata,
+        row.state,
+        row.created_at,
+        row.reasoning_tokens,
+        row.total_tokens,
+        row.duration,
+        row.sealed_bytes,
+        row.input_tokens,
+        row.output_tokens,
+        row.cached_tokens,
+    ])?;
+    Ok(())
+}
+
+fn trace(row: &Row<'_>) -> rusqlite::Result<TraceRow> {
+    Ok(TraceRow {
+        id: row.get(0)?,
+        tenant: row.get(1)?,
+        session: row.get(2)?,
+        run: row.get(3)?,
+        model: row.get(4)?,
+        provider: row.get(5)?,
+        thought: row.get(6)?,
+        answer: row.get(7)?,
+        metadata: row.get::<_, Option<String>>(8)?.unwrap_or_default(),
+        state: row.get(9)?,
+        created_at: row.get(10)?,
+        reasoning_tokens: row.get(11)?,
+        total_tokens: row.get(12)?,
+        duration: row.get(13)?,
+        sealed_bytes: row.get(14)?,
+        input_tokens: row.get(15)?,
+        output_tokens: row.get(16)?,
+        cached_tokens: row.get(17)?,
+    })
+}
+
+fn rows(
+    connection: &Connection,
+    sql: &str,
+    words: Option<&String>,
+    conditions: &[(&str, Vec<Bound>)],
+) -> rusqlite::Result<Vec<TraceRow>> {
+    let words = words.map(|words| words as &dyn ToSql);
+    let bounds = conditions.iter().flat_map(|(_, bounds)| bounds).map(|it| it as &dyn ToSql);
+    let mut statement = connection.prepare(sql)?;
+    statement.query_map(params_from_iter(words.into_iter().chain(bounds)), trace)?.collect()
+}
+
+/// The columns, where two tables have some of one name.
+fn qualified() -> String {
+    let columns = TraceRow::COLUMNS.split(',').map(str::trim);
+    columns.map(|column| format!("reasoning_traces.{column}")).collect::<Vec<_>>().join(", ")
+}
+
+fn where_all(first: &[&str], conditions: &[(&str, Vec<Bound>)]) -> String {
+    let further = conditions.iter().map(|(comparison, bounds)| {
+        let place = if bounds.len() > 1 { "(?, ?)" } else { "?" };
+        format!("{comparison} {place}")
+    });
+    let all: Vec<String> = first.iter().map(|it| (*it).to_owned()).chain(further).collect();
+    if all.is_empty() { String::new() } else { format!("WHERE {}", all.join(" AND ")) }
+}
+
+/// The words in the language of the index, each as text; `None` where there are none.
+fn expression(words: &[String], within: TraceText) -> Option<String> {
+    let quoted = words.iter().map(|word| word.replace('\0', "")).filter(|word| !word.is_empty());
+    let quoted: Vec<String> =
+        quoted.map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
+    if quoted.is_empty() {
+        return None;
+    }
+    let words = quoted.join(" AND ");
+    Some(match within {
+        TraceText::All => words,
+        TraceText::Answers => format!("{{response_text}} : ({words})"),
+        TraceText::Thoughts => format!("{{reasoning_text}} : ({words})"),
+    })
+}
+
+fn index(connection: &Connection, limit: u32) -> rusqlite::Result<u64> {
+    let sql = "SELECT rowid, reasoning_text, response_text FROM reasoning_traces \
+               WHERE rowid > (SELECT up_to FROM trace_indexed) ORDER BY rowid LIMIT ?";
+    let mut next = connection.prepare_cached(sql)?;
+    let mut rows = next.query([limit])?;
+    let sql = "INSERT INTO trace_words (rowid, reasoning_text, response_text) VALUES (?, ?, ?)";
+    let mut add = connection.prepare_cached(sql)?;
+    let (mut count, mut bytes, mut last) = (0, 0, None);
+    while let Some(row) = rows.next()? {
+        let (number, thought, answer) =
+            (row.get::<_, i64>(0)?, row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
+        add.execute(params![number, thought, answer])?;
+        (count, bytes, last) = (count + 1, bytes + thought.len() + answer.len(), Some(number));
+        if bytes > STEP {
+            break;
+        }
+    }
+    if let Some(last) = last {
+        connection.prepare_cached("UPDATE trace_indexed SET up_to = ?")?.execute([last])?;
+    }
+    Ok(count)
+}
+
+/// Removes the rows that a statement names, and their words.
+fn remove(connection: &Connection, sql: &str, values: &[&dyn ToSql]) -> rusqlite::Result<u64> {
+    let numbers: Vec<i64> = connection
+        .prepare_cached(sql)?
+        .query_map(values, |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for number in &numbers {
+        for sql in [
+            "DELETE FROM trace_words WHERE rowid = ?",
+            "DELETE FROM reasoning_traces WHERE rowid = ?",
+        ] {
+            connection.prepare_cached(sql)?.execute([number])?;
+        }
+    }
+    // The number of the newest row may be given again.
+    let sql = "UPDATE trace_indexed SET up_to = min(up_to, \
+               (SELECT coalesce(max(rowid), 0) FROM reasoning_traces))";
+    connection.prepare_cached(sql)?.execute([])?;
+    Ok(numbers.len() as u64)
+}

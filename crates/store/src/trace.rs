@@ -1,0 +1,201 @@
+//! What a trace is, and which ones somebody wants.
+
+use std::time::Duration;
+use thinkthrough_core::json::{Raw, Writer};
+use thinkthrough_core::plane::{Masked, Tenant};
+
+/// How long traces stay where nothing else is said.
+pub const TRACE_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// How a generation ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TraceState {
+    /// Before its end.
+    Cut,
+    /// Without an answer.
+    Failed,
+    /// As it should.
+    #[default]
+    Whole,
+}
+
+impl TraceState {
+    /// The public spelling.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            TraceState::Cut => "cut",
+            TraceState::Failed => "failed",
+            TraceState::Whole => "whole",
+        }
+    }
+
+    pub(crate) fn read(name: &str) -> Self {
+        match name {
+            "cut" => TraceState::Cut,
+            "failed" => TraceState::Failed,
+            _ => TraceState::Whole,
+        }
+    }
+}
+
+/// A generation that is to be kept.
+#[derive(Clone, Debug)]
+pub struct NewTrace {
+    /// The id that the answer's header names.
+    pub id: String,
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// The session.
+    pub session: String,
+    /// The user's turn; all its rounds have the same.
+    pub run: String,
+    /// The model as it was asked.
+    pub model: String,
+    /// The provider's name in the configuration.
+    pub provider: String,
+    /// All thoughts, an empty line between two.
+    pub thought: Masked<String>,
+    /// All visible text.
+    pub answer: Masked<String>,
+    /// What is known besides, a JSON object.
+    pub metadata: Masked<String>,
+    /// Its numbers.
+    pub numbers: TraceNumbers,
+    /// How it ended.
+    pub state: TraceState,
+}
+
+/// The numbers of a generation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceNumbers {
+    /// Of the thoughts.
+    pub reasoning_tokens: u64,
+    /// Input and output, thoughts counted once.
+    pub total_tokens: u64,
+    /// As the provider counts them.
+    pub input_tokens: Option<u64>,
+    /// As the provider counts them.
+    pub output_tokens: Option<u64>,
+    /// Input tokens that came from the provider's cache.
+    pub cached_tokens: Option<u64>,
+    /// From the request to the end of the answer, in milliseconds.
+    pub duration: u64,
+    /// How many bytes of thoughts nobody but the provider can read.
+    pub sealed_bytes: u64,
+    /// When the request came, in Unix milliseconds.
+    pub created_at: u64,
+}
+
+/// A generation as it was kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// The id that the answer's header named.
+    pub id: String,
+    /// Whose it is.
+    pub tenant: String,
+    /// The session.
+    pub session: String,
+    /// The user's turn.
+    pub run: String,
+    /// The model as it was asked.
+    pub model: String,
+    /// The provider's name in the configuration.
+    pub provider: String,
+    /// All thoughts, masked.
+    pub thought: String,
+    /// All visible text, masked.
+    pub answer: String,
+    /// What is known besides, a JSON object.
+    pub metadata: String,
+    /// Its numbers.
+    pub numbers: TraceNumbers,
+    /// How it ended.
+    pub state: TraceState,
+}
+
+impl Trace {
+    /// Writes it as an object with the names of its columns; the thought, where it may be seen.
+    pub fn write(&self, w: &mut Writer, with_thought: bool) {
+        let numbers = &self.numbers;
+        w.object(|w| {
+            w.field_str("id", &self.id);
+            w.field_str("session_key", &self.session);
+            w.field_str("run_id", &self.run);
+            w.field_str("model", &self.model);
+            w.field_str("provider", &self.provider);
+            if with_thought {
+                w.field_str("reasoning_text", &self.thought);
+            }
+            w.field_u64("reasoning_tokens", numbers.reasoning_tokens);
+            w.field_u64("total_tokens", numbers.total_tokens);
+            w.field_u64("duration_ms", numbers.duration);
+            w.field_raw("metadata", &Raw::parse(&self.metadata).unwrap_or_else(|_| Raw::null()));
+            w.field_u64("created_at", numbers.created_at);
+            w.field_str("tenant", &self.tenant);
+            w.field_str("response_text", &self.answer);
+            w.field_str("state", self.state.as_str());
+            w.field_u64("sealed_bytes", numbers.sealed_bytes);
+            w.u64_or_null("input_tokens", numbers.input_tokens);
+            w.u64_or_null("output_tokens", numbers.output_tokens);
+            w.u64_or_null("cached_tokens", numbers.cached_tokens);
+        });
+    }
+}
+
+/// Which traces are wanted; what is not said does not matter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceFilter {
+    /// Of this tenant only.
+    pub tenant: Option<String>,
+    /// Of this session only.
+    pub session: Option<String>,
+    /// Of this model only.
+    pub model: Option<String>,
+    /// Of this provider only.
+    pub provider: Option<String>,
+    /// From this time on, in Unix milliseconds.
+    pub since: Option<u64>,
+    /// Before this time, in Unix milliseconds.
+    pub until: Option<u64>,
+    /// Behind this one, in the order in which they are given.
+    pub after: Option<(u64, String)>,
+    /// So many at most.
+    pub limit: u32,
+}
+
+impl Default for TraceFilter {
+    fn default() -> Self {
+        TraceFilter {
+            tenant: None,
+            session: None,
+            model: None,
+            provider: None,
+            since: None,
+            until: None,
+            after: None,
+            limit: 50,
+        }
+    }
+}
+
+/// Which text is searched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TraceText {
+    /// Both.
+    #[default]
+    All,
+    /// What was said visibly.
+    Answers,
+    /// What was thought.
+    Thoughts,
+}
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceHits {
+    /// The newest first.
+    pub traces: Vec<Trace>,
+    /// Traces from this time on, in Unix milliseconds, were not looked at, because their words are not indexed yet.
+    pub indexed_to: Option<u64>,
+}

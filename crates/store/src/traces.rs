@@ -1,0 +1,184 @@
+//! What models thought, for people: the audit copy, masked before it comes here.
+//!
+//! A trace is a row of its own for each generation, failed and cut ones included. It never goes back to a model: what
+//! goes back stands sealed in the [vault](crate::Vault). So nothing here is sealed, and everything can be searched.
+
+use crate::error::StoreError;
+use crate::row::TraceRow;
+use crate::store::Store;
+use crate::trace::{NewTrace, Trace, TraceFilter, TraceHits, TraceNumbers, TraceState, TraceText};
+use thinkthrough_core::plane::Masked;
+
+/// How many traces are taken out in one step, so that no writer waits for long.
+const STEP: u32 = 500;
+/// How many traces are read for the index of words at once.
+const INDEXED: u32 = 200;
+
+/// The traces of a store.
+#[derive(Clone, Debug)]
+pub struct Traces {
+    store: Store,
+}
+
+impl Store {
+    /// What models thought, for people.
+    #[must_use]
+    pub fn traces(&self) -> Traces {
+        Traces { store: self.clone() }
+    }
+
+    /// What the marks in place of masked secrets are made with: the same for all who share the store, so that one secret
+    /// has one mark, and nobody else can try which secret it was.
+    #[must_use]
+    pub fn mask_key(&self) -> [u8; 32] {
+        blake3::derive_key(
+            "thinkthrough 2026-11 marks of masked secrets",
+            self.install_key().bytes(),
+        )
+    }
+}
+
+impl Traces {
+    /// Keeps traces, all in one commit. One whose id is there already stays as it is.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub async fn add(&self, traces: Vec<NewTrace>) -> Result<(), StoreError> {
+        let rows = traces.into_iter().map(TraceRow::from).collect();
+        self.store.backend().add_traces(rows).await
+    }
+
+    /// The trace of this id.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn get(&self, id: &str) -> Result<Option<Trace>, StoreError> {
+        Ok(self.store.backend().trace(id.to_owned()).await?.map(Trace::from))
+    }
+
+    /// Those that are wanted, the newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn list(&self, filter: TraceFilter) -> Result<Vec<Trace>, StoreError> {
+        let rows = self.store.backend().traces(filter).await?;
+        Ok(rows.into_iter().map(Trace::from).collect())
+    }
+
+    /// Those that are wanted and hold all these words, the newest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn search(
+        &self,
+        words: &str,
+        within: TraceText,
+        filter: TraceFilter,
+    ) -> Result<TraceHits, StoreError> {
+        let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+        let indexed_to = self.store.backend().traces_unindexed().await?;
+        let rows = self.store.backend().search_traces(words, within, filter).await?;
+        let traces = rows.into_iter().map(Trace::from).collect();
+        Ok(TraceHits { traces, indexed_to: indexed_to.map(count) })
+    }
+
+    /// Reads the words of traces that no search finds yet. Gives how many there were; call it again until there are none.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub async fn index(&self) -> Result<u64, StoreError> {
+        self.store.backend().index_traces(INDEXED).await
+    }
+
+    /// Takes out what is older than this, in Unix milliseconds, in small steps. Gives how many went.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub async fn prune_older_than(&self, before: u64) -> Result<u64, StoreError> {
+        let (before, mut gone) = (millis(before), 0);
+        loop {
+            let step = self.store.backend().prune_traces(before, STEP).await?;
+            gone += step;
+            if step < u64::from(STEP) {
+                return Ok(gone);
+            }
+        }
+    }
+
+    /// How many traces there are that are older than this, in Unix milliseconds.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn older_than(&self, before: u64) -> Result<u64, StoreError> {
+        self.store.backend().older_traces(millis(before)).await
+    }
+}
+
+impl From<NewTrace> for TraceRow {
+    fn from(new: NewTrace) -> Self {
+        let NewTrace {
+            id, tenant, session, run, model, provider, thought, answer, metadata, ..
+        } = new;
+        let numbers = new.numbers;
+        TraceRow {
+            id,
+            tenant: tenant.as_str().to_owned(),
+            session,
+            run,
+            model,
+            provider,
+            thought: without_nul(&thought),
+            answer: without_nul(&answer),
+            metadata: without_nul(&metadata),
+            state: new.state.as_str().to_owned(),
+            created_at: millis(numbers.created_at),
+            reasoning_tokens: millis(numbers.reasoning_tokens),
+            total_tokens: millis(numbers.total_tokens),
+            duration: millis(numbers.duration),
+            sealed_bytes: millis(numbers.sealed_bytes),
+            input_tokens: numbers.input_tokens.map(millis),
+            output_tokens: numbers.output_tokens.map(millis),
+            cached_tokens: numbers.cached_tokens.map(millis),
+        }
+    }
+}
+
+impl From<TraceRow> for Trace {
+    fn from(row: TraceRow) -> Self {
+        Trace {
+            id: row.id,
+            tenant: row.tenant,
+            session: row.session,
+            run: row.run,
+            model: row.model,
+            provider: row.provider,
+            thought: row.thought,
+            answer: row.answer,
+            metadata: row.metadata,
+            numbers: TraceNumbers {
+                reasoning_tokens: count(row.reasoning_tokens),
+                total_tokens: count(row.total_tokens),
+                input_tokens: row.input_tokens.map(count),
+                output_tokens: row.output_tokens.map(count),
+                cached_tokens: row.cached_tokens.map(count),
+                duration: count(row.duration),
+                sealed_bytes: count(row.sealed_bytes),
+                created_at: count(row.created_at),
+            },
+            state: TraceState::read(&row.state),
+        }
+    }
+}
+
+/// PostgreSQL's text has no zero character; nobody reads one.
+fn without_nul(text: &Masked<String>) -> String {
+    text.get().replace('\0', "\u{fffd}")
+}
+
+fn millis(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn count(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or_default()
+}

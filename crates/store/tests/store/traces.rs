@@ -1,0 +1,208 @@
+//! The audit copy of what models thought.
+
+use super::Folder;
+use thinkthrough_core::mask::{Masker, Tiers};
+use thinkthrough_core::plane::{Masked, Tenant};
+use thinkthrough_store::{NewTrace, Trace, TraceFilter, TraceNumbers, TraceState, TraceText};
+
+on_each_database! {
+    a_trace_is_kept_once_and_whole,
+    traces_are_listed_by_what_is_asked_for_and_page_by_page,
+    words_are_found_where_they_are_looked_for,
+    what_is_not_indexed_yet_is_said,
+    old_traces_go_and_new_ones_are_still_found,
+    t_10_traces_go_with_their_tenant,
+    a_table_with_numbers_for_ids_keeps_its_rows,
+}
+
+fn masked(text: &str) -> Masked<String> {
+    Masked::by(&Masker::new(Tiers::ALL, &[7; 32]), &text.to_owned())
+}
+
+pub(crate) fn trace(id: &str, at: u64, thought: &str, answer: &str) -> NewTrace {
+    NewTrace {
+        id: id.to_owned(),
+        tenant: Tenant::local(),
+        session: "s".to_owned(),
+        run: "r".to_owned(),
+        model: "m".to_owned(),
+        provider: "p".to_owned(),
+        thought: masked(thought),
+        answer: masked(answer),
+        metadata: masked("{}"),
+        numbers: TraceNumbers { created_at: at, ..TraceNumbers::default() },
+        state: TraceState::Whole,
+    }
+}
+
+fn ids(traces: &[Trace]) -> Vec<&str> {
+    traces.iter().map(|trace| trace.id.as_str()).collect()
+}
+
+async fn a_trace_is_kept_once_and_whole(folder: Folder) {
+    let traces = folder.open().await.unwrap().traces();
+    let numbers = TraceNumbers {
+        reasoning_tokens: 7,
+        total_tokens: 30,
+        input_tokens: Some(10),
+        output_tokens: Some(20),
+        cached_tokens: None,
+        duration: 12,
+        sealed_bytes: 99,
+        created_at: 5,
+    };
+    let new =
+        NewTrace { numbers, state: TraceState::Cut, ..trace("a", 5, "password=hunter2x \0", "ok") };
+    traces.add(vec![new.clone(), new]).await.unwrap();
+    traces.add(vec![trace("a", 6, "another", "")]).await.unwrap();
+    let kept = traces.get("a").await.unwrap().unwrap();
+    assert!(kept.thought.starts_with("password=[masked:password:"), "{}", kept.thought);
+    assert!(kept.thought.ends_with(" \u{fffd}") && kept.answer == "ok");
+    assert_eq!(
+        (kept.numbers, kept.state, kept.tenant.as_str()),
+        (numbers, TraceState::Cut, "local")
+    );
+    assert_eq!(traces.get("b").await.unwrap(), None);
+    assert_eq!(ids(&traces.list(TraceFilter::default()).await.unwrap()), ["a"]);
+}
+
+async fn traces_are_listed_by_what_is_asked_for_and_page_by_page(folder: Folder) {
+    let traces = folder.open().await.unwrap().traces();
+    let all: Vec<NewTrace> =
+        (0..10_u64).map(|at| trace(&format!("t{at}"), at / 2, "", "")).collect();
+    traces.add(all).await.unwrap();
+    let other = |id: &str| trace(id, 3, "", "");
+    let others = vec![
+        NewTrace { session: "other".to_owned(), ..other("session") },
+        NewTrace { model: "other".to_owned(), ..other("model") },
+        NewTrace { provider: "other".to_owned(), ..other("provider") },
+        NewTrace { tenant: Tenant::named("other").unwrap(), ..other("tenant") },
+    ];
+    traces.add(others).await.unwrap();
+    let some = || Some("other".to_owned());
+    let none = TraceFilter::default;
+    for (filter, found) in [
+        (TraceFilter { session: some(), ..none() }, vec!["session"]),
+        (TraceFilter { model: some(), ..none() }, vec!["model"]),
+        (TraceFilter { provider: some(), ..none() }, vec!["provider"]),
+        (TraceFilter { tenant: some(), ..none() }, vec!["tenant"]),
+        (TraceFilter { since: Some(4), ..none() }, vec!["t9", "t8"]),
+        (TraceFilter { since: Some(1), until: Some(2), ..none() }, vec!["t3", "t2"]),
+        (TraceFilter { until: Some(1), limit: 1, ..none() }, vec!["t1"]),
+    ] {
+        assert_eq!(ids(&traces.list(filter.clone()).await.unwrap()), found, "{filter:?}");
+    }
+    let (mut paged, mut after) = (Vec::new(), None);
+    loop {
+        let filter = TraceFilter { limit: 3, after: after.clone(), ..none() };
+        let page = traces.list(filter).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some((last.numbers.created_at, last.id.clone()));
+        paged.extend(page);
+    }
+    let whole = traces.list(none()).await.unwrap();
+    assert_eq!((ids(&paged), paged.len()), (ids(&whole), 14));
+}
+
+async fn words_are_found_where_they_are_looked_for(folder: Folder) {
+    let traces = folder.open().await.unwrap().traces();
+    let new = vec![
+        trace("1", 1, "The user wants a \"quoted\" thing", "Here it is"),
+        trace("2", 2, "Nothing of that kind", "The user gets a quoted thing"),
+        trace("3", 3, "don't panic: user's choice", "quoted"),
+    ];
+    traces.add(new).await.unwrap();
+    while traces.index().await.unwrap() > 0 {}
+    let all = [
+        ("user", TraceText::Thoughts, vec!["3", "1"]),
+        ("USER quoted", TraceText::All, vec!["3", "2", "1"]),
+        ("user quoted", TraceText::Thoughts, vec!["1"]),
+        ("user quoted", TraceText::Answers, vec!["2"]),
+        ("panic choice", TraceText::All, vec!["3"]),
+        ("nowhere", TraceText::All, vec![]),
+        // What would be a command of either language of search is a word here.
+        ("user OR nowhere", TraceText::All, vec![]),
+        ("reasoning_text:", TraceText::Answers, vec![]),
+        ("\"quoted\" 'don\\", TraceText::All, vec!["3"]),
+        ("", TraceText::All, vec!["3", "2", "1"]),
+    ];
+    for (words, within, found) in all {
+        let hits = traces.search(words, within, TraceFilter::default()).await.unwrap();
+        assert_eq!(ids(&hits.traces), found, "{words} in {within:?}");
+        assert_eq!(hits.indexed_to, None);
+    }
+    let filter = TraceFilter { since: Some(2), limit: 1, ..TraceFilter::default() };
+    let hits = traces.search("quoted", TraceText::All, filter).await.unwrap();
+    assert_eq!(ids(&hits.traces), ["3"]);
+}
+
+async fn what_is_not_indexed_yet_is_said(folder: Folder) {
+    let traces = folder.open().await.unwrap().traces();
+    let find = || traces.search("word", TraceText::All, TraceFilter::default());
+    traces.add(vec![trace("1", 1, "word", "")]).await.unwrap();
+    assert_eq!(traces.index().await.unwrap(), 1);
+    traces.add(vec![trace("2", 2, "word", "")]).await.unwrap();
+    let hits = find().await.unwrap();
+    assert_eq!((ids(&hits.traces), hits.indexed_to), (vec!["1"], Some(2)));
+    assert_eq!((traces.index().await.unwrap(), traces.index().await.unwrap()), (1, 0));
+    let hits = find().await.unwrap();
+    assert_eq!((ids(&hits.traces), hits.indexed_to), (vec!["2", "1"], None));
+}
+
+async fn old_traces_go_and_new_ones_are_still_found(folder: Folder) {
+    let traces = folder.open().await.unwrap().traces();
+    let old = (0..1_200).map(|at| trace(&format!("{at}"), at, "word", "")).collect();
+    traces.add(old).await.unwrap();
+    while traces.index().await.unwrap() > 0 {}
+    assert_eq!(traces.older_than(1_100).await.unwrap(), 1_100);
+    assert_eq!(traces.prune_older_than(1_100).await.unwrap(), 1_100);
+    assert_eq!(traces.prune_older_than(5_000).await.unwrap(), 100, "all are gone now");
+    traces.add(vec![trace("new", 9_000, "word", "")]).await.unwrap();
+    assert_eq!(traces.index().await.unwrap(), 1, "whatever number its row has");
+    let hits = traces.search("word", TraceText::All, TraceFilter::default()).await.unwrap();
+    assert_eq!(ids(&hits.traces), ["new"]);
+}
+
+async fn t_10_traces_go_with_their_tenant(folder: Folder) {
+    let store = folder.open().await.unwrap();
+    let traces = store.traces();
+    let alice = Tenant::named("alice").unwrap();
+    let hers = NewTrace { tenant: alice.clone(), ..trace("hers", 1, "word", "") };
+    traces.add(vec![hers, trace("mine", 2, "word", "")]).await.unwrap();
+    while traces.index().await.unwrap() > 0 {}
+    store.erase(&alice).await.unwrap();
+    assert_eq!(traces.get("hers").await.unwrap(), None);
+    let hits = traces.search("word", TraceText::All, TraceFilter::default()).await.unwrap();
+    assert_eq!(ids(&hits.traces), ["mine"]);
+}
+
+/// As an older program made it: in a database that is a store, but for this table.
+async fn a_table_with_numbers_for_ids_keeps_its_rows(folder: Folder) {
+    drop(folder.open().await.unwrap());
+    let table = "CREATE TABLE reasoning_traces (id INTEGER PRIMARY KEY, session_key TEXT NOT NULL, \
+                 run_id TEXT NOT NULL, model TEXT NOT NULL DEFAULT '', provider TEXT NOT NULL DEFAULT '', \
+                 reasoning_text TEXT NOT NULL DEFAULT '', reasoning_tokens INTEGER NOT NULL DEFAULT 0, \
+                 total_tokens INTEGER NOT NULL DEFAULT 0, duration_ms INTEGER NOT NULL DEFAULT 0, \
+                 metadata TEXT DEFAULT '{}', created_at INTEGER NOT NULL)";
+    let row = "INSERT INTO reasoning_traces (id, session_key, run_id, reasoning_text, created_at) \
+               VALUES (41, 's', 'r', 'old words', 7)";
+    let undo = "DROP TABLE reasoning_traces";
+    match &folder.server {
+        Some(server) => {
+            let back = "DELETE FROM thinkthrough_schema WHERE version >= 5";
+            server.execute(&[undo, back, table, row]).await;
+        }
+        None => {
+            let file = rusqlite::Connection::open(folder.file()).unwrap();
+            let back = "DROP TABLE trace_words; DROP TABLE trace_indexed; PRAGMA user_version = 5";
+            file.execute_batch(&[undo, back, table, row].join(";")).unwrap();
+        }
+    }
+    for _ in 0..2 {
+        let traces = folder.open().await.unwrap().traces();
+        while traces.index().await.unwrap() > 0 {}
+        let filter = TraceFilter::default();
+        let found = traces.search("old", TraceText::Thoughts, filter).await.unwrap().traces;
+        assert_eq!((ids(&found), found[0].thought.as_str()), (vec!["41"], "old words"));
+    }
+}
