@@ -39,9 +39,7 @@ pub(super) fn is_sample(value: &[u8]) -> bool {
         return true;
     }
     let lower = value.to_ascii_lowercase();
-    WORDS
-        .iter()
-        .any(|word| memchr::memmem::find(&lower, word.as_bytes()).is_some())
+    WORDS.iter().any(|word| memchr::memmem::find(&lower, word.as_bytes()).is_some())
 }
 
 /// Whether somebody only went along the keys.
@@ -54,13 +52,7 @@ fn is_counted(value: &[u8]) -> bool {
 
 /// Whether what a machine drew is at least not a word, a number or a path.
 pub(super) fn is_drawn(value: &[u8]) -> bool {
-    let Classes {
-        digits,
-        lower,
-        upper,
-        changes,
-        ..
-    } = Classes::of(value);
+    let Classes { digits, lower, upper, changes, .. } = Classes::of(value);
     let is_mixed = (digits > 0 && lower + upper > 0) || (lower > 0 && upper > 0 && changes > 4);
     is_mixed && entropy(value) >= 2.5 && !is_sample(value)
 }
@@ -81,11 +73,9 @@ fn is_code(value: &[u8], is_quoted: bool) -> bool {
     let first = value.first().copied().unwrap_or_default();
     let has = |text: &str| memchr::memmem::find(value, text.as_bytes()).is_some();
     let refers = [b'$', b'{', b'<', b'%', b'(', b'&'].contains(&first) && !is_quoted
-        || [
-            "${", "{{", "<%", "%(", "$(", "%{", "://", "::", "->", "=>", "</", "{}",
-        ]
-        .into_iter()
-        .any(has);
+        || ["${", "{{", "<%", "%(", "$(", "%{", "://", "::", "->", "=>", "</", "{}"]
+            .into_iter()
+            .any(has);
     let calls = !is_quoted && value.iter().any(|byte| b"(){}<>[".contains(byte));
     let is_path = first == b'/' || value.starts_with(b"./") || value.starts_with(b"~/");
     let is_words = value.iter().filter(|byte| **byte == b' ').count() > 1;
@@ -151,9 +141,7 @@ fn is_path_of_names(value: &[u8]) -> bool {
     let mut parts = value.split(|byte| *byte == b'.');
     let is_name = |part: &[u8]| {
         part.first().is_some_and(u8::is_ascii_alphabetic)
-            && part
-                .iter()
-                .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+            && part.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
     };
     value.contains(&b'.') && parts.all(is_name)
 }
@@ -163,9 +151,7 @@ fn is_dotted(value: &[u8]) -> bool {
     let parts: Vec<&[u8]> = value.split(|byte| *byte == b'.').collect();
     let is_name = |part: &&[u8]| {
         !part.is_empty()
-            && part
-                .iter()
-                .all(|byte| byte.is_ascii_alphabetic() || b"_-".contains(byte))
+            && part.iter().all(|byte| byte.is_ascii_alphabetic() || b"_-".contains(byte))
             || part.iter().all(u8::is_ascii_digit)
     };
     parts.len() > 1 && parts.iter().all(is_name)
@@ -243,11 +229,7 @@ fn entropy(value: &[u8]) -> f64 {
         let share = f64::from(*count) / all;
         -share * share.log2()
     };
-    counts(value)
-        .iter()
-        .filter(|count| **count > 0)
-        .map(bits)
-        .sum()
+    counts(value).iter().filter(|count| **count > 0).map(bits).sum()
 }
 
 #[cfg(test)]
