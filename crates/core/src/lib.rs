@@ -63,6 +63,6 @@ pub mod shape;
 pub mod tags;
 pub mod tokens;
 pub mod turn;
-mod turns;
+pub mod turns;
 pub mod usage;
 pub mod wire;

@@ -68,7 +68,8 @@ impl Turns {
 }
 
 /// Whether a turn begins with this message.
-fn begins(content: &Content) -> bool {
+#[must_use]
+pub fn begins(content: &Content) -> bool {
     let is_result = |block: &Block| matches!(block, Block::ToolResponse(_));
     content.speaker == Speaker::Human
         && !content.about_tools

@@ -1,5 +1,6 @@
 //! What all connections of a gateway share, and what one request sees of it.
 
+use crate::audit::Audit;
 use crate::bus::{Bus, Seen};
 use crate::keys::{Keys, Pass};
 use crate::learned::Learned;
@@ -54,6 +55,8 @@ pub struct Options {
     pub log: Log,
     /// Where each request leaves a span.
     pub traces: Traces,
+    /// Where each request leaves a trace of what was thought. It stays the same, too.
+    pub audit: Option<Audit>,
 }
 
 impl Default for Options {
@@ -74,6 +77,7 @@ impl Default for Options {
             tokenizer: None,
             log: Log::off(),
             traces: Traces::off(),
+            audit: None,
         }
     }
 }
@@ -172,8 +176,8 @@ pub(crate) struct Estate {
 
 impl Estate {
     pub(crate) fn new(fittings: Fittings) -> Self {
-        let Options { log, traces, .. } = &*fittings.options;
-        let bus = Arc::new(Bus::new(log.clone(), traces.clone()));
+        let Options { log, traces, audit, .. } = &*fittings.options;
+        let bus = Arc::new(Bus::new(log.clone(), traces.clone(), audit.clone()));
         let fittings = RwLock::new(Arc::new(fittings));
         let offload = Arc::new(Offload::new(bus.metrics.load.clone()));
         let budget = Arc::new(Budget::new(bus.metrics.load.clone()));

@@ -72,6 +72,12 @@ fn deleted(id: &str) -> String {
 /// The answers that the caller may have. No model says here whose the caller is, so it is any whom a model would say.
 fn all_kept_responses(house: &House, credential: &Auth) -> Vec<Arc<dyn KeptResponses>> {
     let Some(vaults) = &house.vaults else { return Vec::new() };
+    let tenants = tenants(house, credential);
+    tenants.iter().filter_map(|tenant| vaults.kept_responses(tenant)).collect()
+}
+
+/// The tenants that the caller may be.
+pub(crate) fn tenants(house: &House, credential: &Auth) -> Vec<Tenant> {
     let mut tenants: Vec<Tenant> = Vec::new();
     let mut add = |tenant: Option<Tenant>| {
         tenants.extend(tenant.filter(|tenant| !tenants.contains(tenant)));
@@ -87,7 +93,7 @@ fn all_kept_responses(house: &House, credential: &Auth) -> Vec<Arc<dyn KeptRespo
             routes.for_each(|route| add(tenant(house, &route, credential)));
         }
     }
-    tenants.iter().filter_map(|tenant| vaults.kept_responses(tenant)).collect()
+    tenants
 }
 
 /// The upstream's own answer to the same question.

@@ -27,6 +27,7 @@ const TEXT: usize = 32_000 * 4;
 /// The caller of an answer that is on its way went away.
 pub(crate) fn leave(body: &mut BodyStream, passage: &mut Passage) {
     let Some((passage, stage)) = passage.leave() else { return };
+    passage.seen().is_left();
     let body = std::mem::replace(body, BodyStream::whole(Bytes::new()));
     if let Ok(runtime) = Handle::try_current() {
         runtime.spawn(hear(body, passage, stage, Instant::now()));
@@ -118,6 +119,7 @@ impl Drop for Lasting {
             if let Ok(Ok(Outcome::Answer { answer, mut passage, .. })) = outcome
                 && let Some((passage, stage)) = passage.leave()
             {
+                passage.seen().is_left();
                 hear(answer.body, passage, stage, since).await;
             }
         });
@@ -195,7 +197,7 @@ mod tests {
         let Looked { found, open } = Looked::nothing();
         let mut exchange = asked.prepare(&found, &*open).exchange;
         exchange.head(200);
-        let bus = Arc::new(Bus::new(Log::off(), Traces::off()));
+        let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None));
         let seen = Seen::new(&bus, 0, "/v1/chat/completions");
         let gauges = bus.metrics.load.clone();
         let budget = Arc::new(Budget::new(gauges.clone()));

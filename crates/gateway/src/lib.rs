@@ -10,6 +10,7 @@
 
 mod admission;
 mod asking;
+mod audit;
 mod bus;
 mod collector;
 mod count;
@@ -55,6 +56,7 @@ mod stuck;
 mod take;
 mod tenant;
 mod tls;
+mod traced;
 mod traces;
 mod tries;
 mod vault;
@@ -62,6 +64,7 @@ mod waits;
 mod watched;
 mod whole_events;
 
+pub use audit::{Audit, FindTraces};
 pub use edge::headers::may_forward;
 pub use house::Options;
 pub use keys::{Access, Keys, Looking, Pass};

@@ -130,8 +130,8 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Counters at zero; `spans_lost` is counted by whoever exports traces.
-    pub(crate) fn new(spans_lost: Counter) -> Self {
+    /// Counters at zero; `spans_lost` is counted by whoever exports spans, `traces_lost` by whoever keeps traces.
+    pub(crate) fn new(spans_lost: Counter, traces_lost: Counter) -> Self {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Process::now()));
         let mut registered = Registered(registry.sub_registry_with_prefix("thinkthrough"));
@@ -190,6 +190,7 @@ impl Metrics {
             ),
             registry: Registry::default(),
         };
+        registered.put("traces_lost", "Traces of thoughts that were not kept", traces_lost);
         registered.put("spans_lost", "Spans that could not be exported", spans_lost);
         for class in CLASSES {
             drop(new.requests.get_or_create(&[("status", class)]));

@@ -1,5 +1,6 @@
 //! An answer on its way through the gateway, and what is kept of it.
 
+use crate::audit::Transcript;
 use crate::bus::Seen;
 use crate::house::Stage;
 use crate::keeping::Keeping;
@@ -29,6 +30,8 @@ pub(crate) struct Passage {
     /// Gone once the answer is over.
     exchange: Option<Box<Exchange>>,
     keep: Keep,
+    /// What was thought and said, where a trace is kept of it.
+    transcript: Option<Transcript>,
     /// What was seen of the answer and said.
     has_thought: bool,
     has_text: bool,
@@ -85,8 +88,9 @@ impl Passage {
         let is_value = !exchange.outgoing().stream;
         Passage {
             exchange: Some(exchange),
-            keep,
             is_value,
+            transcript: keep.seen.is_audited().then(Transcript::default),
+            keep,
             has_thought: false,
             has_text: false,
             is_relayed,
@@ -109,7 +113,8 @@ impl Passage {
     pub(crate) fn take(&mut self) -> Passage {
         let (exchange, keep) = (self.exchange.take(), self.keep.clone());
         let held = std::mem::replace(&mut self.held, keep.load.share.reserve());
-        Passage { exchange, keep, held, ..*self }
+        let transcript = self.transcript.take();
+        Passage { exchange, keep, held, transcript, ..*self }
     }
 
     /// It is not to be heard to its end, whatever is configured.
@@ -152,8 +157,10 @@ impl Passage {
         if let Some(exchange) = &mut self.exchange {
             let (has_thought, has_text) = (&mut self.has_thought, &mut self.has_text);
             let (seen, heard) = (&self.keep.seen, &mut self.heard);
+            let transcript = &mut self.transcript;
             exchange.push(&bytes, &mut out, &mut |event: Event<'_>| {
                 *heard += text(event);
+                transcript.iter_mut().for_each(|transcript| transcript.event(event));
                 match event {
                     Event::ThinkingDelta { delta, .. } if !*has_thought && !delta.is_empty() => {
                         *has_thought = true;
@@ -181,11 +188,17 @@ impl Passage {
         let exchange = self.exchange.take()?;
         let mut out = Vec::new();
         let ending = Ending { cut, is_stopped: false, at: now() };
-        let done = exchange.end(&ending, &mut out, &mut nobody);
+        let done = exchange.end(&ending, &mut out, &mut gather(&mut self.transcript));
+        self.told();
         self.keep.seen.tell(&Progress::Said { answer: &done.answer, is_stopped: false });
         let Done { answer, has_said, failure, records, named } = done;
         let saving = self.save(records, named);
         Some(Ended { out, saving, answer, has_said, failure })
+    }
+
+    /// What was thought and said is known.
+    fn told(&mut self) {
+        self.transcript.take().into_iter().for_each(|it| self.keep.seen.gathered(it));
     }
 
     /// Keeps records, and the answer by its id; it goes on whoever waits for it.
@@ -247,7 +260,8 @@ impl Drop for Passage {
     fn drop(&mut self) {
         let Some(exchange) = self.exchange.take() else { return };
         let ending = Ending { cut: None, is_stopped: true, at: now() };
-        let done = exchange.end(&ending, &mut Vec::new(), &mut nobody);
+        let done = exchange.end(&ending, &mut Vec::new(), &mut gather(&mut self.transcript));
+        self.told();
         self.keep.seen.tell(&Progress::Said { answer: &done.answer, is_stopped: true });
         drop(self.save(done.records, None));
     }
@@ -342,8 +356,10 @@ fn text(event: Event<'_>) -> usize {
     }
 }
 
-/// What the last events say is in the answer.
-fn nobody(_: Event<'_>) {}
+/// Hears the last events for the trace; all else that they say is in the answer.
+fn gather(transcript: &mut Option<Transcript>) -> impl FnMut(Event<'_>) {
+    |event| transcript.iter_mut().for_each(|transcript| transcript.event(event))
+}
 
 /// Milliseconds since 1970; a clock before that says 0.
 pub(crate) fn now() -> u64 {

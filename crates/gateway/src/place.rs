@@ -72,6 +72,8 @@ pub(crate) enum Place {
     Raw { provider: String, path: String },
     /// Whether requests are taken.
     Ready,
+    /// The trace of a request.
+    Trace { id: String },
     /// `HEAD /`, which clients use to see whether somebody is there.
     Root,
 }
@@ -85,7 +87,12 @@ impl Place {
             | Place::Models(face)
             | Place::Model { face, .. } => Some(*face),
             Place::Kept { .. } => Some(Face::Responses),
-            Place::Live | Place::Metrics | Place::Raw { .. } | Place::Ready | Place::Root => None,
+            Place::Live
+            | Place::Metrics
+            | Place::Raw { .. }
+            | Place::Ready
+            | Place::Root
+            | Place::Trace { .. } => None,
         }
     }
 
@@ -103,6 +110,7 @@ impl Place {
             Place::Raw { .. } => "/p/{provider}",
             Place::Ready => "/readyz",
             Place::Root => "/",
+            Place::Trace { .. } => "/v1/traces/{id}",
         }
     }
 
@@ -132,6 +140,10 @@ pub(crate) fn find(method: &Method, path: &str) -> Result<Place, Nowhere> {
         let id = Some(id.to_owned()).filter(|id| is_id(id)).ok_or(Nowhere::Path)?;
         let fits = method == Method::GET || method == Method::DELETE;
         return if fits { Ok(Place::Kept { id }) } else { Err(Nowhere::Method) };
+    }
+    if let Some(id) = path.strip_prefix("/v1/traces/") {
+        let id = Some(id.to_owned()).filter(|id| is_id(id)).ok_or(Nowhere::Path)?;
+        return if method == Method::GET { Ok(Place::Trace { id }) } else { Err(Nowhere::Method) };
     }
     let (place, is_post) = named(path).ok_or(Nowhere::Path)?;
     let fits = match (&place, is_post) {
@@ -280,6 +292,13 @@ mod tests {
     }
 
     #[test]
+    fn traces_are_read() {
+        let trace = Place::Trace { id: "tr_1".to_owned() };
+        assert_eq!(find(&Method::GET, "/v1/traces/tr_1"), Ok(trace));
+        assert_eq!(find(&Method::DELETE, "/v1/traces/tr_1"), Err(Nowhere::Method));
+    }
+
+    #[test]
     fn a_provider_gets_the_rest_of_the_path_with_any_method() {
         let raw = Place::Raw { provider: "openai".to_owned(), path: "/v1/files/a".to_owned() };
         assert_eq!(find(&Method::DELETE, "/p/openai/v1/files/a"), Ok(raw));
@@ -288,7 +307,7 @@ mod tests {
     #[test]
     fn what_comes_later_is_not_there_yet() {
         for path in [
-            "/v1/traces/x",
+            "/v1/traces/",
             "/v1/events",
             "/ui/",
             "/v1beta/models/a:embedContent",

@@ -22,6 +22,7 @@ use crate::progress::Progress;
 use crate::raw;
 use crate::relay::{self, Wanted};
 use crate::reply::{json, refusal, typed};
+use crate::traced;
 use crate::watched::{Caught, Entry, Interrupted, Watched};
 use http::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::request::Parts;
@@ -134,6 +135,7 @@ async fn admitted(
             Box::pin(count::answer(&house, parts, body, face, model)).await
         }
         Place::Kept { id } => Box::pin(kept_responses::answer(&house, &parts, &id)).await,
+        Place::Trace { id } => Box::pin(traced::answer(&house, &parts, &id)).await,
         Place::Raw { provider, path } => {
             Box::pin(raw::raw(&house, parts, body, &provider, &path)).await
         }

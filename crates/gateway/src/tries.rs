@@ -4,6 +4,7 @@
 //! a thought that was sealed for one account or one model is withheld from the others.
 
 use crate::asking::{Claim, claim, credential_for, handling, look_up, missing, settings};
+use crate::audit::Labels;
 use crate::door::{Turned, turned};
 use crate::house::{House, Stage};
 use crate::keeping::Keeping;
@@ -161,10 +162,15 @@ impl Caller {
             }
         }
         let tenant = owner.as_ref().map(|owner| owner.tenant.clone());
+        let audited = owner.as_ref().map(|owner| (owner.tenant.clone(), owner.secret.clone()));
         let session = owner.as_ref().and_then(|it| Some(it.secret.pseudonym(it.hint.as_deref()?)));
         let asked = RequestContext::read(self.wire, doc, &route.target, &settings, handling, owner);
         let mut asked = asked.map_err(|error| bad(error.to_string()))?;
         asked.set_stream(self.stream);
+        if let Some((tenant, secret)) = audited.filter(|_| self.is_kept) {
+            let labels = || Labels::of(tenant, &secret, self.hint.as_deref(), &asked);
+            self.house.seen.label(labels);
+        }
         if let Some(tenant) = tenant {
             way.learn(tenant, &self.house.learned);
         }

@@ -143,6 +143,12 @@ impl<'d> RequestContext<'d> {
         &self.target
     }
 
+    /// What the caller sends of the conversation.
+    #[must_use]
+    pub fn contents(&self) -> &[Content] {
+        &self.request.contents
+    }
+
     /// Whether the answer is asked for as a stream; on wires where the path says so, the driver knows better.
     pub fn set_stream(&mut self, stream: bool) {
         self.request.stream = stream;

@@ -1,0 +1,267 @@
+//! The audit copy of what models thought: masked here, then kept in the store, behind all traffic.
+//!
+//! A request is gathered while it goes on ([`Transcript`]); at its end the draft of its trace goes to one task, which
+//! masks it and writes what came meanwhile in one commit. A store that does not answer keeps nobody waiting: drafts wait
+//! up to a bound, and beyond it they are dropped and counted.
+
+mod labels;
+mod recorder;
+mod transcript;
+
+pub(crate) use labels::Labels;
+pub(crate) use transcript::Transcript;
+
+use crate::story::Story;
+use prometheus_client::metrics::counter::Counter;
+use recorder::{Recorder, run};
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use thinkthrough_core::json::Raw;
+use thinkthrough_core::mask::Masker;
+use thinkthrough_core::plane::Masked;
+use thinkthrough_core::tokens::estimate_utf16_quarter;
+use thinkthrough_store::{NewTrace, TraceNumbers, TraceState, Traces};
+use tokio::sync::mpsc;
+
+/// So many drafts may wait.
+const ROOM: usize = 4_096;
+/// So many bytes of texts may wait.
+const BYTES: usize = 64 << 20;
+/// So many traces that were dropped are remembered.
+const DROPPED: usize = 4_096;
+
+/// Where traces go, and what covers the secrets in them; `None` while the store is not open.
+pub type FindTraces = Box<dyn Fn() -> Option<(Traces, Masker)> + Send + Sync>;
+
+/// Where requests leave their traces. Clones are handles to the same one.
+#[derive(Clone)]
+pub struct Audit {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    drafts: mpsc::Sender<Draft>,
+    waiting: Mutex<Waiting>,
+    find: FindTraces,
+}
+
+/// What was not written yet, and what never will be.
+#[derive(Default)]
+struct Waiting {
+    /// By the trace's id: its tenant, and how many bytes it has.
+    drafts: HashMap<String, (String, usize)>,
+    bytes: usize,
+    /// How many were dropped in all.
+    lost: Counter,
+    dropped: VecDeque<(String, String)>,
+}
+
+/// Where a trace is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It was lost.
+    Dropped,
+    /// It is on its way into the store.
+    Waiting,
+}
+
+impl Place {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Place::Dropped => "dropped",
+            Place::Waiting => "waiting",
+        }
+    }
+}
+
+/// A trace before it is masked.
+#[derive(Clone, Debug)]
+pub(crate) struct Draft {
+    id: String,
+    labels: Labels,
+    transcript: Transcript,
+    metadata: Raw,
+    numbers: TraceNumbers,
+    state: TraceState,
+}
+
+impl Audit {
+    /// Begins to take traces; the task ends with the last handle.
+    #[must_use]
+    pub fn start(find: FindTraces) -> Self {
+        let (drafts, taken) = mpsc::channel(ROOM);
+        let inner = Arc::new(Inner { drafts, waiting: Mutex::default(), find });
+        tokio::spawn(run(taken, Recorder::new(Arc::downgrade(&inner))));
+        Audit { inner }
+    }
+
+    /// Waits until all that was taken is written or dropped.
+    pub async fn flush(&self) {
+        while !self.waiting().drafts.is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    }
+
+    /// How many traces were dropped.
+    pub(crate) fn lost(&self) -> Counter {
+        self.waiting().lost.clone()
+    }
+
+    /// Takes a trace, if there is room.
+    pub(crate) fn take(&self, draft: Draft) {
+        let (id, tenant) = (draft.id.clone(), draft.labels.tenant.as_str().to_owned());
+        let size = draft.transcript.thought.text.len() + draft.transcript.answer.text.len();
+        {
+            let mut waiting = self.waiting();
+            if waiting.bytes + size > BYTES {
+                return waiting.drop_one(id, tenant);
+            }
+            waiting.bytes += size;
+            waiting.drafts.insert(id.clone(), (tenant.clone(), size));
+        }
+        if self.inner.drafts.try_send(draft).is_err() {
+            self.waiting().done(&id, false);
+        }
+    }
+
+    /// Where a tenant's trace is that is not in the store.
+    pub(crate) fn place(&self, tenant: &str, id: &str) -> Option<Place> {
+        let waiting = self.waiting();
+        let is_waiting = waiting.drafts.get(id).is_some_and(|(its, _)| its == tenant);
+        let is_it = |(its, dropped): &(String, String)| its == tenant && dropped == id;
+        match is_waiting {
+            true => Some(Place::Waiting),
+            false => waiting.dropped.iter().any(is_it).then_some(Place::Dropped),
+        }
+    }
+
+    /// The store's traces.
+    pub(crate) fn traces(&self) -> Option<Traces> {
+        Some((self.inner.find)()?.0)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.inner.waiting()
+    }
+}
+
+impl Inner {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiting {
+    /// A trace is written, or never will be.
+    fn done(&mut self, id: &str, is_written: bool) {
+        let Some((tenant, size)) = self.drafts.remove(id) else { return };
+        self.bytes -= size;
+        if !is_written {
+            self.drop_one(id.to_owned(), tenant);
+        }
+    }
+
+    fn drop_one(&mut self, id: String, tenant: String) {
+        self.lost.inc();
+        if self.dropped.len() >= DROPPED {
+            self.dropped.pop_front();
+        }
+        self.dropped.push_back((tenant, id));
+    }
+}
+
+impl fmt::Debug for Audit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Audit")
+            .field("waiting", &self.waiting().drafts.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Draft {
+    /// The trace of a request that is over.
+    pub(crate) fn of(story: &Story, labels: Labels, transcript: Transcript) -> Self {
+        let usage = story.said.as_ref().map(|said| said.usage.clone()).unwrap_or_default();
+        let estimate = || estimate_utf16_quarter(&transcript.thought.text);
+        let reasoning = usage.reasoning_tokens;
+        let is_reported = reasoning.is_some();
+        let reasoning_tokens = reasoning.unwrap_or_else(estimate);
+        let both =
+            usage.input_tokens.zip(usage.output_tokens).map(|(input, output)| input + output);
+        let total = usage.total_tokens.or(both);
+        let numbers = TraceNumbers {
+            reasoning_tokens,
+            total_tokens: total.unwrap_or(reasoning_tokens),
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cached_tokens: usage.cache_read_tokens,
+            duration: u64::try_from(story.total.as_millis()).unwrap_or(u64::MAX),
+            sealed_bytes: transcript.sealed,
+            created_at: story.at,
+        };
+        let has_said = story.said.is_some() && story.error.is_none();
+        let state = match story.outcome {
+            "completed" | "drained" if has_said && story.status < 400 => TraceState::Whole,
+            _ if story.said.is_some() => TraceState::Cut,
+            _ => TraceState::Failed,
+        };
+        let sources = [is_reported, total.is_some()];
+        let metadata = metadata(story, &transcript, sources);
+        Draft { id: story.id.clone(), labels, transcript, metadata, numbers, state }
+    }
+
+    /// The trace as people may see it.
+    fn masked(self, masker: &Masker) -> NewTrace {
+        let Draft { id, labels, transcript, metadata, numbers, state } = self;
+        let Labels { tenant, session, run, model, provider } = labels;
+        NewTrace {
+            id,
+            tenant,
+            session,
+            run,
+            model,
+            provider,
+            thought: Masked::by(masker, &transcript.thought.text),
+            answer: Masked::by(masker, &transcript.answer.text),
+            metadata: Masked::by(masker, &metadata.as_str().to_owned()),
+            numbers,
+            state,
+        }
+    }
+}
+
+/// What is known besides: nothing in it was said by a person or a model but names.
+fn metadata(story: &Story, transcript: &Transcript, sources: [bool; 2]) -> Raw {
+    let source = |is_reported| if is_reported { "reported" } else { "estimated" };
+    let [reasoning, total] = sources.map(source);
+    Raw::build(|w| {
+        w.object(|w| {
+            w.field_str("route", story.route);
+            w.field_str("asked", &story.model);
+            w.field_str("outcome", story.outcome);
+            w.field_u64("status", story.status.into());
+            w.field_str("reasoning_tokens_source", reasoning);
+            w.field_str("total_tokens_source", total);
+            if let Some(said) = &story.said {
+                w.str_or_null("finish_reason", said.finish_reason.as_deref());
+            }
+            if let Some(error) = story.error {
+                w.field_str("error", error);
+            }
+            let counts = story.counts;
+            for (name, count) in [
+                ("restored", counts.restored),
+                ("missed", counts.missed),
+                ("ambiguous", counts.ambiguous),
+                ("dropped", counts.dropped),
+                ("hops", story.hops),
+            ] {
+                w.field_u64(name, count as u64);
+            }
+            if transcript.thought.is_cut || transcript.answer.is_cut {
+                w.key("text_is_cut").bool(true);
+            }
+        });
+    })
+}

@@ -1,0 +1,139 @@
+//! What a model thought and said, gathered as it comes.
+
+use thinkthrough_core::content::{Block, Thinking};
+use thinkthrough_core::event::Event;
+
+/// So many bytes of a text are gathered; a trace says where there was more. Traces are for people, and what goes back to a
+/// model is kept whole elsewhere.
+const MOST: usize = 1 << 20;
+
+/// The texts of one answer, as they came: nothing in them is masked yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Transcript {
+    pub(crate) thought: Gathered,
+    pub(crate) answer: Gathered,
+    /// The bytes of thoughts that only their provider can read.
+    pub(crate) sealed: u64,
+    /// Where the last block begins in its text.
+    begin: usize,
+}
+
+/// A text up to a limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Gathered {
+    pub(crate) text: String,
+    /// There was more.
+    pub(crate) is_cut: bool,
+}
+
+impl Gathered {
+    fn add(&mut self, text: &str) {
+        if self.is_cut {
+            return;
+        }
+        let room = MOST.saturating_sub(self.text.len());
+        let boundary = (0..=room.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+        let fits = boundary.unwrap_or_default();
+        self.text.push_str(text.get(..fits).unwrap_or_default());
+        self.is_cut = fits < text.len();
+    }
+
+    /// What stands from there on is this instead.
+    fn replace(&mut self, begin: usize, text: &str) {
+        if !self.is_cut {
+            self.text.truncate(begin);
+            self.add(text);
+        }
+    }
+}
+
+impl Transcript {
+    /// Something of the answer came. Of several answers to one request the first is gathered.
+    pub(crate) fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::ThinkingStart { .. } => self.begin_thought(),
+            Event::ThinkingDelta { delta, .. } => self.thought.add(delta),
+            Event::ThinkingEnd { thinking, thought, .. } => {
+                if let Some(whole) = thought {
+                    self.thought.replace(self.begin, whole);
+                }
+                self.seal(thinking);
+            }
+            Event::TextStart { .. } => self.begin = self.answer.text.len(),
+            Event::TextDelta { delta, .. } => self.answer.add(delta),
+            Event::TextEnd { whole: Some(whole), .. } => self.answer.replace(self.begin, whole),
+            Event::Whole { value: Block::Thinking(thinking), .. } => {
+                self.begin_thought();
+                self.thought.add(&thinking.thought);
+                self.seal(thinking);
+            }
+            Event::Whole { value: Block::Text(text), .. } => self.answer.add(&text.text),
+            _ => {}
+        }
+    }
+
+    /// An empty line stands between two thoughts.
+    fn begin_thought(&mut self) {
+        if !self.thought.text.is_empty() {
+            self.thought.add("\n\n");
+        }
+        self.begin = self.thought.text.len();
+    }
+
+    /// A thought is complete. A signature alone is one whose text was withheld.
+    fn seal(&mut self, thinking: &Thinking) {
+        let is_empty = self.thought.text.len() == self.begin && thinking.thought.is_empty();
+        let signature = thinking.signature.as_ref().filter(|_| is_empty);
+        let sealed =
+            [signature, thinking.redacted_data.as_ref(), thinking.encrypted_content.as_ref()];
+        self.sealed += sealed.into_iter().flatten().map(|it| it.len() as u64).sum::<u64>();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thinkthrough_core::content::Text;
+
+    fn thought(transcript: &mut Transcript, delta: &str, whole: Option<&str>, end: &Thinking) {
+        transcript.event(Event::ThinkingStart { block: 0, source_field: "thinking" });
+        transcript.event(Event::ThinkingDelta { block: 0, delta });
+        transcript.event(Event::ThinkingEnd { block: 0, thinking: end, thought: whole });
+    }
+
+    #[test]
+    fn thoughts_stand_apart_and_the_last_word_counts() {
+        let mut transcript = Transcript::default();
+        let end = Thinking { signature: Some("abc".into()), ..Thinking::new("", "thinking") };
+        thought(&mut transcript, "one", None, &end);
+        thought(&mut transcript, "draft", Some("two"), &end);
+        assert_eq!((transcript.thought.text.as_str(), transcript.sealed), ("one\n\ntwo", 0));
+        transcript.event(Event::TextStart { block: 1 });
+        transcript.event(Event::TextDelta { block: 1, delta: "dra" });
+        let text = Text::new("");
+        transcript.event(Event::TextEnd { block: 1, text: &text, whole: Some("said") });
+        assert_eq!(transcript.answer.text, "said");
+    }
+
+    #[test]
+    fn what_only_the_provider_reads_is_counted() {
+        let mut transcript = Transcript::default();
+        let signed = Thinking { signature: Some("abc".into()), ..Thinking::new("", "thinking") };
+        thought(&mut transcript, "", None, &signed);
+        let sealed =
+            Thinking { encrypted_content: Some("12345".into()), ..Thinking::new("", "summary") };
+        transcript.event(Event::Whole { block: 1, value: &Block::Thinking(sealed) });
+        assert_eq!((transcript.thought.text.as_str(), transcript.sealed), ("", 8));
+    }
+
+    #[test]
+    fn a_text_has_an_end() {
+        let mut gathered = Gathered::default();
+        for _ in 0..3 {
+            gathered.add(&"ä".repeat(MOST / 4 + 1));
+        }
+        assert!(gathered.is_cut && gathered.text.len() <= MOST && gathered.text.len() > MOST - 2);
+        gathered.add("more");
+        assert!(!gathered.text.ends_with("more"));
+    }
+}
