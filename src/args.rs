@@ -20,6 +20,7 @@ use crate::command::sessions::Sessions;
 use crate::command::settings::Settings;
 use crate::command::sim::Sim;
 use crate::command::split::Split;
+use crate::command::traces::Traces;
 
 /// Keeps every thought of a reasoning model: read it, show it, store it, send it back
 ///
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     Explain(Explain),
     Settings(Settings),
     Sessions(Sessions),
+    Traces(Traces),
     Keys(Keys),
     Erase(Erase),
     Config(Configuration),

@@ -2,6 +2,7 @@
 
 mod account;
 mod args;
+mod audit;
 mod choose;
 mod command;
 mod config;
@@ -58,6 +59,7 @@ fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Convert(convert) => convert.run(out),
         Command::Mask(mask) => mask.run(out),
         Command::Sessions(sessions) => sessions.run(out),
+        Command::Traces(traces) => traces.run(out),
         Command::Keys(keys) => keys.run(out),
         Command::Erase(erase) => erase.run(),
         Command::Config(config) => config.run(out),

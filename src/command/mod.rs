@@ -25,3 +25,4 @@ pub(crate) mod sessions;
 pub(crate) mod settings;
 pub(crate) mod sim;
 pub(crate) mod split;
+pub(crate) mod traces;

@@ -1,5 +1,6 @@
 //! `think serve`: the gateway.
 
+use crate::audit;
 use crate::command::asking::env;
 use crate::config::server::{Load, Server};
 use crate::config::{self, Config};
@@ -18,7 +19,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thinkthrough_core::mask::Tiers;
-use thinkthrough_gateway::{InFlight, Keys, Log, Options, Running, Tls, Traces, Vaults, serve};
+use thinkthrough_gateway::{
+    Audit, InFlight, Keys, Log, Options, Running, Tls, Traces, Vaults, serve,
+};
 use thinkthrough_store::{KeyState, Limits, Location};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -86,7 +89,9 @@ impl Serve {
         let (keeper, _keeping) = Keeper::start(&config, &limits).await?;
         let log = log(&config.server)?;
         let upstreams = config.connections.clone();
-        let base = Base { connections: connections(), upstreams, log, traces, keeper, limits };
+        let audit = audit::start(&config, &keeper);
+        let connections = connections();
+        let base = Base { connections, upstreams, log, traces, audit, keeper, limits };
         let options = base.options(&config, addr)?;
         let scheme = if options.tls.is_some() { "https" } else { "http" };
         let mut now = config.server.clone();
@@ -123,6 +128,10 @@ impl Serve {
         let told = Instant::now();
         let draining = async {
             running.drain(delay, DRAIN).await;
+            if let Some(audit) = &base.audit {
+                // What the store does not take in this time is lost.
+                drop(tokio::time::timeout(FLUSH[1], audit.flush()).await);
+            }
             if let Some(store) = base.keeper.store() {
                 store.close().await;
             }
@@ -259,13 +268,15 @@ struct Base {
     upstreams: Connections,
     log: Log,
     traces: Traces,
+    audit: Option<Audit>,
     keeper: Keeper,
     /// What its vault keeps, as the configuration says now.
     limits: watch::Sender<Limits>,
 }
 
 fn vault_limits(config: &Config) -> Limits {
-    config.store.as_ref().map(|store| store.limits).unwrap_or_default()
+    let limits = config.store.as_ref().map(|store| store.limits).unwrap_or_default();
+    Limits { traces: config.traces.keep, ..limits }
 }
 
 impl Base {
@@ -312,6 +323,7 @@ impl Base {
             tokenizer: Some(thinkthrough_tokenizer::o200k()),
             log: self.log.clone(),
             traces: self.traces.clone(),
+            audit: self.audit.clone(),
             ..usual
         })
     }

@@ -17,7 +17,7 @@ mod providers;
 mod read;
 mod reasoning;
 mod references;
-mod secret;
+pub(crate) mod secret;
 pub(crate) mod server;
 mod size;
 pub(crate) mod store;
@@ -25,6 +25,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tools;
+pub(crate) mod traces;
 mod trust;
 
 pub(crate) use check::{Report, check};
@@ -83,6 +84,8 @@ pub(crate) struct Config {
     pub(crate) server: server::Server,
     /// `[store]`, or the usual place; `None` where neither is said and no home folder is known.
     pub(crate) store: Option<store::Store>,
+    /// `[traces]`
+    pub(crate) traces: traces::Traces,
 }
 
 impl Config {

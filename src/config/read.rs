@@ -5,7 +5,9 @@ use super::places::{self, Lookup};
 use super::reasoning::{KEYS, reasoning};
 use super::secret::Sources;
 use super::table::Section;
-use super::{Config, client, keys, models, providers, references, server, store, tools, trust};
+use super::{
+    Config, client, keys, models, providers, references, server, store, tools, traces, trust,
+};
 use crate::connections::Connections;
 use std::path::Path;
 use thinkthrough_client::{ClientConfig, ProxyRules};
@@ -74,11 +76,12 @@ fn without_file(lookup: Lookup<'_>) -> Result<Config, String> {
         compress_at: COMPRESS_AT,
         server: server::server(None, Path::new(""))?,
         store: store::store(None, Path::new(""), lookup)?,
+        traces: traces::traces(None)?,
     })
 }
 
 pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result<Config, String> {
-    const TABLES: [&str; 13] = [
+    const TABLES: [&str; 14] = [
         "default_model",
         "budget",
         "chat",
@@ -92,9 +95,10 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
         "server",
         "store",
         "tools",
+        "traces",
     ];
     let root = Section { name: "", table };
-    root.later(&["traces", "events", "ui"])?;
+    root.later(&["events", "ui"])?;
     root.only(&[&TABLES[..], &KEYS].concat())?;
     let section = |name: &'static str| {
         root.table(name).map(|table| table.map(|table| Section { name, table }))
@@ -105,6 +109,7 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
         budget: budget(section("budget")?)?,
         server: server::server(section("server")?, folder)?,
         store: store::store(section("store")?, folder, lookup)?,
+        traces: traces::traces(section("traces")?)?,
         ..without_file(lookup)?
     };
     let sources = Sources { lookup, folder };

@@ -68,6 +68,7 @@ fn vault_limits(section: Section<'_>) -> Result<Limits, String> {
         age: age.unwrap_or(usual.age),
         bytes: said("max_bytes_per_tenant")?.unwrap_or(usual.bytes),
         records: said("max_records_per_tenant")?.unwrap_or(usual.records),
+        ..usual
     })
 }
 

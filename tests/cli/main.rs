@@ -83,5 +83,6 @@ mod sessions;
 mod settings;
 mod sim;
 mod tools;
+mod traces;
 mod upstream;
 mod without_thoughts;

@@ -1,0 +1,79 @@
+//! `think traces show`
+
+use super::thought_of;
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::printed::printed;
+use clap::Args;
+use std::io::Write;
+use thinkthrough_chat::harmless::harmless;
+use thinkthrough_core::json::Writer;
+use thinkthrough_store::Trace;
+
+/// Show one trace: what was thought, what was answered, and what it cost
+///
+/// The id is the one that the answer's `x-thinkthrough` header names behind `trace=`.
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    /// The trace
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Print a JSON object with the names of the columns
+    #[arg(long)]
+    json: bool,
+}
+
+impl Show {
+    pub(super) async fn run(
+        &self,
+        config: &Config,
+        shows: bool,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        let found = match super::existing(config).await? {
+            Some(traces) => traces.get(&self.id).await?,
+            None => None,
+        };
+        let trace = found.ok_or_else(|| {
+            let id = harmless(&self.id);
+            Failure::Failed(format!("there is no trace `{id}`; `think traces list` shows them"))
+        })?;
+        if self.json {
+            let mut w = Writer::new();
+            trace.write(&mut w, shows);
+            return Ok(writeln!(out, "{}", printed(&w.finish()))?);
+        }
+        Ok(out.write_all(page(&trace, shows).as_bytes())?)
+    }
+}
+
+/// A trace as a person reads it.
+fn page(trace: &Trace, shows: bool) -> String {
+    let numbers = &trace.numbers;
+    let count = |count: Option<u64>| count.map_or_else(|| "?".to_owned(), |it| it.to_string());
+    let mut page = String::new();
+    for (name, value) in [
+        ("trace", trace.id.clone()),
+        ("model", format!("{} ({})", trace.model, trace.provider)),
+        ("session", trace.session.clone()),
+        ("run", trace.run.clone()),
+        ("tenant", trace.tenant.clone()),
+        ("ended", trace.state.as_str().to_owned()),
+        (
+            "tokens",
+            format!(
+                "{} of thoughts, {} in, {} out, {} in all",
+                numbers.reasoning_tokens,
+                count(numbers.input_tokens),
+                count(numbers.output_tokens),
+                numbers.total_tokens
+            ),
+        ),
+        ("took", format!("{} ms", numbers.duration)),
+    ] {
+        page.push_str(&format!("{name:<8} {}\n", harmless(&value)));
+    }
+    page.push_str(&format!("\nthought:\n{}\n", harmless(&thought_of(trace, shows))));
+    page.push_str(&format!("\nanswer:\n{}\n", harmless(&trace.answer)));
+    page
+}
