@@ -9,6 +9,7 @@
 //! - withheld: where no thoughts are to go upstream, none is in the body, in no spelling.
 
 #![allow(
+    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stdout,

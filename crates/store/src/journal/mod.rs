@@ -297,8 +297,8 @@ impl Inner {
             match record::read(entry.payload) {
                 Some(record) => records.push((record, entry.end)),
                 None => {
-                    _ = damaged_at
-                        .get_or_insert_with(|| usize::try_from(entry.end).unwrap_or_default())
+                    let end = usize::try_from(entry.end).unwrap_or_default();
+                    damaged_at = damaged_at.or(Some(end));
                 }
             }
         }
