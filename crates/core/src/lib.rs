@@ -9,7 +9,8 @@
 //! - A [`Target`](provider::Target) says where a request goes: a provider's endpoint, a model, and what is known about
 //!   both as data. The model's [`Contract`](contract::Contract) is the part of that which says whether its thoughts must, may
 //!   or must not come back in later requests.
-//! - [`policy`] decides which thoughts of a conversation go upstream, and [`outgoing`] builds that request.
+//! - [`decide`] says which thoughts of a conversation go upstream, each as a [`Decision`](decision::Decision) with its reason,
+//!   and [`outgoing`] builds that request.
 //! - A [`Pipeline`](pipeline::Pipeline) takes the response from bytes to its end. A [`Turn`](turn::Turn) is such a request
 //!   and its answer for a client of our own.
 //! - An [`Exchange`](exchange::Exchange) is the same for somebody else's client, which has usually dropped the thoughts:
