@@ -24,7 +24,7 @@ use time::Time;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   think traces list --since 2h
-  think traces show tr_3f9k
+  think traces show 56f068b34d102302a6b4b271f82c91f9
   think traces search --in thoughts \"race condition\"
   think traces export --session nightly --format md > nightly.md")]
 pub(crate) struct Traces {
