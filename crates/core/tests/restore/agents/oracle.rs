@@ -259,6 +259,7 @@ impl Oracle {
     /// same.
     fn is_twin(&mut self, path: &Path, at: usize, own: &str, name: &str) -> bool {
         let pair = (own.to_owned(), name.to_owned());
+        let path = &path.joined(at);
         let (mine, other) = (&self.known[own], &self.known[name]);
         // Who shows a copy shows whose thought it is.
         if mine.tenant != other.tenant || mine.model != other.model || path.lines[at].copy.is_some()
@@ -278,7 +279,13 @@ impl Oracle {
         };
         let were = match is_bound {
             true => by_now,
-            false => mine.since == other.since && are_one(&mine.copies, &other.copies),
+            false => {
+                let is_same = match drops {
+                    true => mine.since_without == other.since_without,
+                    false => mine.since == other.since,
+                };
+                is_same && are_one(&mine.copies, &other.copies)
+            }
         };
         if (by_now && are_one(&path.copies(at), &other.copies)) || were {
             self.excused.insert(pair.clone());
@@ -286,8 +293,9 @@ impl Oracle {
         self.excused.contains(&pair)
     }
 
-    /// Another model said the same to the same words, and nothing is left of what this one thought: who asks with the
-    /// other answer asks the very same, so that nobody can tell which of the two it is.
+    /// Another model said the same to the same words, and nothing is left of what this one thought, or it was asked with
+    /// other words then: who asks with the other answer asks the very same, so that nobody can tell which of the two it
+    /// is.
     fn stands_in(
         &self,
         path: &Path,
@@ -303,7 +311,7 @@ impl Oracle {
         };
         mine.tenant == other.tenant
             && mine.model != other.model
-            && !is_there(&mine.record)
+            && (!is_there(&mine.record) || path.since(at) != mine.since)
             && is_readable
             && is_same
             && are_one(&path.copies(at), &other.copies)
@@ -353,6 +361,18 @@ impl Path {
             .enumerate()
             .flat_map(|(at, line)| line.parts.iter().map(move |part| (part.name.as_str(), at)));
         parts.filter(|(name, _)| seen.insert(*name)).collect()
+    }
+
+    /// The same with the messages of an answer that a client cut as one.
+    fn joined(&self, at: usize) -> Path {
+        let mut path = self.clone();
+        while path.lines.get(at + 1).is_some_and(|next| next.words.starts_with("ai|")) {
+            let next = path.lines.remove(at + 1);
+            let line = &mut path.lines[at];
+            line.words.push_str(next.words.trim_start_matches("ai"));
+            line.said.push_str(next.said.trim_start_matches("ai"));
+        }
+        path
     }
 
     /// All words up to a message, and with it.
