@@ -8,6 +8,7 @@ use crate::config::keys::GateKey;
 use crate::keeper::Keeper;
 use std::sync::Arc;
 use std::time::Duration;
+use thinkthrough_core::budget::RateLimits;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::Partial;
 use thinkthrough_gateway::{Access, Keys, Looking, Pass, VaultError};
@@ -88,7 +89,8 @@ impl Gate {
         entry.map_or_else(
             || {
                 let (models, providers, reasoning) = (all(), all(), Partial::default());
-                Pass { tenant, models, providers, raw: false, reasoning }
+                let limits = RateLimits::UNLIMITED;
+                Pass { tenant, models, providers, raw: false, reasoning, limits }
             },
             pass,
         )
@@ -96,8 +98,8 @@ impl Gate {
 }
 
 fn pass(entry: &GateKey) -> Pass {
-    let GateKey { tenant, models, providers, raw, reasoning, .. } = entry.clone();
-    Pass { tenant, models, providers, raw, reasoning }
+    let GateKey { tenant, models, providers, raw, reasoning, limits, .. } = entry.clone();
+    Pass { tenant, models, providers, raw, reasoning, limits }
 }
 
 impl Keys for Gate {

@@ -43,7 +43,7 @@ impl Routes {
     }
 
     fn route(&self, chosen: Chosen) -> Route {
-        let Chosen { entry, target, transport, auth, reasoning, handling, .. } = chosen;
+        let Chosen { entry, target, transport, auth, reasoning, handling, limits, .. } = chosen;
         let pool = self.pool(&target.provider, &auth);
         let reasoning = over(&for_everybody(&self.config.reasoning), &reasoning);
         let entry = self.config.models.iter().find(|it| Some(&it.name) == entry.as_ref());
@@ -61,6 +61,7 @@ impl Routes {
             on_disconnect,
             pool,
             forward_headers,
+            limits,
         }
     }
 

@@ -1,9 +1,11 @@
 //! `[keys.NAME]`: what holds for a gateway key, and keys that are said here.
 
+use super::limits::limits;
 use super::reasoning::reasoning;
 use super::secret::{Credential, Sources, one};
 use super::table::Section;
 use std::collections::BTreeSet;
+use thinkthrough_core::budget::RateLimits;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::Partial;
 use thinkthrough_store::KeyHash;
@@ -22,6 +24,8 @@ pub(crate) struct GateKey {
     /// Whether it may use a provider's own API.
     pub(crate) raw: bool,
     pub(crate) reasoning: Partial,
+    /// How many requests it may make in any minute, and how many tokens these may cost.
+    pub(crate) limits: RateLimits,
 }
 
 /// A key that was made up must be this long, and of so many letters, or it is guessed over the network.
@@ -56,10 +60,10 @@ pub(super) fn distinct(keys: &[GateKey]) -> Result<(), String> {
 }
 
 /// The keys of `[keys.NAME]`, but for those of settings.
-pub(super) const KEYS: [&str; 5] = ["hash", "key", "models", "providers", "raw"];
+pub(super) const KEYS: [&str; 6] = ["hash", "key", "limits", "models", "providers", "raw"];
 
 pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<GateKey, String> {
-    section.later(&["budget", "limits"])?;
+    section.later(&["budget"])?;
     section.only(&[&KEYS[..], &super::reasoning::KEYS].concat())?;
     let name = section.own_name();
     let tenant = Tenant::named(&name)
@@ -95,5 +99,6 @@ pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<GateKe
         providers: section.strings("providers")?.unwrap_or_else(all),
         raw: section.boolean("raw")?.unwrap_or(false),
         reasoning: reasoning(section)?,
+        limits: limits(section)?,
     })
 }

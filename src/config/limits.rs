@@ -33,7 +33,7 @@ pub(super) fn budget(section: Option<Section<'_>>) -> Result<BudgetRules, String
     Ok(rules)
 }
 
-/// `limits = { ... }` of a provider.
+/// `limits = { ... }` of a provider or a key.
 pub(super) fn limits(section: Section<'_>) -> Result<RateLimits, String> {
     let Some(table) = section.table("limits")? else { return Ok(RateLimits::UNLIMITED) };
     let name = section.at("limits");

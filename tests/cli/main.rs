@@ -65,6 +65,7 @@ mod serve_http2;
 mod serve_kills;
 mod serve_leaving;
 mod serve_limit;
+mod serve_limits;
 mod serve_load;
 mod serve_older;
 mod serve_responses;

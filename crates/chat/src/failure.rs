@@ -121,6 +121,7 @@ const fn may_pass(error: &ClientError) -> bool {
         ClientError::Closed { .. }
         | ClientError::Connect { .. }
         | ClientError::Dns { .. }
+        | ClientError::Held(_)
         | ClientError::Proxy { .. }
         | ClientError::Timeout { .. }
         | ClientError::Tls { .. }

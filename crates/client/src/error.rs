@@ -3,6 +3,8 @@ use std::time::Duration;
 
 use http::Uri;
 
+use crate::gate::Held;
+
 /// Why a request did not bring a whole answer.
 ///
 /// An HTTP status is never an error here: 429 and 500 are answers.
@@ -66,6 +68,9 @@ pub enum ClientError {
         /// The rule that was broken.
         detail: String,
     },
+    /// The request's own gate did not let it out; nobody was asked.
+    #[error("{0}")]
+    Held(Held),
     /// The proxy refused or failed; the server behind it was never reached.
     #[error(
         "the proxy `{proxy}` {detail}; check `client.proxy`, or the proxy variables of the environment"
@@ -152,6 +157,7 @@ impl ClientError {
             },
             Self::Config(_)
             | Self::Excess { .. }
+            | Self::Held(_)
             | Self::Protocol { .. }
             | Self::Redirect { .. }
             | Self::Request(_)
@@ -179,6 +185,7 @@ impl ClientError {
             Self::Config(_) | Self::Request(_) | Self::Token { .. } => {
                 return format!("`{who}` could not be asked; the operator's log says why");
             }
+            Self::Held(held) => return held.message.clone(),
             Self::Redirect { status, .. } => {
                 return format!("`{who}` answered {status} with a redirect, which is not followed");
             }

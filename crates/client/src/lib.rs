@@ -38,6 +38,7 @@ mod config;
 mod connect;
 mod error;
 mod events;
+mod gate;
 mod gzip;
 #[cfg(test)]
 mod laws;
@@ -58,6 +59,7 @@ pub use cloud::{AwsKeys, Tokens};
 pub use config::{AnswerCaps, ClientConfig, Timeouts};
 pub use error::{ClientError, Excess, Phase, shown};
 pub use events::Events;
+pub use gate::{Gate, Held, Passing};
 pub use proxy::ProxyRules;
 pub use request::{Plainer, Request};
 pub use retry::{Advice, Failure, RetryPolicy};

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use http::uri::Authority;
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 use crate::error::{ClientError, shown};
+use crate::gate::Gate;
 use crate::proxy::{basic, credentials};
 use crate::scrub::Secrets;
 use crate::secret::{Auth, Secret};
@@ -35,6 +37,8 @@ pub struct Request {
     /// What travels beside the request: handing on those of a caller's request keeps the letter case
     /// of its header names over HTTP/1.1.
     pub extensions: Extensions,
+    /// What each try has to pass before it goes out.
+    pub gate: Option<Arc<dyn Gate>>,
 }
 
 impl Request {
@@ -63,6 +67,7 @@ impl Request {
             plainer: None,
             auth: Auth::None,
             extensions: Extensions::new(),
+            gate: None,
         })
     }
 

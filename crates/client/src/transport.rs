@@ -88,6 +88,9 @@ impl Transport {
     }
 
     async fn send_whole(&self, request: &Request) -> Result<Response, ClientError> {
+        if let Some(gate) = &request.gate {
+            gate.pass().await.map_err(ClientError::Held)?;
+        }
         let Auth::Token(tokens) = &request.auth else { return self.send_as_it_is(request).await };
         let token = Box::pin(tokens.get(self)).await?;
         let request = Request { auth: Auth::Bearer(token.clone()), ..request.clone() };

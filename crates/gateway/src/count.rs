@@ -107,6 +107,8 @@ impl Counting {
         let model = model.or_else(|| root.string("model"));
         let model = model.ok_or_else(|| bad("`model` is missing; name the model to ask"))?;
         let route = take::route(house, &model, root)?;
+        // Counting spends no tokens.
+        house.tab.enter(house.pass.as_deref(), || 0)?;
         let named = named_by(house, root)?;
         let hint = tenant::hint(headers, root);
         let claim = claim(house, &route, credential, hint).await;
@@ -153,7 +155,8 @@ impl Counting {
     async fn answer(self, counted: Counted) -> Result<Response<Flow>, Turned> {
         let Counted { route, sent, ask } = counted;
         if let Some(ask) = ask
-            && let Some(answer) = ask.send(&route, credential_for(&route, self.credential)).await
+            && let Some(answer) =
+                ask.send(&self.house, &route, credential_for(&route, self.credential)).await
         {
             return Ok(json(200, answer));
         }
@@ -195,8 +198,9 @@ struct Ask {
 
 impl Ask {
     /// What the upstream says; `None` where it has no such route or cannot be asked.
-    async fn send(self, route: &Route, auth: Auth) -> Option<Bytes> {
+    async fn send(self, house: &House, route: &Route, auth: Auth) -> Option<Bytes> {
         let mut send = Outbound::post(&self.url, self.body).ok()?;
+        send.gate = house.tab.gate(route, || 0);
         send.headers = self.headers;
         send.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         send.auth = auth;

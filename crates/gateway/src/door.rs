@@ -18,11 +18,13 @@ pub(crate) struct Turned {
     pub(crate) status: u16,
     pub(crate) code: &'static str,
     pub(crate) message: String,
+    /// After so many seconds it may be asked again.
+    pub(crate) retry_after: Option<u64>,
 }
 
 /// Turns somebody away.
 pub(crate) fn turned(status: u16, code: &'static str, message: impl Into<String>) -> Turned {
-    Turned { status, code, message: message.into() }
+    Turned { status, code, message: message.into(), retry_after: None }
 }
 
 /// The caller's credential, from whatever carried it.
@@ -31,11 +33,8 @@ pub(crate) fn credential(uri: &Uri, headers: &HeaderMap) -> Result<Auth, Turned>
     let mut add = |auth: Auth, secret: &str| {
         let same = found.as_ref().is_none_or(|other| exposed(other) == Some(secret));
         if !same {
-            return Err(Turned {
-                status: 400,
-                code: "two_credentials",
-                message: "the request carries two different credentials; send one".to_owned(),
-            });
+            let message = "the request carries two different credentials; send one";
+            return Err(turned(400, "two_credentials", message));
         }
         found.get_or_insert(auth);
         Ok(())

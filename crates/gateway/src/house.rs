@@ -9,6 +9,7 @@ use crate::log::Log;
 use crate::metrics::Names;
 use crate::models::Models;
 use crate::progress::{News, Progress};
+use crate::spending::{Limits, Tab};
 use crate::tls::Tls;
 use crate::traces::Traces;
 use crate::vault::Vaults;
@@ -145,6 +146,8 @@ pub(crate) struct House {
     pub(crate) waits: Arc<Waits>,
     /// The key that the request came with.
     pub(crate) pass: Option<Arc<Pass>>,
+    /// What it counts against.
+    pub(crate) tab: Arc<Tab>,
     /// Who is told what happens to it.
     pub(crate) seen: Arc<Seen>,
     /// How far the end of the process has come. Whoever keeps a copy is waited for.
@@ -170,6 +173,7 @@ pub(crate) struct Estate {
     fittings: RwLock<Arc<Fittings>>,
     pub(crate) bus: Arc<Bus>,
     pub(crate) budget: Arc<Budget>,
+    limits: Arc<Limits>,
     offload: Arc<Offload>,
     is_closing: AtomicBool,
 }
@@ -181,7 +185,8 @@ impl Estate {
         let fittings = RwLock::new(Arc::new(fittings));
         let offload = Arc::new(Offload::new(bus.metrics.load.clone()));
         let budget = Arc::new(Budget::new(bus.metrics.load.clone()));
-        Estate { fittings, bus, budget, offload, is_closing: AtomicBool::new(false) }
+        let limits = Arc::default();
+        Estate { fittings, bus, budget, limits, offload, is_closing: AtomicBool::new(false) }
     }
 
     /// What the configuration says now.
@@ -209,6 +214,7 @@ impl Estate {
             },
             waits: Arc::new(Waits::new(breakers)),
             pass: None,
+            tab: Tab::open(&self.limits, &seen),
             seen,
             stage,
         })

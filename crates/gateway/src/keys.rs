@@ -8,6 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use thinkthrough_core::budget::RateLimits;
 use thinkthrough_core::echo::short;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::{Key, Partial};
@@ -28,6 +29,8 @@ pub struct Pass {
     pub raw: bool,
     /// What holds for requests with this key.
     pub reasoning: Partial,
+    /// How many requests it may make in any minute, and how many tokens these may cost.
+    pub limits: RateLimits,
 }
 
 impl Pass {

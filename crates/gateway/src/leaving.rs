@@ -133,6 +133,7 @@ mod tests {
     use crate::load::{Budget, Load, Offload};
     use crate::log::Log;
     use crate::passage::Keep;
+    use crate::spending::Tab;
     use crate::traces::Traces;
     use crate::vault::Looked;
     use std::sync::Arc;
@@ -206,7 +207,8 @@ mod tests {
             share: budget.caller(std::net::Ipv4Addr::LOCALHOST.into()),
         };
         let (vault, keeping, tap, drained, store) = (None, None, None, None, Arc::default());
-        let keep = Keep { vault, goes_back: false, keeping, tap, drained, store, seen, load };
+        let (tab, goes_back) = (Tab::open(&Arc::default(), &seen), false);
+        let keep = Keep { vault, goes_back, keeping, tap, drained, store, seen, tab, load };
         (bus, Passage::new(exchange, keep))
     }
 

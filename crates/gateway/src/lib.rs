@@ -50,6 +50,7 @@ mod respond;
 mod sending;
 mod server;
 mod sharing;
+mod spending;
 mod stored;
 mod story;
 mod stuck;

@@ -27,6 +27,9 @@ use thinkthrough_core::usage::Usage;
 const OTHER: &str = "other";
 /// The classes of a status.
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+/// Who has limits of what.
+const LIMITS: [(Word, Word); 4] =
+    [("key", "requests"), ("key", "tokens"), ("provider", "requests"), ("provider", "tokens")];
 /// Until an answer is over: thoughts take minutes.
 const LONG: [f64; 14] =
     [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0];
@@ -105,6 +108,7 @@ pub(crate) struct Metrics {
     unsaved: Counter,
     blind: Counter,
     fallbacks: Counter,
+    limited: Family<[(Word, Word); 2], Counter>,
     repairs: Counter,
     turned_away: Counter,
     shed: Counter,
@@ -146,6 +150,7 @@ impl Metrics {
             unsaved: registered.add("unsaved", "Answers that ended before they were kept"),
             blind: registered.add("lookups_failed", "Look-ups that failed or took too long"),
             fallbacks: registered.add("fallbacks", "Requests that went to another model"),
+            limited: registered.add("limit_rejected", "Requests that a limit did not let out"),
             repairs: registered.add("repairs", "Requests that were repaired and sent again"),
             turned_away: registered.add("auth_failures", "Requests without a key that is known"),
             shed: registered.add("shed", "Connections beyond those that are served"),
@@ -198,6 +203,9 @@ impl Metrics {
         for blame in RefusalCause::ALL {
             drop(new.poisoned.get_or_create(&[("reason", blame.as_str())]));
         }
+        for (by, unit) in LIMITS {
+            drop(new.limited.get_or_create(&[("by", by), ("unit", unit)]));
+        }
         for (way, _) in by_way(Without::default()) {
             drop(new.without.get_or_create(&[("way", way)]));
         }
@@ -233,6 +241,9 @@ impl Metrics {
             Progress::Failed { reason, .. } => self.failed(story, reason),
             Progress::Repaired => count(&self.repairs),
             Progress::FellBack => count(&self.fallbacks),
+            Progress::Limited { by, unit } => {
+                self.limited.get_or_create(&[("by", *by), ("unit", *unit)]).inc();
+            }
             Progress::Panicked => count(&self.panics),
             Progress::Head { status } => {
                 let class = usize::from(status / 100).saturating_sub(1);

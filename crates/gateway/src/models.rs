@@ -5,6 +5,7 @@ use crate::pool::Pool;
 use std::fmt;
 use std::sync::Arc;
 use thinkthrough_client::{Auth, Transport};
+use thinkthrough_core::budget::RateLimits;
 use thinkthrough_core::echo::short;
 use thinkthrough_core::exchange::Handling;
 use thinkthrough_core::provider::Target;
@@ -31,6 +32,8 @@ pub struct Route {
     pub pool: Option<Arc<Pool>>,
     /// The headers of callers that go on besides those that its API knows: names, or beginnings of names with a star.
     pub forward_headers: Vec<String>,
+    /// How often its provider may be asked in any minute, and how many tokens that may cost; whatever the model.
+    pub limits: RateLimits,
 }
 
 /// What becomes of an answer whose caller went away.

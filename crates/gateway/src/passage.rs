@@ -7,6 +7,7 @@ use crate::keeping::Keeping;
 use crate::kept::Tap;
 use crate::load::{Load, Reservation};
 use crate::progress::Progress;
+use crate::spending::Tab;
 use crate::vault::{APPEND, Vault};
 use crate::waits::{Breaker, Breakers};
 use bytes::Bytes;
@@ -63,6 +64,8 @@ pub(crate) struct Keep {
     /// Whether the store answers.
     pub(crate) store: Arc<Breakers>,
     pub(crate) seen: Arc<Seen>,
+    /// What it counts against.
+    pub(crate) tab: Arc<Tab>,
     /// Where work on large bodies is done, and what the answer may hold.
     pub(crate) load: Load,
 }
@@ -190,6 +193,7 @@ impl Passage {
         let ending = Ending { cut, is_stopped: false, at: now() };
         let done = exchange.end(&ending, &mut out, &mut gather(&mut self.transcript));
         self.told();
+        self.keep.tab.settle(done.answer.usage.as_ref());
         self.keep.seen.tell(&Progress::Said { answer: &done.answer, is_stopped: false });
         let Done { answer, has_said, failure, records, named } = done;
         let saving = self.save(records, named);
@@ -262,6 +266,7 @@ impl Drop for Passage {
         let ending = Ending { cut: None, is_stopped: true, at: now() };
         let done = exchange.end(&ending, &mut Vec::new(), &mut gather(&mut self.transcript));
         self.told();
+        self.keep.tab.settle(done.answer.usage.as_ref());
         self.keep.seen.tell(&Progress::Said { answer: &done.answer, is_stopped: true });
         drop(self.save(done.records, None));
     }

@@ -33,6 +33,8 @@ pub(crate) enum Progress<'a> {
     Repaired,
     /// Another model is asked in its place.
     FellBack,
+    /// The limit of its `key`, or of a `provider`, let it, or a try of it, not out: so many requests or tokens a minute.
+    Limited { by: &'static str, unit: &'static str },
     /// The request broke within the gateway.
     Panicked,
     /// What was done is explained to the caller, under this name.

@@ -18,6 +18,7 @@ use crate::progress::Progress;
 use crate::relay::relayed;
 use crate::reply::{Account, refusal};
 use crate::sending::{failed, reason};
+use crate::spending::expected;
 use crate::take;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -85,6 +86,8 @@ async fn passed(
     send.body = bytes;
     send.headers = Crossing::to_all(&route).request(&parts.headers);
     send.auth = credential_for(&route, credential);
+    house.tab.enter(house.pass.as_deref(), || expected(&send.body, None))?;
+    send.gate = house.tab.gate(&route, || expected(&send.body, None));
     let answer = pass(house, &route, &send, tap).await;
     drop(held);
     answer
@@ -216,11 +219,18 @@ pub(crate) async fn pass(
     let provider = &route.target.provider;
     house.seen.tell(&Progress::Passed { provider });
     let refuse = |error: ClientError| {
+        if matches!(error, ClientError::Held(_)) {
+            return failed(&error, provider);
+        }
         let (reason, cause) = (reason(&error), Some(error.to_string()));
         house.seen.tell(&Progress::Failed { reason, cause });
         failed(&error, provider)
     };
     let mut answer = route.transport.send(send).await.map_err(refuse)?;
+    // What it costs is not read, so that what was reserved stands.
+    if answer.status.is_success() {
+        house.tab.settle(None);
+    }
     if answer.status.is_informational() || answer.status.is_redirection() {
         let detail = format!("its status is {}, which is no answer", answer.status.as_u16());
         return Err(refuse(ClientError::Protocol { target: shown(&send.url), detail }));

@@ -15,6 +15,7 @@ use crate::recall::{Recalled, recall};
 use crate::references::REFERENCE;
 use crate::reply::{Account, json, refusal};
 use crate::sending::{Begun, Outcome, Refused, Waiting, begun, failed, reason};
+use crate::spending::expected;
 use crate::take;
 use crate::tenant;
 use crate::tries::Caller;
@@ -112,6 +113,10 @@ impl Call {
             turned(400, "invalid_request_error", "`model` is missing; name the model to ask")
         })?;
         let route = take::route(&self.house, &model, root)?;
+        self.house.tab.enter(self.house.pass.as_deref(), || {
+            let cap = self.wire.read_request(root).ok().and_then(|request| request.max_tokens);
+            expected(&bytes, cap)
+        })?;
         let named = named_by(&self.house, root)?;
         let by_default = self.wanted.face.is_lines();
         let stream = self.wanted.stream.or_else(|| root.bool("stream")).unwrap_or(by_default);

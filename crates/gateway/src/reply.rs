@@ -100,8 +100,9 @@ pub(crate) fn refusal(wire: Option<&dyn Wire>, turned: &Turned) -> Response<Flow
         None => plain_error(&error),
     };
     let mut answer = json(turned.status, body);
-    if turned.status == 503 {
-        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    let wait = turned.retry_after.or((turned.status == 503).then_some(1));
+    if let Some(wait) = wait {
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(wait));
     }
     answer
 }

@@ -7,6 +7,7 @@ use crate::expected::{Expected, REFUSAL};
 use crate::models::Route;
 use crate::passage::{Keep, Passage};
 use crate::progress::Progress;
+use crate::spending::{LIMITED, seconds};
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
 use http::{Extensions, HeaderMap, HeaderName, StatusCode};
@@ -15,8 +16,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_client::{
-    AnswerCaps, Auth, BodyStream, ClientError, Events, Request as Outbound, Response as Answer,
-    RetryPolicy, shown,
+    AnswerCaps, Auth, BodyStream, ClientError, Events, Gate, Request as Outbound,
+    Response as Answer, RetryPolicy, shown,
 };
 use thinkthrough_core::decision::Counts;
 use thinkthrough_core::exchange::{Exchange, Prepared, Repair, Without};
@@ -85,6 +86,8 @@ pub(crate) struct Job {
     pub(crate) session: Option<String>,
     /// How long it took to prepare.
     pub(crate) took: Duration,
+    /// What each try has to pass.
+    pub(crate) gate: Option<Arc<dyn Gate>>,
 }
 
 /// A request to send.
@@ -128,6 +131,7 @@ impl Job {
         }
         self.keep.seen.carry(&self.headers, &mut send.headers);
         send.auth = self.auth.clone();
+        send.gate.clone_from(&self.gate);
         Ok(Attempt { send, exchange, made: self.made.clone() })
     }
 
@@ -232,6 +236,10 @@ pub(crate) async fn begun(mut waiting: Waiting, may_begin: bool) -> Begun {
 
 /// The answer to a request that could not be sent, or not be answered.
 pub(crate) fn failed(error: &ClientError, provider: &str) -> Turned {
+    if let ClientError::Held(held) = error {
+        let retry_after = Some(seconds(held.retry_after));
+        return Turned { retry_after, ..turned(429, LIMITED, held.message.clone()) };
+    }
     let status = match error {
         ClientError::Timeout { .. } => 504,
         ClientError::Request(_) | ClientError::Config(_) => 500,
@@ -247,6 +255,7 @@ pub(crate) fn reason(error: &ClientError) -> &'static str {
         ClientError::Config(_) | ClientError::Request(_) => "request",
         ClientError::Connect { .. } => "connect",
         ClientError::Dns { .. } => "dns",
+        ClientError::Held(_) => "limited",
         ClientError::Protocol { .. } => "protocol",
         ClientError::Proxy { .. } => "proxy",
         ClientError::Redirect { .. } => "redirect",

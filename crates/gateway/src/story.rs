@@ -177,6 +177,7 @@ impl Story {
             | Progress::Decided { .. }
             | Progress::Repaired
             | Progress::FellBack
+            | Progress::Limited { .. }
             | Progress::Panicked
             | Progress::FirstThought
             | Progress::FirstText

@@ -9,7 +9,7 @@ use std::time::Duration;
 use thinkthrough_core::json::{Doc, Val};
 
 use crate::admission::{another_model, check_members, fits_path};
-use crate::door::Turned;
+use crate::door::{Turned, turned};
 use crate::edge::inbound::Inbound;
 use crate::house::House;
 use crate::load::{CAPS, Caps, Reservation};
@@ -44,7 +44,6 @@ pub(crate) async fn body(
     let limit = house.options.body_limit;
     let until = Instant::now() + house.options.body_timeout;
     let mut held = house.load.share.reserve();
-    let turned = |status, code, message: String| Turned { status, code, message };
     let too_large =
         || turned(413, "request_too_large", format!("the request is larger than {limit} bytes"));
     let encoding = headers.get(CONTENT_ENCODING).filter(|coding| *coding != "identity");
@@ -96,7 +95,7 @@ pub(crate) fn json(body: &Bytes) -> Result<Doc<'_>, Turned> {
 
 /// As [`json`], with these caps.
 pub(crate) fn json_within(body: &Bytes, caps: Caps) -> Result<Doc<'_>, Turned> {
-    let bad = |message: String| Turned { status: 400, code: "invalid_request_error", message };
+    let bad = |message: String| turned(400, "invalid_request_error", message);
     let doc = caps.parse(body).map_err(bad)?;
     if !doc.root().is_object() {
         return Err(bad("the body is not a JSON object".to_owned()));
@@ -113,7 +112,7 @@ pub(crate) fn json_within(body: &Bytes, caps: Caps) -> Result<Doc<'_>, Turned> {
 
 /// Where a request for this model goes, if the caller may ask for it with this body.
 pub(crate) fn route(house: &House, model: &str, body: Val<'_>) -> Result<Arc<Route>, Turned> {
-    let bad = |message: String| Turned { status: 400, code: "invalid_request_error", message };
+    let bad = |message: String| turned(400, "invalid_request_error", message);
     let route = find(&*house.models, model)?;
     if route.target.names_model_in_path() && !fits_path(&route.target.model) {
         let message = "the model's name has signs in it that would make another path of it";

@@ -19,6 +19,7 @@ use crate::pool::Picked;
 use crate::progress::Progress;
 use crate::reply::Account;
 use crate::sending::{Job, Made, Outcome, Sending, Waiting, failed, reason, refusal};
+use crate::spending::expected;
 use crate::{take, tenant};
 use bytes::Bytes;
 use http::HeaderMap;
@@ -194,6 +195,7 @@ impl Caller {
             None => credential_for(&route, self.credential.clone()),
         };
         let decisions = &prepared.exchange.outgoing().decisions;
+        let gate = self.house.tab.gate(&route, || expected(&body, asked.cap()));
         let has_answers = decisions.iter().any(|decision| decision.block.is_none());
         let job = Job {
             body,
@@ -205,6 +207,7 @@ impl Caller {
                 drained: self.drained(&route),
                 store: self.house.waits.breakers(),
                 seen: Arc::clone(&self.house.seen),
+                tab: Arc::clone(&self.house.tab),
                 load: self.house.load.clone(),
             },
             headers: self.headers.clone(),
@@ -223,6 +226,7 @@ impl Caller {
             },
             session,
             took: began.elapsed(),
+            gate,
         };
         Ok((job, prepared))
     }
@@ -273,6 +277,8 @@ impl Caller {
         let (reason, cause) = match outcome {
             Ok(Outcome::Answer { .. }) => return,
             Ok(Outcome::Refused(refused)) => (refusal(refused.status), None),
+            // No upstream failed.
+            Err(ClientError::Held(_)) => return,
             Err(error) => (reason(error), Some(error.to_string())),
         };
         self.house.seen.tell(&Progress::Failed { reason, cause });

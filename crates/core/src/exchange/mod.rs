@@ -149,6 +149,12 @@ impl<'d> RequestContext<'d> {
         &self.request.contents
     }
 
+    /// The most tokens that the caller lets the answer take, if it says so.
+    #[must_use]
+    pub fn cap(&self) -> Option<u64> {
+        self.request.max_tokens
+    }
+
     /// Whether the answer is asked for as a stream; on wires where the path says so, the driver knows better.
     pub fn set_stream(&mut self, stream: bool) {
         self.request.stream = stream;

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use thinkthrough_client::{Auth, Client, ClientConfig, Request, Secret, Transport};
 use thinkthrough_conformance::{LogEntry, SimOptions, list};
+use thinkthrough_core::budget::RateLimits;
 use thinkthrough_core::contract::{Contract, Return};
 use thinkthrough_core::exchange::Handling;
 use thinkthrough_core::provider::{self, Target};
@@ -196,6 +197,7 @@ impl Models for Sims {
             on_disconnect: OnDisconnect::Cancel,
             pool: None,
             forward_headers: Vec::new(),
+            limits: RateLimits::UNLIMITED,
         };
         (self.how)(&mut route);
         Ok(Arc::new(route))

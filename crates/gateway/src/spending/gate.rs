@@ -1,0 +1,101 @@
+//! Where requests and tries are let out, or held.
+
+use super::limits::{Limited, Whose};
+use super::tab::Tab;
+use crate::door::{Turned, turned};
+use crate::keys::Pass;
+use crate::models::Route;
+use crate::progress::Progress;
+use std::sync::Arc;
+use std::time::Duration;
+use thinkthrough_client::{Gate, Held, Passing};
+use thinkthrough_core::budget::{Limit, RateLimits, RateUnit};
+
+/// What a refusal is called that a limit made.
+pub(crate) const LIMITED: &str = "rate_limit_exceeded";
+
+/// A wait as `retry-after` says it.
+pub(crate) fn seconds(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1)
+}
+
+impl Tab {
+    /// Counts the request at the key that it came with. `tokens` is the most that it may cost; asked for where that
+    /// counts.
+    pub(crate) fn enter(
+        &self,
+        pass: Option<&Pass>,
+        tokens: impl FnOnce() -> u64,
+    ) -> Result<(), Turned> {
+        let Some(pass) = pass.filter(|it| it.limits != RateLimits::UNLIMITED) else {
+            return Ok(());
+        };
+        let tokens = if counts_tokens(&pass.limits) { tokens() } else { 0 };
+        let whose = Whose::Key(pass.tenant.to_string());
+        let Err(limited) = self.charge_key(whose, &pass.limits, tokens) else { return Ok(()) };
+        let Limited { unit, limit, retry_after } = limited;
+        self.seen.tell(&Progress::Limited { by: "key", unit: unit.as_str() });
+        let message = match unit {
+            RateUnit::Requests => format!("this key may make {limit} requests in any minute"),
+            RateUnit::Tokens => {
+                format!("the requests of this key may cost {limit} tokens in any minute")
+            }
+        };
+        let wait = seconds(retry_after);
+        let message = format!("{message}, and that is used up; ask again in {wait} s");
+        Err(Turned { retry_after: Some(wait), ..turned(429, LIMITED, message) })
+    }
+
+    /// What each try of a request to this provider has to pass; nothing where nothing is limited.
+    pub(crate) fn gate(
+        self: &Arc<Self>,
+        route: &Route,
+        tokens: impl FnOnce() -> u64,
+    ) -> Option<Arc<dyn Gate>> {
+        let limits = route.limits;
+        if limits == RateLimits::UNLIMITED {
+            return None;
+        }
+        let tokens = if counts_tokens(&limits) { tokens() } else { 0 };
+        let provider = route.target.provider.clone();
+        Some(Arc::new(ProviderGate { tab: Arc::clone(self), provider, limits, tokens }))
+    }
+}
+
+fn counts_tokens(limits: &RateLimits) -> bool {
+    limits.tokens_per_minute != Limit::Unlimited
+}
+
+/// Counts each try at its provider.
+struct ProviderGate {
+    tab: Arc<Tab>,
+    provider: String,
+    limits: RateLimits,
+    tokens: u64,
+}
+
+impl ProviderGate {
+    fn try_pass(&self) -> Result<(), Held> {
+        let whose = Whose::Provider(self.provider.clone());
+        let charged = self.tab.charge_provider(whose, &self.limits, self.tokens);
+        let Err(Limited { unit, limit, retry_after }) = charged else { return Ok(()) };
+        self.tab.seen.tell(&Progress::Limited { by: "provider", unit: unit.as_str() });
+        let (provider, wait) = (&self.provider, seconds(retry_after));
+        let message = match unit {
+            RateUnit::Requests => {
+                format!("this gateway asks `{provider}` {limit} times in any minute")
+            }
+            RateUnit::Tokens => {
+                format!("this gateway spends {limit} tokens at `{provider}` in any minute")
+            }
+        };
+        let message = format!("{message}, and that is used up; ask again in {wait} s");
+        Err(Held { message, retry_after })
+    }
+}
+
+impl Gate for ProviderGate {
+    fn pass(&self) -> Passing<'_> {
+        Box::pin(std::future::ready(self.try_pass()))
+    }
+}
