@@ -1,0 +1,60 @@
+//! What a person sees in a browser: suites in Python that drive a headless Chromium, `tests/browser/run.py`.
+
+use crate::program::command;
+use serde_json::Value;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+/// How a suite ends where there is no browser.
+const NO_BROWSER: i32 = 77;
+
+/// Runs suites, or single checks of them; where no browser is, says so.
+#[track_caller]
+fn browse(suites: &[&str]) {
+    let mut run = Command::new("python3");
+    run.arg("tests/browser/run.py").args(suites).arg("--think").arg(env!("CARGO_BIN_EXE_think"));
+    let Ok(ran) = run.output() else { return eprintln!("skipped: `python3` is absent") };
+    if ran.status.code() == Some(NO_BROWSER) {
+        return eprintln!("skipped: a browser is absent; install Debian's `chromium`");
+    }
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
+fn delimiter_dom_container_state_and_count_stand_on_elements_of_the_page() {
+    browse(&["element.dom", "element.states"]);
+}
+
+#[test]
+fn delimiter_toggle_a_click_is_one_event_on_the_toggle_and_on_the_window() {
+    browse(&["element.toggle", "element.keyboard"]);
+}
+
+#[test]
+fn delimiter_vectors_the_browser_splits_as_the_binary_does() {
+    browse(&["element.vectors"]);
+    let vectors = include_str!("../../fixtures/delimiter.tsv");
+    for row in vectors.lines().filter(|line| !line.starts_with('#')) {
+        let [mode, message, expected] = row.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("three cells: {row}")
+        };
+        let message: String = serde_json::from_str(message).unwrap();
+        let expected: Value = serde_json::from_str(expected).unwrap();
+        let flag = format!("--{mode}");
+        let flags: &[&str] = if mode == "plain" { &[] } else { &[&flag] };
+        assert_eq!(split(flags, &message), expected, "{row}");
+    }
+}
+
+#[test]
+fn t_19_a_message_with_markup_stays_text_and_a_growing_thought_is_followed() {
+    browse(&["element.hostile", "element.live"]);
+}
+
+fn split(flags: &[&str], message: &str) -> Value {
+    let mut run = command(&["split"]);
+    let mut run = run.args(flags).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    run.stdin.take().unwrap().write_all(message.as_bytes()).unwrap();
+    serde_json::from_slice(&run.wait_with_output().unwrap().stdout).unwrap()
+}
