@@ -137,8 +137,8 @@ fn form(pattern: &Pattern, text: Text<'_>, at: usize, mixed: bool) -> Result<Opt
     let Some(fit) = pattern.rest(text, at)? else { return Ok(None) };
     let secret = text.part(fit.from, fit.to);
     let drawn = secret.strip_prefix(pattern.literal()).unwrap_or(secret);
-    let is_mixed = !mixed || judge::is_drawn(drawn);
-    Ok((is_mixed && !judge::is_sample(drawn)).then_some(fit))
+    let is_secret = if mixed { judge::is_drawn(drawn) } else { !judge::is_sample(drawn) };
+    Ok(is_secret.then_some(fit))
 }
 
 fn near(values: &[Pattern], text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {

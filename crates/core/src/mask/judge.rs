@@ -1,5 +1,7 @@
 //! Whether a value is a secret or only stands where one could.
 
+use super::set::Set;
+
 /// What a name says about its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -31,15 +33,39 @@ const WORDS: [&str; 18] = [
     "testtest",
 ];
 
+/// The letters of each of these words.
+const LETTERS: [Set; WORDS.len()] = {
+    let mut letters = [Set::NONE; WORDS.len()];
+    let mut at = 0;
+    while at < WORDS.len() {
+        letters[at] = Set::of(WORDS[at]);
+        at += 1;
+    }
+    letters
+};
+
 /// Whether it is a value of documents and tests, which everybody may know.
 pub(super) fn is_sample(value: &[u8]) -> bool {
     // A long secret may hold any short word by chance, and is not looked through for each place in it.
     let value = value.get(..64).unwrap_or(value);
-    if distinct(value) < (value.len() / 4).clamp(2, 6) {
+    let least = match value.len() {
+        ..12 => 2,
+        length @ 12..24 => u32::try_from(length / 4).unwrap_or(6),
+        24.. => 6,
+    };
+    let there = there(value);
+    if distinct(there) < least {
         return true;
     }
+    // Few values have all letters of a word.
+    let letters = Set::of_either_case(there);
+    let mut could_be =
+        WORDS.iter().zip(LETTERS).filter(|(_, all)| letters.has_all(*all)).peekable();
+    if could_be.peek().is_none() {
+        return false;
+    }
     let lower = value.to_ascii_lowercase();
-    WORDS.iter().any(|word| memchr::memmem::find(&lower, word.as_bytes()).is_some())
+    could_be.any(|(word, _)| memchr::memmem::find(&lower, word.as_bytes()).is_some())
 }
 
 /// Whether somebody only went along the keys.
@@ -52,9 +78,14 @@ fn is_counted(value: &[u8]) -> bool {
 
 /// Whether what a machine drew is at least not a word, a number or a path.
 pub(super) fn is_drawn(value: &[u8]) -> bool {
+    if is_sample(value) {
+        return false;
+    }
+    // What is long shows at its beginning what it is made of.
+    let value = value.get(..128).unwrap_or(value);
     let Classes { digits, lower, upper, changes, .. } = Classes::of(value);
     let is_mixed = (digits > 0 && lower + upper > 0) || (lower > 0 && upper > 0 && changes > 4);
-    is_mixed && entropy(value) >= 2.5 && !is_sample(value)
+    is_mixed && entropy(value) >= 2.5
 }
 
 /// Whether the value of an assignment is a secret.
@@ -218,8 +249,19 @@ fn counts(value: &[u8]) -> [u16; 256] {
     counts
 }
 
-fn distinct(value: &[u8]) -> usize {
-    counts(value).iter().filter(|count| **count > 0).count()
+/// Which bytes there are: a bit for each.
+fn there(value: &[u8]) -> [u64; 4] {
+    let mut there = [0_u64; 4];
+    for byte in value {
+        if let Some(word) = there.get_mut(usize::from(*byte >> 6)) {
+            *word |= 1 << (*byte & 63);
+        }
+    }
+    there
+}
+
+fn distinct(there: [u64; 4]) -> u32 {
+    there.iter().map(|word| word.count_ones()).sum()
 }
 
 /// Shannon's entropy in bits a byte.

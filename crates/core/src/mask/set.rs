@@ -47,6 +47,24 @@ impl Set {
         byte < 128 && self.0 >> byte & 1 == 1
     }
 
+    /// The ASCII bytes of which there are some, and of large letters the small ones too.
+    pub(super) fn of_either_case([low, high, ..]: [u64; 4]) -> Set {
+        let large = high & 0x07FF_FFFE;
+        Set(u128::from(low) | u128::from(high | large << 32) << 64)
+    }
+
+    /// Whether all bytes of another set are in it.
+    pub(super) fn has_all(self, other: Set) -> bool {
+        other.0 & !self.0 == 0
+    }
+
+    /// A number below 64 that is the same for equal sets.
+    pub(super) fn hash(self) -> usize {
+        let both = (self.0 ^ (self.0 >> 64)) & u128::from(u64::MAX);
+        let mixed = both.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 58;
+        usize::try_from(mixed & 63).unwrap_or_default()
+    }
+
     /// Its bytes.
     pub(super) fn bytes(self) -> impl Iterator<Item = u8> {
         (0..128).filter(move |byte| self.has(*byte))

@@ -5,7 +5,7 @@ use super::block::{self, Step};
 use super::find::{self, Begins, Found, Open};
 use super::rule::REGISTERED;
 use super::tag::Tag;
-use super::text::{More, Text};
+use super::text::{More, Runs, Text};
 
 /// So many bytes are looked at in one go, so that they are still at hand when they are copied.
 const PIECE: usize = 16 * 1024;
@@ -115,7 +115,9 @@ impl MaskStream {
 
     fn work(&mut self, is_whole: bool, out: &mut Vec<u8>) {
         let buffer = std::mem::take(&mut self.buffer);
+        let runs = Runs::new();
         let text = if is_whole { Text::whole(&buffer) } else { Text::begun(&buffer) };
+        let text = text.remembering(&runs);
         self.grow(text);
         self.look(text);
         self.buffer = buffer;

@@ -1,6 +1,7 @@
 //! The part of a text that is there so far.
 
 use super::set::Set;
+use std::cell::Cell;
 
 /// What is asked for cannot be said before more of the text is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,17 +12,39 @@ pub(super) struct More;
 pub(super) struct Text<'t> {
     bytes: &'t [u8],
     is_whole: bool,
+    runs: Option<&'t Runs>,
+}
+
+/// How many sets are remembered at a time: as many as [`Set::hash`] tells apart.
+const RUNS: usize = 64;
+
+/// For some sets the last run of their bytes that was seen, so that many secrets that could begin inside of one run do
+/// not each look at all of it.
+#[derive(Debug)]
+pub(super) struct Runs([Cell<Seen>; RUNS]);
+
+/// All bytes between these places are in the set.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    set: Option<Set>,
+    from: usize,
+    to: usize,
 }
 
 impl<'t> Text<'t> {
     /// A text to which nothing is added any more.
     pub(super) fn whole(bytes: &'t [u8]) -> Self {
-        Text { bytes, is_whole: true }
+        Text { bytes, is_whole: true, runs: None }
     }
 
     /// The beginning of a text.
     pub(super) fn begun(bytes: &'t [u8]) -> Self {
-        Text { bytes, is_whole: false }
+        Text { bytes, is_whole: false, runs: None }
+    }
+
+    /// The same text, with runs that are remembered for it.
+    pub(super) fn remembering(self, runs: &'t Runs) -> Self {
+        Text { runs: Some(runs), ..self }
     }
 
     /// Everything that is there.
@@ -73,10 +96,43 @@ impl<'t> Text<'t> {
     /// How many bytes from here are in a set, at most `most`.
     pub(super) fn run(self, at: usize, set: Set, most: usize) -> Result<usize, More> {
         let there = self.part(at, at.saturating_add(most));
-        let length = there.iter().take_while(|byte| set.has(**byte)).count();
+        let known = self.runs.map_or(0, |runs| runs.known(at, set)).min(there.len());
+        let rest = there.get(known..).unwrap_or_default();
+        let length = known + rest.iter().take_while(|byte| set.has(**byte)).count();
+        if let Some(runs) = self.runs
+            && length > known
+        {
+            runs.remember(at, set, length);
+        }
         if length == there.len() && length < most && !self.is_whole {
             return Err(More);
         }
         Ok(length)
+    }
+}
+
+impl Runs {
+    /// Nothing was seen yet.
+    pub(super) fn new() -> Self {
+        Runs(std::array::from_fn(|_| Cell::default()))
+    }
+
+    /// How many bytes from here are known to be in a set.
+    fn known(&self, at: usize, set: Set) -> usize {
+        let seen = self.place(set).map(Cell::get).unwrap_or_default();
+        let is_inside = seen.set == Some(set) && seen.from <= at && at < seen.to;
+        if is_inside { seen.to - at } else { 0 }
+    }
+
+    fn remember(&self, at: usize, set: Set, length: usize) {
+        let Some(place) = self.place(set) else { return };
+        let seen = place.get();
+        let goes_on = seen.set == Some(set) && seen.from <= at && at <= seen.to;
+        let from = if goes_on { seen.from } else { at };
+        place.set(Seen { set: Some(set), from, to: at + length });
+    }
+
+    fn place(&self, set: Set) -> Option<&Cell<Seen>> {
+        self.0.get(set.hash())
     }
 }

@@ -1,7 +1,9 @@
 //! Every rule against its samples, and the laws over all of them.
 
+mod benign;
 mod boundaries;
 mod samples;
+mod sets;
 mod splits;
 
 use super::{Masker, Tiers};
