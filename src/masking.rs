@@ -1,7 +1,14 @@
 //! The masker of this process: what it was given in secret is registered.
 
+use crate::config::Config;
+use crate::config::secret::Credential;
 use crate::failure::Failure;
+use crate::keeper::Keeper;
+use crate::stored;
+use std::sync::{Arc, OnceLock};
+use thinkthrough_client::Secret;
 use thinkthrough_core::mask::{Masker, Tiers};
+use thinkthrough_gateway::FindMasker;
 
 /// What the names of variables with secrets end in.
 const SECRET: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
@@ -11,11 +18,64 @@ const SECRET: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
 /// # Errors
 /// When the system has no random numbers.
 pub(crate) fn masker(tiers: Tiers) -> Result<Masker, Failure> {
+    Ok(keyed(tiers, &drawn()?))
+}
+
+fn drawn() -> Result<[u8; 32], Failure> {
     let mut key = [0; 32];
     getrandom::fill(&mut key).map_err(|error| {
         Failure::Failed(format!("the system has no random numbers: {error}; try again later"))
     })?;
-    Ok(keyed(tiers, &key))
+    Ok(key)
+}
+
+/// What covers secrets in requests. With a store its key makes the placeholders, so that a conversation is sent with the
+/// same ones after a restart and by every gateway.
+///
+/// # Errors
+/// When the system has no random numbers.
+pub(crate) fn requests(config: &Config, keeper: &Keeper) -> Result<FindMasker, Failure> {
+    let secrets = secrets(config);
+    let until_open = with(Tiers::ALL, &drawn()?, &secrets);
+    let (keeper, known) = (keeper.clone(), OnceLock::new());
+    Ok(Arc::new(move || match keeper.store() {
+        Some(store) => known.get_or_init(|| with(Tiers::ALL, &store.mask_key(), &secrets)).clone(),
+        None => until_open.clone(),
+    }))
+}
+
+/// What covers secrets in the requests of a client; `None` where they go out as they are.
+///
+/// # Errors
+/// When the store cannot be opened, or the system has no random numbers.
+pub(crate) async fn of_requests(config: &Config) -> Result<Option<Masker>, Failure> {
+    if !config.masking.requests {
+        return Ok(None);
+    }
+    let key = match stored::existing(config).await? {
+        Some(store) => store.mask_key(),
+        None => drawn()?,
+    };
+    Ok(Some(with(Tiers::ALL, &key, &secrets(config))))
+}
+
+/// A masker with this key, that knows the secrets in the environment and these.
+pub(crate) fn with(tiers: Tiers, key: &[u8; 32], secrets: &[Secret]) -> Masker {
+    let mut masker = keyed(tiers, key);
+    secrets.iter().for_each(|secret| {
+        masker.register(secret.expose());
+    });
+    masker
+}
+
+/// The credentials of the configuration.
+pub(crate) fn secrets(config: &Config) -> Vec<Secret> {
+    let first = config.providers.iter().filter_map(|provider| match &provider.key {
+        Some(Credential::Given(secret)) => Some(secret.clone()),
+        Some(Credential::Missing(_)) | None => None,
+    });
+    let more = config.providers.iter().flat_map(|provider| provider.more_keys.iter().cloned());
+    first.chain(more).collect()
 }
 
 /// A masker with this key, that knows the secrets in the environment.

@@ -4,7 +4,7 @@ use super::asking::Asking;
 use crate::choose::Chosen;
 use crate::config::Config;
 use crate::failure::{Failure, say};
-use crate::{stored, tooling};
+use crate::{masking, stored, tooling};
 use clap::Args;
 use std::io::{self, BufRead as _, Write};
 use std::path::Path;
@@ -88,7 +88,8 @@ impl Wiring {
         let servers = servers.into_iter().map(|server| self.server(folder, server));
         let servers = servers.collect::<Result<Vec<_>, _>>()?;
         let tools = tooling::toolbox(&self.config, folder, servers, tooling::aloud())?.attended();
-        let gate = Gate::new(self.config.budget);
+        let masker = masking::of_requests(&self.config).await?;
+        let gate = Gate::new(self.config.budget).covering(masker);
         gate.limit(&chosen.target.provider, chosen.limits);
         let Chosen { name, target, transport, auth, key_from, .. } = chosen;
         Ok(Kit { name, target, settings, transport, auth, key_from, tools, gate })

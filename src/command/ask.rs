@@ -8,6 +8,7 @@ use super::asking::Asking;
 use crate::choose::Chosen;
 use crate::config::Config;
 use crate::failure::{Failure, say};
+use crate::masking;
 use crate::stored::{self, Resumed};
 use crate::tooling::{aloud, toolbox};
 use clap::{Args, ValueEnum};
@@ -108,7 +109,7 @@ impl Ask {
             chosen.target.provider, chosen.target.model, chosen.why
         ));
         let question = Content::text(Speaker::Human, prompt);
-        let gate = Gate::new(config.budget);
+        let gate = Gate::new(config.budget).covering(masking::of_requests(&config).await?);
         gate.limit(&chosen.target.provider, chosen.limits);
         let mut conversation = match (&history, &resumed) {
             (Some(history), _) => {

@@ -7,7 +7,7 @@ use super::asking::{Asking, env};
 use crate::choose::Chosen;
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::{stored, tooling};
+use crate::{masking, stored, tooling};
 use clap::Args;
 use host::Settings;
 use std::io::{self, IsTerminal as _};
@@ -72,6 +72,7 @@ impl Chat {
             .role("utility")
             .map(|name| crate::choose::choose_named(&config, name, &env).map(host::connection));
         let utility = utility.transpose()?;
+        let masker = masking::of_requests(&config).await?;
         let (notice, notices) = mpsc::unbounded_channel();
         let tools = tools(&config, notice)?;
         let greeting = greeting(&chosen, resumed.is_some(), problem.as_deref());
@@ -94,6 +95,7 @@ impl Chat {
             tools: Some(tools),
             notices,
             conversations: store,
+            masker,
             tokenizer: thinkthrough_tokenizer::o200k(),
             env,
         };

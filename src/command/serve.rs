@@ -8,7 +8,7 @@ use crate::connections::Connections;
 use crate::failure::{Failure, say};
 use crate::gate::{Gate, Wanted};
 use crate::keeper::Keeper;
-use crate::masking::masker;
+use crate::masking::{masker, requests};
 use crate::memory;
 use crate::routes::{Routes, with_key};
 use crate::telemetry;
@@ -324,6 +324,11 @@ impl Base {
             log: self.log.clone(),
             traces: self.traces.clone(),
             audit: self.audit.clone(),
+            masks_requests: config
+                .masking
+                .requests
+                .then(|| requests(config, &self.keeper))
+                .transpose()?,
             ..usual
         })
     }

@@ -11,6 +11,7 @@ pub(crate) mod keys;
 #[cfg(test)]
 mod laws;
 mod limits;
+pub(crate) mod masking;
 mod models;
 mod places;
 mod providers;
@@ -86,6 +87,8 @@ pub(crate) struct Config {
     pub(crate) store: Option<store::Store>,
     /// `[traces]`
     pub(crate) traces: traces::Traces,
+    /// `[masking]`
+    pub(crate) masking: masking::Masking,
 }
 
 impl Config {

@@ -6,7 +6,8 @@ use super::reasoning::{KEYS, reasoning};
 use super::secret::Sources;
 use super::table::Section;
 use super::{
-    Config, client, keys, models, providers, references, server, store, tools, traces, trust,
+    Config, client, keys, masking, models, providers, references, server, store, tools, traces,
+    trust,
 };
 use crate::connections::Connections;
 use std::path::Path;
@@ -77,16 +78,18 @@ fn without_file(lookup: Lookup<'_>) -> Result<Config, String> {
         server: server::server(None, Path::new(""))?,
         store: store::store(None, Path::new(""), lookup)?,
         traces: traces::traces(None)?,
+        masking: masking::masking(None)?,
     })
 }
 
 pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result<Config, String> {
-    const TABLES: [&str; 14] = [
+    const TABLES: [&str; 15] = [
         "default_model",
         "budget",
         "chat",
         "client",
         "keys",
+        "masking",
         "mcp",
         "models",
         "profiles",
@@ -110,6 +113,7 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
         server: server::server(section("server")?, folder)?,
         store: store::store(section("store")?, folder, lookup)?,
         traces: traces::traces(section("traces")?)?,
+        masking: masking::masking(section("masking")?)?,
         ..without_file(lookup)?
     };
     let sources = Sources { lookup, folder };

@@ -40,6 +40,7 @@ mod judge;
 mod keys;
 mod keys_rotate;
 mod mask;
+mod masking;
 mod mcp;
 mod own_models;
 mod patterns;

@@ -10,6 +10,7 @@ use thinkthrough_core::budget::{
     Limit, OnExceed, RateLimiter, RateLimits, RateRefusal, Refusal, SessionBudget, admit,
 };
 use thinkthrough_core::content::Content;
+use thinkthrough_core::mask::{Masker, mask_request};
 use thinkthrough_core::outgoing;
 use thinkthrough_core::provider::{ModelRule, Target};
 use thinkthrough_core::request::Request;
@@ -20,6 +21,8 @@ use tokio::time::{Instant, sleep};
 /// Holds requests back, changes what they ask for, or refuses them. Several may be under way at once.
 pub struct Gate {
     rules: BudgetRules,
+    /// Covers secrets in what goes out, where the user wants that.
+    masker: Option<Masker>,
     began: Instant,
     state: Mutex<State>,
 }
@@ -69,7 +72,22 @@ impl Gate {
             source: TokenSource::Reported,
             limiters: BTreeMap::new(),
         };
-        Gate { rules, began: Instant::now(), state: Mutex::new(state) }
+        Gate { rules, masker: None, began: Instant::now(), state: Mutex::new(state) }
+    }
+
+    /// The same gate, which covers secrets in what users and tools wrote.
+    #[must_use]
+    pub fn covering(self, masker: Option<Masker>) -> Self {
+        Gate { masker, ..self }
+    }
+
+    /// The body of a request as it may go out.
+    pub(crate) fn covered(&self, body: String) -> String {
+        let masked = self.masker.as_ref().and_then(|masker| {
+            let masked = mask_request(masker, body.as_bytes()).ok()??;
+            String::from_utf8(masked).ok()
+        });
+        masked.unwrap_or(body)
     }
 
     /// From now on this may be asked of a provider within a minute.

@@ -101,7 +101,7 @@ impl Counting {
     ) -> Result<Counted, Turned> {
         let Counting { house, headers, face, credential } = self;
         let bad = |message: &str| turned(400, "invalid_request_error", message);
-        let bytes = unwrapped(&bytes)?;
+        let bytes = take::masked(house, unwrapped(&bytes)?)?;
         let doc = take::json(&bytes)?;
         let root = doc.root();
         let model = model.or_else(|| root.string("model"));

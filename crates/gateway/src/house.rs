@@ -19,8 +19,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use thinkthrough_client::AnswerCaps;
+use thinkthrough_core::mask::Masker;
 use thinkthrough_core::tokens::Tokenizer;
 use tokio::sync::watch;
+
+/// Gives the masker of requests. It is asked for each, because its key may be read from a store that opens late.
+pub type FindMasker = Arc<dyn Fn() -> Masker + Send + Sync>;
 
 /// How the gateway behaves.
 #[derive(Clone)]
@@ -58,6 +62,8 @@ pub struct Options {
     pub traces: Traces,
     /// Where each request leaves a trace of what was thought. It stays the same, too.
     pub audit: Option<Audit>,
+    /// Covers secrets in what callers wrote before it goes to a provider. `None`: it goes as it came.
+    pub masks_requests: Option<FindMasker>,
 }
 
 impl Default for Options {
@@ -79,6 +85,7 @@ impl Default for Options {
             log: Log::off(),
             traces: Traces::off(),
             audit: None,
+            masks_requests: None,
         }
     }
 }
@@ -95,6 +102,7 @@ impl fmt::Debug for Options {
             .field("has_keys", &self.keys.is_some())
             .field("pass_through", &self.pass_through)
             .field("has_admin", &self.has_admin)
+            .field("masks_requests", &self.masks_requests.is_some())
             .field("has_tls", &self.tls.is_some())
             .finish_non_exhaustive()
     }

@@ -67,7 +67,7 @@ mod whole_events;
 
 pub use audit::{Audit, FindTraces};
 pub use edge::headers::may_forward;
-pub use house::Options;
+pub use house::{FindMasker, Options};
 pub use keys::{Access, Keys, Looking, Pass};
 pub use load::InFlight;
 pub use log::{Log, LogForm};

@@ -95,6 +95,11 @@ async fn passed(
 
 /// Whether the key may use this at all.
 fn has_right(house: &House) -> Result<(), Turned> {
+    if house.options.masks_requests.is_some() {
+        let message = "`/p/...` passes requests on as they are, and this gateway covers secrets in them; its operator \
+                       allows it with `requests = false` under `[masking]`";
+        return Err(turned(403, "raw_not_allowed", message));
+    }
     let Some(pass) = house.pass.as_ref().filter(|pass| !pass.raw) else { return Ok(()) };
     let message = format!(
         "this key may not use `/p/...`; the gateway's operator allows it with `raw = true` under `[keys.{}]`",

@@ -105,6 +105,7 @@ impl Call {
 
     async fn prepare(&mut self, taken: Taken) -> Result<Ready, Turned> {
         let Taken { bytes, mut held, credential } = taken;
+        let bytes = take::masked(&self.house, bytes)?;
         let doc = take::json(&bytes)?;
         held.grow_to(cost(&bytes, &doc))?;
         let root = doc.root();

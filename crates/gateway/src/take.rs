@@ -7,6 +7,7 @@ use http_body_util::BodyExt;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::json::{Doc, Val};
+use thinkthrough_core::mask::mask_request;
 
 use crate::admission::{another_model, check_members, fits_path};
 use crate::door::{Turned, turned};
@@ -108,6 +109,15 @@ pub(crate) fn json_within(body: &Bytes, caps: Caps) -> Result<Doc<'_>, Turned> {
     }
     check_members(doc.root())?;
     caps.too_many(&doc).map_or(Ok(doc), |message| Err(bad(message)))
+}
+
+/// The body as it may go to a provider: without the secrets that its caller wrote, where the operator wants that.
+///
+/// All else works on this body, so that an answer is found again by what was sent.
+pub(crate) fn masked(house: &House, body: Bytes) -> Result<Bytes, Turned> {
+    let Some(find) = &house.options.masks_requests else { return Ok(body) };
+    json(&body)?;
+    Ok(mask_request(&find(), &body).ok().flatten().map_or(body, Bytes::from))
 }
 
 /// Where a request for this model goes, if the caller may ask for it with this body.

@@ -325,7 +325,9 @@ async fn offers(tools: Option<&Toolbox>) -> Vec<Tool> {
 }
 
 fn prepare(setup: &Setup<'_>, outgoing: &Outgoing) -> Result<Send, AskError> {
-    let mut send = Send::post(&outgoing.url, outgoing.body.clone())?;
+    let body = outgoing.body.clone();
+    let body = setup.gate.map_or(body.clone(), |gate| gate.covered(body));
+    let mut send = Send::post(&outgoing.url, body)?;
     let json = [("content-type".to_owned(), "application/json".to_owned())];
     for (name, value) in outgoing.headers.iter().chain(&json) {
         let bad = || AskError::Header(name.clone());

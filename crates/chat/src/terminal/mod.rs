@@ -37,6 +37,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, BufWriter};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use thinkthrough_core::mask::Masker;
 use thinkthrough_core::tokens::Tokenizer;
 use thinkthrough_store::Conversations;
 use tokio::sync::mpsc;
@@ -58,6 +59,8 @@ pub struct Client {
     pub notices: mpsc::UnboundedReceiver<String>,
     /// Where conversations are kept, unless they are not.
     pub conversations: Option<Conversations>,
+    /// Covers secrets in what goes to a provider, where the user wants that.
+    pub masker: Option<Masker>,
     /// Counts tokens.
     pub tokenizer: &'static dyn Tokenizer,
     /// Reads the environment.
@@ -145,7 +148,7 @@ impl App {
             connections.insert(connection.model.name.clone(), connection);
         }
         tokio::spawn(pass_on(notices, sender.clone()));
-        let gate = Gate::new(start.budget);
+        let gate = Gate::new(start.budget).covering(client.masker);
         let engine = Engine::new(sender.clone(), tools.map(Arc::new), gate);
         // A frame goes out in one piece.
         let out = BufWriter::with_capacity(1 << 18, io::stdout());

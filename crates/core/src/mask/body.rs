@@ -9,6 +9,8 @@ use std::ops::Range;
 pub enum Opaque {
     /// Signatures, sealed content, media and ids: what must come back as it was given, byte for byte.
     Kept,
+    /// These and the addresses of media, which a provider fetches.
+    Sent,
     /// None: for what goes to nobody who would check it.
     Masked,
 }
@@ -44,6 +46,10 @@ const OPAQUE: [&str; 27] = [
     "fileData",
 ];
 
+/// Members that say where media is, and what a provider keeps of a prompt.
+const FETCHED: [&str; 8] =
+    ["url", "image_url", "file_url", "file_uri", "fileUri", "uri", "s3Location", "cache_control"];
+
 /// Members that are opaque where one of these stands beside them.
 const MEDIA: [&str; 6] = ["media_type", "mediaType", "mimeType", "mime_type", "format", "detail"];
 
@@ -58,10 +64,18 @@ pub fn mask_json(
     opaque: Opaque,
 ) -> Result<Option<Vec<u8>>, JsonError> {
     let doc = Doc::parse(body)?;
-    let mut edits = Vec::new();
+    let mut edits = Edits::new();
     walk(masker, doc.root(), "", opaque, &mut edits);
+    Ok(written(body, edits))
+}
+
+/// What stands in the place of which bytes, in order.
+pub(super) type Edits = Vec<(Range<usize>, String)>;
+
+/// A body with these edits; `None` without any.
+pub(super) fn written(body: &[u8], edits: Edits) -> Option<Vec<u8>> {
     if edits.is_empty() {
-        return Ok(None);
+        return None;
     }
     let mut out = Vec::with_capacity(body.len() + edits.len() * 32);
     let mut done = 0;
@@ -71,16 +85,10 @@ pub fn mask_json(
         done = span.end;
     }
     out.extend_from_slice(body.get(done..).unwrap_or_default());
-    Ok(Some(out))
+    Some(out)
 }
 
-fn walk(
-    masker: &Masker,
-    value: Val<'_>,
-    name: &str,
-    opaque: Opaque,
-    edits: &mut Vec<(Range<usize>, String)>,
-) {
+pub(super) fn walk(masker: &Masker, value: Val<'_>, name: &str, opaque: Opaque, edits: &mut Edits) {
     match value.kind() {
         Kind::String => {
             let Some(text) = value.as_str() else { return };
@@ -93,7 +101,8 @@ fn walk(
         }
         Kind::Array => value.items().for_each(|item| walk(masker, item, name, opaque, edits)),
         Kind::Object => {
-            let is_media = MEDIA.iter().any(|name| value.get(name).is_some());
+            let is_text = value.text("type").as_deref() == Some("text");
+            let is_media = !is_text && MEDIA.iter().any(|name| value.get(name).is_some());
             let seals = value
                 .text("type")
                 .is_some_and(|kind| kind.contains("redacted") || kind.contains("encrypted"));
@@ -102,6 +111,9 @@ fn walk(
                 let is_sealed = OPAQUE.contains(&&*key)
                     || (key == "data" && (is_media || seals))
                     || (key == "url" && is_data_address(member));
+                if opaque == Opaque::Sent && FETCHED.contains(&&*key) {
+                    continue;
+                }
                 if opaque == Opaque::Masked || !is_sealed || member.is_object() || member.is_array()
                 {
                     walk(masker, member, &key, opaque, edits);

@@ -27,6 +27,7 @@ mod find;
 mod judge;
 mod pattern;
 mod registered;
+mod request;
 mod rule;
 mod set;
 mod stream;
@@ -37,6 +38,7 @@ mod text;
 mod tests;
 
 pub use body::{Opaque, mask_json};
+pub use request::mask_request;
 pub use stream::MaskStream;
 
 use filter::{Anchor, Filter};

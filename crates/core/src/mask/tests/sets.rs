@@ -90,9 +90,8 @@ fn base64(bytes: &[u8], shift: usize, last: [char; 2]) -> String {
         .chain(bytes)
         .flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1))
         .collect();
-    let groups = bits.chunks(6).enumerate().filter(|(at, group)| {
-        group.len() == 6 && at * 6 >= shift * 8
-    });
+    let groups =
+        bits.chunks(6).enumerate().filter(|(at, group)| group.len() == 6 && at * 6 >= shift * 8);
     groups
         .map(|(_, group)| letters[group.iter().fold(0, |sum, bit| sum << 1 | usize::from(*bit))])
         .collect()
@@ -131,7 +130,8 @@ fn encodings(value: &str) -> Vec<String> {
 #[test]
 fn set_b_registered_values_are_covered_in_every_encoding_and_every_split() {
     let mut random = Random(12);
-    let alphabets = ["abcdefghijklmnop0123456789", "ABCdefGHI/+=789", "pässwörd-ß é!", "a\"b\\c 'd$e%f&g"];
+    let alphabets =
+        ["abcdefghijklmnop0123456789", "ABCdefGHI/+=789", "pässwörd-ß é!", "a\"b\\c 'd$e%f&g"];
     let values: Vec<String> = (0..350)
         .map(|at| {
             let letters: Vec<char> = alphabets[at % alphabets.len()].chars().collect();
@@ -146,9 +146,10 @@ fn set_b_registered_values_are_covered_in_every_encoding_and_every_split() {
         let text = format!("see {form}, so");
         let whole = masker.mask_text(&text);
         assert!(whole.starts_with("see [masked:registered:"), "{form} became {whole}");
-        let leaks = form.as_bytes().windows(8).any(|part| {
-            std::str::from_utf8(part).is_ok_and(|part| whole.contains(part))
-        });
+        let leaks = form
+            .as_bytes()
+            .windows(8)
+            .any(|part| std::str::from_utf8(part).is_ok_and(|part| whole.contains(part)));
         assert!(!leaks, "{form} became {whole}");
         for cut in 0..=text.len() {
             let (one, two) = text.as_bytes().split_at(cut);
