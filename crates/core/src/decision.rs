@@ -20,6 +20,33 @@ pub struct Decision {
     /// The record that an answer is known to come from, whatever happens. Behind it those of further answers, where the
     /// client has merged several into one message.
     pub evidence: Vec<Evidence>,
+    /// Of an answer: what became of its thought in an earlier request, and stays so in this one and in later ones.
+    pub lasting: Option<Lasting>,
+}
+
+/// What became of the thought of an answer, and stays so as long as the messages before it and the answer do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lasting {
+    /// It was left out although a record was there.
+    LeftOut,
+    /// It was left out as one of those beyond `max_restore_tokens`.
+    OverLimit,
+    /// The answer was told in words, or the value that the provider documents stood in the thought's place.
+    Told,
+}
+
+impl Lasting {
+    /// All of them.
+    pub(crate) const ALL: [Lasting; 3] = [Lasting::LeftOut, Lasting::OverLimit, Lasting::Told];
+
+    /// Why the thought does not go, although its record is there.
+    pub(crate) const fn why(self) -> Why {
+        match self {
+            Lasting::LeftOut => Why::LeftOut,
+            Lasting::OverLimit => Why::OverLimit,
+            Lasting::Told => Why::Told,
+        }
+    }
 }
 
 /// What happens to a thought.
@@ -99,7 +126,8 @@ impl Decision {
         reason: impl Into<Cow<'static, str>>,
     ) -> Self {
         let evidence = Vec::new();
-        Decision { message: 0, block: Some(0), action, reason: reason.into(), setting, evidence }
+        let (reason, lasting) = (reason.into(), None);
+        Decision { message: 0, block: Some(0), action, reason, setting, evidence, lasting }
     }
 
     /// A decision about the answer that begins with a message.
@@ -164,8 +192,6 @@ pub struct Evidence {
     pub is_foreign: bool,
     /// Ids name it.
     pub is_anchored: bool,
-    /// When it was kept, nobody knew the answer before it.
-    pub follows_unknown: bool,
 }
 
 /// Why a thought does not go.
@@ -189,6 +215,8 @@ pub enum Why {
     Foreign,
     /// A thought between it and those that are sent is missing.
     Gap,
+    /// It was left out of the request that an answer behind it was given to.
+    LeftOut,
     /// No record was found.
     NoRecord,
     /// The restored thoughts behind it take all that the limit lets go back.
@@ -199,6 +227,8 @@ pub enum Why {
     Separate,
     /// The caller broke the answer off, and the model takes no part of one.
     Stopped,
+    /// Words, or the provider's documented value, took its place when its record was not there.
+    Told,
     /// It has nothing but a payload, and the model takes text.
     Unreadable,
     /// It has no payload, and the model takes no other.
@@ -223,6 +253,9 @@ impl Why {
             Why::Earlier => "the model refuses reasoning of earlier turns",
             Why::Foreign => "it was thought elsewhere and the model cannot read it",
             Why::Gap => "a thought between it and those that are sent is missing",
+            Why::LeftOut => {
+                "it was left out of an earlier request, and what was sent stays as it was"
+            }
             Why::NoRecord => "no record of this answer was found",
             Why::OverLimit => "it is beyond `max_restore_tokens`",
             Why::Refused => "the model refuses reasoning in requests",
@@ -230,6 +263,9 @@ impl Why {
                 "it is part of an answer whose thought stands elsewhere in the request"
             }
             Why::Stopped => "the answer was broken off, and the model takes whole thoughts only",
+            Why::Told => {
+                "something else went out in its place before, and what was sent stays as it was"
+            }
             Why::Unreadable => "it has no readable text, and the model takes nothing else",
             Why::Unsealed => "it has no signature or other payload that the model could verify",
         }

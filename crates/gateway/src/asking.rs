@@ -119,9 +119,9 @@ pub(crate) fn missing(route: &Route, message: usize) -> Turned {
     turned(400, "reasoning_missing", text)
 }
 
-/// What the vault knows; a vault that fails or takes too long knows nothing.
+/// What the vault knows. Of one that fails or takes too long nothing is known, and the request hears that.
 pub(crate) async fn look_up(
-    asked: &RequestContext<'_>,
+    asked: &mut RequestContext<'_>,
     vault: Option<&Arc<dyn Vault>>,
     house: &House,
 ) -> Looked {
@@ -129,7 +129,10 @@ pub(crate) async fn look_up(
         return Looked::nothing();
     };
     let waited = house.waits.answer(vault.lookup(keys)).await;
-    let Some(mut looked) = answered(house, waited) else { return Looked::nothing() };
+    let Some(mut looked) = answered(house, waited) else {
+        asked.look_up_failed();
+        return Looked::nothing();
+    };
     // What only the answer behind it names; each round finds who is named next.
     for _ in 0..ROUNDS {
         let more = asked.more(&looked.found);
@@ -137,9 +140,13 @@ pub(crate) async fn look_up(
             break;
         }
         let waited = house.waits.answer(vault.records(more)).await;
-        let Some(more) = answered(house, waited).filter(|more| !more.found.is_empty()) else {
+        let Some(more) = answered(house, waited) else {
+            asked.look_up_failed();
             break;
         };
+        if more.found.is_empty() {
+            break;
+        }
         looked = looked.and(more);
     }
     looked

@@ -124,7 +124,7 @@ impl Counting {
             RequestContext::read(face.spoken(), &doc, &route.target, &settings, handling, owner);
         let mut asked = asked.map_err(|error| bad(&error.to_string()))?;
         learned.into_iter().for_each(|repair| asked.repair(repair));
-        let looked = look_up(&asked, vault.as_ref(), house).await;
+        let looked = look_up(&mut asked, vault.as_ref(), house).await;
         let prepared = asked.prepare(&looked.found, &*looked.open);
         drop(asked);
         account.made.counts = prepared.counts;

@@ -177,10 +177,11 @@ impl Caller {
         }
         if !handling.dry_run && handling.restore == Restore::Recommended {
             let Mending { learned, repaired, .. } = &way.mending;
-            learned.iter().chain(repaired).for_each(|repair| asked.repair(*repair));
+            learned.iter().for_each(|repair| asked.repair(*repair));
+            repaired.iter().for_each(|repair| asked.refused(*repair));
         }
         self.keeping.iter().for_each(|keeping| asked.set_name(keeping.name()));
-        let looked = look_up(&asked, vault.as_ref(), &self.house).await;
+        let looked = look_up(&mut asked, vault.as_ref(), &self.house).await;
         let mut prepared = asked.prepare(&looked.found, &*looked.open);
         let body = prepared.body.take().map_or_else(|| self.body.clone(), Bytes::from);
         let body = on_platform(body, &route);

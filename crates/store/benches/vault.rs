@@ -61,6 +61,7 @@ fn record(conversation: usize, answer: usize) -> (Head, Kept) {
         parent: before.clone(),
         follows: before,
         ancestors: Vec::new(),
+        earlier: Some(Vec::new()),
         thought: None,
         words: None,
         seals: Vec::new(),

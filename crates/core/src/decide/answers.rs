@@ -1,8 +1,8 @@
 //! What becomes of each answer of a request, as far as the vault and the client have its thought.
 
-use super::bound;
-use crate::decision::{Action, Decision, Evidence, Why};
-use crate::restore::{Ask, Head, Link, Match, Matches, OfStep, Question, Step};
+use super::{bound, limit};
+use crate::decision::{Action, Decision, Evidence, Lasting, Why};
+use crate::restore::{Ask, Head, Match, Matches, OfStep, Question, Step};
 
 /// Decides for every answer of a request, in their order. `records` are those that the question's keys found, in any order.
 #[must_use]
@@ -21,10 +21,33 @@ pub fn answers<'r>(
             Decision::answer(step.contents.start, action, evidence)
         })
         .collect();
+    if !ask.is_afresh {
+        for (answer, lasting) in answers.iter_mut().zip(matches.lasting()) {
+            answer.lasting = lasting;
+            lasting.into_iter().for_each(|lasting| stay(answer, lasting));
+        }
+    }
     if ask.contract.bound {
         bound::answers(&matches, &mut answers);
     }
     answers
+}
+
+/// What became of an answer's thought stays so, though its record would say otherwise. What the client sends of it itself
+/// is not ours to leave out.
+fn stay(answer: &mut Decision, lasting: Lasting) {
+    let is_put_back = match lasting {
+        Lasting::Told => {
+            matches!(answer.action, Action::Restore | Action::GoesOn | Action::Empty)
+        }
+        Lasting::LeftOut | Lasting::OverLimit => answer.action == Action::Restore,
+    };
+    if is_put_back {
+        answer.turns_to(Action::Drop(lasting.why()));
+        if lasting == Lasting::OverLimit {
+            answer.setting = limit::SETTING;
+        }
+    }
 }
 
 fn evidence(matches: &Matches<'_>, it: &Match) -> Option<Evidence> {
@@ -38,7 +61,6 @@ fn evidence(matches: &Matches<'_>, it: &Match) -> Option<Evidence> {
         is_usable: it.hindrance.is_none() && head.thought.is_some(),
         is_foreign: it.hindrance == Some(Why::Foreign),
         is_anchored: !head.keys.anchors.is_empty(),
-        follows_unknown: head.parent == Link::Unknown,
     })
 }
 

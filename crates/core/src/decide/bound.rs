@@ -23,7 +23,9 @@ pub(super) fn answers(matches: &Matches<'_>, answers: &mut [Decision]) {
     for (index, answer) in answers.iter_mut().enumerate().rev() {
         is_broken |= matches!(
             answer.action,
-            Action::Miss(_) | Action::Ambiguous(_) | Action::Drop(Why::Changed)
+            Action::Miss(_)
+                | Action::Ambiguous(_)
+                | Action::Drop(Why::Changed | Why::LeftOut | Why::OverLimit | Why::Told)
         );
         let head = answer.found().and_then(|it| matches.head(it.record));
         let Some(head) = head.filter(|_| answer.action.is_sent()) else { continue };

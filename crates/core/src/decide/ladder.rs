@@ -12,7 +12,7 @@ use super::told::{can_tell, tell};
 use super::{Asked, Looked};
 use crate::content::{Block, Content, Speaker};
 use crate::contract::Told;
-use crate::decision::{Action, Decision, Why};
+use crate::decision::{Action, Decision, Lasting, Why};
 use crate::restore::Step;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -41,20 +41,6 @@ fn why(action: Action) -> Option<Why> {
     }
 }
 
-/// Whether this model went on in the same turn behind an answer that it knew no thought of. A record that cannot go back
-/// could not then; without one, the record of the next answer says whether there was any.
-fn was_lacking(steps: &[Step], answers: &[Decision], at: usize) -> bool {
-    let (Some(step), Some(answer)) = (steps.get(at), answers.get(at)) else { return false };
-    let behind = steps.iter().zip(answers).skip(at + 1);
-    let turn = behind.take_while(|(next, _)| next.turn == step.turn).map(|(_, next)| next);
-    let mut own = turn.enumerate().filter_map(|(place, next)| {
-        let found = next.found().filter(|_| next.action != Action::Withhold)?;
-        Some((place, found))
-    });
-    own.next()
-        .is_some_and(|(place, next)| answer.found().is_some() || place > 0 || next.follows_unknown)
-}
-
 /// What is done for a request in which thoughts are lacking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fallback {
@@ -68,24 +54,20 @@ pub(super) enum Fallback {
     Tell(Told),
 }
 
-/// The answers whose thoughts the provider demands and nobody has; and those of earlier turns that were lacking when it
-/// demanded them, for what was told then stays told.
+/// The answers whose thoughts the provider demands and nobody has; and those that were told once, whatever it demands by
+/// now.
 pub(super) fn lacking(asked: &Asked<'_>, answers: &[Decision]) -> Vec<Lacking> {
-    let (contract, steps) = (asked.contract(), asked.steps());
-    if !contract.required {
-        return Vec::new();
-    }
-    let mut lacking = Vec::new();
-    for (at, (step, answer)) in steps.iter().zip(answers).enumerate() {
-        // A fragment of an answer goes with its first one.
-        let Some(why) = why(answer.action) else { continue };
+    let contract = asked.contract();
+    let lacking = asked.steps().iter().zip(answers).filter_map(|(step, answer)| {
+        // A fragment of an answer goes with its first one, and what the client sends of a thought stays.
+        let is_there = answer.action.is_sent() || answer.action == Action::GoesOn;
+        let is_told = answer.lasting == Some(Lasting::Told) && !is_there;
+        let why = why(answer.action).or(is_told.then_some(Why::Told))?;
         let is_demanded = contract.demands(step.is_current, step.turn_has_calls);
-        let was_demanded = || contract.demands(true, step.turn_has_calls);
-        if is_demanded || (was_demanded() && was_lacking(steps, answers, at)) {
-            lacking.push(Lacking { messages: step.contents.clone(), why, is_demanded });
-        }
-    }
-    lacking
+        let messages = step.contents.clone();
+        (is_demanded || is_told).then_some(Lacking { messages, why, is_demanded })
+    });
+    lacking.collect()
 }
 
 /// The first thing on the ladder that this model has; nothing where the thought must be there, or all goes as it came.
@@ -116,7 +98,8 @@ fn loses_all(asked: &Asked<'_>, looked: &Looked<'_>, lacking: &[Lacking]) -> boo
     };
     let steps = asked.steps().iter().filter(is_answer).rev();
     let newest = steps.zip(lacking.iter().rev()).take_while(|(step, it)| {
-        step.is_current && step.contents == it.messages && it.why != Why::Foreign
+        let is_lost = it.is_demanded && it.why != Why::Foreign;
+        step.is_current && step.contents == it.messages && is_lost
     });
     newest.count() >= if asked.vault.is_kept { LOSES_ALL } else { 1 }
 }
@@ -163,15 +146,15 @@ impl Fallback {
 }
 
 /// Says where thoughts are lacking. A documented value is a block's, of which it is decided already whether it is sent.
-pub(super) fn explain(laddered: Vec<Decision>, decisions: &mut Vec<Decision>) {
+pub(super) fn explain(laddered: &[Decision], decisions: &mut Vec<Decision>) {
     for done in laddered {
         if done.action != Action::Bypass {
-            decisions.push(done);
+            decisions.push(done.clone());
             continue;
         }
         let is_it = |it: &&mut Decision| (it.message, it.block) == (done.message, done.block);
         if let Some(sent) = decisions.iter_mut().filter(is_it).find(|it| it.action.is_sent()) {
-            (sent.action, sent.reason) = (done.action, done.reason);
+            (sent.action, sent.reason) = (done.action, done.reason.clone());
         }
     }
 }

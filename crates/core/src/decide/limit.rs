@@ -5,6 +5,9 @@ use crate::contract::Contract;
 use crate::decision::{Action, Decision, Why};
 use crate::restore::Step;
 
+/// What says how much goes back.
+pub(super) const SETTING: &str = "max_restore_tokens";
+
 /// A restored thought, as far as the limit needs to know it.
 #[derive(Clone, Copy, Debug)]
 struct Restored {
@@ -38,7 +41,7 @@ pub(super) fn limit(
     for thought in restored.into_iter().take(stays).filter(|thought| thought.may_go) {
         if let Some(answer) = answers.get_mut(thought.index) {
             answer.turns_to(Action::Drop(Why::OverLimit));
-            answer.setting = "max_restore_tokens";
+            answer.setting = SETTING;
         }
     }
 }

@@ -20,6 +20,9 @@
 //!      other messages than then, was broken off, or is a part of an answer that stands elsewhere: `Drop` or `Miss`;
 //!    - nothing was thought: `Empty`;
 //!    - else `Restore`.
+//!
+//!    Then what became of it in earlier requests to this model stays so (`Lasting`): an answer that was told stays told,
+//!    and what was left out stays out, with `Drop` where a record says otherwise by now.
 //! 3. **Is it bound to those before it?** (`bound`) Then only an unbroken run goes back, up to the newest answer.
 //! 4. **Is it too much?** (`limit`) The oldest beyond `max_restore_tokens` go, but none that is demanded.
 //! 5. **Is a demanded thought nowhere?** (`ladder`) Then the first of these that the model has: the documented value in
@@ -35,6 +38,22 @@
 //!    thought step 6 took out was not wanted: `Strip`.
 //!
 //! A provider that refuses the request for its thoughts leads to one [`Repair`], and all is decided again.
+//!
+//! # What was sent once stays
+//!
+//! **When the messages of a caller grow by appending, so do those that go to the same model.** As long as the messages up
+//! to an answer are the same, the answer among them, and the record of some answer behind it is found:
+//!
+//! - an answer that was told in words, or with the documented value, is told so again, although its thought is found;
+//! - a thought that was left out although a record was there stays out: beyond the limit, in a bound run that broke, among
+//!   several that fit, or because the provider refused the request with it;
+//! - a thought that went back goes back, as long as its record is found.
+//!
+//! Every record says that of all answers before it, and the newest one that was given along the same path counts. A
+//! thought that nobody had, with nothing in its place, goes back once its record is found. A look-up that failed, and a
+//! request that goes without thinking, decide for themselves alone: their answers' records say nothing. And a refusal
+//! changes what was sent: the request that comes of it is decided afresh where the provider demands what is missing, and
+//! later ones go by what it did. (`tests/exchange/told.rs`)
 //!
 //! `apply` carries decisions out on the messages, in the same way whether they become edits of the caller's own bytes or
 //! a request that is written anew. Wires write what they are given.
@@ -73,7 +92,7 @@ pub use repair::Repair;
 
 use crate::content::{Content, Origin};
 use crate::contract::Contract;
-use crate::decision::{Action, Decision};
+use crate::decision::{Action, Decision, Lasting};
 use crate::plane::{Open, Tenant};
 use crate::problem::Problem;
 use crate::provider::Target;
@@ -105,6 +124,19 @@ pub(crate) struct Asked<'a> {
     pub(crate) may_fall_back: bool,
     /// Restored thoughts beyond so many tokens stay out.
     pub(crate) most: Option<u64>,
+    /// What the request has to do with those before and behind it.
+    pub(crate) memory: Memory,
+}
+
+/// What a request goes by of what earlier ones did, and what later ones are to go by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Memory {
+    /// A refusal changes what was done before: it is decided afresh.
+    pub(crate) is_afresh: bool,
+    /// The vault's thoughts stay out, because the provider refused the request with them.
+    pub(crate) omits: bool,
+    /// The look-up failed, so that this request is decided about for itself alone.
+    pub(crate) is_alone: bool,
 }
 
 /// What was found in the vault, whose it is, and what opens it.
@@ -226,6 +258,8 @@ impl<'a> Asked<'a> {
 /// What the vault has for a request, and its messages with that.
 struct Looked<'c> {
     answers: Vec<Decision>,
+    /// The answers whose thoughts a refusal keeps out.
+    refused: Vec<usize>,
     opened: Vec<Opened>,
     contents: Cow<'c, [Content]>,
 }
@@ -236,14 +270,15 @@ impl<'c> Looked<'c> {
         let Vault { secret, origin, .. } = asked.vault;
         let contract = asked.contract();
         let is_thinking = thinks(asked.request, asked.target, settings);
-        let ask = Ask { contract, origin, is_thinking };
-        let (mut answers, opened) = records::answers(asked, &ask);
+        let is_afresh = asked.memory.is_afresh;
+        let ask = Ask { contract, origin, is_thinking, is_afresh };
+        let (mut answers, opened, refused) = records::answers(asked, &ask);
         if let Some(most) = asked.most {
             limit::limit(&mut answers, asked.steps(), &opened, contract, most);
         }
         if asked.goes_as_it_came {
             let contents = Cow::Borrowed(asked.request.contents.as_slice());
-            return Looked { answers, opened, contents };
+            return Looked { answers, refused, opened, contents };
         }
         let contents = apply::answers(asked, &answers, &opened);
         let contents = fragments::joined(contents, asked, &answers);
@@ -252,7 +287,7 @@ impl<'c> Looked<'c> {
             Some(ids) => ticket::rebuilt(contents, ids, secret),
         };
         let contents = ticket::withdrawn(contents, contract.signed && !contract.unsealed);
-        Looked { answers, opened, contents }
+        Looked { answers, refused, opened, contents }
     }
 
     /// Steps 5 to 7.
@@ -277,18 +312,45 @@ impl<'c> Looked<'c> {
         }
         if !asked.goes_as_it_came {
             answers::settle(asked.steps(), &mut answers, &mut applied.decisions);
-            ladder::explain(laddered, &mut applied.decisions);
+            ladder::explain(&laddered, &mut applied.decisions);
         }
-        let hook = asked.question.map(|question| Hook::of(question, &answers));
+        let hook = self.hook(asked, &mut answers, &laddered);
+        // Nothing is told in a request that goes without thinking, and later ones do not go by it.
+        let is_off = fallback == Fallback::Off;
+        let hook = hook.map(|hook| if is_off { hook.alone() } else { hook });
         let put_back = records::put_back(&answers, &self.opened);
         applied.decisions.append(&mut answers);
         in_order(&mut applied.decisions);
         Decided {
             applied: Applied { contents, ..applied },
-            is_off: fallback == Fallback::Off,
+            is_off,
             missing: lacking.iter().find(|it| it.is_demanded).map(|it| it.messages.start),
             put_back,
             hook,
         }
+    }
+
+    /// Where the coming answer hangs, and what stays as it is in this request.
+    fn hook(
+        &self,
+        asked: &Asked<'c>,
+        answers: &mut [Decision],
+        laddered: &[Decision],
+    ) -> Option<Hook> {
+        let steps = asked.steps().iter().zip(answers.iter_mut());
+        for (at, (step, answer)) in steps.enumerate() {
+            let is_told = |it: &Decision| {
+                matches!(it.action, Action::Bypass | Action::Tell)
+                    && step.contents.contains(&it.message)
+            };
+            if laddered.iter().any(is_told) {
+                answer.lasting = Some(Lasting::Told);
+            } else if self.refused.contains(&at) {
+                answer.lasting.get_or_insert(Lasting::LeftOut);
+            }
+        }
+        let hook = Hook::of(asked.question?, answers);
+        let is_alone = asked.memory.is_alone || asked.goes_as_it_came;
+        Some(if is_alone { hook.alone() } else { hook })
     }
 }

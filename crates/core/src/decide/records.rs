@@ -21,10 +21,26 @@ impl Opened {
     }
 }
 
-/// Decides about every answer until each record that is used can be opened.
-pub(super) fn answers(asked: &Asked<'_>, ask: &Ask<'_>) -> (Vec<Decision>, Vec<Opened>) {
+/// Decides about every answer. Where a refusal keeps the vault's thoughts out, also says which answers would have had
+/// theirs.
+pub(super) fn answers(
+    asked: &Asked<'_>,
+    ask: &Ask<'_>,
+) -> (Vec<Decision>, Vec<Opened>, Vec<usize>) {
+    let (answers, opened) = of(asked, ask, asked.vault.found);
+    if !asked.memory.omits {
+        return (answers, opened, Vec::new());
+    }
+    let would = answers.iter().enumerate().filter(|(_, it)| it.action == Action::Restore);
+    let refused = would.map(|(at, _)| at).collect();
+    let (answers, opened) = of(asked, ask, &[]);
+    (answers, opened, refused)
+}
+
+/// The same until each record that is used can be opened.
+fn of(asked: &Asked<'_>, ask: &Ask<'_>, found: &[Found]) -> (Vec<Decision>, Vec<Opened>) {
     let Some(question) = asked.question else { return Default::default() };
-    let mut usable: Vec<&Found> = asked.vault.found.iter().collect();
+    let mut usable: Vec<&Found> = found.iter().collect();
     loop {
         let answers = decided::answers(question, usable.iter().map(|found| &found.head), ask);
         let opened = answers.iter().map(|answer| {

@@ -22,7 +22,7 @@ pub use handling::{Handling, Restore, Thoughts, View};
 
 use crate::content::{Content, Origin};
 use crate::contract::Return;
-use crate::decide::{self, Applied, Asked, Decided, Vault};
+use crate::decide::{self, Applied, Asked, Decided, Memory, Vault};
 use crate::decision::Counts;
 use crate::edit::Plan;
 use crate::edit::request::{Additions, plan_to};
@@ -80,8 +80,7 @@ pub struct RequestContext<'d> {
     question: Option<Question>,
     /// The messages without all that the caller sends of thoughts, where a repair leaves that out.
     bare: Option<Vec<Content>>,
-    /// A repair leaves the vault's thoughts out as well.
-    omits: bool,
+    memory: Memory,
     name: Option<Name>,
 }
 
@@ -132,7 +131,11 @@ impl<'d> RequestContext<'d> {
             owner,
             question,
             bare: None,
-            omits: false,
+            memory: Memory {
+                // Nothing is told there, and nothing that is demanded stays out.
+                is_afresh: handling.restore == Restore::Required,
+                ..Memory::default()
+            },
             name: None,
         })
     }
@@ -182,12 +185,25 @@ impl<'d> RequestContext<'d> {
             return Vec::new();
         }
         let origin = self.origin();
-        let ask = Ask { contract: &self.target.rule.contract, origin: &origin, is_thinking: true };
+        let contract = &self.target.rule.contract;
+        let ask = Ask { contract, origin: &origin, is_thinking: true, is_afresh: true };
         more(question, found.iter().map(|found| &found.head), &ask)
     }
 
     fn origin(&self) -> Origin {
         self.target.origin(self.owner.as_ref().and_then(|it| it.account.clone()))
+    }
+
+    /// The look-up failed, or took too long: what is decided is for this request alone, and the next one looks again.
+    pub fn look_up_failed(&mut self) {
+        self.memory.is_alone = true;
+    }
+
+    /// Prepares the request otherwise, because it was refused: what earlier ones left out, or said in words, may be what
+    /// the provider misses.
+    pub fn refused(&mut self, repair: Repair) {
+        self.memory.is_afresh |= repair.is_learned();
+        self.repair(repair);
     }
 
     /// Prepares the request otherwise from now on.
@@ -205,7 +221,7 @@ impl<'d> RequestContext<'d> {
         }
         // The question is asked anew, because a thought that is left out is one that is missing.
         let bare = decide::bare(&self.request.contents);
-        self.omits = repair == Repair::Omit;
+        self.memory.omits = repair == Repair::Omit;
         if self.question.is_some() {
             let owner = self.owner.as_ref();
             self.question = Some(question(&self.request, &bare, owner, &self.target));
@@ -227,7 +243,7 @@ impl<'d> RequestContext<'d> {
             goes_as_it_came: self.goes_as_it_came(),
             question: self.question.as_ref(),
             vault: Vault {
-                found: if self.omits { &[] } else { found },
+                found,
                 tenant: owner.map(|owner| &owner.tenant),
                 secret: owner.map(|owner| &owner.secret),
                 open,
@@ -236,6 +252,7 @@ impl<'d> RequestContext<'d> {
             },
             may_fall_back: self.handling.restore == Restore::Recommended && !self.handling.dry_run,
             most: self.handling.max_restore_tokens,
+            memory: self.memory,
         };
         let decided = decide::decide(&asked, &self.settings);
         let settings = match decided.is_off {

@@ -1,6 +1,7 @@
 //! A finished answer becomes a record.
 
 use super::key::{Key, Secret, Version};
+use super::lasting::{Run, runs};
 use super::normal::Normal;
 use super::question::{Place, Question, Visible};
 use super::record::{
@@ -40,6 +41,7 @@ pub struct Hook {
     parent: Link,
     follows: Link,
     ancestors: Vec<Ancestor>,
+    earlier: Option<Vec<Run>>,
 }
 
 /// So many answers before one that ids name are found by it at most.
@@ -72,7 +74,15 @@ impl Hook {
             // The last answer whose thought the coming one is thought behind.
             follows: link(answers.iter().rev().find(is_thought)),
             ancestors: ancestors(question, answers),
+            earlier: Some(runs(question, answers)),
         }
+    }
+
+    /// The same for a request that was decided about for itself alone, because its look-up failed or nothing was done:
+    /// later ones are not to go by it.
+    #[must_use]
+    pub fn alone(self) -> Self {
+        Hook { earlier: None, ..self }
     }
 
     /// The record of the answer. `None` where nothing may be kept: the upstream broke off, or the answer says nothing
@@ -117,6 +127,7 @@ impl Hook {
             parent: self.parent.clone(),
             follows: self.follows.clone(),
             ancestors: self.ancestors.clone(),
+            earlier: self.earlier.clone(),
             thought,
             words: normal.words(&readable(&kept.blocks)),
             seals: seals(&normal, kept.blocks.iter()),

@@ -7,12 +7,16 @@
 mod old;
 
 use super::key::{Key, Version};
+use super::lasting::Run;
 use super::record::{Ancestor, CallMark, Delivery, Head, Keys, Link, Prefix, Seen, Thought};
 use crate::content::Origin;
+use crate::decision::Lasting;
 use crate::plane::Exact;
 
-/// The form that is written; [`old`] reads those before it.
-const FORM: u8 = 3;
+/// The form that is written; [`old`] reads the first two.
+const FORM: u8 = 4;
+/// The same without what it says of the answers before it.
+const WITHOUT_EARLIER: u8 = 3;
 
 const HAS_HINT: u8 = 1;
 const HAS_TEXT: u8 = 1 << 1;
@@ -75,12 +79,20 @@ impl Exact for Head {
         for part in [Some(provider), Some(endpoint), Some(model), account.as_ref()] {
             part.into_iter().for_each(|part| out.text(part));
         }
+        // None says less than an empty list.
+        out.number(self.earlier.as_ref().map_or(0, |runs| runs.len() as u64 + 1));
+        for run in self.earlier.iter().flatten() {
+            out.key(&run.before);
+            out.key(&run.content);
+            out.number(run.count);
+            out.0.push(lasting_number(run.lasting));
+        }
         out.0
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         match bytes.first()? {
-            &FORM => head(bytes),
+            &FORM | &WITHOUT_EARLIER => head(bytes),
             _ => old::head(bytes),
         }
     }
@@ -88,7 +100,7 @@ impl Exact for Head {
 
 fn head(bytes: &[u8]) -> Option<Head> {
     let mut read = Read(bytes);
-    let [_, version, flags, delivery] = read.array()?;
+    let [form, version, flags, delivery] = read.array()?;
     let version = *Version::READ.iter().find(|it| it.number() == version)?;
     let has = |bit: u8| flags & bit != 0;
     let (root, answered, content) = (read.key()?, read.key()?, read.key()?);
@@ -125,8 +137,18 @@ fn head(bytes: &[u8]) -> Option<Head> {
         at: read.number()?,
         id: read.text()?,
         origin: read.origin(has(HAS_ACCOUNT))?,
+        earlier: if form == FORM { read.earlier()? } else { None },
     };
     read.0.is_empty().then_some(head)
+}
+
+/// These stand in stores; they never change.
+fn lasting_number(lasting: Lasting) -> u8 {
+    match lasting {
+        Lasting::LeftOut => 0,
+        Lasting::OverLimit => 1,
+        Lasting::Told => 2,
+    }
 }
 
 fn delivery_number(delivery: Delivery) -> u8 {
@@ -252,6 +274,18 @@ impl Read<'_> {
             .collect()
     }
 
+    fn earlier(&mut self) -> Option<Option<Vec<Run>>> {
+        let Some(runs) = self.number()?.checked_sub(1) else { return Some(None) };
+        (0..runs).map(|_| self.run()).collect::<Option<_>>().map(Some)
+    }
+
+    fn run(&mut self) -> Option<Run> {
+        let (before, content, count) = (self.key()?, self.key()?, self.number()?);
+        let [number] = self.array()?;
+        let lasting = Lasting::ALL.into_iter().find(|it| lasting_number(*it) == number)?;
+        Some(Run { before, content, count, lasting })
+    }
+
     fn origin(&mut self, has_account: bool) -> Option<Origin> {
         Some(Origin {
             provider: self.text()?,
@@ -280,6 +314,10 @@ mod tests {
         Key::stored([byte; 32])
     }
 
+    fn run(lasting: Lasting, count: u64) -> Run {
+        Run { before: key(19), content: key(20), count, lasting }
+    }
+
     fn full() -> Head {
         Head {
             id: "record-1".into(),
@@ -306,6 +344,7 @@ mod tests {
             parent: Link::Record("record-0".into()),
             follows: Link::Unknown,
             ancestors: vec![Ancestor { id: "record-0".into(), content: key(10) }],
+            earlier: Some(vec![run(Lasting::Told, 1), run(Lasting::OverLimit, u64::MAX)]),
             thought: Some(Thought { text: Some(key(13)), payloads: Some(key(14)) }),
             words: Some(key(15)),
             seals: vec![key(17), key(18)],
@@ -325,6 +364,7 @@ mod tests {
             parent: Link::Root,
             follows: Link::Root,
             ancestors: vec![],
+            earlier: None,
             thought: None,
             words: None,
             seals: vec![],
@@ -346,6 +386,10 @@ mod tests {
         for delivery in [Delivery::Cut, Delivery::Stopped, Delivery::Full] {
             all.push(Head { delivery, at: 1 << 40, ..full() });
         }
+        for lasting in Lasting::ALL {
+            all.push(Head { earlier: Some(vec![run(lasting, 7)]), ..least() });
+        }
+        all.push(Head { earlier: Some(vec![]), ..full() });
         for head in all {
             assert_eq!(Head::from_bytes(&head.to_bytes()), Some(head));
         }
@@ -358,11 +402,19 @@ mod tests {
             assert_eq!(Head::from_bytes(&bytes[..end]), None, "cut at {end}");
         }
         assert_eq!(Head::from_bytes(&[&bytes[..], &[0]].concat()), None, "with more behind it");
-        for first in [0, 1, 2, 4, 255] {
+        for first in [0, 1, 2, 3, 5, 255] {
             let mut other = bytes.clone();
             other[0] = first;
             assert_eq!(Head::from_bytes(&other), None, "form {first}");
         }
+    }
+
+    #[test]
+    fn a_head_of_the_form_before_says_nothing_of_earlier_answers() {
+        let mut bytes = Head { earlier: None, ..full() }.to_bytes();
+        assert_eq!(bytes.pop(), Some(0));
+        bytes[0] = WITHOUT_EARLIER;
+        assert_eq!(Head::from_bytes(&bytes), Some(Head { earlier: None, ..full() }));
     }
 
     #[test]

@@ -44,6 +44,7 @@ pub(super) fn head(bytes: &[u8]) -> Option<Head> {
         parent: read.link()?,
         follows: read.link()?,
         ancestors: Vec::new(),
+        earlier: None,
         thought: has(HAS_THOUGHT).then_some(Thought { text, payloads }),
         words: None,
         delivery: delivery_of(delivery)?,

@@ -20,6 +20,8 @@ pub struct Ask<'a> {
     pub origin: &'a Origin,
     /// Thinking is on in this request.
     pub is_thinking: bool,
+    /// What became of a thought in earlier requests is decided afresh.
+    pub is_afresh: bool,
 }
 
 /// What is known about one step.

@@ -23,7 +23,8 @@
 //! - What a client changes in its own messages changes nothing about which record an anchored answer is.
 //! - Taking records away turns `restored` into `missed`, never into another record's thought that is no twin.
 //! - The decision is a function of request, records, contract and settings: when the caller's messages grow by appending,
-//!   so do ours.
+//!   so do ours. What an earlier request told in words or left out stays so, because the records of the answers behind it
+//!   say it (`lasting`).
 //! - Where thoughts are bound to what stands before them, they go back only as one unbroken run of parents, each behind
 //!   the same messages as before.
 //!
@@ -41,6 +42,7 @@ mod clock;
 mod exact;
 mod ids;
 mod key;
+mod lasting;
 mod legacy;
 mod matching;
 mod normal;
@@ -51,6 +53,7 @@ mod weave;
 
 pub use capture::{Answered, Hook, capture};
 pub use key::{Key, Secret, Version};
+pub use lasting::Run;
 pub use matching::{Ask, more};
 pub(crate) use matching::{Match, Matches, OfStep};
 pub use question::{About, Question, Step};

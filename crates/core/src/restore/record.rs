@@ -1,6 +1,7 @@
 //! Records: finished answers as the vault keeps them.
 
 use super::key::{Key, Of, Version};
+use super::lasting::Run;
 use super::normal::Normal;
 use crate::content::{Block, Origin, Parameters, Text, Thinking, ToolCall, push_thought};
 use crate::contract::is_filler;
@@ -34,6 +35,8 @@ pub struct Head {
     pub follows: Link,
     /// The answers right before it that no id names: the nearest first, up to one that an id names.
     pub ancestors: Vec<Ancestor>,
+    /// What stays as it was of the answers before it; `None`: its request knew too little to say.
+    pub earlier: Option<Vec<Run>>,
     /// The digest of its reasoning; `None`: it is known to have had none.
     pub thought: Option<Thought>,
     /// The words of its reasoning, by which a copy is known that a client shows.

@@ -10,6 +10,7 @@ mod own;
 mod signatures;
 mod switch;
 mod tickets;
+mod told;
 mod turns;
 mod unlisted;
 mod weak_ids;
@@ -61,6 +62,10 @@ struct Gateway {
     is_nobodys: bool,
     /// What a refusal taught about the model.
     learned: Option<Repair>,
+    /// What the provider said of this very request before.
+    refused: Option<Repair>,
+    /// Look-ups fail.
+    is_blind: bool,
     /// What the path says, on wires where it does.
     stream: Option<bool>,
     records: Vec<(Head, Sealed<Kept>)>,
@@ -78,6 +83,8 @@ impl Gateway {
             is_kept: true,
             is_nobodys: false,
             learned: None,
+            refused: None,
+            is_blind: false,
             stream: None,
             records: Vec::new(),
             named: Cell::new(0),
@@ -107,8 +114,13 @@ impl Gateway {
         .unwrap();
         self.stream.into_iter().for_each(|stream| asked.set_stream(stream));
         self.learned.into_iter().for_each(|repair| asked.repair(repair));
+        self.refused.into_iter().for_each(|repair| asked.refused(repair));
         let found: Vec<Found> = match asked.need() {
             Need::Nothing => Vec::new(),
+            Need::Lookup(_) if self.is_blind => {
+                asked.look_up_failed();
+                Vec::new()
+            }
             Need::Lookup(keys) => {
                 let hit = |head: &Head| head.keys.all().any(|key| keys.contains(&key));
                 let hits = self.records.iter().filter(|(head, _)| hit(head)).cloned();

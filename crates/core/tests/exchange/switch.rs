@@ -14,14 +14,14 @@ use thinkthrough_core::settings::Effort;
 use thinkthrough_core::wire::{Dialect, Wire, find};
 
 /// A model, and the API that its callers use.
-struct Model {
-    caller: &'static str,
+pub(crate) struct Model {
+    pub(crate) caller: &'static str,
     provider: &'static str,
     wire: Option<&'static str>,
-    name: &'static str,
+    pub(crate) name: &'static str,
 }
 
-const fn model(
+pub(crate) const fn model(
     caller: &'static str,
     provider: &'static str,
     wire: Option<&'static str>,
@@ -30,16 +30,16 @@ const fn model(
     Model { caller, provider, wire, name }
 }
 
-const CHAT: &str = "chat-completions";
-const DEEPSEEK: Model = model(CHAT, "deepseek", None, "deepseek-v4-pro");
+pub(crate) const CHAT: &str = "chat-completions";
+pub(crate) const DEEPSEEK: Model = model(CHAT, "deepseek", None, "deepseek-v4-pro");
 /// Nobody's rule is known for it but the one that its user states.
-const MIMO: Model = model(CHAT, "openai-compatible", None, "mimo-v2-pro");
+pub(crate) const MIMO: Model = model(CHAT, "openai-compatible", None, "mimo-v2-pro");
 /// All that is known of it was learned from a refusal.
 const LEARNED: Model = model(CHAT, "openai-compatible", None, "learned");
-const KIMI: Model = model(CHAT, "moonshotai", None, "kimi-k2-thinking");
+pub(crate) const KIMI: Model = model(CHAT, "moonshotai", None, "kimi-k2-thinking");
 
 impl Model {
-    fn target(&self) -> Target {
+    pub(crate) fn target(&self) -> Target {
         let target = Target::built_in(self.provider, self.wire, self.name).unwrap();
         match self.name {
             "mimo-v2-pro" => {
@@ -52,8 +52,8 @@ impl Model {
 }
 
 /// A tool loop of a client that keeps no thoughts, with whatever model it asks.
-struct Loop {
-    gateway: Gateway,
+pub(crate) struct Loop {
+    pub(crate) gateway: Gateway,
     said: Vec<Content>,
     answers: usize,
     /// What went upstream last, for each model that was asked.
@@ -61,7 +61,7 @@ struct Loop {
 }
 
 impl Loop {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Loop {
             gateway: Gateway::new(CHAT, "deepseek", None, "deepseek-v4-pro"),
             said: vec![Content::text(Speaker::Human, "List it.")],
@@ -70,7 +70,7 @@ impl Loop {
         }
     }
 
-    fn request(&self, model: &Model) -> String {
+    pub(crate) fn request(&self, model: &Model) -> String {
         let asks = model.name.contains("sonnet-4-5");
         let reasoning = ReasoningAsk {
             enabled: asks.then_some(true),
@@ -109,7 +109,7 @@ impl Loop {
     }
 
     /// The model thinks and calls a tool, which gives something; the client keeps call and result.
-    fn calls(&mut self, prepared: Prepared) -> usize {
+    pub(crate) fn calls(&mut self, prepared: Prepared) -> usize {
         self.takes(prepared, answer)
     }
 
@@ -145,21 +145,22 @@ impl Loop {
                 (call.signature, call.extra) = (None, Extra::default());
             }
         }
-        let results: Vec<Content> = content.tool_calls().map(result).collect();
+        let number = self.answers;
+        let results: Vec<Content> = content.tool_calls().map(|call| result(call, number)).collect();
         self.said.push(content);
         self.said.extend(results);
     }
 
-    fn says(&mut self, text: &str) {
+    pub(crate) fn says(&mut self, text: &str) {
         self.said.push(Content::text(Speaker::Human, text));
     }
 }
 
-fn result(call: &ToolCall) -> Content {
+fn result(call: &ToolCall, number: usize) -> Content {
     let response = ToolResponse {
         call_id: call.id.clone(),
         name: Some(call.name.clone()),
-        result: Raw::string(&format!("gift of {}", call.parameters.as_text().len())),
+        result: Raw::string(&format!("gift {number}")),
         is_error: false,
         extra: Extra::default(),
     };
@@ -200,7 +201,7 @@ fn answer(wire: &dyn Wire, number: usize) -> Answer {
 }
 
 /// The messages of a request, as they stand in its bytes.
-fn messages(body: &str) -> Vec<String> {
+pub(crate) fn messages(body: &str) -> Vec<String> {
     let doc = Doc::parse_str(body).unwrap();
     let list = ["messages", "input", "contents"].iter().find_map(|key| doc.root().get(key));
     list.unwrap().items().map(|item| item.raw().to_owned()).collect()
@@ -267,7 +268,7 @@ fn after_a_change_of_models_and_back_a_model_has_its_own_thoughts_and_thinks() {
 }
 
 /// Claude demands thoughts in the turn under way only.
-const CLAUDE: Model = model("messages", "anthropic", None, "claude-sonnet-4-5");
+pub(crate) const CLAUDE: Model = model("messages", "anthropic", None, "claude-sonnet-4-5");
 
 #[test]
 fn what_was_told_in_its_turn_stays_told_and_what_is_lost_later_stays_as_it_is() {

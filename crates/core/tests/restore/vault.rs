@@ -85,8 +85,12 @@ impl Vault {
         let hit = |head: &Head| head.keys.all().any(|key| keys.binary_search(&key).is_ok());
         let mut heads: Vec<Head> =
             self.records.values().map(|(head, _)| head).filter(|head| hit(head)).cloned().collect();
-        let ask =
-            Ask { contract: &self.contract, origin: &self.origin, is_thinking: self.is_thinking };
+        let ask = Ask {
+            contract: &self.contract,
+            origin: &self.origin,
+            is_thinking: self.is_thinking,
+            is_afresh: false,
+        };
         let more = more(&question, &heads, &ask);
         heads.extend(
             more.iter().filter_map(|id| self.records.get(id)).map(|(head, _)| head.clone()),

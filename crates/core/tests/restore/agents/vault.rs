@@ -75,7 +75,12 @@ impl Vault {
         let found: BTreeSet<&String> =
             question.keys().iter().filter_map(|key| self.by_key.get(key)).flatten().collect();
         let mut heads = self.heads(found.into_iter(), without);
-        let ask = Ask { contract: &asker.contract, origin: &asker.origin, is_thinking: true };
+        let ask = Ask {
+            contract: &asker.contract,
+            origin: &asker.origin,
+            is_thinking: true,
+            is_afresh: false,
+        };
         // As often as the gateway asks.
         for _ in 0..4 {
             let more = more(&question, &heads, &ask);
