@@ -2,8 +2,10 @@
 
 use crate::environment::{Lookup, usable};
 use crate::failure::{Failure, say};
+use crate::masking::masker;
 use std::time::Duration;
 use thinkthrough_client::{Client, ClientConfig, Request};
+use thinkthrough_core::mask::Tiers;
 use thinkthrough_gateway::{SPANS, Traces};
 
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
@@ -28,7 +30,8 @@ pub(crate) fn traces(env: Lookup<'_>, client: &ClientConfig) -> Result<Traces, F
     config.timeouts.idle = config.timeouts.first_byte;
     let client = Client::new(config).map_err(|error| Failure::Failed(error.to_string()))?;
     let room = said(env, "OTEL_BSP_MAX_QUEUE_SIZE").and_then(|room| room.parse().ok());
-    let traces = Traces::to_collector(client, room.unwrap_or(SPANS).max(1)).map_err(refuse)?;
+    let (room, masker) = (room.unwrap_or(SPANS).max(1), masker(Tiers::CERTAIN)?);
+    let traces = Traces::to_collector(client, room, masker).map_err(refuse)?;
     let host = address.url.authority().map(http::uri::Authority::as_str).unwrap_or_default();
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
     say(format_args!("traces: {}://{host}", address.url.scheme_str().unwrap_or_default()));

@@ -24,6 +24,7 @@ mod ask_history;
 mod ask_input;
 mod browser;
 mod budget;
+mod canary;
 mod choices;
 #[cfg(unix)]
 mod collector;

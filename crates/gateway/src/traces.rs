@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 use thinkthrough_client::Client;
 use thinkthrough_core::decision::Counts;
+use thinkthrough_core::mask::Masker;
 
 /// The headers by which requests of one trace are known (W3C Trace Context).
 pub(crate) const CONTEXT: [&str; 2] = ["traceparent", "tracestate"];
@@ -36,6 +37,8 @@ pub struct Traces {
 struct On {
     provider: SdkTracerProvider,
     tracer: SdkTracer,
+    /// Covers what looks like a secret in names that callers and providers choose.
+    masker: Masker,
 }
 
 /// Who wants to wait for the last spans [closes](Traces::close); then there is nothing left to do here.
@@ -53,18 +56,18 @@ impl Traces {
     }
 
     /// Spans go to the collector that the standard variables of the environment name, by `client`; at most `room` of
-    /// them wait for it. Must be called within a runtime.
+    /// them wait for it, and `masker` covers secrets in their names. Must be called within a runtime.
     ///
     /// # Errors
     /// When the variables cannot be used, in the words of the exporter.
-    pub fn to_collector(client: Client, room: usize) -> Result<Self, String> {
+    pub fn to_collector(client: Client, room: usize, masker: Masker) -> Result<Self, String> {
         let lost = Counter::default();
         let provider = collector::provider(client, room, &lost)?;
         let scope = InstrumentationScope::builder("thinkthrough")
             .with_version(env!("CARGO_PKG_VERSION"))
             .build();
         let tracer = provider.tracer_with_scope(scope);
-        Ok(Traces { on: Some(Arc::new(On { provider, tracer })), lost })
+        Ok(Traces { on: Some(Arc::new(On { provider, tracer, masker })), lost })
     }
 
     /// Waits until every span is with the collector, but no longer than `limit`. There are none after it.
@@ -96,7 +99,7 @@ impl Traces {
         if story.is_over()
             && let Some(span) = span.take()
         {
-            end(span, story);
+            on.end(span, story);
         }
     }
 }
@@ -119,7 +122,7 @@ impl On {
         let extractor = HeaderExtractor(headers);
         let parent =
             TraceContextPropagator::new().extract_with_context(&Context::new(), &extractor);
-        let model = plain(&story.model);
+        let model = self.name(&story.model);
         let builder = SpanBuilder::from_name(format!("chat {model}"))
             .with_kind(SpanKind::Client)
             .with_start_time(UNIX_EPOCH + Duration::from_millis(story.at))
@@ -130,27 +133,32 @@ impl On {
             ]);
         self.tracer.build_with_context(builder, &parent)
     }
-}
 
-fn end(mut span: Span, story: &Story) {
-    let end = UNIX_EPOCH + Duration::from_millis(story.at) + story.total;
-    if span.is_recording() {
-        span.set_attributes(attributes(story));
-        if let Some(error) = error(story) {
-            span.set_attribute(KeyValue::new("error.type", error));
-            span.set_status(Status::error(""));
+    fn end(&self, mut span: Span, story: &Story) {
+        let end = UNIX_EPOCH + Duration::from_millis(story.at) + story.total;
+        if span.is_recording() {
+            span.set_attributes(attributes(story, &|text| self.name(text)));
+            if let Some(error) = error(story) {
+                span.set_attribute(KeyValue::new("error.type", error));
+                span.set_status(Status::error(""));
+            }
         }
+        span.end_with_timestamp(end);
     }
-    span.end_with_timestamp(end);
+
+    /// A name as it may be shown.
+    fn name(&self, text: &str) -> String {
+        self.masker.mask_text(&plain(text))
+    }
 }
 
 /// What is known in the end; what nobody reported is left out.
-fn attributes(story: &Story) -> Vec<KeyValue> {
+fn attributes(story: &Story, name: &dyn Fn(&str) -> String) -> Vec<KeyValue> {
     let mut all = Vec::new();
     let mut put = |name: &'static str, value: Option<Value>| {
         all.extend(value.map(|value| KeyValue::new(name, value)));
     };
-    let text = |text: &Option<String>| text.as_deref().map(|text| Value::from(plain(text)));
+    let text = |text: &Option<String>| text.as_deref().map(|text| Value::from(name(text)));
     let upstream = story.upstream.as_ref();
     let provider = upstream.map_or(&*story.provider, |upstream| &upstream.called);
     put("gen_ai.provider.name", Some(provider.to_owned().into()));
@@ -162,7 +170,7 @@ fn attributes(story: &Story) -> Vec<KeyValue> {
         put("gen_ai.response.id", text(id));
         let reasons = finish_reason
             .as_deref()
-            .map(|reason| Value::Array(Array::String(vec![StringValue::from(plain(reason))])));
+            .map(|reason| Value::Array(Array::String(vec![StringValue::from(name(reason))])));
         put("gen_ai.response.finish_reasons", reasons);
         // The conventions count cached tokens and reasoning into these.
         put("gen_ai.usage.input_tokens", usage.input_tokens_with_cached().map(number));

@@ -218,9 +218,9 @@ impl Draft {
         NewTrace {
             id,
             tenant,
-            session,
+            session: masker.mask_text(&session),
             run,
-            model,
+            model: masker.mask_text(&model),
             provider,
             thought: Masked::by(masker, &transcript.thought.text),
             answer: Masked::by(masker, &transcript.answer.text),

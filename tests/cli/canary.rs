@@ -1,0 +1,206 @@
+//! Secrets that come in by every door of a gateway, looked for afterwards in every byte that it kept, said or sent to
+//! anybody but the provider and the caller.
+
+use crate::collector::Collector;
+use crate::place::Place;
+use crate::program::command;
+use crate::server::{PATIENCE, Server};
+use crate::upstream::Upstream;
+use serde_json::json;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// How many requests each door sees.
+const ROUNDS: usize = 12;
+
+/// Secrets of a form that everybody knows; each is nobody's and stands in one place only.
+#[derive(Clone, Default)]
+struct Canaries(Arc<Mutex<Vec<(String, String)>>>);
+
+impl Canaries {
+    fn fly(&self, door: &str) -> String {
+        let mut all = self.0.lock().unwrap();
+        let letters = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789".as_bytes();
+        let mut state = all.len() as u64 + 1;
+        let drawn = (0..36).map(|_| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            char::from(letters[usize::try_from(state >> 33).unwrap() % letters.len()])
+        });
+        let canary = format!("gh{}_{}", "o", drawn.collect::<String>());
+        all.push((door.to_owned(), canary.clone()));
+        canary
+    }
+
+    /// The doors whose canaries stand in these bytes, in any encoding.
+    fn found(&self, bytes: &[u8]) -> Vec<String> {
+        let (all, text) = (self.0.lock().unwrap(), String::from_utf8_lossy(bytes));
+        let is_there = |canary: &str| {
+            let hex: String = canary.bytes().map(|byte| format!("{byte:02x}")).collect();
+            // The middle of a text in base64 is the same wherever the text begins in one of three ways.
+            let coded = (0..3).map(|skip| base64(&canary.as_bytes()[skip..]));
+            let forms = [canary.to_owned(), hex.to_uppercase(), hex];
+            forms.into_iter().chain(coded).any(|form| text.contains(&form))
+        };
+        let mut doors: Vec<String> =
+            all.iter().filter(|(_, it)| is_there(it)).map(|(door, _)| door.clone()).collect();
+        doors.dedup();
+        doors
+    }
+}
+
+/// Whole groups only.
+fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let groups = bytes.chunks_exact(3).flat_map(|group| {
+        let bits = group.iter().fold(0_usize, |bits, byte| bits << 8 | usize::from(*byte));
+        [18, 12, 6, 0].map(|at| char::from(LETTERS[bits >> at & 63]))
+    });
+    groups.collect()
+}
+
+/// A provider that thinks and says canaries, and that refuses every fourth request with one in its words.
+fn provider(canaries: &Canaries) -> Upstream {
+    let (canaries, mut asked) = (canaries.clone(), 0);
+    Upstream::answering(move |_| {
+        asked += 1;
+        if asked % 4 == 0 {
+            let message = format!("no, because of {}", canaries.fly("upstream error"));
+            return json!({"error": {"message": message, "type": "invalid_request_error"}})
+                .to_string();
+        }
+        let function =
+            json!({"name": "look", "arguments": json!({"at": canaries.fly("call")}).to_string()});
+        let message = json!({
+            "role": "assistant",
+            "content": format!("It is {}.", canaries.fly("answer")),
+            "reasoning_content": format!("I think of {}.", canaries.fly("thought")),
+            "reasoning_details": [{"type": "reasoning.encrypted", "data": canaries.fly("seal")}],
+            "tool_calls": [{"id": format!("call_00_{asked:024}"), "type": "function", "function": function}],
+        });
+        let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
+        json!({"id": "x", "model": "m", "choices": [choice]}).to_string()
+    })
+}
+
+fn ask(gateway: &Server, canaries: &Canaries) {
+    let fly = |door: &str| canaries.fly(door);
+    let call = json!({"id": fly("call id"), "type": "function",
+        "function": {"name": "look", "arguments": json!({"at": fly("argument")}).to_string()}});
+    let body = json!({
+        "model": "m", "user": fly("user id"), "metadata": {"note": fly("metadata")},
+        "prompt_cache_key": fly("cache key"),
+        "tools": [{"type": "function", "function": {"name": "look", "description": fly("tool")}}],
+        "messages": [
+            {"role": "system", "content": fly("system")},
+            {"role": "user", "content": fly("user")},
+            {"role": "assistant", "content": fly("said"), "reasoning_content": fly("own thought"), "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": call["id"], "content": fly("tool result")},
+        ],
+    });
+    let headers = format!(
+        "content-type: application/json\r\nauthorization: Bearer {}\r\nx-thinkthrough-session: {}\r\nx-odd: {}\r\n",
+        fly("credential"),
+        fly("session"),
+        fly("header")
+    );
+    let path = format!("/v1/chat/completions?odd={}", fly("address"));
+    gateway.request("POST", &path, &headers, &body.to_string());
+    // What goes wrong tells of it.
+    let wrong = json!({"model": fly("model"), "messages": []}).to_string();
+    gateway.request("POST", "/v1/chat/completions", "content-type: application/json\r\n", &wrong);
+    gateway.request("GET", &format!("/v1/{}", fly("path")), "", "");
+    let broken = format!("{{\"model\": \"{}\"", fly("broken body"));
+    gateway.request("POST", "/v1/chat/completions", "content-type: application/json\r\n", &broken);
+}
+
+/// Waits until all traces are in the database.
+fn settled(gateway: &Server) {
+    let began = Instant::now();
+    loop {
+        let metrics = gateway.request("GET", "/metrics", "", "");
+        let line = metrics.lines().find(|line| line.starts_with("thinkthrough_traces_waiting"));
+        let waiting = line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok());
+        if waiting.is_none_or(|waiting| waiting == 0.0) {
+            return;
+        }
+        assert!(began.elapsed() < PATIENCE, "{metrics}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Every file below a folder but what the test wrote itself.
+fn files(folder: &Path, all: &mut Vec<(String, Vec<u8>)>) {
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.is_dir() {
+            files(&path, all);
+        } else if path.file_name().is_some_and(|name| name != "config.toml") {
+            all.push((path.display().to_string(), std::fs::read(&path).unwrap_or_default()));
+        }
+    }
+}
+
+#[test]
+fn v_4_no_secret_of_any_door_stands_anywhere() {
+    let (place, canaries, collector) =
+        (Place::new("canary"), Canaries::default(), Collector::start());
+    let upstream = provider(&canaries);
+    let config = format!(
+        "[server]\nlog = \"json\"\n[providers.own]\nextends = \"deepseek\"\nbase_url = \"{}\"\napi_key = \"{}\"\n\
+         headers = {{ x-own = \"{}\" }}\n[models.m]\nprovider = \"own\"\nmodel = \"deepseek-v4-pro\"\n\
+         [store]\nurl = \"sqlite:kept.db\"\n",
+        upstream.url,
+        canaries.fly("configured key"),
+        canaries.fly("configured header"),
+    );
+    let file = place.write("config.toml", &config);
+    let mut serve = command(&["serve", "--config", &file, "--listen", "127.0.0.1:0"]);
+    serve.env("HOME", place.home()).env("XDG_DATA_HOME", place.home());
+    serve.env("ODD_TOKEN", canaries.fly("environment"));
+    serve.env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
+    let gateway = Server::run(serve);
+    for _ in 0..ROUNDS {
+        ask(&gateway, &canaries);
+    }
+    settled(&gateway);
+    let metrics = gateway.request("GET", "/metrics", "", "");
+    let mut places = vec![("metrics".to_owned(), metrics.into_bytes())];
+    for (name, args) in [
+        ("list", vec!["list"]),
+        ("search", vec!["search", "think"]),
+        ("jsonl", vec!["export", "--format", "jsonl"]),
+        ("md", vec!["export", "--format", "md"]),
+        ("html", vec!["export", "--format", "html"]),
+    ] {
+        let ran = place.think(&[&["traces"][..], &args, &["--config", &file]].concat());
+        assert_eq!(ran.code, Some(0), "{name}: {}", ran.err);
+        assert!(name != "jsonl" || ran.out.contains("I think of [masked:"), "{}", ran.out);
+        places.push((format!("traces {name}"), (ran.out + &ran.err).into_bytes()));
+    }
+    for args in [
+        vec!["config", "check", &file],
+        vec!["settings", "--config", &file],
+        vec!["models", "--config", &file],
+    ] {
+        let ran = place.think(&args);
+        places.push((args.join(" "), (ran.out + &ran.err).into_bytes()));
+    }
+    files(place.home(), &mut places);
+    gateway.signal(rustix::process::Signal::TERM);
+    let (_, said) = gateway.ends(PATIENCE);
+    places.push(("log".to_owned(), said.into_bytes()));
+    places.extend(collector.got().into_iter().map(|got| ("collector".to_owned(), got.body)));
+    files(place.home(), &mut places);
+    let leaks: Vec<String> = places
+        .iter()
+        .flat_map(|(place, bytes)| {
+            canaries.found(bytes).into_iter().map(move |door| format!("{door} in {place}"))
+        })
+        .collect();
+    let flown = canaries.0.lock().unwrap().len();
+    assert!(flown > 200, "{flown}");
+    assert!(leaks.is_empty(), "{} of {flown} canaries:\n{}", leaks.len(), leaks.join("\n"));
+}
