@@ -1,6 +1,6 @@
 //! How long look-ups and appends take with a million records, on a file and on a server.
 //!
-//! A look-up asks for everything that a conversation of 100 messages asks for: two keys for each of its 50 answers, and
+//! A look-up asks for everything that a conversation of 100 messages asks for: a key for each of its 50 answers, and
 //! a few that nothing has. Percentiles matter here, so that each call is timed by itself; the same keys are never asked
 //! for twice in a row. Run with `cargo bench -p thinkthrough-store --bench vault`; `THINK_BENCH_RECORDS` says how many
 //! records, and `THINKTHROUGH_POSTGRES` which server. `THINK_BENCH_KEEP` names a folder: the stores are left there, and
@@ -139,12 +139,12 @@ async fn measure(name: &str, store: &Store, records: usize) {
     println!("{name}: {} records in {:.1} s", missing * ANSWERS, filled.as_secs_f64());
     // Far apart, in an order that repeats only when all were asked for.
     let spread = |call: usize| call * 7_919 % conversations;
-    timed(&format!("{name}: look-up of 105 keys, any conversation"), CALLS, |call| {
+    timed(&format!("{name}: look-up of 55 keys, any conversation"), CALLS, |call| {
         let (vault, keys) = (vault.clone(), asked(spread(call)));
         async move { assert_eq!(vault.lookup(&keys).await.unwrap().found.len(), ANSWERS) }
     })
     .await;
-    timed(&format!("{name}: look-up of 105 keys, one of ten"), CALLS, |call| {
+    timed(&format!("{name}: look-up of 55 keys, one of ten"), CALLS, |call| {
         let (vault, keys) = (vault.clone(), asked(call % 10));
         async move { assert_eq!(vault.lookup(&keys).await.unwrap().found.len(), ANSWERS) }
     })
@@ -153,14 +153,14 @@ async fn measure(name: &str, store: &Store, records: usize) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let new = usize::try_from(now).unwrap() << 20;
     // As a gateway does it, where answers end all the time.
-    timed(&format!("{name}: look-up of 105 keys behind an append"), CALLS, |call| {
+    timed(&format!("{name}: look-up of 55 keys behind an append"), CALLS, |call| {
         let (vault, keys) = (vault.clone(), asked(spread(call + CALLS)));
         let append = vault.append(vec![record(new + (1 << 19) + call, 0)]);
         tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(append)).unwrap();
         async move { assert_eq!(vault.lookup(&keys).await.unwrap().found.len(), ANSWERS) }
     })
     .await;
-    timed(&format!("{name}: look-up of 105 keys that nothing has"), CALLS, |call| {
+    timed(&format!("{name}: look-up of 55 keys that nothing has"), CALLS, |call| {
         let (vault, keys) = (vault.clone(), asked(records + call));
         async move { assert!(vault.lookup(&keys).await.unwrap().found.is_empty()) }
     })

@@ -1,0 +1,208 @@
+//! How long a million traces take, in a file and on a server: to write, to list, to search, to look one up, to take out.
+//!
+//! Run with `cargo bench -p thinkthrough-store --bench traces`; `THINK_BENCH_TRACES` says how many, `THINK_BENCH_ON` takes
+//! only one of `file` and `server`, and `THINKTHROUGH_POSTGRES` names the server.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    clippy::cast_precision_loss,
+    reason = "a measurement that breaks is to be seen"
+)]
+
+use std::time::{Duration, Instant};
+use thinkthrough_core::mask::{Masker, Tiers};
+use thinkthrough_core::plane::{Masked, Tenant};
+use thinkthrough_store::{
+    KeySource, Location, NewTrace, Store, TraceFilter, TraceNumbers, TraceState, TraceText, Traces,
+};
+
+/// So many are written in one commit, as a gateway under load does.
+const BATCH: usize = 256;
+/// What thoughts are made of: each has some forty of these words.
+const WORDS: [&str; 64] = [
+    "parser", "stream", "buffer", "header", "request", "window", "answer", "thread", "ledger",
+    "record", "bucket", "planner", "socket", "vector", "module", "column", "branch", "garden",
+    "harvest", "meadow", "lantern", "compass", "village", "thunder", "first", "then", "because",
+    "the", "user", "wants", "that", "which", "should", "could", "check", "again", "wait", "so",
+    "maybe", "index", "query", "table", "lock", "write", "read", "test", "fails", "passes",
+    "error", "case", "path", "file", "line", "token", "limit", "cache", "key", "value", "loop",
+    "end", "begin", "left", "right", "cost",
+];
+
+/// A number that looks drawn, and is the same each time.
+fn drawn(at: usize, salt: usize) -> usize {
+    let mut x = (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (salt as u64) << 32;
+    x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    usize::try_from((x ^ (x >> 31)) >> 33).unwrap()
+}
+
+fn trace(at: usize, masker: &Masker) -> NewTrace {
+    let words: Vec<&str> = (0..40).map(|n| WORDS[drawn(at, n) % WORDS.len()]).collect();
+    let rare = format!("rare{}", drawn(at, 99) % 50_000);
+    let masked = |text: String| Masked::by(masker, &text);
+    NewTrace {
+        id: format!("{at:032x}"),
+        tenant: Tenant::named("bench").unwrap(),
+        session: format!("session-{}", drawn(at, 1) % 20_000),
+        run: format!("run-{at}"),
+        model: ["kimi-k2", "deepseek-v4", "claude", "gemini-3"][drawn(at, 2) % 4].to_owned(),
+        provider: ["moonshotai", "deepseek", "anthropic", "google"][drawn(at, 2) % 4].to_owned(),
+        thought: masked(format!("{} {rare}", words.join(" "))),
+        answer: masked(words[..12].join(" ")),
+        metadata: Masked::fixed("{\"status\":200,\"route\":\"/v1/chat/completions\"}"),
+        numbers: TraceNumbers { created_at: at as u64, ..TraceNumbers::default() },
+        state: TraceState::Whole,
+    }
+}
+
+fn report(name: &str, mut times: Vec<Duration>) {
+    times.sort_unstable();
+    let at = |percent: usize| times[(times.len() - 1) * percent / 100].as_secs_f64() * 1e3;
+    let (p50, p95, p99) = (at(50), at(95), at(99));
+    println!("{name:<52} p50 {p50:>9.3}  p95 {p95:>9.3}  p99 {p99:>9.3} ms, {} calls", times.len());
+}
+
+async fn timed<F: Future>(name: &str, calls: usize, mut work: impl FnMut(usize) -> F) {
+    let mut times = Vec::with_capacity(calls);
+    for call in 0..calls {
+        let one = work(call);
+        let began = Instant::now();
+        one.await;
+        times.push(began.elapsed());
+    }
+    report(name, times);
+}
+
+async fn fill(name: &str, traces: &Traces, from: usize, to: usize) {
+    let masker = Masker::new(Tiers::REGISTERED, &[7; 32]);
+    let mut took = Duration::ZERO;
+    for first in (from..to).step_by(BATCH) {
+        let batch = (first..to.min(first + BATCH)).map(|at| trace(at, &masker)).collect();
+        let began = Instant::now();
+        traces.add(batch).await.unwrap();
+        took += began.elapsed();
+    }
+    let rate = (to - from) as f64 / took.as_secs_f64();
+    println!("{name}: {} rows committed, {rate:.0} a second", to - from);
+}
+
+async fn index(name: &str, traces: &Traces) {
+    let (began, mut all) = (Instant::now(), 0);
+    loop {
+        match traces.index().await.unwrap() {
+            0 => break,
+            some => all += some,
+        }
+    }
+    let took = began.elapsed().as_secs_f64();
+    println!("{name}: {all} rows indexed in {took:.1} s, {:.0} a second", all as f64 / took);
+}
+
+async fn measure(name: &str, store: &Store, count: usize) {
+    let traces = store.traces();
+    let burst = count / 10;
+    fill(name, &traces, 0, count - burst).await;
+    index(name, &traces).await;
+    fill(&format!("{name}, a burst"), &traces, count - burst, count).await;
+    index(&format!("{name}, the burst"), &traces).await;
+    let page = || TraceFilter { limit: 50, ..TraceFilter::default() };
+    timed(&format!("{name}: list the newest 50"), 200, |_| async {
+        assert_eq!(traces.list(page()).await.unwrap().len(), 50);
+    })
+    .await;
+    timed(&format!("{name}: list a session"), 200, |call| {
+        let filter = TraceFilter { session: Some(format!("session-{call}")), ..page() };
+        let traces = traces.clone();
+        async move { assert!(!traces.list(filter).await.unwrap().is_empty()) }
+    })
+    .await;
+    for (what, words) in [("a rare word", "rare"), ("two frequent words", "parser lantern")] {
+        timed(&format!("{name}: search {what}"), 100, |call| {
+            let traces = traces.clone();
+            let words = if words == "rare" { format!("rare{call}") } else { words.to_owned() };
+            async move {
+                let hits = traces.search(&words, TraceText::All, page()).await.unwrap();
+                assert!(!hits.traces.is_empty());
+            }
+        })
+        .await;
+    }
+    timed(&format!("{name}: look-up by id"), 2_000, |call| {
+        let (traces, id) = (traces.clone(), format!("{:032x}", drawn(call, 7) % count));
+        async move { assert!(traces.get(&id).await.unwrap().is_some()) }
+    })
+    .await;
+    pruned(name, &traces, count).await;
+}
+
+/// What a writer waits while a tenth of all is taken out.
+async fn pruned(name: &str, traces: &Traces, count: usize) {
+    let old = (count / 10) as u64;
+    let pruning = tokio::spawn({
+        let traces = traces.clone();
+        async move {
+            let began = Instant::now();
+            (traces.prune_older_than(old).await.unwrap(), began.elapsed())
+        }
+    });
+    let masker = Masker::new(Tiers::REGISTERED, &[7; 32]);
+    let mut times = Vec::new();
+    while !pruning.is_finished() {
+        let one = vec![trace(count + times.len(), &masker)];
+        let began = Instant::now();
+        traces.add(one).await.unwrap();
+        times.push(began.elapsed());
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let (gone, took) = pruning.await.unwrap();
+    let slowest = times.iter().max().map_or(0.0, |it| it.as_secs_f64() * 1e3);
+    println!(
+        "{name}: {gone} rows pruned in {:.1} s; a writer waited {slowest:.1} ms at most",
+        took.as_secs_f64()
+    );
+    report(&format!("{name}: a row written meanwhile"), times);
+}
+
+fn main() {
+    let set = |name: &str| std::env::var(name).ok();
+    let count = set("THINK_BENCH_TRACES").and_then(|it| it.parse().ok()).unwrap_or(1_000_000);
+    let only = set("THINK_BENCH_ON");
+    let wants = |name: &str| only.as_deref().is_none_or(|only| only == name);
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(2).enable_all().build().unwrap().block_on(async {
+        let key = KeySource::Command(vec!["echo".into(), "0f".repeat(32)]);
+        if wants("file") {
+            let folder = std::env::temp_dir().join(format!("think-traces-{}", std::process::id()));
+            let file = folder.join("bench.db");
+            let store = Store::open(&Location::Sqlite(file.clone()), &key).await.unwrap();
+            measure("file", &store, count).await;
+            let size = std::fs::metadata(file).unwrap().len();
+            println!("file: {} bytes for a trace", size / count as u64);
+            drop(store);
+            drop(std::fs::remove_dir_all(&folder));
+        }
+        if wants("server") {
+            on_server(&key, count).await;
+        }
+    });
+}
+
+async fn on_server(key: &KeySource, count: usize) {
+    let base = std::env::var("THINKTHROUGH_POSTGRES");
+    let base = base.unwrap_or_else(|_| "postgres://postgres@127.0.0.1:5432".to_owned());
+    let admin = tokio_postgres::connect(&format!("{base}/postgres"), tokio_postgres::NoTls).await;
+    let Ok((admin, connection)) = admin else {
+        println!("server: skipped, because none answers at {base}");
+        return;
+    };
+    tokio::spawn(connection);
+    let name = format!("think_traces_{}", std::process::id());
+    admin.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+    let store = Store::open(&Location::Postgres(format!("{base}/{name}")), key).await.unwrap();
+    measure("server", &store, count).await;
+    drop(store);
+    admin.batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)")).await.unwrap();
+}
