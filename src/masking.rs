@@ -29,12 +29,12 @@ fn drawn() -> Result<[u8; 32], Failure> {
     Ok(key)
 }
 
-/// What covers secrets in requests. With a store its key makes the placeholders, so that a conversation is sent with the
-/// same ones after a restart and by every gateway.
+/// What covers secrets in requests and in events. With a store its key makes the placeholders, so that a conversation is
+/// sent with the same ones after a restart and by every gateway.
 ///
 /// # Errors
 /// When the system has no random numbers.
-pub(crate) fn requests(config: &Config, keeper: &Keeper) -> Result<FindMasker, Failure> {
+pub(crate) fn found(config: &Config, keeper: &Keeper) -> Result<FindMasker, Failure> {
     let secrets = secrets(config);
     let until_open = with(Tiers::ALL, &drawn()?, &secrets);
     let (keeper, known) = (keeper.clone(), OnceLock::new());

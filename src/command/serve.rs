@@ -8,7 +8,7 @@ use crate::connections::Connections;
 use crate::failure::{Failure, say};
 use crate::gate::{Gate, Wanted};
 use crate::keeper::Keeper;
-use crate::masking::{masker, requests};
+use crate::masking::{found, masker};
 use crate::memory;
 use crate::routes::{Routes, with_key};
 use crate::telemetry;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thinkthrough_core::mask::Tiers;
 use thinkthrough_gateway::{
-    Audit, InFlight, Keys, Log, Options, Running, Tls, Traces, Vaults, serve,
+    Audit, Events, InFlight, Keys, Log, Options, Running, Tls, Traces, Vaults, serve,
 };
 use thinkthrough_store::{KeyState, Limits, Location};
 use tokio::net::TcpListener;
@@ -91,7 +91,8 @@ impl Serve {
         let upstreams = config.connections.clone();
         let audit = audit::start(&config, &keeper);
         let connections = connections();
-        let base = Base { connections, upstreams, log, traces, audit, keeper, limits };
+        let events = Events::masked_by(found(&config, &keeper)?);
+        let base = Base { connections, upstreams, log, traces, audit, events, keeper, limits };
         let options = base.options(&config, addr)?;
         let scheme = if options.tls.is_some() { "https" } else { "http" };
         let mut now = config.server.clone();
@@ -269,6 +270,7 @@ struct Base {
     log: Log,
     traces: Traces,
     audit: Option<Audit>,
+    events: Events,
     keeper: Keeper,
     /// What its vault keeps, as the configuration says now.
     limits: watch::Sender<Limits>,
@@ -327,8 +329,9 @@ impl Base {
             masks_requests: config
                 .masking
                 .requests
-                .then(|| requests(config, &self.keeper))
+                .then(|| found(config, &self.keeper))
                 .transpose()?,
+            events: Some(self.events.clone()),
             ..usual
         })
     }

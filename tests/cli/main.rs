@@ -60,6 +60,8 @@ mod serve_door;
 mod serve_edges;
 mod serve_end;
 #[cfg(unix)]
+mod serve_events;
+#[cfg(unix)]
 mod serve_facts;
 #[cfg(unix)]
 mod serve_forgotten;

@@ -1,16 +1,18 @@
 //! Where everything is told once, and who hears it: metrics, log and traces.
 
 use crate::audit::{Audit, Draft, Labels, Transcript};
+use crate::events::{Events, Hearing, Whose};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::progress::{Heard, News, Progress};
-use crate::story::Story;
+use crate::story::{Story, plain};
 use crate::traces::{CONTEXT, Traces, carry};
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry_sdk::trace::Span;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use thinkthrough_core::exchange::RefusalCause;
+use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::usage::Usage;
 
 /// Those who hear what happens.
@@ -20,12 +22,23 @@ pub(crate) struct Bus {
     log: Log,
     traces: Traces,
     pub(crate) audit: Option<Audit>,
+    events: Option<Events>,
 }
 
 impl Bus {
-    pub(crate) fn new(log: Log, traces: Traces, audit: Option<Audit>) -> Self {
+    pub(crate) fn new(
+        log: Log,
+        traces: Traces,
+        audit: Option<Audit>,
+        events: Option<Events>,
+    ) -> Self {
         let traces_lost = audit.as_ref().map(Audit::lost).unwrap_or_default();
-        Bus { metrics: Metrics::new(traces.lost(), traces_lost), log, traces, audit }
+        Bus { metrics: Metrics::new(traces.lost(), traces_lost), log, traces, audit, events }
+    }
+
+    /// Where it is announced, if anybody ever listened.
+    fn events(&self) -> Option<&Events> {
+        self.events.as_ref().filter(|events| events.generation() > 0)
     }
 
     /// Something happened to the gateway as a whole.
@@ -48,6 +61,14 @@ struct State {
     /// Whose trace it leaves; none where none is left.
     labels: Option<Labels>,
     transcript: Transcript,
+    /// What the client calls itself.
+    client: Option<HeaderValue>,
+    /// Whose listeners hear of it; nobody's where nothing says whose it is.
+    whose: Option<Whose>,
+    /// It was announced.
+    is_announced: bool,
+    /// Its caller lets what is said in it be kept, be it for a minute.
+    is_kept: bool,
     /// Its caller went away, and its answer is heard to its end.
     is_left: bool,
 }
@@ -60,6 +81,10 @@ impl Seen {
             span: None,
             labels: None,
             transcript: Transcript::default(),
+            client: None,
+            whose: None,
+            is_announced: false,
+            is_kept: false,
             is_left: false,
         };
         Arc::new(Seen { bus: Arc::clone(bus), state: Mutex::new(state) })
@@ -77,6 +102,10 @@ impl Seen {
         story.hear(told);
         metrics.hear(told, story);
         traces.hear(told, story, span);
+        if let Some(events) = self.bus.events() {
+            state.announce(events, told);
+        }
+        let story = &state.story;
         if story.is_over() {
             if !log.line(story) {
                 metrics.log_lost();
@@ -87,10 +116,58 @@ impl Seen {
         }
     }
 
-    /// It leaves a trace with these labels, if traces are kept.
-    pub(crate) fn label(&self, labels: impl FnOnce() -> Labels) {
-        if self.bus.audit.is_some() {
-            self.state().labels = Some(labels());
+    /// A model is asked in it, under this trace, by a client that says who it is. The tenant is known as far as no model
+    /// says more.
+    pub(crate) fn arrived(
+        &self,
+        trace: &str,
+        client: Option<&HeaderValue>,
+        tenant: Option<Tenant>,
+    ) {
+        let mut state = self.state();
+        trace.clone_into(&mut state.story.id);
+        state.client = client.cloned();
+        state.whose = tenant.map(|tenant| Whose { tenant, session: None, run: None });
+    }
+
+    /// It is known whose it is, and what it belongs to, unless nothing of it is to be kept.
+    pub(crate) fn opened(
+        &self,
+        tenant: Option<Tenant>,
+        session: Option<&str>,
+        labels: Option<impl FnOnce() -> Labels>,
+    ) {
+        let events = self.bus.events();
+        let mut state = self.state();
+        state.is_kept = labels.is_some();
+        let is_wanted = self.bus.audit.is_some() || events.is_some();
+        let labels = labels.filter(|_| is_wanted).map(|labels| labels());
+        if state.is_announced {
+            state.labels = labels;
+            return;
+        }
+        state.is_announced = true;
+        let whose = tenant.map(|tenant| match &labels {
+            Some(Labels { session, run, .. }) => {
+                Whose { tenant, session: Some(session.clone()), run: Some(run.clone()) }
+            }
+            None => Whose { tenant, session: session.map(plain), run: None },
+        });
+        state.whose = whose;
+        state.labels = labels;
+        if let (Some(events), Some(whose)) = (events, &state.whose) {
+            whose.started(events, &state.story, state.client());
+        }
+    }
+
+    /// More of its answer comes: whoever began to listen hears it from here on, unless its words are for nobody.
+    pub(crate) fn tune(&self, hearing: &mut Hearing) {
+        let generation = self.bus.events.as_ref().map_or(0, Events::generation);
+        if !hearing.is_of(generation) {
+            let state = self.state();
+            let whose = state.whose.as_ref().filter(|_| state.is_kept);
+            let heard = self.bus.events().zip(whose);
+            hearing.tune(generation, heard.map(|(events, whose)| (events, whose, &state.story)));
         }
     }
 
@@ -134,6 +211,9 @@ impl Seen {
         if !log.line(&drained) {
             metrics.log_lost();
         }
+        if let (Some(events), Some(whose)) = (self.bus.events(), &state.whose) {
+            whose.drained(events, &drained, usage);
+        }
         state.story.outcome = drained.outcome;
         self.leave_trace(&mut state);
     }
@@ -159,5 +239,24 @@ impl Seen {
                 }
             }
         }
+    }
+}
+
+impl State {
+    fn client(&self) -> Option<&str> {
+        self.client.as_ref().and_then(|client| client.to_str().ok())
+    }
+
+    /// Tells those who listen. A request that ended before it was known what it belongs to is announced with its end.
+    fn announce(&mut self, events: &Events, told: &Progress<'_>) {
+        let Some(whose) = &self.whose else { return };
+        if !self.is_announced {
+            if !self.story.is_over() {
+                return;
+            }
+            self.is_announced = true;
+            whose.started(events, &self.story, self.client());
+        }
+        whose.hear(events, &self.story, told);
     }
 }

@@ -18,6 +18,7 @@ use thinkthrough_client::{BodyStream, ClientError};
 use thinkthrough_core::exchange::error_event;
 use thinkthrough_core::frame::Framing;
 use thinkthrough_core::wire::{Wire, error};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
 /// A line that every reader of server-sent events skips.
@@ -38,6 +39,8 @@ enum State {
     Whole(Bytes),
     /// Bytes that nobody looks at, but for what the provider keeps.
     Raw(BodyStream, Option<Box<Tap>>),
+    /// Bytes of the gateway's own, as they come.
+    Own(mpsc::Receiver<Bytes>),
     /// What still comes behind the end of an answer.
     Rest(BodyStream),
     Live(Live),
@@ -90,6 +93,11 @@ impl Flow {
         Self::of(State::Raw(body, tap.map(Box::new)))
     }
 
+    /// Bytes of the gateway's own, as they come.
+    pub(crate) fn own(read: mpsc::Receiver<Bytes>) -> Self {
+        Self::of(State::Own(read))
+    }
+
     /// A stream.
     pub(crate) fn stream(body: BodyStream, passage: Box<Passage>, wire: &dyn Wire) -> Self {
         Self::of(State::Live(Live::stream(body, passage, wire)))
@@ -133,6 +141,10 @@ impl Flow {
                     }
                     // A connection that breaks is what the caller would have seen without us.
                     Some(Err(error)) => (Bytes::new(), Some(State::failed(error.to_string()))),
+                    None => (Bytes::new(), Some(State::Over)),
+                },
+                State::Own(read) => match ready!(read.poll_recv(cx)) {
+                    Some(bytes) => (bytes, None),
                     None => (Bytes::new(), Some(State::Over)),
                 },
                 State::Rest(body) => match ready!(body.poll_next(cx)) {
@@ -201,6 +213,7 @@ impl Live {
 
     /// Nothing comes: says so now and then.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
+        self.passage.poll_quiet(cx);
         let Some(alive) = &mut self.alive else { return Poll::Pending };
         ready!(alive.as_mut().poll(cx));
         alive.as_mut().reset(Instant::now() + SILENCE);

@@ -2,6 +2,7 @@
 
 use crate::audit::Audit;
 use crate::bus::{Bus, Seen};
+use crate::events::{Events, FindMasker};
 use crate::keys::{Keys, Pass};
 use crate::learned::Learned;
 use crate::load::{Budget, InFlight, Load, Offload, Share};
@@ -19,12 +20,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use thinkthrough_client::AnswerCaps;
-use thinkthrough_core::mask::Masker;
 use thinkthrough_core::tokens::Tokenizer;
 use tokio::sync::watch;
-
-/// Gives the masker of requests. It is asked for each, because its key may be read from a store that opens late.
-pub type FindMasker = Arc<dyn Fn() -> Masker + Send + Sync>;
 
 /// How the gateway behaves.
 #[derive(Clone)]
@@ -64,6 +61,8 @@ pub struct Options {
     pub audit: Option<Audit>,
     /// Covers secrets in what callers wrote before it goes to a provider. `None`: it goes as it came.
     pub masks_requests: Option<FindMasker>,
+    /// Where each request is announced to those who listen. It stays the same, too.
+    pub events: Option<Events>,
 }
 
 impl Default for Options {
@@ -86,6 +85,7 @@ impl Default for Options {
             traces: Traces::off(),
             audit: None,
             masks_requests: None,
+            events: None,
         }
     }
 }
@@ -188,8 +188,8 @@ pub(crate) struct Estate {
 
 impl Estate {
     pub(crate) fn new(fittings: Fittings) -> Self {
-        let Options { log, traces, audit, .. } = &*fittings.options;
-        let bus = Arc::new(Bus::new(log.clone(), traces.clone(), audit.clone()));
+        let Options { log, traces, audit, events, .. } = &*fittings.options;
+        let bus = Arc::new(Bus::new(log.clone(), traces.clone(), audit.clone(), events.clone()));
         let fittings = RwLock::new(Arc::new(fittings));
         let offload = Arc::new(Offload::new(bus.metrics.load.clone()));
         let budget = Arc::new(Budget::new(bus.metrics.load.clone()));
@@ -256,6 +256,12 @@ pub(crate) enum Stage {
     Draining,
     /// Answers end now.
     Ended,
+}
+
+/// Comes when no further requests are taken.
+pub(crate) async fn closing(stage: &mut watch::Receiver<Stage>) {
+    // Without a sender the process ends anyway.
+    drop(stage.wait_for(|stage| *stage > Stage::Open).await);
 }
 
 /// Comes when answers that are under way have to end.

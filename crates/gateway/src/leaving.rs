@@ -198,7 +198,7 @@ mod tests {
         let Looked { found, open } = Looked::nothing();
         let mut exchange = asked.prepare(&found, &*open).exchange;
         exchange.head(200);
-        let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None));
+        let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None, None));
         let seen = Seen::new(&bus, 0, "/v1/chat/completions");
         let gauges = bus.metrics.load.clone();
         let budget = Arc::new(Budget::new(gauges.clone()));

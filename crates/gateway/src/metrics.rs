@@ -230,7 +230,7 @@ impl Metrics {
                 self.open.inc();
             }
             Progress::Blind => count(&self.blind),
-            Progress::Decided { counts, without, is_relayed } => {
+            Progress::Decided { counts, without, is_relayed, .. } => {
                 count(if *is_relayed { &self.relayed } else { &self.translated });
                 for (way, count) in by_way(*without) {
                     self.without.get_or_create(&[("way", way)]).inc_by(count as u64);

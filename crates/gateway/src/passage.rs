@@ -2,12 +2,14 @@
 
 use crate::audit::Transcript;
 use crate::bus::Seen;
+use crate::events::Hearing;
 use crate::house::Stage;
 use crate::keeping::Keeping;
 use crate::kept::Tap;
 use crate::load::{Load, Reservation};
 use crate::progress::Progress;
 use crate::spending::Tab;
+use crate::story::now;
 use crate::vault::{APPEND, Vault};
 use crate::waits::{Breaker, Breakers};
 use bytes::Bytes;
@@ -15,7 +17,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Done, Ending, Exchange};
@@ -33,6 +35,8 @@ pub(crate) struct Passage {
     keep: Keep,
     /// What was thought and said, where a trace is kept of it.
     transcript: Option<Transcript>,
+    /// Tells it to those who listen now.
+    hearing: Hearing,
     /// What was seen of the answer and said.
     has_thought: bool,
     has_text: bool,
@@ -93,6 +97,7 @@ impl Passage {
             exchange: Some(exchange),
             is_value,
             transcript: keep.seen.is_audited().then(Transcript::default),
+            hearing: Hearing::default(),
             keep,
             has_thought: false,
             has_text: false,
@@ -116,8 +121,8 @@ impl Passage {
     pub(crate) fn take(&mut self) -> Passage {
         let (exchange, keep) = (self.exchange.take(), self.keep.clone());
         let held = std::mem::replace(&mut self.held, keep.load.share.reserve());
-        let transcript = self.transcript.take();
-        Passage { exchange, keep, held, transcript, ..*self }
+        let (transcript, hearing) = (self.transcript.take(), std::mem::take(&mut self.hearing));
+        Passage { exchange, keep, held, transcript, hearing, ..*self }
     }
 
     /// It is not to be heard to its end, whatever is configured.
@@ -160,10 +165,12 @@ impl Passage {
         if let Some(exchange) = &mut self.exchange {
             let (has_thought, has_text) = (&mut self.has_thought, &mut self.has_text);
             let (seen, heard) = (&self.keep.seen, &mut self.heard);
-            let transcript = &mut self.transcript;
+            let (transcript, hearing) = (&mut self.transcript, &mut self.hearing);
+            seen.tune(hearing);
             exchange.push(&bytes, &mut out, &mut |event: Event<'_>| {
                 *heard += text(event);
                 transcript.iter_mut().for_each(|transcript| transcript.event(event));
+                hearing.event(event);
                 match event {
                     Event::ThinkingDelta { delta, .. } if !*has_thought && !delta.is_empty() => {
                         *has_thought = true;
@@ -176,9 +183,15 @@ impl Passage {
                     _ => {}
                 }
             });
+            hearing.pause();
         }
         self.held.set(if self.is_value { self.came } else { self.heard });
         if self.is_untouched { bytes } else { out.into() }
+    }
+
+    /// Nothing comes: those who listen are told what may be told by then.
+    pub(crate) fn poll_quiet(&mut self, cx: &mut Context<'_>) {
+        self.hearing.poll_quiet(cx);
     }
 
     /// Nothing of the answer can come any more.
@@ -191,7 +204,7 @@ impl Passage {
         let exchange = self.exchange.take()?;
         let mut out = Vec::new();
         let ending = Ending { cut, is_stopped: false, at: now() };
-        let done = exchange.end(&ending, &mut out, &mut gather(&mut self.transcript));
+        let done = exchange.end(&ending, &mut out, &mut |event: Event<'_>| self.last(event));
         self.told();
         self.keep.tab.settle(done.answer.usage.as_ref());
         self.keep.seen.tell(&Progress::Said { answer: &done.answer, is_stopped: false });
@@ -200,8 +213,15 @@ impl Passage {
         Some(Ended { out, saving, answer, has_said, failure })
     }
 
+    /// One of the last events, which are for the trace and those who listen: all else that they say is in the answer.
+    fn last(&mut self, event: Event<'_>) {
+        self.transcript.iter_mut().for_each(|transcript| transcript.event(event));
+        self.hearing.event(event);
+    }
+
     /// What was thought and said is known.
     fn told(&mut self) {
+        self.hearing.end();
         self.transcript.take().into_iter().for_each(|it| self.keep.seen.gathered(it));
     }
 
@@ -264,7 +284,7 @@ impl Drop for Passage {
     fn drop(&mut self) {
         let Some(exchange) = self.exchange.take() else { return };
         let ending = Ending { cut: None, is_stopped: true, at: now() };
-        let done = exchange.end(&ending, &mut Vec::new(), &mut gather(&mut self.transcript));
+        let done = exchange.end(&ending, &mut Vec::new(), &mut |event: Event<'_>| self.last(event));
         self.told();
         self.keep.tab.settle(done.answer.usage.as_ref());
         self.keep.seen.tell(&Progress::Said { answer: &done.answer, is_stopped: true });
@@ -359,15 +379,4 @@ fn text(event: Event<'_>) -> usize {
         Event::Choice { event, .. } => text(*event),
         _ => 0,
     }
-}
-
-/// Hears the last events for the trace; all else that they say is in the answer.
-fn gather(transcript: &mut Option<Transcript>) -> impl FnMut(Event<'_>) {
-    |event| transcript.iter_mut().for_each(|transcript| transcript.event(event))
-}
-
-/// Milliseconds since 1970; a clock before that says 0.
-pub(crate) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -60,6 +60,8 @@ pub(crate) enum Place {
     Count { face: Face, model: Option<String> },
     /// An answer of the Responses API that is kept by its id, to be read or deleted.
     Kept { id: String },
+    /// What happens at this moment.
+    Events,
     /// Whether the process lives.
     Live,
     /// Figures for Prometheus.
@@ -87,7 +89,8 @@ impl Place {
             | Place::Models(face)
             | Place::Model { face, .. } => Some(*face),
             Place::Kept { .. } => Some(Face::Responses),
-            Place::Live
+            Place::Events
+            | Place::Live
             | Place::Metrics
             | Place::Raw { .. }
             | Place::Ready
@@ -102,6 +105,7 @@ impl Place {
             Place::Answer { face, .. } => face.label(),
             Place::Count { face: Face::Generate, .. } => "/v1beta/models/{model}:countTokens",
             Place::Count { .. } => "/v1/messages/count_tokens",
+            Place::Events => "/v1/events",
             Place::Kept { .. } => "/v1/responses/{id}",
             Place::Live => "/livez",
             Place::Metrics => "/metrics",
@@ -147,6 +151,8 @@ pub(crate) fn find(method: &Method, path: &str) -> Result<Place, Nowhere> {
     }
     let (place, is_post) = named(path).ok_or(Nowhere::Path)?;
     let fits = match (&place, is_post) {
+        // Its head alone would be listened to by nobody.
+        (Place::Events, _) => method == Method::GET,
         (Place::Root, _) => method == Method::HEAD || method == Method::GET,
         (_, true) => method == Method::POST,
         (_, false) => method == Method::GET || method == Method::HEAD,
@@ -169,6 +175,7 @@ fn named(path: &str) -> Option<(Place, bool)> {
         "/livez" => (Place::Live, false),
         "/readyz" => (Place::Ready, false),
         "/metrics" => (Place::Metrics, false),
+        "/v1/events" => (Place::Events, false),
         "/v1/models" => (Place::Models(Face::Chat), false),
         "/v1beta/models" => (Place::Models(Face::Generate), false),
         "/api/tags" => (Place::Models(Face::Lines), false),
@@ -210,7 +217,7 @@ fn in_path(path: &str) -> Option<(Place, bool)> {
 }
 
 /// A part of a path without its percent escapes; `None` where they make no text.
-fn unescaped(text: &str) -> Option<String> {
+pub(crate) fn unescaped(text: &str) -> Option<String> {
     if !text.contains('%') {
         return Some(text.to_owned());
     }
@@ -299,6 +306,12 @@ mod tests {
     }
 
     #[test]
+    fn events_are_listened_to() {
+        assert_eq!(find(&Method::GET, "/v1/events"), Ok(Place::Events));
+        assert_eq!(find(&Method::HEAD, "/v1/events"), Err(Nowhere::Method));
+    }
+
+    #[test]
     fn a_provider_gets_the_rest_of_the_path_with_any_method() {
         let raw = Place::Raw { provider: "openai".to_owned(), path: "/v1/files/a".to_owned() };
         assert_eq!(find(&Method::DELETE, "/p/openai/v1/files/a"), Ok(raw));
@@ -306,14 +319,8 @@ mod tests {
 
     #[test]
     fn what_comes_later_is_not_there_yet() {
-        for path in [
-            "/v1/traces/",
-            "/v1/events",
-            "/ui/",
-            "/v1beta/models/a:embedContent",
-            "/v1/models/",
-            "/p/x",
-        ] {
+        for path in ["/v1/traces/", "/ui/", "/v1beta/models/a:embedContent", "/v1/models/", "/p/x"]
+        {
             assert_eq!(find(&Method::GET, path), Err(Nowhere::Path), "{path}");
         }
     }

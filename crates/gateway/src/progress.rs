@@ -4,8 +4,7 @@ use http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::answer::Answer;
-use thinkthrough_core::decision::Counts;
-use thinkthrough_core::decision::Without;
+use thinkthrough_core::decision::{Counts, Decision, Without};
 use thinkthrough_core::provider::Target;
 
 /// Something that happened to one request. It may hold headers with keys in them, so that nothing prints it.
@@ -23,7 +22,7 @@ pub(crate) enum Progress<'a> {
     /// A look-up failed or took too long, so that the request goes on as if nothing were known.
     Blind,
     /// What becomes of the thoughts was decided for the first way.
-    Decided { counts: Counts, without: Without, is_relayed: bool },
+    Decided { counts: Counts, without: Without, is_relayed: bool, decisions: &'a [Decision] },
     /// A way was prepared, which took so long; the request goes to this upstream next.
     Sent { target: &'a Target, session: Option<String>, took: Duration },
     /// The upstream gave no answer, or broke off, for a reason of a fixed list; what is known about it is for whoever

@@ -20,12 +20,13 @@ use crate::take;
 use crate::tenant;
 use crate::tries::Caller;
 use bytes::{Bytes, BytesMut};
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Response, StatusCode};
 use std::sync::Arc;
 use thinkthrough_client::{Auth, BodyStream, ClientError, Response as Answer};
 use thinkthrough_core::json::Doc;
+use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::wire::{ErrorBody, Wire, error};
 
 /// What the path says about a request.
@@ -44,7 +45,9 @@ pub(crate) async fn answer(
     wanted: Wanted,
 ) -> Response<Flow> {
     let wire = wanted.face.spoken();
-    let mut call = Call { house: Arc::clone(house), parts, wanted, wire, account: Account::open() };
+    let account = Account::open();
+    house.seen.arrived(&account.trace, parts.headers.get(USER_AGENT), nobody_else(house));
+    let mut call = Call { house: Arc::clone(house), parts, wanted, wire, account };
     let outcome = match call.take(body).await {
         Ok(taken) => {
             let (size, ready) = (call.size(&taken.bytes), Box::pin(call.ready(taken)));
@@ -60,6 +63,14 @@ pub(crate) async fn answer(
     let mut answer = outcome.unwrap_or_else(|turned| refusal(Some(wire), &turned));
     call.account.explain(&mut answer, &house.seen);
     answer
+}
+
+/// Whose a request is before a model says more.
+fn nobody_else(house: &House) -> Option<Tenant> {
+    match &house.pass {
+        Some(pass) => Some(pass.tenant.clone()),
+        None => (!house.options.pass_through).then(Tenant::local),
+    }
 }
 
 struct Call {

@@ -12,16 +12,17 @@ use crate::house::{Estate, House, Stage, ended};
 use crate::kept_responses;
 use crate::keys::{Access, Allowed, is_plausible};
 use crate::list;
+use crate::listening;
 use crate::load::{Load, Share};
 use crate::metrics;
 use crate::models::{Listed, find};
-use crate::passage::now;
 use crate::patient::Pace;
 use crate::place::{self, Face, Nowhere, Place};
 use crate::progress::Progress;
 use crate::raw;
 use crate::relay::{self, Wanted};
 use crate::reply::{json, refusal, typed};
+use crate::story::now;
 use crate::traced;
 use crate::watched::{Caught, Entry, Interrupted, Watched};
 use http::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -134,6 +135,7 @@ async fn admitted(
         Place::Count { face, model } => {
             Box::pin(count::answer(&house, parts, body, face, model)).await
         }
+        Place::Events => listening::answer(&house, &guest.pace, parts),
         Place::Kept { id } => Box::pin(kept_responses::answer(&house, &parts, &id)).await,
         Place::Trace { id } => Box::pin(traced::answer(&house, &parts, &id)).await,
         Place::Raw { provider, path } => {

@@ -225,7 +225,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         .max_concurrent_streams(STREAMS)
         .max_header_list_size(HEAD_SIZE.into())
         .max_send_buf_size(SEND_BUFFER);
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let draining = async {
         // Without a sender the process ends anyway.

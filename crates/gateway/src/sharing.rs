@@ -198,7 +198,7 @@ mod tests {
 
     fn start(fake: &Fake) -> (Arc<Learned>, Arc<Bus>, Sharing) {
         let learned = Arc::<Learned>::default();
-        let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None));
+        let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None, None));
         let vaults = Arc::new(fake.clone());
         let sharing = Sharing::start(Arc::clone(&learned), vaults, Arc::clone(&bus));
         (learned, bus, sharing)

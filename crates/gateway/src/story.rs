@@ -3,7 +3,7 @@
 use crate::progress::{Heard, Progress};
 use http::Uri;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::decision::Counts;
 use thinkthrough_core::problem::ProblemCode;
@@ -61,6 +61,8 @@ pub(crate) struct Story {
 pub(crate) struct Upstream {
     /// Its name in the configuration, and what telemetry calls it.
     pub(crate) provider: Arc<str>,
+    /// The model as it calls it.
+    pub(crate) model: String,
     pub(crate) called: String,
     pub(crate) host: Option<String>,
     pub(crate) port: Option<u16>,
@@ -197,6 +199,7 @@ impl Upstream {
         });
         Upstream {
             provider: Arc::from(target.provider.as_str()),
+            model: target.model.clone(),
             called: called.unwrap_or(&target.provider).to_owned(),
             host: url.as_ref().and_then(Uri::host).map(str::to_owned),
             port: url.as_ref().and_then(Uri::port_u16).or(usual),
@@ -235,6 +238,12 @@ pub(crate) fn flaw(answer: &Answer) -> Option<&'static str> {
         // What is left of the answer counts as whole.
         _ => None,
     })
+}
+
+/// Milliseconds since 1970; a clock before that says 0.
+pub(crate) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What is known about a failure, on one line.

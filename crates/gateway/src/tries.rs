@@ -3,7 +3,9 @@
 //! All of it happens before the first byte of an answer. Each try is prepared anew, because what may be sent differs:
 //! a thought that was sealed for one account or one model is withheld from the others.
 
-use crate::asking::{Claim, claim, credential_for, handling, look_up, missing, settings};
+use crate::asking::{
+    Claim, claim, credential_for, handling, look_up, missing, settings, tenant as whose,
+};
 use crate::audit::Labels;
 use crate::door::{Turned, turned};
 use crate::house::{House, Stage};
@@ -113,7 +115,8 @@ impl Caller {
         account.untranslated.clone_from(&prepared.exchange.outgoing().untranslated);
         let (counts, is_relayed) = (prepared.counts, prepared.exchange.is_relayed());
         let without = prepared.without;
-        self.house.seen.tell(&Progress::Decided { counts, without, is_relayed });
+        let decisions = &prepared.exchange.outgoing().decisions;
+        self.house.seen.tell(&Progress::Decided { counts, without, is_relayed, decisions });
         let drained = self.drained(&way.route);
         // What is left is the caller's own body and the one that is sent.
         self.held.shrink_to(self.body.len().saturating_add(job.body.len()));
@@ -168,10 +171,14 @@ impl Caller {
         let asked = RequestContext::read(self.wire, doc, &route.target, &settings, handling, owner);
         let mut asked = asked.map_err(|error| bad(error.to_string()))?;
         asked.set_stream(self.stream);
-        if let Some((tenant, secret)) = audited.filter(|_| self.is_kept) {
-            let labels = || Labels::of(tenant, &secret, self.hint.as_deref(), &asked);
-            self.house.seen.label(labels);
-        }
+        let hint = self.hint.as_deref();
+        let labels = audited.filter(|_| self.is_kept);
+        let labels = labels.map(|(tenant, secret)| {
+            let asked = &asked;
+            move || Labels::of(tenant, &secret, hint, asked)
+        });
+        let listened = tenant.clone().or_else(|| whose(&self.house, &route, &self.credential));
+        self.house.seen.opened(listened, hint, labels);
         if let Some(tenant) = tenant {
             way.learn(tenant, &self.house.learned);
         }

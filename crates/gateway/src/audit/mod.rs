@@ -200,12 +200,7 @@ impl Draft {
             sealed_bytes: transcript.sealed,
             created_at: story.at,
         };
-        let has_said = story.said.is_some() && story.error.is_none();
-        let state = match story.outcome {
-            "completed" | "drained" if has_said && story.status < 400 => TraceState::Whole,
-            _ if story.said.is_some() => TraceState::Cut,
-            _ => TraceState::Failed,
-        };
+        let state = state_of(story);
         let sources = [is_reported, total.is_some()];
         let metadata = metadata(story, &transcript, sources);
         Draft { id: story.id.clone(), labels, transcript, metadata, numbers, state }
@@ -228,6 +223,16 @@ impl Draft {
             numbers,
             state,
         }
+    }
+}
+
+/// How the answer to a request ended.
+pub(crate) fn state_of(story: &Story) -> TraceState {
+    let has_said = story.said.is_some() && story.error.is_none();
+    match story.outcome {
+        "completed" | "drained" if has_said && story.status < 400 => TraceState::Whole,
+        _ if story.said.is_some() => TraceState::Cut,
+        _ => TraceState::Failed,
     }
 }
 

@@ -19,7 +19,7 @@ fn live(metrics: &Metrics, names: &Names, caller: &str, model: &str) {
     tell(Progress::Routed { model, provider: "a\"b", label: names.label(model) });
     tell(Progress::RequestContext { headers: &http::HeaderMap::new(), stream: true });
     let without = Without { told: 3, ..Without::default() };
-    tell(Progress::Decided { counts, without, is_relayed: true });
+    tell(Progress::Decided { counts, without, is_relayed: true, decisions: &[] });
     tell(Progress::Sent { target: &target, session: Some(caller.to_owned()), took });
     tell(Progress::Failed { reason: "timeout", cause: None });
     tell(Progress::Explained { id: caller, counts, hops: 0 });

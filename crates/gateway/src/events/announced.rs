@@ -1,0 +1,213 @@
+//! What is announced of a request: the same things that are counted and logged, in words for whoever watches.
+
+use super::event::{About, Happening, Stream};
+use super::{Events, tell};
+use crate::audit::state_of;
+use crate::progress::Progress;
+use crate::story::{Said, Story, plain};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use thinkthrough_core::decision::{Counts, Decision, Without};
+use thinkthrough_core::json::Writer;
+use thinkthrough_core::mask::Masker;
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_core::usage::Usage;
+use thinkthrough_store::TraceState;
+
+/// So many different decisions are listed.
+const DECISIONS: usize = 32;
+
+/// Whose request it is, and what it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Whose {
+    pub(crate) tenant: Tenant,
+    pub(crate) session: Option<String>,
+    pub(crate) run: Option<String>,
+}
+
+impl Whose {
+    /// What its events are chosen by.
+    pub(super) fn about(&self, story: &Story, masker: &Masker) -> Arc<About> {
+        let model = story.upstream.as_ref().map(|upstream| upstream.model.clone());
+        Arc::new(About {
+            trace: story.id.clone(),
+            session: self.session.clone(),
+            shown_session: self.session.as_deref().map(|session| masker.mask_text(session)),
+            run: self.run.clone(),
+            asked: story.model.clone(),
+            model: model.unwrap_or_default(),
+            provider: story.answering().to_string(),
+        })
+    }
+
+    fn say(
+        &self,
+        events: &Events,
+        story: &Story,
+        kind: &'static str,
+        data: &dyn Fn(&mut Writer, &Masker),
+    ) {
+        let channels = events.hearing(&self.tenant);
+        if channels.is_empty() {
+            return;
+        }
+        let masker = events.masker();
+        let about = self.about(story, &masker);
+        let data = |w: &mut Writer| data(w, &masker);
+        tell(&channels, &about, Happening { stream: Stream::Lifecycle, kind, data: &data });
+    }
+
+    /// A request came, from this client.
+    pub(crate) fn started(&self, events: &Events, story: &Story, client: Option<&str>) {
+        self.say(events, story, "request_started", &|w, masker| {
+            let client = client.and_then(|client| client.split_whitespace().next()).map(plain);
+            w.str_or_null("client", client.map(|client| masker.mask_text(&client)).as_deref());
+            let key = Some(story.tenant.as_str()).filter(|key| !key.is_empty());
+            w.str_or_null("key", key);
+            masked(w, masker, "model", Some(&story.model));
+            w.field_str("route", story.route);
+            w.field_bool("streamed", story.stream);
+        });
+    }
+
+    /// Something happened to it; what nobody would watch for is not said.
+    pub(crate) fn hear(&self, events: &Events, story: &Story, told: &Progress<'_>) {
+        match told {
+            Progress::Decided { counts, without, is_relayed, decisions } => {
+                self.say(events, story, "thoughts_decided", &|w, masker| {
+                    decided(w, masker, *counts, *without, decisions);
+                    w.field_bool("relayed", *is_relayed);
+                });
+            }
+            Progress::Sent { target, .. } => {
+                self.say(events, story, "request_routed", &|w, masker| {
+                    w.field_str("provider", &target.provider);
+                    masked(w, masker, "model", Some(&target.model));
+                    w.field_str("wire", target.wire.id());
+                });
+                self.say(events, story, "phase", &|w, _| w.field_str("phase", "waiting"));
+            }
+            Progress::Failed { reason, .. } => {
+                self.say(events, story, "upstream_failed", &|w, _| {
+                    w.field_str("provider", story.answering());
+                    w.field_str("reason", reason);
+                });
+            }
+            Progress::Limited { by, unit } => {
+                self.say(events, story, "request_limited", &|w, _| {
+                    w.field_str("by", by);
+                    w.field_str("unit", unit);
+                })
+            }
+            Progress::Repaired => self.say(events, story, "request_repaired", &|_, _| {}),
+            Progress::FellBack => self.say(events, story, "request_fell_back", &|_, _| {}),
+            Progress::FirstByte if story.status < 400 => {
+                self.say(events, story, "first_byte", &|w, _| {
+                    w.u64_or_null("after_ms", story.first.map(milliseconds));
+                })
+            }
+            Progress::Unsaved => self.say(events, story, "thought_unsaved", &|_, _| {}),
+            Progress::Ended { .. } => {
+                let kind = match state_of(story) {
+                    TraceState::Whole => "request_finished",
+                    TraceState::Cut => "request_cut",
+                    TraceState::Failed => "request_failed",
+                };
+                self.say(events, story, kind, &|w, masker| ended(w, masker, story));
+            }
+            Progress::Admitted { .. }
+            | Progress::TurnedAway
+            | Progress::Routed { .. }
+            | Progress::RequestContext { .. }
+            | Progress::Passed { .. }
+            | Progress::Blind
+            | Progress::Panicked
+            | Progress::Explained { .. }
+            | Progress::Head { .. }
+            | Progress::FirstByte
+            | Progress::FirstThought
+            | Progress::FirstText
+            | Progress::Said { .. } => {}
+        }
+    }
+
+    /// Its answer was heard to its end although its caller went away.
+    pub(crate) fn drained(&self, events: &Events, story: &Story, usage: Option<&Usage>) {
+        self.say(events, story, "request_drained", &|w, _| {
+            w.field_str("outcome", story.outcome);
+            spent(w, usage);
+            w.field_u64("duration_ms", milliseconds(story.total));
+        });
+    }
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A name that somebody else chose.
+fn masked(w: &mut Writer, masker: &Masker, key: &str, name: Option<&str>) {
+    w.str_or_null(key, name.map(|name| masker.mask_text(&plain(name))).as_deref());
+}
+
+fn decided(
+    w: &mut Writer,
+    masker: &Masker,
+    counts: Counts,
+    without: Without,
+    decisions: &[Decision],
+) {
+    let Counts { restored, missed, ambiguous, dropped } = counts;
+    let Without { bypassed, told, is_off, .. } = without;
+    for (name, count) in [
+        ("restored", restored),
+        ("missed", missed),
+        ("ambiguous", ambiguous),
+        ("dropped", dropped),
+        ("bypassed", bypassed),
+        ("told", told),
+    ] {
+        w.field_u64(name, count as u64);
+    }
+    w.field_bool("thinking_off", is_off);
+    let mut alike: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
+    for it in decisions.iter().filter(|it| it.block.is_none()) {
+        *alike.entry((it.action.outcome(), it.setting, &it.reason)).or_default() += 1;
+    }
+    w.key("decisions").array(|w| {
+        for ((outcome, setting, reason), count) in alike.into_iter().take(DECISIONS) {
+            w.object(|w| {
+                w.field_str("outcome", outcome);
+                w.field_str("setting", setting);
+                w.field_str("reason", &masker.mask_text(reason));
+                w.field_u64("count", count);
+            });
+        }
+    });
+}
+
+fn ended(w: &mut Writer, masker: &Masker, story: &Story) {
+    w.field_str("outcome", story.outcome);
+    w.field_u64("status", story.status.into());
+    w.str_or_null("error", story.error);
+    let said = story.said.as_ref();
+    masked(w, masker, "model", said.and_then(|Said { model, .. }| model.as_deref()));
+    masked(w, masker, "finish_reason", said.and_then(|it| it.finish_reason.as_deref()));
+    spent(w, said.map(|said| &said.usage));
+    w.field_u64("duration_ms", milliseconds(story.total));
+    w.field_u64("bytes", story.bytes);
+    w.field_u64("hops", story.hops as u64);
+}
+
+fn spent(w: &mut Writer, usage: Option<&Usage>) {
+    w.key("usage");
+    let Some(usage) = usage else { return w.null() };
+    w.object(|w| {
+        w.u64_or_null("input_tokens", usage.input_tokens);
+        w.u64_or_null("output_tokens", usage.output_tokens);
+        w.u64_or_null("reasoning_tokens", usage.reasoning_tokens);
+        w.u64_or_null("cached_tokens", usage.cache_read_tokens);
+        w.u64_or_null("total_tokens", usage.total());
+    });
+}

@@ -1,0 +1,104 @@
+//! One event, and how it is written.
+
+use std::sync::Arc;
+use thinkthrough_core::json::Writer;
+
+/// What an event belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// What models think and say.
+    Thinking,
+    /// What a budget says.
+    #[expect(dead_code, reason = "told where budgets are kept")]
+    Budget,
+    /// How requests come and go.
+    Lifecycle,
+}
+
+impl Stream {
+    pub(super) const ALL: [&'static str; 3] = ["thinking", "budget", "lifecycle"];
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Stream::Thinking => "thinking",
+            Stream::Budget => "budget",
+            Stream::Lifecycle => "lifecycle",
+        }
+    }
+}
+
+/// The request that an event is about, as far as listeners choose by it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct About {
+    pub(super) trace: String,
+    pub(super) session: Option<String>,
+    /// The session as it is shown.
+    pub(super) shown_session: Option<String>,
+    pub(super) run: Option<String>,
+    /// The model as the caller named it, and as its provider does.
+    pub(super) asked: String,
+    pub(super) model: String,
+    pub(super) provider: String,
+}
+
+/// What happened; `data` writes what there is to say about it, behind the trace.
+pub(super) struct Happening<'a> {
+    pub(super) stream: Stream,
+    pub(super) kind: &'static str,
+    pub(super) data: &'a dyn Fn(&mut Writer),
+}
+
+/// An event as it is kept: its id differs from one channel to the other.
+pub(super) struct Event {
+    pub(super) stream: Stream,
+    pub(super) kind: &'static str,
+    pub(super) about: Arc<About>,
+    /// Everything behind the id.
+    rest: String,
+}
+
+impl Event {
+    pub(super) fn new(at: u64, about: &Arc<About>, happening: Happening<'_>) -> Self {
+        let Happening { stream, kind, data } = happening;
+        let mut out = Writer::new();
+        out.object(|w| {
+            w.field_u64("ts", at);
+            w.field_str("stream", stream.as_str());
+            w.field_str("type", kind);
+            w.str_or_null("session", about.shown_session.as_deref());
+            w.str_or_null("run", about.run.as_deref());
+            w.key("data").object(|w| {
+                w.field_str("trace", &about.trace);
+                data(w);
+            });
+        });
+        let whole = out.finish();
+        let rest = whole.strip_prefix('{').unwrap_or(&whole).to_owned();
+        Event { stream, kind, about: Arc::clone(about), rest }
+    }
+
+    /// About how much it takes in memory.
+    pub(super) fn size(&self) -> usize {
+        self.rest.len() + 128
+    }
+
+    /// The event under this id, which needs no escaping.
+    pub(super) fn json(&self, id: &str) -> String {
+        format!("{{\"id\":\"{id}\",{}", self.rest)
+    }
+}
+
+/// What a listener is told that has missed so many events; `None`: nobody knows how many.
+pub(super) fn lost(id: &str, at: u64, count: Option<u64>) -> String {
+    let mut out = Writer::new();
+    out.object(|w| {
+        w.field_str("id", id);
+        w.field_u64("ts", at);
+        w.field_str("stream", Stream::Lifecycle.as_str());
+        w.field_str("type", "events_lost");
+        w.str_or_null("session", None);
+        w.str_or_null("run", None);
+        w.key("data").object(|w| w.u64_or_null("count", count));
+    });
+    out.finish()
+}

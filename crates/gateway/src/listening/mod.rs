@@ -1,0 +1,136 @@
+//! `GET /v1/events`: who may listen, and the events as lines (server-sent events) or messages (WebSocket).
+
+mod socket;
+
+use crate::door::{self, Turned, turned};
+use crate::events::{Listener, Scope, Told, Wish};
+use crate::flow::Flow;
+use crate::house::{House, Stage, closing};
+use crate::kept_responses::tenants;
+use crate::patient::Pace;
+use crate::reply::refusal;
+use bytes::Bytes;
+use http::Response;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::request::Parts;
+use std::sync::Arc;
+use std::time::Duration;
+use thinkthrough_client::Auth;
+use thinkthrough_core::plane::Tenant;
+use tokio::sync::{mpsc, watch};
+
+/// How often a listener hears that somebody is still there.
+const STILL_HERE: Duration = Duration::from_secs(10);
+
+/// Whose requests a caller hears: its own.
+fn who(house: &House, credential: &Auth) -> Option<Scope> {
+    let mut tenants: Vec<Tenant> = tenants(house, credential);
+    tenants.sort();
+    (!tenants.is_empty()).then_some(Scope::Tenants(tenants))
+}
+
+/// Lets a caller listen.
+pub(crate) fn answer(house: &House, pace: &Arc<Pace>, mut parts: Parts) -> Response<Flow> {
+    listen(house, pace, &mut parts).unwrap_or_else(|turned| refusal(None, &turned))
+}
+
+fn listen(house: &House, pace: &Arc<Pace>, parts: &mut Parts) -> Result<Response<Flow>, Turned> {
+    let events = house.options.events.as_ref().ok_or_else(|| {
+        turned(404, "not_found", "this gateway announces nothing at `/v1/events`")
+    })?;
+    let credential = door::credential(&parts.uri, &parts.headers)?;
+    let scope = who(house, &credential).ok_or_else(|| {
+        turned(403, "forbidden", "nothing says whose requests are to be heard; send a key")
+    })?;
+    let mut wish = Wish::of(parts.uri.query()).map_err(|problem| {
+        turned(400, "invalid_request_error", format!("`/v1/events` cannot be asked so: {problem}"))
+    })?;
+    if wish.after.is_none() {
+        wish.after = last(&parts.headers);
+    }
+    let is_socket = socket::is_wanted(&parts.headers);
+    let socket = if is_socket { Some(socket::Handshake::of(parts)?) } else { None };
+    let listener = events.listen(scope, wish).ok_or_else(|| {
+        turned(503, "too_many_listeners", "too many listen already; end one, or try again later")
+    })?;
+    let stage = house.stage.clone();
+    Ok(match socket {
+        Some(handshake) => handshake.take(listener, Arc::clone(pace), stage),
+        None => lines(listener, stage),
+    })
+}
+
+/// The last event that a client heard which was cut off.
+fn last(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get("last-event-id")?.to_str().ok()?;
+    Some(id.to_owned()).filter(|id| !id.is_empty())
+}
+
+/// Server-sent events.
+fn lines(listener: Listener, stage: watch::Receiver<Stage>) -> Response<Flow> {
+    let (out, read) = mpsc::channel(1);
+    tokio::spawn(speak(listener, out, stage));
+    let mut answer = Response::new(Flow::own(read));
+    for (name, value) in [
+        (CONTENT_TYPE, "text/event-stream; charset=utf-8"),
+        (CACHE_CONTROL, "no-store"),
+        // Proxies that collect answers keep this one waiting.
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ] {
+        answer.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    answer
+}
+
+/// Says what happens, until the listener goes or the gateway ends.
+async fn speak(
+    mut listener: Listener,
+    out: mpsc::Sender<Bytes>,
+    mut stage: watch::Receiver<Stage>,
+) {
+    // A client that is cut off before it heard anything can go on from here, too.
+    let first = format!(": listening\nretry: 1000\nid: {}\n\n", listener.id());
+    let mut bytes = Bytes::from(first);
+    while out.send(bytes).await.is_ok() {
+        bytes = tokio::select! {
+            told = listener.next() => written(&told),
+            () = tokio::time::sleep(STILL_HERE) => Bytes::from_static(b": still here\n\n"),
+            () = closing(&mut stage) => return,
+            () = out.closed() => return,
+        };
+    }
+}
+
+fn written(told: &[Told]) -> Bytes {
+    let mut out = String::new();
+    for Told { id, json } in told {
+        for part in ["id: ", id, "\ndata: ", json, "\n\n"] {
+            out.push_str(part);
+        }
+    }
+    out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::Events;
+    use thinkthrough_core::mask::{Masker, Tiers};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_listener_hears_that_somebody_is_there_and_that_it_ends() {
+        let events = Events::masked_by(Arc::new(|| Masker::new(Tiers::ALL, &[7; 32])));
+        let scope = Scope::Tenants(vec![Tenant::local()]);
+        let listener = events.listen(scope, Wish::default()).unwrap();
+        let (stage, staged) = watch::channel(Stage::Open);
+        let (out, mut read) = mpsc::channel(1);
+        tokio::spawn(speak(listener, out, staged));
+        let first = String::from_utf8(read.recv().await.unwrap().to_vec()).unwrap();
+        assert!(first.starts_with(": listening\nretry: 1000\nid: "), "{first}");
+        let began = tokio::time::Instant::now();
+        assert_eq!(read.recv().await.unwrap(), ": still here\n\n");
+        assert!(began.elapsed() >= STILL_HERE);
+        stage.send(Stage::Draining).unwrap();
+        assert_eq!(read.recv().await, None);
+    }
+}
