@@ -11,6 +11,7 @@ use crate::command::convert::Convert;
 use crate::command::doctor::Doctor;
 use crate::command::erase::Erase;
 use crate::command::explain::Explain;
+use crate::command::health::Health;
 use crate::command::keys::Keys;
 use crate::command::mask::Mask;
 use crate::command::models::Models;
@@ -51,6 +52,7 @@ pub(crate) enum Command {
     Erase(Erase),
     Config(Configuration),
     Serve(Serve),
+    Health(Health),
     Sim(Sim),
     Doctor(Doctor),
     Models(Models),

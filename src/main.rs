@@ -64,6 +64,7 @@ fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Erase(erase) => erase.run(),
         Command::Config(config) => config.run(out),
         Command::Serve(serve) => serve.run(out),
+        Command::Health(health) => health.run(out),
         Command::Sim(sim) => sim.run(out),
         Command::Doctor(doctor) => doctor.run(out),
         Command::Models(models) => models.run(out),

@@ -36,6 +36,7 @@ mod doctor;
 mod explain;
 #[cfg(unix)]
 mod frozen;
+mod health;
 mod hostile;
 mod judge;
 mod keys;
