@@ -6,6 +6,7 @@ use crate::serve_shared::IN_A_FILE;
 use crate::server::{PATIENCE, Server};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -83,18 +84,54 @@ fn blind(gateway: &Server) -> usize {
     metrics.lines().find_map(named).unwrap()
 }
 
+/// The trace that the head of an answer names.
+fn trace_of(answer: &str) -> Option<String> {
+    let line = answer.lines().find(|line| line.starts_with("x-thinkthrough:"))?;
+    let (_, rest) = line.split_once("trace=")?;
+    Some(rest.split(';').next()?.trim().to_owned())
+}
+
+/// Those of these answers whose traces the gateway says to be in the store.
+fn stored<'a>(gateway: &Server, answers: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let is_stored = |id: &String| {
+        let path = format!("/v1/traces/{id}");
+        gateway.request("GET", &path, "", "").contains("\"state\":\"stored\"")
+    };
+    answers.filter_map(|answer| trace_of(answer)).filter(is_stored).collect()
+}
+
+/// How often each of the latest traces is in the store.
+fn traces(place: &Place) -> BTreeMap<String, usize> {
+    let file = place.file("config.toml");
+    let ran = place.think(&["traces", "list", "--json", "--limit", "3000", "--config", &file]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let mut all = BTreeMap::new();
+    for trace in ran.json().as_array().unwrap() {
+        *all.entry(trace["id"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    all
+}
+
+/// How often it is killed: `THINKTHROUGH_KILLS` takes more.
+fn rounds() -> u64 {
+    let said = std::env::var("THINKTHROUGH_KILLS").ok();
+    said.and_then(|it| it.parse().ok()).unwrap_or(12)
+}
+
 #[test]
 fn k_1_whenever_it_is_killed_it_is_back_at_once_and_knows_what_it_acknowledged() {
     let place = Place::new("killed");
     let next = AtomicU32::new(0);
-    let (mut whole, mut broken, mut unsaved) = (0, 0, 0);
-    for round in 0..12_u64 {
+    let (mut whole, mut broken, mut unsaved, mut kept) = (0, 0, 0, 0);
+    let mut slowest = Duration::ZERO;
+    for round in 0..rounds() {
         let gateway = serve(&place, IN_A_FILE);
         // It knows whose requests these are, so that it keeps every answer, or says that it does not.
         let first = first_turn(next.fetch_add(1, Ordering::Relaxed));
         gateway.ask_in_time("/v1/chat/completions", &first.to_string());
         let stop = Arc::new(AtomicBool::new(false));
         let said: Mutex<Vec<(Value, String)>> = Mutex::default();
+        let mut acknowledged = Vec::new();
         let began = Instant::now();
         std::thread::scope(|scope| {
             for _ in 0..3 {
@@ -112,6 +149,9 @@ fn k_1_whenever_it_is_killed_it_is_back_at_once_and_knows_what_it_acknowledged()
                 std::thread::sleep(Duration::from_millis(2));
             }
             std::thread::sleep(Duration::from_millis(round * 37 % 50));
+            let answers: Vec<String> =
+                said.lock().unwrap().iter().map(|(_, answer)| answer.clone()).collect();
+            acknowledged = stored(&gateway, answers.iter());
             gateway.signal(Signal::KILL);
             stop.store(true, Ordering::Relaxed);
         });
@@ -120,6 +160,13 @@ fn k_1_whenever_it_is_killed_it_is_back_at_once_and_knows_what_it_acknowledged()
         let gateway = serve(&place, IN_A_FILE);
         assert!(gateway.request("GET", "/readyz", "", "").starts_with("HTTP/1.1 200"));
         assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+        slowest = slowest.max(began.elapsed());
+        let there = traces(&place);
+        assert!(there.values().all(|count| *count == 1), "a trace is there twice: {there:?}");
+        let gone: Vec<&String> =
+            acknowledged.iter().filter(|id| !there.contains_key(*id)).collect();
+        assert!(gone.is_empty(), "acknowledged traces are lost, round {round}: {gone:?}");
+        kept += acknowledged.len();
         let mut lost = 0;
         for (first, answer) in said.into_inner().unwrap() {
             let Some(second) = second_turn(&first, &answer) else { continue };
@@ -143,8 +190,12 @@ fn k_1_whenever_it_is_killed_it_is_back_at_once_and_knows_what_it_acknowledged()
             "{lost} acknowledged answers are lost ({blind} unseen), round {round}"
         );
     }
-    println!("{whole} whole answers, {broken} broken ones, {unsaved} that were not saved in time");
-    assert!(whole > 50, "{whole}");
+    println!(
+        "{} kills: {whole} whole answers, {broken} broken ones, {unsaved} that were not saved in time; {kept} traces \
+         acknowledged; ready again within {slowest:?}",
+        rounds()
+    );
+    assert!(whole > 50 && kept > 0, "{whole} {kept}");
 }
 
 /// Whether the thought of an answer is put back into the turn that follows it.
