@@ -82,6 +82,7 @@ mod serve_shared;
 mod serve_tenants;
 mod serve_threats;
 #[cfg(unix)]
+mod serve_told;
 mod serve_traces;
 mod serve_unlisted;
 mod serve_vertex;

@@ -89,6 +89,23 @@ async fn a_vault_that_is_gone_slow_or_full_stops_nothing() {
     assert!(metrics.contains("thinkthrough_unsaved_total 12"), "{metrics}");
 }
 
+/// What is told because the vault did not answer is told in that request alone, though its answer is kept.
+#[tokio::test]
+async fn a_look_up_that_fails_decides_for_its_own_request() {
+    let town = Town::new().await;
+    let mut client = asking("chat-completions", "deepseek-v4", true);
+    for (mood, restored, missed) in
+        [(Mood::Fine, 0, 0), (Mood::Blind, 0, 1), (Mood::Fine, 2, 0), (Mood::Fine, 3, 0)]
+    {
+        town.memory.feel(mood);
+        let (said, calls) = client.step(&town, &town.gateway).await;
+        assert_eq!(said.counts(), [restored, missed, 0, 0], "{mood:?}");
+        let header = &said.headers["x-thinkthrough"];
+        assert_eq!(header.contains("flattened=1"), missed == 1, "{mood:?}: {header}");
+        client.run_tools(&calls);
+    }
+}
+
 #[tokio::test]
 async fn x_thinkthrough_store_off_keeps_nothing_and_still_restores() {
     let town = Town::new().await;
