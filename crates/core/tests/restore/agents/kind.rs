@@ -19,10 +19,16 @@ pub(super) enum Event {
     MergesAgents,
     /// A hundred agents begin with the same words.
     Swarms,
-    /// The next answers come from another model, which cannot read the thoughts of the first.
+    /// The next answers come from another model, which may not be able to read the thoughts of the first.
     Switches,
+    /// Half of the conversations are begun with the other model.
+    AsksBoth,
     /// Some answers are not stored, and others are evicted.
     Loses,
+    /// The look-up of one request in eight fails.
+    FailsLookups,
+    /// The store is empty from now on; the next time it has again what it had.
+    Empties,
 }
 
 /// A kind of world.
@@ -78,7 +84,10 @@ pub(super) const KINDS: &[Kind] = &[
     habit("sanitises and cuts ids", &[Habit::CleansIds, Habit::CutsIds, Habit::NumbersIds]),
     habit("drops ids", &[Habit::DropsIds]),
     event("switches models", &[Event::Switches]),
+    event("asks two models", &[Event::AsksBoth, Event::Retries]),
+    event("asks two models and switches", &[Event::AsksBoth, Event::Retries, Event::Switches]),
     event("loses records", &[Event::Loses]),
+    event("has a store that breaks", &[Event::FailsLookups, Event::Loses, Event::Empties]),
     habit("keeps thoughts", &[Habit::KeepsThoughts, Habit::StripsThoughts]),
     habit(
         "shows copies of thoughts",
@@ -127,7 +136,10 @@ const ALL_EVENTS: &[Event] = &[
     Event::MergesAgents,
     Event::Swarms,
     Event::Switches,
+    Event::AsksBoth,
     Event::Loses,
+    Event::FailsLookups,
+    Event::Empties,
 ];
 
 impl Kind {

@@ -8,7 +8,7 @@ use thinkthrough_core::contract::Contract;
 use thinkthrough_core::decide::answers;
 use thinkthrough_core::decision::Decision;
 use thinkthrough_core::restore::{
-    About, Answered, Ask, Delivery, Head, Key, Question, Secret, Version, capture, more, ticket,
+    About, Answered, Ask, Delivery, Head, Hook, Key, Question, Secret, Version, more, ticket,
 };
 
 /// The records, by what a store needs of them.
@@ -16,6 +16,8 @@ use thinkthrough_core::restore::{
 pub(super) struct Vault {
     heads: BTreeMap<String, Head>,
     by_key: BTreeMap<Key, BTreeSet<String>>,
+    /// Those that the store does not have for a while.
+    away: BTreeSet<String>,
     clock: u64,
 }
 
@@ -50,6 +52,14 @@ fn origin(model: usize, is_far: bool) -> Origin {
 pub(super) struct Planned {
     pub(super) question: Question,
     pub(super) plan: Vec<Decision>,
+    /// It was decided without a look-up.
+    pub(super) is_alone: bool,
+}
+
+impl Planned {
+    fn alone(self) -> Self {
+        Planned { is_alone: true, ..self }
+    }
 }
 
 fn keys_of(head: &Head) -> Vec<Key> {
@@ -87,7 +97,7 @@ impl Vault {
             heads.extend(self.heads(more.iter(), without));
         }
         let plan = answers(&question, &heads, &ask);
-        Planned { question, plan }
+        Planned { question, plan, is_alone: false }
     }
 
     fn heads<'i>(
@@ -95,10 +105,15 @@ impl Vault {
         ids: impl Iterator<Item = &'i String>,
         without: &BTreeSet<String>,
     ) -> Vec<Head> {
-        ids.filter(|id| !without.contains(*id))
+        ids.filter(|id| !without.contains(*id) && !self.away.contains(*id))
             .filter_map(|id| self.heads.get(id))
             .cloned()
             .collect()
+    }
+
+    /// What is decided about a request whose look-up failed.
+    pub(super) fn plan_without_look_up(asker: &Asker<'_>, contents: &[Content]) -> Planned {
+        Vault::default().plan(asker, contents, &BTreeSet::new()).alone()
     }
 
     /// Records an answer. Gives its record's id, and the answer as its caller gets it.
@@ -119,7 +134,9 @@ impl Vault {
             tickets: asker.contract.tickets.map(|_| form(asker.wire)),
             has_thought_ticket: false,
         };
-        let captured = capture(&planned.question, &planned.plan, answered, &asker.secret);
+        let hook = Hook::of(&planned.question, &planned.plan);
+        let hook = if planned.is_alone { hook.alone() } else { hook };
+        let captured = hook.capture(answered, &asker.secret);
         if let Some((head, _)) = captured {
             for key in keys_of(&head) {
                 self.by_key.entry(key).or_default().insert(id.clone());
@@ -139,11 +156,19 @@ impl Vault {
     }
 
     pub(super) fn has(&self, id: &str) -> bool {
-        self.heads.contains_key(id)
+        self.heads.contains_key(id) && !self.away.contains(id)
     }
 
     pub(super) fn ids(&self) -> impl Iterator<Item = &String> {
         self.heads.keys()
+    }
+
+    /// The store has nothing any more, or has again what it had.
+    pub(super) fn empty_or_fill(&mut self) {
+        match self.away.is_empty() {
+            true => self.away = self.heads.keys().cloned().collect(),
+            false => self.away.clear(),
+        }
     }
 
     /// The record is evicted.

@@ -9,7 +9,7 @@ use super::oracle::Oracle;
 use super::tally::Tally;
 use super::vault::{Asker, Vault, thought_of};
 use crate::vault::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use thinkthrough_core::content::{Block, Content, Media, MediaSource, Speaker};
 use thinkthrough_core::contract::{Contract, Readable, WeakIds};
 use thinkthrough_core::json::Extra;
@@ -132,7 +132,7 @@ impl World {
     pub(super) fn new(seed: u64, kind: Kind) -> Self {
         let mut setting = SETTINGS[usize::try_from(seed).unwrap() % SETTINGS.len()];
         let mut random = Random(seed);
-        if kind.has(Event::Switches) {
+        if kind.has(Event::Switches) || kind.has(Event::AsksBoth) {
             setting.is_far = random.once_in(2);
             if random.once_in(3) {
                 setting.contract.readable = Readable::SameModel;
@@ -181,11 +181,12 @@ impl World {
         let tools = if self.random.once_in(6) { vec![] } else { vec![tool("read"), tool("list")] };
         let habits = self.kind.draw(&mut self.random);
         let truth = truth.into_iter().map(|content| Message { content, name: None }).collect();
+        let model = usize::from(self.kind.has(Event::AsksBoth) && self.random.once_in(2));
         Talk {
             frame: Frame { hint: self.random.one(&[None, None, Some("a")]), tools },
             truth,
             tenant: usize::from(self.random.once_in(4)),
-            model: 0,
+            model,
             habits,
             requests: self.random.below(3000),
             last: None,
@@ -224,7 +225,11 @@ impl World {
                 }
             }
             Event::Loses => self.evict(),
-            Event::Swarms => self.begin(),
+            Event::Empties => {
+                self.vault.empty_or_fill();
+                self.talks.iter_mut().for_each(|talk| talk.last = None);
+            }
+            Event::AsksBoth | Event::FailsLookups | Event::Swarms => self.begin(),
         }
     }
 
@@ -344,12 +349,21 @@ impl World {
         let sent = send(talk);
         let contents: Vec<Content> = sent.iter().map(|it| it.content.clone()).collect();
         let asker = Asker::of(talk, &self.setting);
-        let planned = self.vault.plan(&asker, &contents, &BTreeSet::new());
         let path = self.oracle.read(talk, &sent);
-        let evidence = self.oracle.evidence(&path, &self.vault);
+        let is_blind = self.kind.has(Event::FailsLookups) && self.random.once_in(8);
+        let (planned, evidence) = match is_blind {
+            // Nothing is known, and it changes nothing for the requests behind it.
+            true => (Vault::plan_without_look_up(&asker, &contents), BTreeMap::new()),
+            false => (
+                self.vault.plan(&asker, &contents, &BTreeSet::new()),
+                self.oracle.evidence(&path, &self.vault),
+            ),
+        };
         let decided = self.judge(&path, &sent, &planned, &evidence);
-        self.is_as_before(talk, contents.clone(), &decided);
-        self.less_is_no_other(talk, &path, &contents, &planned);
+        if !is_blind {
+            self.is_as_before(talk, contents.clone(), &decided);
+            self.less_is_no_other(talk, &path, &contents, &planned);
+        }
         self.answers += 1;
         let name = format!("thought {}", self.answers);
         let answer = self.say(&name, talk);
