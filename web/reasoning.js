@@ -248,11 +248,10 @@ export class AiReasoning extends HTMLElement {
     const tokens = `${numbers.format(count)} token${count === 1 ? '' : 's'}`;
     const sealed = this.getAttribute('data-sealed-bytes');
     const by = this.dataset.provider ? `, by ${this.dataset.provider}` : '';
-    let label = `Thought · ${tokens}`;
+    let label = `${this.dataset.label ?? 'Thought'} · ${tokens}`;
     if (this.#isLive) label = `Thinking · ${tokens}`;
     else if (sealed !== null && this.#text === '') label = `Sealed, ${numbers.format(Number(sealed))} bytes${by} · ${tokens}`;
     else if (this.display === 'off' || this.display === 'stream_only') label = `Thought, not shown · ${tokens}`;
-    else if (this.dataset.label) label = this.dataset.label;
     if (this.#toggle.textContent !== label) this.#toggle.textContent = label;
     const preview = this.#isLive ? '' : this.#text.trimStart().slice(0, 160).split('\n', 1)[0];
     if (preview && this.hasAttribute('preview')) {

@@ -1,18 +1,20 @@
 //! Conversations as one page of HTML.
 
-use super::page::{POLICY, SCRIPT, SCRIPT_HASH, STYLE};
-use super::{Exported, label};
+use super::Exported;
+use super::page::{ELEMENT_STYLE, POLICY, SCRIPT, SCRIPT_HASH, STYLE};
 use crate::counted::counts;
+use crate::wording::grouped;
 use pulldown_cmark::{Event, Options, Parser, Tag, html};
 use thinkthrough_core::content::{
     Block, Content, Media, MediaSource, Speaker, Thinking, ToolCall, ToolResponse,
 };
-use thinkthrough_core::tokens::TokenCount;
+use thinkthrough_core::tokens::{TokenCount, TokenSource};
 
 /// The conversation as a page that needs nothing else and loads nothing, with the thoughts folded.
 ///
 /// Each thought is an element with `data-ai-reasoning`, `data-collapsed` and `data-token-est`, its button has
-/// `data-ai-reasoning-toggle`, and a click sends the event `svmai:event` to the document. What a model wrote cannot
+/// `data-ai-reasoning-toggle`, and a click sends the event `svmai:event` from there up to the window, with the number
+/// that is shown. What a model wrote cannot
 /// become markup: HTML in it is shown as text, and links lead to the web or to mail only.
 #[must_use]
 pub fn to_html(exported: &Exported) -> String {
@@ -22,12 +24,12 @@ pub fn to_html(exported: &Exported) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n\
-         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
+         <title>{title}</title>\n<style>{STYLE}{ELEMENT_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
     );
     for (number, content) in exported.contents.iter().enumerate() {
         page.push_str(&message(number, content));
     }
-    page.push_str(&format!("<script>{SCRIPT}</script>\n</body>\n</html>\n"));
+    page.push_str(&format!("<script type=\"module\">{SCRIPT}</script>\n</body>\n</html>\n"));
     page
 }
 
@@ -45,7 +47,8 @@ fn message(number: usize, content: &Content) -> String {
         out.push_str(&match block {
             Block::Text(text) => rendered(&text.text),
             Block::Thinking(thinking) => {
-                thought((&id, at), thinking, counted.get(at).copied().flatten())
+                let by = content.origin.as_ref().map(|origin| origin.provider.as_str());
+                thought((&id, at), (thinking, by), counted.get(at).copied().flatten())
             }
             Block::ToolCall(call) => tool_call(call),
             Block::ToolResponse(response) => tool_response(response),
@@ -60,16 +63,48 @@ fn message(number: usize, content: &Content) -> String {
     out
 }
 
-fn thought((message, at): (&str, usize), thinking: &Thinking, count: Option<TokenCount>) -> String {
-    // Seed 002 counts UTF-16 units by four, whatever tokenizer the model has.
-    let tokens = thinking.thought.encode_utf16().count().div_ceil(4);
-    let (label, text) = (escaped(&label(thinking, count)), escaped(&thinking.thought));
+fn thought(
+    (message, at): (&str, usize),
+    (thinking, by): (&Thinking, Option<&str>),
+    count: Option<TokenCount>,
+) -> String {
+    // What the provider counted, else as seed 002 estimates: UTF-16 units by four, whatever tokenizer the model has.
+    let reported = count.filter(|count| count.source == TokenSource::Reported);
+    let estimate = thinking.thought.trim().encode_utf16().count().div_ceil(4);
+    let tokens = reported.map_or(u64::try_from(estimate).unwrap_or(u64::MAX), |it| it.tokens);
+    let plural = if tokens == 1 { "" } else { "s" };
+    let mut marks = format!("data-token-est=\"{tokens}\" data-msg-id=\"{message}\"");
+    let named = if thinking.is_withheld() {
+        let bytes = sealed(thinking);
+        let by = by.map(escaped);
+        marks.push_str(&format!(" data-sealed-bytes=\"{bytes}\""));
+        if let Some(by) = &by {
+            marks.push_str(&format!(" data-provider=\"{by}\""));
+        }
+        let by = by.map(|by| format!(", by {by}")).unwrap_or_default();
+        format!("Sealed, {} bytes{by}", grouped(bytes))
+    } else {
+        let named = match thinking.duration_ms {
+            Some(ms) => format!("Thought for {} s", (ms + 500) / 1000),
+            None => "Thought".to_owned(),
+        };
+        marks.push_str(&format!(" data-label=\"{named}\""));
+        named
+    };
+    let text = escaped(&thinking.thought);
     let id = format!("{message}-thought{at}");
     format!(
-        "<div data-ai-reasoning data-collapsed=\"true\" data-token-est=\"{tokens}\" data-msg-id=\"{message}\">\n\
-         <button type=\"button\" data-ai-reasoning-toggle aria-expanded=\"false\" aria-controls=\"{id}\">{label}</button>\n\
-         <div data-ai-reasoning-content id=\"{id}\">{text}</div>\n</div>\n"
+        "<ai-reasoning data-ai-reasoning data-collapsed=\"true\" {marks}>\n\
+         <button type=\"button\" data-ai-reasoning-toggle aria-expanded=\"false\" aria-controls=\"{id}\">{named} · {} token{plural}</button>\n\
+         <div data-ai-reasoning-content id=\"{id}\" hidden=\"until-found\">{text}</div>\n</ai-reasoning>\n",
+        grouped(tokens)
     )
+}
+
+/// How many bytes only the provider can read.
+fn sealed(thinking: &Thinking) -> u64 {
+    let parts = [&thinking.signature, &thinking.redacted_data, &thinking.encrypted_content];
+    parts.into_iter().flatten().map(|part| part.len() as u64).sum()
 }
 
 fn tool_call(call: &ToolCall) -> String {
