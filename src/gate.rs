@@ -6,13 +6,14 @@
 
 use crate::config::keys::GateKey;
 use crate::keeper::Keeper;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::budget::RateLimits;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::Partial;
 use thinkthrough_gateway::{Access, Keys, Looking, Pass, VaultError};
-use thinkthrough_store::{KeyHash, KeyState};
+use thinkthrough_store::{KeyHash, KeyState, KeyWatch};
 
 /// Knows every key.
 pub(crate) struct Gate {
@@ -90,7 +91,8 @@ impl Gate {
             || {
                 let (models, providers, reasoning) = (all(), all(), Partial::default());
                 let limits = RateLimits::UNLIMITED;
-                Pass { tenant, models, providers, raw: false, reasoning, limits }
+                let (raw, admin) = (false, false);
+                Pass { tenant, models, providers, raw, admin, reasoning, limits }
             },
             pass,
         )
@@ -98,13 +100,20 @@ impl Gate {
 }
 
 fn pass(entry: &GateKey) -> Pass {
-    let GateKey { tenant, models, providers, raw, reasoning, limits, .. } = entry.clone();
-    Pass { tenant, models, providers, raw, reasoning, limits }
+    let GateKey { tenant, models, providers, raw, admin, reasoning, limits, .. } = entry.clone();
+    Pass { tenant, models, providers, raw, admin, reasoning, limits }
 }
 
 impl Keys for Gate {
     fn find<'a>(&'a self, key: Option<&'a str>, patience: Duration) -> Looking<'a> {
         Box::pin(self.look(key, patience))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let said = self.entries.iter().map(|entry| entry.tenant.to_string());
+        let list = self.keeper.keys().map(KeyWatch::list);
+        let stored = list.iter().flat_map(|list| list.tenants()).map(ToString::to_string);
+        said.chain(stored).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     fn are_known(&self) -> bool {

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thinkthrough_core::mask::Tiers;
 use thinkthrough_gateway::{
-    Audit, Events, InFlight, Keys, Log, Options, Running, Tls, Traces, Vaults, serve,
+    Audit, Events, InFlight, Keys, Log, Options, Running, Tls, Traces, Vaults, Viewer, serve,
 };
 use thinkthrough_store::{KeyState, Limits, Location};
 use tokio::net::TcpListener;
@@ -90,9 +90,11 @@ impl Serve {
         let log = log(&config.server)?;
         let upstreams = config.connections.clone();
         let audit = audit::start(&config, &keeper);
+        let viewer = Viewer::new();
         let connections = connections();
         let events = Events::masked_by(found(&config, &keeper)?);
-        let base = Base { connections, upstreams, log, traces, audit, events, keeper, limits };
+        let base =
+            Base { connections, upstreams, log, traces, audit, events, viewer, keeper, limits };
         let options = base.options(&config, addr)?;
         let scheme = if options.tls.is_some() { "https" } else { "http" };
         let mut now = config.server.clone();
@@ -107,16 +109,20 @@ impl Serve {
         writeln!(out, "listening on {scheme}://{addr}")?;
         out.flush()?;
         introduce(&format!("{scheme}://{addr}"), has_models, is_closed);
+        let mut door = addr;
         if let Some((listener, addr)) = admin {
             running.admin(listener);
             say(format_args!("metrics: {scheme}://{addr}/metrics"));
+            door = addr;
         }
+        base.invite(scheme, door);
         let delay = loop {
             match signals.next().await {
                 Told::Reload => match self.reload(&running, &now, &base).await {
                     Ok(server) => {
                         now = server;
                         say(format_args!("the configuration was read again"));
+                        base.invite(scheme, door);
                     }
                     Err(failure) => {
                         say(format_args!("the configuration stays as it was: {failure}"));
@@ -271,6 +277,7 @@ struct Base {
     traces: Traces,
     audit: Option<Audit>,
     events: Events,
+    viewer: Viewer,
     keeper: Keeper,
     /// What its vault keeps, as the configuration says now.
     limits: watch::Sender<Limits>,
@@ -332,8 +339,20 @@ impl Base {
                 .then(|| found(config, &self.keeper))
                 .transpose()?,
             events: Some(self.events.clone()),
+            viewer: Some(self.viewer.clone()),
+            shows_thoughts: config.reasoning.include_in_response != Some(false),
             ..usual
         })
+    }
+}
+
+impl Base {
+    /// Says where the viewer is. On an address that only this machine reaches the link lets one person in, once; it
+    /// stands behind the `#`, so that no log has it.
+    fn invite(&self, scheme: &str, door: SocketAddr) {
+        let link = self.viewer.invite().filter(|_| door.ip().is_loopback());
+        let link = link.map(|link| format!("#/sign-in/{link}")).unwrap_or_default();
+        say(format_args!("viewer: {scheme}://{door}/ui/{link}"));
     }
 }
 

@@ -23,6 +23,8 @@ pub(crate) struct GateKey {
     pub(crate) providers: Vec<String>,
     /// Whether it may use a provider's own API.
     pub(crate) raw: bool,
+    /// Whether the viewer shows it everybody's requests.
+    pub(crate) admin: bool,
     pub(crate) reasoning: Partial,
     /// How many requests it may make in any minute, and how many tokens these may cost.
     pub(crate) limits: RateLimits,
@@ -60,7 +62,7 @@ pub(super) fn distinct(keys: &[GateKey]) -> Result<(), String> {
 }
 
 /// The keys of `[keys.NAME]`, but for those of settings.
-pub(super) const KEYS: [&str; 6] = ["hash", "key", "limits", "models", "providers", "raw"];
+pub(super) const KEYS: [&str; 7] = ["admin", "hash", "key", "limits", "models", "providers", "raw"];
 
 pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<GateKey, String> {
     section.later(&["budget"])?;
@@ -98,6 +100,7 @@ pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<GateKe
         models: section.strings("models")?.unwrap_or_else(all),
         providers: section.strings("providers")?.unwrap_or_else(all),
         raw: section.boolean("raw")?.unwrap_or(false),
+        admin: section.boolean("admin")?.unwrap_or(false),
         reasoning: reasoning(section)?,
         limits: limits(section)?,
     })

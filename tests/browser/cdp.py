@@ -149,7 +149,8 @@ class Page:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
-                if value := self.run(script):
+                # An element that is there is no value, but true.
+                if value := self.run(f"(found => found instanceof Node ? true : found)({script})"):
                     return value
             except Failed as failed:
                 # A page that is being left knows nothing.

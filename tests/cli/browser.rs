@@ -28,7 +28,7 @@ fn delimiter_dom_container_state_and_count_stand_on_elements_of_the_page() {
 
 #[test]
 fn delimiter_toggle_a_click_is_one_event_on_the_toggle_and_on_the_window() {
-    browse(&["element.toggle", "element.keyboard"]);
+    browse(&["element.toggle", "element.keyboard", "export.page"]);
 }
 
 #[test]
@@ -50,6 +50,36 @@ fn delimiter_vectors_the_browser_splits_as_the_binary_does() {
 #[test]
 fn t_19_a_message_with_markup_stays_text_and_a_growing_thought_is_followed() {
     browse(&["element.hostile", "element.live"]);
+}
+
+#[test]
+fn t_8_t_25_the_viewer_lets_in_whoever_has_the_link_once_or_a_key_and_shows_what_is_theirs() {
+    browse(&["viewer.sign_in", "viewer.hidden"]);
+}
+
+#[test]
+fn the_viewer_shows_a_request_from_its_arrival_on_while_it_thinks_and_answers() {
+    browse(&["viewer.live"]);
+}
+
+#[test]
+fn the_viewer_finds_the_thought_behind_an_answer_in_two_clicks() {
+    browse(&["viewer.traces", "viewer.why"]);
+}
+
+#[test]
+fn the_viewer_shows_sums_and_the_house_and_asks_before_it_deletes() {
+    browse(&["viewer.pages"]);
+}
+
+#[test]
+fn the_viewer_fits_and_can_be_read_dark_and_light_narrow_and_wide() {
+    browse(&["viewer.looks"]);
+}
+
+#[test]
+fn t_19_t_20_nothing_that_a_model_says_runs_or_loads_in_the_viewer() {
+    browse(&["viewer.hostile"]);
 }
 
 fn split(flags: &[&str], message: &str) -> Value {

@@ -123,6 +123,11 @@ fn adr_schema_adr_trace_adr_masking_a_request_leaves_one_masked_row_that_can_be_
     assert_eq!((&list[0]["id"], &list[0]["reasoning_text"]), (&json!(id), &Value::Null));
     let shown = desk.think(&["show", &id]);
     assert!(shown.contains(masked) && shown.contains("It works."), "{shown}");
+    let said = desk.try_think(&["show", &id]).err;
+    assert!(
+        said.contains(&format!("in the viewer: http://127.0.0.1:4114/ui/#/trace/{id}")),
+        "{said}"
+    );
     assert!(desk.try_think(&["show", "nobody"]).err.contains("think traces list"));
     let file = rusqlite::Connection::open(desk.place.file("kept.db")).unwrap();
     let sql = "SELECT group_concat(name || ' ' || type || ' ' || pk, ', ') \

@@ -3,6 +3,7 @@
 use crate::audit::Audit;
 use crate::bus::{Bus, Seen};
 use crate::events::{Events, FindMasker};
+use crate::guests::Viewer;
 use crate::keys::{Keys, Pass};
 use crate::learned::Learned;
 use crate::load::{Budget, InFlight, Load, Offload, Share};
@@ -63,6 +64,10 @@ pub struct Options {
     pub masks_requests: Option<FindMasker>,
     /// Where each request is announced to those who listen. It stays the same, too.
     pub events: Option<Events>,
+    /// Who may look into the viewer; without it there is none. It stays the same, too.
+    pub viewer: Option<Viewer>,
+    /// Whether the viewer shows thoughts; without them it shows answers and numbers.
+    pub shows_thoughts: bool,
 }
 
 impl Default for Options {
@@ -86,6 +91,8 @@ impl Default for Options {
             audit: None,
             masks_requests: None,
             events: None,
+            viewer: None,
+            shows_thoughts: true,
         }
     }
 }

@@ -27,6 +27,8 @@ pub struct Pass {
     pub providers: Vec<String>,
     /// Whether it may use a provider's own API, `/p/{provider}/...`.
     pub raw: bool,
+    /// Whether the viewer shows it everybody's requests.
+    pub admin: bool,
     /// What holds for requests with this key.
     pub reasoning: Partial,
     /// How many requests it may make in any minute, and how many tokens these may cost.
@@ -59,6 +61,11 @@ pub trait Keys: Send + Sync {
     /// Whether this key is known; without one, whether one is needed. An error turns the caller away: what cannot be
     /// looked up lets nobody in. Waits for `patience` at most, and only for a key that is not known so far.
     fn find<'a>(&'a self, key: Option<&'a str>, patience: Duration) -> Looking<'a>;
+
+    /// What the keys are called, for whoever runs the gateway.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Whether it can be said who may come in. While it cannot, nobody is sent here.
     fn are_known(&self) -> bool {

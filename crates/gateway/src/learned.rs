@@ -72,6 +72,16 @@ impl Learned {
         lesson.filter(|lesson| holds(lesson.since, now)).map(|lesson| lesson.repair)
     }
 
+    /// All that is known, the latest first: about what, and since when.
+    pub(crate) fn all(&self, now: u64) -> Vec<(About, Repair, u64)> {
+        let state = self.lock();
+        let known = state.known.iter().filter(|(_, lesson)| holds(lesson.since, now));
+        let mut all: Vec<_> =
+            known.map(|(about, it)| (about.clone(), it.repair, it.since)).collect();
+        all.sort_unstable_by_key(|(_, _, since)| std::cmp::Reverse(*since));
+        all
+    }
+
     /// A repair helped. Nobody else is to know that of a request of which nothing is kept.
     pub(crate) fn add(&self, about: About, repair: Repair, now: u64, is_kept: bool) {
         let mut state = self.lock();

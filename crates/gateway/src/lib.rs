@@ -9,6 +9,7 @@
 //! `x-thinkthrough` header.
 
 mod admission;
+mod alike;
 mod asking;
 mod audit;
 mod bus;
@@ -20,6 +21,7 @@ mod events;
 mod expected;
 mod flow;
 mod gathered;
+mod guests;
 mod house;
 mod keeping;
 mod kept;
@@ -62,6 +64,7 @@ mod tls;
 mod traced;
 mod traces;
 mod tries;
+mod ui;
 mod vault;
 mod waits;
 mod watched;
@@ -70,6 +73,7 @@ mod whole_events;
 pub use audit::{Audit, FindTraces};
 pub use edge::headers::may_forward;
 pub use events::{Events, FindMasker};
+pub use guests::Viewer;
 pub use house::Options;
 pub use keys::{Access, Keys, Looking, Pass};
 pub use load::InFlight;

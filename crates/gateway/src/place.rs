@@ -76,6 +76,8 @@ pub(crate) enum Place {
     Ready,
     /// The trace of a request.
     Trace { id: String },
+    /// The viewer's page and its questions, by what stands behind `/ui`.
+    Viewer { path: String },
     /// `HEAD /`, which clients use to see whether somebody is there.
     Root,
 }
@@ -95,7 +97,8 @@ impl Place {
             | Place::Raw { .. }
             | Place::Ready
             | Place::Root
-            | Place::Trace { .. } => None,
+            | Place::Trace { .. }
+            | Place::Viewer { .. } => None,
         }
     }
 
@@ -115,6 +118,7 @@ impl Place {
             Place::Ready => "/readyz",
             Place::Root => "/",
             Place::Trace { .. } => "/v1/traces/{id}",
+            Place::Viewer { .. } => "/ui/",
         }
     }
 
@@ -148,6 +152,11 @@ pub(crate) fn find(method: &Method, path: &str) -> Result<Place, Nowhere> {
     if let Some(id) = path.strip_prefix("/v1/traces/") {
         let id = Some(id.to_owned()).filter(|id| is_id(id)).ok_or(Nowhere::Path)?;
         return if method == Method::GET { Ok(Place::Trace { id }) } else { Err(Nowhere::Method) };
+    }
+    if let Some(path) = path.strip_prefix("/ui").filter(|it| it.is_empty() || it.starts_with('/')) {
+        let fits = [Method::GET, Method::HEAD, Method::POST].contains(method);
+        let path = path.to_owned();
+        return if fits { Ok(Place::Viewer { path }) } else { Err(Nowhere::Method) };
     }
     let (place, is_post) = named(path).ok_or(Nowhere::Path)?;
     let fits = match (&place, is_post) {
@@ -312,6 +321,15 @@ mod tests {
     }
 
     #[test]
+    fn the_viewer_has_all_below_its_path() {
+        let at = |path: &str| Ok(Place::Viewer { path: path.to_owned() });
+        assert_eq!(find(&Method::GET, "/ui"), at(""));
+        assert_eq!(find(&Method::POST, "/ui/api/sign-in"), at("/api/sign-in"));
+        assert_eq!(find(&Method::DELETE, "/ui/"), Err(Nowhere::Method));
+        assert_eq!(find(&Method::GET, "/uix"), Err(Nowhere::Path));
+    }
+
+    #[test]
     fn a_provider_gets_the_rest_of_the_path_with_any_method() {
         let raw = Place::Raw { provider: "openai".to_owned(), path: "/v1/files/a".to_owned() };
         assert_eq!(find(&Method::DELETE, "/p/openai/v1/files/a"), Ok(raw));
@@ -319,8 +337,7 @@ mod tests {
 
     #[test]
     fn what_comes_later_is_not_there_yet() {
-        for path in ["/v1/traces/", "/ui/", "/v1beta/models/a:embedContent", "/v1/models/", "/p/x"]
-        {
+        for path in ["/v1/traces/", "/v1beta/models/a:embedContent", "/v1/models/", "/p/x"] {
             assert_eq!(find(&Method::GET, path), Err(Nowhere::Path), "{path}");
         }
     }

@@ -24,6 +24,7 @@ use crate::relay::{self, Wanted};
 use crate::reply::{json, refusal, typed};
 use crate::story::now;
 use crate::traced;
+use crate::ui;
 use crate::watched::{Caught, Entry, Interrupted, Watched};
 use http::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::request::Parts;
@@ -108,7 +109,9 @@ async fn admitted(
         Ok(place) => place,
         Err(nowhere) => return lost(nowhere, parts.uri.path()),
     };
-    if guest.is_admin && !matches!(place, Place::Metrics | Place::Live | Place::Ready) {
+    let is_for_admins =
+        matches!(place, Place::Metrics | Place::Live | Place::Ready | Place::Viewer { .. });
+    if guest.is_admin && !is_for_admins {
         return lost(Nowhere::Path, parts.uri.path());
     }
     if place == Place::Metrics && !may_count(guest, house, &parts) {
@@ -117,6 +120,9 @@ async fn admitted(
             false => "metrics are for callers on this machine; set `[server] admin_listen`",
         };
         return refusal(None, &turned(403, "forbidden", message));
+    }
+    if let Place::Viewer { path } = &place {
+        return view(estate, guest, house, (parts, body), path).await;
     }
     if place.is_open() {
         return open(estate, house, &place);
@@ -146,7 +152,9 @@ async fn admitted(
             json(200, list::models(face, &house.models.list()))
         }
         Place::Model { face, name } => model(&house, spoken_by(face, &parts), wire, &name),
-        Place::Live | Place::Metrics | Place::Ready | Place::Root => open(estate, &house, &place),
+        Place::Live | Place::Metrics | Place::Ready | Place::Root | Place::Viewer { .. } => {
+            open(estate, &house, &place)
+        }
     }
 }
 
@@ -171,6 +179,26 @@ fn turned_away(house: &House, wire: Option<&'static dyn Wire>, turned: &Turned) 
 fn spoken_by(face: Face, parts: &Parts) -> Face {
     const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
     if face == Face::Chat && parts.headers.contains_key(VERSION) { Face::Messages } else { face }
+}
+
+/// The viewer is where metrics are: on their own listener, else for callers on this machine.
+async fn view(
+    estate: &Arc<Estate>,
+    guest: &Guest,
+    house: &Arc<House>,
+    (parts, body): (Parts, Inbound),
+    path: &str,
+) -> Response<Flow> {
+    if !may_count(guest, house, &parts) {
+        let message = match house.options.has_admin {
+            true => "the viewer is on the listener of `[server] admin_listen`",
+            false => "the viewer is for callers on this machine; set `[server] admin_listen`",
+        };
+        return refusal(None, &turned(403, "forbidden", message));
+    }
+    let is_near = guest.peer.to_canonical().is_loopback() && !is_forwarded(&parts.headers);
+    let visit = ui::Visit { estate, house, pace: &guest.pace, parts, body, is_near };
+    Box::pin(ui::answer(visit, path)).await
 }
 
 /// Metrics are for their own listener; without one, for callers on this machine that speak for themselves.

@@ -1,5 +1,6 @@
 //! What is known about one request, as far as it was told.
 
+use crate::alike::Alike;
 use crate::progress::{Heard, Progress};
 use http::Uri;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub(crate) struct Story {
     pub(crate) is_open: bool,
     pub(crate) stream: bool,
     pub(crate) counts: Counts,
+    /// What was decided about the thoughts in it.
+    pub(crate) decided: Vec<Alike>,
     pub(crate) hops: usize,
     /// Whoever was asked last.
     pub(crate) upstream: Option<Upstream>,
@@ -93,6 +96,7 @@ impl Story {
             is_open: false,
             stream: false,
             counts: Counts::default(),
+            decided: Vec::new(),
             hops: 0,
             upstream: None,
             session: None,
@@ -167,6 +171,7 @@ impl Story {
             }
             Progress::Head { status } => (self.status, self.head) = (*status, self.age()),
             Progress::FirstByte => self.first = Some(self.age()),
+            Progress::Decided { decisions, .. } => self.decided = Alike::of(decisions),
             Progress::Said { answer, is_stopped } => {
                 self.error = flaw(answer).filter(|_| !is_stopped).or(self.error);
                 self.said = Some(Said::of(answer));
@@ -176,7 +181,6 @@ impl Story {
             }
             Progress::TurnedAway
             | Progress::Blind
-            | Progress::Decided { .. }
             | Progress::Repaired
             | Progress::FellBack
             | Progress::Limited { .. }

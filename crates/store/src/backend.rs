@@ -5,8 +5,8 @@ use crate::postgres::Postgres;
 use crate::relock::{Relock, Relocked};
 use crate::row::{
     Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, InstallRow, KeyRow,
-    NewConversation, NewFact, NewRecord, NewResponse, RecordRow, ResponseRow, TenantRow, ThreadRow,
-    TraceRow, Usage,
+    NewConversation, NewFact, NewRecord, NewResponse, RecordRow, ResponseRow, SumRow, TenantRow,
+    ThreadRow, TraceRow, Usage,
 };
 use crate::sqlite::Sqlite;
 use crate::trace::{TraceFilter, TraceText};
@@ -75,6 +75,7 @@ calls! {
     trace(id: String) -> Option<TraceRow>;
     traces(filter: TraceFilter) -> Vec<TraceRow>;
     search_traces(words: Vec<String>, within: TraceText, filter: TraceFilter) -> Vec<TraceRow>;
+    trace_sums(filter: TraceFilter, bucket: i64) -> Vec<SumRow>;
     traces_unindexed() -> Option<i64>;
     index_traces(limit: u32) -> u64;
     prune_traces(before: i64, limit: u32) -> u64;

@@ -78,6 +78,11 @@ impl KeyList {
         self.state
     }
 
+    /// Who has a key that holds.
+    pub fn tenants(&self) -> impl Iterator<Item = &Tenant> {
+        self.owners.values()
+    }
+
     /// Whose key this is, if it is one that holds.
     #[must_use]
     pub fn owner(&self, presented: &str) -> Option<&Tenant> {

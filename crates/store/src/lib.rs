@@ -92,7 +92,8 @@ pub use retention::{Holding, Limits, Pruned};
 pub use rotation::Rotation;
 pub use store::Store;
 pub use trace::{
-    NewTrace, TRACE_AGE, Trace, TraceFilter, TraceHits, TraceNumbers, TraceState, TraceText,
+    NewTrace, TRACE_AGE, Trace, TraceFilter, TraceHits, TraceNumbers, TraceState, TraceSum,
+    TraceText,
 };
 pub use traces::Traces;
 pub use vault::{Commit, Looked, Opener, Urgency, Vault};

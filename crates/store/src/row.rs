@@ -264,6 +264,52 @@ impl TraceRow {
     pub(crate) const COLUMNS: &'static str = "id, tenant, session_key, run_id, model, provider, \
         reasoning_text, response_text, metadata, state, created_at, reasoning_tokens, \
         total_tokens, duration_ms, sealed_bytes, input_tokens, output_tokens, cached_tokens";
+
+    /// The same, with no more than so many letters of the texts.
+    pub(crate) fn columns(brief: Option<usize>) -> String {
+        let Some(most) = brief else { return Self::COLUMNS.to_owned() };
+        ["reasoning_text", "response_text"].iter().fold(Self::COLUMNS.to_owned(), |all, text| {
+            all.replace(text, &format!("substr({text}, 1, {most})"))
+        })
+    }
+}
+
+/// Traces summed up: model, provider and tenant, and the numbers in the order in which [`SumRow::columns`] has them.
+#[derive(Debug)]
+pub(crate) struct SumRow {
+    pub(crate) names: [String; 3],
+    pub(crate) numbers: [i64; 12],
+}
+
+impl SumRow {
+    /// No more stretches of time times models are given.
+    pub(crate) const MOST: u32 = 5_000;
+
+    /// The columns, for stretches of so many milliseconds; `outcome` reads a number of the metadata by its name.
+    pub(crate) fn columns(bucket: i64, outcome: impl Fn(&str) -> String) -> String {
+        let sum = |of: &str| format!("CAST(coalesce(sum({of}), 0) AS BIGINT)");
+        let columns = [
+            "model, provider, tenant".to_owned(),
+            format!("(created_at / {bucket}) * {bucket} AS began"),
+            "CAST(count(*) AS BIGINT)".to_owned(),
+            sum("CASE WHEN state = 'whole' THEN 0 ELSE 1 END"),
+            sum("reasoning_tokens"),
+            sum("total_tokens"),
+            sum("input_tokens"),
+            sum("cached_tokens"),
+            sum("duration_ms"),
+            sum(&outcome("restored")),
+            sum(&outcome("missed")),
+            sum(&outcome("ambiguous")),
+            sum(&outcome("dropped")),
+        ];
+        columns.join(", ")
+    }
+
+    /// What stands behind the conditions.
+    pub(crate) fn grouped() -> String {
+        format!("GROUP BY model, provider, tenant, began ORDER BY began DESC LIMIT {}", Self::MOST)
+    }
 }
 
 /// A value that a row is compared with.

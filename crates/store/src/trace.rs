@@ -160,6 +160,8 @@ pub struct TraceFilter {
     pub until: Option<u64>,
     /// Behind this one, in the order in which they are given.
     pub after: Option<(u64, String)>,
+    /// Of each text only so many letters.
+    pub brief: Option<usize>,
     /// So many at most.
     pub limit: u32,
 }
@@ -174,9 +176,45 @@ impl Default for TraceFilter {
             since: None,
             until: None,
             after: None,
+            brief: None,
             limit: 50,
         }
     }
+}
+
+/// The traces of one model and one tenant in one stretch of time, summed up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceSum {
+    /// When the stretch began, in Unix milliseconds.
+    pub at: u64,
+    /// The model as it was asked.
+    pub model: String,
+    /// The provider's name in the configuration.
+    pub provider: String,
+    /// Whose they are.
+    pub tenant: String,
+    /// How many they are.
+    pub requests: u64,
+    /// How many of them were cut or failed.
+    pub failed: u64,
+    /// Of the thoughts.
+    pub reasoning_tokens: u64,
+    /// Input and output, thoughts counted once.
+    pub total_tokens: u64,
+    /// As far as providers counted them.
+    pub input_tokens: u64,
+    /// Of them, those that came from a provider's cache.
+    pub cached_tokens: u64,
+    /// In milliseconds.
+    pub duration: u64,
+    /// Messages whose thought was put back.
+    pub restored: u64,
+    /// Messages whose thought was not found.
+    pub missed: u64,
+    /// Messages whose thought could be several.
+    pub ambiguous: u64,
+    /// Messages whose thought was left out.
+    pub dropped: u64,
 }
 
 /// Which text is searched.

@@ -4,10 +4,12 @@
 //! goes back stands sealed in the [vault](crate::Vault). So nothing here is sealed, and everything can be searched.
 
 use crate::error::StoreError;
-use crate::row::TraceRow;
+use crate::row::{SumRow, TraceRow};
 use crate::store::Store;
-use crate::trace::{NewTrace, Trace, TraceFilter, TraceHits, TraceNumbers, TraceState, TraceText};
-use thinkthrough_core::plane::Masked;
+use crate::trace::{
+    NewTrace, Trace, TraceFilter, TraceHits, TraceNumbers, TraceState, TraceSum, TraceText,
+};
+use thinkthrough_core::plane::{Masked, Tenant};
 
 /// How many traces are taken out in one step, so that no writer waits for long.
 const STEP: u32 = 500;
@@ -80,6 +82,28 @@ impl Traces {
         let rows = self.store.backend().search_traces(words, within, filter).await?;
         let traces = rows.into_iter().map(Trace::from).collect();
         Ok(TraceHits { traces, indexed_to: indexed_to.map(count) })
+    }
+
+    /// Those that are wanted, summed up by time, model, provider and tenant, the latest stretches of this many
+    /// milliseconds first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn sums(
+        &self,
+        filter: TraceFilter,
+        bucket: u64,
+    ) -> Result<Vec<TraceSum>, StoreError> {
+        let rows = self.store.backend().trace_sums(filter, millis(bucket.max(1))).await?;
+        Ok(rows.into_iter().map(TraceSum::from).collect())
+    }
+
+    /// Erases everything of a tenant, as [`Store::erase`] does.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub async fn erase_tenant(&self, tenant: &Tenant) -> Result<Option<u64>, StoreError> {
+        self.store.erase(tenant).await
     }
 
     /// Reads the words of traces that no search finds yet. Gives how many there were; call it again until there are none.
@@ -166,6 +190,32 @@ impl From<TraceRow> for Trace {
                 created_at: count(row.created_at),
             },
             state: TraceState::read(&row.state),
+        }
+    }
+}
+
+impl From<SumRow> for TraceSum {
+    fn from(row: SumRow) -> Self {
+        let [at, requests, failed, reasoning, total, input, cached, duration, outcomes @ ..] =
+            row.numbers.map(count);
+        let [restored, missed, ambiguous, dropped] = outcomes;
+        let [model, provider, tenant] = row.names;
+        TraceSum {
+            at,
+            model,
+            provider,
+            tenant,
+            requests,
+            failed,
+            reasoning_tokens: reasoning,
+            total_tokens: total,
+            input_tokens: input,
+            cached_tokens: cached,
+            duration,
+            restored,
+            missed,
+            ambiguous,
+            dropped,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::thought_of;
 use crate::config::Config;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::printed::printed;
 use clap::Args;
 use std::io::Write;
@@ -43,8 +43,18 @@ impl Show {
             trace.write(&mut w, shows);
             return Ok(writeln!(out, "{}", printed(&w.finish()))?);
         }
-        Ok(out.write_all(page(&trace, shows).as_bytes())?)
+        out.write_all(page(&trace, shows).as_bytes())?;
+        say(format_args!("in the viewer: {}/ui/#/trace/{}", viewer(config), trace.id));
+        Ok(())
     }
+}
+
+/// Where `think serve` has its viewer with this configuration.
+fn viewer(config: &Config) -> String {
+    let server = &config.server;
+    let scheme = if server.tls.is_some() { "https" } else { "http" };
+    let address = server.admin_listen.as_ref().unwrap_or(&server.listen);
+    format!("{scheme}://{address}")
 }
 
 /// A trace as a person reads it.

@@ -17,7 +17,7 @@ use recorder::{Recorder, run};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use thinkthrough_core::json::Raw;
+use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::Masked;
 use thinkthrough_core::tokens::estimate_utf16_quarter;
@@ -101,6 +101,11 @@ impl Audit {
         while !self.waiting().drafts.is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
+    }
+
+    /// How many traces wait for the store.
+    pub(crate) fn waiting_now(&self) -> u64 {
+        self.waiting().drafts.len() as u64
     }
 
     /// How many traces were dropped.
@@ -263,6 +268,13 @@ fn metadata(story: &Story, transcript: &Transcript, sources: [bool; 2]) -> Raw {
                 ("hops", story.hops),
             ] {
                 w.field_u64(name, count as u64);
+            }
+            if !story.decided.is_empty() {
+                // The whole of it is masked when the trace is.
+                let written = |w: &mut Writer| {
+                    story.decided.iter().for_each(|it| it.write(w, str::to_owned));
+                };
+                w.key("decisions").array(written);
             }
             if transcript.thought.is_cut || transcript.answer.is_cut {
                 w.key("text_is_cut").bool(true);

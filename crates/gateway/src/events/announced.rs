@@ -2,10 +2,10 @@
 
 use super::event::{About, Happening, Stream};
 use super::{Events, tell};
+use crate::alike::Alike;
 use crate::audit::state_of;
 use crate::progress::Progress;
 use crate::story::{Said, Story, plain};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::decision::{Counts, Decision, Without};
@@ -14,9 +14,6 @@ use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::usage::Usage;
 use thinkthrough_store::TraceState;
-
-/// So many different decisions are listed.
-const DECISIONS: usize = 32;
 
 /// Whose request it is, and what it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,19 +168,8 @@ fn decided(
         w.field_u64(name, count as u64);
     }
     w.field_bool("thinking_off", is_off);
-    let mut alike: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
-    for it in decisions.iter().filter(|it| it.block.is_none()) {
-        *alike.entry((it.action.outcome(), it.setting, &it.reason)).or_default() += 1;
-    }
     w.key("decisions").array(|w| {
-        for ((outcome, setting, reason), count) in alike.into_iter().take(DECISIONS) {
-            w.object(|w| {
-                w.field_str("outcome", outcome);
-                w.field_str("setting", setting);
-                w.field_str("reason", &masker.mask_text(reason));
-                w.field_u64("count", count);
-            });
-        }
+        Alike::of(decisions).iter().for_each(|it| it.write(w, |reason| masker.mask_text(reason)));
     });
 }
 

@@ -35,12 +35,22 @@ pub(crate) fn answer(house: &House, pace: &Arc<Pace>, mut parts: Parts) -> Respo
 }
 
 fn listen(house: &House, pace: &Arc<Pace>, parts: &mut Parts) -> Result<Response<Flow>, Turned> {
-    let events = house.options.events.as_ref().ok_or_else(|| {
-        turned(404, "not_found", "this gateway announces nothing at `/v1/events`")
-    })?;
     let credential = door::credential(&parts.uri, &parts.headers)?;
     let scope = who(house, &credential).ok_or_else(|| {
         turned(403, "forbidden", "nothing says whose requests are to be heard; send a key")
+    })?;
+    hear(house, pace, parts, scope)
+}
+
+/// Lets somebody hear the requests of others, who has shown that they may.
+pub(crate) fn hear(
+    house: &House,
+    pace: &Arc<Pace>,
+    parts: &mut Parts,
+    scope: Scope,
+) -> Result<Response<Flow>, Turned> {
+    let events = house.options.events.as_ref().ok_or_else(|| {
+        turned(404, "not_found", "this gateway announces nothing at `/v1/events`")
     })?;
     let mut wish = Wish::of(parts.uri.query()).map_err(|problem| {
         turned(400, "invalid_request_error", format!("`/v1/events` cannot be asked so: {problem}"))

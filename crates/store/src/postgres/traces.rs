@@ -2,7 +2,7 @@
 
 use super::{Postgres, Value, get};
 use crate::error::StoreError;
-use crate::row::{Bound, TraceRow, conditions};
+use crate::row::{Bound, SumRow, TraceRow, conditions};
 use crate::trace::{TraceFilter, TraceText};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -67,6 +67,35 @@ impl Postgres {
         self.matching(expression(&words, within), &filter).await
     }
 
+    /// Those that are wanted, summed up.
+    pub(crate) async fn trace_sums(
+        &self,
+        filter: TraceFilter,
+        bucket: i64,
+    ) -> Result<Vec<SumRow>, StoreError> {
+        let conditions = conditions(&filter);
+        let mut values: Vec<Value<'_>> = Vec::new();
+        let all = where_all(&conditions, &mut values, Vec::new());
+        let outcome = |name: &str| {
+            format!("CAST(substring(metadata from '\"{name}\":([0-9]{{1,9}})') AS BIGINT)")
+        };
+        let sql = format!(
+            "SELECT {} FROM reasoning_traces WHERE {all} {}",
+            SumRow::columns(bucket, outcome),
+            SumRow::grouped()
+        );
+        let at = &self.inner.at;
+        let rows = self.query(&sql, &values).await?;
+        let sums = rows.iter().map(|row| {
+            let mut numbers = [0; 12];
+            for (column, number) in (3..).zip(&mut numbers) {
+                *number = get(row, column, at)?;
+            }
+            Ok(SumRow { names: [get(row, 0, at)?, get(row, 1, at)?, get(row, 2, at)?], numbers })
+        });
+        sums.collect()
+    }
+
     /// When the first trace was made whose words are not indexed yet.
     pub(crate) async fn traces_unindexed(&self) -> Result<Option<i64>, StoreError> {
         let sql = "SELECT created_at FROM reasoning_traces WHERE words IS NULL \
@@ -118,28 +147,16 @@ impl Postgres {
         words: Option<String>,
         filter: &TraceFilter,
     ) -> Result<Vec<TraceRow>, StoreError> {
-        let mut values: Vec<Value<'_>> = Vec::new();
-        let mut all: Vec<String> = Vec::new();
+        let conditions = conditions(filter);
+        let (mut values, mut all): (Vec<Value<'_>>, _) = (Vec::new(), Vec::new());
         if let Some(words) = &words {
             values.push((words, Type::TEXT));
             all.push("words @@ to_tsquery('simple', $1)".to_owned());
         }
-        let conditions = conditions(filter);
-        for (comparison, bounds) in &conditions {
-            let mut places = Vec::new();
-            for bound in bounds {
-                values.push(match bound {
-                    Bound::Number(number) => (number, Type::INT8),
-                    Bound::Text(text) => (text, Type::TEXT),
-                });
-                places.push(format!("${}", values.len()));
-            }
-            all.push(format!("{comparison} ({})", places.join(", ")));
-        }
-        let all = if all.is_empty() { "true".to_owned() } else { all.join(" AND ") };
+        let all = where_all(&conditions, &mut values, all);
         let sql = format!(
             "SELECT {} FROM reasoning_traces WHERE {all} ORDER BY created_at DESC, id DESC LIMIT {}",
-            TraceRow::COLUMNS,
+            TraceRow::columns(filter.brief),
             filter.limit
         );
         let rows = self.query(&sql, &values).await?;
@@ -169,6 +186,26 @@ impl Postgres {
             cached_tokens: get(row, 17, at)?,
         })
     }
+}
+
+/// The conditions, behind those that are there already; their values join the others.
+fn where_all<'a>(
+    conditions: &'a [(&'static str, Vec<Bound>)],
+    values: &mut Vec<Value<'a>>,
+    mut all: Vec<String>,
+) -> String {
+    for (comparison, bounds) in conditions {
+        let mut places = Vec::new();
+        for bound in bounds {
+            values.push(match bound {
+                Bound::Number(number) => (number, Type::INT8),
+                Bound::Text(text) => (text, Type::TEXT),
+            });
+            places.push(format!("${}", values.len()));
+        }
+        all.push(format!("{comparison} ({})", places.join(", ")));
+    }
+    if all.is_empty() { "true".to_owned() } else { all.join(" AND ") }
 }
 
 /// The words in the server's language of search, each as text; `None` where there are none.

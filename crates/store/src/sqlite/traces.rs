@@ -2,7 +2,7 @@
 
 use super::{Safety, Sqlite};
 use crate::error::StoreError;
-use crate::row::{Bound, TraceRow, conditions};
+use crate::row::{Bound, SumRow, TraceRow, conditions};
 use crate::trace::{TraceFilter, TraceText};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
@@ -33,7 +33,7 @@ impl Sqlite {
         let all = conditions(&filter);
         let sql = format!(
             "SELECT {} FROM reasoning_traces {} ORDER BY created_at DESC, id DESC LIMIT {}",
-            TraceRow::COLUMNS,
+            TraceRow::columns(filter.brief),
             where_all(&[], &all),
             filter.limit
         );
@@ -59,6 +59,30 @@ impl Sqlite {
             filter.limit
         );
         self.read(move |connection| rows(connection, &sql, Some(&words), &all)).await
+    }
+
+    /// Those that are wanted, summed up.
+    pub(crate) async fn trace_sums(
+        &self,
+        filter: TraceFilter,
+        bucket: i64,
+    ) -> Result<Vec<SumRow>, StoreError> {
+        let all = conditions(&filter);
+        let outcome = |name: &str| {
+            format!("CASE WHEN json_valid(metadata) THEN json_extract(metadata, '$.{name}') END")
+        };
+        let sql = format!(
+            "SELECT {} FROM reasoning_traces {} {}",
+            SumRow::columns(bucket, outcome),
+            where_all(&[], &all),
+            SumRow::grouped()
+        );
+        self.read(move |connection| {
+            let bounds = all.iter().flat_map(|(_, bounds)| bounds).map(|it| it as &dyn ToSql);
+            let mut statement = connection.prepare(&sql)?;
+            statement.query_map(params_from_iter(bounds), sum)?.collect()
+        })
+        .await
     }
 
     /// When the first trace was made whose words are not indexed yet.
@@ -166,6 +190,14 @@ fn trace(row: &Row<'_>) -> rusqlite::Result<TraceRow> {
         output_tokens: row.get(16)?,
         cached_tokens: row.get(17)?,
     })
+}
+
+fn sum(row: &Row<'_>) -> rusqlite::Result<SumRow> {
+    let mut numbers = [0; 12];
+    for (at, number) in (3..).zip(&mut numbers) {
+        *number = row.get(at)?;
+    }
+    Ok(SumRow { names: [row.get(0)?, row.get(1)?, row.get(2)?], numbers })
 }
 
 fn rows(

@@ -3,13 +3,16 @@
 use super::Folder;
 use thinkthrough_core::mask::{Masker, Tiers};
 use thinkthrough_core::plane::{Masked, Tenant};
-use thinkthrough_store::{NewTrace, Trace, TraceFilter, TraceNumbers, TraceState, TraceText};
+use thinkthrough_store::{
+    NewTrace, Trace, TraceFilter, TraceNumbers, TraceState, TraceSum, TraceText,
+};
 
 on_each_database! {
     a_trace_is_kept_once_and_whole,
     traces_are_listed_by_what_is_asked_for_and_page_by_page,
     words_are_found_where_they_are_looked_for,
     what_is_not_indexed_yet_is_said,
+    traces_are_summed_up_by_time_and_model_and_lists_are_brief,
     old_traces_go_and_new_ones_are_still_found,
     t_10_traces_go_with_their_tenant,
     a_table_with_numbers_for_ids_keeps_its_rows,
@@ -147,6 +150,54 @@ async fn what_is_not_indexed_yet_is_said(folder: Folder) {
     assert_eq!((traces.index().await.unwrap(), traces.index().await.unwrap()), (1, 0));
     let hits = find().await.unwrap();
     assert_eq!((ids(&hits.traces), hits.indexed_to), (vec!["2", "1"], None));
+}
+
+async fn traces_are_summed_up_by_time_and_model_and_lists_are_brief(folder: Folder) {
+    let traces = folder.open().await.unwrap().traces();
+    let with = |id: &str, at: u64, model: &str, metadata: &str, state: TraceState| {
+        let numbers = TraceNumbers {
+            reasoning_tokens: 3,
+            total_tokens: 10,
+            input_tokens: Some(6),
+            cached_tokens: (at > 60).then_some(4),
+            duration: 100,
+            created_at: at,
+            ..TraceNumbers::default()
+        };
+        let (model, metadata) = (model.to_owned(), masked(metadata));
+        NewTrace { numbers, model, metadata, state, ..trace(id, at, "éa thought", "an answer") }
+    };
+    let new = vec![
+        with("a", 10, "m", r#"{"restored":2,"missed":1}"#, TraceState::Whole),
+        with("b", 59, "m", "no JSON at all", TraceState::Failed),
+        with("c", 61, "m", r#"{"restored":1,"dropped":5}"#, TraceState::Whole),
+        with("d", 70, "n", "{}", TraceState::Cut),
+    ];
+    traces.add(new).await.unwrap();
+    let filter = TraceFilter { since: Some(5), ..TraceFilter::default() };
+    let mut sums = traces.sums(filter, 60).await.unwrap();
+    sums.sort_by(|one, other| (one.at, &one.model).cmp(&(other.at, &other.model)));
+    let named = |at, model: &str, requests| TraceSum {
+        at,
+        model: model.to_owned(),
+        provider: "p".to_owned(),
+        tenant: "local".to_owned(),
+        requests,
+        reasoning_tokens: 3 * requests,
+        total_tokens: 10 * requests,
+        input_tokens: 6 * requests,
+        duration: 100 * requests,
+        ..TraceSum::default()
+    };
+    let expected = [
+        TraceSum { failed: 1, restored: 2, missed: 1, ..named(0, "m", 2) },
+        TraceSum { cached_tokens: 4, restored: 1, dropped: 5, ..named(60, "m", 1) },
+        TraceSum { cached_tokens: 4, failed: 1, ..named(60, "n", 1) },
+    ];
+    assert_eq!(sums, expected);
+    let filter = TraceFilter { brief: Some(4), limit: 1, ..TraceFilter::default() };
+    let brief = traces.list(filter).await.unwrap().remove(0);
+    assert_eq!((brief.thought.as_str(), brief.answer.as_str()), ("éa t", "an a"));
 }
 
 async fn old_traces_go_and_new_ones_are_still_found(folder: Folder) {

@@ -1,0 +1,176 @@
+//! The page's questions. Whoever asks has signed in; a key that is no admin's sees its own tenant only.
+
+use super::{Visit, not_so, state, traces};
+use crate::door::{Turned, turned};
+use crate::edge::inbound::Inbound;
+use crate::events::Scope as Listens;
+use crate::flow::Flow;
+use crate::guests::{Viewer, Who};
+use crate::house::House;
+use crate::keys::{Access, is_plausible};
+use crate::listening;
+use crate::reply::{json, refusal};
+use http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
+use http::{Method, Response, Uri};
+use http_body_util::{BodyExt as _, Limited};
+use std::time::Instant;
+use thinkthrough_client::Secret;
+use thinkthrough_core::json::{Doc, Raw};
+use thinkthrough_core::plane::Tenant;
+
+/// What the browser keeps and no script reads.
+const NAME: &str = "thinkthrough_viewer";
+/// No form of another site can send this header.
+const OURS: &str = "x-thinkthrough-viewer";
+/// No order is longer.
+const LONGEST: usize = 4096;
+
+/// Whose requests somebody may see: a tenant's, or all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    All,
+    Tenant(Tenant),
+}
+
+impl Scope {
+    /// The one tenant that is seen, if it is one.
+    pub(super) fn tenant(&self) -> Option<&Tenant> {
+        match self {
+            Scope::All => None,
+            Scope::Tenant(tenant) => Some(tenant),
+        }
+    }
+}
+
+/// Answers a question below `/ui/api/`.
+pub(super) async fn answer(visit: Visit<'_>, path: &str) -> Response<Flow> {
+    act(visit, path).await.unwrap_or_else(|turned| refusal(None, &turned))
+}
+
+async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Turned> {
+    let Visit { estate, house, pace, mut parts, body, is_near } = visit;
+    let viewer = house.options.viewer.clone().ok_or_else(|| missing(path))?;
+    let is_order = parts.method == Method::POST;
+    if is_order && !parts.headers.contains_key(OURS) {
+        let message = format!("an order of the viewer carries the header `{OURS}`");
+        return Err(turned(403, "forbidden", message));
+    }
+    if path == "sign-in" && is_order {
+        let order = order(body).await?;
+        return sign_in(house, &viewer, &order, is_near).await;
+    }
+    let shown = cookie(&parts.headers).ok_or_else(unknown)?;
+    let who = viewer.guest(&shown, Instant::now()).ok_or_else(unknown)?;
+    let scope = scope(house, &who).await?;
+    let query = parts.uri.query().unwrap_or_default().to_owned();
+    let query = query.as_str();
+    match (is_order, path) {
+        (true, "sign-out") => {
+            viewer.leave(&shown);
+            Ok(json(200, "{}"))
+        }
+        (true, "prune") => traces::prune(house, &scope, &order(body).await?).await,
+        (true, "erase") => traces::erase(house, &scope, &order(body).await?).await,
+        (false, "me") => Ok(json(200, state::me(&scope, house.options.shows_thoughts))),
+        (false, "events") => {
+            let whose =
+                scope.tenant().cloned().map_or(Listens::All, |own| Listens::Tenants(vec![own]));
+            // Of what is heard, thoughts are a part that cannot be told apart.
+            if !house.options.shows_thoughts {
+                parts.uri = Uri::from_static("/ui/api/events?stream=lifecycle");
+            }
+            listening::hear(house, pace, &mut parts, whose)
+        }
+        (false, "house") => Ok(json(200, state::house(estate, house, &scope))),
+        (false, "traces") => traces::list(house, &scope, query).await,
+        (false, "sums") => traces::sums(house, &scope, query).await,
+        (false, path) => match path.strip_prefix("traces/") {
+            Some(id) => traces::one(house, &scope, id).await,
+            None => Err(missing(path)),
+        },
+        (true, _) => Err(not_so()),
+    }
+}
+
+fn missing(path: &str) -> Turned {
+    let path: String = path.chars().filter(char::is_ascii_graphic).take(60).collect();
+    turned(404, "not_found", format!("the viewer has nothing at `{path}`"))
+}
+
+fn unknown() -> Turned {
+    turned(401, "signed_out", "open the link that `think serve` printed, or sign in with a key")
+}
+
+/// What an order says.
+async fn order(body: Inbound) -> Result<Raw, Turned> {
+    let bad = || turned(400, "invalid_request_error", "an order of the viewer is a JSON object");
+    let body = Limited::new(body, LONGEST).collect().await.map_err(|_| bad())?.to_bytes();
+    let text = std::str::from_utf8(&body).map_err(|_| bad())?;
+    let is_object = Doc::parse_str(text).is_ok_and(|doc| doc.root().is_object());
+    Raw::parse(text).ok().filter(|_| is_object).ok_or_else(bad)
+}
+
+/// Lets in whoever has the link or a key.
+async fn sign_in(
+    house: &House,
+    viewer: &Viewer,
+    order: &Raw,
+    is_near: bool,
+) -> Result<Response<Flow>, Turned> {
+    let doc = order.doc();
+    let said = |name: &str| doc.root().string(name).filter(|text| !text.is_empty());
+    let who = match (said("link"), said("key")) {
+        (Some(link), None) if is_near && viewer.take(&link) => Who::Operator,
+        (Some(_), None) => {
+            let message = "this link was used, or is of another run; `think serve` prints a new one when it starts \
+                           and on SIGHUP";
+            return Err(turned(401, "link_used", message));
+        }
+        (None, Some(key)) => Who::Key(Secret::new(&key)),
+        _ => return Err(unknown()),
+    };
+    let scope = scope(house, &who).await?;
+    let token = viewer.admit(who, Instant::now()).ok_or_else(|| {
+        turned(503, "no_random_numbers", "the system has no random numbers; try again later")
+    })?;
+    let mut answer = json(200, state::me(&scope, house.options.shows_thoughts));
+    let secure = if house.options.tls.is_some() { "; Secure" } else { "" };
+    let cookie =
+        format!("{NAME}={token}; Path=/ui/; HttpOnly; SameSite=Strict; Max-Age=86400{secure}");
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        answer.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    Ok(answer)
+}
+
+/// What somebody may see. A key has to hold now, not only when they came.
+async fn scope(house: &House, who: &Who) -> Result<Scope, Turned> {
+    let key = match who {
+        Who::Operator => return Ok(Scope::All),
+        Who::Key(key) => key.expose(),
+    };
+    let keys = house.options.keys.as_ref().filter(|_| is_plausible(key));
+    let access = match keys {
+        Some(keys) => keys.find(Some(key), house.waits.left()).await.map_err(|_| unavailable())?,
+        None => Access::Unknown,
+    };
+    match access {
+        Access::Known(pass) if pass.admin => Ok(Scope::All),
+        Access::Known(pass) => Ok(Scope::Tenant(pass.tenant.clone())),
+        Access::Open | Access::Unknown => {
+            Err(turned(401, "invalid_key", "this is no key of the gateway; see `think keys list`"))
+        }
+    }
+}
+
+pub(super) fn unavailable() -> Turned {
+    turned(503, "store_unavailable", "the store does not answer; ask again")
+}
+
+/// What the browser kept.
+fn cookie(headers: &HeaderMap) -> Option<String> {
+    let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+    let mut pairs =
+        lines.flat_map(|line| line.split(';')).filter_map(|it| it.trim().split_once('='));
+    pairs.find(|(name, _)| *name == NAME).map(|(_, value)| value.to_owned())
+}

@@ -1,0 +1,86 @@
+//! The page's own files, as they stand in `web/`.
+
+use crate::door::turned;
+use crate::flow::Flow;
+use crate::reply::{refusal, typed};
+use http::header::{CACHE_CONTROL, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH};
+use http::{Response, StatusCode};
+
+const HTML: &str = "text/html; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+
+/// A file: its path below `/ui`, its type, and what is in it.
+type File = (&'static str, &'static str, &'static str);
+
+macro_rules! files {
+    ($($path:literal $media:ident $file:literal)*) => {
+        &[$(($path, $media, include_str!(concat!("../../../../web/", $file)))),*]
+    };
+}
+
+const FILES: &[File] = files! {
+    "/" HTML "viewer/index.html"
+    "/message.js" SCRIPT "message.js"
+    "/reasoning.js" SCRIPT "reasoning.js"
+    "/reasoning.css" STYLE "reasoning.css"
+    "/split.js" SCRIPT "split.js"
+    "/viewer/app.js" SCRIPT "viewer/app.js"
+    "/viewer/charts.js" SCRIPT "viewer/charts.js"
+    "/viewer/elements.js" SCRIPT "viewer/elements.js"
+    "/viewer/events.js" SCRIPT "viewer/events.js"
+    "/viewer/house.js" SCRIPT "viewer/house.js"
+    "/viewer/live.js" SCRIPT "viewer/live.js"
+    "/viewer/markdown.js" SCRIPT "viewer/markdown.js"
+    "/viewer/server.js" SCRIPT "viewer/server.js"
+    "/viewer/traces.js" SCRIPT "viewer/traces.js"
+    "/viewer/viewer.css" STYLE "viewer/viewer.css"
+};
+
+/// The file at this path.
+pub(super) fn answer(path: &str, headers: &HeaderMap) -> Response<Flow> {
+    let path = if path.is_empty() { "/" } else { path };
+    let Some((_, media, text)) = FILES.iter().find(|(known, _, _)| *known == path) else {
+        return refusal(None, &turned(404, "not_found", "the viewer has no such page"));
+    };
+    let tag = format!("\"{}\"", blake3::hash(text.as_bytes()).to_hex());
+    let is_known = headers.get(IF_NONE_MATCH).is_some_and(|it| it.as_bytes() == tag.as_bytes());
+    let mut answer = typed(200, media, if is_known { "" } else { *text });
+    if is_known {
+        *answer.status_mut() = StatusCode::NOT_MODIFIED;
+    }
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        answer.headers_mut().insert(ETAG, tag);
+    }
+    // A page of another version must not run beside this one's questions.
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_viewer_is_small() {
+        let size: usize = FILES.iter().map(|(_, _, text)| text.len()).sum();
+        assert!(size < 100_000, "the page loads {size} bytes");
+    }
+
+    #[test]
+    fn what_the_page_names_is_served() {
+        for (path, _, text) in FILES {
+            for name in
+                text.split(['\'', '"']).filter(|it| it.ends_with(".js") || it.ends_with(".css"))
+            {
+                let Some(name) = name.strip_prefix("./").or_else(|| name.strip_prefix("../"))
+                else {
+                    continue;
+                };
+                let is_served =
+                    FILES.iter().any(|(known, _, _)| known.ends_with(&format!("/{name}")));
+                assert!(is_served, "{path} names {name}");
+            }
+        }
+    }
+}

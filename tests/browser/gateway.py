@@ -1,0 +1,112 @@
+"""A gateway of the built program, with a store of its own, before a model that says what it is told to."""
+
+import http.client
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+
+from cdp import Failed
+from upstream import Upstream
+
+CONFIG = """
+[providers.there]
+wire = "chat-completions"
+base_url = "{url}/v1"
+api_key = "key-of-the-provider"
+
+[models.thinker]
+provider = "there"
+model = "thinker-2"
+
+[keys.admin]
+key = "an-admin-key-1234567890"
+admin = true
+
+[keys.alice]
+key = "the-key-of-alice-123456"
+"""
+ADMIN = "an-admin-key-1234567890"
+ALICE = "the-key-of-alice-123456"
+
+
+class Gateway:
+    def __init__(self, think, first=""):
+        self.think = think
+        self.first = first
+
+    def __enter__(self):
+        self.home = tempfile.mkdtemp(prefix="think-viewer-")
+        self.upstream = Upstream().__enter__()
+        config = os.path.join(self.home, "config.toml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(self.first + CONFIG.format(url=self.upstream.url))
+        env = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+        env.update(HOME=self.home, XDG_CONFIG_HOME=self.home, XDG_DATA_HOME=self.home, NO_COLOR="1")
+        self.process = subprocess.Popen(
+            [self.think, "serve", "--config", config, "--listen", "127.0.0.1:0"],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
+        )
+        self.said = []
+        first = self.process.stdout.readline()
+        self.address = first.strip().rpartition("//")[2]
+        threading.Thread(target=self.hear, daemon=True).start()
+        self.base = f"http://{self.address}"
+        self.link = self.until(lambda: next((it for it in map(link, self.said) if it), None))
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.upstream.__exit__()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def hear(self):
+        for line in self.process.stderr:
+            self.said.append(line)
+
+    @staticmethod
+    def until(something, seconds=15, what=lambda: "the gateway did not come so far"):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if found := something():
+                return found
+            time.sleep(0.02)
+        raise Failed(what())
+
+    def request(self, method, path, body=None, **headers):
+        """Status, headers and text of an answer."""
+        connection = http.client.HTTPConnection(self.address, timeout=30)
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+        answer = connection.getresponse()
+        return answer.status, dict((k.lower(), v) for k, v in answer.getheaders()), answer.read().decode()
+
+    def ask(self, wish, key=ALICE, session="nightly", model="thinker"):
+        """Has the model say what is wished; gives the trace."""
+        body = {"model": model, "stream": True, "messages": [{"role": "user", "content": json.dumps(wish)}]}
+        _, headers, _ = self.request(
+            "POST", "/v1/chat/completions", body, authorization=f"Bearer {key}", content_type="application/json",
+            x_thinkthrough_session=session,
+        )
+        return re.search(r"trace=(\w+)", headers["x-thinkthrough"])[1]
+
+    def kept(self, trace, key=ALICE):
+        """Waits until a trace is in the store."""
+        path = f"/v1/traces/{trace}"
+        said = ["nothing"]
+
+        def is_stored():
+            said[0] = self.request("GET", path, authorization=f"Bearer {key}")[2]
+            return '"stored"' in said[0]
+
+        return self.until(is_stored, what=lambda: f"a trace is not in the store: {said[0]}")
+
+
+def link(line):
+    found = re.search(r"viewer: (http://\S+#/sign-in/\w+)", line)
+    return found and found[1]

@@ -1,0 +1,110 @@
+// The viewer: which page is shown, and who looks.
+
+import '../message.js';
+import { charts } from './charts.js';
+import { empty, h, say } from './elements.js';
+import { house } from './house.js';
+import { live } from './live.js';
+import { SignedOut, ask, order } from './server.js';
+import { session, trace, traces } from './traces.js';
+
+const main = /** @type {HTMLElement} */ (document.getElementById('main'));
+const nav = /** @type {HTMLElement} */ (document.querySelector('.bar nav'));
+const who = /** @type {HTMLElement} */ (document.querySelector('.who'));
+/** @type {{tenant: string | null, admin: boolean, version: string} | null} */
+let me = null;
+/** What has to end before the next page. @type {(() => void) | void | null} */
+let leave = null;
+let turn = 0;
+
+/** @param {string} path @param {URLSearchParams} query */
+function page(path, query) {
+  const [name, ...rest] = path.split('/');
+  const id = decodeURIComponent(rest.join('/'));
+  switch (name) {
+    case 'traces': return { title: 'Traces', show: (/** @type {HTMLElement} */ at) => traces(at, query) };
+    case 'trace': return { title: 'Trace', show: (/** @type {HTMLElement} */ at) => trace(at, id) };
+    case 'session': return { title: 'Session', show: (/** @type {HTMLElement} */ at) => session(at, id) };
+    case 'charts': return { title: 'Charts', show: (/** @type {HTMLElement} */ at) => charts(at, query) };
+    case 'house': return { title: 'House', show: (/** @type {HTMLElement} */ at) => house(at, me ?? { admin: false }) };
+    default: return { title: 'Live', show: live };
+  }
+}
+
+async function show() {
+  const mine = ++turn;
+  leave?.();
+  leave = null;
+  const [path, search = ''] = location.hash.replace(/^#\/?/u, '').split('?', 2);
+  const link = /^sign-in\/([0-9a-f]+)$/u.exec(path)?.[1];
+  if (link) return enter({ link });
+  try {
+    me ??= await ask('me');
+  } catch (error) {
+    return signIn(error instanceof SignedOut ? '' : String(error));
+  }
+  if (me === null || mine !== turn) return;
+  const { title, show: fill } = page(path, new URLSearchParams(search));
+  document.title = `${title} · Thinkthrough`;
+  frame(title);
+  const at = h('div', { class: 'page' });
+  main.replaceChildren(at);
+  try {
+    const end = await fill(at);
+    if (mine === turn) leave = end;
+    else end?.();
+  } catch (error) {
+    if (error instanceof SignedOut) {
+      me = null;
+      return signIn('You were signed out.');
+    }
+    at.append(empty('This cannot be shown', error instanceof Error ? error.message : String(error)));
+  }
+  if (mine === turn) say(title);
+}
+
+/** @param {string} title */
+function frame(title) {
+  nav.hidden = false;
+  for (const link of nav.querySelectorAll('a')) {
+    const isHere = link.textContent === title || (link.textContent === 'Traces' && ['Trace', 'Session'].includes(title));
+    if (isHere) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+  who.replaceChildren(me?.tenant ?? 'all keys', h('button', { type: 'button', class: 'quiet', onclick: leaveHouse }, 'Sign out'));
+}
+
+async function leaveHouse() {
+  await order('sign-out').catch(() => null);
+  me = null;
+  show();
+}
+
+/** @param {{link?: string, key?: string}} token */
+async function enter(token) {
+  try {
+    me = await order('sign-in', token);
+    // The link is used; nothing of it stays in the address.
+    if (token.link) history.replaceState(null, '', '#/live');
+    show();
+  } catch (error) {
+    if (token.link) history.replaceState(null, '', '#/');
+    signIn(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** @param {string} problem */
+function signIn(problem) {
+  nav.hidden = true;
+  who.replaceChildren();
+  document.title = 'Sign in · Thinkthrough';
+  const key = h('input', { type: 'password', name: 'key', autocomplete: 'current-password', required: true });
+  main.replaceChildren(h('div', { class: 'page sign-in' }, h('h1', {}, 'See what your models think'),
+    h('p', {}, 'Open the link that ', h('code', {}, 'think serve'), ' printed: it lets one browser in. Or sign in with a key of this gateway; an admin\u2019s key shows everybody\u2019s requests, any other its own.'),
+    h('form', { onsubmit: (/** @type {SubmitEvent} */ event) => { event.preventDefault(); enter({ key: key.value }); } },
+      h('label', {}, h('span', {}, 'Key'), key), h('button', {}, 'Sign in')),
+    h('p', { class: 'problem', role: 'alert' }, problem)));
+}
+
+window.addEventListener('hashchange', show);
+show();

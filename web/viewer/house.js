@@ -1,0 +1,55 @@
+// The state of the house: what works, the models, what refusals taught, the keys; and two orders, each behind a question.
+
+import { harmless } from '../reasoning.js';
+import { badge, confirmed, figure, h, number, say, when } from './elements.js';
+import { ask, order } from './server.js';
+
+const DAY = 86_400_000;
+
+/** @param {string} caption @param {string[]} columns @param {(Node | string)[][]} rows @param {string} none */
+function table(caption, columns, rows, none) {
+  return h('section', {}, h('h2', {}, caption), rows.length === 0 ? h('p', { class: 'none' }, none)
+    : h('div', { class: 'scrolls', tabindex: 0, role: 'region', 'aria-label': caption }, h('table', {},
+      h('thead', {}, h('tr', {}, columns.map((name) => h('th', { scope: 'col' }, name)))),
+      h('tbody', {}, rows.map((cells) => h('tr', {}, cells.map((cell) => h('td', {}, cell))))))));
+}
+
+/** @param {HTMLElement} main @param {{admin: boolean}} me */
+export async function house(main, me) {
+  const { health, models, facts, keys } = await ask('house');
+  const works = (/** @type {boolean} */ is, /** @type {string} */ word) => badge(is ? 'whole' : 'failed', is ? word : 'away');
+  main.append(h('div', { class: 'title' }, h('h1', {}, 'House')),
+    h('dl', { class: 'figures' },
+      figure('Store', works(health.store, 'answers')), figure('Keys', works(health.keys, 'known')), figure('Traces', works(health.traces, 'kept')),
+      figure('Traces waiting', number(health.tracesWaiting)), figure('Traces lost', number(health.tracesLost))),
+    table('Models', ['Name', 'Provider', 'Model', 'Wire', 'What the model wants back', 'Known from'],
+      models.map((/** @type {any} */ it) => [h('strong', {}, harmless(it.name)), it.provider, harmless(it.model), it.wire, it.contract, it.source]), 'No model is configured; `provider/model` may be asked for.'),
+    table('Learned from refusals', ['Model', 'At', 'Fact', 'Key', 'Since'],
+      facts.map((/** @type {any} */ it) => [harmless(it.model), it.endpoint, it.fact, it.tenant, when(it.since)]), 'No provider refused a request for its thoughts in the last day.'));
+  if (!me.admin) return;
+  main.append(table('Keys', ['Name'], keys.map((/** @type {string} */ name) => [name]), 'There are no keys: callers on this machine need none. `think keys create NAME` makes one.'), orders());
+}
+
+function orders() {
+  const done = h('p', { class: 'note', role: 'status' });
+  const tell = (/** @type {string} */ text) => { done.textContent = text; say(text); };
+  const days = h('input', { type: 'number', min: 0, max: 3650, value: 30, name: 'days', required: true });
+  const tenant = h('input', { name: 'tenant', autocomplete: 'off', required: true, spellcheck: 'false' });
+  const act = (/** @type {() => Promise<void>} */ what) => (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    what().catch((error) => tell(error.message));
+  };
+  return h('section', { class: 'orders' }, h('h2', {}, 'Delete'),
+    h('form', { onsubmit: act(async () => {
+      const count = Number(days.value);
+      if (!await confirmed('Prune traces?', `All traces older than ${count} days are deleted. Nothing brings them back. Thoughts that go back to models stay.`, 'Prune')) return;
+      const { gone } = await order('prune', { before: Date.now() - count * DAY });
+      tell(`${number(gone)} traces are deleted.`);
+    }) }, h('label', {}, h('span', {}, 'Traces older than, in days'), days), h('button', {}, 'Prune …')),
+    h('form', { onsubmit: act(async () => {
+      const name = tenant.value.trim();
+      if (!await confirmed(`Erase everything of “${name}”?`, 'Its keys are destroyed: sessions, thoughts in the vault and traces. Nothing brings them back.', 'Erase')) return;
+      const { gone } = await order('erase', { tenant: name });
+      tell(`${name} is erased, with ${number(gone)} sessions.`);
+    }) }, h('label', {}, h('span', {}, 'Everything of a tenant'), tenant), h('button', {}, 'Erase …')), done);
+}

@@ -1,0 +1,169 @@
+// What was thought: the list, the search, one trace, and a session as a conversation.
+
+import { AiReasoning, harmless } from '../message.js';
+import { badge, empty, figure, h, lasted, number, short, when } from './elements.js';
+import { markdown } from './markdown.js';
+import { ask } from './server.js';
+
+/** @typedef {Record<string, any>} Trace */
+
+const HOUR = 3_600_000;
+const AGES = /** @type {[string, string][]} */ ([['', 'any time'], [String(HOUR), 'last hour'], [String(24 * HOUR), 'last day'], [String(7 * 24 * HOUR), 'last week']]);
+const OUTCOMES = /** @type {[string, string, string][]} */ ([
+  ['restored', 'restored', 'The client had lost the thought of so many answers; it was found in the vault and put back.'],
+  ['missed', 'missed', 'The model wants the thought of so many answers, and nobody has it: it was made before this gateway saw the conversation, or was deleted.'],
+  ['ambiguous', 'ambiguous', 'So many answers fit more than one thought. A wrong thought is worse than none, so none went back.'],
+  ['dropped', 'dropped', 'The thought of so many answers was known and left out: the contract, a setting or a limit says so.'],
+]);
+const FACTS = /** @type {[string, string][]} */ ([
+  ['route', 'Asked at'], ['asked', 'Model as it was asked'], ['outcome', 'Outcome'], ['status', 'Status'], ['finish_reason', 'Finish reason'],
+  ['error', 'Error'], ['hops', 'Fallbacks and repeats'], ['reasoning_tokens_source', 'Tokens of the thought'], ['total_tokens_source', 'Tokens in all'],
+  ['text_is_cut', 'Texts are cut'], ['front', 'Came through'],
+]);
+
+/** The thought as the element of the page. @param {Trace} trace @param {string} [display] */
+function thought(trace, display = 'collapsed') {
+  if (trace.reasoning_text === undefined) return h('p', { class: 'none' }, `Thought, not shown · ${number(trace.reasoning_tokens)} tokens`);
+  if (trace.reasoning_text.trim() === '' && trace.sealed_bytes === 0) return null;
+  const element = new AiReasoning();
+  element.dataset.msgId = trace.id;
+  element.dataset.provider = trace.provider;
+  if (trace.sealed_bytes > 0) element.dataset.sealedBytes = String(trace.sealed_bytes);
+  element.setAttribute('display', display);
+  element.toggleAttribute('preview', true);
+  element.tokens = trace.reasoning_tokens;
+  element.thought = trace.reasoning_text;
+  return element;
+}
+
+/** What stands for the thought on a line. @param {Trace} trace */
+function line(trace) {
+  const text = trace.reasoning_text?.trim() ?? '';
+  if (trace.reasoning_text === undefined) return h('span', { class: 'none' }, 'thoughts are not shown');
+  if (text !== '') return h('span', { class: 'thought' }, harmless(text.replace(/\s+/gu, ' ')));
+  if (trace.sealed_bytes > 0) return h('span', { class: 'sealed' }, `sealed, ${number(trace.sealed_bytes)} bytes, by ${trace.provider}`);
+  return h('span', { class: 'none' }, 'no thought');
+}
+
+/** @param {Trace} trace */
+function row(trace) {
+  const restored = trace.metadata?.restored ?? 0;
+  const missed = trace.metadata?.missed ?? 0;
+  return h('li', {}, h('a', { class: 'row', href: `#/trace/${trace.id}` },
+    h('span', { class: 'line' }, badge(trace.state), h('strong', {}, harmless(trace.model)),
+      restored > 0 && badge('restored', `${restored} restored`), missed > 0 && badge('missed', `${missed} missed`), when(trace.created_at)),
+    h('span', { class: 'text' }, line(trace)),
+    h('span', { class: 'text answer-line' }, harmless(trace.response_text.replace(/\s+/gu, ' ') || 'no answer')),
+    h('span', { class: 'numbers' }, `${short(trace.reasoning_tokens)} thought · ${short(trace.total_tokens)} tokens · ${lasted(trace.duration_ms)}`)));
+}
+
+/** @param {HTMLElement} section */
+export async function latest(section) {
+  const { traces } = await ask('traces', { limit: 5 }).catch(() => ({ traces: [] }));
+  if (traces.length > 0) section.append(h('h2', {}, 'Latest'), h('ul', { class: 'rows' }, traces.map(row)));
+}
+
+/** @param {HTMLElement} main @param {URLSearchParams} query */
+export async function traces(main, query) {
+  const field = (/** @type {string} */ name) => query.get(name) ?? '';
+  const choice = (/** @type {string} */ name, /** @type {string} */ label, /** @type {[string, string][]} */ options) =>
+    h('label', {}, h('span', {}, label), h('select', { name, onchange: () => form.requestSubmit() },
+      options.map(([value, text]) => h('option', { value, selected: field(name) === value }, text))));
+  const input = (/** @type {string} */ name, /** @type {string} */ label, type = 'text') =>
+    h('label', {}, h('span', {}, label), h('input', { name, type, value: field(name), autocomplete: 'off', spellcheck: 'false' }));
+  const form = h('form', { class: 'filters', role: 'search', onsubmit: (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    const next = new URLSearchParams();
+    for (const [name, value] of new FormData(form)) if (typeof value === 'string' && value.trim() !== '') next.set(name, value.trim());
+    location.hash = `#/traces?${next}`;
+  } }, input('q', 'Search', 'search'), choice('in', 'Search in', [['', 'thoughts and answers'], ['thoughts', 'thoughts'], ['answers', 'answers']]),
+  input('model', 'Model'), input('provider', 'Provider'), input('session', 'Session'), choice('age', 'Since', AGES), h('button', {}, 'Find'));
+  const rows = h('ul', { class: 'rows' });
+  const note = h('p', { class: 'note', role: 'status' });
+  const more = h('button', { type: 'button', class: 'more', hidden: true }, 'Older ones');
+  main.append(h('div', { class: 'title' }, h('h1', {}, 'Traces')), form, note, rows, more);
+  const age = Number(field('age'));
+  const asked = { q: field('q'), in: field('in'), model: field('model'), provider: field('provider'), session: field('session'), since: age > 0 ? Date.now() - age : null };
+  /** @type {string | null} */
+  let next = null;
+  let isAsking = false;
+  const load = async () => {
+    if (isAsking) return;
+    isAsking = true;
+    const page = await ask('traces', { ...asked, after: next }).finally(() => { isAsking = false; });
+    rows.append(...page.traces.map(row));
+    next = page.next;
+    more.hidden = next === null;
+    if (page.indexedTo) note.textContent = 'The newest traces are still being indexed; search finds them in a moment.';
+    if (rows.childElementCount === 0) {
+      const isFiltered = Object.values(asked).some(Boolean);
+      rows.replaceWith(isFiltered ? empty('Nothing found', 'No trace is like that. Search finds whole words.')
+        : empty('No traces yet', 'Each request through the gateway leaves one: what the model thought, what it answered, and what it cost.'));
+    }
+  };
+  more.addEventListener('click', load);
+  const watch = new IntersectionObserver((seen) => { if (seen.some((it) => it.isIntersecting) && next !== null) load(); }, { rootMargin: '600px' });
+  await load();
+  watch.observe(more);
+  return () => watch.disconnect();
+}
+
+/** @param {HTMLElement} main @param {string} id */
+export async function trace(main, id) {
+  const it = await ask(`traces/${encodeURIComponent(id)}`);
+  const cached = it.cached_tokens !== null && it.input_tokens ? ` (${Math.round((100 * it.cached_tokens) / it.input_tokens)} %)` : '';
+  main.append(
+    h('div', { class: 'title' }, h('h1', {}, harmless(it.model)), badge(it.state), when(it.created_at)),
+    h('p', { class: 'about' }, `at ${it.provider} · `, h('a', { href: `#/session/${encodeURIComponent(it.session_key)}` }, 'the whole session'), ` · trace ${it.id}`),
+    h('dl', { class: 'figures' },
+      figure('Thought', `${number(it.reasoning_tokens)} tokens`), figure('In all', `${number(it.total_tokens)} tokens`),
+      figure('Input', number(it.input_tokens)), figure('From cache', `${number(it.cached_tokens)}${cached}`),
+      figure('Output', number(it.output_tokens)), figure('Took', lasted(it.duration_ms))),
+    h('section', { class: 'message', 'aria-label': 'Message' },
+      thought(it) ?? h('p', { class: 'none' }, 'The model gave no thought for this answer.'),
+      it.response_text === '' ? h('p', { class: 'none' }, 'There is no visible answer.') : markdown(it.response_text)),
+    why(it),
+    h('p', { class: 'buttons' }, h('button', { type: 'button', onclick: () => save(it) }, 'Save as JSON')));
+}
+
+/** What became of the thoughts in the request, and why. @param {Trace} trace */
+function why(trace) {
+  const metadata = trace.metadata ?? {};
+  const found = OUTCOMES.filter(([name]) => metadata[name] > 0);
+  const decisions = Array.isArray(metadata.decisions) ? metadata.decisions : [];
+  return h('section', { class: 'why', 'aria-labelledby': 'why' }, h('h2', { id: 'why' }, 'Why'),
+    found.length === 0 ? h('p', {}, 'No thought of an earlier answer had to be put back or left out for this request.')
+      : h('ul', { class: 'outcomes' }, found.map(([name, word, text]) => h('li', {}, badge(name, `${metadata[name]} ${word}`), ` ${text}`))),
+    decisions.length > 0 && h('div', { class: 'scrolls', tabindex: 0, role: 'region', 'aria-label': 'Decisions' }, h('table', {},
+      h('caption', {}, 'Decided'), h('thead', {}, h('tr', {}, ['Messages', 'Outcome', 'Reason', 'By'].map((name) => h('th', { scope: 'col' }, name)))),
+      h('tbody', {}, decisions.map((/** @type {any} */ it) => h('tr', {}, h('td', {}, number(it.count)), h('td', {}, badge(it.outcome)), h('td', {}, harmless(it.reason)), h('td', {}, it.setting)))))),
+    h('details', {}, h('summary', {}, 'What is known besides'), h('dl', { class: 'known' },
+      FACTS.filter(([name]) => metadata[name] !== undefined && metadata[name] !== null).flatMap(([name, label]) => [h('dt', {}, label), h('dd', {}, harmless(String(metadata[name])))]),
+      h('dt', {}, 'Tenant'), h('dd', {}, trace.tenant), h('dt', {}, 'Turn'), h('dd', {}, trace.run_id), h('dt', {}, 'Session'), h('dd', {}, harmless(trace.session_key)))));
+}
+
+/** @param {Trace} trace */
+function save(trace) {
+  const url = URL.createObjectURL(new Blob([`${JSON.stringify(trace, null, 2)}\n`], { type: 'application/json' }));
+  h('a', { href: url, download: `trace-${trace.id}.json` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+/** A session from its first request on. @param {HTMLElement} main @param {string} key */
+export async function session(main, key) {
+  const page = await ask('traces', { session: key });
+  const full = await Promise.all(page.traces.slice(0, 30).map((/** @type {Trace} */ it) => ask(`traces/${it.id}`)));
+  const all = full.reverse();
+  if (all.length === 0) throw new Error('there is no trace of this session; it was pruned, or is of somebody else');
+  const sum = (/** @type {string} */ name) => all.reduce((total, it) => total + (it[name] ?? 0), 0);
+  main.append(
+    h('div', { class: 'title' }, h('h1', {}, 'Session'), when(all[0].created_at)),
+    h('p', { class: 'about' }, harmless(key)),
+    h('dl', { class: 'figures' }, figure('Requests', `${all.length}${page.next === null ? '' : '+'}`), figure('Thought', `${number(sum('reasoning_tokens'))} tokens`),
+      figure('In all', `${number(sum('total_tokens'))} tokens`), figure('Took', lasted(sum('duration_ms')))),
+    ...(page.next === null ? [] : [h('p', { class: 'note' }, h('a', { href: `#/traces?session=${encodeURIComponent(key)}` }, 'Earlier requests stand in the list.'))]),
+    ...all.map((it, at) => h('section', { class: 'message', 'aria-label': `Request ${at + 1}` },
+      h('p', { class: 'about' }, badge(it.state), ' ', h('a', { href: `#/trace/${it.id}` }, harmless(it.model)), ' · ', when(it.created_at), ` · ${lasted(it.duration_ms)}`,
+        it.run_id === all[at - 1]?.run_id && ' · same turn'),
+      thought(it), it.response_text === '' ? h('p', { class: 'none' }, 'No visible answer.') : markdown(it.response_text))));
+}
