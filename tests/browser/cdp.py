@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 
-PATIENCE = 15
+PATIENCE = 30
 
 
 def chromium():
