@@ -11,38 +11,34 @@ pub(super) enum Kind {
     Key,
 }
 
-/// Words of values that stand for a secret in an example. They are compared without case.
-const WORDS: [&str; 18] = [
-    "example",
-    "sample",
-    "placeholder",
-    "changeme",
-    "change_me",
-    "change-me",
-    "your",
-    "xxxx",
-    "....",
-    "****",
-    "redacted",
-    "insert",
-    "replace",
-    "dummy",
-    "not-needed",
-    "todo",
-    "deadbeef",
-    "testtest",
-];
+/// A word, and the letters in it.
+struct Word(&'static str, Set);
 
-/// The letters of each of these words.
-const LETTERS: [Set; WORDS.len()] = {
-    let mut letters = [Set::NONE; WORDS.len()];
-    let mut at = 0;
-    while at < WORDS.len() {
-        letters[at] = Set::of(WORDS[at]);
-        at += 1;
-    }
-    letters
-};
+const fn word(text: &'static str) -> Word {
+    Word(text, Set::of(text))
+}
+
+/// Words of values that stand for a secret in an example. They are compared without case.
+const WORDS: [Word; 18] = [
+    word("example"),
+    word("sample"),
+    word("placeholder"),
+    word("changeme"),
+    word("change_me"),
+    word("change-me"),
+    word("your"),
+    word("xxxx"),
+    word("...."),
+    word("****"),
+    word("redacted"),
+    word("insert"),
+    word("replace"),
+    word("dummy"),
+    word("not-needed"),
+    word("todo"),
+    word("deadbeef"),
+    word("testtest"),
+];
 
 /// Whether it is a value of documents and tests, which everybody may know.
 pub(super) fn is_sample(value: &[u8]) -> bool {
@@ -59,13 +55,12 @@ pub(super) fn is_sample(value: &[u8]) -> bool {
     }
     // Few values have all letters of a word.
     let letters = Set::of_either_case(there);
-    let mut could_be =
-        WORDS.iter().zip(LETTERS).filter(|(_, all)| letters.has_all(*all)).peekable();
+    let mut could_be = WORDS.iter().filter(|word| letters.has_all(word.1)).peekable();
     if could_be.peek().is_none() {
         return false;
     }
     let lower = value.to_ascii_lowercase();
-    could_be.any(|(word, _)| memchr::memmem::find(&lower, word.as_bytes()).is_some())
+    could_be.any(|word| memchr::memmem::find(&lower, word.0.as_bytes()).is_some())
 }
 
 /// Whether somebody only went along the keys.
