@@ -1,6 +1,7 @@
 //! What is known without the store: who looks, the models, what was learned, and how the house is.
 
 use super::api::Scope;
+use crate::audit::Audit;
 use crate::house::{Estate, House};
 use crate::learned::now;
 use thinkthrough_core::json::{Raw, Writer};
@@ -32,7 +33,7 @@ pub(super) fn house(estate: &Estate, house: &House, scope: &Scope) -> String {
             w.field_bool("closing", estate.is_closing());
             let audit = house.options.audit.as_ref();
             w.field_bool("traces", audit.is_some_and(|audit| audit.traces().is_some()));
-            w.u64_or_null("tracesWaiting", audit.map(|audit| audit.waiting_now()));
+            w.u64_or_null("tracesWaiting", audit.map(Audit::waiting_now));
             w.u64_or_null("tracesLost", audit.map(|audit| audit.lost().get()));
         });
         w.key("models").array(|w| models(w, house));
