@@ -25,10 +25,10 @@ pub(crate) async fn local(config: &Config) -> Result<Conversations, Failure> {
     Ok(open(config).await?.conversations(&Tenant::local()))
 }
 
-/// The conversations of this machine's user, or why they are not kept.
-pub(crate) async fn or_why(config: &Config) -> (Option<Conversations>, Option<String>) {
-    match local(config).await {
-        Ok(conversations) => (Some(conversations), None),
+/// The store, or why nothing is kept.
+pub(crate) async fn or_why(config: &Config) -> (Option<Store>, Option<String>) {
+    match open(config).await {
+        Ok(store) => (Some(store), None),
         Err(failure) => (None, Some(format!("conversations are not kept: {failure}"))),
     }
 }
@@ -74,23 +74,26 @@ pub(crate) struct Resumed {
     pub(crate) conversation: Conversation,
     /// The model that it was last held with.
     pub(crate) model: Option<String>,
+    /// Where it is kept.
+    pub(crate) store: Store,
 }
 
 /// The conversation whose id begins so, or else the latest one; where there is none, one will begin.
 pub(crate) async fn resumed(config: &Config, id: Option<&str>) -> Result<Resumed, Failure> {
-    let conversations = local(config).await?;
+    let store = open(config).await?;
+    let conversations = store.conversations(&Tenant::local());
     let id = match id {
         Some(id) => Some(conversations.resolve(id).await?),
         None => conversations.latest().await?.map(|summary| summary.id),
     };
     let Some(id) = id else {
         let (conversation, model) = (Conversation::default(), None);
-        return Ok(Resumed { kept: Kept::new(conversations)?, conversation, model });
+        return Ok(Resumed { kept: Kept::new(conversations)?, conversation, model, store });
     };
     let mut stored = terminal::open(&conversations, &id).await?;
     let model = stored.model.take();
     let conversation = Conversation::stored(stored);
-    Ok(Resumed { kept: Kept::stored(conversations, id), conversation, model })
+    Ok(Resumed { kept: Kept::stored(conversations, id), conversation, model, store })
 }
 
 /// How often the vault is looked through.

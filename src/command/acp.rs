@@ -4,15 +4,16 @@ use super::asking::Asking;
 use crate::choose::Chosen;
 use crate::config::Config;
 use crate::failure::{Failure, say};
-use crate::{masking, stored, tooling};
+use crate::{audit, masking, stored, tooling};
 use clap::Args;
 use std::io::{self, BufRead as _, Write};
 use std::path::Path;
 use std::sync::Arc;
 use thinkthrough_chat::acp::{EditorReach, EditorServer, Host, Kit, serve};
 use thinkthrough_chat::mcp::{McpServer, Reach};
-use thinkthrough_chat::{Gate, Pending};
+use thinkthrough_chat::{Gate, Pending, Tracer};
 use thinkthrough_client::Auth;
+use thinkthrough_core::plane::Tenant;
 use tokio::sync::mpsc;
 
 /// Speak the Agent Client Protocol with an editor, over standard input and output
@@ -45,7 +46,10 @@ impl Acp {
         if let Some(problem) = problem {
             say(format_args!("{problem}"));
         }
-        let host = Arc::new(Wiring { asking: self.asking.clone(), config });
+        let tracer = store.as_ref().and_then(|store| audit::tracer(&config, store, "acp"));
+        let store = store.map(|store| store.conversations(&Tenant::local()));
+        let host = Wiring { asking: self.asking.clone(), config, tracer: tracer.clone() };
+        let host = Arc::new(host);
         let (line, lines) = mpsc::unbounded_channel();
         // Ends with standard input, which ends the sessions; until then it waits there.
         std::thread::spawn(move || {
@@ -61,9 +65,9 @@ impl Acp {
             writeln!(out, "{text}")?;
             out.flush()?;
         }
-        runtime
-            .block_on(serving)
-            .map_err(|error| Failure::Failed(format!("the session broke off: {error}")))
+        let served = runtime.block_on(serving);
+        runtime.block_on(audit::say_lost(tracer.as_ref()));
+        served.map_err(|error| Failure::Failed(format!("the session broke off: {error}")))
     }
 }
 
@@ -71,6 +75,7 @@ impl Acp {
 struct Wiring {
     asking: Asking,
     config: Config,
+    tracer: Option<Tracer>,
 }
 
 impl Wiring {
@@ -92,7 +97,8 @@ impl Wiring {
         let gate = Gate::new(self.config.budget).covering(masker);
         gate.limit(&chosen.target.provider, chosen.limits);
         let Chosen { name, target, transport, auth, key_from, .. } = chosen;
-        Ok(Kit { name, target, settings, transport, auth, key_from, tools, gate })
+        let tracer = self.tracer.clone();
+        Ok(Kit { name, target, settings, transport, auth, key_from, tools, gate, tracer })
     }
 
     fn server(&self, folder: &Path, server: EditorServer) -> Result<McpServer, Failure> {

@@ -5,6 +5,7 @@ use super::ask_prompt::prompt;
 use super::ask_show::{Recorder, Stream};
 use super::ask_stop::stopped_by_signals;
 use super::asking::Asking;
+use crate::audit;
 use crate::choose::Chosen;
 use crate::config::Config;
 use crate::failure::{Failure, say};
@@ -132,12 +133,19 @@ impl Ask {
             tools: tools.as_ref(),
             approve: &Nobody,
             gate: Some(&gate),
+            traced: None,
             max_rounds: MAX_ROUNDS,
         };
+        let store = resumed.as_ref().map(|resumed| &resumed.store);
+        let tracer = store.and_then(|store| audit::tracer(&config, store, "ask"));
+        let session = resumed.as_ref().map(|resumed| resumed.kept.id().as_str().to_owned());
+        let traced = tracer.as_ref().zip(session).and_then(|(it, session)| it.question(&session));
+        let setup = Setup { traced: traced.as_ref(), ..setup };
         let mut keeper =
             resumed.map(|it| it.kept.ask(question.clone(), &chosen.name, &chosen.target));
         let asked = self.show(&setup, &mut keeper, &mut conversation, &settings, out).await;
         let ended = end(keeper).await;
+        audit::say_lost(tracer.as_ref()).await;
         if let Some(tools) = &tools {
             tools.close().await;
         }

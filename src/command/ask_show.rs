@@ -112,7 +112,8 @@ pub(crate) fn write_json(
             }
         });
         w.str_or_null("session", session);
-        w.key("trace").null();
+        let trace = outcome.rounds.last().and_then(|round| round.trace.as_deref());
+        w.str_or_null("trace", trace);
     });
     writeln!(out, "{}", printed(&w.finish()))?;
     Ok(())

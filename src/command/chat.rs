@@ -7,7 +7,7 @@ use super::asking::{Asking, env};
 use crate::choose::Chosen;
 use crate::config::Config;
 use crate::failure::Failure;
-use crate::{masking, stored, tooling};
+use crate::{audit, masking, stored, tooling};
 use clap::Args;
 use host::Settings;
 use std::io::{self, IsTerminal as _};
@@ -15,6 +15,7 @@ use std::sync::Arc;
 use thinkthrough_chat::Toolbox;
 use thinkthrough_chat::session::{Layers, Profile, Start, Stored};
 use thinkthrough_chat::terminal::{self, Client, Connection};
+use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider;
 use thinkthrough_store::{Conversations, StoreError};
 use tokio::sync::mpsc;
@@ -65,6 +66,8 @@ impl Chat {
         let config = self.asking.config()?;
         let layers = self.layers(&config)?;
         let (store, problem) = stored::or_why(&config).await;
+        let tracer = store.as_ref().and_then(|store| audit::tracer(&config, store, "chat"));
+        let store = store.map(|store| store.conversations(&Tenant::local()));
         let resumed = self.resumed(store.as_ref(), problem.as_deref()).await?;
         let held_with = resumed.as_ref().and_then(|stored| stored.model.as_deref());
         let chosen = self.asking.resume(&config, held_with).await?;
@@ -95,13 +98,14 @@ impl Chat {
             tools: Some(tools),
             notices,
             conversations: store,
+            tracer: tracer.clone(),
             masker,
             tokenizer: thinkthrough_tokenizer::o200k(),
             env,
         };
-        terminal::run(client)
-            .await
-            .map_err(|error| Failure::Failed(format!("the terminal cannot be used: {error}")))
+        let ran = terminal::run(client).await;
+        audit::say_lost(tracer.as_ref()).await;
+        ran.map_err(|error| Failure::Failed(format!("the terminal cannot be used: {error}")))
     }
 
     fn layers(&self, config: &Config) -> Result<Layers, Failure> {

@@ -45,6 +45,8 @@ mod mask;
 mod masking;
 mod mcp;
 mod own_models;
+#[cfg(unix)]
+mod own_traces;
 mod patterns;
 mod place;
 mod postgres;

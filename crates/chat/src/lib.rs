@@ -30,6 +30,7 @@ pub mod search;
 pub mod session;
 pub mod terminal;
 mod tools;
+mod traced;
 mod wording;
 
 pub use agent::{AskError, Called, Control, MAX_ROUNDS, Outcome, Round, Setup, Watch, run};
@@ -42,4 +43,5 @@ pub use tools::{
     Approve, Builtin, FileChange, Given, Job, Nobody, Pending, Permission, Question, Rule, Source,
     ToolKind, Toolbox, ToolboxError, Verdict, Weighed,
 };
+pub use traced::{Traced, Tracer};
 pub use wording::{ago, grouped, title};

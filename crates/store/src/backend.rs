@@ -81,6 +81,7 @@ calls! {
     prune_traces(before: i64, limit: u32) -> u64;
     older_traces(before: i64) -> u64;
     erase_traces(tenant: String, limit: u32) -> u64;
+    erase_session_traces(tenant: String, session: String, limit: u32) -> u64;
     add_key(name: String, hash: Vec<u8>, now: i64) -> bool;
     revoke_key(name: String, now: i64) -> bool;
     keys() -> Vec<KeyRow>;

@@ -93,7 +93,7 @@ pub use rotation::Rotation;
 pub use store::Store;
 pub use trace::{
     NewTrace, TRACE_AGE, Trace, TraceFilter, TraceHits, TraceNumbers, TraceState, TraceSum,
-    TraceText,
+    TraceText, TraceTexts,
 };
 pub use traces::Traces;
 pub use vault::{Commit, Looked, Opener, Urgency, Vault};

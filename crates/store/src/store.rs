@@ -71,7 +71,7 @@ const TRIES: usize = 3;
 const STEP: u32 = 64;
 
 /// How many traces are taken out at once.
-const TRACES: u32 = 500;
+pub(crate) const TRACES: u32 = 500;
 
 /// How many tenants that nothing was kept for are remembered. Credentials can be made up, so there must be an end.
 const MADE: usize = 10_000;

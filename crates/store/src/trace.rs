@@ -1,6 +1,7 @@
 //! What a trace is, and which ones somebody wants.
 
 use std::time::Duration;
+use thinkthrough_core::content::{Block, Thinking};
 use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::plane::{Masked, Tenant};
 
@@ -64,6 +65,56 @@ pub struct NewTrace {
     pub numbers: TraceNumbers,
     /// How it ended.
     pub state: TraceState,
+}
+
+/// So many bytes of a text stand in a trace.
+const MOST: usize = 1 << 20;
+
+/// What an answer says, as a trace has it: nothing in it is masked yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceTexts {
+    /// All thoughts, an empty line between two.
+    pub thought: String,
+    /// All visible text.
+    pub answer: String,
+    /// How many bytes of thoughts nobody but the provider can read.
+    pub sealed_bytes: u64,
+    /// There was more than a trace has room for.
+    pub is_cut: bool,
+}
+
+impl TraceTexts {
+    /// What these blocks say.
+    #[must_use]
+    pub fn of(blocks: &[Block]) -> Self {
+        let mut texts = TraceTexts::default();
+        for block in blocks {
+            match block {
+                Block::Thinking(thinking) => {
+                    if !texts.thought.is_empty() {
+                        texts.thought.push_str("\n\n");
+                    }
+                    texts.thought.push_str(&thinking.thought);
+                    texts.sealed_bytes += sealed(thinking);
+                }
+                Block::Text(text) => texts.answer.push_str(&text.text),
+                _ => {}
+            }
+        }
+        for text in [&mut texts.thought, &mut texts.answer] {
+            texts.is_cut |= text.len() > MOST;
+            let end = (0..=MOST.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+            text.truncate(end.unwrap_or_default());
+        }
+        texts
+    }
+}
+
+/// The bytes of a thought that only its provider can read. A signature alone is one whose text was withheld.
+fn sealed(thinking: &Thinking) -> u64 {
+    let signature = thinking.signature.as_ref().filter(|_| thinking.thought.is_empty());
+    let all = [signature, thinking.redacted_data.as_ref(), thinking.encrypted_content.as_ref()];
+    all.into_iter().flatten().map(|it| it.len() as u64).sum()
 }
 
 /// The numbers of a generation.

@@ -5,6 +5,7 @@
 
 use crate::error::StoreError;
 use crate::row::{SumRow, TraceRow};
+use crate::seal::random;
 use crate::store::Store;
 use crate::trace::{
     NewTrace, Trace, TraceFilter, TraceHits, TraceNumbers, TraceState, TraceSum, TraceText,
@@ -48,6 +49,15 @@ impl Traces {
     pub async fn add(&self, traces: Vec<NewTrace>) -> Result<(), StoreError> {
         let rows = traces.into_iter().map(TraceRow::from).collect();
         self.store.backend().add_traces(rows).await
+    }
+
+    /// An id that no other trace has.
+    ///
+    /// # Errors
+    /// When the system gives no random numbers.
+    pub fn new_id(&self) -> Result<String, StoreError> {
+        let bytes: [u8; 16] = random().map_err(|_| self.store.no_random())?;
+        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 
     /// The trace of this id.

@@ -17,6 +17,7 @@ use crate::kept::Kept;
 use crate::session::Conversation;
 use crate::terminal;
 use crate::tools::{Pending, Toolbox};
+use crate::traced::Tracer;
 use rpc::{Incoming, Outbox, Problem, Reply};
 use session::{Past, Session};
 use std::collections::BTreeMap;
@@ -52,6 +53,8 @@ pub struct Kit {
     pub tools: Toolbox,
     /// What stands before each request.
     pub gate: Gate,
+    /// Where requests leave traces, if anywhere.
+    pub tracer: Option<Tracer>,
 }
 
 /// An MCP server that the editor wants to be used.

@@ -134,6 +134,8 @@ impl Session {
         setup.tools = Some(&self.kit.tools);
         setup.approve = &asker;
         setup.gate = Some(&self.kit.gate);
+        let traced = self.kit.tracer.as_ref().and_then(|tracer| tracer.question(&self.id));
+        setup.traced = traced.as_ref();
         let Kit { name, target, .. } = &self.kit;
         let keeper = self.kept.as_ref().map(|kept| kept.ask(question.clone(), name, target));
         let before = conversation.len();

@@ -11,10 +11,11 @@ pub use watch::Watch;
 
 use crate::gate::{Admission, Gate, Notice};
 use crate::tools::{Approve, Nobody, Toolbox};
+use crate::traced::{Generation, Traced};
 use calls::run_calls;
 use clock::Clock;
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use thinkthrough_client::{Auth, ClientError, Request as Send, Retry, RetryPolicy, Transport};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::budget::BudgetRefusal;
@@ -43,6 +44,8 @@ pub struct Setup<'a> {
     pub approve: &'a dyn Approve,
     /// What stands before each request, if anything.
     pub gate: Option<&'a Gate>,
+    /// Where each request leaves a trace, if anywhere.
+    pub traced: Option<&'a Traced>,
     /// How many requests one question may take.
     pub max_rounds: usize,
 }
@@ -52,7 +55,8 @@ impl<'a> Setup<'a> {
     #[must_use]
     pub fn new(target: &'a Target, settings: &'a Resolved, transport: &'a Transport) -> Self {
         let (auth, tools, approve, gate) = (Auth::None, None, &Nobody, None);
-        Setup { target, settings, transport, auth, tools, approve, gate, max_rounds: MAX_ROUNDS }
+        let (traced, max_rounds) = (None, MAX_ROUNDS);
+        Setup { target, settings, transport, auth, tools, approve, gate, traced, max_rounds }
     }
 }
 
@@ -74,6 +78,8 @@ pub struct Round {
     pub thinking: Duration,
     /// How long the tools took after it, questions included.
     pub tools: Duration,
+    /// The id of its trace, where it left one.
+    pub trace: Option<String>,
 }
 
 /// What a question came to.
@@ -173,11 +179,23 @@ impl Run<'_> {
             offers = offers(self.setup.tools) => offers,
         };
         let Some(admission) = self.admit().await else { return Ok(false) };
-        let mut clock = Clock::start();
+        let (mut clock, at) = (Clock::start(), SystemTime::now());
         let asked = self.ask(round, offers, admission.settings(self.setup), &mut clock).await;
         let answer = asked.as_ref().ok().and_then(|finished| finished.as_ref());
         self.settle(admission, answer.map(|finished| &finished.answer));
-        let Some(finished) = asked? else { return Ok(false) };
+        let finished = match asked {
+            Ok(Some(finished)) => finished,
+            Ok(None) => {
+                self.leave_trace(at, None, None);
+                return Ok(false);
+            }
+            Err(error) => {
+                self.leave_trace(at, None, Some(error.to_string()));
+                return Err(error);
+            }
+        };
+        let why = finished.failure.as_ref().map(|failure| failure.message.clone());
+        let trace = self.leave_trace(at, Some(&finished), why);
         let Finished { answer, end, mut content, failure } = finished;
         let (took, thinking) = clock.stop(content.as_mut());
         if !stop.is_cancelled() || failure.is_some() {
@@ -195,11 +213,31 @@ impl Run<'_> {
         let (tool_responses, refused) = self.call(round, &calls).await;
         let has_called = !tool_responses.is_empty();
         let tools = started.elapsed();
-        let done = Round { answer, tool_responses, refused, took, thinking, tools };
+        let done = Round { answer, tool_responses, refused, took, thinking, tools, trace };
         self.watch.round_over(round, &done);
         self.outcome.rounds.push(done);
         self.outcome.is_unfinished = has_called;
         Ok(has_called && !stop.is_cancelled())
+    }
+
+    /// The request is over, whatever came of it.
+    fn leave_trace(
+        &self,
+        at: SystemTime,
+        finished: Option<&Finished>,
+        error: Option<String>,
+    ) -> Option<String> {
+        let is_whole = finished.is_some_and(|it| it.end.is_complete() && it.failure.is_none());
+        let generation = Generation {
+            target: self.setup.target,
+            at,
+            took: at.elapsed().unwrap_or_default(),
+            answer: finished.map(|finished| &finished.answer),
+            is_whole,
+            is_stopped: !is_whole && self.control.is_stopped(),
+            error,
+        };
+        self.setup.traced?.leave(&generation)
     }
 
     /// Runs the tools that an answer calls, and names those that were not allowed; without tools of ours a call is for

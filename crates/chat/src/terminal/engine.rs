@@ -1,5 +1,6 @@
 //! Runs questions beside the screen and tells what happens.
 
+use super::here::Here;
 use super::host::Connection;
 use super::teller::{News, SoFar, Teller};
 use crate::agent::{AskError, Control, MAX_ROUNDS, Outcome, Setup, Watch, run};
@@ -8,6 +9,7 @@ use crate::failure::Attempt;
 use crate::gate::Gate;
 use crate::session::{Ended, Message, Permission, Progress, Question, RunId};
 use crate::tools::{self, Approve, Pending, Toolbox};
+use crate::traced::{Traced, Tracer};
 use std::sync::{Arc, Mutex, PoisonError};
 use thinkthrough_client::Retry;
 use thinkthrough_core::content::{Content, Origin, Speaker, ToolResponse};
@@ -39,6 +41,8 @@ pub(super) struct Engine {
     running: Option<(RunId, Control)>,
     /// What was asked aside last.
     aside: Option<(RunId, Control)>,
+    /// Where requests leave traces, and what they are named by.
+    traces: Option<(Tracer, Here)>,
     desk: Arc<Desk>,
 }
 
@@ -110,10 +114,11 @@ impl Engine {
         inbox: mpsc::UnboundedSender<Inbound>,
         tools: Option<Arc<Toolbox>>,
         gate: Gate,
+        traces: Option<(Tracer, Here)>,
     ) -> Self {
         let desk = Desk { inbox: inbox.clone(), waiting: Mutex::default(), run: Mutex::default() };
         let (gate, desk) = (Arc::new(gate), Arc::new(desk));
-        Engine { inbox, tools, gate, running: None, aside: None, desk }
+        Engine { inbox, tools, gate, traces, running: None, aside: None, desk }
     }
 
     /// The budget is that of this conversation from now on.
@@ -129,6 +134,14 @@ impl Engine {
             let offers = tools.offers().await;
             drop(inbox.send(Inbound::Message(Message::Tools(offers))));
         });
+    }
+
+    /// Waits until all traces are written.
+    pub(super) async fn traced(&self) -> usize {
+        match &self.traces {
+            Some((tracer, _)) => tracer.end().await,
+            None => 0,
+        }
     }
 
     /// Ends what the tools started.
@@ -150,9 +163,10 @@ impl Engine {
         *self.desk.run() = question.run;
         let (inbox, tools, gate) = (self.inbox.clone(), self.tools.clone(), Arc::clone(&self.gate));
         gate.limit(&question.target.provider, connection.limits);
-        let desk = Arc::clone(&self.desk);
+        let (desk, traces) = (Arc::clone(&self.desk), self.traces.clone());
         tokio::spawn(async move {
             is_kept.await;
+            let traced = traced(traces.as_ref());
             let news = News::default();
             let origin = question.target.origin(None);
             let mut teller = Teller::new(question.run, inbox.clone(), origin, news.clone());
@@ -161,6 +175,7 @@ impl Engine {
                 tools: tools.as_deref(),
                 approve: desk.as_ref(),
                 gate: Some(&gate),
+                traced: traced.as_ref(),
                 max_rounds: MAX_ROUNDS,
                 ..Setup::new(&question.target, &question.settings, &connection.transport)
             };
@@ -190,10 +205,12 @@ impl Engine {
         self.aside = Some((question.run, control.clone()));
         let (inbox, gate) = (self.inbox.clone(), Arc::clone(&self.gate));
         gate.limit(&question.target.provider, connection.limits);
+        let traced = traced(self.traces.as_ref());
         tokio::spawn(async move {
             let setup = Setup {
                 auth: connection.auth,
                 gate: Some(&gate),
+                traced: traced.as_ref(),
                 max_rounds: 1,
                 ..Setup::new(&question.target, &question.settings, &connection.transport)
             };
@@ -245,6 +262,12 @@ impl Engine {
             drop(sender.send(verdict));
         }
     }
+}
+
+/// Where a question in the conversation that is held leaves traces; what is not kept leaves none.
+fn traced(traces: Option<&(Tracer, Here)>) -> Option<Traced> {
+    let (tracer, here) = traces?;
+    tracer.question(&here.id()?)
 }
 
 /// How a question ended, in the sentences that are said about it.

@@ -1,6 +1,7 @@
 //! Keeps conversations: what the session wants of the store, in the order in which it wants it.
 
 use super::engine::Inbound;
+use super::here::Here;
 use super::teller::SoFar;
 use crate::search::search;
 use crate::session::{Compression, Hit, Keep, Kept, Listed, Message, Stored};
@@ -36,6 +37,7 @@ pub(super) struct Keeper {
     draft: Option<Draft>,
     compressions: Vec<Compression>,
     searching: Option<JoinHandle<()>>,
+    here: Here,
 }
 
 impl Keeper {
@@ -44,10 +46,12 @@ impl Keeper {
         conversations: Conversations,
         inbox: mpsc::UnboundedSender<Inbound>,
         resumed: Option<&Stored>,
+        here: Here,
     ) -> Self {
         let id = resumed.and_then(|stored| ConversationId::parse(&stored.id));
+        here.set(id.as_ref());
         let compressions = resumed.map(|stored| stored.compressions.clone()).unwrap_or_default();
-        Keeper { conversations, inbox, id, draft: None, compressions, searching: None }
+        Keeper { conversations, inbox, id, draft: None, compressions, searching: None, here }
     }
 
     /// Carries out orders until there can be no more.
@@ -132,6 +136,7 @@ impl Keeper {
     }
 
     fn enter(&mut self, id: Option<ConversationId>, compressions: Vec<Compression>) {
+        self.here.set(id.as_ref());
         self.id = id;
         self.draft = None;
         self.compressions = compressions;

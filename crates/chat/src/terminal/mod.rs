@@ -9,6 +9,7 @@ mod engine;
 mod events;
 mod files;
 mod guard;
+mod here;
 mod host;
 mod keep;
 mod teller;
@@ -21,6 +22,7 @@ use crate::screen::theme::{Background, Depth, Theme};
 use crate::screen::{self, Frame, Hit, Screen};
 use crate::session::{Effect, Message, Progress, Scroll, Session, Start, Verdict};
 use crate::tools::{self, Toolbox};
+use crate::traced::Tracer;
 use background::Listener;
 use crossterm::event::{Event, MouseButton, MouseEvent, MouseEventKind};
 use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
@@ -29,6 +31,7 @@ use engine::{Engine, Inbound};
 use events::{Ending, copy, counter, keys, pass_on};
 use files::Changer;
 use guard::Guard;
+use here::Here;
 use keep::{Keeper, Order};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
@@ -59,6 +62,8 @@ pub struct Client {
     pub notices: mpsc::UnboundedReceiver<String>,
     /// Where conversations are kept, unless they are not.
     pub conversations: Option<Conversations>,
+    /// Where requests leave traces, if anywhere.
+    pub tracer: Option<Tracer>,
     /// Covers secrets in what goes to a provider, where the user wants that.
     pub masker: Option<Masker>,
     /// Counts tokens.
@@ -137,9 +142,11 @@ impl App {
         let Client { start, connection, utility, host, tools, notices, conversations, .. } = client;
         let (tokenizer, env) = (client.tokenizer, client.env);
         let (sender, inbox) = mpsc::unbounded_channel();
+        let here = Here::default();
         let orders = conversations.map(|conversations| {
             let (orders, queue) = mpsc::unbounded_channel();
-            let keeper = Keeper::new(conversations, sender.clone(), start.resumed.as_ref());
+            let keeper =
+                Keeper::new(conversations, sender.clone(), start.resumed.as_ref(), here.clone());
             tokio::spawn(keeper.run(queue));
             orders
         });
@@ -149,7 +156,8 @@ impl App {
         }
         tokio::spawn(pass_on(notices, sender.clone()));
         let gate = Gate::new(start.budget).covering(client.masker);
-        let engine = Engine::new(sender.clone(), tools.map(Arc::new), gate);
+        let traces = client.tracer.map(|tracer| (tracer, here));
+        let engine = Engine::new(sender.clone(), tools.map(Arc::new), gate, traces);
         // A frame goes out in one piece.
         let out = BufWriter::with_capacity(1 << 18, io::stdout());
         // Until the terminal says better.
@@ -228,6 +236,7 @@ impl App {
         };
         drop(timeout(LAST_WORDS, stopped).await);
         self.is_kept().await;
+        drop(timeout(LAST_WRITES, self.engine.traced()).await);
         self.changer.end().await;
         drop(timeout(LAST_STEPS, self.engine.close()).await);
     }

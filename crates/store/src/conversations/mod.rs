@@ -15,7 +15,7 @@ use crate::keys::TenantKeys;
 use crate::meta::{Fork, Meta};
 use crate::row::{Append, Appended, ConversationRow, NewConversation};
 use crate::seal::{Key, random};
-use crate::store::Store;
+use crate::store::{Store, TRACES};
 use log::Log;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -289,6 +289,9 @@ impl Conversations {
     /// When there is no such conversation or the store cannot be written.
     pub async fn delete(&self, id: &ConversationId) -> Result<(), StoreError> {
         let opened = self.opened(id).await?;
+        // First what can be read without a key, so that nothing of it stays behind a conversation that is gone.
+        let (backend, name) = (self.store.backend(), || self.tenant.as_str().to_owned());
+        while backend.erase_session_traces(name(), id.as_str().to_owned(), TRACES).await? > 0 {}
         let was_there = self.store.backend().remove_conversation(opened.nr).await?;
         let gone = self.gone(id);
         if was_there { Ok(()) } else { Err(gone) }

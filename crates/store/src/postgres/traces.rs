@@ -142,6 +142,23 @@ impl Postgres {
         Ok(self.query_on(&self.inner.writing, sql, &values).await?.len() as u64)
     }
 
+    /// Takes out so many of a tenant's session; gives how many that were.
+    pub(crate) async fn erase_session_traces(
+        &self,
+        tenant: String,
+        session: String,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        let sql = "DELETE FROM reasoning_traces WHERE id IN (SELECT id FROM reasoning_traces \
+                   WHERE session_key = $1 AND tenant = $2 LIMIT $3) RETURNING 1";
+        let values = [
+            (&session as _, Type::TEXT),
+            (&tenant as _, Type::TEXT),
+            (&i64::from(limit) as _, Type::INT8),
+        ];
+        Ok(self.query_on(&self.inner.writing, sql, &values).await?.len() as u64)
+    }
+
     async fn matching(
         &self,
         words: Option<String>,

@@ -129,6 +129,21 @@ impl Sqlite {
         })
         .await
     }
+
+    /// Takes out so many of a tenant's session; gives how many that were.
+    pub(crate) async fn erase_session_traces(
+        &self,
+        tenant: String,
+        session: String,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        self.write(Safety::Process, move |connection| {
+            let sql = "SELECT rowid FROM reasoning_traces WHERE session_key = ? AND tenant = ? \
+                       LIMIT ?";
+            remove(connection, sql, params![session, tenant, limit])
+        })
+        .await
+    }
 }
 
 impl ToSql for Bound {

@@ -4,7 +4,7 @@ use super::Folder;
 use thinkthrough_core::mask::{Masker, Tiers};
 use thinkthrough_core::plane::{Masked, Tenant};
 use thinkthrough_store::{
-    NewTrace, Trace, TraceFilter, TraceNumbers, TraceState, TraceSum, TraceText,
+    Meta, NewTrace, Trace, TraceFilter, TraceNumbers, TraceState, TraceSum, TraceText,
 };
 
 on_each_database! {
@@ -15,6 +15,7 @@ on_each_database! {
     traces_are_summed_up_by_time_and_model_and_lists_are_brief,
     old_traces_go_and_new_ones_are_still_found,
     t_10_traces_go_with_their_tenant,
+    traces_go_with_their_conversation,
     a_table_with_numbers_for_ids_keeps_its_rows,
 }
 
@@ -40,6 +41,22 @@ pub(crate) fn trace(id: &str, at: u64, thought: &str, answer: &str) -> NewTrace 
 
 fn ids(traces: &[Trace]) -> Vec<&str> {
     traces.iter().map(|trace| trace.id.as_str()).collect()
+}
+
+async fn traces_go_with_their_conversation(folder: Folder) {
+    let store = folder.open().await.unwrap();
+    let (traces, conversations) = (store.traces(), store.conversations(&Tenant::local()));
+    let id = conversations.create(&Meta::default()).await.unwrap();
+    let session = id.as_str().to_owned();
+    let its = |it: &str| NewTrace { session: session.clone(), ..trace(it, 5, "a zebra", "") };
+    let alice = Tenant::named("alice").unwrap();
+    let all =
+        vec![its("a"), its("b"), trace("c", 5, "", ""), NewTrace { tenant: alice, ..its("d") }];
+    traces.add(all).await.unwrap();
+    conversations.delete(&id).await.unwrap();
+    let mut left = traces.list(TraceFilter::default()).await.unwrap();
+    left.sort_by(|one, other| one.id.cmp(&other.id));
+    assert_eq!(ids(&left), ["c", "d"]);
 }
 
 async fn a_trace_is_kept_once_and_whole(folder: Folder) {

@@ -1,0 +1,220 @@
+//! What a model thought, for people: each generation leaves a masked row in the store, as requests through the gateway do.
+//!
+//! Nobody waits for it but the end of the program, and what cannot be written is counted.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use thinkthrough_core::answer::Answer;
+use thinkthrough_core::json::Raw;
+use thinkthrough_core::mask::Masker;
+use thinkthrough_core::plane::{Masked, Tenant};
+use thinkthrough_core::provider::Target;
+use thinkthrough_core::tokens::TokenSource;
+use thinkthrough_store::{NewTrace, TraceNumbers, TraceState, TraceTexts, Traces};
+use tokio::task::JoinSet;
+
+use crate::counted;
+
+/// The pauses before the next try of a store that did not take it.
+const PAUSES: [Duration; 3] =
+    [Duration::from_millis(50), Duration::from_millis(500), Duration::from_secs(2)];
+
+/// Where the questions of a program leave traces. Clones are handles to the same one.
+#[derive(Clone)]
+pub struct Tracer {
+    traces: Traces,
+    masker: Masker,
+    front: &'static str,
+    writing: Arc<Mutex<JoinSet<()>>>,
+    lost: Arc<AtomicUsize>,
+}
+
+impl Tracer {
+    /// Traces go there, with their secrets covered; `front` is what the program is called in them.
+    #[must_use]
+    pub fn new(traces: Traces, masker: Masker, front: &'static str) -> Self {
+        let (writing, lost) = (Arc::default(), Arc::default());
+        Tracer { traces, masker, front, writing, lost }
+    }
+
+    /// A question in this conversation; `None` where the system has no random numbers to name it.
+    #[must_use]
+    pub fn question(&self, session: &str) -> Option<Traced> {
+        let (session, run) = (session.to_owned(), self.traces.new_id().ok()?);
+        Some(Traced { tracer: self.clone(), session, run })
+    }
+
+    /// Waits until everything is written; gives how many traces were lost.
+    pub async fn end(&self) -> usize {
+        let all = std::mem::take(&mut *self.writing());
+        all.join_all().await;
+        self.lost.load(Ordering::Acquire)
+    }
+
+    fn writing(&self) -> std::sync::MutexGuard<'_, JoinSet<()>> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, draft: Draft) {
+        let Tracer { traces, masker, lost, .. } = self.clone();
+        let mut writing = self.writing();
+        while writing.try_join_next().is_some() {}
+        writing.spawn(async move {
+            // A long text takes its time, and the screen must not wait for it.
+            let masked = tokio::task::spawn_blocking(move || draft.masked(&masker)).await;
+            let is_written = match masked {
+                Ok(trace) => add(&traces, trace).await,
+                Err(_) => false,
+            };
+            if !is_written {
+                lost.fetch_add(1, Ordering::AcqRel);
+            }
+        });
+    }
+}
+
+async fn add(traces: &Traces, trace: NewTrace) -> bool {
+    for pause in PAUSES {
+        if traces.add(vec![trace.clone()]).await.is_ok() {
+            // Search finds it from now on; what cannot be indexed now is with the next one.
+            while traces.index().await.is_ok_and(|count| count > 0) {}
+            return true;
+        }
+        tokio::time::sleep(pause).await;
+    }
+    false
+}
+
+impl fmt::Debug for Tracer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tracer").field("front", &self.front).finish_non_exhaustive()
+    }
+}
+
+/// A question whose generations leave traces.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    tracer: Tracer,
+    session: String,
+    /// The same for all its rounds.
+    run: String,
+}
+
+/// What a request came to.
+pub(crate) struct Generation<'a> {
+    pub(crate) target: &'a Target,
+    /// When the request went out.
+    pub(crate) at: SystemTime,
+    pub(crate) took: Duration,
+    pub(crate) answer: Option<&'a Answer>,
+    /// The answer came to its end.
+    pub(crate) is_whole: bool,
+    /// The user stopped it.
+    pub(crate) is_stopped: bool,
+    /// Why there is no proper answer.
+    pub(crate) error: Option<String>,
+}
+
+/// A trace before it is masked.
+struct Draft {
+    id: String,
+    session: String,
+    run: String,
+    model: String,
+    provider: String,
+    texts: TraceTexts,
+    metadata: Raw,
+    numbers: TraceNumbers,
+    state: TraceState,
+}
+
+impl Traced {
+    /// A request is over; gives the id of its trace.
+    pub(crate) fn leave(&self, generation: &Generation<'_>) -> Option<String> {
+        let Tracer { traces, front, .. } = &self.tracer;
+        let id = traces.new_id().ok()?;
+        let Generation { target, answer, is_whole, is_stopped, .. } = generation;
+        let blocks = answer.map(|answer| answer.blocks.as_slice()).unwrap_or_default();
+        let usage = answer.and_then(|answer| answer.usage.as_ref());
+        let (texts, reasoning) = (TraceTexts::of(blocks), counted::total(usage, blocks));
+        let state = match (*is_whole, blocks.is_empty()) {
+            (true, _) => TraceState::Whole,
+            (false, false) => TraceState::Cut,
+            (false, true) => TraceState::Failed,
+        };
+        let total = usage.and_then(thinkthrough_core::usage::Usage::total);
+        let at = generation.at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let numbers = TraceNumbers {
+            reasoning_tokens: reasoning.tokens,
+            total_tokens: total.unwrap_or(reasoning.tokens),
+            input_tokens: usage.and_then(|usage| usage.input_tokens_with_cached()),
+            output_tokens: usage.and_then(|usage| usage.output_tokens_with_reasoning()),
+            cached_tokens: usage.and_then(|usage| usage.cache_read_tokens),
+            duration: millis(generation.took),
+            sealed_bytes: texts.sealed_bytes,
+            created_at: millis(at),
+        };
+        let outcome = match (state, *is_stopped) {
+            (_, true) => "cancelled",
+            (TraceState::Whole, _) => "completed",
+            _ => "failed",
+        };
+        let metadata = Raw::build(|w| {
+            w.object(|w| {
+                w.field_str("route", front);
+                w.field_str("outcome", outcome);
+                let source = |is_reported| if is_reported { "reported" } else { "estimated" };
+                let is_reported = reasoning.source == TokenSource::Reported;
+                w.field_str("reasoning_tokens_source", source(is_reported));
+                w.field_str("total_tokens_source", source(total.is_some()));
+                let finish = answer.and_then(|answer| answer.finish_reason.as_deref());
+                w.str_or_null("finish_reason", finish);
+                w.opt_str("error", generation.error.as_deref());
+                if texts.is_cut {
+                    w.field_bool("text_is_cut", true);
+                }
+            });
+        });
+        let (session, run) = (self.session.clone(), self.run.clone());
+        let (model, provider) = (target.model.clone(), target.provider.clone());
+        let draft = Draft {
+            id: id.clone(),
+            session,
+            run,
+            model,
+            provider,
+            texts,
+            metadata,
+            numbers,
+            state,
+        };
+        self.tracer.write(draft);
+        Some(id)
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Draft {
+    /// The trace as people may see it.
+    fn masked(self, masker: &Masker) -> NewTrace {
+        let Draft { id, session, run, model, provider, texts, metadata, numbers, state } = self;
+        NewTrace {
+            id,
+            tenant: Tenant::local(),
+            session,
+            run,
+            model: masker.mask_text(&model),
+            provider,
+            thought: Masked::by(masker, &texts.thought),
+            answer: Masked::by(masker, &texts.answer),
+            metadata: Masked::by(masker, &metadata.as_str().to_owned()),
+            numbers,
+            state,
+        }
+    }
+}

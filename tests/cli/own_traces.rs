@@ -1,0 +1,136 @@
+//! The traces of `think ask`, `chat` and `acp`, as `think traces` finds them.
+
+use crate::acp::{place as folder, simulated};
+use crate::place::Place;
+use crate::program::command;
+use crate::pty::{CTRL_C, Pty};
+use crate::upstream::{Upstream, chat};
+use serde_json::{Value, json};
+
+/// A key that no rule for secrets knows by its form: what makes it one is that the configuration has it.
+const OWN: &str = "mauve-otter-walks-4711-home";
+/// A key of a form that everybody knows, in two parts, because it is nobody's.
+const AWS: [&str; 2] = ["AKIA", "Q3EGRX7TNM2VLPZW"];
+
+fn provider(url: &str, more: &str) -> String {
+    format!(
+        "default_model = \"own/m\"\n[providers.own]\nwire = \"chat-completions\"\nbase_url = \"{url}\"\napi_key = \"{OWN}\"\n{more}"
+    )
+}
+
+/// All traces of this place, the latest first.
+fn traces(place: &Place, config: &str) -> Vec<Value> {
+    let list = place.think(&["traces", "list", "--json", "--config", config]);
+    assert_eq!(list.code, Some(0), "{}", list.err);
+    let all = list.json().as_array().unwrap().clone();
+    let show = |row: &Value| {
+        let id = row["id"].as_str().unwrap();
+        place.think(&["traces", "show", id, "--json", "--config", config]).json()
+    };
+    all.iter().map(show).collect()
+}
+
+#[test]
+fn ask_leaves_one_masked_trace_for_each_request_of_a_kept_conversation() {
+    let place = Place::new("ask-traces");
+    let thought = format!("First {}, and ours is {OWN}.", AWS.concat());
+    let answers =
+        vec![chat(&thought, "list", Some(7)), chat("Now I know.", "It is empty.", Some(3))];
+    let upstream = Upstream::start(answers);
+    let config = place.write("config.toml", &provider(&upstream.url, ""));
+    let asked = ["--config", &config, "--json", "--continue", "What is here?"];
+    let answer = place.ask(&asked).json();
+    let all = traces(&place, &config);
+    assert_eq!(all.len(), 2, "{all:?}");
+    let (last, first) = (&all[0], &all[1]);
+    assert_eq!(last["id"], answer["trace"]);
+    assert_eq!(last["run_id"], first["run_id"]);
+    for (column, value) in [
+        ("session_key", answer["session"].clone()),
+        ("model", json!("m")),
+        ("provider", json!("own")),
+        ("tenant", json!("local")),
+        ("reasoning_text", json!("Now I know.")),
+        ("response_text", json!("It is empty.")),
+        ("state", json!("whole")),
+        ("reasoning_tokens", json!(3)),
+        ("input_tokens", json!(10)),
+        ("output_tokens", json!(8)),
+        ("total_tokens", json!(18)),
+    ] {
+        assert_eq!(last[column], value, "{column} in {last}");
+    }
+    assert_eq!(last["metadata"]["route"], "ask");
+    let masked = first["reasoning_text"].as_str().unwrap();
+    assert!(masked.starts_with("First [masked:"), "{masked}");
+    assert!(!masked.contains(AWS[1]) && !masked.contains(OWN), "{masked}");
+    let found = place.think(&["traces", "search", "--json", "--config", &config, "Now", "know"]);
+    assert!(found.out.contains(answer["trace"].as_str().unwrap()), "{}", found.out);
+
+    // What is not kept leaves none, and neither does a configuration that wants none.
+    let history = place.file("talk.jsonl");
+    for more in [&[][..], &["--history", history.as_str()]] {
+        let args = [&["--config", &config, "--json"], more, &["Again?"]].concat();
+        assert_eq!(place.ask(&args).json()["trace"], Value::Null, "{more:?}");
+    }
+    let off = place.write("off.toml", &provider(&upstream.url, "[traces]\nenabled = false\n"));
+    let answer = place.ask(&["--config", &off, "--json", "--continue", "Again?"]).json();
+    assert_eq!(answer["trace"], Value::Null);
+    assert_eq!(traces(&place, &config).len(), 2);
+}
+
+#[test]
+fn answers_that_break_off_and_requests_that_fail_leave_traces_too() {
+    let place = Place::new("ask-failed-traces");
+    let whole = chat("Half a thought", "and half", None);
+    let cut: String = whole.split_inclusive("\n\n").take(2).collect();
+    let upstream = Upstream::start(vec![cut]);
+    let config = place.write("config.toml", &provider(&upstream.url, ""));
+    let ran = place.ask(&["--config", &config, "--tools", "off", "--continue", "Why?"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    let row = traces(&place, &config).remove(0);
+    assert_eq!((&row["state"], &row["reasoning_text"]), (&json!("cut"), &json!("Half a thought")));
+    let refusing =
+        Upstream::answering(|_| json!({"error": {"message": "no such model"}}).to_string());
+    let config = place.write("refusing.toml", &provider(&refusing.url, ""));
+    let ran = place.ask(&["--config", &config, "--tools", "off", "--continue", "Why?"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    let row = traces(&place, &config).remove(0);
+    assert_eq!(row["state"], "failed", "{row}");
+    assert!(row["metadata"]["error"].as_str().unwrap().contains("no such model"), "{row}");
+}
+
+#[test]
+fn chat_and_editors_leave_traces_under_their_conversation() {
+    let place = Place::new("chat-traces");
+    let upstream = Upstream::start(vec![chat("A plain thought.", "A plain answer.", None)]);
+    let config = place.write("config.toml", &provider(&upstream.url, ""));
+    let mut pty = Pty::chat(&place, &["--config", &config]);
+    pty.line("Why?");
+    pty.see("A plain answer.");
+    pty.see("ask, or type");
+    pty.press(CTRL_C);
+    pty.press(CTRL_C);
+    pty.end();
+    let session = place.think(&["sessions", "list", "--json", "--config", &config]).json();
+    let row = traces(&place, &config).pop().unwrap();
+    assert_eq!(row["session_key"], session[0]["id"]);
+    assert_eq!((&row["metadata"]["route"], &row["state"]), (&json!("chat"), &json!("whole")));
+    assert_eq!(row["reasoning_text"], "A plain thought.");
+    let id = session[0]["id"].as_str().unwrap();
+    let gone = place.think(&["sessions", "delete", "--yes", id, "--config", &config]);
+    assert_eq!(gone.code, Some(0), "{}", gone.err);
+    assert!(traces(&place, &config).is_empty(), "they go with their conversation");
+
+    let home = folder("acp-traces");
+    let mut editor = simulated(&home, &[]);
+    editor.prompt("What is a zebra? Think first.");
+    let (session, thought) = (editor.session.clone(), editor.told("agent_thought_chunk"));
+    editor.end();
+    let mut list = command(&["traces", "list", "--json", "--session", &session]);
+    list.env("HOME", &home).env("XDG_DATA_HOME", &home).env("XDG_CONFIG_HOME", &home);
+    let rows: Value = serde_json::from_slice(&list.output().unwrap().stdout).unwrap();
+    assert!(!rows.as_array().unwrap().is_empty() && !thought.is_empty(), "{rows}");
+    assert_eq!(rows[0]["provider"], "sim");
+    std::fs::remove_dir_all(home).unwrap();
+}
