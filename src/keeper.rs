@@ -8,7 +8,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_gateway::{Facts, KeptResponses, Later, Vault, VaultError, Vaults};
-use thinkthrough_store::{KeySource, KeyState, KeyWatch, Limits, Location, Store, StoreError};
+use thinkthrough_store::{
+    Backlog, KeySource, KeyState, KeyWatch, Limits, Location, Store, StoreError,
+};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -195,6 +197,10 @@ impl Vaults for Keeper {
 
     fn facts(&self) -> Option<Arc<dyn Facts>> {
         Vaults::facts(self.store()?)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.store().map(|store| Vaults::backlog(store)).unwrap_or_default()
     }
 
     fn is_up(&self) -> bool {

@@ -48,6 +48,10 @@ pub(crate) async fn prune(store: Store, mut limits: watch::Receiver<Limits>) {
         tokio::select! {
             _ = ticks.tick() => {}
             changed = limits.changed() => if changed.is_err() { return },
+            () = store.noted() => {
+                say_notes(&store);
+                continue;
+            }
         }
         let limits = *limits.borrow_and_update();
         match store.prune(&limits, Moment::now()).await {

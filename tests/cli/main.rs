@@ -70,6 +70,7 @@ mod serve_facts;
 mod serve_forgotten;
 mod serve_frozen;
 mod serve_http2;
+mod serve_journal;
 mod serve_kills;
 mod serve_leaving;
 mod serve_limit;

@@ -18,10 +18,12 @@ use std::collections::HashSet;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use thinkthrough_core::decision::Counts;
 use thinkthrough_core::exchange::{RefusalCause, Without};
 use thinkthrough_core::usage::Usage;
+use thinkthrough_store::Backlog;
 
 /// What is said of models that stand in no list.
 const OTHER: &str = "other";
@@ -119,6 +121,8 @@ pub(crate) struct Metrics {
     open: Gauge,
     streams: Gauge,
     store_up: Gauge,
+    waiting: Gauge,
+    journal_fallbacks: Counter,
     thoughts: Family<Thought, Counter>,
     without: Family<By, Counter>,
     tokens: Family<Tokens, Counter>,
@@ -162,6 +166,10 @@ impl Metrics {
             open: registered.add("open_requests", "Requests that are being answered"),
             streams: registered.add("streams_live", "Streamed answers that are under way"),
             store_up: registered.add("store_up", "Whether the store answers"),
+            waiting: registered
+                .add("store_waiting_bytes", "Bytes of records that the database has not taken"),
+            journal_fallbacks: registered
+                .add("journal_fallbacks", "Answers that the journal did not take"),
             thoughts: registered
                 .add("thoughts", "Answers in requests by what became of their thoughts"),
             without: registered
@@ -356,6 +364,12 @@ impl Metrics {
             let labels = Ending { provider, model, outcome: story.outcome };
             self.duration.get_or_create(&labels).observe(story.total.as_secs_f64());
         }
+    }
+
+    /// What the store has not taken is read when somebody asks.
+    pub(crate) fn see(&self, backlog: Backlog) {
+        self.waiting.set(i64::try_from(backlog.bytes).unwrap_or(i64::MAX));
+        self.journal_fallbacks.inner().store(backlog.fallbacks, Ordering::Relaxed);
     }
 
     /// The counters in the text form of OpenMetrics; whether the store answers is known to whoever asks.

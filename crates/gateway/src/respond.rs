@@ -261,7 +261,11 @@ fn open(estate: &Estate, house: &House, place: &Place) -> Response<Flow> {
         // Nobody is sent elsewhere for it: traffic goes on, without the thoughts that are kept.
         Place::Ready if !is_up => typed(200, TEXT, "degraded\n"),
         Place::Live | Place::Ready => typed(200, TEXT, "ok\n"),
-        Place::Metrics => typed(200, metrics::TEXT, estate.bus.metrics.text(is_up)),
+        Place::Metrics => {
+            let backlog = house.vaults.as_ref().map(|vaults| vaults.backlog());
+            estate.bus.metrics.see(backlog.unwrap_or_default());
+            typed(200, metrics::TEXT, estate.bus.metrics.text(is_up))
+        }
         _ if !are_known => turned_away(house, None, &keys_unavailable()),
         _ => typed(200, TEXT, "Thinkthrough is running\n"),
     }

@@ -4,7 +4,7 @@ use crate::vault::{Facts, KeptResponses, Later, Looked, Lost, Vault, VaultError,
 use std::sync::Arc;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
-use thinkthrough_store::{About, Fact, Responses, Store, StoreError, Urgency};
+use thinkthrough_store::{About, Backlog, Fact, Responses, Store, StoreError, Urgency};
 
 impl Vaults for Store {
     fn of<'a>(&'a self, tenant: &'a Tenant) -> Later<'a, Arc<dyn Vault>> {
@@ -26,6 +26,10 @@ impl Vaults for Store {
 
     fn facts(&self) -> Option<Arc<dyn Facts>> {
         Some(Arc::new(Store::facts(self)))
+    }
+
+    fn backlog(&self) -> Backlog {
+        Store::backlog(self)
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Open, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
-use thinkthrough_store::{About, Fact, Urgency};
+use thinkthrough_store::{About, Backlog, Fact, Urgency};
 
 /// How long a request waits for a store, in all; then it goes on as if nothing were known. The end of its answer is in it.
 pub(crate) const LOOKUP: Duration = Duration::from_millis(100);
@@ -57,6 +57,11 @@ pub trait Vaults: Send + Sync {
     /// Whether the store answers. While it does not, traffic goes on without it.
     fn is_up(&self) -> bool {
         true
+    }
+
+    /// What the store has not taken yet.
+    fn backlog(&self) -> Backlog {
+        Backlog::default()
     }
 }
 

@@ -91,6 +91,7 @@ pub use responses::Responses;
 pub use retention::{Holding, Limits, Pruned};
 pub use rotation::Rotation;
 pub use store::Store;
+pub use taking::Backlog;
 pub use trace::{
     NewTrace, TRACE_AGE, Trace, TraceFilter, TraceHits, TraceNumbers, TraceState, TraceSum,
     TraceText, TraceTexts,

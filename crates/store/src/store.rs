@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thinkthrough_core::plane::Tenant;
-use tokio::sync::OnceCell;
+use tokio::sync::{Notify, OnceCell};
 
 /// A store. Clones are handles to the same one.
 #[derive(Clone)]
@@ -52,6 +52,7 @@ struct Inner {
     file: Option<PathBuf>,
     /// What is to be said about the store.
     notes: Mutex<Vec<String>>,
+    noted: Notify,
 }
 
 /// The keys of a tenant, and when they were last asked for.
@@ -122,6 +123,7 @@ impl Store {
             has_old_records,
             file,
             notes: Mutex::new(said.into_iter().collect()),
+            noted: Notify::new(),
         };
         let store = Store { inner: Arc::new(inner) };
         store.take_over().await;
@@ -247,8 +249,14 @@ impl Store {
         std::mem::take(&mut *self.inner.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Comes back when something new is to be said.
+    pub async fn noted(&self) {
+        self.inner.noted.notified().await;
+    }
+
     pub(crate) fn note(&self, text: String) {
         self.inner.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+        self.inner.noted.notify_one();
     }
 
     /// What says beside a file that keys of the gateway were made, under the master key that holds now.

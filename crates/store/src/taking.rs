@@ -55,7 +55,26 @@ impl Queued for HandedOver {
     }
 }
 
+/// What the database has not taken yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// So many bytes of records wait for it, in the journal and in memory.
+    pub bytes: u64,
+    /// So many answers waited for the database since the process began, because the journal did not take them: it could
+    /// not be written, had no room, or they are too large for it.
+    pub fallbacks: u64,
+}
+
 impl Store {
+    /// What the database has not taken yet.
+    #[must_use]
+    pub fn backlog(&self) -> Backlog {
+        Backlog {
+            bytes: self.waiting().bytes() as u64,
+            fallbacks: self.journal().map_or(0, Journal::fallbacks),
+        }
+    }
+
     /// The database takes it soon.
     pub(crate) fn queue(&self, answer: Answer) {
         if self.waiting().add(answer) {

@@ -6,6 +6,7 @@
 
 use crate::clock::now;
 use crate::error::StoreError;
+use crate::journal::Journal;
 use crate::keys::TenantKeys;
 use crate::row::{NewRecord, RecordRow};
 use crate::seal::{Broken, Kind, bind};
@@ -201,9 +202,13 @@ impl Vault {
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         let to_commit = |records| Ok(Some(Commit { vault: self.clone(), records }));
         let journal = store.journal().filter(|_| size <= LARGE);
+        let falls_back = || store.journal().into_iter().for_each(Journal::falls_back);
         let Some(room) = store.waiting().room(size) else {
             match urgency {
-                Urgency::Wanted => return to_commit(records),
+                Urgency::Wanted => {
+                    falls_back();
+                    return to_commit(records);
+                }
                 Urgency::Later => lost(&StoreError::Busy(store.at().to_owned())),
             }
             return Ok(None);
@@ -219,10 +224,16 @@ impl Vault {
                 };
                 match journal.append(handed_over).await {
                     Ok(()) => return Ok(None),
-                    Err(HandedOver { answer, .. }) => answer,
+                    Err(HandedOver { answer, .. }) => {
+                        journal.said().into_iter().for_each(|said| store.note(said));
+                        answer
+                    }
                 }
             }
-            None => answer,
+            None => {
+                falls_back();
+                answer
+            }
         };
         match urgency {
             Urgency::Wanted => to_commit(answer.records),

@@ -79,14 +79,19 @@ impl Waiting {
 
     /// How many bytes more may wait.
     pub(crate) fn left(&self) -> usize {
-        LIMIT.saturating_sub(self.used.load(Ordering::Relaxed))
+        LIMIT.saturating_sub(self.bytes())
+    }
+
+    /// How many bytes do.
+    pub(crate) fn bytes(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
     }
 
     /// Room for so many bytes, if there is as much.
     pub(crate) fn room(&self, bytes: usize) -> Option<Room> {
         let room = self.take_room(bytes);
         // What does not fit gives back what it took.
-        (self.used.load(Ordering::Relaxed) <= LIMIT).then_some(room)
+        (self.bytes() <= LIMIT).then_some(room)
     }
 
     /// Room for what is written down already.

@@ -13,6 +13,9 @@
 //!   to meet it changes nothing, but where retention had taken it out within that moment.
 //! - A power cut may take what stands only here.
 
+mod disk;
+#[cfg(test)]
+mod faults;
 mod format;
 mod record;
 mod segment;
@@ -20,6 +23,7 @@ mod segment;
 use crate::aside;
 use crate::row::NewRecord;
 use crate::seal::Key;
+use disk::{Disk, System};
 use format::{HEAD, Kind, Mark, NoHead};
 use segment::{Failed, Segment};
 use std::collections::HashSet;
@@ -27,6 +31,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::task::spawn_blocking;
@@ -50,7 +55,10 @@ struct Inner {
     /// The file of the store.
     store: PathBuf,
     mark: Mark,
+    disk: Arc<dyn Disk>,
     state: Mutex<State>,
+    /// So many answers it did not take, which waited for the database.
+    fallbacks: AtomicU64,
 }
 
 #[derive(Default)]
@@ -60,6 +68,10 @@ struct State {
     buffer: Vec<u8>,
     /// Nothing is written before.
     again: Option<Instant>,
+    /// It could not be written when that was tried last.
+    is_failing: bool,
+    /// What is to be said about that, a sentence; once, until it works again.
+    said: Option<String>,
     /// Whether another process has a journal, as long as the folder was not changed since.
     alone: Option<(SystemTime, bool)>,
     /// Files of this process, and of those that ended, which were looked into.
@@ -95,8 +107,28 @@ impl Journal {
     pub(crate) fn new(store: &Path, install: &Key) -> Self {
         let name = blake3::keyed_hash(install.bytes(), b"the journal of a store");
         let mark = name.as_bytes().first_chunk().copied().unwrap_or_default();
-        let state = Mutex::default();
-        Journal(Arc::new(Inner { store: store.to_owned(), mark, state }))
+        Journal::on(store, mark, Arc::new(System))
+    }
+
+    fn on(store: &Path, mark: Mark, disk: Arc<dyn Disk>) -> Self {
+        let (store, state, fallbacks) = (store.to_owned(), Mutex::default(), AtomicU64::new(0));
+        Journal(Arc::new(Inner { store, mark, disk, state, fallbacks }))
+    }
+
+    /// An answer waits for the database in its stead.
+    pub(crate) fn falls_back(&self) {
+        self.0.fallbacks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many did since the process began.
+    pub(crate) fn fallbacks(&self) -> u64 {
+        self.0.fallbacks.load(Ordering::Relaxed)
+    }
+
+    /// What is to be said, once, where it could not be written.
+    pub(crate) fn said(&self) -> Option<String> {
+        // Nobody waits for whoever writes.
+        self.0.state.try_lock().ok()?.said.take()
     }
 
     /// Writes records down, and hands `queued` over with the place where they stand, in the order of their places; gives
@@ -177,25 +209,31 @@ impl Inner {
         if queued.is_wanted() && !self.is_alone(state) {
             return Err(queued);
         }
-        let Some(segment) = self.current(state) else { return Err(queued) };
+        let Some(segment) = self.current(state) else {
+            self.fallbacks.fetch_add(1, Ordering::Relaxed);
+            return Err(queued);
+        };
         let buffer = &mut state.buffer;
         buffer.clear();
         let (begin, mut is_whole) = (segment.len(), true);
         for one in queued.records() {
             is_whole &= format::put(buffer, begin, Kind::Record, |out| record::put(out, one));
         }
-        let written = if is_whole { segment.write(buffer) } else { Err(Failed::Unwritten) };
+        let too_large = || Failed { is_torn: false, error: io::ErrorKind::FileTooLarge.into() };
+        let written = if is_whole { segment.write(buffer) } else { Err(too_large()) };
         buffer.shrink_to(BUFFER);
         match written {
             Ok(()) => {
+                state.is_failing = false;
                 segment.add_left(1);
                 let end = segment.len();
                 queued.queue(Spot { segment, end });
                 Ok(())
             }
             Err(failed) => {
-                state.again = Some(Instant::now() + AGAIN);
-                if failed == Failed::Torn {
+                self.fails(state, &failed.error);
+                self.fallbacks.fetch_add(1, Ordering::Relaxed);
+                if failed.is_torn {
                     state.leave();
                 }
                 Err(queued)
@@ -210,16 +248,28 @@ impl Inner {
         }
         state.again = None;
         if state.current.as_ref().is_none_or(|segment| segment.len() >= LONG) {
-            match Segment::make(&self.store, self.mark) {
+            match Segment::make(&self.store, self.mark, &self.disk) {
                 Ok(segment) => {
                     state.leave();
                     state.met.insert(segment.path().to_owned());
                     state.current = Some(Arc::new(segment));
                 }
-                Err(_) => state.again = Some(Instant::now() + AGAIN),
+                Err(error) => self.fails(state, &error),
             }
         }
         state.current.clone()
+    }
+
+    /// It could not be written: that is tried again in a while, and said once.
+    fn fails(&self, state: &mut State, error: &io::Error) {
+        state.again = Some(Instant::now() + AGAIN);
+        if !std::mem::replace(&mut state.is_failing, true) {
+            state.said = Some(format!(
+                "the journal beside `{}` cannot be written ({error}): answers wait until the database has them; make \
+                 room in its folder, or make that writable",
+                self.store.display()
+            ));
+        }
     }
 
     /// Whether no other process has a journal beside this store.
@@ -250,8 +300,12 @@ impl Inner {
             match segment.take_left(own.len()) {
                 0 if !is_current => segment.remove(),
                 0 if segment.len() > KEPT && segment.clear() => {}
-                _ if segment.mark_taken(*end) == Err(Failed::Torn) && is_current => state.leave(),
-                _ => {}
+                _ => {
+                    let marked = segment.mark_taken(*end);
+                    if marked.is_err_and(|failed| failed.is_torn) && is_current {
+                        state.leave();
+                    }
+                }
             }
         }
     }
@@ -262,7 +316,7 @@ impl Inner {
         if !is_small || self.hold().met.contains(path) {
             return None;
         }
-        let (segment, bytes) = match Segment::left_behind(path) {
+        let (segment, bytes) = match Segment::left_behind(path, &self.disk) {
             Ok(left) => {
                 let left = left?;
                 self.hold().met.insert(path.to_owned());

@@ -2,14 +2,16 @@
 //!
 //! A file belongs to whoever holds its lock, which the system takes from a process that ends, however it does.
 
+use super::disk::{Disk, write_all};
 use super::format::{self, HEAD, Kind, Mark};
 use crate::master::hex;
 use crate::seal::random;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How often a file is made whose name or lock somebody else has.
@@ -23,6 +25,9 @@ const RANDOM: usize = 4;
 pub(super) struct Segment {
     path: PathBuf,
     file: File,
+    disk: Arc<dyn Disk>,
+    /// A part of an entry may stand at its end, so that nothing is written behind that.
+    is_torn: AtomicBool,
     /// Where the next entry goes.
     len: AtomicU64,
     /// How many of its entries the database has not taken.
@@ -31,15 +36,13 @@ pub(super) struct Segment {
 
 impl Segment {
     /// A new one beside the store.
-    pub(super) fn make(store: &Path, mark: Mark) -> io::Result<Self> {
+    pub(super) fn make(store: &Path, mark: Mark, disk: &Arc<dyn Disk>) -> io::Result<Self> {
         let mut last = io::ErrorKind::AlreadyExists.into();
         for _ in 0..TRIES {
             let path = beside(store, &new_name()?);
-            match options().create_new(true).open(&path).and_then(|file| begun(&path, file, mark)) {
-                Ok(file) => {
-                    let len = AtomicU64::new(HEAD as u64);
-                    return Ok(Segment { path, file, len, left: AtomicUsize::new(0) });
-                }
+            let made = disk.make(options().create_new(true), &path);
+            match made.and_then(|file| begun(&path, file, mark, &**disk)) {
+                Ok(file) => return Ok(Segment::of(path, file, disk, HEAD as u64)),
                 Err(error) => last = error,
             }
         }
@@ -47,15 +50,22 @@ impl Segment {
     }
 
     /// One that a process left behind, with what stands in it; `None` where that process lives.
-    pub(super) fn left_behind(path: &Path) -> io::Result<Option<(Self, Vec<u8>)>> {
+    pub(super) fn left_behind(
+        path: &Path,
+        disk: &Arc<dyn Disk>,
+    ) -> io::Result<Option<(Self, Vec<u8>)>> {
         let mut file = options().open(path)?;
         if file.try_lock().is_err() || !path.exists() {
             return Ok(None);
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        let (len, left) = (AtomicU64::new(bytes.len() as u64), AtomicUsize::new(0));
-        Ok(Some((Segment { path: path.to_owned(), file, len, left }, bytes)))
+        Ok(Some((Segment::of(path.to_owned(), file, disk, bytes.len() as u64), bytes)))
+    }
+
+    fn of(path: PathBuf, file: File, disk: &Arc<dyn Disk>, len: u64) -> Self {
+        let (disk, is_torn) = (Arc::clone(disk), AtomicBool::new(false));
+        Segment { path, file, disk, is_torn, len: AtomicU64::new(len), left: AtomicUsize::new(0) }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -85,12 +95,17 @@ impl Segment {
 
     /// Writes entries behind those that are there: all or none.
     pub(super) fn write(&self, entries: &[u8]) -> Result<(), Failed> {
-        if (&self.file).write_all(entries).is_ok() {
+        if self.is_torn.load(Ordering::Relaxed) {
+            return Err(Failed { is_torn: true, error: io::Error::other("it is torn") });
+        }
+        let Err(error) = write_all(&*self.disk, &self.file, entries) else {
             self.len.fetch_add(entries.len() as u64, Ordering::Relaxed);
             return Ok(());
-        }
+        };
         // A part may be there.
-        Err(if self.file.set_len(self.len()).is_ok() { Failed::Unwritten } else { Failed::Torn })
+        let is_torn = self.disk.set_len(&self.file, self.len()).is_err();
+        self.is_torn.store(is_torn, Ordering::Relaxed);
+        Err(Failed { is_torn, error })
     }
 
     /// The database has what stands before this place. Where that cannot be written down, the entries are taken once more
@@ -105,7 +120,7 @@ impl Segment {
     /// Takes away what stands from this place on.
     pub(super) fn cut(&self, place: usize) {
         let place = place as u64;
-        if place < self.len() && self.file.set_len(place).is_ok() {
+        if place < self.len() && self.disk.set_len(&self.file, place).is_ok() {
             self.len.store(place, Ordering::Relaxed);
         }
     }
@@ -124,12 +139,11 @@ impl Segment {
 }
 
 /// Why entries are not in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Failed {
-    /// Nothing of them is in it.
-    Unwritten,
+#[derive(Debug)]
+pub(super) struct Failed {
     /// A part of them may be.
-    Torn,
+    pub(super) is_torn: bool,
+    pub(super) error: io::Error,
 }
 
 /// The journals beside a store, the oldest first.
@@ -157,13 +171,13 @@ pub(super) fn is_held(path: &Path) -> bool {
     file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
-fn begun(path: &Path, file: File, mark: Mark) -> io::Result<File> {
+fn begun(path: &Path, file: File, mark: Mark, disk: &dyn Disk) -> io::Result<File> {
     // Whoever looks for files of dead processes may have taken it for one, before it was locked.
     file.try_lock().map_err(io::Error::from)?;
     if !path.exists() {
         return Err(io::ErrorKind::NotFound.into());
     }
-    if let Err(error) = (&file).write_all(&format::head(mark)) {
+    if let Err(error) = write_all(disk, &file, &format::head(mark)) {
         drop(fs::remove_file(path));
         return Err(error);
     }

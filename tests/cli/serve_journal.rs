@@ -1,0 +1,73 @@
+//! A gateway whose journal cannot be written: answers wait for the database, and nothing that was acknowledged is lost.
+
+use crate::place::Place;
+use crate::serve_config::serve;
+use crate::server::{PATIENCE, Server};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+fn figure(gateway: &Server, name: &str) -> u64 {
+    let metrics = gateway.request("GET", "/metrics", "", "");
+    let figure = metrics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    figure.unwrap_or_else(|| panic!("no `{name}` in {metrics}"))
+}
+
+fn first(which: usize) -> Value {
+    let list = json!({"name": "list", "parameters": {"type": "object", "properties": {}}});
+    json!({"model": "sim/kimi-k2", "tools": [{"type": "function", "function": list}],
+        "messages": [{"role": "user", "content": format!("What is in this folder? ({which})")}]})
+}
+
+/// The next request of a client that keeps no thoughts.
+fn second(which: usize, mut message: Value) -> Value {
+    let mut request = first(which);
+    message.as_object_mut().unwrap().remove("reasoning_content");
+    let id = message["tool_calls"][0]["id"].clone();
+    let result = json!({"role": "tool", "tool_call_id": id, "content": "a"});
+    request["messages"].as_array_mut().unwrap().extend([message, result]);
+    request
+}
+
+/// Asks, and gives what the header says and the answer's message.
+fn ask(gateway: &Server, request: &Value) -> (String, Value) {
+    let answer = gateway.ask_in_time("/v1/chat/completions", &request.to_string());
+    let header = answer.lines().find_map(|line| line.strip_prefix("x-thinkthrough: "));
+    let header = header.unwrap_or_else(|| panic!("{answer}")).to_owned();
+    let said: Value = serde_json::from_str(crate::server::body(&answer).trim()).unwrap();
+    (header, said["choices"][0]["message"].clone())
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_is_said_once_counted_and_loses_nothing() {
+    let place = Place::new("no-journal");
+    // The names of journals are longer than that of the store, and no system takes names of more than 255 bytes.
+    let config = format!("[store]\nurl = \"sqlite:{}.db\"\n", "s".repeat(226));
+    let gateway = serve(&place, &config);
+    let mut acknowledged = Vec::new();
+    for which in 0..3 {
+        let (header, message) = ask(&gateway, &first(which));
+        if !header.contains("unsaved") {
+            acknowledged.push(second(which, message));
+        }
+        // It is tried again after a second.
+        std::thread::sleep(Duration::from_millis(700));
+    }
+    assert_eq!(figure(&gateway, "thinkthrough_journal_fallbacks_total "), 3);
+    let began = Instant::now();
+    while figure(&gateway, "thinkthrough_store_waiting_bytes ") > 0 {
+        assert!(began.elapsed() < PATIENCE, "it waits for ever");
+    }
+    let sentence = "cannot be written (";
+    while !gateway.said().contains(sentence) {
+        assert!(began.elapsed() < PATIENCE, "{}", gateway.said());
+    }
+    assert_eq!(gateway.said().matches(sentence).count(), 1, "{}", gateway.said());
+    gateway.signal(Signal::KILL);
+    drop(gateway);
+    let gateway = serve(&place, &config);
+    for request in acknowledged {
+        let (header, _) = ask(&gateway, &request);
+        assert!(header.starts_with("restored=1; missed=0;"), "{header}");
+    }
+}
