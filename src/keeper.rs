@@ -200,7 +200,7 @@ impl Vaults for Keeper {
     }
 
     fn backlog(&self) -> Backlog {
-        self.store().map(|store| Vaults::backlog(store)).unwrap_or_default()
+        self.store().map(Store::backlog).unwrap_or_default()
     }
 
     fn is_up(&self) -> bool {
