@@ -156,10 +156,17 @@ export function live(main) {
     }
     return made;
   };
+  let silence = 0;
   const stop = listen({
     connected(is) {
-      state.dataset.state = is ? 'whole' : 'failed';
-      state.textContent = is ? 'listening' : 'cut off, trying again';
+      clearTimeout(silence);
+      // The gateway asks again now and then who listens; only what takes longer is worth a word.
+      const tell = () => {
+        state.dataset.state = is ? 'whole' : 'failed';
+        state.textContent = is ? 'listening' : 'cut off, trying again';
+      };
+      if (is) tell();
+      else silence = setTimeout(tell, 4000);
     },
     started(trace, event) { card(trace, event.ts).describe(event); },
     routed(trace, event) { card(trace, event.ts).describe({ ...event, data: { provider: event.data.provider } }); },
@@ -196,6 +203,7 @@ export function live(main) {
   return () => {
     stop();
     clearInterval(timer);
+    clearTimeout(silence);
     document.removeEventListener('keydown', key);
     document.body.classList.remove('holds');
   };

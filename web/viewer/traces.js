@@ -18,7 +18,7 @@ const OUTCOMES = /** @type {[string, string, string][]} */ ([
 const FACTS = /** @type {[string, string][]} */ ([
   ['route', 'Asked at'], ['asked', 'Model as it was asked'], ['outcome', 'Outcome'], ['status', 'Status'], ['finish_reason', 'Finish reason'],
   ['error', 'Error'], ['hops', 'Fallbacks and repeats'], ['reasoning_tokens_source', 'Tokens of the thought'], ['total_tokens_source', 'Tokens in all'],
-  ['text_is_cut', 'Texts are cut'], ['front', 'Came through'],
+  ['text_is_cut', 'Texts are cut'],
 ]);
 
 /** The thought as the element of the page. @param {Trace} trace @param {string} [display] */

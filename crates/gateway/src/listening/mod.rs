@@ -22,6 +22,9 @@ use tokio::sync::{mpsc, watch};
 /// How often a listener hears that somebody is still there.
 const STILL_HERE: Duration = Duration::from_secs(10);
 
+/// Longer than anybody listens.
+const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
 /// Whose requests a caller hears: its own.
 fn who(house: &House, credential: &Auth) -> Option<Scope> {
     let mut tenants: Vec<Tenant> = tenants(house, credential);
@@ -39,15 +42,15 @@ fn listen(house: &House, pace: &Arc<Pace>, parts: &mut Parts) -> Result<Response
     let scope = who(house, &credential).ok_or_else(|| {
         turned(403, "forbidden", "nothing says whose requests are to be heard; send a key")
     })?;
-    hear(house, pace, parts, scope)
+    hear(house, pace, parts, (scope, None))
 }
 
-/// Lets somebody hear the requests of others, who has shown that they may.
+/// Lets somebody hear these requests, who has shown that they may, for so long; whoever wants to hear more shows it again.
 pub(crate) fn hear(
     house: &House,
     pace: &Arc<Pace>,
     parts: &mut Parts,
-    scope: Scope,
+    (scope, limit): (Scope, Option<Duration>),
 ) -> Result<Response<Flow>, Turned> {
     let events = house.options.events.as_ref().ok_or_else(|| {
         turned(404, "not_found", "this gateway announces nothing at `/v1/events`")
@@ -66,7 +69,7 @@ pub(crate) fn hear(
     let stage = house.stage.clone();
     Ok(match socket {
         Some(handshake) => handshake.take(listener, Arc::clone(pace), stage),
-        None => lines(listener, stage),
+        None => lines(listener, stage, limit),
     })
 }
 
@@ -77,9 +80,17 @@ fn last(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Server-sent events.
-fn lines(listener: Listener, stage: watch::Receiver<Stage>) -> Response<Flow> {
+fn lines(
+    listener: Listener,
+    stage: watch::Receiver<Stage>,
+    limit: Option<Duration>,
+) -> Response<Flow> {
     let (out, read) = mpsc::channel(1);
-    tokio::spawn(speak(listener, out, stage));
+    let speaking = speak(listener, out, stage);
+    tokio::spawn(async move {
+        // Whoever is cut off here goes on where it was.
+        drop(tokio::time::timeout(limit.unwrap_or(FOR_EVER), speaking).await);
+    });
     let mut answer = Response::new(Flow::own(read));
     for (name, value) in [
         (CONTENT_TYPE, "text/event-stream; charset=utf-8"),
@@ -125,6 +136,7 @@ fn written(told: &[Told]) -> Bytes {
 mod tests {
     use super::*;
     use crate::events::Events;
+    use http_body_util::BodyExt as _;
     use thinkthrough_core::mask::{Masker, Tiers};
 
     #[tokio::test(start_paused = true)]
@@ -142,5 +154,17 @@ mod tests {
         assert!(began.elapsed() >= STILL_HERE);
         stage.send(Stage::Draining).unwrap();
         assert_eq!(read.recv().await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_may_listen_for_a_minute_is_cut_off_then() {
+        let events = Events::masked_by(Arc::new(|| Masker::new(Tiers::ALL, &[7; 32])));
+        let listener = events.listen(Scope::All, Wish::default()).unwrap();
+        let (_stage, staged) = watch::channel(Stage::Open);
+        let began = tokio::time::Instant::now();
+        let minute = Duration::from_secs(60);
+        let heard = lines(listener, staged, Some(minute)).into_body().collect().await.unwrap();
+        assert!(heard.to_bytes().starts_with(b": listening\n"));
+        assert_eq!(began.elapsed().as_secs(), minute.as_secs());
     }
 }

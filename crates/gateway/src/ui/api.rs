@@ -10,18 +10,20 @@ use crate::house::House;
 use crate::keys::{Access, is_plausible};
 use crate::listening;
 use crate::reply::{json, refusal};
-use http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE};
+use http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE, UPGRADE};
 use http::{Method, Response, Uri};
 use http_body_util::{BodyExt as _, Limited};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use thinkthrough_client::Secret;
 use thinkthrough_core::json::{Doc, Raw};
 use thinkthrough_core::plane::Tenant;
 
-/// What the browser keeps and no script reads.
-const NAME: &str = "thinkthrough_viewer";
+/// What the browser keeps and no script reads. Browsers do not tell ports of a host apart, so that the port stands behind.
+const NAME: &str = "thinkthrough_viewer_";
 /// No form of another site can send this header.
 const OURS: &str = "x-thinkthrough-viewer";
+/// So long somebody listens before it is asked again whether they may.
+const HEARD: Duration = Duration::from_secs(60);
 /// No order is longer.
 const LONGEST: usize = 4096;
 
@@ -48,7 +50,7 @@ pub(super) async fn answer(visit: Visit<'_>, path: &str) -> Response<Flow> {
 }
 
 async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Turned> {
-    let Visit { estate, house, pace, mut parts, body, is_near } = visit;
+    let Visit { estate, house, pace, mut parts, body, port, is_near } = visit;
     let viewer = house.options.viewer.clone().ok_or_else(|| missing(path))?;
     let is_order = parts.method == Method::POST;
     if is_order && !parts.headers.contains_key(OURS) {
@@ -57,9 +59,9 @@ async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Turned> {
     }
     if path == "sign-in" && is_order {
         let order = order(body).await?;
-        return sign_in(house, &viewer, &order, is_near).await;
+        return sign_in(house, &viewer, &order, (port, is_near)).await;
     }
-    let shown = cookie(&parts.headers).ok_or_else(unknown)?;
+    let shown = cookie(&parts.headers, port).ok_or_else(unknown)?;
     let who = viewer.guest(&shown, Instant::now()).ok_or_else(unknown)?;
     let scope = scope(house, &who).await?;
     let query = parts.uri.query().unwrap_or_default().to_owned();
@@ -79,7 +81,9 @@ async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Turned> {
             if !house.options.shows_thoughts {
                 parts.uri = Uri::from_static("/ui/api/events?stream=lifecycle");
             }
-            listening::hear(house, pace, &mut parts, whose)
+            // Only lines end after a while and begin again, and ask again who listens.
+            parts.headers.remove(UPGRADE);
+            listening::hear(house, pace, &mut parts, (whose, Some(HEARD)))
         }
         (false, "house") => Ok(json(200, state::house(estate, house, &scope))),
         (false, "traces") => traces::list(house, &scope, query).await,
@@ -115,7 +119,7 @@ async fn sign_in(
     house: &House,
     viewer: &Viewer,
     order: &Raw,
-    is_near: bool,
+    (port, is_near): (u16, bool),
 ) -> Result<Response<Flow>, Turned> {
     let doc = order.doc();
     let said = |name: &str| doc.root().string(name).filter(|text| !text.is_empty());
@@ -135,8 +139,9 @@ async fn sign_in(
     })?;
     let mut answer = json(200, state::me(&scope, house.options.shows_thoughts));
     let secure = if house.options.tls.is_some() { "; Secure" } else { "" };
-    let cookie =
-        format!("{NAME}={token}; Path=/ui/; HttpOnly; SameSite=Strict; Max-Age=86400{secure}");
+    let cookie = format!(
+        "{NAME}{port}={token}; Path=/ui/; HttpOnly; SameSite=Strict; Max-Age=86400{secure}"
+    );
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
         answer.headers_mut().insert(SET_COOKIE, cookie);
     }
@@ -168,9 +173,10 @@ pub(super) fn unavailable() -> Turned {
 }
 
 /// What the browser kept.
-fn cookie(headers: &HeaderMap) -> Option<String> {
+fn cookie(headers: &HeaderMap, port: u16) -> Option<String> {
+    let wanted = format!("{NAME}{port}");
     let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
     let mut pairs =
         lines.flat_map(|line| line.split(';')).filter_map(|it| it.trim().split_once('='));
-    pairs.find(|(name, _)| *name == NAME).map(|(_, value)| value.to_owned())
+    pairs.find(|(name, _)| *name == wanted).map(|(_, value)| value.to_owned())
 }

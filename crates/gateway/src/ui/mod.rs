@@ -43,6 +43,8 @@ pub(crate) struct Visit<'a> {
     pub(crate) pace: &'a Arc<Pace>,
     pub(crate) parts: Parts,
     pub(crate) body: Inbound,
+    /// Where it arrived.
+    pub(crate) port: u16,
     /// It came from this machine, through no other program.
     pub(crate) is_near: bool,
 }
