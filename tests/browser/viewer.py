@@ -185,26 +185,30 @@ def check_live(place):
     with Gateway(place.think) as gateway:
         page = signed_in(place, gateway)
         page.until("document.querySelector('.title .badge').textContent === 'listening'")
-        page.run("""window.seen = {}; new MutationObserver(() => { for (const word of ['beginning', 'final']) {
-          if (!seen[word] && document.querySelector('.cards').textContent.includes(word)) seen[word] = Date.now(); } })
-          .observe(document.querySelector('.cards'), {subtree: true, childList: true, characterData: true}); 1""")
+        # The page itself notes what it showed and when: on a busy machine whoever asks now and then comes too late.
+        page.run("""window.seen = {}; new MutationObserver(() => { const cards = document.querySelector('.cards');
+          const all = cards.textContent + [...cards.querySelectorAll('.card')].map(it => ` phase:${it.dataset.phase}`);
+          for (const word of ['beginning', 'final', 'phase:thinking', 'phase:answering', 'phase:whole', 'Thinking ·'])
+            if (!seen[word] && all.includes(word)) seen[word] = Date.now(); })
+          .observe(document.querySelector('.cards'), {subtree: true, childList: true, characterData: true, attributes: true}); 1""")
         began = time.time() * 1000
         wish = {"thought": "beginning of it" + " and so on" * 60, "answer": "the final word", "size": 40, "pause": 0.06}
         asking = threading.Thread(target=gateway.ask, args=[wish])
         asking.start()
-        page.until("document.querySelector('.card[data-phase=thinking]')")
+        page.until("seen['phase:thinking'] && seen['Thinking ·']")
         took = page.until("seen.beginning") - began
         # From the request on, with the model's own time in it; 200 ms are meant, and a busy machine is granted more.
         print(f"        the first thought is seen after {took:.0f} ms")
-        holds(took < 2000, f"the first thought is seen at once: {took:.0f} ms")
+        holds(took < 5000, f"the first thought is seen at once: {took:.0f} ms")
         holds("thinker" in page.run("document.querySelector('.card h2').textContent"), "whose it is")
-        holds("Thinking ·" in page.run("document.querySelector('.card [data-ai-reasoning-toggle]').textContent"), "it goes on")
         page.click(".card header button")
         same(page.run("document.querySelector('.card').classList.contains('full')"), True, "one click to full size")
         page.key("Escape")
         same(page.run("document.querySelector('.card').classList.contains('full')"), False, "and back")
         asking.join()
         page.until("document.querySelector('.card[data-phase=whole]') && seen.final")
+        order = page.run("['phase:thinking', 'phase:answering', 'phase:whole'].map(it => seen[it])")
+        same(order, sorted(order), "the phases come one after the other")
         same(page.run("document.querySelector('.card [data-ai-reasoning-content]').textContent"), wish["thought"], "all of it")
         same(page.run("document.querySelector('.card .answer').textContent"), wish["answer"], "the answer")
         holds("tokens/s" in page.run("document.querySelector('.card .numbers').textContent"), "how fast it came")
