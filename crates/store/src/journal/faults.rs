@@ -265,7 +265,7 @@ async fn interrupted_and_short_writes_are_gone_on_with() {
 #[tokio::test]
 async fn whatever_a_disk_does_what_was_taken_is_there() {
     let (mut took, mut gave_back) = (0, 0);
-    for seed in 0..400 {
+    for seed in 0..150 {
         let (folder, disk) = (Folder::new(), Faulty::new(Mood::Any, seed));
         let process = Process::new(&folder, &disk);
         let (mut taken, mut in_database) = (BTreeSet::new(), BTreeSet::new());
@@ -278,7 +278,7 @@ async fn whatever_a_disk_does_what_was_taken_is_there() {
                 gave_back += 1;
             }
             if disk.below(4) == 0 {
-                in_database.extend(process.database_takes(3).await);
+                in_database.extend(process.database_takes(1).await);
             }
         }
         let (found, said) = found(&folder);
