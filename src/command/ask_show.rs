@@ -158,6 +158,7 @@ fn plus(a: &Usage, b: &Usage) -> Usage {
         cache_read_tokens: add(a.cache_read_tokens, b.cache_read_tokens),
         cache_write_tokens: add(a.cache_write_tokens, b.cache_write_tokens),
         is_cached_apart: a.is_cached_apart && b.is_cached_apart,
+        is_reasoning_apart: a.is_reasoning_apart || b.is_reasoning_apart,
         total_tokens: add(a.total_tokens, b.total_tokens),
         raw: None,
     }

@@ -44,11 +44,13 @@ pub(crate) fn counts(content: &Content) -> Vec<Option<TokenCount>> {
 /// The reasoning tokens of an answer: those that the provider reported, else the sum of its thoughts'.
 #[must_use]
 pub fn total(usage: Option<&Usage>, blocks: &[Block]) -> TokenCount {
-    if let Some(reported) = reported(usage) {
-        return TokenCount::reported(reported);
+    let thoughts = blocks.iter().filter_map(estimate);
+    let has_thoughts = blocks.iter().any(|block| matches!(block, Block::Thinking(_)));
+    match reported(usage) {
+        // What nobody thought is known.
+        None if !has_thoughts => TokenCount::reported(0),
+        _ => Usage::spent_on_reasoning(usage, || thoughts.fold(0, u64::saturating_add)),
     }
-    let thoughts = blocks.iter().filter(|block| matches!(block, Block::Thinking(_)));
-    sum(thoughts.map(|it| TokenCount::estimated(estimate(it).unwrap_or_default())))
 }
 
 /// The sum of counts; it is known as well as the least known of them.

@@ -16,6 +16,7 @@ use thinkthrough_core::provider::{ModelRule, Target};
 use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::{Budget, Effort, Resolved, Setting, Source};
 use thinkthrough_core::tokens::{TokenCount, TokenSource, estimate_conservative};
+use thinkthrough_core::usage::Usage;
 use tokio::time::{Instant, sleep};
 
 /// Holds requests back, changes what they ask for, or refuses them. Several may be under way at once.
@@ -174,10 +175,7 @@ impl Gate {
         let usage = answer.and_then(|answer| answer.usage.as_ref());
         let blocks = answer.map_or(&[][..], |answer| answer.blocks.as_slice());
         let count = counted::total(usage, blocks);
-        let total = usage.and_then(|usage| {
-            let sum = || Some(usage.input_tokens?.saturating_add(usage.output_tokens?));
-            usage.total_tokens.or_else(sum)
-        });
+        let total = usage.and_then(Usage::total);
         let now = self.began.elapsed();
         let mut state = self.state();
         if let Some((_, limiter)) = state.limiters.get_mut(&provider) {

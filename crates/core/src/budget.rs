@@ -5,20 +5,27 @@
 //! the call may cost, so that calls running side by side cannot overshoot together, and both settle with what it did
 //! cost. [`admit`] asks both in the one right order.
 //!
+//! Where several processes spend one budget, a [`Ledger`] says what is spent and who holds slices of the rest, and a
+//! [`Share`] is what one process knows of it: it reserves from its slice, and asks the ledger when that is used up.
+//!
 //! Nothing here reads a clock. `now` is the time since any fixed start; a step back is taken for standing still.
 
+mod ledger;
 mod rate;
 mod session;
+mod share;
 
 use std::fmt;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+pub use ledger::{Given, LEASE, Ledger, Report};
 pub use rate::{RateLimiter, RateLimits, RatePermit, RateRefusal, RateUnit};
 pub use session::{
     Ask, BudgetEvent, BudgetEventKind, BudgetPermit, BudgetRefusal, BudgetRules, BudgetState,
     OnExceed, SessionBudget, WarnAt, WarnAtError,
 };
+pub use share::Share;
 
 /// An upper bound, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +135,8 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
+#[cfg(test)]
+mod ledger_tests;
 #[cfg(test)]
 mod rate_tests;
 #[cfg(test)]

@@ -1,6 +1,10 @@
-//! Token counts as the provider reported them.
+//! Token counts as the provider reported them, and what they come to.
+//!
+//! Whether reasoning and cached tokens are inside the other counts or beside them differs by wire and provider. Every
+//! sum (of a trace, a budget, a limit, a price, a metric, a screen) is taken from here, so that it is the same everywhere.
 
 use crate::json::Raw;
+use crate::tokens::TokenCount;
 
 /// Token counts of one answer: the provider's own numbers, nothing added up. Unknown is `None`, never 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub struct Usage {
     pub cache_write_tokens: Option<u64>,
     /// The wire counts cached tokens beside those of the request and not in them (Messages, Converse).
     pub is_cached_apart: bool,
+    /// The wire counts reasoning beside the tokens of the answer and not in them (generate-content, interactions).
+    pub is_reasoning_apart: bool,
     /// The provider's own total.
     pub total_tokens: Option<u64>,
     /// The usage object as it stood on the wire, merged over the events of a stream where the wire splits it.
@@ -51,14 +57,31 @@ impl Usage {
         self.total_tokens.or_else(sum)
     }
 
-    /// Tokens of the answer, reasoning included. Where the total shows that the provider counts reasoning
-    /// apart, it is added.
+    /// Tokens of the answer, reasoning included. Where the wire counts it apart, or the numbers show that this provider
+    /// does (xAI on a wire whose own API has it inside), it is added.
     #[must_use]
     pub fn output_tokens_with_reasoning(&self) -> Option<u64> {
         let output = self.output_tokens?;
         let reasoning = self.reasoning_tokens.unwrap_or_default();
-        let is_apart = self.total_tokens == Some(self.sum(reasoning));
+        let shows = self.total_tokens == Some(self.sum(reasoning)) || reasoning > output;
+        let is_apart = self.is_reasoning_apart || shows;
         Some(if is_apart { output.saturating_add(reasoning) } else { output })
+    }
+
+    /// Tokens of the answer, reasoning not included.
+    #[must_use]
+    pub fn output_tokens_without_reasoning(&self) -> Option<u64> {
+        let all = self.output_tokens_with_reasoning()?;
+        Some(all.saturating_sub(self.reasoning_tokens.unwrap_or_default()))
+    }
+
+    /// What an answer spent on reasoning: the provider's own number, else the estimate, marked as one.
+    #[must_use]
+    pub fn spent_on_reasoning(usage: Option<&Usage>, estimate: impl FnOnce() -> u64) -> TokenCount {
+        match usage.and_then(|usage| usage.reasoning_tokens) {
+            Some(tokens) => TokenCount::reported(tokens),
+            None => TokenCount::estimated(estimate()),
+        }
     }
 
     fn cached(&self) -> u64 {
@@ -70,5 +93,82 @@ impl Usage {
     fn sum(&self, more: u64) -> u64 {
         let [input, output] = [self.input_tokens, self.output_tokens];
         input.unwrap_or_default().saturating_add(output.unwrap_or_default()).saturating_add(more)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Event;
+    use crate::json::Doc;
+    use crate::wire::{Dialect, find};
+
+    /// The last counts that a whole answer of this wire says.
+    fn read(wire: &str, body: &str) -> Usage {
+        let (doc, mut last) = (Doc::parse_str(body).unwrap(), None);
+        find(wire).unwrap().read_response(doc.root(), &Dialect::PLAIN, &mut |event: Event<'_>| {
+            if let Event::Usage(usage) = event {
+                last = Some(usage.clone());
+            }
+        });
+        last.unwrap()
+    }
+
+    /// Reasoning, the answer with it, and all there is, from a request of 10 tokens of which 4 came from a cache.
+    #[test]
+    fn b_47_each_wire_says_whether_reasoning_is_inside_the_answer_or_beside_it() {
+        let chat = r#"{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":7,
+            "prompt_tokens_details":{"cached_tokens":4},
+            "completion_tokens_details":{"reasoning_tokens":5}}}"#;
+        let beside =
+            chat.replace(r#""prompt_tokens":10"#, r#""prompt_tokens":10,"total_tokens":22"#);
+        let no_total = chat.replace(r#""completion_tokens":7"#, r#""completion_tokens":2"#);
+        let responses = r#"{"object":"response","output":[],"usage":{"input_tokens":10,"output_tokens":7,
+            "input_tokens_details":{"cached_tokens":4},
+            "output_tokens_details":{"reasoning_tokens":5},"total_tokens":17}}"#;
+        let messages = r#"{"type":"message","role":"assistant","content":[],"usage":{"input_tokens":6,
+            "cache_read_input_tokens":4,"output_tokens":7,"output_tokens_details":{"thinking_tokens":5}}}"#;
+        let gemini = r#"{"candidates":[],"usageMetadata":{"promptTokenCount":10,"cachedContentTokenCount":4,
+            "candidatesTokenCount":2,"thoughtsTokenCount":5}}"#;
+        let interactions = r#"{"id":"i","status":"completed","outputs":[],"usage":{"total_input_tokens":10,
+            "total_cached_tokens":4,"total_output_tokens":2,"total_thought_tokens":5}}"#;
+        for (wire, body, reasoning, output, total) in [
+            ("chat-completions", chat, Some(5), 7, 17),
+            ("chat-completions", &beside, Some(5), 12, 22),
+            ("chat-completions", &no_total, Some(5), 7, 17),
+            ("mistral-chat", chat, Some(5), 7, 17),
+            ("responses", responses, Some(5), 7, 17),
+            ("messages", messages, Some(5), 7, 17),
+            ("generate-content", gemini, Some(5), 7, 17),
+            ("interactions", interactions, Some(5), 7, 17),
+        ] {
+            let usage = read(wire, body);
+            let said =
+                (usage.reasoning_tokens, usage.output_tokens_with_reasoning(), usage.total());
+            assert_eq!(said, (reasoning, Some(output), Some(total)), "{wire}: {usage:?}");
+            assert_eq!(usage.output_tokens_without_reasoning(), Some(output - 5), "{wire}");
+            assert_eq!(usage.input_tokens_with_cached(), Some(10), "{wire}");
+            assert_eq!(usage.uncached_input_tokens(), Some(6), "{wire}");
+        }
+    }
+
+    /// Wires that say nothing of reasoning have it inside what they say of the answer.
+    #[test]
+    fn b_47_a_wire_without_a_count_of_reasoning_counts_it_into_the_answer() {
+        let converse = r#"{"output":{"message":{"role":"assistant","content":[]}},"stopReason":"end_turn",
+            "usage":{"inputTokens":6,"cacheReadInputTokens":4,"outputTokens":7}}"#;
+        let ollama = r#"{"model":"m","message":{"role":"assistant","content":""},"done":true,
+            "prompt_eval_count":10,"eval_count":7}"#;
+        let cohere = r#"{"message":{"role":"assistant","content":[]},"finish_reason":"COMPLETE",
+            "usage":{"tokens":{"input_tokens":10,"output_tokens":7}}}"#;
+        for (wire, body) in
+            [("converse", converse), ("ollama-chat", ollama), ("cohere-chat", cohere)]
+        {
+            let usage = read(wire, body);
+            let said = (usage.output_tokens_with_reasoning(), usage.total());
+            assert_eq!(said, (Some(7), Some(17)), "{wire}: {usage:?}");
+            let count = Usage::spent_on_reasoning(Some(&usage), || 3);
+            assert_eq!(count, TokenCount::estimated(3), "{wire}");
+        }
     }
 }

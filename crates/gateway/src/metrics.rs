@@ -335,8 +335,8 @@ impl Metrics {
 
     fn used(&self, story: &Story, usage: &Usage) {
         for (r#type, count) in [
-            ("input", usage.input_tokens),
-            ("output", usage.output_tokens),
+            ("input", usage.input_tokens_with_cached()),
+            ("output", usage.output_tokens_with_reasoning()),
             ("reasoning", usage.reasoning_tokens),
             ("cache_read", usage.cache_read_tokens),
             ("cache_write", usage.cache_write_tokens),

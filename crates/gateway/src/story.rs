@@ -226,8 +226,8 @@ impl Said {
 /// What an answer cost, as far as its provider said; what it does not say is not guessed.
 pub(crate) fn spent(usage: &Usage) -> Vec<(&'static str, u64)> {
     let all = [
-        ("input_tokens", usage.input_tokens),
-        ("output_tokens", usage.output_tokens),
+        ("input_tokens", usage.input_tokens_with_cached()),
+        ("output_tokens", usage.output_tokens_with_reasoning()),
         ("reasoning_tokens", usage.reasoning_tokens),
     ];
     all.into_iter().filter_map(|(kind, count)| Some((kind, count?))).collect()

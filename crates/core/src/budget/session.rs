@@ -205,18 +205,7 @@ impl SessionBudget {
         used: u64,
     ) -> Vec<BudgetEvent> {
         self.reserved.remove(&permit.number);
-        self.state.used = self.state.used.saturating_add(used);
-        let Some(max) = rules.max.get() else { return Vec::new() };
-        let (used, warn_at) = (self.state.used, rules.warn_at.tokens_of(max));
-        let event = |kind| BudgetEvent { kind, used, max, percent: percent(used, max) };
-        let mut events = Vec::new();
-        if reached(used, warn_at, &mut self.state.warned_at) {
-            events.push(event(BudgetEventKind::Warning));
-        }
-        if reached(used, max, &mut self.state.exceeded_at) {
-            events.push(event(BudgetEventKind::Exceeded));
-        }
-        events
+        self.state.book(rules, used)
     }
 
     /// Reasoning tokens spent.
@@ -242,6 +231,24 @@ impl SessionBudget {
         let lapses_at = self.latest.saturating_add(LEASE);
         self.reserved.insert(number, Reservation { tokens, lapses_at });
         BudgetPermit { number, granted, exceeded }
+    }
+}
+
+impl BudgetState {
+    /// Adds what was spent, and reports each threshold that was reached for the first time, the warning first.
+    pub fn book(&mut self, rules: &BudgetRules, spent: u64) -> Vec<BudgetEvent> {
+        self.used = self.used.saturating_add(spent);
+        let Some(max) = rules.max.get() else { return Vec::new() };
+        let (used, warn_at) = (self.used, rules.warn_at.tokens_of(max));
+        let event = |kind| BudgetEvent { kind, used, max, percent: percent(used, max) };
+        let mut events = Vec::new();
+        if reached(used, warn_at, &mut self.warned_at) {
+            events.push(event(BudgetEventKind::Warning));
+        }
+        if reached(used, max, &mut self.exceeded_at) {
+            events.push(event(BudgetEventKind::Exceeded));
+        }
+        events
     }
 }
 

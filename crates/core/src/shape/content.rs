@@ -103,6 +103,7 @@ pub fn read_usage(value: Val<'_>) -> Usage {
         cache_read_tokens: value.u64("cacheReadTokens"),
         cache_write_tokens: value.u64("cacheWriteTokens"),
         is_cached_apart: false,
+        is_reasoning_apart: false,
         total_tokens: value.u64("totalTokens"),
         raw: value.some("raw").map(Raw::from),
     }

@@ -20,7 +20,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::Masked;
-use thinkthrough_core::tokens::estimate_utf16_quarter;
+use thinkthrough_core::tokens::{TokenSource, estimate_utf16_quarter};
+use thinkthrough_core::usage::Usage;
 use thinkthrough_store::{NewTrace, TraceNumbers, TraceState, Traces};
 use tokio::sync::mpsc;
 
@@ -189,17 +190,14 @@ impl Draft {
     pub(crate) fn of(story: &Story, labels: Labels, transcript: Transcript) -> Self {
         let usage = story.said.as_ref().map(|said| said.usage.clone()).unwrap_or_default();
         let estimate = || estimate_utf16_quarter(&transcript.thought.text);
-        let reasoning = usage.reasoning_tokens;
-        let is_reported = reasoning.is_some();
-        let reasoning_tokens = reasoning.unwrap_or_else(estimate);
-        let both =
-            usage.input_tokens.zip(usage.output_tokens).map(|(input, output)| input + output);
-        let total = usage.total_tokens.or(both);
+        let reasoning = Usage::spent_on_reasoning(Some(&usage), estimate);
+        let is_reported = reasoning.source == TokenSource::Reported;
+        let (reasoning_tokens, total) = (reasoning.tokens, usage.total());
         let numbers = TraceNumbers {
             reasoning_tokens,
             total_tokens: total.unwrap_or(reasoning_tokens),
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
+            input_tokens: usage.input_tokens_with_cached(),
+            output_tokens: usage.output_tokens_with_reasoning(),
             cached_tokens: usage.cache_read_tokens,
             duration: u64::try_from(story.total.as_millis()).unwrap_or(u64::MAX),
             sealed_bytes: transcript.sealed,

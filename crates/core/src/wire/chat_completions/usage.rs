@@ -27,6 +27,7 @@ pub(super) fn read(usage: Val<'_>) -> Usage {
         cache_read_tokens: read.or_else(|| alias(&["cached_tokens", "cache_read_input_tokens"])),
         cache_write_tokens: written.or_else(|| alias(&["cache_creation_input_tokens"])),
         is_cached_apart: false,
+        is_reasoning_apart: false,
         total_tokens: first(&[&["total_tokens"]]),
         raw: Some(Raw::from(usage)),
     }

@@ -144,6 +144,7 @@ pub(super) fn usage_of(raw: &Raw) -> Usage {
         cache_read_tokens: usage.u64("cacheReadInputTokens"),
         cache_write_tokens: usage.u64("cacheWriteInputTokens"),
         is_cached_apart: true,
+        is_reasoning_apart: false,
         total_tokens: usage.u64("totalTokens"),
         raw: Some(raw.clone()),
     }

@@ -18,6 +18,7 @@ pub(super) fn counts(usage: Val<'_>) -> Usage {
         cache_read_tokens: usage.u64("cachedContentTokenCount"),
         cache_write_tokens: None,
         is_cached_apart: false,
+        is_reasoning_apart: true,
         total_tokens: usage.u64("totalTokenCount"),
         raw: Some(Raw::from(usage)),
     }
@@ -31,8 +32,7 @@ pub(super) fn usage(w: &mut Writer, usage: &Usage) {
         return w.raw(raw);
     }
     // Here the count of the candidates is without that of the thoughts.
-    let all = usage.output_tokens_with_reasoning();
-    let output = all.map(|all| all.saturating_sub(usage.reasoning_tokens.unwrap_or_default()));
+    let output = usage.output_tokens_without_reasoning();
     w.object(|w| {
         for (key, count) in [
             ("promptTokenCount", usage.input_tokens_with_cached()),

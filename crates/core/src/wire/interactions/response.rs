@@ -60,6 +60,7 @@ fn counts(usage: Val<'_>) -> Usage {
         cache_read_tokens: usage.u64("total_cached_tokens"),
         cache_write_tokens: None,
         is_cached_apart: false,
+        is_reasoning_apart: true,
         total_tokens: usage.u64("total_tokens"),
         raw: Some(Raw::from(usage)),
     }
@@ -150,7 +151,7 @@ fn usage(w: &mut Writer, usage: &Usage) {
             ("total_tokens", usage.total()),
             ("total_input_tokens", usage.input_tokens_with_cached()),
             ("total_cached_tokens", usage.cache_read_tokens),
-            ("total_output_tokens", usage.output_tokens),
+            ("total_output_tokens", usage.output_tokens_without_reasoning()),
             ("total_thought_tokens", usage.reasoning_tokens),
         ] {
             if let Some(count) = count {

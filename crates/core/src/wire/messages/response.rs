@@ -157,6 +157,7 @@ pub(super) fn usage_of(raw: &Raw) -> Usage {
         cache_read_tokens: usage.u64("cache_read_input_tokens"),
         cache_write_tokens: usage.u64("cache_creation_input_tokens"),
         is_cached_apart: true,
+        is_reasoning_apart: false,
         total_tokens: None,
         raw: Some(raw.clone()),
     }

@@ -86,6 +86,7 @@ pub(super) fn counts(usage: Val<'_>) -> Usage {
         cache_read_tokens: detail(input_details, "cached_tokens"),
         cache_write_tokens: detail(input_details, "cache_write_tokens"),
         is_cached_apart: false,
+        is_reasoning_apart: false,
         total_tokens: usage.u64("total_tokens"),
         raw: Some(Raw::from(usage)),
     }

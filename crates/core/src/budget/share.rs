@@ -1,0 +1,90 @@
+//! What one process knows of a budget that it shares.
+
+use super::{Given, Report};
+
+/// A slice of a budget, and what this process does with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// All that is held: reserved, spent and not yet reported, or idle.
+    holds: u64,
+    reserved: u64,
+    /// Spent since the last report.
+    spent: u64,
+    /// In a report whose answer did not come yet.
+    reported: u64,
+    /// Spent by everybody, as far as it was heard.
+    used: u64,
+    /// Reserved since the last report: what is likely to be asked for soon.
+    taken: u64,
+    number: u64,
+}
+
+impl Share {
+    /// What can be reserved without asking the ledger.
+    #[must_use]
+    pub fn idle(&self) -> u64 {
+        let bound = self.reserved.saturating_add(self.spent).saturating_add(self.reported);
+        self.holds.saturating_sub(bound)
+    }
+
+    /// Reserves tokens of the slice, if there are so many idle ones.
+    pub fn reserve(&mut self, tokens: u64) -> bool {
+        if tokens > self.idle() {
+            return false;
+        }
+        self.reserved = self.reserved.saturating_add(tokens);
+        self.taken = self.taken.saturating_add(tokens);
+        true
+    }
+
+    /// A call that had reserved so many spent so many.
+    pub fn settle(&mut self, reserved: u64, spent: u64) {
+        self.reserved = self.reserved.saturating_sub(reserved);
+        self.spent = self.spent.saturating_add(spent);
+    }
+
+    /// Whether the ledger has something to hear.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        self.spent > 0 || self.reported > 0
+    }
+
+    /// Whether it holds what it does not need.
+    #[must_use]
+    pub fn has_idle(&self) -> bool {
+        self.idle() > 0
+    }
+
+    /// Tokens spent by everybody, as far as it is known here.
+    #[must_use]
+    pub fn used(&self) -> u64 {
+        self.used.saturating_add(self.spent).saturating_add(self.reported)
+    }
+
+    /// Begins a report that wants so much more, and gives back what is idle but for `spare`. One that was begun and
+    /// not heard is made again as it was, with what is wanted now.
+    pub fn begin(&mut self, wants: u64, spare: u64) -> Report {
+        if self.reported == 0 {
+            self.number += 1;
+            (self.reported, self.spent) = (self.spent, 0);
+        }
+        let keeps = self.reserved.saturating_add(self.spent).saturating_add(self.idle().min(spare));
+        // What is given back cannot be reserved any more.
+        self.holds = keeps.saturating_add(self.reported);
+        self.taken = 0;
+        Report { number: self.number, spent: self.reported, keeps, wants }
+    }
+
+    /// The report was heard; `kept` is what it said that this process keeps.
+    pub fn heard(&mut self, report: Report, given: &Given) {
+        self.holds = self.holds.saturating_sub(report.keeps).saturating_sub(self.reported);
+        self.holds = self.holds.saturating_add(given.holds);
+        (self.reported, self.used) = (0, given.used);
+    }
+
+    /// What was reserved since the last report.
+    #[must_use]
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+}
