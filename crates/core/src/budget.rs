@@ -12,6 +12,7 @@
 
 mod ledger;
 mod rate;
+mod scope;
 mod session;
 mod share;
 
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 pub use ledger::{Given, LEASE, Ledger, Report};
 pub use rate::{RateLimiter, RateLimits, RatePermit, RateRefusal, RateUnit};
+pub use scope::{Budgets, Scope};
 pub use session::{
     Ask, BudgetEvent, BudgetEventKind, BudgetPermit, BudgetRefusal, BudgetRules, BudgetState,
     OnExceed, SessionBudget, WarnAt, WarnAtError,

@@ -4,7 +4,7 @@ use crate::error::StoreError;
 use crate::postgres::Postgres;
 use crate::relock::{Relock, Relocked};
 use crate::row::{
-    Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, InstallRow, KeyRow,
+    Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, InstallRow, KeyRow, LedgerRow,
     NewConversation, NewFact, NewRecord, NewResponse, RecordRow, ResponseRow, SumRow, TenantRow,
     ThreadRow, TraceRow, Usage,
 };
@@ -82,6 +82,10 @@ calls! {
     older_traces(before: i64) -> u64;
     erase_traces(tenant: String, limit: u32) -> u64;
     erase_session_traces(tenant: String, session: String, limit: u32) -> u64;
+    ledger(tenant: String, name: String) -> Option<(i64, String)>;
+    swap_ledger(row: LedgerRow) -> bool;
+    prune_ledgers(before: i64) -> ();
+    erase_ledgers(tenant: String) -> ();
     add_key(name: String, hash: Vec<u8>, now: i64) -> bool;
     revoke_key(name: String, now: i64) -> bool;
     keys() -> Vec<KeyRow>;

@@ -105,7 +105,11 @@ impl Store {
         pruned.held_back += self.prune_traces(limits, now, is_steady).await?;
         // Where the clock jumped they are learned anew.
         let today = now.wall.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        self.prune_facts(i64::try_from(today).unwrap_or(i64::MAX)).await?;
+        let today = i64::try_from(today).unwrap_or(i64::MAX);
+        self.prune_facts(today).await?;
+        if is_steady {
+            self.prune_ledgers(today).await?;
+        }
         Ok(pruned)
     }
 

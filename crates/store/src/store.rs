@@ -141,6 +141,7 @@ impl Store {
         self.flush().await;
         let name = || tenant.as_str().to_owned();
         while self.backend().erase_traces(name(), TRACES).await? > 0 {}
+        self.backend().erase_ledgers(name()).await?;
         let row = self.backend().tenant(name()).await?;
         let removed = self.backend().remove_tenant(tenant.as_str().to_owned()).await;
         let is_gone = matches!(removed, Ok(_) | Err(StoreError::Lingers(_)));

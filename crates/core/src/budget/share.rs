@@ -49,10 +49,10 @@ impl Share {
         self.spent > 0 || self.reported > 0
     }
 
-    /// Whether it holds what it does not need.
+    /// Nothing is held, and nothing is to be said.
     #[must_use]
-    pub fn has_idle(&self) -> bool {
-        self.idle() > 0
+    pub fn is_empty(&self) -> bool {
+        self.holds == 0 && self.reserved == 0 && !self.has_news()
     }
 
     /// Tokens spent by everybody, as far as it is known here.

@@ -7,6 +7,7 @@ mod address;
 mod conversations;
 mod facts;
 mod gateway_keys;
+mod ledgers;
 mod queue;
 mod records;
 mod relock;

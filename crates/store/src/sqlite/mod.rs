@@ -7,6 +7,7 @@ mod aside;
 mod conversations;
 mod facts;
 mod gateway_keys;
+mod ledgers;
 mod log;
 mod records;
 mod responses;

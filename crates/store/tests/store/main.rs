@@ -36,6 +36,7 @@ mod facts;
 mod gateway_keys;
 mod journal;
 mod kills;
+mod ledgers;
 mod migration;
 mod patience;
 mod poison;

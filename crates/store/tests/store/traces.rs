@@ -254,7 +254,7 @@ async fn a_table_with_numbers_for_ids_keeps_its_rows(folder: Folder) {
                  metadata TEXT DEFAULT '{}', created_at INTEGER NOT NULL)";
     let row = "INSERT INTO reasoning_traces (id, session_key, run_id, reasoning_text, created_at) \
                VALUES (41, 's', 'r', 'old words', 7)";
-    let undo = "DROP TABLE reasoning_traces";
+    let undo = "DROP TABLE ledger; DROP TABLE reasoning_traces";
     match &folder.server {
         Some(server) => {
             let back = "DELETE FROM thinkthrough_schema WHERE version >= 5";

@@ -1,0 +1,53 @@
+//! Ledgers of budgets.
+
+use super::{Postgres, get};
+use crate::error::StoreError;
+use crate::row::LedgerRow;
+use tokio_postgres::types::Type;
+
+impl Postgres {
+    /// A ledger and its version.
+    pub(crate) async fn ledger(
+        &self,
+        tenant: String,
+        name: String,
+    ) -> Result<Option<(i64, String)>, StoreError> {
+        let sql = "SELECT version, body FROM ledger WHERE tenant = $1 AND name = $2";
+        let row = self.first(sql, &[(&tenant as _, Type::TEXT), (&name as _, Type::TEXT)]).await?;
+        let at = &self.inner.at;
+        row.map(|row| Ok((get(&row, 0, at)?, get(&row, 1, at)?))).transpose()
+    }
+
+    /// Writes a ledger if it still has the version that it was made of.
+    pub(crate) async fn swap_ledger(&self, row: LedgerRow) -> Result<bool, StoreError> {
+        let LedgerRow { tenant, name, version, body, now } = &row;
+        // Whoever waits here for another one sees what that one wrote.
+        let sql = "INSERT INTO ledger (tenant, name, version, body, used_at) \
+                   VALUES ($1, $2, $3 + 1, $4, $5) ON CONFLICT (tenant, name) DO UPDATE SET \
+                       version = excluded.version, body = excluded.body, \
+                       used_at = excluded.used_at \
+                   WHERE ledger.version = $3 RETURNING 1";
+        let values = [
+            (tenant as _, Type::TEXT),
+            (name as _, Type::TEXT),
+            (version as _, Type::INT8),
+            (body as _, Type::TEXT),
+            (now as _, Type::INT8),
+        ];
+        Ok(!self.query(sql, &values).await?.is_empty())
+    }
+
+    /// Takes out ledgers that were last used before then.
+    pub(crate) async fn prune_ledgers(&self, before: i64) -> Result<(), StoreError> {
+        let sql = "DELETE FROM ledger WHERE used_at < $1";
+        let values = [(&before as _, Type::INT8)];
+        self.query_on(&self.inner.writing, sql, &values).await.map(|_| ())
+    }
+
+    /// Takes out a tenant's.
+    pub(crate) async fn erase_ledgers(&self, tenant: String) -> Result<(), StoreError> {
+        let sql = "DELETE FROM ledger WHERE tenant = $1";
+        let values = [(&tenant as _, Type::TEXT)];
+        self.query_on(&self.inner.writing, sql, &values).await.map(|_| ())
+    }
+}

@@ -1,0 +1,53 @@
+//! Ledgers of budgets.
+
+use super::{Safety, Sqlite};
+use crate::error::StoreError;
+use crate::row::LedgerRow;
+use rusqlite::{OptionalExtension as _, params};
+
+impl Sqlite {
+    /// A ledger and its version.
+    pub(crate) async fn ledger(
+        &self,
+        tenant: String,
+        name: String,
+    ) -> Result<Option<(i64, String)>, StoreError> {
+        self.read_at_hand(move |connection| {
+            let sql = "SELECT version, body FROM ledger WHERE tenant = ? AND name = ?";
+            let mut row = connection.prepare_cached(sql)?;
+            row.query_row(params![tenant, name], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+        })
+        .await
+    }
+
+    /// Writes a ledger if it still has the version that it was made of.
+    pub(crate) async fn swap_ledger(&self, row: LedgerRow) -> Result<bool, StoreError> {
+        self.write(Safety::Process, move |connection| {
+            let LedgerRow { tenant, name, version, body, now } = &row;
+            let sql = "INSERT INTO ledger (tenant, name, version, body, used_at) \
+                       VALUES (?1, ?2, ?3 + 1, ?4, ?5) ON CONFLICT (tenant, name) DO UPDATE SET \
+                           version = excluded.version, body = excluded.body, \
+                           used_at = excluded.used_at \
+                       WHERE ledger.version = ?3";
+            let values = params![tenant, name, version, body, now];
+            Ok(connection.prepare_cached(sql)?.execute(values)? > 0)
+        })
+        .await
+    }
+
+    /// Takes out ledgers that were last used before then.
+    pub(crate) async fn prune_ledgers(&self, before: i64) -> Result<(), StoreError> {
+        self.write(Safety::Process, move |connection| {
+            connection.execute("DELETE FROM ledger WHERE used_at < ?", [before]).map(|_| ())
+        })
+        .await
+    }
+
+    /// Takes out a tenant's.
+    pub(crate) async fn erase_ledgers(&self, tenant: String) -> Result<(), StoreError> {
+        self.write(Safety::Process, move |connection| {
+            connection.execute("DELETE FROM ledger WHERE tenant = ?", [&tenant]).map(|_| ())
+        })
+        .await
+    }
+}
