@@ -9,7 +9,7 @@ use crate::keeper::Keeper;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-use thinkthrough_core::budget::RateLimits;
+use thinkthrough_core::budget::{Budgets, RateLimits};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::Partial;
 use thinkthrough_gateway::{Access, Keys, Looking, Pass, VaultError};
@@ -90,9 +90,9 @@ impl Gate {
         entry.map_or_else(
             || {
                 let (models, providers, reasoning) = (all(), all(), Partial::default());
-                let limits = RateLimits::UNLIMITED;
+                let (limits, budgets) = (RateLimits::UNLIMITED, Budgets::NONE);
                 let (raw, admin) = (false, false);
-                Pass { tenant, models, providers, raw, admin, reasoning, limits }
+                Pass { tenant, models, providers, raw, admin, reasoning, limits, budgets }
             },
             pass,
         )
@@ -100,8 +100,9 @@ impl Gate {
 }
 
 fn pass(entry: &GateKey) -> Pass {
-    let GateKey { tenant, models, providers, raw, admin, reasoning, limits, .. } = entry.clone();
-    Pass { tenant, models, providers, raw, admin, reasoning, limits }
+    let GateKey { tenant, models, providers, raw, admin, reasoning, limits, budgets, .. } =
+        entry.clone();
+    Pass { tenant, models, providers, raw, admin, reasoning, limits, budgets }
 }
 
 impl Keys for Gate {

@@ -6,10 +6,11 @@ use crate::stored::{self, place, say_notes};
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use thinkthrough_core::budget::{BudgetRules, Given, Report};
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_gateway::{Facts, KeptResponses, Later, Vault, VaultError, Vaults};
+use thinkthrough_gateway::{Facts, KeptResponses, Later, Ledgers, Vault, VaultError, Vaults};
 use thinkthrough_store::{
-    Backlog, KeySource, KeyState, KeyWatch, Limits, Location, Store, StoreError,
+    Backlog, KeySource, KeyState, KeyWatch, LedgerKey, Limits, Location, Store, StoreError,
 };
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
@@ -199,12 +200,33 @@ impl Vaults for Keeper {
         Vaults::facts(self.store()?)
     }
 
+    fn ledgers(&self) -> Option<Arc<dyn Ledgers>> {
+        self.has_place.then(|| Arc::new(self.clone()) as Arc<dyn Ledgers>)
+    }
+
     fn backlog(&self) -> Backlog {
         self.store().map(Store::backlog).unwrap_or_default()
     }
 
     fn is_up(&self) -> bool {
         !self.has_place || self.keys().is_some_and(KeyWatch::is_up)
+    }
+}
+
+impl Ledgers for Keeper {
+    fn report<'a>(
+        &'a self,
+        key: &'a LedgerKey,
+        rules: &'a BudgetRules,
+        holder: &'a str,
+        report: Report,
+        now: u64,
+    ) -> Later<'a, Given> {
+        Box::pin(async move {
+            let ledgers = self.opened()?.ledgers();
+            let given = ledgers.report(key, rules, holder, report, now).await;
+            given.map_err(|error| VaultError(error.to_string()))
+        })
     }
 }
 

@@ -1,11 +1,11 @@
 //! `[keys.NAME]`: what holds for a gateway key, and keys that are said here.
 
-use super::limits::limits;
+use super::limits::{budgets, limits};
 use super::reasoning::reasoning;
 use super::secret::{Credential, Sources, one};
 use super::table::Section;
 use std::collections::BTreeSet;
-use thinkthrough_core::budget::RateLimits;
+use thinkthrough_core::budget::{Budgets, RateLimits};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::Partial;
 use thinkthrough_store::KeyHash;
@@ -28,6 +28,8 @@ pub(crate) struct GateKey {
     pub(crate) reasoning: Partial,
     /// How many requests it may make in any minute, and how many tokens these may cost.
     pub(crate) limits: RateLimits,
+    /// What its requests may spend on reasoning.
+    pub(crate) budgets: Budgets,
 }
 
 /// A key that was made up must be this long, and of so many letters, or it is guessed over the network.
@@ -62,10 +64,10 @@ pub(super) fn distinct(keys: &[GateKey]) -> Result<(), String> {
 }
 
 /// The keys of `[keys.NAME]`, but for those of settings.
-pub(super) const KEYS: [&str; 7] = ["admin", "hash", "key", "limits", "models", "providers", "raw"];
+pub(super) const KEYS: [&str; 8] =
+    ["admin", "budget", "hash", "key", "limits", "models", "providers", "raw"];
 
 pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<GateKey, String> {
-    section.later(&["budget"])?;
     section.only(&[&KEYS[..], &super::reasoning::KEYS].concat())?;
     let name = section.own_name();
     let tenant = Tenant::named(&name)
@@ -103,5 +105,6 @@ pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<GateKe
         admin: section.boolean("admin")?.unwrap_or(false),
         reasoning: reasoning(section)?,
         limits: limits(section)?,
+        budgets: budgets(section)?,
     })
 }

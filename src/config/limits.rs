@@ -1,36 +1,69 @@
 //! `[budget]` and `limits`: what may be spent in a session, and asked for within a minute.
 
 use super::table::Section;
-use thinkthrough_core::budget::{BudgetRules, Limit, OnExceed, RateLimits, WarnAt};
+use thinkthrough_core::budget::{BudgetRules, Budgets, Limit, OnExceed, RateLimits, WarnAt};
 use toml::Value;
+
+const WARN: [&str; 2] = ["warn_at", "warningThresholdPercent"];
 
 /// `[budget]`; what it does not say is as without it.
 pub(super) fn budget(section: Option<Section<'_>>) -> Result<BudgetRules, String> {
     const MAX: [&str; 2] = ["reasoning_tokens_per_session", "maxReasoningTokensPerSession"];
-    const WARN: [&str; 2] = ["warn_at", "warningThresholdPercent"];
     let Some(section) = section else { return Ok(BudgetRules::DEFAULT) };
     section.only(&[MAX[0], WARN[0], "on_exceed", MAX[1], WARN[1]])?;
     let mut rules = BudgetRules::DEFAULT;
     if let Some(key) = section.one_of(MAX)? {
         rules.max = limit(section, key)?.unwrap_or(rules.max);
     }
-    if let Some(key) = section.one_of(WARN)? {
-        let at = section.at(key);
-        let number = section.number(key)?.unwrap_or_default();
-        let share = if key == WARN[0] {
-            WarnAt::from_fraction(number)
-        } else {
-            WarnAt::from_percent(number)
-        };
-        rules.warn_at = share.map_err(|error| format!("`{at}`: {error}"))?;
-    }
-    if let Some(word) = section.string("on_exceed")? {
-        rules.on_exceed = OnExceed::parse(&word).ok_or_else(|| {
-            let allowed = OnExceed::ALL.map(OnExceed::as_str).join(", ");
-            format!("`{}` cannot be `{word}`; allowed: {allowed}", section.at("on_exceed"))
-        })?;
-    }
+    rules.warn_at = warn_at(section)?.unwrap_or(rules.warn_at);
+    rules.on_exceed = on_exceed(section)?.unwrap_or(rules.on_exceed);
     Ok(rules)
+}
+
+/// `budget = { ... }` of a key: nothing is limited that it does not name.
+pub(super) fn budgets(section: Section<'_>) -> Result<Budgets, String> {
+    const SESSION: [&str; 2] = ["reasoning_tokens_per_session", "maxReasoningTokensPerSession"];
+    const MAX: [&str; 5] = [
+        SESSION[0],
+        "reasoning_tokens_per_turn",
+        "reasoning_tokens_per_task",
+        "reasoning_tokens_per_day",
+        "reasoning_tokens_per_key",
+    ];
+    let Some(table) = section.table("budget")? else { return Ok(Budgets::NONE) };
+    let name = section.at("budget");
+    let inner = Section { name: &name, table };
+    inner.only(&[&MAX[..], &[WARN[0], "on_exceed", SESSION[1], WARN[1]]].concat())?;
+    let mut budgets = Budgets::NONE;
+    for (max, key) in budgets.max.iter_mut().zip(MAX) {
+        *max = limit(inner, key)?.unwrap_or(*max);
+    }
+    if let (Some(key), [session, ..]) = (inner.one_of(SESSION)?, &mut budgets.max) {
+        *session = limit(inner, key)?.unwrap_or(*session);
+    }
+    budgets.warn_at = warn_at(inner)?.unwrap_or(budgets.warn_at);
+    budgets.on_exceed = on_exceed(inner)?.unwrap_or(budgets.on_exceed);
+    Ok(budgets)
+}
+
+fn warn_at(section: Section<'_>) -> Result<Option<WarnAt>, String> {
+    let Some(key) = section.one_of(WARN)? else { return Ok(None) };
+    let at = section.at(key);
+    let number = section.number(key)?.unwrap_or_default();
+    let share = match key == WARN[0] {
+        true => WarnAt::from_fraction(number),
+        false => WarnAt::from_percent(number),
+    };
+    share.map(Some).map_err(|error| format!("`{at}`: {error}"))
+}
+
+fn on_exceed(section: Section<'_>) -> Result<Option<OnExceed>, String> {
+    let Some(word) = section.string("on_exceed")? else { return Ok(None) };
+    let action = OnExceed::parse(&word).ok_or_else(|| {
+        let allowed = OnExceed::ALL.map(OnExceed::as_str).join(", ");
+        format!("`{}` cannot be `{word}`; allowed: {allowed}", section.at("on_exceed"))
+    });
+    action.map(Some)
 }
 
 /// `limits = { ... }` of a provider or a key.

@@ -209,7 +209,7 @@ fn a_model_says_how_the_gateway_treats_its_requests() {
 
 #[test]
 fn what_is_not_built_yet_is_refused_by_name() {
-    for text in ["[events]", "[ui]", "[keys.a]\nkey = \"k\"\nbudget = {}"] {
+    for text in ["[events]", "[ui]"] {
         let error = refused(text);
         assert!(error.contains("does not have yet"), "{text}: {error}");
     }
@@ -297,6 +297,23 @@ fn the_threshold_of_compression_is_a_percentage_or_never() {
         let said = refused(&format!("[chat]\ncompress_at = {wrong}\n"));
         assert!(said.contains("`chat.compress_at` must be 1 to 100 percent"), "{said}");
     }
+}
+
+#[test]
+fn adr_budget_of_a_key_names_what_it_is_of_and_limits_nothing_else() {
+    let budgets = |text: &str| good(&format!("[keys.a]\nbudget = {{ {text} }}")).keys[0].budgets;
+    assert!(budgets("").is_none() && budgets("reasoning_tokens_per_day = 0").is_none());
+    let max = |text: &str| budgets(text).max.map(|limit| limit.get().unwrap_or_default());
+    for (place, scope) in ["session", "turn", "task", "day", "key"].into_iter().enumerate() {
+        let mut expected = [0; 5];
+        expected[place] = 7;
+        assert_eq!(max(&format!("reasoning_tokens_per_{scope} = 7")), expected);
+    }
+    let said = budgets("maxReasoningTokensPerSession = 7, warn_at = 0.5, on_exceed = \"block\"");
+    assert_eq!((said.max[0], said.on_exceed), (Limit::from_config(7), OnExceed::Block));
+    assert_eq!(said.warn_at.percent(), 50);
+    let wrong = refused("[keys.a]\nbudget = { reasoning_tokens_per_sesion = 1 }");
+    assert!(wrong.contains("did you mean `reasoning_tokens_per_session`?"), "{wrong}");
 }
 
 #[test]

@@ -57,6 +57,7 @@ mod scripted;
 mod serve;
 mod serve_access;
 mod serve_addresses;
+mod serve_budgets;
 mod serve_config;
 #[cfg(unix)]
 mod serve_door;

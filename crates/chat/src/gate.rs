@@ -4,17 +4,18 @@ use crate::counted;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use thinkthrough_core::allowance::{ask, within};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::budget::{
-    Admitted, Ask, BudgetEvent, BudgetEventKind, BudgetRefusal, BudgetRules, BudgetState, Call,
-    Limit, OnExceed, RateLimiter, RateLimits, RateRefusal, Refusal, SessionBudget, admit,
+    Admitted, BudgetEvent, BudgetEventKind, BudgetRefusal, BudgetRules, BudgetState, Call, Limit,
+    OnExceed, RateLimiter, RateLimits, RateRefusal, Refusal, SessionBudget, admit,
 };
 use thinkthrough_core::content::Content;
 use thinkthrough_core::mask::{Masker, mask_request};
 use thinkthrough_core::outgoing;
-use thinkthrough_core::provider::{ModelRule, Target};
+use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
-use thinkthrough_core::settings::{Budget, Effort, Resolved, Setting, Source};
+use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::tokens::{TokenCount, TokenSource, estimate_conservative};
 use thinkthrough_core::usage::Usage;
 use tokio::time::{Instant, sleep};
@@ -130,12 +131,13 @@ impl Gate {
         notice: &mut (dyn FnMut(Notice) + Send),
     ) -> Result<Admission, BudgetRefusal> {
         let tokens = self.size(target, settings, conversation);
-        let call = Call { tokens, reasoning: ask(&target.rule, settings) };
+        let call = Call { tokens, reasoning: ask(&target.rule, settings, u64::MAX) };
         let provider = &target.provider;
         loop {
             match self.try_admit(provider, call) {
                 Ok(admitted) => {
-                    let settings = within(settings, &target.rule, &admitted);
+                    let budget = &admitted.budget;
+                    let settings = within(settings, &target.rule, budget.exceeded(), budget.cap());
                     return Ok(Admission { settings, provider: provider.clone(), admitted });
                 }
                 Err(Refusal::Budget(refusal)) => return Err(refusal),
@@ -204,57 +206,6 @@ impl std::fmt::Debug for Gate {
             .field("used", &self.used())
             .finish_non_exhaustive()
     }
-}
-
-/// What a request asks of the budget.
-fn ask(rule: &ModelRule, settings: &Resolved) -> Ask {
-    let is_off = !settings.enabled.value || settings.effort.value == Some(Effort::None);
-    let wanted = match settings.max_tokens.value {
-        _ if is_off => 0,
-        Some(Budget::Tokens(tokens)) => tokens.get(),
-        Some(Budget::Unlimited) | None => u64::MAX,
-    };
-    let least = rule.thinking.budget.map_or(1, |form| form.min);
-    Ask { wanted, least: least.min(wanted) }
-}
-
-/// The settings within what the budget granted.
-fn within(settings: &Resolved, rule: &ModelRule, admitted: &Admitted) -> Resolved {
-    let mut settings = settings.clone();
-    match admitted.budget.exceeded() {
-        Some(OnExceed::DisableReasoning) => settings.enabled = decided(false),
-        Some(OnExceed::LowerEffort) => lower(&mut settings, rule),
-        Some(OnExceed::Warn | OnExceed::Block) => {}
-        None => {
-            // A grant that is above what the model can be told says nothing new.
-            let cap = admitted
-                .budget
-                .cap()
-                .filter(|cap| rule.thinking.budget.is_some_and(|form| *cap < form.max));
-            if let Some(cap) = cap.and_then(std::num::NonZeroU64::new) {
-                settings.max_tokens = decided(Some(Budget::Tokens(cap)));
-            }
-        }
-    }
-    settings
-}
-
-/// The least that still is thinking: the lowest effort, else the lowest cap.
-fn lower(settings: &mut Resolved, rule: &ModelRule) {
-    let steps = rule.thinking.effort.map_or(&[][..], |form| form.words);
-    let lowest = steps.iter().map(|(step, _)| *step).filter(|step| *step > Effort::None).min();
-    if let Some(effort) = lowest {
-        let asked = settings.effort.value.unwrap_or(Effort::Max);
-        settings.effort = decided(Some(asked.min(effort)));
-    }
-    let least = rule.thinking.budget.and_then(|form| std::num::NonZeroU64::new(form.min));
-    if let Some(least) = least {
-        settings.max_tokens = decided(Some(Budget::Tokens(least)));
-    }
-}
-
-fn decided<T>(value: T) -> Setting<T> {
-    Setting { value, source: Source::Request }
 }
 
 impl Notice {

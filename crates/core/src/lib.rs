@@ -36,6 +36,7 @@
 #![doc(test(attr(deny(warnings))))]
 
 pub mod adapter;
+pub mod allowance;
 pub mod answer;
 pub mod budget;
 pub mod content;

@@ -4,7 +4,7 @@ use crate::audit::{Audit, Draft, Labels, Transcript};
 use crate::events::{Events, Hearing, Whose};
 use crate::log::Log;
 use crate::metrics::Metrics;
-use crate::progress::{Heard, News, Progress};
+use crate::progress::{BudgetReached, Heard, News, Progress};
 use crate::story::{Story, plain};
 use crate::traces::{CONTEXT, Traces, carry};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -39,6 +39,12 @@ impl Bus {
     /// Where it is announced, if anybody ever listened.
     fn events(&self) -> Option<&Events> {
         self.events.as_ref().filter(|events| events.generation() > 0)
+    }
+
+    /// A threshold of a budget was reached.
+    pub(crate) fn budget(&self, reached: &BudgetReached<'_>) {
+        self.metrics.budget(reached);
+        self.events().into_iter().for_each(|events| events.budget(reached));
     }
 
     /// Something happened to the gateway as a whole.

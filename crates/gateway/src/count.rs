@@ -2,6 +2,7 @@
 //! withheld.
 
 use crate::asking::{Claim, claim, credential_for, handling, look_up, settings};
+use crate::audit::Labels;
 use crate::door::{self, Turned, turned};
 use crate::edge::headers::Crossing;
 use crate::edge::inbound::Inbound;
@@ -14,6 +15,7 @@ use crate::models::Route;
 use crate::place::Face;
 use crate::reply::{Account, json, refusal};
 use crate::sending::merged;
+use crate::spending::Asking;
 use crate::take;
 use crate::tenant;
 use bytes::Bytes;
@@ -111,7 +113,7 @@ impl Counting {
         house.tab.enter(house.pass.as_deref(), || 0)?;
         let named = named_by(house, root)?;
         let hint = tenant::hint(headers, root);
-        let claim = claim(house, &route, credential, hint).await;
+        let claim = claim(house, &route, credential, hint.clone()).await;
         let settings = settings(&route, headers)?;
         let handling = handling(&route, headers)?;
         let (owner, vault) = claim.map(|Claim { owner, vault }| (owner, vault)).unzip();
@@ -120,9 +122,20 @@ impl Counting {
             .as_ref()
             .filter(|_| repairs)
             .and_then(|owner| house.learned.of(&about(owner.tenant.clone(), &route.target), now()));
+        let secret = owner.as_ref().map(|owner| (owner.tenant.clone(), owner.secret.clone()));
         let asked =
             RequestContext::read(face.spoken(), &doc, &route.target, &settings, handling, owner);
         let mut asked = asked.map_err(|error| bad(&error.to_string()))?;
+        let labels =
+            secret.map(|(tenant, secret)| Labels::of(tenant, &secret, hint.as_deref(), &asked));
+        let purse = Asking {
+            pass: house.pass.as_deref(),
+            vaults: house.vaults.as_ref(),
+            headers,
+            hint: hint.as_deref(),
+            labels,
+        };
+        house.tab.check(purse, &asked).await?;
         learned.into_iter().for_each(|repair| asked.repair(repair));
         let looked = look_up(&mut asked, vault.as_ref(), house).await;
         let prepared = asked.prepare(&looked.found, &*looked.open);

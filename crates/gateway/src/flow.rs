@@ -14,7 +14,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use thinkthrough_client::{BodyStream, ClientError};
+use thinkthrough_client::BodyStream;
 use thinkthrough_core::exchange::error_event;
 use thinkthrough_core::frame::Framing;
 use thinkthrough_core::wire::{Wire, error};
@@ -197,7 +197,7 @@ impl Live {
             let (out, next) = match self.body.poll_next(cx) {
                 Poll::Ready(Some(Ok(bytes))) => self.take(bytes),
                 Poll::Ready(None) => self.end(Bytes::new(), None),
-                Poll::Ready(Some(Err(error))) => self.end(Bytes::new(), Some(&error)),
+                Poll::Ready(Some(Err(error))) => self.end(Bytes::new(), Some(error.to_string())),
                 Poll::Pending if self.gathered.is_empty() => return self.wait(cx),
                 Poll::Pending => {
                     ready!(self.gathered.poll_others(cx));
@@ -231,13 +231,18 @@ impl Live {
         if self.passage.is_relayed() {
             out = self.events.take(out);
         }
+        if let Some(why) = self.passage.overspent() {
+            // The upstream is left, and what it goes on to say is nobody's.
+            self.passage.abandon();
+            self.body = BodyStream::whole(Bytes::new());
+            return self.end(out, Some(why));
+        }
         (out, None)
     }
 
     /// The answer is over, or the upstream's body is.
-    fn end(&mut self, out: Bytes, cut: Option<&ClientError>) -> Step {
+    fn end(&mut self, out: Bytes, cut: Option<String>) -> Step {
         let is_over = self.passage.is_over();
-        let cut = cut.map(ToString::to_string);
         let Some(ended) = self.passage.end(cut.as_deref()) else { return (out, Some(State::Over)) };
         let knows_comments = self.alive.is_some();
         // Of an answer that broke off, the event that it broke off in is none.

@@ -11,7 +11,7 @@ use crate::log::Log;
 use crate::metrics::Names;
 use crate::models::Models;
 use crate::progress::{News, Progress};
-use crate::spending::{Limits, Tab};
+use crate::spending::{Limits, Purse, Tab};
 use crate::tls::Tls;
 use crate::traces::Traces;
 use crate::vault::Vaults;
@@ -189,6 +189,7 @@ pub(crate) struct Estate {
     pub(crate) bus: Arc<Bus>,
     pub(crate) budget: Arc<Budget>,
     limits: Arc<Limits>,
+    purse: Arc<Purse>,
     offload: Arc<Offload>,
     is_closing: AtomicBool,
 }
@@ -200,8 +201,8 @@ impl Estate {
         let fittings = RwLock::new(Arc::new(fittings));
         let offload = Arc::new(Offload::new(bus.metrics.load.clone()));
         let budget = Arc::new(Budget::new(bus.metrics.load.clone()));
-        let limits = Arc::default();
-        Estate { fittings, bus, budget, limits, offload, is_closing: AtomicBool::new(false) }
+        let (limits, purse) = (Arc::default(), Arc::new(Purse::new(&bus)));
+        Estate { fittings, bus, budget, limits, purse, offload, is_closing: AtomicBool::new(false) }
     }
 
     /// What the configuration says now.
@@ -229,7 +230,7 @@ impl Estate {
             },
             waits: Arc::new(Waits::new(breakers)),
             pass: None,
-            tab: Tab::open(&self.limits, &seen),
+            tab: Tab::open(&self.limits, &self.purse, &seen),
             seen,
             stage,
         })
@@ -243,6 +244,11 @@ impl Estate {
         let new = Fittings::new(models, vaults, options);
         *fittings = Arc::new(Fittings { learned, breakers, ..new });
         self.bus.news(News::Reloaded);
+    }
+
+    /// What is held of budgets is given back, and what was spent is told.
+    pub(crate) async fn settle(&self) {
+        self.purse.close(self.fittings().vaults.as_ref()).await;
     }
 
     /// No further work is to be sent here.

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use thinkthrough_core::budget::RateLimits;
+use thinkthrough_core::budget::{Budgets, RateLimits};
 use thinkthrough_core::echo::short;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::{Key, Partial};
@@ -33,6 +33,8 @@ pub struct Pass {
     pub reasoning: Partial,
     /// How many requests it may make in any minute, and how many tokens these may cost.
     pub limits: RateLimits,
+    /// What its requests may spend on reasoning.
+    pub budgets: Budgets,
 }
 
 impl Pass {

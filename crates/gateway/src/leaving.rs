@@ -133,7 +133,7 @@ mod tests {
     use crate::load::{Budget, Load, Offload};
     use crate::log::Log;
     use crate::passage::Keep;
-    use crate::spending::Tab;
+    use crate::spending::{Purse, Tab};
     use crate::traces::Traces;
     use crate::vault::Looked;
     use std::sync::Arc;
@@ -207,7 +207,8 @@ mod tests {
             share: budget.caller(std::net::Ipv4Addr::LOCALHOST.into()),
         };
         let (vault, keeping, tap, drained, store) = (None, None, None, None, Arc::default());
-        let (tab, goes_back) = (Tab::open(&Arc::default(), &seen), false);
+        let (tab, goes_back) =
+            (Tab::open(&Arc::default(), &Arc::new(Purse::new(&bus)), &seen), false);
         let keep = Keep { vault, goes_back, keeping, tap, drained, store, seen, tab, load };
         (bus, Passage::new(exchange, keep))
     }

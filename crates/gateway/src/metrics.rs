@@ -5,7 +5,7 @@
 
 use crate::load::Gauges;
 use crate::process::Process;
-use crate::progress::{Heard, News, Progress};
+use crate::progress::{BudgetReached, Heard, News, Progress};
 use crate::story::{Story, flaw, spent};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -20,6 +20,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+use thinkthrough_core::budget::{BudgetEventKind, Scope};
 use thinkthrough_core::decision::Counts;
 use thinkthrough_core::exchange::{RefusalCause, Without};
 use thinkthrough_core::usage::Usage;
@@ -30,8 +31,13 @@ const OTHER: &str = "other";
 /// The classes of a status.
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 /// Who has limits of what.
-const LIMITS: [(Word, Word); 4] =
-    [("key", "requests"), ("key", "tokens"), ("provider", "requests"), ("provider", "tokens")];
+const LIMITS: [(Word, Word); 5] = [
+    ("key", "reasoning"),
+    ("key", "requests"),
+    ("key", "tokens"),
+    ("provider", "requests"),
+    ("provider", "tokens"),
+];
 /// Until an answer is over: thoughts take minutes.
 const LONG: [f64; 14] =
     [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0];
@@ -111,6 +117,7 @@ pub(crate) struct Metrics {
     blind: Counter,
     fallbacks: Counter,
     limited: Family<[(Word, Word); 2], Counter>,
+    budgets: Family<[(Word, Word); 2], Counter>,
     repairs: Counter,
     turned_away: Counter,
     shed: Counter,
@@ -154,6 +161,7 @@ impl Metrics {
             unsaved: registered.add("unsaved", "Answers that ended before they were kept"),
             blind: registered.add("lookups_failed", "Look-ups that failed or took too long"),
             fallbacks: registered.add("fallbacks", "Requests that went to another model"),
+            budgets: registered.add("budget_reached", "Thresholds of budgets that were reached"),
             limited: registered.add("limit_rejected", "Requests that a limit did not let out"),
             repairs: registered.add("repairs", "Requests that were repaired and sent again"),
             turned_away: registered.add("auth_failures", "Requests without a key that is known"),
@@ -210,6 +218,11 @@ impl Metrics {
         }
         for blame in RefusalCause::ALL {
             drop(new.poisoned.get_or_create(&[("reason", blame.as_str())]));
+        }
+        for scope in Scope::ALL {
+            for kind in [BudgetEventKind::Warning, BudgetEventKind::Exceeded] {
+                drop(new.budgets.get_or_create(&by_threshold(scope.as_str(), kind)));
+            }
         }
         for (by, unit) in LIMITS {
             drop(new.limited.get_or_create(&[("by", by), ("unit", unit)]));
@@ -282,6 +295,11 @@ impl Metrics {
             News::Shed => count(&self.shed),
             News::Unshared => count(&self.unshared),
         }
+    }
+
+    /// A threshold of a budget was reached.
+    pub(crate) fn budget(&self, reached: &BudgetReached<'_>) {
+        self.budgets.get_or_create(&by_threshold(reached.scope, reached.event.kind)).inc();
     }
 
     /// Records were marked that a provider refused.
@@ -434,6 +452,14 @@ fn whose(story: &Story) -> Whose {
 fn by_way(without: Without) -> [(Word, usize); 3] {
     let Without { bypassed, told, is_off } = without;
     [("bypassed", bypassed), ("flattened", told), ("off", usize::from(is_off))]
+}
+
+fn by_threshold(scope: Word, kind: BudgetEventKind) -> [(Word, Word); 2] {
+    let threshold = match kind {
+        BudgetEventKind::Exceeded => "exceeded",
+        BudgetEventKind::Warning => "warning",
+    };
+    [("scope", scope), ("threshold", threshold)]
 }
 
 fn observe(times: &Times<Whose>, story: &Story) {

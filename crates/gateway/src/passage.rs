@@ -8,7 +8,7 @@ use crate::keeping::Keeping;
 use crate::kept::Tap;
 use crate::load::{Load, Reservation};
 use crate::progress::Progress;
-use crate::spending::Tab;
+use crate::spending::{Tab, Thoughts};
 use crate::story::now;
 use crate::vault::{APPEND, Vault};
 use crate::waits::{Breaker, Breakers};
@@ -46,6 +46,9 @@ pub(crate) struct Passage {
     is_value: bool,
     /// How many bytes of text were said so far.
     heard: usize,
+    /// What was thought so far, and how much may be.
+    thoughts: Thoughts,
+    most: Option<u64>,
     /// How many bytes came so far.
     came: usize,
     /// What is kept of them until the answer is over.
@@ -93,6 +96,7 @@ impl Passage {
         let (is_relayed, is_untouched) = (exchange.is_relayed(), exchange.is_untouched());
         let held = keep.load.share.reserve();
         let is_value = !exchange.outgoing().stream;
+        let most = keep.tab.most();
         Passage {
             exchange: Some(exchange),
             is_value,
@@ -104,6 +108,8 @@ impl Passage {
             is_relayed,
             is_untouched,
             heard: 0,
+            thoughts: Thoughts::default(),
+            most,
             came: 0,
             held,
         }
@@ -166,9 +172,11 @@ impl Passage {
             let (has_thought, has_text) = (&mut self.has_thought, &mut self.has_text);
             let (seen, heard) = (&self.keep.seen, &mut self.heard);
             let (transcript, hearing) = (&mut self.transcript, &mut self.hearing);
+            let thoughts = &mut self.thoughts;
             seen.tune(hearing);
             exchange.push(&bytes, &mut out, &mut |event: Event<'_>| {
                 *heard += text(event);
+                thoughts.hear(event);
                 transcript.iter_mut().for_each(|transcript| transcript.event(event));
                 hearing.event(event);
                 match event {
@@ -194,6 +202,14 @@ impl Passage {
         self.hearing.poll_quiet(cx);
     }
 
+    /// Why no more of the answer may come: its thought took what the budget had left, whatever cap its model was told.
+    pub(crate) fn overspent(&self) -> Option<String> {
+        let most = self.most.filter(|most| !self.is_value && self.thoughts.tokens() > *most)?;
+        Some(format!(
+            "reasoning_budget_exceeded: the thought took more than the {most} tokens that its budget had left"
+        ))
+    }
+
     /// Nothing of the answer can come any more.
     pub(crate) fn is_over(&self) -> bool {
         self.exchange.as_ref().is_none_or(|exchange| exchange.is_over())
@@ -206,7 +222,7 @@ impl Passage {
         let ending = Ending { cut, is_stopped: false, at: now() };
         let done = exchange.end(&ending, &mut out, &mut |event: Event<'_>| self.last(event));
         self.told();
-        self.keep.tab.settle(done.answer.usage.as_ref());
+        self.keep.tab.settle(done.answer.usage.as_ref(), self.thoughts.tokens());
         self.keep.seen.tell(&Progress::Said { answer: &done.answer, is_stopped: false });
         let Done { answer, has_said, failure, records, named } = done;
         let saving = self.save(records, named);
@@ -215,6 +231,7 @@ impl Passage {
 
     /// One of the last events, which are for the trace and those who listen: all else that they say is in the answer.
     fn last(&mut self, event: Event<'_>) {
+        self.thoughts.hear(event);
         self.transcript.iter_mut().for_each(|transcript| transcript.event(event));
         self.hearing.event(event);
     }
@@ -286,7 +303,7 @@ impl Drop for Passage {
         let ending = Ending { cut: None, is_stopped: true, at: now() };
         let done = exchange.end(&ending, &mut Vec::new(), &mut |event: Event<'_>| self.last(event));
         self.told();
-        self.keep.tab.settle(done.answer.usage.as_ref());
+        self.keep.tab.settle(done.answer.usage.as_ref(), self.thoughts.tokens());
         self.keep.seen.tell(&Progress::Said { answer: &done.answer, is_stopped: true });
         drop(self.save(done.records, None));
     }

@@ -4,7 +4,9 @@ use http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::answer::Answer;
+use thinkthrough_core::budget::BudgetEvent;
 use thinkthrough_core::decision::{Counts, Decision, Without};
+use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider::Target;
 
 /// Something that happened to one request. It may hold headers with keys in them, so that nothing prints it.
@@ -73,6 +75,19 @@ impl Heard {
             Heard::Left => "left",
         }
     }
+}
+
+/// A threshold of a budget of reasoning tokens was reached. The answer that reached it may be over already.
+pub(crate) struct BudgetReached<'a> {
+    /// Whose key it is.
+    pub(crate) tenant: &'a Tenant,
+    /// What the budget is of: `session`, `turn`, `task`, `day`, `key`.
+    pub(crate) scope: &'static str,
+    /// The session and the turn of the request that reached it.
+    pub(crate) session: &'a str,
+    pub(crate) run: &'a str,
+    /// Which threshold, with what is spent, the budget and the share in percent.
+    pub(crate) event: &'a BudgetEvent,
 }
 
 /// Something that happened to the gateway as a whole.

@@ -61,6 +61,7 @@ async fn passed(
     has_right(house)?;
     let route = house.models.provider(provider);
     let route = route.map_err(|unrouted| turned(404, "provider_not_found", unrouted.0))?;
+    may_spend(house, &parts.method)?;
     let segments = segments(path)?;
     let known = Known::of(house, &route.target.provider);
     let times = if known.is_some() { READ } else { PASSED };
@@ -106,6 +107,17 @@ fn has_right(house: &House) -> Result<(), Turned> {
         pass.tenant
     );
     Err(turned(403, "raw_not_allowed", message))
+}
+
+/// Whether what this costs can be read. What only looks costs nothing.
+fn may_spend(house: &House, method: &Method) -> Result<(), Turned> {
+    let has_budget = house.pass.as_ref().is_some_and(|pass| !pass.budgets.is_none());
+    if !has_budget || [Method::GET, Method::HEAD, Method::DELETE].contains(method) {
+        return Ok(());
+    }
+    let message = "what requests to `/p/...` spend on reasoning is not read, and this key has a budget of it; ask the \
+                   model by the gateway's own routes";
+    Err(turned(403, "budget_unreadable", message))
 }
 
 /// Refuses what is not the caller's own, and gives what listens to the answer for what becomes its own.
@@ -234,7 +246,7 @@ pub(crate) async fn pass(
     let mut answer = route.transport.send(send).await.map_err(refuse)?;
     // What it costs is not read, so that what was reserved stands.
     if answer.status.is_success() {
-        house.tab.settle(None);
+        house.tab.settle(None, 0);
     }
     if answer.status.is_informational() || answer.status.is_redirection() {
         let detail = format!("its status is {}, which is no answer", answer.status.as_u16());

@@ -95,6 +95,7 @@ impl Running {
             let _ = self.stage.send(Stage::Ended);
             let _ = tokio::time::timeout(LAST_WORDS, self.stage.closed()).await;
         }
+        drop(tokio::time::timeout(LAST_WORDS, self.estate.settle()).await);
         if let Some(sharing) = self.sharing.take() {
             sharing.end(LAST_WORDS).await;
         }

@@ -1,10 +1,11 @@
 //! The store's vaults, as the gateway sees them.
 
-use crate::vault::{Facts, KeptResponses, Later, Looked, Lost, Vault, VaultError, Vaults};
+use crate::vault::{Facts, KeptResponses, Later, Ledgers, Looked, Lost, Vault, VaultError, Vaults};
 use std::sync::Arc;
+use thinkthrough_core::budget::{BudgetRules, Given, Report};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
-use thinkthrough_store::{About, Backlog, Fact, Responses, Store, StoreError, Urgency};
+use thinkthrough_store::{About, Backlog, Fact, LedgerKey, Responses, Store, StoreError, Urgency};
 
 impl Vaults for Store {
     fn of<'a>(&'a self, tenant: &'a Tenant) -> Later<'a, Arc<dyn Vault>> {
@@ -28,6 +29,10 @@ impl Vaults for Store {
         Some(Arc::new(Store::facts(self)))
     }
 
+    fn ledgers(&self) -> Option<Arc<dyn Ledgers>> {
+        Some(Arc::new(Store::ledgers(self)))
+    }
+
     fn backlog(&self) -> Backlog {
         Store::backlog(self)
     }
@@ -44,6 +49,19 @@ impl Facts for thinkthrough_store::Facts {
 
     fn read(&self, now: u64) -> Later<'_, Option<Vec<Fact>>> {
         Box::pin(async move { Ok(Self::read(self, now).await?) })
+    }
+}
+
+impl Ledgers for thinkthrough_store::Ledgers {
+    fn report<'a>(
+        &'a self,
+        key: &'a LedgerKey,
+        rules: &'a BudgetRules,
+        holder: &'a str,
+        report: Report,
+        now: u64,
+    ) -> Later<'a, Given> {
+        Box::pin(async move { Ok(Self::report(self, key, rules, holder, report, now).await?) })
     }
 }
 

@@ -21,7 +21,7 @@ use crate::pool::Picked;
 use crate::progress::Progress;
 use crate::reply::Account;
 use crate::sending::{Job, Made, Outcome, Sending, Waiting, failed, reason, refusal};
-use crate::spending::expected;
+use crate::spending::{Asking, expected};
 use crate::{take, tenant};
 use bytes::Bytes;
 use http::HeaderMap;
@@ -172,6 +172,9 @@ impl Caller {
         let mut asked = asked.map_err(|error| bad(error.to_string()))?;
         asked.set_stream(self.stream);
         let hint = self.hint.as_deref();
+        let has_budget = self.house.pass.as_ref().is_some_and(|it| !it.budgets.is_none());
+        let spender = audited.clone().filter(|_| has_budget);
+        let spender = spender.map(|(tenant, secret)| Labels::of(tenant, &secret, hint, &asked));
         let labels = audited.filter(|_| self.is_kept);
         let labels = labels.map(|(tenant, secret)| {
             let asked = &asked;
@@ -179,6 +182,19 @@ impl Caller {
         });
         let listened = tenant.clone().or_else(|| whose(&self.house, &route, &self.credential));
         self.house.seen.opened(listened, hint, labels);
+        self.house
+            .tab
+            .allow(
+                Asking {
+                    pass: self.house.pass.as_deref(),
+                    vaults: self.house.vaults.as_ref(),
+                    headers: &self.headers,
+                    hint,
+                    labels: spender,
+                },
+                &mut asked,
+            )
+            .await?;
         if let Some(tenant) = tenant {
             way.learn(tenant, &self.house.learned);
         }

@@ -7,10 +7,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+use thinkthrough_core::budget::{BudgetRules, Given, Report};
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Open, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
-use thinkthrough_store::{About, Backlog, Fact, Urgency};
+use thinkthrough_store::{About, Backlog, Fact, LedgerKey, Urgency};
 
 /// How long a request waits for a store, in all; then it goes on as if nothing were known. The end of its answer is in it.
 pub(crate) const LOOKUP: Duration = Duration::from_millis(100);
@@ -54,6 +55,11 @@ pub trait Vaults: Send + Sync {
         None
     }
 
+    /// What is spent of budgets; `None` where that is kept by nobody.
+    fn ledgers(&self) -> Option<Arc<dyn Ledgers>> {
+        None
+    }
+
     /// Whether the store answers. While it does not, traffic goes on without it.
     fn is_up(&self) -> bool {
         true
@@ -75,6 +81,19 @@ pub trait Facts: Send + Sync {
 
     /// All facts that hold at this time; `None` where nothing changed since they were read last.
     fn read(&self, now: u64) -> Later<'_, Option<Vec<Fact>>>;
+}
+
+/// What is spent of budgets, by all gateways.
+pub trait Ledgers: Send + Sync {
+    /// Takes what a holder spent and what it wants, at this time in Unix milliseconds, and gives what it holds.
+    fn report<'a>(
+        &'a self,
+        key: &'a LedgerKey,
+        rules: &'a BudgetRules,
+        holder: &'a str,
+        report: Report,
+        now: u64,
+    ) -> Later<'a, Given>;
 }
 
 /// Answers of one tenant that are kept by their ids, each perhaps behind the one that it goes on from.

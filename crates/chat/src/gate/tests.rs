@@ -2,6 +2,7 @@ use super::*;
 use std::num::NonZeroU64;
 use thinkthrough_core::budget::{Limit, WarnAt};
 use thinkthrough_core::content::{Block, Speaker, Thinking};
+use thinkthrough_core::settings::{Budget, Effort, Source};
 use thinkthrough_core::usage::Usage;
 
 fn rules(max: u64, on_exceed: OnExceed) -> BudgetRules {

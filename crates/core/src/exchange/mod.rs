@@ -31,7 +31,7 @@ use crate::outgoing::{self, Outgoing};
 use crate::plane::{Open, Tenant};
 use crate::problem::Problem;
 use crate::provider::Target;
-use crate::request::Request;
+use crate::request::{ReasoningAsk, Request};
 use crate::restore::{About, Ask, Key, Question, Secret, Version, more, ticket};
 use crate::settings::{Effort, Resolved, Setting, Source};
 use crate::wire::{RequestError, Wire};
@@ -150,6 +150,23 @@ impl<'d> RequestContext<'d> {
     #[must_use]
     pub fn contents(&self) -> &[Content] {
         &self.request.contents
+    }
+
+    /// What the caller says about reasoning.
+    #[must_use]
+    pub fn reasoning(&self) -> &ReasoningAsk {
+        &self.request.reasoning
+    }
+
+    /// The settings that hold.
+    #[must_use]
+    pub fn settings(&self) -> &Resolved {
+        &self.settings
+    }
+
+    /// Other settings hold: those within a budget.
+    pub fn set_settings(&mut self, settings: Resolved) {
+        self.settings = settings;
     }
 
     /// The most tokens that the caller lets the answer take, if it says so.

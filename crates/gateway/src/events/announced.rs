@@ -4,7 +4,7 @@ use super::event::{About, Happening, Stream};
 use super::{Events, tell};
 use crate::alike::Alike;
 use crate::audit::state_of;
-use crate::progress::Progress;
+use crate::progress::{BudgetReached, Progress};
 use crate::story::{Said, Story, plain};
 use std::sync::Arc;
 use std::time::Duration;
@@ -139,6 +139,31 @@ impl Whose {
     }
 }
 
+impl Events {
+    /// A threshold of a budget was reached, of whatever answer.
+    pub(crate) fn budget(&self, reached: &BudgetReached<'_>) {
+        let channels = self.hearing(reached.tenant);
+        if channels.is_empty() {
+            return;
+        }
+        let BudgetReached { scope, session, run, event, .. } = reached;
+        let about = Arc::new(About {
+            session: Some((*session).to_owned()),
+            shown_session: Some(self.masker().mask_text(session)),
+            run: Some((*run).to_owned()),
+            ..About::default()
+        });
+        let data = |w: &mut Writer| {
+            w.field_str("scope", scope);
+            w.field_u64("used", event.used);
+            w.field_u64("max", event.max);
+            w.field_u64("percent", event.percent);
+        };
+        let kind = event.kind.as_str();
+        tell(&channels, &about, Happening { stream: Stream::Budget, kind, data: &data });
+    }
+}
+
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
@@ -190,8 +215,8 @@ fn spent(w: &mut Writer, usage: Option<&Usage>) {
     w.key("usage");
     let Some(usage) = usage else { return w.null() };
     w.object(|w| {
-        w.u64_or_null("input_tokens", usage.input_tokens);
-        w.u64_or_null("output_tokens", usage.output_tokens);
+        w.u64_or_null("input_tokens", usage.input_tokens_with_cached());
+        w.u64_or_null("output_tokens", usage.output_tokens_with_reasoning());
         w.u64_or_null("reasoning_tokens", usage.reasoning_tokens);
         w.u64_or_null("cached_tokens", usage.cache_read_tokens);
         w.u64_or_null("total_tokens", usage.total());

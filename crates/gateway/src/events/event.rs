@@ -9,7 +9,6 @@ pub(super) enum Stream {
     /// What models think and say.
     Thinking,
     /// What a budget says.
-    #[expect(dead_code, reason = "told where budgets are kept")]
     Budget,
     /// How requests come and go.
     Lifecycle,

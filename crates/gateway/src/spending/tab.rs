@@ -1,15 +1,17 @@
 //! What one request has taken, settled when its answer is over.
 
 use super::limits::{Charge, Limited, Limits, Whose};
+use super::purse::{Purse, Reserved};
 use crate::bus::Seen;
 use std::sync::{Arc, Mutex, PoisonError};
 use thinkthrough_core::budget::RateLimits;
 use thinkthrough_core::usage::Usage;
 
-/// The charges of one request: at its key, and at the provider that was asked last.
+/// The charges of one request: at its key, at the provider that was asked last, and to the key's budgets.
 #[derive(Debug)]
 pub(crate) struct Tab {
     limits: Arc<Limits>,
+    pub(super) purse: Arc<Purse>,
     pub(super) seen: Arc<Seen>,
     charges: Mutex<Charges>,
 }
@@ -18,13 +20,16 @@ pub(crate) struct Tab {
 struct Charges {
     key: Option<Charge>,
     provider: Option<Charge>,
+    budgets: Vec<Reserved>,
+    /// So many tokens of a thought may come, and then the answer is cut.
+    most: Option<u64>,
 }
 
 impl Tab {
     /// Nothing was taken yet.
-    pub(crate) fn open(limits: &Arc<Limits>, seen: &Arc<Seen>) -> Arc<Self> {
-        let (limits, seen) = (Arc::clone(limits), Arc::clone(seen));
-        Arc::new(Tab { limits, seen, charges: Mutex::default() })
+    pub(crate) fn open(limits: &Arc<Limits>, purse: &Arc<Purse>, seen: &Arc<Seen>) -> Arc<Self> {
+        let (limits, purse, seen) = (Arc::clone(limits), Arc::clone(purse), Arc::clone(seen));
+        Arc::new(Tab { limits, purse, seen, charges: Mutex::default() })
     }
 
     /// The request counts at its key.
@@ -52,11 +57,28 @@ impl Tab {
         Ok(())
     }
 
-    /// The answer is over, with what it says that it cost.
-    pub(crate) fn settle(&self, usage: Option<&Usage>) {
+    /// The answer is over, with what it says that it cost; `thought` is the estimate of its thoughts.
+    pub(crate) fn settle(&self, usage: Option<&Usage>, thought: u64) {
         let tokens = usage.and_then(Usage::total);
-        let Charges { key, provider } = self.change(std::mem::take);
+        let Charges { key, provider, budgets, .. } = self.change(std::mem::take);
+        let spent = Usage::spent_on_reasoning(usage, || thought).tokens;
+        budgets.into_iter().for_each(|budget| budget.settle(spent));
         key.into_iter().chain(provider).for_each(|charge| charge.settle(tokens));
+    }
+
+    /// What was reserved of budgets is given back.
+    pub(super) fn put_back(&self) {
+        drop(self.change(|charges| std::mem::take(&mut charges.budgets)));
+    }
+
+    /// This was reserved of budgets.
+    pub(super) fn keep(&self, budgets: Vec<Reserved>, most: Option<u64>) {
+        self.change(|charges| (charges.budgets, charges.most) = (budgets, most));
+    }
+
+    /// How many tokens of a thought may come before the answer is cut.
+    pub(crate) fn most(&self) -> Option<u64> {
+        self.change(|charges| charges.most)
     }
 
     fn change<T>(&self, work: impl FnOnce(&mut Charges) -> T) -> T {

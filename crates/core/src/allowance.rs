@@ -1,0 +1,62 @@
+//! What a request asks of a budget, and what it becomes within what the budget grants.
+
+use crate::budget::{Ask, OnExceed};
+use crate::provider::ModelRule;
+use crate::settings::{Budget, Effort, Resolved, Setting, Source};
+use std::num::NonZeroU64;
+
+/// What a request with these settings asks of the budget; without a cap of its own, `most`.
+#[must_use]
+pub fn ask(rule: &ModelRule, settings: &Resolved, most: u64) -> Ask {
+    let is_off = !settings.enabled.value || settings.effort.value == Some(Effort::None);
+    let wanted = match settings.max_tokens.value {
+        _ if is_off => 0,
+        Some(Budget::Tokens(tokens)) => tokens.get().min(most),
+        Some(Budget::Unlimited) | None => most,
+    };
+    let least = rule.thinking.budget.map_or(1, |form| form.min);
+    Ask { wanted, least: least.min(wanted) }
+}
+
+/// The settings within what the budget granted: what it demands because it is spent, else a cap on the thought, where
+/// the model can be told one.
+#[must_use]
+pub fn within(
+    settings: &Resolved,
+    rule: &ModelRule,
+    exceeded: Option<OnExceed>,
+    cap: Option<u64>,
+) -> Resolved {
+    let mut settings = settings.clone();
+    match exceeded {
+        Some(OnExceed::DisableReasoning) => settings.enabled = decided(false),
+        Some(OnExceed::LowerEffort) => lower(&mut settings, rule),
+        Some(OnExceed::Warn | OnExceed::Block) => {}
+        None => {
+            // A grant that is above what the model can be told says nothing new.
+            let cap = cap.filter(|cap| rule.thinking.budget.is_some_and(|form| *cap < form.max));
+            if let Some(cap) = cap.and_then(NonZeroU64::new) {
+                settings.max_tokens = decided(Some(Budget::Tokens(cap)));
+            }
+        }
+    }
+    settings
+}
+
+/// The least that still is thinking: the lowest effort, else the lowest cap.
+fn lower(settings: &mut Resolved, rule: &ModelRule) {
+    let steps = rule.thinking.effort.map_or(&[][..], |form| form.words);
+    let lowest = steps.iter().map(|(step, _)| *step).filter(|step| *step > Effort::None).min();
+    if let Some(effort) = lowest {
+        let asked = settings.effort.value.unwrap_or(Effort::Max);
+        settings.effort = decided(Some(asked.min(effort)));
+    }
+    let least = rule.thinking.budget.and_then(|form| NonZeroU64::new(form.min));
+    if let Some(least) = least {
+        settings.max_tokens = decided(Some(Budget::Tokens(least)));
+    }
+}
+
+fn decided<T>(value: T) -> Setting<T> {
+    Setting { value, source: Source::Request }
+}

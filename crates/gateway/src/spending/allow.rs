@@ -1,0 +1,180 @@
+//! What a request may spend on reasoning.
+
+use super::purse::{About, Denied, Reserved};
+use super::tab::Tab;
+use crate::audit::Labels;
+use crate::door::{Turned, turned};
+use crate::keys::Pass;
+use crate::progress::Progress;
+use crate::vault::Vaults;
+use http::HeaderMap;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use thinkthrough_core::allowance::{ask, within};
+use thinkthrough_core::budget::{Ask, BudgetRules, OnExceed, Scope};
+use thinkthrough_core::content::Content;
+use thinkthrough_core::exchange::RequestContext;
+use thinkthrough_core::settings::Effort;
+use thinkthrough_core::turns::begins;
+use thinkthrough_store::LedgerKey;
+
+/// By this header a caller says which task a request belongs to.
+const TASK: &str = "x-thinkthrough-task";
+/// What a thought may take where neither the caller nor the model's rule has a cap.
+const ROOM: u64 = 32_768;
+/// What it may take at most, whatever they say.
+const MOST: u64 = 131_072;
+/// A longer name is none.
+const LONGEST: usize = 512;
+
+/// Who asks, and where budgets are kept.
+pub(crate) struct Asking<'a> {
+    pub(crate) pass: Option<&'a Pass>,
+    pub(crate) vaults: Option<&'a Arc<dyn Vaults>>,
+    pub(crate) headers: &'a HeaderMap,
+    /// What the client calls its session.
+    pub(crate) hint: Option<&'a str>,
+    /// What a trace of the request is found by, where its tenant has a secret for that.
+    pub(crate) labels: Option<Labels>,
+}
+
+impl Tab {
+    /// Reserves what the request may spend, in place of what it had reserved before, and lays upon it what the budget
+    /// demands.
+    pub(crate) async fn allow(
+        &self,
+        asking: Asking<'_>,
+        asked: &mut RequestContext<'_>,
+    ) -> Result<(), Turned> {
+        let Some(pass) = asking.pass.filter(|pass| !pass.budgets.is_none()) else { return Ok(()) };
+        let wanted = wanted(asked);
+        self.put_back();
+        let all = self.reserve(&asking, pass, asked.contents(), wanted).await?;
+        let exceeded = all.iter().find_map(|one| one.exceeded);
+        let cap = all.iter().filter_map(|one| one.granted).min();
+        let may_stop = pass.budgets.on_exceed == OnExceed::Block && wanted.wanted > 0;
+        let most = all.iter().map(Reserved::tokens).min().filter(|_| may_stop);
+        self.keep(all, most);
+        let is_off = exceeded == Some(OnExceed::DisableReasoning);
+        // What was not asked to think is not told how much.
+        if is_off || thinks(asked) {
+            let settings = within(asked.settings(), &asked.target().rule, exceeded, cap);
+            asked.set_settings(settings);
+        }
+        Ok(())
+    }
+
+    /// Refuses a request that spends nothing where the budget is spent and its key is blocked.
+    pub(crate) async fn check(
+        &self,
+        asking: Asking<'_>,
+        asked: &RequestContext<'_>,
+    ) -> Result<(), Turned> {
+        let is_blocked = |pass: &&Pass| pass.budgets.on_exceed == OnExceed::Block;
+        let Some(pass) = asking.pass.filter(|it| !it.budgets.is_none()).filter(is_blocked) else {
+            return Ok(());
+        };
+        drop(self.reserve(&asking, pass, asked.contents(), Ask::up_to(1)).await?);
+        Ok(())
+    }
+
+    /// Takes from each budget, or from none.
+    async fn reserve(
+        &self,
+        asking: &Asking<'_>,
+        pass: &Pass,
+        contents: &[Content],
+        wanted: Ask,
+    ) -> Result<Vec<Reserved>, Turned> {
+        let ledgers = self.purse.ledgers(asking.vaults);
+        let (session, run) = names(asking, contents);
+        let mut all = Vec::new();
+        for (scope, rules) in pass.budgets.rules() {
+            let name = match scope {
+                Scope::Session => session.clone(),
+                Scope::Turn => run.clone(),
+                Scope::Task => task(asking.headers).unwrap_or_else(|| session.clone()),
+                Scope::Day => day(),
+                Scope::Key => String::new(),
+            };
+            let key = LedgerKey::new(&pass.tenant, scope.as_str(), &name);
+            let about = About {
+                tenant: pass.tenant.clone(),
+                scope: scope.as_str(),
+                session: session.clone(),
+                run: run.clone(),
+            };
+            let reserved = self.purse.reserve(&ledgers, key, (rules, about), wanted).await;
+            all.push(reserved.map_err(|denied| self.denied(denied, scope, &rules))?);
+        }
+        Ok(all)
+    }
+
+    fn denied(&self, denied: Denied, scope: Scope, rules: &BudgetRules) -> Turned {
+        self.seen.tell(&Progress::Limited { by: "key", unit: "reasoning" });
+        let of = match scope {
+            Scope::Session | Scope::Turn | Scope::Task | Scope::Key => {
+                format!("this {}", scope.as_str())
+            }
+            Scope::Day => "the day".to_owned(),
+        };
+        match denied {
+            Denied::Spent { used, max } => {
+                let message = format!(
+                    "{used} of the {max} reasoning tokens of {of} are spent, and what is left is reserved; begin \
+                     another one, or ask the gateway's operator for a greater budget"
+                );
+                turned(402, "reasoning_budget_exceeded", message)
+            }
+            Denied::Unknown => {
+                let max = rules.max;
+                let message = format!(
+                    "what is left of the {max} reasoning tokens of {of} cannot be said while the store is away; ask again"
+                );
+                turned(503, "budget_unavailable", message)
+            }
+        }
+    }
+}
+
+/// What the request asks of its budgets.
+fn wanted(asked: &RequestContext<'_>) -> Ask {
+    let (rule, said) = (&asked.target().rule, asked.reasoning());
+    if said.enabled == Some(false) || said.effort == Some(Effort::None) {
+        return Ask { wanted: 0, least: 0 };
+    }
+    let cap = rule.thinking.budget.map_or(ROOM, |form| form.max).min(MOST);
+    let caps = [asked.cap(), said.max_tokens].into_iter().flatten();
+    ask(rule, asked.settings(), caps.fold(cap, u64::min))
+}
+
+/// Whether the model will think as far as anybody can tell from the request.
+fn thinks(asked: &RequestContext<'_>) -> bool {
+    let (said, settings) = (asked.reasoning(), asked.settings());
+    let is_asked = said.enabled == Some(true) || said.effort.is_some() || said.max_tokens.is_some();
+    let is_set = settings.effort.value.is_some() || settings.max_tokens.value.is_some();
+    is_asked || is_set || asked.target().rule.thinking.default_on
+}
+
+/// What the session and the turn are called. Without a secret of the tenant, requests whose client names no session are
+/// of one.
+fn names(asking: &Asking<'_>, contents: &[Content]) -> (String, String) {
+    if let Some(labels) = &asking.labels {
+        return (labels.session.clone(), labels.run.clone());
+    }
+    let session = asking.hint.unwrap_or_default().to_owned();
+    let turns = contents.iter().filter(|content| begins(content)).count();
+    let run = format!("{session} {turns}");
+    (session, run)
+}
+
+fn task(headers: &HeaderMap) -> Option<String> {
+    let name = headers.get(TASK)?.to_str().ok()?;
+    Some(name.to_owned()).filter(|name| !name.is_empty() && name.len() <= LONGEST)
+}
+
+/// The day in UTC, counted from 1970.
+fn day() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (since.as_secs() / (24 * 60 * 60)).to_string()
+}
