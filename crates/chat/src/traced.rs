@@ -11,6 +11,7 @@ use thinkthrough_core::json::Raw;
 use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::{Masked, Tenant};
 use thinkthrough_core::provider::Target;
+use thinkthrough_core::usage::Usage;
 use thinkthrough_core::tokens::TokenSource;
 use thinkthrough_store::{NewTrace, TraceNumbers, TraceState, TraceTexts, Traces};
 use tokio::task::JoinSet;
@@ -149,8 +150,8 @@ impl Traced {
         let numbers = TraceNumbers {
             reasoning_tokens: reasoning.tokens,
             total_tokens: total.unwrap_or(reasoning.tokens),
-            input_tokens: usage.and_then(|usage| usage.input_tokens_with_cached()),
-            output_tokens: usage.and_then(|usage| usage.output_tokens_with_reasoning()),
+            input_tokens: usage.and_then(Usage::input_tokens_with_cached),
+            output_tokens: usage.and_then(Usage::output_tokens_with_reasoning),
             cached_tokens: usage.and_then(|usage| usage.cache_read_tokens),
             duration: millis(generation.took),
             sealed_bytes: texts.sealed_bytes,

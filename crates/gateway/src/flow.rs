@@ -197,7 +197,7 @@ impl Live {
             let (out, next) = match self.body.poll_next(cx) {
                 Poll::Ready(Some(Ok(bytes))) => self.take(bytes),
                 Poll::Ready(None) => self.end(Bytes::new(), None),
-                Poll::Ready(Some(Err(error))) => self.end(Bytes::new(), Some(error.to_string())),
+                Poll::Ready(Some(Err(error))) => self.end(Bytes::new(), Some(&error.to_string())),
                 Poll::Pending if self.gathered.is_empty() => return self.wait(cx),
                 Poll::Pending => {
                     ready!(self.gathered.poll_others(cx));
@@ -235,15 +235,15 @@ impl Live {
             // The upstream is left, and what it goes on to say is nobody's.
             self.passage.abandon();
             self.body = BodyStream::whole(Bytes::new());
-            return self.end(out, Some(why));
+            return self.end(out, Some(&why));
         }
         (out, None)
     }
 
     /// The answer is over, or the upstream's body is.
-    fn end(&mut self, out: Bytes, cut: Option<String>) -> Step {
+    fn end(&mut self, out: Bytes, cut: Option<&str>) -> Step {
         let is_over = self.passage.is_over();
-        let Some(ended) = self.passage.end(cut.as_deref()) else { return (out, Some(State::Over)) };
+        let Some(ended) = self.passage.end(cut) else { return (out, Some(State::Over)) };
         let knows_comments = self.alive.is_some();
         // Of an answer that broke off, the event that it broke off in is none.
         let first = match ended.answer.is_complete() {

@@ -213,27 +213,32 @@ impl Metrics {
         };
         registered.put("traces_lost", "Traces of thoughts that were not kept", traces_lost);
         registered.put("spans_lost", "Spans that could not be exported", spans_lost);
+        new.at_zero();
+        Metrics { registry, ..new }
+    }
+
+    /// What has few labels is there from the start.
+    fn at_zero(&self) {
         for class in CLASSES {
-            drop(new.requests.get_or_create(&[("status", class)]));
+            drop(self.requests.get_or_create(&[("status", class)]));
         }
         for blame in RefusalCause::ALL {
-            drop(new.poisoned.get_or_create(&[("reason", blame.as_str())]));
+            drop(self.poisoned.get_or_create(&[("reason", blame.as_str())]));
         }
         for scope in Scope::ALL {
             for kind in [BudgetEventKind::Warning, BudgetEventKind::Exceeded] {
-                drop(new.budgets.get_or_create(&by_threshold(scope.as_str(), kind)));
+                drop(self.budgets.get_or_create(&by_threshold(scope.as_str(), kind)));
             }
         }
         for (by, unit) in LIMITS {
-            drop(new.limited.get_or_create(&[("by", by), ("unit", unit)]));
+            drop(self.limited.get_or_create(&[("by", by), ("unit", unit)]));
         }
         for (way, _) in by_way(Without::default()) {
-            drop(new.without.get_or_create(&[("way", way)]));
+            drop(self.without.get_or_create(&[("way", way)]));
         }
         for end in Heard::ALL {
-            drop(new.drained.get_or_create(&[("outcome", end.as_str())]));
+            drop(self.drained.get_or_create(&[("outcome", end.as_str())]));
         }
-        Metrics { registry, ..new }
     }
 
     /// Takes what happened to a request.

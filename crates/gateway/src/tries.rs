@@ -22,6 +22,7 @@ use crate::progress::Progress;
 use crate::reply::Account;
 use crate::sending::{Job, Made, Outcome, Sending, Waiting, failed, reason, refusal};
 use crate::spending::{Asking, expected};
+use crate::vault::Vault;
 use crate::{take, tenant};
 use bytes::Bytes;
 use http::HeaderMap;
@@ -35,6 +36,7 @@ use thinkthrough_core::exchange::{Prepared, Repair, RequestContext, Restore};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::dressed;
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_core::restore::Secret;
 use thinkthrough_core::wire::Wire;
 use thinkthrough_store::About;
 use tokio::sync::watch;
@@ -171,30 +173,7 @@ impl Caller {
         let asked = RequestContext::read(self.wire, doc, &route.target, &settings, handling, owner);
         let mut asked = asked.map_err(|error| bad(error.to_string()))?;
         asked.set_stream(self.stream);
-        let hint = self.hint.as_deref();
-        let has_budget = self.house.pass.as_ref().is_some_and(|it| !it.budgets.is_none());
-        let spender = audited.clone().filter(|_| has_budget);
-        let spender = spender.map(|(tenant, secret)| Labels::of(tenant, &secret, hint, &asked));
-        let labels = audited.filter(|_| self.is_kept);
-        let labels = labels.map(|(tenant, secret)| {
-            let asked = &asked;
-            move || Labels::of(tenant, &secret, hint, asked)
-        });
-        let listened = tenant.clone().or_else(|| whose(&self.house, &route, &self.credential));
-        self.house.seen.opened(listened, hint, labels);
-        self.house
-            .tab
-            .allow(
-                Asking {
-                    pass: self.house.pass.as_deref(),
-                    vaults: self.house.vaults.as_ref(),
-                    headers: &self.headers,
-                    hint,
-                    labels: spender,
-                },
-                &mut asked,
-            )
-            .await?;
+        self.open(&route, audited, &mut asked).await?;
         if let Some(tenant) = tenant {
             way.learn(tenant, &self.house.learned);
         }
@@ -223,17 +202,7 @@ impl Caller {
         let has_answers = decisions.iter().any(|decision| decision.block.is_none());
         let job = Job {
             body,
-            keep: Keep {
-                vault: vault.filter(|_| self.is_kept),
-                goes_back: route.target.rule.contract.returns != Return::Never,
-                keeping: self.keeping.clone(),
-                tap,
-                drained: self.drained(&route),
-                store: self.house.waits.breakers(),
-                seen: Arc::clone(&self.house.seen),
-                tab: Arc::clone(&self.house.tab),
-                load: self.house.load.clone(),
-            },
+            keep: self.keep(&route, vault, tap),
             headers: self.headers.clone(),
             query: self.query.clone(),
             auth,
@@ -253,6 +222,45 @@ impl Caller {
             gate,
         };
         Ok((job, prepared))
+    }
+
+    /// Says whose request it is to whoever watches, and asks its budgets.
+    async fn open(
+        &self,
+        route: &Route,
+        owner: Option<(Tenant, Secret)>,
+        asked: &mut RequestContext<'_>,
+    ) -> Result<(), Turned> {
+        let House { seen, tab, pass, vaults, .. } = &*self.house;
+        let hint = self.hint.as_deref();
+        let has_budget = pass.as_ref().is_some_and(|it| !it.budgets.is_none());
+        let tenant = owner.as_ref().map(|(tenant, _)| tenant.clone());
+        let spender = owner.clone().filter(|_| has_budget);
+        let spender = spender.map(|(tenant, secret)| Labels::of(tenant, &secret, hint, asked));
+        let labels = owner.filter(|_| self.is_kept);
+        let labels = labels.map(|(tenant, secret)| {
+            let asked = &*asked;
+            move || Labels::of(tenant, &secret, hint, asked)
+        });
+        let tenant = tenant.or_else(|| whose(&self.house, route, &self.credential));
+        seen.opened(tenant, hint, labels);
+        let (pass, vaults, headers) = (pass.as_deref(), vaults.as_ref(), &self.headers);
+        tab.allow(Asking { pass, vaults, headers, hint, labels: spender }, asked).await
+    }
+
+    /// Where what is known of the answer goes.
+    fn keep(&self, route: &Arc<Route>, vault: Option<Arc<dyn Vault>>, tap: Option<Tap>) -> Keep {
+        Keep {
+            vault: vault.filter(|_| self.is_kept),
+            goes_back: route.target.rule.contract.returns != Return::Never,
+            keeping: self.keeping.clone(),
+            tap,
+            drained: self.drained(route),
+            store: self.house.waits.breakers(),
+            seen: Arc::clone(&self.house.seen),
+            tab: Arc::clone(&self.house.tab),
+            load: self.house.load.clone(),
+        }
     }
 
     /// Refuses what the request names and is not its tenant's at this provider. What the answer names then is.

@@ -95,14 +95,14 @@ impl Whose {
                 self.say(events, story, "request_limited", &|w, _| {
                     w.field_str("by", by);
                     w.field_str("unit", unit);
-                })
+                });
             }
             Progress::Repaired => self.say(events, story, "request_repaired", &|_, _| {}),
             Progress::FellBack => self.say(events, story, "request_fell_back", &|_, _| {}),
             Progress::FirstByte if story.status < 400 => {
                 self.say(events, story, "first_byte", &|w, _| {
                     w.u64_or_null("after_ms", story.first.map(milliseconds));
-                })
+                });
             }
             Progress::Unsaved => self.say(events, story, "thought_unsaved", &|_, _| {}),
             Progress::Ended { .. } => {

@@ -41,6 +41,7 @@ pub(super) struct About {
 }
 
 /// What happened; `data` writes what there is to say about it, behind the trace.
+#[derive(Clone, Copy)]
 pub(super) struct Happening<'a> {
     pub(super) stream: Stream,
     pub(super) kind: &'static str,

@@ -228,7 +228,7 @@ impl Voice {
         let signature = thinking.signature.as_ref().filter(|_| is_empty);
         let sealed =
             [signature, thinking.redacted_data.as_ref(), thinking.encrypted_content.as_ref()];
-        let sealed: usize = sealed.into_iter().flatten().map(|it| it.len()).sum();
+        let sealed: usize = sealed.into_iter().flatten().map(String::len).sum();
         self.thought_ends(block, sealed, whole.as_deref());
     }
 
