@@ -94,7 +94,7 @@ impl Wiring {
         let servers = servers.collect::<Result<Vec<_>, _>>()?;
         let tools = tooling::toolbox(&self.config, folder, servers, tooling::aloud())?.attended();
         let masker = masking::of_requests(&self.config).await?;
-        let gate = Gate::new(self.config.budget).covering(masker);
+        let gate = Gate::new(self.config.budget).covering(masker).watching(self.config.runaway);
         gate.limit(&chosen.target.provider, chosen.limits);
         let Chosen { name, target, transport, auth, key_from, .. } = chosen;
         let tracer = self.tracer.clone();

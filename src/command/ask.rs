@@ -110,7 +110,8 @@ impl Ask {
             chosen.target.provider, chosen.target.model, chosen.why
         ));
         let question = Content::text(Speaker::Human, prompt);
-        let gate = Gate::new(config.budget).covering(masking::of_requests(&config).await?);
+        let gate = Gate::new(config.budget).watching(config.runaway);
+        let gate = gate.covering(masking::of_requests(&config).await?);
         gate.limit(&chosen.target.provider, chosen.limits);
         let mut conversation = match (&history, &resumed) {
             (Some(history), _) => {

@@ -75,6 +75,7 @@ impl Chat {
             .role("utility")
             .map(|name| crate::choose::choose_named(&config, name, &env).map(host::connection));
         let utility = utility.transpose()?;
+        let runaway = config.runaway;
         let masker = masking::of_requests(&config).await?;
         let (notice, notices) = mpsc::unbounded_channel();
         let tools = tools(&config, notice)?;
@@ -99,6 +100,7 @@ impl Chat {
             notices,
             conversations: store,
             tracer: tracer.clone(),
+            runaway,
             masker,
             tokenizer: thinkthrough_tokenizer::o200k(),
             env,

@@ -38,6 +38,7 @@ pub(crate) use secret::Credential;
 
 use crate::connections::Connections;
 use std::path::PathBuf;
+use thinkthrough_chat::Runaway;
 use thinkthrough_chat::session::Price;
 use thinkthrough_client::{ClientConfig, Secret};
 use thinkthrough_core::budget::{BudgetRules, RateLimits};
@@ -79,6 +80,8 @@ pub(crate) struct Config {
     /// `[chat] compress_at`: the share of the context window, in percent, at which the older part of a conversation is
     /// summarised; 0 is never.
     pub(crate) compress_at: u8,
+    /// `[chat] runaway`: what is done about thoughts that say the same again and again.
+    pub(crate) runaway: Runaway,
     /// `[keys.NAME]`, in file order.
     pub(crate) keys: Vec<keys::GateKey>,
     /// `[server]`

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::connections::Connections;
 use std::path::Path;
+use thinkthrough_chat::Runaway;
 use thinkthrough_client::{ClientConfig, ProxyRules};
 use thinkthrough_core::settings::Partial;
 use toml::{Table, Value};
@@ -75,6 +76,7 @@ fn without_file(lookup: Lookup<'_>) -> Result<Config, String> {
         keys: Vec::new(),
         budget: budget(None)?,
         compress_at: COMPRESS_AT,
+        runaway: Runaway::default(),
         server: server::server(None, Path::new(""))?,
         store: store::store(None, Path::new(""), lookup)?,
         traces: traces::traces(None)?,
@@ -149,7 +151,9 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
         }
     }
     if let Some(section) = section("chat")? {
+        section.only(&["compress_at", "runaway"])?;
         config.compress_at = compress_at(section)?;
+        config.runaway = runaway(section)?;
     }
     if let Some(section) = section("client")? {
         client::client(section, folder, &mut config.client)?;
@@ -160,9 +164,19 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
 /// Where nothing is said.
 const COMPRESS_AT: u8 = 80;
 
+/// `[chat] runaway`: what is done about thoughts that say the same again and again.
+fn runaway(section: Section<'_>) -> Result<Runaway, String> {
+    match section.string("runaway")?.as_deref() {
+        None => Ok(Runaway::default()),
+        Some("off") => Ok(Runaway::Off),
+        Some("warn") => Ok(Runaway::Warn),
+        Some("cut") => Ok(Runaway::Cut),
+        Some(_) => Err(format!("`{}` must be \"off\", \"warn\" or \"cut\"", section.at("runaway"))),
+    }
+}
+
 /// `[chat] compress_at`: percent, or `"never"`.
 fn compress_at(section: Section<'_>) -> Result<u8, String> {
-    section.only(&["compress_at"])?;
     let percent = match section.table.get("compress_at") {
         None => Some(COMPRESS_AT),
         Some(Value::String(word)) if word == "never" => Some(0),

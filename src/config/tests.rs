@@ -289,6 +289,16 @@ fn prices_are_dollars_for_a_million_tokens() {
 }
 
 #[test]
+fn thoughts_that_run_away_are_told_cut_or_left() {
+    use thinkthrough_chat::Runaway;
+    assert_eq!(good("").runaway, Runaway::Warn);
+    for (word, runaway) in [("off", Runaway::Off), ("warn", Runaway::Warn), ("cut", Runaway::Cut)] {
+        assert_eq!(good(&format!("[chat]\nrunaway = \"{word}\"\n")).runaway, runaway);
+    }
+    assert!(refused("[chat]\nrunaway = \"stop\"\n").contains("`chat.runaway` must be"));
+}
+
+#[test]
 fn the_threshold_of_compression_is_a_percentage_or_never() {
     assert_eq!(good("").compress_at, 80);
     assert_eq!(good("[chat]\ncompress_at = 55\n").compress_at, 55);

@@ -53,6 +53,7 @@ mod postgres;
 mod program;
 #[cfg(unix)]
 mod pty;
+mod runaway;
 mod scripted;
 mod serve;
 mod serve_access;

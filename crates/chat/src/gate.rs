@@ -15,6 +15,7 @@ use thinkthrough_core::mask::{Masker, mask_request};
 use thinkthrough_core::outgoing;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
+use thinkthrough_core::runaway::Circle;
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::tokens::{TokenCount, TokenSource, estimate_conservative};
 use thinkthrough_core::usage::Usage;
@@ -23,6 +24,7 @@ use tokio::time::{Instant, sleep};
 /// Holds requests back, changes what they ask for, or refuses them. Several may be under way at once.
 pub struct Gate {
     rules: BudgetRules,
+    runaway: Runaway,
     /// Covers secrets in what goes out, where the user wants that.
     masker: Option<Masker>,
     began: Instant,
@@ -63,6 +65,20 @@ pub enum Notice {
     },
     /// The request waits for the provider's limit.
     Waits(RateRefusal),
+    /// A thought says the same again and again.
+    Runaway(Circle),
+}
+
+/// What is done about a thought that says the same again and again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Runaway {
+    /// Nothing.
+    Off,
+    /// The user is told.
+    #[default]
+    Warn,
+    /// The answer is cut there.
+    Cut,
 }
 
 impl Gate {
@@ -74,13 +90,29 @@ impl Gate {
             source: TokenSource::Reported,
             limiters: BTreeMap::new(),
         };
-        Gate { rules, masker: None, began: Instant::now(), state: Mutex::new(state) }
+        Gate {
+            rules,
+            runaway: Runaway::default(),
+            masker: None,
+            began: Instant::now(),
+            state: Mutex::new(state),
+        }
     }
 
     /// The same gate, which covers secrets in what users and tools wrote.
     #[must_use]
     pub fn covering(self, masker: Option<Masker>) -> Self {
         Gate { masker, ..self }
+    }
+
+    /// The same gate, which does this about thoughts that say the same again and again.
+    #[must_use]
+    pub fn watching(self, runaway: Runaway) -> Self {
+        Gate { runaway, ..self }
+    }
+
+    pub(crate) fn runaway(&self) -> Runaway {
+        self.runaway
     }
 
     /// The body of a request as it may go out.
@@ -213,7 +245,7 @@ impl Notice {
     #[must_use]
     pub fn cause(&self) -> String {
         match self {
-            Notice::Budget { .. } => self.to_string(),
+            Notice::Budget { .. } | Notice::Runaway(_) => self.to_string(),
             Notice::Waits(RateRefusal { unit, limit, .. }) => {
                 format!("the limit of {limit} {} per minute is reached", unit.as_str())
             }
@@ -242,6 +274,10 @@ impl std::fmt::Display for Notice {
                     }
                 })
             }
+            Notice::Runaway(Circle { period, .. }) => write!(
+                f,
+                "the thought says the same {period} bytes again and again; `[chat] runaway = \"cut\"` stops such ones"
+            ),
             Notice::Waits(refusal) => {
                 let seconds = refusal.retry_after.as_secs_f64();
                 write!(f, "{}; going on in {seconds:.1} s", self.cause())

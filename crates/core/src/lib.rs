@@ -60,6 +60,7 @@ pub mod read;
 pub mod reasoning;
 pub mod request;
 pub mod restore;
+pub mod runaway;
 pub mod settings;
 pub mod shape;
 pub mod tags;

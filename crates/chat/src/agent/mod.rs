@@ -3,17 +3,19 @@
 mod calls;
 mod clock;
 mod control;
+mod ear;
 mod watch;
 
 pub use calls::Called;
 pub use control::Control;
 pub use watch::Watch;
 
-use crate::gate::{Admission, Gate, Notice};
+use crate::gate::{Admission, Gate, Notice, Runaway};
 use crate::tools::{Approve, Nobody, Toolbox};
 use crate::traced::{Generation, Traced};
 use calls::run_calls;
 use clock::Clock;
+use ear::Ear;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 use thinkthrough_client::{Auth, ClientError, Request as Send, Retry, RetryPolicy, Transport};
@@ -24,6 +26,7 @@ use thinkthrough_core::event::Event;
 use thinkthrough_core::outgoing::{Outgoing, without_usage};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::{Request, Tool};
+use thinkthrough_core::runaway::Circles;
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::turn::{Failure, Finished, Turn};
 
@@ -195,6 +198,8 @@ impl Run<'_> {
             }
         };
         let why = finished.failure.as_ref().map(|failure| failure.message.clone());
+        let problem = finished.answer.problems.last().filter(|_| !finished.end.is_complete());
+        let why = why.or_else(|| problem.map(|problem| problem.message.clone()));
         let trace = self.leave_trace(at, Some(&finished), why);
         let Finished { answer, end, mut content, failure } = finished;
         let (took, thinking) = clock.stop(content.as_mut());
@@ -323,10 +328,9 @@ impl Run<'_> {
         };
         turn.head(response.status.as_u16());
         clock.head();
-        let mut sink = |event: Event<'_>| {
-            clock.see(&event);
-            self.watch.event(round, event);
-        };
+        let runaway = self.setup.gate.map_or(Runaway::Off, Gate::runaway);
+        let (clock, watch, circles) = (clock, &mut *self.watch, Circles::default());
+        let mut ear = Ear { round, clock, watch, runaway, circles, found: None };
         let cut = loop {
             let chunk = tokio::select! {
                 biased;
@@ -334,13 +338,18 @@ impl Run<'_> {
                 chunk = response.body.next() => chunk,
             };
             match chunk {
-                Some(Ok(bytes)) => turn.push(&bytes, &mut sink),
+                Some(Ok(bytes)) => {
+                    turn.push(&bytes, &mut |event: Event<'_>| ear.hear(event));
+                    if let Some(why) = ear.cut() {
+                        break Some(why);
+                    }
+                }
                 Some(Err(error)) => break Some(error.to_string()),
                 None => break None,
             }
         };
         drop(response);
-        Ok(Some(turn.end(cut.as_deref(), &mut sink)))
+        Ok(Some(turn.end(cut.as_deref(), &mut |event: Event<'_>| ear.hear(event))))
     }
 }
 

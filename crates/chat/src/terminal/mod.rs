@@ -17,7 +17,7 @@ mod teller;
 pub use host::{Connection, Host};
 pub use keep::open;
 
-use crate::gate::Gate;
+use crate::gate::{Gate, Runaway};
 use crate::screen::theme::{Background, Depth, Theme};
 use crate::screen::{self, Frame, Hit, Screen};
 use crate::session::{Effect, Message, Progress, Scroll, Session, Start, Verdict};
@@ -64,6 +64,8 @@ pub struct Client {
     pub conversations: Option<Conversations>,
     /// Where requests leave traces, if anywhere.
     pub tracer: Option<Tracer>,
+    /// What is done about thoughts that say the same again and again.
+    pub runaway: Runaway,
     /// Covers secrets in what goes to a provider, where the user wants that.
     pub masker: Option<Masker>,
     /// Counts tokens.
@@ -155,7 +157,7 @@ impl App {
             connections.insert(connection.model.name.clone(), connection);
         }
         tokio::spawn(pass_on(notices, sender.clone()));
-        let gate = Gate::new(start.budget).covering(client.masker);
+        let gate = Gate::new(start.budget).covering(client.masker).watching(client.runaway);
         let traces = client.tracer.map(|tracer| (tracer, here));
         let engine = Engine::new(sender.clone(), tools.map(Arc::new), gate, traces);
         // A frame goes out in one piece.

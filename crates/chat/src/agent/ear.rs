@@ -1,0 +1,42 @@
+//! What is heard of an answer while it comes: the time that it takes, and whether its thought goes round in circles.
+
+use super::clock::Clock;
+use super::watch::Watch;
+use crate::gate::{Notice, Runaway};
+use thinkthrough_core::event::Event;
+use thinkthrough_core::runaway::{Circle, Circles};
+
+/// Hears one answer.
+pub(super) struct Ear<'a> {
+    pub(super) round: usize,
+    pub(super) clock: &'a mut Clock,
+    pub(super) watch: &'a mut (dyn Watch + Send),
+    pub(super) runaway: Runaway,
+    pub(super) circles: Circles,
+    pub(super) found: Option<Circle>,
+}
+
+impl Ear<'_> {
+    /// Something of the answer came.
+    pub(super) fn hear(&mut self, event: Event<'_>) {
+        self.clock.see(&event);
+        if let Event::ThinkingDelta { delta, .. } = event
+            && self.runaway != Runaway::Off
+            && let Some(found) = self.circles.push(delta)
+        {
+            self.found = Some(found);
+            if self.runaway == Runaway::Warn {
+                self.watch.notice(&Notice::Runaway(found));
+            }
+        }
+        self.watch.event(self.round, event);
+    }
+
+    /// Why nothing more of the answer is wanted.
+    pub(super) fn cut(&self) -> Option<String> {
+        let Circle { period, .. } = self.found.filter(|_| self.runaway == Runaway::Cut)?;
+        Some(format!(
+            "its thought said the same {period} bytes again and again, and `[chat] runaway` is \"cut\""
+        ))
+    }
+}
