@@ -8,7 +8,7 @@ use pulldown_cmark::{Event, Options, Parser, Tag, html};
 use thinkthrough_core::content::{
     Block, Content, Media, MediaSource, Speaker, Thinking, ToolCall, ToolResponse,
 };
-use thinkthrough_core::tokens::{TokenCount, TokenSource};
+use thinkthrough_core::tokens::TokenCount;
 
 /// The conversation as a page that needs nothing else and loads nothing, with the thoughts folded.
 ///
@@ -68,10 +68,9 @@ fn thought(
     (thinking, by): (&Thinking, Option<&str>),
     count: Option<TokenCount>,
 ) -> String {
-    // What the provider counted, else as seed 002 estimates: UTF-16 units by four, whatever tokenizer the model has.
-    let reported = count.filter(|count| count.source == TokenSource::Reported);
-    let estimate = thinking.thought.trim().encode_utf16().count().div_ceil(4);
-    let tokens = reported.map_or(u64::try_from(estimate).unwrap_or(u64::MAX), |it| it.tokens);
+    // The number that every other surface shows; where there is none, a quarter of the letters, as the element counts.
+    let estimate = || thinking.thought.trim().encode_utf16().count().div_ceil(4) as u64;
+    let tokens = count.map_or_else(estimate, |count| count.tokens);
     let plural = if tokens == 1 { "" } else { "s" };
     let mut marks = format!("data-token-est=\"{tokens}\" data-msg-id=\"{message}\"");
     let named = if thinking.is_withheld() {

@@ -340,7 +340,7 @@ fn b_11_a_thought_has_one_count_on_every_surface() {
         let markdown = to_markdown(&exported, form);
         assert!(markdown.contains("about 11 tokens"), "{markdown}");
     }
-    assert!(to_html(&exported).contains("about 11 tokens"));
+    assert!(to_html(&exported).contains("Thought · 11 tokens</button>"));
     desk.line("/explain");
     assert!(desk.page().contains("about 11 tokens"), "{}", desk.page());
     let mut again = super::start();
