@@ -1,6 +1,6 @@
 //! The configuration file: what may stand in it, read once into types that cannot be wrong.
 //!
-//! Keys of what is not built yet are refused by name; every other unknown key is an error that names the nearest one.
+//! An unknown key is an error that names the nearest one.
 
 mod check;
 mod client;

@@ -103,7 +103,6 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
         "traces",
     ];
     let root = Section { name: "", table };
-    root.later(&["events", "ui"])?;
     root.only(&[&TABLES[..], &KEYS].concat())?;
     let section = |name: &'static str| {
         root.table(name).map(|table| table.map(|table| Section { name, table }))

@@ -12,17 +12,6 @@ pub(super) struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Refuses keys of what is not built yet.
-    pub(super) fn later(self, keys: &[&str]) -> Result<(), String> {
-        match keys.iter().find(|key| self.table.contains_key(**key)) {
-            None => Ok(()),
-            Some(key) => Err(format!(
-                "`{}` is for something that this version does not have yet; take it out",
-                self.at(key)
-            )),
-        }
-    }
-
     /// The last part of the table's name; names of the user's own may hold dots.
     pub(super) fn own_name(self) -> String {
         self.name.split_once('.').map_or(self.name, |(_, name)| name).to_owned()

@@ -208,14 +208,6 @@ fn a_model_says_how_the_gateway_treats_its_requests() {
 }
 
 #[test]
-fn what_is_not_built_yet_is_refused_by_name() {
-    for text in ["[events]", "[ui]"] {
-        let error = refused(text);
-        assert!(error.contains("does not have yet"), "{text}: {error}");
-    }
-}
-
-#[test]
 fn values_that_make_no_sense_are_refused_with_what_is_allowed() {
     for (text, said) in [
         (
