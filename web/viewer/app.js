@@ -26,7 +26,7 @@ function page(path, query) {
     case 'trace': return { title: 'Trace', show: (/** @type {HTMLElement} */ at) => trace(at, id) };
     case 'session': return { title: 'Session', show: (/** @type {HTMLElement} */ at) => session(at, id) };
     case 'charts': return { title: 'Charts', show: (/** @type {HTMLElement} */ at) => charts(at, query) };
-    case 'house': return { title: 'House', show: (/** @type {HTMLElement} */ at) => house(at, me ?? { admin: false }) };
+    case 'house': return { title: 'Status', show: (/** @type {HTMLElement} */ at) => house(at, me ?? { admin: false }) };
     default: return { title: 'Live', show: live };
   }
 }

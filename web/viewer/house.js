@@ -18,7 +18,7 @@ function table(caption, columns, rows, none) {
 export async function house(main, me) {
   const { health, models, facts, keys } = await ask('house');
   const works = (/** @type {boolean} */ is, /** @type {string} */ word) => badge(is ? 'whole' : 'failed', is ? word : 'away');
-  main.append(h('div', { class: 'title' }, h('h1', {}, 'House')),
+  main.append(h('div', { class: 'title' }, h('h1', {}, 'Status')),
     h('dl', { class: 'figures' },
       figure('Store', works(health.store, 'answers')), figure('Keys', works(health.keys, 'known')), figure('Traces', works(health.traces, 'kept')),
       figure('Traces waiting', number(health.tracesWaiting)), figure('Traces lost', number(health.tracesLost))),
