@@ -13,9 +13,9 @@ const NO_BROWSER: i32 = 77;
 fn browse(suites: &[&str]) {
     let mut run = Command::new("python3");
     run.arg("tests/browser/run.py").args(suites).arg("--think").arg(env!("CARGO_BIN_EXE_think"));
-    let Ok(ran) = run.output() else { return eprintln!("skipped: `python3` is absent") };
+    let Ok(ran) = run.output() else { return println!("skipped: `python3` is absent") };
     if ran.status.code() == Some(NO_BROWSER) {
-        return eprintln!("skipped: a browser is absent; install Debian's `chromium`");
+        return println!("skipped: a browser is absent; install Debian's `chromium`");
     }
     let said = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));

@@ -11,8 +11,8 @@ use thinkthrough_core::json::Raw;
 use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::{Masked, Tenant};
 use thinkthrough_core::provider::Target;
-use thinkthrough_core::usage::Usage;
 use thinkthrough_core::tokens::TokenSource;
+use thinkthrough_core::usage::Usage;
 use thinkthrough_store::{NewTrace, TraceNumbers, TraceState, TraceTexts, Traces};
 use tokio::task::JoinSet;
 
@@ -145,7 +145,7 @@ impl Traced {
             (false, false) => TraceState::Cut,
             (false, true) => TraceState::Failed,
         };
-        let total = usage.and_then(thinkthrough_core::usage::Usage::total);
+        let total = usage.and_then(Usage::total);
         let at = generation.at.duration_since(UNIX_EPOCH).unwrap_or_default();
         let numbers = TraceNumbers {
             reasoning_tokens: reasoning.tokens,
