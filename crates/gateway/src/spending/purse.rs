@@ -111,18 +111,17 @@ impl Purse {
         ask: Ask,
     ) -> Result<Reserved, Denied> {
         let held = self.visit(ledgers, key, rules, about);
-        let outcome = match rules.on_exceed {
-            _ if ask.wanted == 0 => Ok((0, None, None)),
-            OnExceed::Warn => Ok((0, None, None)),
+        // From here on a caller that goes away, or is refused, is no visitor any more.
+        let visit =
+            Reserved { held: Some(Arc::clone(&held)), tokens: 0, granted: None, exceeded: None };
+        let (tokens, granted, exceeded) = match rules.on_exceed {
+            _ if ask.wanted == 0 => (0, None, None),
+            OnExceed::Warn => (0, None, None),
             OnExceed::Block | OnExceed::DisableReasoning | OnExceed::LowerEffort => {
-                self.take(ledgers, &held, &rules, ask).await
+                self.take(ledgers, &held, &rules, ask).await?
             }
         };
-        if outcome.is_err() {
-            held.state().visitors -= 1;
-        }
-        let (tokens, granted, exceeded) = outcome?;
-        Ok(Reserved { held: Some(held), tokens, granted, exceeded })
+        Ok(visit.of(tokens, granted, exceeded))
     }
 
     async fn take(
@@ -283,6 +282,11 @@ impl Held {
 }
 
 impl Reserved {
+    fn of(mut self, tokens: u64, granted: Option<u64>, exceeded: Option<OnExceed>) -> Self {
+        (self.tokens, self.granted, self.exceeded) = (tokens, granted, exceeded);
+        self
+    }
+
     /// What it may spend.
     pub(crate) fn tokens(&self) -> u64 {
         self.tokens
