@@ -285,19 +285,8 @@ impl<'a> Matches<'a> {
     }
 
     /// One record of those that fit. Records of one origin that nothing visible tells apart are twins: the one that was
-    /// written first goes back, so that the same request is always answered in the same way. Of several origins the
-    /// model that is asked comes first: this very request is the one that its own conversation sends. What it cannot
-    /// read counts as little as what is gone.
+    /// written first goes back, so that the same request is always answered in the same way.
     fn choose(&self, step: &Step, mut fits: Vec<usize>, level: Level) -> OfStep {
-        let can_read = |at: &usize| self.head(*at).is_some_and(|head| self.can_read(head));
-        let is_own = |at: &usize| {
-            let model = self.head(*at).map(|head| &head.origin.model);
-            can_read(at) && model == Some(&self.ask.origin.model)
-        };
-        let first: [&dyn Fn(&usize) -> bool; 2] = [&is_own, &can_read];
-        if let Some(is_first) = first.into_iter().find(|is_first| fits.iter().any(*is_first)) {
-            fits.retain(is_first);
-        }
         fits.sort_by_key(|at| self.head(*at).map(|head| (head.at, head.id.as_str())));
         fits.dedup();
         let Some(record) = fits.first().copied() else { return OfStep::default() };

@@ -5,14 +5,13 @@
 //! - (a) the answer shows an *anchor* that names its record: a call id that was drawn at random, or a ticket of ours; or
 //! - (b) the record answered the identical *history* with the identical visible answer. The history is what stands before
 //!   an answer since the last call id before it that was drawn at random; without one it is everything. Such records of
-//!   one origin are twins, and the one that was written first goes back; of several origins those of the model that is
-//!   asked count, for this request is the one that its own conversation sends; or
+//!   one origin are twins, and the one that was written first goes back; or
 //! - (c) the next answer of the request, known by (a), (b) or (c), names that record as its parent, and what can be seen
 //!   is equal. Not where thoughts are bound to all that stands before them. Where there is a next answer, it says more
 //!   than (b): it was given behind that very record, and what looks alike since then changes nothing.
 //!
 //! Nothing else counts: no text alone, no latest, no only one left. What is not found is a miss; several unequal records
-//! that fit are ambiguous. A record that the model cannot read counts as little as one that is gone.
+//! that fit are ambiguous.
 //!
 //! # Invariants
 //!
@@ -23,8 +22,6 @@
 //! - No number of look-alikes changes the decision about an answer whose anchor names one record.
 //! - What a client changes in its own messages changes nothing about which record an anchored answer is.
 //! - Taking records away turns `restored` into `missed`, never into another record's thought that is no twin.
-//! - A thought that went back does not go away, or give way to another, because the same was answered once more, by this
-//!   model or by one that it cannot read.
 //! - The decision is a function of request, records, contract and settings: when the caller's messages grow by appending,
 //!   so do ours. What an earlier request told in words or left out stays so, because the records of the answers behind it
 //!   say it (`lasting`).

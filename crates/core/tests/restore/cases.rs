@@ -223,6 +223,11 @@ fn of_twins_the_first_goes_back_for_ever() {
         talk.says(human("And?"));
         let first = &talk.restored(&bare(&talk.truth))[2].blocks[0];
         assert_eq!(*first, thought("first"), "{contract:?}");
+        // Answers of two models that look the same are no twins.
+        talk.truth.clone_from(&before);
+        talk.vault.origin.model = "another".into();
+        talk.answers(vec![thought("third"), text("Hello")]);
+        assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Ambiguous(2)], "{contract:?}");
     }
 }
 

@@ -287,26 +287,3 @@ fn what_the_next_answer_names_is_that_record_or_none() {
     let missed = Action::Miss(Why::NoRecord);
     assert_eq!(talk.verdicts(&edited), [missed, Action::Restore]);
 }
-
-/// Answers of two models that look the same are no twins: each model has its own, and what went back stays.
-#[test]
-fn of_two_models_each_has_its_own_and_a_third_has_none() {
-    for contract in [PLAIN, SIGNED, BOUND] {
-        let mut talk = Talk::new(contract);
-        talk.says(human("Hi"));
-        let before = talk.truth.clone();
-        for name in ["one", "two"] {
-            talk.truth.clone_from(&before);
-            talk.vault.origin.model = name.into();
-            talk.answers(vec![thought(name), text("Hello")]);
-            talk.says(human("And?"));
-        }
-        for name in ["one", "two"] {
-            talk.vault.origin.model = name.into();
-            let back = &talk.restored(&bare(&talk.truth))[2].blocks[0];
-            assert_eq!(*back, thought(name), "{contract:?}");
-        }
-        talk.vault.origin.model = "three".into();
-        assert_eq!(talk.verdicts(&bare(&talk.truth)), [Action::Ambiguous(2)], "{contract:?}");
-    }
-}

@@ -293,9 +293,9 @@ impl Oracle {
         self.excused.contains(&pair)
     }
 
-    /// Another model said the same to the same words, and it is the one that is asked now, or nothing is left of what
-    /// this one thought, or it was asked with other words then: who asks with the other answer asks the very same, so
-    /// that nobody can tell which of the two it is, and a thought that went back must not go away when the other comes.
+    /// Another model said the same to the same words, and nothing is left of what this one thought, or it was asked with
+    /// other words then: who asks with the other answer asks the very same, so that nobody can tell which of the two it
+    /// is.
     fn stands_in(
         &self,
         path: &Path,
@@ -311,9 +311,7 @@ impl Oracle {
         };
         mine.tenant == other.tenant
             && mine.model != other.model
-            && (other.model == path.model
-                || !is_there(&mine.record)
-                || path.since(at) != mine.since)
+            && (!is_there(&mine.record) || path.since(at) != mine.since)
             && is_readable
             && is_same
             && are_one(&path.copies(at), &other.copies)
