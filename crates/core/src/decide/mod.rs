@@ -47,7 +47,9 @@
 //! - an answer that was told in words, or with the documented value, is told so again, although its thought is found;
 //! - a thought that was left out although a record was there stays out: beyond the limit, in a bound run that broke, among
 //!   several that fit, or because the provider refused the request with it;
-//! - a thought that went back goes back, as long as its record is found.
+//! - a thought that went back goes back, as long as its record is found. One thing breaks this: where no id says whose an
+//!   answer is, and another model gave the same answer to the same history meanwhile, several records fit and none goes
+//!   back. A few times in a million that happens where two models are asked the same (`benches/results/agents-*`).
 //!
 //! Every record says that of all answers before it, and the newest one that was given along the same path counts. A
 //! thought that nobody had, with nothing in its place, goes back once its record is found. A look-up that failed, and a

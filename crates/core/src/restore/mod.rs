@@ -23,8 +23,8 @@
 //! - What a client changes in its own messages changes nothing about which record an anchored answer is.
 //! - Taking records away turns `restored` into `missed`, never into another record's thought that is no twin.
 //! - The decision is a function of request, records, contract and settings: when the caller's messages grow by appending,
-//!   so do ours. What an earlier request told in words or left out stays so, because the records of the answers behind it
-//!   say it (`lasting`).
+//!   so do ours, but for answers that several models gave alike. What an earlier request told in words or left out stays
+//!   so, because the records of the answers behind it say it (`lasting`).
 //! - Where thoughts are bound to what stands before them, they go back only as one unbroken run of parents, each behind
 //!   the same messages as before.
 //!
