@@ -28,6 +28,8 @@ pub struct Ask<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OfStep {
     pub(crate) found: Option<Match>,
+    /// All records that fit as well as the one that was found: its twins.
+    twins: Vec<usize>,
     /// The records of further answers in it, which the client has merged into one message.
     pub(crate) also: Vec<Match>,
     /// So many unequal records fit.
@@ -294,7 +296,7 @@ impl<'a> Matches<'a> {
         if several > 1 {
             return OfStep { several, candidates: fits, ..OfStep::default() };
         }
-        OfStep { found: self.matched(step, record, level), ..OfStep::default() }
+        OfStep { found: self.matched(step, record, level), twins: fits, ..OfStep::default() }
     }
 
     fn matched(&self, step: &Step, record: usize, level: Level) -> Option<Match> {
@@ -376,13 +378,23 @@ impl<'a> Matches<'a> {
         }
     }
 
-    /// The record that the next answer names.
+    /// The record that the next answer names. Where that one has twins, it could be any of these: they must name the same
+    /// one, and where several unequal records fit the step each of them must name one.
     fn parent(&self, index: usize) -> Option<&'a String> {
-        let next = self.steps.get(index + 1)?.found.as_ref()?;
-        match &self.head(next.record)?.parent {
+        let (this, next) = (self.steps.get(index)?, self.steps.get(index + 1)?);
+        let named = |at: usize| match &self.head(at)?.parent {
             Link::Record(id) => Some(id),
             Link::Root | Link::Unknown => None,
+        };
+        let id = named(next.found.as_ref()?.record)?;
+        let others: BTreeSet<Option<&String>> = next.twins.iter().map(|at| named(*at)).collect();
+        if others.len() < 2 {
+            return Some(id);
         }
+        let place = |id: &String| self.records.iter().position(|head| head.id == *id);
+        let known: Vec<usize> = others.iter().copied().flatten().filter_map(place).collect();
+        let is_sure = this.candidates.is_empty() || !others.contains(&None);
+        (is_sure && self.distinct(&known) < 2).then_some(id)
     }
 
     /// Whether the next answer was given behind one of this id that looked as the step does.

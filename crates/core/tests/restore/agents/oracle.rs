@@ -305,15 +305,19 @@ impl Oracle {
     ) -> bool {
         let (mine, other) = (&self.known[own], &self.known[name]);
         let is_readable = other.model == path.model || self.setting.reads_others();
-        let is_same = match self.setting.contract.bound {
-            true => path.full(at) == other.full,
-            false => path.since(at) == other.since,
+        // As for twins: who drops ids has answers that only their ids told apart.
+        let drops = path.lines[at].words == path.lines[at].said;
+        let is_of = |known: &Known| match (self.setting.contract.bound, drops) {
+            (true, true) => path.full(at) == known.full_without,
+            (true, false) => path.full(at) == known.full,
+            (false, true) => path.since(at) == known.since_without,
+            (false, false) => path.since(at) == known.since,
         };
         mine.tenant == other.tenant
             && mine.model != other.model
-            && (!is_there(&mine.record) || path.since(at) != mine.since)
+            && (!is_there(&mine.record) || !is_of(mine))
             && is_readable
-            && is_same
+            && is_of(other)
             && are_one(&path.copies(at), &other.copies)
     }
 
