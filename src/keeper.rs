@@ -71,7 +71,8 @@ impl Keeper {
         let task = tokio::spawn(async move {
             open_at_last(&open, &location, &key, tell).await;
             if let Some(Open { store, .. }) = open.get() {
-                stored::prune(store.clone(), limits).await;
+                let old = stored::anchor_old_records(store.clone());
+                tokio::join!(old, stored::prune(store.clone(), limits));
             }
         });
         let keeping = Keeping(Some(task));

@@ -41,6 +41,21 @@ pub(crate) async fn open(config: &Config) -> Result<Store, Failure> {
     Ok(store)
 }
 
+/// Gives records of older gateways the keys that ids give, a step at a time.
+pub(crate) async fn anchor_old_records(store: Store) {
+    loop {
+        let pause = match store.anchor_old_records().await {
+            Ok(true) => BETWEEN_STEPS,
+            Ok(false) => return,
+            Err(error) => {
+                say(format_args!("{error}"));
+                PRUNING
+            }
+        };
+        tokio::time::sleep(pause).await;
+    }
+}
+
 /// Takes out of the vault, now and then and when that changes, what is too old or too much.
 pub(crate) async fn prune(store: Store, mut limits: watch::Receiver<Limits>) {
     let (mut ticks, mut is_held) = (tokio::time::interval(PRUNING), false);
@@ -102,6 +117,8 @@ pub(crate) async fn resumed(config: &Config, id: Option<&str>) -> Result<Resumed
 
 /// How often the vault is looked through.
 const PRUNING: Duration = Duration::from_secs(60);
+/// Writers come in between.
+const BETWEEN_STEPS: Duration = Duration::from_millis(20);
 
 /// The store, where there is one. Whoever only looks makes none.
 pub(crate) async fn existing(config: &Config) -> Result<Option<Store>, Failure> {

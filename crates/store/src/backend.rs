@@ -4,9 +4,9 @@ use crate::error::StoreError;
 use crate::postgres::Postgres;
 use crate::relock::{Relock, Relocked};
 use crate::row::{
-    Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, InstallRow, KeyRow, LedgerRow,
-    NewConversation, NewFact, NewRecord, NewResponse, RecordRow, ResponseRow, SumRow, TenantRow,
-    ThreadRow, TraceRow, Usage,
+    Anchored, Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, InstallRow, KeyRow,
+    LedgerRow, NewConversation, NewFact, NewRecord, NewResponse, OldRecord, RecordRow, ResponseRow,
+    SumRow, TenantRow, ThreadRow, TraceRow, Usage,
 };
 use crate::sqlite::Sqlite;
 use crate::trace::{TraceFilter, TraceText};
@@ -56,6 +56,8 @@ calls! {
     remove_draft(conversation: i64, draft: i64) -> ();
     records(tenant: i64, keys: Vec<i64>) -> (Vec<RecordRow>, usize);
     has_old_records() -> bool;
+    old_records(limit: u32) -> Vec<OldRecord>;
+    anchor_records(anchored: Vec<Anchored>, up_to: i64) -> ();
     records_named(tenant: i64, ids: Vec<String>) -> (Vec<RecordRow>, usize);
     add_records(records: Vec<Arc<NewRecord>>) -> Vec<bool>;
     poison(tenant: i64, ids: Vec<String>) -> u64;

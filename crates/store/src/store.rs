@@ -209,11 +209,12 @@ impl Store {
         &self.inner.backend
     }
 
-    /// Notes that conversations were used; once a day for each that is written down, by nobody who waits.
+    /// Whether there were records of older gateways when the store was opened.
     pub(crate) fn has_old_records(&self) -> bool {
         self.inner.has_old_records
     }
 
+    /// Notes that conversations were used; once a day for each that is written down, by nobody who waits.
     pub(crate) fn touch(&self, threads: impl Iterator<Item = i64>) {
         let now = now();
         if !self.inner.touched.add(threads, now) {

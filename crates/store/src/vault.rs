@@ -161,7 +161,8 @@ impl Vault {
         let ids = rows.iter().map(|row| row.key_id);
         let opens = self.store.keys_with(opens, &self.tenant, ids).await?;
         let all = rows.len();
-        let found: Vec<Found> = rows.into_iter().filter_map(|row| self.open(&opens, row)).collect();
+        let found: Vec<Found> =
+            rows.into_iter().filter_map(|row| open(&self.tenant, &opens, row)).collect();
         let damaged = unreadable + all - found.len();
         Ok(Looked { found, damaged, opener: Opener(Some(opens)) })
     }
@@ -299,13 +300,14 @@ impl Vault {
             now,
         })
     }
+}
 
-    fn open(&self, keys: &TenantKeys, row: RecordRow) -> Option<Found> {
-        let key = keys.data(row.key_id)?;
-        let plain = key.open(&row.head, &head_place(&self.tenant, &row.id)).ok()?;
-        let head = Head::from_bytes(&plain).filter(|head| head.id == row.id)?;
-        Some(Found { head, kept: Sealed::stored(row.key_id, row.kept) })
-    }
+/// A record with its head open; one that was altered or damaged is none.
+pub(crate) fn open(tenant: &Tenant, keys: &TenantKeys, row: RecordRow) -> Option<Found> {
+    let key = keys.data(row.key_id)?;
+    let plain = key.open(&row.head, &head_place(tenant, &row.id)).ok()?;
+    let head = Head::from_bytes(&plain).filter(|head| head.id == row.id)?;
+    Some(Found { head, kept: Sealed::stored(row.key_id, row.kept) })
 }
 
 impl Looked {
@@ -336,7 +338,7 @@ impl fmt::Debug for Looked {
 }
 
 /// What the index keeps of a key: two different ones are almost never the same here, and the head has them whole.
-fn in_index(key: &Key) -> i64 {
+pub(crate) fn in_index(key: &Key) -> i64 {
     key.bytes().first_chunk().map_or(0, |first| i64::from_le_bytes(*first))
 }
 
@@ -349,6 +351,6 @@ fn thread(head: &Head) -> Option<Vec<u8>> {
     }
 }
 
-fn head_place(tenant: &Tenant, id: &str) -> Vec<u8> {
+pub(crate) fn head_place(tenant: &Tenant, id: &str) -> Vec<u8> {
     bind(Kind::Head, &[tenant.as_str(), id], &[])
 }

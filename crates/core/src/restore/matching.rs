@@ -131,7 +131,7 @@ impl<'a> Matches<'a> {
         if self.ask.contract.level < Level::History {
             return OfStep::default();
         }
-        let fits = self.by_history(index, step);
+        let fits = self.by_history(step);
         self.choose(step, fits, Level::History)
     }
 
@@ -173,8 +173,8 @@ impl<'a> Matches<'a> {
             return merged;
         }
         if fits.is_empty() {
-            // A record of version 1 is found by its history alone.
-            return self.choose(step, self.by_history(index, step), Level::History);
+            // A record of version 1 may be found by its history alone.
+            return self.choose(step, self.by_history(step), Level::History);
         }
         self.cut(index, self.choose(step, fits, Level::Anchor))
     }
@@ -261,21 +261,28 @@ impl<'a> Matches<'a> {
     }
 
     /// The records that answered the identical history with the identical visible answer.
-    fn by_history(&self, index: usize, step: &Step) -> Vec<usize> {
-        let chains = self.question.chains.as_ref();
-        let old = chains.and_then(|chains| chains.key(index));
-        let keys = step.answered.filter(|_| !step.is_anchored()).into_iter().chain(old);
+    fn by_history(&self, step: &Step) -> Vec<usize> {
+        let keys = step.answered.filter(|_| !step.is_anchored()).into_iter().chain(step.old);
         let found = keys.flat_map(|key| self.with_key(&key).map(move |it| (key, it)));
         let is_it = |(key, (_, head)): &(Key, (usize, &Head))| {
-            let is_same_head = match &head.prefix {
-                Prefix::All(_) => true,
-                Prefix::Head { system, tools } => {
-                    chains.is_some_and(|it| it.system == *system && it.tools == *tools)
-                }
+            let has_history = match head.version {
+                Version::V1 => self.has_old_history(step, head),
+                Version::V2 => head.keys.answered == *key,
             };
-            head.keys.answered == *key && is_same_head && self.may_be(step, head)
+            has_history && self.may_be(step, head)
         };
         found.filter(is_it).map(|(_, (at, _))| at).collect()
+    }
+
+    /// Whether a record of version 1 answered the same whole conversation in the same way.
+    fn has_old_history(&self, step: &Step, head: &Head) -> bool {
+        let is_same_head = match (&head.prefix, &self.question.old) {
+            (Prefix::Head { system, tools }, Some(it)) => {
+                it.system == *system && it.tools == *tools
+            }
+            (Prefix::All(_), _) | (_, None) => false,
+        };
+        is_same_head && step.old == Some(head.keys.answered)
     }
 
     /// Nothing that the client sends of the answer says that it is another one.
@@ -312,8 +319,8 @@ impl<'a> Matches<'a> {
         if !self.can_read(head) {
             return Some(Why::Foreign);
         }
-        // The key by which a record of version 1 was found has all that it is bound to.
-        let is_old = head.version == Version::V1;
+        // The key of version 1 has all that a record is bound to.
+        let is_old = self.has_old_history(step, head);
         let is_whole = is_old || head.seen.content == step.visible.content;
         if head.delivery == Delivery::Stopped && (contract.bound || !is_whole) {
             return Some(Why::Stopped);
@@ -433,7 +440,7 @@ enum Part {
 
 /// For each call of a step the call of the record that it is, in order; `None` where one is not.
 fn calls_of(step: &Step, head: &Head) -> Option<Vec<usize>> {
-    if head.version == Version::V1 {
+    if head.version == Version::V1 && !(step.is_anchored() && !head.keys.anchors.is_empty()) {
         // The key by which it was found has its calls.
         let is_it = step.visible.calls.len() == head.seen.calls.len() && has_ids(step, head);
         return is_it.then(|| (0..head.seen.calls.len()).collect());

@@ -54,6 +54,7 @@ mod weave;
 pub use capture::{Answered, Hook, capture};
 pub use key::{Key, Secret, Version};
 pub use lasting::Run;
+pub use legacy::with_anchors;
 pub use matching::{Ask, more};
 pub(crate) use matching::{Match, Matches, OfStep};
 pub use question::{About, Question, Step};

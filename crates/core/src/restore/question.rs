@@ -7,7 +7,7 @@
 
 use super::ids::{is_listed, normal_id};
 use super::key::{Key, Of, Secret, Version};
-use super::legacy::Chains;
+use super::legacy::{self, OldHead};
 use super::normal::Normal;
 use super::record::{Thought, seals};
 use super::ticket;
@@ -30,8 +30,8 @@ pub struct Question {
     pub root: Key,
     /// Ids of calls that were drawn at random name records at this endpoint.
     pub(super) lists_ids: bool,
-    /// The keys of version 1, where records may have them.
-    pub(super) chains: Option<Chains>,
+    /// What records of version 1 say of a request's head, where there may be some.
+    pub(super) old: Option<OldHead>,
     /// Where the coming answer hangs.
     pub(super) end: Place,
 }
@@ -61,6 +61,8 @@ pub struct Step {
     pub(crate) refers: bool,
     /// The answer behind its history; `None` where it says nothing that could be told from others.
     pub(super) answered: Option<Key>,
+    /// Its key of version 1, where records may have such keys.
+    pub(super) old: Option<Key>,
     /// Everything before it.
     pub(super) prefix: Key,
 }
@@ -177,21 +179,21 @@ impl Question {
             after_speech: true,
         };
         walk.all(rest, instructions);
-        let chains = about.has_old.then(|| Chains::read(contents, about.tools, secret));
-        walk.finish(hint, chains)
+        let old = about.has_old.then(|| legacy::read(contents, about.tools, secret));
+        walk.finish(hint, old)
     }
 
     /// Every key by which a record may be found. Of an empty list nothing has to be looked up.
     #[must_use]
     pub fn keys(&self) -> Vec<Key> {
         let mut keys: Vec<Key> = Vec::with_capacity(self.steps.len() + 4);
-        for (index, step) in self.steps.iter().enumerate() {
+        for step in &self.steps {
             keys.extend(step.visible.calls.iter().filter_map(|call| call.names));
             keys.extend(step.ticket);
             if !step.is_anchored() {
                 keys.extend(step.answered);
             }
-            keys.extend(self.chains.iter().filter_map(|chains| chains.key(index)));
+            keys.extend(step.old);
         }
         keys.sort_unstable();
         keys.dedup();
@@ -298,6 +300,7 @@ impl Walk<'_> {
             ticket: thought_ticket(&self.normal, blocks()),
             refers,
             answered,
+            old: None,
             prefix: before.prefix,
         });
     }
@@ -331,14 +334,18 @@ impl Walk<'_> {
         }
     }
 
-    fn finish(self, hint: Option<Key>, chains: Option<Chains>) -> Question {
+    fn finish(mut self, hint: Option<Key>, old: Option<(OldHead, Vec<Option<Key>>)>) -> Question {
+        let (old, keys) = old.unzip();
+        for (step, key) in self.steps.iter_mut().zip(keys.into_iter().flatten()) {
+            step.old = key;
+        }
         Question {
             version: self.normal.version,
             steps: self.steps,
             hint,
             root: self.root.unwrap_or(self.place.history),
             lists_ids: self.lists_ids,
-            chains,
+            old,
             end: self.place,
         }
     }
@@ -362,9 +369,7 @@ impl Visible {
     ) -> Self {
         let call = |call: &&ToolCall| {
             let id = normal_id(call.id.as_deref().unwrap_or_default());
-            let is_minted = ticket::is_minted(normal, &id);
-            let is_alone = is_minted || (lists_ids && is_listed(&id));
-            let names = is_alone.then(|| anchor(normal, &id));
+            let names = anchor(normal, &id, lists_ids);
             Call { name: call.name.clone(), digest: normal.call(call), id, names }
         };
         let (copy, text) = (normal.copy(text), normal.answer(text));
@@ -397,9 +402,10 @@ impl Visible {
     }
 }
 
-/// The key of an id that no other answer has.
-fn anchor(normal: &Normal<'_>, id: &str) -> Key {
-    normal.digest(Of::Anchor).part(id.as_bytes()).finish()
+/// The key of an id in its normal form, if no other answer has it.
+pub(super) fn anchor(normal: &Normal<'_>, id: &str, lists_ids: bool) -> Option<Key> {
+    let is_alone = ticket::is_minted(normal, id) || (lists_ids && is_listed(id));
+    is_alone.then(|| normal.digest(Of::Anchor).part(id.as_bytes()).finish())
 }
 
 /// The results behind an answer, each to be found by its call.

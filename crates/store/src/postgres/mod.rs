@@ -8,6 +8,7 @@ mod conversations;
 mod facts;
 mod gateway_keys;
 mod ledgers;
+mod older;
 mod queue;
 mod records;
 mod relock;

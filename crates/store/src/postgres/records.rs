@@ -35,12 +35,6 @@ impl Postgres {
         Ok((records.collect::<Result<_, _>>()?, 0))
     }
 
-    /// Whether records of older gateways are left.
-    pub(crate) async fn has_old_records(&self) -> Result<bool, StoreError> {
-        let sql = "SELECT 1 FROM record WHERE nr <= (SELECT max(up_to) FROM old_record) LIMIT 1";
-        Ok(!self.query(sql, &[]).await?.is_empty())
-    }
-
     /// The records of a tenant with these ids that no provider refused.
     pub(crate) async fn records_named(
         &self,
@@ -142,7 +136,7 @@ impl Postgres {
         Ok(u64::try_from(marked).unwrap_or_default())
     }
 
-    fn record_of(&self, row: &Row) -> Result<RecordRow, StoreError> {
+    pub(super) fn record_of(&self, row: &Row) -> Result<RecordRow, StoreError> {
         let at = &self.inner.at;
         Ok(RecordRow {
             thread: get(row, 0, at)?,

@@ -9,6 +9,7 @@ mod facts;
 mod gateway_keys;
 mod ledgers;
 mod log;
+mod older;
 mod records;
 mod responses;
 mod schema;

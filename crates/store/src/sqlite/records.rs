@@ -33,12 +33,6 @@ impl Sqlite {
         .await
     }
 
-    /// Whether records of older gateways are left.
-    pub(crate) async fn has_old_records(&self) -> Result<bool, StoreError> {
-        let sql = "SELECT 1 FROM record WHERE nr <= (SELECT max(up_to) FROM old_record)";
-        self.read_at_hand(move |connection| connection.prepare_cached(sql)?.exists([])).await
-    }
-
     /// The records of a tenant with these ids that no provider refused, and how many more there are that cannot be read.
     pub(crate) async fn records_named(
         &self,
@@ -131,7 +125,7 @@ fn records(
     Ok((found, unreadable))
 }
 
-fn record(row: &Row<'_>) -> rusqlite::Result<RecordRow> {
+pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<RecordRow> {
     Ok(RecordRow {
         thread: row.get(0)?,
         id: row.get(1)?,

@@ -38,6 +38,7 @@ mod journal;
 mod kills;
 mod ledgers;
 mod migration;
+mod older;
 mod patience;
 mod poison;
 mod responses;
