@@ -225,8 +225,8 @@ impl Seen {
     }
 
     /// Records of its tenant were marked that a provider refused.
-    pub(crate) fn poisoned(&self, blame: RefusalCause, records: u64) {
-        self.bus.metrics.poisoned(blame, records);
+    pub(crate) fn poisoned(&self, cause: RefusalCause, records: u64) {
+        self.bus.metrics.poisoned(cause, records);
     }
 
     /// Puts the trace's context on a request that goes upstream: that of the request's own span, else the caller's as it

@@ -222,8 +222,8 @@ impl Metrics {
         for class in CLASSES {
             drop(self.requests.get_or_create(&[("status", class)]));
         }
-        for blame in RefusalCause::ALL {
-            drop(self.poisoned.get_or_create(&[("reason", blame.as_str())]));
+        for cause in RefusalCause::ALL {
+            drop(self.poisoned.get_or_create(&[("reason", cause.as_str())]));
         }
         for scope in Scope::ALL {
             for kind in [BudgetEventKind::Warning, BudgetEventKind::Exceeded] {
@@ -308,8 +308,8 @@ impl Metrics {
     }
 
     /// Records were marked that a provider refused.
-    pub(crate) fn poisoned(&self, blame: RefusalCause, records: u64) {
-        self.poisoned.get_or_create(&[("reason", blame.as_str())]).inc_by(records);
+    pub(crate) fn poisoned(&self, cause: RefusalCause, records: u64) {
+        self.poisoned.get_or_create(&[("reason", cause.as_str())]).inc_by(records);
     }
 
     /// An answer was heard for nobody, and what it cost as its provider said.

@@ -16,9 +16,9 @@ use crate::leaving::Lasting;
 use crate::load::{READ, Reservation};
 use crate::models::{OnDisconnect, Route};
 use crate::passage::Keep;
-use crate::poisoned::{Blamed, Sent};
 use crate::pool::Picked;
 use crate::progress::Progress;
+use crate::refused::{AtFault, Restored};
 use crate::reply::Account;
 use crate::sending::{Job, Made, Outcome, Sending, Waiting, failed, reason, refusal};
 use crate::spending::{Asking, expected};
@@ -77,7 +77,7 @@ struct Way {
     hops: usize,
     mending: Mending,
     /// What was sent this way, where there were thoughts in it.
-    sent: Option<Sent>,
+    sent: Option<Restored>,
 }
 
 /// What follows a way that led to no answer.
@@ -95,8 +95,8 @@ struct Mending {
     about: Option<About>,
     learned: Option<Repair>,
     repaired: Option<Repair>,
-    /// The records that the refusal blamed.
-    blamed: Option<Blamed>,
+    /// The records that the refusal was about.
+    at_fault: Option<AtFault>,
 }
 
 impl Caller {
@@ -188,7 +188,7 @@ impl Caller {
         let body = prepared.body.take().map_or_else(|| self.body.clone(), Bytes::from);
         let body = on_platform(body, &route);
         let tap = self.admit(&route, &body).await?;
-        way.sent = vault.clone().filter(|_| !prepared.put_back.is_empty()).map(|vault| Sent {
+        way.sent = vault.clone().filter(|_| !prepared.put_back.is_empty()).map(|vault| Restored {
             put_back: std::mem::take(&mut prepared.put_back),
             body: body.clone(),
             vault,
@@ -335,8 +335,8 @@ impl Caller {
             return None;
         }
         self.house.seen.tell(&Progress::Repaired);
-        let blamed = way.sent.as_ref().and_then(|sent| sent.blamed(&said));
-        let mending = Mending { repaired: Some(repair), blamed, ..way.mending.clone() };
+        let at_fault = way.sent.as_ref().and_then(|sent| sent.at_fault(&said));
+        let mending = Mending { repaired: Some(repair), at_fault, ..way.mending.clone() };
         Some(Way { mending, ..way.clone() })
     }
 
@@ -435,13 +435,14 @@ impl Way {
     /// its own is no lesson any more.
     fn note(&self, outcome: &Result<Outcome, ClientError>, caller: &Caller) {
         let House { learned, seen, .. } = &*caller.house;
-        let Mending { about: Some(about), learned: known, repaired, blamed } = &self.mending else {
+        let Mending { about: Some(about), learned: known, repaired, at_fault } = &self.mending
+        else {
             return;
         };
         match outcome {
             Ok(Outcome::Answer { .. }) => {
-                if let Some(blamed) = blamed.clone() {
-                    blamed.mark(seen);
+                if let Some(at_fault) = at_fault.clone() {
+                    at_fault.mark(seen);
                 }
                 if let Some(repair) = repaired.filter(|repair| repair.is_learned()) {
                     learned.add(about.clone(), repair, now(), caller.is_kept);

@@ -1,6 +1,6 @@
 //! Decisions, carried out on the messages of a request.
 
-use super::Asked;
+use super::Input;
 use super::blocks::is_thought;
 use super::records::Opened;
 use super::remains::{self, Which};
@@ -18,13 +18,13 @@ use std::collections::BTreeMap;
 
 /// Puts the vault's thoughts into their answers, and gives calls their ids back.
 pub(super) fn answers<'c>(
-    asked: &Asked<'c>,
+    input: &Input<'c>,
     answers: &[Decision],
     opened: &[Opened],
 ) -> Cow<'c, [Content]> {
-    let (contents, contract) = (asked.contents, asked.contract());
+    let (contents, contract) = (input.contents, input.contract());
     let mut changes = Vec::new();
-    for ((step, answer), opened) in asked.steps().iter().zip(answers).zip(opened) {
+    for ((step, answer), opened) in input.steps().iter().zip(answers).zip(opened) {
         if answer.evidence.is_empty() {
             changes.extend(weave(contents, step, answer.action, None, None));
         }

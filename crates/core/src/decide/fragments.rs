@@ -7,7 +7,7 @@
 //!
 //! Messages keep their indices: what was taken into another one is left without a block, among the results.
 
-use super::Asked;
+use super::Input;
 use crate::content::{Block, Content, Speaker, Thinking};
 use crate::decision::{Action, Decision};
 use std::borrow::Cow;
@@ -15,17 +15,17 @@ use std::borrow::Cow;
 /// Puts the fragments of each known answer into its first message.
 pub(super) fn joined<'c>(
     mut contents: Cow<'c, [Content]>,
-    asked: &Asked<'_>,
+    input: &Input<'_>,
     answers: &[Decision],
 ) -> Cow<'c, [Content]> {
-    let contract = asked.contract();
+    let contract = input.contract();
     let looks_at_each = contract.required || contract.signed;
     if !looks_at_each {
         return contents;
     }
     // The message of the answer that the next step may go on with, and the first behind it.
     let mut home = None;
-    for (step, answer) in asked.steps().iter().zip(answers) {
+    for (step, answer) in input.steps().iter().zip(answers) {
         let (start, end) = (step.contents.start, step.contents.end);
         let is_part = answer.action == Action::GoesOn;
         if !is_part {
@@ -38,7 +38,7 @@ pub(super) fn joined<'c>(
         }
         let contents = contents.to_mut();
         parts.for_each(|at| take_in(contents, message, at));
-        if is_part && asked.caller.joins_results() {
+        if is_part && input.caller.joins_results() {
             let results = contents.iter().skip(end);
             let count = results.take_while(|it| it.speaker == Speaker::Tool).count();
             (end..end + count).for_each(|at| take_in(contents, behind, at));

@@ -9,7 +9,7 @@
 //! is lost, too. So a loop whose newest answers are lost one after another goes on without thinking, where it can.
 
 use super::told::{can_tell, tell};
-use super::{Asked, Looked};
+use super::{Input, Looked};
 use crate::content::{Block, Content, Speaker};
 use crate::contract::Told;
 use crate::decision::{Action, Decision, Lasting, Why};
@@ -56,9 +56,9 @@ pub(super) enum Fallback {
 
 /// The answers whose thoughts the provider demands and nobody has; and those that were told once, whatever it demands by
 /// now.
-pub(super) fn lacking(asked: &Asked<'_>, answers: &[Decision]) -> Vec<Lacking> {
-    let contract = asked.contract();
-    let lacking = asked.steps().iter().zip(answers).filter_map(|(step, answer)| {
+pub(super) fn lacking(input: &Input<'_>, answers: &[Decision]) -> Vec<Lacking> {
+    let contract = input.contract();
+    let lacking = input.steps().iter().zip(answers).filter_map(|(step, answer)| {
         // A fragment of an answer goes with its first one, and what the client sends of a thought stays.
         let is_there = answer.action.is_sent() || answer.action == Action::GoesOn;
         let is_told = answer.lasting == Some(Lasting::Told) && !is_there;
@@ -71,9 +71,9 @@ pub(super) fn lacking(asked: &Asked<'_>, answers: &[Decision]) -> Vec<Lacking> {
 }
 
 /// The first thing on the ladder that this model has; nothing where the thought must be there, or all goes as it came.
-pub(super) fn fallback(asked: &Asked<'_>, looked: &Looked<'_>, lacking: &[Lacking]) -> Fallback {
-    let (contract, thinking) = (asked.contract(), &asked.target.rule.thinking);
-    if lacking.is_empty() || !asked.may_fall_back {
+pub(super) fn fallback(input: &Input<'_>, looked: &Looked<'_>, lacking: &[Lacking]) -> Fallback {
+    let (contract, thinking) = (input.contract(), &input.target.rule.thinking);
+    if lacking.is_empty() || !input.may_fall_back {
         return Fallback::None;
     }
     if let Some(value) = contract.bypass {
@@ -82,7 +82,7 @@ pub(super) fn fallback(asked: &Asked<'_>, looked: &Looked<'_>, lacking: &[Lackin
     let has_words = |it: &Lacking| can_tell(&looked.contents, &it.messages, contract.told);
     let must_be_off = || {
         let is_silent = |it: &Lacking| it.is_demanded && !has_words(it);
-        lacking.iter().any(is_silent) || loses_all(asked, looked, lacking)
+        lacking.iter().any(is_silent) || loses_all(input, looked, lacking)
     };
     if thinking.off.is_some() && !contract.when_off && must_be_off() {
         return Fallback::Off;
@@ -92,16 +92,16 @@ pub(super) fn fallback(asked: &Asked<'_>, looked: &Looked<'_>, lacking: &[Lackin
 
 /// The newest answers of the turn under way are lost, one after another. What another model thought is not: what this
 /// one says next may well be kept. Nobody keeps what nobody owns.
-fn loses_all(asked: &Asked<'_>, looked: &Looked<'_>, lacking: &[Lacking]) -> bool {
+fn loses_all(input: &Input<'_>, looked: &Looked<'_>, lacking: &[Lacking]) -> bool {
     let is_answer = |step: &&Step| {
         looked.contents.get(step.contents.start).is_some_and(|it| it.speaker == Speaker::Ai)
     };
-    let steps = asked.steps().iter().filter(is_answer).rev();
+    let steps = input.steps().iter().filter(is_answer).rev();
     let newest = steps.zip(lacking.iter().rev()).take_while(|(step, it)| {
         let is_lost = it.is_demanded && it.why != Why::Foreign;
         step.is_current && step.contents == it.messages && is_lost
     });
-    newest.count() >= if asked.vault.is_kept { LOSES_ALL } else { 1 }
+    newest.count() >= if input.vault.is_kept { LOSES_ALL } else { 1 }
 }
 
 impl Fallback {

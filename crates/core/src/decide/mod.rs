@@ -106,9 +106,9 @@ use ladder::Fallback;
 use records::Opened;
 use std::borrow::Cow;
 
-/// A request, as far as thoughts are decided about.
+/// What is decided about: a request, the records that were found for it, and where it goes.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct Input<'a> {
     pub(crate) request: &'a Request,
     /// The wire that it came on.
     pub(crate) caller: &'static dyn Wire,
@@ -188,16 +188,16 @@ pub fn apply<'c>(contents: &'c [Content], target: &Target, settings: &Resolved) 
 }
 
 /// Decides about every thought of a request, and carries it out on its messages. A record that cannot be opened is none.
-pub(crate) fn decide<'c>(asked: &Asked<'c>, settings: &Resolved) -> Decided<'c> {
-    let looked = Looked::of(asked, settings);
-    let lacking = ladder::lacking(asked, &looked.answers);
-    let fallback = ladder::fallback(asked, &looked, &lacking);
+pub(crate) fn decide<'c>(input: &Input<'c>, settings: &Resolved) -> Decided<'c> {
+    let looked = Looked::of(input, settings);
+    let lacking = ladder::lacking(input, &looked.answers);
+    let fallback = ladder::fallback(input, &looked, &lacking);
     if fallback != Fallback::Off {
-        return looked.decided(asked, settings, &lacking, fallback);
+        return looked.decided(input, settings, &lacking, fallback);
     }
-    let wanted = looked.decided(asked, settings, &lacking, Fallback::None).applied.decisions;
+    let wanted = looked.decided(input, settings, &lacking, Fallback::None).applied.decisions;
     let off = without_thinking(settings);
-    let mut decided = Looked::of(asked, &off).decided(asked, &off, &lacking, Fallback::Off);
+    let mut decided = Looked::of(input, &off).decided(input, &off, &lacking, Fallback::Off);
     // What is said of the answers stays, for the thought is lost all the same.
     let decisions = &mut decided.applied.decisions;
     decisions.retain(|it| it.block.is_some());
@@ -247,7 +247,7 @@ fn in_order(decisions: &mut [Decision]) {
     decisions.sort_by_key(|it| (it.message, it.block));
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Input<'a> {
     fn steps(&self) -> &'a [Step] {
         self.question.map(|question| question.steps.as_slice()).unwrap_or_default()
     }
@@ -268,22 +268,22 @@ struct Looked<'c> {
 
 impl<'c> Looked<'c> {
     /// Steps 1 to 4: decides about the thoughts of the vault, and puts them in their places.
-    fn of(asked: &Asked<'c>, settings: &Resolved) -> Self {
-        let Vault { secret, origin, .. } = asked.vault;
-        let contract = asked.contract();
-        let is_thinking = thinks(asked.request, asked.target, settings);
-        let is_afresh = asked.memory.is_afresh;
+    fn of(input: &Input<'c>, settings: &Resolved) -> Self {
+        let Vault { secret, origin, .. } = input.vault;
+        let contract = input.contract();
+        let is_thinking = thinks(input.request, input.target, settings);
+        let is_afresh = input.memory.is_afresh;
         let ask = Ask { contract, origin, is_thinking, is_afresh };
-        let (mut answers, opened, refused) = records::answers(asked, &ask);
-        if let Some(most) = asked.most {
-            limit::limit(&mut answers, asked.steps(), &opened, contract, most);
+        let (mut answers, opened, refused) = records::answers(input, &ask);
+        if let Some(most) = input.most {
+            limit::limit(&mut answers, input.steps(), &opened, contract, most);
         }
-        if asked.goes_as_it_came {
-            let contents = Cow::Borrowed(asked.request.contents.as_slice());
+        if input.goes_as_it_came {
+            let contents = Cow::Borrowed(input.request.contents.as_slice());
             return Looked { answers, refused, opened, contents };
         }
-        let contents = apply::answers(asked, &answers, &opened);
-        let contents = fragments::joined(contents, asked, &answers);
+        let contents = apply::answers(input, &answers, &opened);
+        let contents = fragments::joined(contents, input, &answers);
         let contents = match contract.tickets {
             None => contents,
             Some(ids) => ticket::rebuilt(contents, ids, secret),
@@ -295,28 +295,28 @@ impl<'c> Looked<'c> {
     /// Steps 5 to 7.
     fn decided(
         &self,
-        asked: &Asked<'c>,
+        input: &Input<'c>,
         settings: &Resolved,
         lacking: &[ladder::Lacking],
         fallback: Fallback,
     ) -> Decided<'c> {
         let (mut answers, mut contents) = (self.answers.clone(), self.contents.clone());
-        let laddered = fallback.take(&mut contents, lacking, asked.caller.id());
-        let settings = as_asked(asked.request, asked.target, settings);
+        let laddered = fallback.take(&mut contents, lacking, input.caller.id());
+        let settings = as_asked(input.request, input.target, settings);
         let empty = answers.iter().filter(|it| it.action == Action::Empty);
         let empty: Vec<usize> = empty.map(|it| it.message).collect();
-        let mut applied = blocks::decide(&contents, &empty, asked.target, &settings);
-        if asked.is_own_wire {
-            blocks::leave_the_callers_own(&mut applied.decisions, asked.target, &settings);
+        let mut applied = blocks::decide(&contents, &empty, input.target, &settings);
+        if input.is_own_wire {
+            blocks::leave_the_callers_own(&mut applied.decisions, input.target, &settings);
         }
-        if !(asked.goes_as_it_came && asked.is_own_wire) {
-            contents = apply::blocks(contents, &applied.decisions, asked.target, &settings);
+        if !(input.goes_as_it_came && input.is_own_wire) {
+            contents = apply::blocks(contents, &applied.decisions, input.target, &settings);
         }
-        if !asked.goes_as_it_came {
-            answers::settle(asked.steps(), &mut answers, &mut applied.decisions);
+        if !input.goes_as_it_came {
+            answers::settle(input.steps(), &mut answers, &mut applied.decisions);
             ladder::explain(&laddered, &mut applied.decisions);
         }
-        let hook = self.hook(asked, &mut answers, &laddered);
+        let hook = self.hook(input, &mut answers, &laddered);
         // Nothing is told in a request that goes without thinking, and later ones do not go by it.
         let is_off = fallback == Fallback::Off;
         let hook = hook.map(|hook| if is_off { hook.alone() } else { hook });
@@ -335,11 +335,11 @@ impl<'c> Looked<'c> {
     /// Where the coming answer hangs, and what stays as it is in this request.
     fn hook(
         &self,
-        asked: &Asked<'c>,
+        input: &Input<'c>,
         answers: &mut [Decision],
         laddered: &[Decision],
     ) -> Option<Hook> {
-        let steps = asked.steps().iter().zip(answers.iter_mut());
+        let steps = input.steps().iter().zip(answers.iter_mut());
         for (at, (step, answer)) in steps.enumerate() {
             let is_told = |it: &Decision| {
                 matches!(it.action, Action::Bypass | Action::Tell)
@@ -351,8 +351,8 @@ impl<'c> Looked<'c> {
                 answer.lasting.get_or_insert(Lasting::LeftOut);
             }
         }
-        let hook = Hook::of(asked.question?, answers);
-        let is_alone = asked.memory.is_alone || asked.goes_as_it_came;
+        let hook = Hook::of(input.question?, answers);
+        let is_alone = input.memory.is_alone || input.goes_as_it_came;
         Some(if is_alone { hook.alone() } else { hook })
     }
 }

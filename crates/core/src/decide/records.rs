@@ -2,7 +2,7 @@
 
 use super::answers as decided;
 use super::refused::{Known, PutBack};
-use super::{Asked, Vault};
+use super::{Input, Vault};
 use crate::content::Thinking;
 use crate::decision::{Action, Decision, Evidence};
 use crate::plane::Place;
@@ -24,27 +24,27 @@ impl Opened {
 /// Decides about every answer. Where a refusal keeps the vault's thoughts out, also says which answers would have had
 /// theirs.
 pub(super) fn answers(
-    asked: &Asked<'_>,
+    input: &Input<'_>,
     ask: &Ask<'_>,
 ) -> (Vec<Decision>, Vec<Opened>, Vec<usize>) {
-    let (answers, opened) = of(asked, ask, asked.vault.found);
-    if !asked.memory.omits {
+    let (answers, opened) = of(input, ask, input.vault.found);
+    if !input.memory.omits {
         return (answers, opened, Vec::new());
     }
     let would = answers.iter().enumerate().filter(|(_, it)| it.action == Action::Restore);
     let refused = would.map(|(at, _)| at).collect();
-    let (answers, opened) = of(asked, ask, &[]);
+    let (answers, opened) = of(input, ask, &[]);
     (answers, opened, refused)
 }
 
 /// The same until each record that is used can be opened.
-fn of(asked: &Asked<'_>, ask: &Ask<'_>, found: &[Found]) -> (Vec<Decision>, Vec<Opened>) {
-    let Some(question) = asked.question else { return Default::default() };
+fn of(input: &Input<'_>, ask: &Ask<'_>, found: &[Found]) -> (Vec<Decision>, Vec<Opened>) {
+    let Some(question) = input.question else { return Default::default() };
     let mut usable: Vec<&Found> = found.iter().collect();
     loop {
         let answers = decided::answers(question, usable.iter().map(|found| &found.head), ask);
         let opened = answers.iter().map(|answer| {
-            let each = answer.parts().map(|part| opened(part, &usable, &asked.vault));
+            let each = answer.parts().map(|part| opened(part, &usable, &input.vault));
             each.collect::<Result<_, _>>().map(Opened)
         });
         match opened.collect::<Result<Vec<Opened>, usize>>() {

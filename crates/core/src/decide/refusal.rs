@@ -9,16 +9,16 @@ struct Refusal {
     words: &'static [&'static str],
     repair: Repair,
     /// What is said against a thought. That one lacks its pair, or that the model takes none, is not its own fault.
-    blame: Option<RefusalCause>,
+    cause: Option<RefusalCause>,
 }
 
 const fn asks(words: &'static [&'static str], repair: Repair) -> Refusal {
-    Refusal { words, repair, blame: None }
+    Refusal { words, repair, cause: None }
 }
 
 /// A thought that does not hold.
-const fn refuses(words: &'static [&'static str], blame: RefusalCause) -> Refusal {
-    Refusal { words, repair: Repair::Omit, blame: Some(blame) }
+const fn refuses(words: &'static [&'static str], cause: RefusalCause) -> Refusal {
+    Refusal { words, repair: Repair::Omit, cause: Some(cause) }
 }
 
 /// All that are known, the more telling ones first.
@@ -66,8 +66,8 @@ pub(super) fn repairs() -> impl Iterator<Item = Repair> {
 }
 
 /// What a refusal says against a thought, if it says anything of that kind.
-pub(super) fn blame(refusal: &str) -> Option<RefusalCause> {
-    said(&refusal.to_ascii_lowercase()).find_map(|known| known.blame)
+pub(super) fn cause(refusal: &str) -> Option<RefusalCause> {
+    said(&refusal.to_ascii_lowercase()).find_map(|known| known.cause)
 }
 
 fn said(refusal: &str) -> impl Iterator<Item = &'static Refusal> {
@@ -81,12 +81,12 @@ mod tests {
     #[test]
     fn u_20_what_is_blamed_is_left_out() {
         let shut = "The encrypted content gAAA...9xQ= could not be decrypted or parsed.";
-        assert_eq!((repair(shut), blame(shut)), (Some(Repair::Omit), Some(RefusalCause::Shut)));
+        assert_eq!((repair(shut), cause(shut)), (Some(Repair::Omit), Some(RefusalCause::Shut)));
         let pair = "was provided without its required following item";
-        assert_eq!((repair(pair), blame(pair)), (Some(Repair::Omit), None));
-        // The repair of the first words counts, and the blame of the first that blame.
+        assert_eq!((repair(pair), cause(pair)), (Some(Repair::Omit), None));
+        // The repair of the first words counts, and the cause of the first that name one.
         let both =
             "Expected `thinking` or `redacted_thinking`. `thinking` blocks cannot be modified";
-        assert_eq!((repair(both), blame(both)), (Some(Repair::Off), Some(RefusalCause::Altered)));
+        assert_eq!((repair(both), cause(both)), (Some(Repair::Off), Some(RefusalCause::Altered)));
     }
 }

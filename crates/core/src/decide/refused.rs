@@ -38,7 +38,7 @@ impl RefusalCause {
     /// What the body of a refusal says against a thought, if it says anything of that kind.
     #[must_use]
     pub fn of(refusal: &str) -> Option<Self> {
-        refusal::blame(refusal)
+        refusal::cause(refusal)
     }
 
     /// Its name in counters.
@@ -124,13 +124,13 @@ impl PutBack {
         let repair = Repair::of(refusal)?;
         let is_own = self.has_own
             && RefusalCause::of(refusal).is_some()
-            && self.blamed(refusal, body).is_empty();
+            && self.at_fault(refusal, body).is_empty();
         Some(if is_own && repair == Repair::Omit { Repair::Replace } else { repair })
     }
 
     /// The records that `refusal` blames, of those that were put back into `body`.
     #[must_use]
-    pub fn blamed(&self, refusal: &str, body: &[u8]) -> Vec<String> {
+    pub fn at_fault(&self, refusal: &str, body: &[u8]) -> Vec<String> {
         let shorts: Vec<_> = refusal.split_whitespace().filter_map(short).collect();
         let by_name =
             |it: &&Known| it.is_in(refusal) || shorts.iter().any(|pair| it.is_short_for(*pair));
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn u_20_a_record_is_blamed_where_the_refusal_names_it() {
         let invalid = "Invalid `signature` in `thinking` block";
-        for (refusal, blamed) in [
+        for (refusal, at_fault) in [
             ("Item with id 'rs_11111111' not found.".to_owned(), vec!["one"]),
             ("The encrypted content gAAA...QrS= could not be verified.".to_owned(), vec!["two"]),
             ("The encrypted content gAAA...nobody= could not be verified.".to_owned(), vec![]),
@@ -223,18 +223,18 @@ mod tests {
             // Which of the two nobody says.
             ("Corrupted thought signature.".to_owned(), vec![]),
         ] {
-            assert_eq!(two().blamed(&refusal, BODY), blamed, "{refusal}");
+            assert_eq!(two().at_fault(&refusal, BODY), at_fault, "{refusal}");
         }
     }
 
     #[test]
     fn u_20_the_only_one_is_blamed_unless_the_client_sends_thoughts_too() {
         let mut only = PutBack { records: two().records.split_off(1), has_own: false };
-        assert_eq!(only.blamed("Corrupted thought signature.", BODY), ["two"]);
+        assert_eq!(only.at_fault("Corrupted thought signature.", BODY), ["two"]);
         let corrupted = "Corrupted thought signature.";
         assert_eq!(only.repair(corrupted, BODY), Some(Repair::Omit));
         only.has_own = true;
-        assert!(only.blamed(corrupted, BODY).is_empty());
+        assert!(only.at_fault(corrupted, BODY).is_empty());
         // It may be the client's, so that those go first, unless it says that it is ours.
         assert_eq!(only.repair(corrupted, BODY), Some(Repair::Replace));
         let ours = "messages.3.content.0: Invalid `signature` in `thinking` block";
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn u_20_what_is_no_fault_of_the_thought_blames_nobody() {
-        for (refusal, blame) in [
+        for (refusal, cause) in [
             (
                 "The block is bound to a different conversation. Invalid `signature` in `thinking` block",
                 Some(RefusalCause::Bound),
@@ -257,7 +257,7 @@ mod tests {
             ("messages.1.content.0.thinking.signature: Field required", None),
             ("Rate limit reached", None),
         ] {
-            assert_eq!(RefusalCause::of(refusal), blame, "{refusal}");
+            assert_eq!(RefusalCause::of(refusal), cause, "{refusal}");
         }
         let plain =
             Kept { blocks: vec![Block::Thinking(Thinking::new("hm", "reasoning_content"))] };

@@ -22,7 +22,7 @@ pub use handling::{Handling, Restore, Thoughts, View};
 
 use crate::content::{Content, Origin};
 use crate::contract::Return;
-use crate::decide::{self, Applied, Asked, Decided, Memory, Vault};
+use crate::decide::{self, Applied, Decided, Input, Memory, Vault};
 use crate::decision::Counts;
 use crate::edit::Plan;
 use crate::edit::request::{Additions, plan_to};
@@ -251,7 +251,7 @@ impl<'d> RequestContext<'d> {
     pub fn prepare(&self, found: &[Found], open: &dyn Open) -> Prepared {
         let origin = self.origin();
         let owner = self.owner.as_ref();
-        let asked = Asked {
+        let input = Input {
             request: &self.request,
             caller: self.caller,
             contents: self.bare.as_ref().unwrap_or(&self.request.contents),
@@ -271,7 +271,7 @@ impl<'d> RequestContext<'d> {
             most: self.handling.max_restore_tokens,
             memory: self.memory,
         };
-        let decided = decide::decide(&asked, &self.settings);
+        let decided = decide::decide(&input, &self.settings);
         let settings = match decided.is_off {
             true => Cow::Owned(decide::without_thinking(&self.settings)),
             false => Cow::Borrowed(&self.settings),

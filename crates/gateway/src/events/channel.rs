@@ -103,7 +103,7 @@ impl Channel {
 
 /// An event for a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct Encoded {
     pub(crate) id: String,
     pub(crate) json: String,
 }
@@ -142,7 +142,7 @@ impl Listener {
     }
 
     /// What it has not heard yet. Waits until there is something.
-    pub(crate) async fn next(&mut self) -> Vec<Told> {
+    pub(crate) async fn next(&mut self) -> Vec<Encoded> {
         loop {
             // Seen before it is looked at, so that nothing slips in between.
             self.came.borrow_and_update();
@@ -157,7 +157,7 @@ impl Listener {
         }
     }
 
-    fn take(&mut self) -> Vec<Told> {
+    fn take(&mut self) -> Vec<Encoded> {
         let (mut all, mut size) = (Vec::new(), 0);
         loop {
             let ring = self.channel.ring();
@@ -170,7 +170,7 @@ impl Listener {
                 let count = (!self.is_lost).then_some(missed);
                 self.is_lost = false;
                 let id = self.id();
-                all.push(Told { json: lost(&id, now(), count), id });
+                all.push(Encoded { json: lost(&id, now(), count), id });
             }
             if some.is_empty() {
                 return all;
@@ -181,7 +181,7 @@ impl Listener {
                 if self.filter.wants(&event) {
                     let id = self.channel.id(number);
                     size += event.size();
-                    all.push(Told { json: event.json(&id), id });
+                    all.push(Encoded { json: event.json(&id), id });
                 }
             }
             if size > PIECE {
@@ -230,7 +230,7 @@ mod tests {
         tell(&events.hearing(&Tenant::local()), &Arc::new(About::default()), happening);
     }
 
-    fn number(told: &Told) -> u64 {
+    fn number(told: &Encoded) -> u64 {
         told.id.rsplit_once('-').unwrap().1.parse().unwrap()
     }
 
@@ -253,9 +253,9 @@ mod tests {
         assert_eq!(heard, EVENTS + 500);
         let told = slow.next().await;
         assert!(told[0].json.contains("\"events_lost\""), "{}", told[0].json);
-        let lost = number(&told[1]) - 1;
+        let lost = number(told[1]) - 1;
         assert!(told[0].json.contains(&format!("{{\"count\":{lost}}}")) && lost >= 500, "{lost}");
-        assert_eq!(number(&told[0]), lost);
+        assert_eq!(number(told[0]), lost);
     }
 
     #[tokio::test(start_paused = true)]

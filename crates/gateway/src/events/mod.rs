@@ -12,7 +12,7 @@ mod filter;
 mod voice;
 
 pub(crate) use announced::Whose;
-pub(crate) use channel::{Listener, Told};
+pub(crate) use channel::{Encoded, Listener};
 pub(crate) use filter::Wish;
 pub(crate) use voice::Hearing;
 

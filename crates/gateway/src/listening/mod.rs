@@ -3,7 +3,7 @@
 mod socket;
 
 use crate::door::{self, Turned, turned};
-use crate::events::{Listener, Scope, Told, Wish};
+use crate::events::{Encoded, Listener, Scope, Wish};
 use crate::flow::Flow;
 use crate::house::{House, Stage, closing};
 use crate::kept_responses::tenants;
@@ -122,9 +122,9 @@ async fn speak(
     }
 }
 
-fn written(told: &[Told]) -> Bytes {
+fn written(told: &[Encoded]) -> Bytes {
     let mut out = String::new();
-    for Told { id, json } in told {
+    for Encoded { id, json } in told {
         for part in ["id: ", id, "\ndata: ", json, "\n\n"] {
             out.push_str(part);
         }

@@ -6,45 +6,45 @@ use bytes::Bytes;
 use std::sync::Arc;
 use thinkthrough_core::exchange::{PutBack, RefusalCause, Repair};
 
-/// What was sent with thoughts in it, the client's or the vault's.
+/// A request that went out with thoughts in it, the client's or the vault's.
 #[derive(Clone)]
-pub(crate) struct Sent {
+pub(crate) struct Restored {
     pub(crate) put_back: PutBack,
     pub(crate) body: Bytes,
     pub(crate) vault: Arc<dyn Vault>,
 }
 
-/// Records that a refusal blames, until it is known whether the request goes through without them.
+/// Records that a refusal is about, until it is known whether the request goes through without them.
 #[derive(Clone)]
-pub(crate) struct Blamed {
-    blame: RefusalCause,
+pub(crate) struct AtFault {
+    cause: RefusalCause,
     records: Vec<String>,
     vault: Arc<dyn Vault>,
 }
 
-impl Sent {
+impl Restored {
     /// The repair that a refusal asks for.
     pub(crate) fn repair(&self, refusal: &str) -> Option<Repair> {
         self.put_back.repair(refusal, &self.body)
     }
 
-    /// The records that this refusal blames, if it does.
-    pub(crate) fn blamed(&self, refusal: &str) -> Option<Blamed> {
-        let blame = RefusalCause::of(refusal)?;
-        let records = self.put_back.blamed(refusal, &self.body);
+    /// The records that this refusal is about, if it says so.
+    pub(crate) fn at_fault(&self, refusal: &str) -> Option<AtFault> {
+        let cause = RefusalCause::of(refusal)?;
+        let records = self.put_back.at_fault(refusal, &self.body);
         let vault = Arc::clone(&self.vault);
-        (!records.is_empty()).then_some(Blamed { blame, records, vault })
+        (!records.is_empty()).then_some(AtFault { cause, records, vault })
     }
 }
 
-impl Blamed {
+impl AtFault {
     /// The request went through without them. Nobody waits until that is written down: at worst they are refused once
     /// more.
     pub(crate) fn mark(self, seen: &Arc<Seen>) {
         let seen = Arc::clone(seen);
         tokio::spawn(async move {
             if let Ok(marked) = self.vault.poison(self.records).await {
-                seen.poisoned(self.blame, marked);
+                seen.poisoned(self.cause, marked);
             }
         });
     }
