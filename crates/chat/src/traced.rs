@@ -3,7 +3,7 @@
 //! Nobody waits for it but the end of the program, and what cannot be written is counted.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::answer::Answer;
@@ -13,12 +13,14 @@ use thinkthrough_core::plane::{Masked, Tenant};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::tokens::TokenSource;
 use thinkthrough_core::usage::Usage;
-use thinkthrough_store::{NewTrace, TraceNumbers, TraceState, TraceTexts, Traces};
+use thinkthrough_store::{
+    LostTrace, NewTrace, TraceNumbers, TracePlace, TraceState, TraceTexts, Traces,
+};
 use tokio::task::JoinSet;
 
 use crate::counted;
 
-/// The pauses before the next try of a store that did not take it.
+/// The pauses in which a store takes what it did not take at once.
 const PAUSES: [Duration; 3] =
     [Duration::from_millis(50), Duration::from_millis(500), Duration::from_secs(2)];
 
@@ -77,13 +79,25 @@ impl Tracer {
 }
 
 async fn add(traces: &Traces, trace: NewTrace) -> bool {
+    let id = trace.id.clone();
+    if traces.add(vec![trace.clone()]).await.is_ok() {
+        // Search finds it from now on; what cannot be indexed now is with the next one.
+        while traces.index().await.is_ok_and(|count| count > 0) {}
+        return true;
+    }
+    let is_lost = Arc::new(AtomicBool::new(false));
+    let lost: LostTrace = {
+        let is_lost = Arc::clone(&is_lost);
+        Arc::new(move |_, _| is_lost.store(true, Ordering::Release))
+    };
+    traces.hand_over(vec![trace], &lost).await;
     for pause in PAUSES {
-        if traces.add(vec![trace.clone()]).await.is_ok() {
-            // Search finds it from now on; what cannot be indexed now is with the next one.
-            while traces.index().await.is_ok_and(|count| count > 0) {}
-            return true;
+        match traces.place(&id) {
+            // The next program that opens the store takes it from its journal.
+            Some((TracePlace::Spooled, _)) => return true,
+            Some((TracePlace::Waiting, _)) => tokio::time::sleep(pause).await,
+            None => return !is_lost.load(Ordering::Acquire),
         }
-        tokio::time::sleep(pause).await;
     }
     false
 }

@@ -129,6 +129,7 @@ pub(crate) struct Metrics {
     streams: Gauge,
     store_up: Gauge,
     waiting: Gauge,
+    traces_waiting: Gauge,
     journal_fallbacks: Counter,
     thoughts: Family<Thought, Counter>,
     without: Family<By, Counter>,
@@ -176,6 +177,8 @@ impl Metrics {
             store_up: registered.add("store_up", "Whether the store answers"),
             waiting: registered
                 .add("store_waiting_bytes", "Bytes of records that the database has not taken"),
+            traces_waiting: registered
+                .add("traces_waiting", "Traces of thoughts that the database has not taken"),
             journal_fallbacks: registered
                 .add("journal_fallbacks", "Answers that the journal did not take"),
             thoughts: registered
@@ -390,7 +393,8 @@ impl Metrics {
     }
 
     /// What the store has not taken is read when somebody asks.
-    pub(crate) fn see(&self, backlog: Backlog) {
+    pub(crate) fn see(&self, backlog: Backlog, traces: u64) {
+        self.traces_waiting.set(i64::try_from(traces).unwrap_or(i64::MAX));
         self.waiting.set(i64::try_from(backlog.bytes).unwrap_or(i64::MAX));
         self.journal_fallbacks.inner().store(backlog.fallbacks, Ordering::Relaxed);
     }

@@ -1,6 +1,7 @@
 //! One request, from the door to the head of its answer.
 
 use crate::admission::{self, Visit};
+use crate::audit::Audit;
 use crate::bus::Seen;
 use crate::count;
 use crate::door::{self, Turned, turned};
@@ -264,7 +265,8 @@ fn open(estate: &Estate, house: &House, place: &Place) -> Response<Flow> {
         Place::Live | Place::Ready => typed(200, TEXT, "ok\n"),
         Place::Metrics => {
             let backlog = house.vaults.as_ref().map(|vaults| vaults.backlog());
-            estate.bus.metrics.see(backlog.unwrap_or_default());
+            let traces = house.options.audit.as_ref().map_or(0, Audit::waiting_now);
+            estate.bus.metrics.see(backlog.unwrap_or_default(), traces);
             typed(200, metrics::TEXT, estate.bus.metrics.text(is_up))
         }
         _ if !are_known => turned_away(house, None, &keys_unavailable()),

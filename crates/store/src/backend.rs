@@ -73,7 +73,7 @@ calls! {
     fact_mark() -> FactMark;
     facts(after: i64, before: i64, limit: u32) -> Vec<FactRow>;
     prune_facts(after: i64, before: i64) -> ();
-    add_traces(traces: Vec<TraceRow>) -> ();
+    add_traces(traces: Vec<Arc<TraceRow>>) -> ();
     trace(id: String) -> Option<TraceRow>;
     traces(filter: TraceFilter) -> Vec<TraceRow>;
     search_traces(words: Vec<String>, within: TraceText, filter: TraceFilter) -> Vec<TraceRow>;

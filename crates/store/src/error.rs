@@ -156,3 +156,10 @@ pub enum StoreError {
         at: String,
     },
 }
+
+impl StoreError {
+    /// Whether it says something about the store, and nothing about what it was given.
+    pub(crate) fn is_everybodys(&self) -> bool {
+        matches!(self, Self::Busy(_) | Self::Full(_) | Self::Silent(_) | Self::Closed)
+    }
+}

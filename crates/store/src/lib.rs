@@ -66,6 +66,8 @@ mod retention;
 mod rotation;
 mod row;
 mod seal;
+mod spool;
+mod spooling;
 mod sqlite;
 mod store;
 mod taking;
@@ -93,6 +95,7 @@ pub use meta::{Fork, Meta};
 pub use responses::Responses;
 pub use retention::{Holding, Limits, Pruned};
 pub use rotation::Rotation;
+pub use spool::{LostTrace, TracePlace};
 pub use store::Store;
 pub use taking::Backlog;
 pub use trace::{

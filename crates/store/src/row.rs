@@ -282,6 +282,67 @@ impl TraceRow {
         reasoning_text, response_text, metadata, state, created_at, reasoning_tokens, \
         total_tokens, duration_ms, sealed_bytes, input_tokens, output_tokens, cached_tokens";
 
+    /// What it counts as: its texts, and about what row and indexes take.
+    pub(crate) fn size(&self) -> usize {
+        const ROW: usize = 400;
+        ROW + self.texts().iter().map(|text| text.len()).sum::<usize>()
+    }
+
+    /// Its texts in the order of the columns. Stands in journals: the order never changes.
+    pub(crate) fn texts(&self) -> [&str; 10] {
+        [
+            &self.id,
+            &self.tenant,
+            &self.session,
+            &self.run,
+            &self.model,
+            &self.provider,
+            &self.thought,
+            &self.answer,
+            &self.metadata,
+            &self.state,
+        ]
+    }
+
+    /// Its numbers in the order of the columns, as [`TraceRow::texts`].
+    pub(crate) fn numbers(&self) -> [i64; 5] {
+        let TraceRow { created_at, reasoning_tokens, total_tokens, duration, sealed_bytes, .. } =
+            *self;
+        [created_at, reasoning_tokens, total_tokens, duration, sealed_bytes]
+    }
+
+    /// The numbers that may be unknown in the order of the columns, as [`TraceRow::texts`].
+    pub(crate) fn maybe(&self) -> [Option<i64>; 3] {
+        [self.input_tokens, self.output_tokens, self.cached_tokens]
+    }
+
+    /// A row of what [`TraceRow::texts`], [`TraceRow::numbers`] and [`TraceRow::maybe`] give.
+    pub(crate) fn of(texts: [String; 10], numbers: [i64; 5], maybe: [Option<i64>; 3]) -> Self {
+        let [id, tenant, session, run, model, provider, thought, answer, metadata, state] = texts;
+        let [created_at, reasoning_tokens, total_tokens, duration, sealed_bytes] = numbers;
+        let [input_tokens, output_tokens, cached_tokens] = maybe;
+        TraceRow {
+            id,
+            tenant,
+            session,
+            run,
+            model,
+            provider,
+            thought,
+            answer,
+            metadata,
+            state,
+            created_at,
+            reasoning_tokens,
+            total_tokens,
+            duration,
+            sealed_bytes,
+            input_tokens,
+            output_tokens,
+            cached_tokens,
+        }
+    }
+
     /// The same, with no more than so many letters of the texts.
     pub(crate) fn columns(brief: Option<usize>) -> String {
         let Some(most) = brief else { return Self::COLUMNS.to_owned() };

@@ -4,17 +4,18 @@ use crate::backend::Backend;
 use crate::clock::{Clock, now};
 use crate::error::StoreError;
 use crate::held::{self, Held};
-use crate::journal::Journal;
+use crate::journal::{Holds, Journal};
 use crate::keys::TenantKeys;
 use crate::location::Location;
 use crate::marker::{Mark, Marker};
 use crate::master::KeySource;
 use crate::postgres::Postgres;
 use crate::seal::Key;
+use crate::spool::Spool;
 use crate::sqlite::Sqlite;
 use crate::touched::Touched;
 use crate::unwritten::Unwritten;
-use crate::waiting::Waiting;
+use crate::waiting::{Answer, Waiting};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -39,7 +40,8 @@ struct Inner {
     /// Look-up keys of tenants that nothing was kept for so far, by name.
     made: Mutex<HashMap<String, Key>>,
     touched: Touched,
-    waiting: Waiting,
+    waiting: Waiting<Answer>,
+    spool: Spool,
     /// Whoever shares the file knows that this process looks for records.
     appeared: OnceCell<()>,
     /// Of a store in a file.
@@ -106,7 +108,8 @@ impl Store {
             Location::Sqlite(path) => Some(path.clone()),
             Location::Postgres(_) => None,
         };
-        let journal = file.as_deref().map(|file| Journal::new(file, &install_key));
+        let journal = |holds| file.as_deref().map(|file| Journal::new(file, &install_key, holds));
+        let (journal, spool) = (journal(Holds::Records), Spool::new(journal(Holds::Traces)));
         let inner = Inner {
             at,
             backend,
@@ -115,7 +118,8 @@ impl Store {
             tenants: Mutex::default(),
             made: Mutex::default(),
             touched: Touched::default(),
-            waiting: Waiting::default(),
+            waiting: Waiting::answers(),
+            spool,
             appeared: OnceCell::new(),
             journal,
             unwritten: Unwritten::default(),
@@ -139,6 +143,7 @@ impl Store {
         self.forget(tenant);
         // What comes behind this is refused.
         self.flush().await;
+        self.flush_traces().await;
         let name = || tenant.as_str().to_owned();
         while self.backend().erase_traces(name(), TRACES).await? > 0 {}
         self.backend().erase_ledgers(name()).await?;
@@ -182,19 +187,6 @@ impl Store {
         Ok(self.keys(tenant).await?.and_then(|keys| keys.current().map(|(id, _)| id)))
     }
 
-    /// Writes what waits, and moves the log of a file into it, so that a copy of the file alone is whole: for the end of
-    /// a process. While another process reads, the log stays.
-    pub async fn close(&self) {
-        self.flush().await;
-        if let Some(journal) = &self.inner.journal {
-            journal.close().await;
-        }
-        if let Backend::Sqlite(file) = self.backend() {
-            // Nothing is lost where it fails: the next process finds the log.
-            drop(file.forget_log().await);
-        }
-    }
-
     /// Where the store is, for messages.
     #[must_use]
     pub fn at(&self) -> &str {
@@ -228,8 +220,12 @@ impl Store {
         });
     }
 
-    pub(crate) fn waiting(&self) -> &Waiting {
+    pub(crate) fn waiting(&self) -> &Waiting<Answer> {
         &self.inner.waiting
+    }
+
+    pub(crate) fn spool(&self) -> &Spool {
+        &self.inner.spool
     }
 
     /// This process is about to look for records, or to keep some.

@@ -1,5 +1,6 @@
 //! How the database takes the records that wait for it, and those that a process before this one left in its journal.
 
+use crate::backend::Backend;
 use crate::error::StoreError;
 use crate::journal::{Journal, Queued, Spot};
 use crate::row::NewRecord;
@@ -42,7 +43,9 @@ impl Records {
 }
 
 impl Queued for HandedOver {
-    fn records(&self) -> &[Arc<NewRecord>] {
+    type Row = NewRecord;
+
+    fn rows(&self) -> &[Arc<NewRecord>] {
         &self.answer.records.records
     }
 
@@ -91,6 +94,21 @@ impl Store {
         drop(all.await);
     }
 
+    /// Writes what waits, and moves the log of a file into it, so that a copy of the file alone is whole: for the end of
+    /// a process. While another process reads, the log stays.
+    pub async fn close(&self) {
+        self.flush().await;
+        self.flush_traces().await;
+        if let Some(journal) = self.journal() {
+            journal.close().await;
+        }
+        self.spool().close().await;
+        if let Backend::Sqlite(file) = self.backend() {
+            // Nothing is lost where it fails: the next process finds the log.
+            drop(file.forget_log().await);
+        }
+    }
+
     /// The database takes what comes next. `false`: nothing waits.
     async fn take(&self) -> Result<bool, StoreError> {
         let _turn = self.waiting().turn().await;
@@ -118,10 +136,7 @@ impl Store {
     /// They could not be taken together. Where the store takes others, what it does not take by itself is lost; where it
     /// takes nothing, what stands in the journal waits.
     async fn take_each(&self, batch: Vec<Answer>, error: StoreError) -> Result<bool, StoreError> {
-        let is_everybodys = matches!(
-            error,
-            StoreError::Busy(_) | StoreError::Full(_) | StoreError::Silent(_) | StoreError::Closed
-        );
+        let is_everybodys = error.is_everybodys();
         let mut each = Vec::with_capacity(batch.len());
         for answer in batch {
             let outcome = match is_everybodys {
@@ -177,15 +192,16 @@ impl Store {
         while let Some(journal) = self.journal().cloned()
             && self.take_one_over(journal).await
         {}
+        self.take_traces_over().await;
     }
 
     /// Whether there may be more.
     async fn take_one_over(&self, journal: Journal) -> bool {
         let room = self.waiting().left() as u64;
-        let left = spawn_blocking(move || journal.left_behind(room)).await;
+        let left = spawn_blocking(move || journal.left_behind::<NewRecord>(room)).await;
         let Some(left) = left.ok().flatten() else { return false };
         left.said.into_iter().for_each(|said| self.note(said));
-        for (record, spot) in left.records {
+        for (record, spot) in left.rows {
             let room = self.waiting().take_room(record.size().try_into().unwrap_or_default());
             let records = self.unwritten().hold(vec![record]);
             let lost = Box::new(|_: &StoreError| {});

@@ -6,16 +6,17 @@
 use crate::error::StoreError;
 use crate::row::{SumRow, TraceRow};
 use crate::seal::random;
+use crate::spool::{LostTrace, TracePlace};
+use crate::spooling::INDEXED;
 use crate::store::Store;
 use crate::trace::{
     NewTrace, Trace, TraceFilter, TraceHits, TraceNumbers, TraceState, TraceSum, TraceText,
 };
+use std::sync::Arc;
 use thinkthrough_core::plane::{Masked, Tenant};
 
 /// How many traces are taken out in one step, so that no writer waits for long.
 const STEP: u32 = 500;
-/// How many traces are read for the index of words at once.
-const INDEXED: u32 = 200;
 
 /// The traces of a store.
 #[derive(Clone, Debug)]
@@ -47,8 +48,30 @@ impl Traces {
     /// # Errors
     /// When the store cannot be written.
     pub async fn add(&self, traces: Vec<NewTrace>) -> Result<(), StoreError> {
-        let rows = traces.into_iter().map(TraceRow::from).collect();
+        let rows = traces.into_iter().map(|trace| Arc::new(TraceRow::from(trace))).collect();
         self.store.backend().add_traces(rows).await
+    }
+
+    /// Takes traces without waiting for a commit: they stand in a journal when this returns, where the store has one
+    /// that can be written, and in the database some milliseconds later, where search finds them. Until then
+    /// [`Traces::place`] says where one is. Those that find no room are gone, and `lost` is told of them at once, as of
+    /// those that the database does not take after all.
+    pub async fn hand_over(&self, traces: Vec<NewTrace>, lost: &LostTrace) {
+        let rows = traces.into_iter().map(TraceRow::from).collect();
+        let refused = self.store.hand_over_traces(rows, Some(lost)).await;
+        refused.iter().for_each(|row| lost(&row.tenant, &row.id));
+    }
+
+    /// Where a trace is that was handed over and is not in the database yet, and whose it is.
+    #[must_use]
+    pub fn place(&self, id: &str) -> Option<(TracePlace, String)> {
+        self.store.spool().place(id)
+    }
+
+    /// How many were handed over and are not in the database yet.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.store.spool().len()
     }
 
     /// An id that no other trace has.

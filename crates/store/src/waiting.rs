@@ -1,4 +1,4 @@
-//! Records that the database has not taken yet.
+//! What the database has not taken yet: records, and traces ([`Spool`](crate::spool::Spool)).
 //!
 //! A commit for each costs a good part of what its answer does, so those of some milliseconds are taken together. In a
 //! store in a file they stand in the journal, which the sudden end of this process leaves. Where other gateways may be
@@ -19,9 +19,9 @@ use tokio::sync::{MutexGuard as Turn, Notify};
 /// How long they wait for more.
 const SOON: Duration = Duration::from_millis(10);
 /// How many answers are taken at once, without waiting for more.
-pub(crate) const MANY: usize = 64;
-/// How many bytes may wait for a store that stands still; what comes then finds no room.
-pub(crate) const LIMIT: usize = 32 << 20;
+const MANY: usize = 64;
+/// How many bytes of records may wait for a store that stands still; what comes then finds no room.
+const LIMIT: usize = 32 << 20;
 
 /// Is told if records could not be kept.
 pub type Lost = Box<dyn FnOnce(&StoreError) + Send>;
@@ -49,10 +49,25 @@ impl Drop for Room {
     }
 }
 
+/// Something that waits to be taken.
+pub(crate) trait Waits {
+    /// How many rows it becomes, about.
+    fn weight(&self) -> usize;
+}
+
+impl Waits for Answer {
+    fn weight(&self) -> usize {
+        1
+    }
+}
+
 /// What waits to be taken.
-#[derive(Default)]
-pub(crate) struct Waiting {
-    state: Mutex<State>,
+pub(crate) struct Waiting<T> {
+    state: Mutex<State<T>>,
+    /// So many bytes may wait.
+    limit: usize,
+    /// So much weight is taken at once.
+    enough: usize,
     used: Arc<AtomicUsize>,
     /// There are many.
     many: Notify,
@@ -60,15 +75,34 @@ pub(crate) struct Waiting {
     turn: tokio::sync::Mutex<()>,
 }
 
-#[derive(Default)]
-struct State {
-    answers: VecDeque<Answer>,
+struct State<T> {
+    all: VecDeque<T>,
+    weight: usize,
     /// Somebody takes all that come.
     is_seen_to: bool,
 }
 
-impl Waiting {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl Waiting<Answer> {
+    pub(crate) fn answers() -> Self {
+        Waiting::new(LIMIT, MANY)
+    }
+}
+
+impl<T: Waits> Waiting<T> {
+    /// So many bytes may wait, and so much weight is taken at once.
+    pub(crate) fn new(limit: usize, enough: usize) -> Self {
+        let state = State { all: VecDeque::new(), weight: 0, is_seen_to: false };
+        Waiting {
+            state: Mutex::new(state),
+            limit,
+            enough,
+            used: Arc::default(),
+            many: Notify::new(),
+            turn: tokio::sync::Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -79,7 +113,7 @@ impl Waiting {
 
     /// How many bytes more may wait.
     pub(crate) fn left(&self) -> usize {
-        LIMIT.saturating_sub(self.bytes())
+        self.limit.saturating_sub(self.bytes())
     }
 
     /// How many bytes do.
@@ -91,7 +125,7 @@ impl Waiting {
     pub(crate) fn room(&self, bytes: usize) -> Option<Room> {
         let room = self.take_room(bytes);
         // What does not fit gives back what it took.
-        (self.bytes() <= LIMIT).then_some(room)
+        (self.bytes() <= self.limit).then_some(room)
     }
 
     /// Room for what is written down already.
@@ -101,52 +135,60 @@ impl Waiting {
     }
 
     /// Says whether somebody has to see to it who has not been told so yet.
-    pub(crate) fn add(&self, answer: Answer) -> bool {
+    pub(crate) fn add(&self, it: T) -> bool {
         let mut state = self.state();
-        state.answers.push_back(answer);
-        if state.answers.len() >= MANY {
+        state.weight += it.weight();
+        state.all.push_back(it);
+        if state.weight >= self.enough {
             self.many.notify_one();
         }
         !std::mem::replace(&mut state.is_seen_to, true)
     }
 
     /// Those that are to be taken next.
-    pub(crate) fn take(&self) -> Vec<Answer> {
+    pub(crate) fn take(&self) -> Vec<T> {
         let mut state = self.state();
-        let many = state.answers.len().min(MANY);
-        state.answers.drain(..many).collect()
+        let mut weight = 0;
+        let next = state.all.iter().take_while(|it| {
+            let is_first = weight == 0;
+            weight += it.weight();
+            is_first || weight <= self.enough
+        });
+        let count = next.count();
+        let next: Vec<T> = state.all.drain(..count).collect();
+        state.weight -= next.iter().map(Waits::weight).sum::<usize>();
+        next
     }
 
     /// These could not be taken; they come first.
-    pub(crate) fn put_back(&self, answers: Vec<Answer>) {
+    pub(crate) fn put_back(&self, all: Vec<T>) {
         let mut state = self.state();
-        answers.into_iter().rev().for_each(|answer| state.answers.push_front(answer));
+        state.weight += all.iter().map(Waits::weight).sum::<usize>();
+        all.into_iter().rev().for_each(|it| state.all.push_front(it));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.state().answers.is_empty()
+        self.state().all.is_empty()
     }
 
     /// Whoever sees to them may go where this is true.
     pub(crate) fn is_done(&self) -> bool {
         let mut state = self.state();
-        state.is_seen_to = !state.answers.is_empty();
+        state.is_seen_to = !state.all.is_empty();
         !state.is_seen_to
     }
 
     /// Comes back when many wait, or those that do have waited.
     pub(crate) async fn gathered(&self) {
-        if self.state().answers.len() < MANY {
+        if self.state().weight < self.enough {
             // Nobody minds which of the two it was.
             drop(tokio::time::timeout(SOON, self.many.notified()).await);
         }
     }
 }
 
-impl fmt::Debug for Waiting {
+impl<T> fmt::Debug for Waiting<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Waiting")
-            .field("answers", &self.state().answers.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Waiting").field("limit", &self.limit).finish_non_exhaustive()
     }
 }

@@ -1,8 +1,9 @@
 //! The audit copy of what models thought: masked here, then kept in the store, behind all traffic.
 //!
 //! A request is gathered while it goes on ([`Transcript`]); at its end the draft of its trace goes to one task, which
-//! masks it and writes what came meanwhile in one commit. A store that does not answer keeps nobody waiting: drafts wait
-//! up to a bound, and beyond it they are dropped and counted.
+//! masks it and hands it over to the store with what came meanwhile. There it stands in a journal until the database has
+//! it. A store that is not open or does not answer keeps nobody waiting: drafts and traces wait up to a bound each, and
+//! beyond it they are dropped and counted.
 
 mod labels;
 mod recorder;
@@ -22,7 +23,7 @@ use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::Masked;
 use thinkthrough_core::tokens::{TokenSource, estimate_utf16_quarter};
 use thinkthrough_core::usage::Usage;
-use thinkthrough_store::{NewTrace, TraceNumbers, TraceState, Traces};
+use thinkthrough_store::{NewTrace, TraceNumbers, TracePlace, TraceState, Traces};
 use tokio::sync::mpsc;
 
 /// So many drafts may wait.
@@ -47,7 +48,7 @@ struct Inner {
     find: FindTraces,
 }
 
-/// What was not written yet, and what never will be.
+/// What was not handed over yet, and what never will be written.
 #[derive(Default)]
 struct Waiting {
     /// By the trace's id: its tenant, and how many bytes it has.
@@ -63,6 +64,8 @@ struct Waiting {
 pub(crate) enum Place {
     /// It was lost.
     Dropped,
+    /// It stands in the journal of the store, from where the database takes it.
+    Spooled,
     /// It is on its way into the store.
     Waiting,
 }
@@ -71,6 +74,7 @@ impl Place {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Place::Dropped => "dropped",
+            Place::Spooled => "spooled",
             Place::Waiting => "waiting",
         }
     }
@@ -97,16 +101,17 @@ impl Audit {
         Audit { inner }
     }
 
-    /// Waits until all that was taken is written or dropped.
+    /// Waits until all that was taken is handed over to the store or dropped.
     pub async fn flush(&self) {
         while !self.waiting().drafts.is_empty() {
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
     }
 
-    /// How many traces wait for the store.
+    /// How many traces wait for the store, or in it for its database.
     pub(crate) fn waiting_now(&self) -> u64 {
-        self.waiting().drafts.len() as u64
+        let handed_over = self.traces().map_or(0, |traces| traces.waiting());
+        (self.waiting().drafts.len() + handed_over) as u64
     }
 
     /// How many traces were dropped.
@@ -127,19 +132,27 @@ impl Audit {
             waiting.drafts.insert(id.clone(), (tenant.clone(), size));
         }
         if self.inner.drafts.try_send(draft).is_err() {
-            self.waiting().done(&id, false);
+            self.waiting().lose(&id);
         }
     }
 
     /// Where a tenant's trace is that is not in the store.
     pub(crate) fn place(&self, tenant: &str, id: &str) -> Option<Place> {
-        let waiting = self.waiting();
-        let is_waiting = waiting.drafts.get(id).is_some_and(|(its, _)| its == tenant);
-        let is_it = |(its, dropped): &(String, String)| its == tenant && dropped == id;
-        match is_waiting {
-            true => Some(Place::Waiting),
-            false => waiting.dropped.iter().any(is_it).then_some(Place::Dropped),
+        {
+            let waiting = self.waiting();
+            let is_it = |(its, dropped): &(String, String)| its == tenant && dropped == id;
+            if waiting.drafts.get(id).is_some_and(|(its, _)| its == tenant) {
+                return Some(Place::Waiting);
+            }
+            if waiting.dropped.iter().any(is_it) {
+                return Some(Place::Dropped);
+            }
         }
+        let (place, _) = self.traces()?.place(id).filter(|(_, its)| its == tenant)?;
+        Some(match place {
+            TracePlace::Spooled => Place::Spooled,
+            TracePlace::Waiting => Place::Waiting,
+        })
     }
 
     /// The store's traces.
@@ -159,11 +172,16 @@ impl Inner {
 }
 
 impl Waiting {
-    /// A trace is written, or never will be.
-    fn done(&mut self, id: &str, is_written: bool) {
-        let Some((tenant, size)) = self.drafts.remove(id) else { return };
+    /// A draft is none any more; gives whose it was.
+    fn take_out(&mut self, id: &str) -> Option<String> {
+        let (tenant, size) = self.drafts.remove(id)?;
         self.bytes -= size;
-        if !is_written {
+        Some(tenant)
+    }
+
+    /// A draft will never be written.
+    fn lose(&mut self, id: &str) {
+        if let Some(tenant) = self.take_out(id) {
             self.drop_one(id.to_owned(), tenant);
         }
     }

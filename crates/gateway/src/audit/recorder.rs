@@ -1,72 +1,75 @@
-//! The task that writes traces.
+//! The task that masks traces and hands them over to the store.
 
 use super::{Draft, Inner};
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 use thinkthrough_core::mask::Masker;
-use thinkthrough_store::{NewTrace, Traces};
+use thinkthrough_store::{LostTrace, NewTrace, Traces};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-/// So many traces are written in one commit.
+/// So many traces are masked and handed over at once.
 const BATCH: usize = 64;
 /// How long a trace waits for others: nobody waits for it.
 const GATHER: Duration = Duration::from_millis(20);
-/// The pauses between two tries grow from the first of these to the second.
-const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
-/// How often traces are tried that the store does not take.
-const TRIES: u32 = 20;
+/// The pauses between two looks whether the store is open grow from the first of these to the second.
+const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 
-/// Masks and writes.
+/// Masks and hands over.
 pub(super) struct Recorder {
     inner: Weak<Inner>,
+    /// Hears of traces that the database will never have.
+    lost: LostTrace,
 }
 
 impl Recorder {
     pub(super) fn new(inner: Weak<Inner>) -> Self {
-        Recorder { inner }
-    }
-
-    fn find(&self) -> Option<(Traces, Masker)> {
-        (self.inner.upgrade()?.find)()
-    }
-
-    /// Masks and writes a batch, however long the store takes, up to an end.
-    async fn write(&self, drafts: Vec<Draft>) -> bool {
-        let [mut pause, longest] = PAUSES;
-        let (mut drafts, mut batch) = (Some(drafts), Vec::new());
-        for _ in 0..TRIES {
-            if let Some((traces, masker)) = self.find() {
-                if let Some(drafts) = drafts.take() {
-                    batch = masked(drafts, masker).await;
-                }
-                if traces.add(batch.clone()).await.is_ok() {
-                    index(&traces).await;
-                    return true;
-                }
+        let hears = Weak::clone(&inner);
+        let lost = move |tenant: &str, id: &str| {
+            if let Some(inner) = hears.upgrade() {
+                inner.waiting().drop_one(id.to_owned(), tenant.to_owned());
             }
-            if self.inner.strong_count() == 0 {
-                return false;
+        };
+        Recorder { inner, lost: Arc::new(lost) }
+    }
+
+    /// The store's traces, once it is open; `None` where nobody wants to know any more.
+    async fn find(&self) -> Option<(Traces, Masker)> {
+        let [mut pause, longest] = PAUSES;
+        loop {
+            if let Some(found) = (self.inner.upgrade()?.find)() {
+                return Some(found);
             }
             sleep(pause).await;
             pause = (2 * pause).min(longest);
         }
-        false
     }
 
-    fn done(&self, ids: &[String], is_written: bool) {
+    /// Masks and hands over a batch, once the store is open.
+    async fn hand_over(&self, drafts: Vec<Draft>) {
+        let ids: Vec<String> = drafts.iter().map(|draft| draft.id.clone()).collect();
+        let Some((traces, masker)) = self.find().await else { return };
+        let masked = masked(drafts, masker).await;
+        let is_masked = masked.is_some();
+        traces.hand_over(masked.unwrap_or_default(), &self.lost).await;
         let Some(inner) = self.inner.upgrade() else { return };
         let mut waiting = inner.waiting();
-        ids.iter().for_each(|id| waiting.done(id, is_written));
+        for id in &ids {
+            if is_masked {
+                waiting.take_out(id);
+            } else {
+                waiting.lose(id);
+            }
+        }
     }
 }
 
 /// Long texts take their time, and other work must not wait for it.
-async fn masked(drafts: Vec<Draft>, masker: Masker) -> Vec<NewTrace> {
+async fn masked(drafts: Vec<Draft>, masker: Masker) -> Option<Vec<NewTrace>> {
     let masking = tokio::task::spawn_blocking(move || {
         drafts.into_iter().map(|draft| draft.masked(&masker)).collect()
     });
-    masking.await.unwrap_or_default()
+    masking.await.ok()
 }
 
 /// Takes drafts until nobody makes any more.
@@ -81,13 +84,6 @@ pub(super) async fn run(mut taken: mpsc::Receiver<Draft>, recorder: Recorder) {
                 drafts.push(draft);
             }
         }
-        let ids: Vec<String> = drafts.iter().map(|draft| draft.id.clone()).collect();
-        let is_written = recorder.write(std::mem::take(&mut drafts)).await;
-        recorder.done(&ids, is_written);
+        recorder.hand_over(std::mem::take(&mut drafts)).await;
     }
-}
-
-/// Search finds them from now on; what is left is indexed with the next.
-async fn index(traces: &Traces) {
-    while traces.index().await.is_ok_and(|count| count > 0) {}
 }

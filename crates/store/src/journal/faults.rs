@@ -2,7 +2,7 @@
 
 use super::disk::Disk;
 use super::format::Mark;
-use super::{Journal, Queued, Spot, segment};
+use super::{Holds, Journal, Left, Queued, Spot, segment};
 use crate::row::NewRecord;
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -114,6 +114,11 @@ impl Folder {
     fn store(&self) -> PathBuf {
         self.0.join("store.db")
     }
+
+    /// What the names of journals begin with.
+    fn base(&self) -> PathBuf {
+        self.0.join("store.db.journal")
+    }
 }
 
 impl Drop for Folder {
@@ -129,7 +134,9 @@ struct One {
 }
 
 impl Queued for One {
-    fn records(&self) -> &[Arc<NewRecord>] {
+    type Row = NewRecord;
+
+    fn rows(&self) -> &[Arc<NewRecord>] {
         &self.records
     }
 
@@ -164,7 +171,7 @@ struct Process {
 impl Process {
     fn new(folder: &Folder, disk: &Arc<Faulty>) -> Self {
         let disk: Arc<Faulty> = Arc::clone(disk);
-        let journal = Journal::on(&folder.store(), MARK, disk);
+        let journal = Journal::on(&folder.store(), MARK, disk, Holds::Records);
         Process { journal, queue: Arc::default() }
     }
 
@@ -192,13 +199,14 @@ impl Process {
 /// What the next process finds where this one was killed. It holds its locks, so that the next one has a copy.
 fn found(folder: &Folder) -> (BTreeSet<String>, Vec<String>) {
     let copy = Folder::new();
-    for path in segment::all(&folder.store()).unwrap() {
+    for path in segment::all(&folder.base()).unwrap() {
         fs::copy(&path, copy.0.join(path.file_name().unwrap())).unwrap();
     }
-    let next = Journal::on(&copy.store(), MARK, Faulty::new(Mood::Fine, 0));
+    let next = Journal::on(&copy.store(), MARK, Faulty::new(Mood::Fine, 0), Holds::Records);
     let (mut ids, mut said) = (BTreeSet::new(), Vec::new());
     while let Some(left) = next.left_behind(u64::MAX) {
-        ids.extend(left.records.into_iter().map(|(record, _)| record.id));
+        let left: Left<NewRecord> = left;
+        ids.extend(left.rows.into_iter().map(|(record, _)| record.id));
         said.extend(left.said);
     }
     (ids, said)

@@ -26,16 +26,18 @@ pub(super) type Mark = [u8; 16];
 /// What an entry holds. The numbers stand in files; they never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A record of the vault.
     Record = 1,
     /// The place up to which the entries before were taken by the database.
     Taken = 2,
+    /// A trace; it stands in files of its own.
+    Trace = 3,
 }
 
 impl Kind {
     fn of(number: u32) -> Option<Self> {
-        [Kind::Record, Kind::Taken].into_iter().find(|kind| *kind as u32 == number)
+        [Kind::Record, Kind::Taken, Kind::Trace].into_iter().find(|kind| *kind as u32 == number)
     }
 }
 

@@ -21,10 +21,10 @@ mod record;
 mod segment;
 
 use crate::aside;
-use crate::row::NewRecord;
 use crate::seal::Key;
 use disk::{Disk, System};
 use format::{HEAD, Kind, Mark, NoHead};
+pub(crate) use record::Journaled;
 use segment::{Failed, Segment};
 use std::collections::HashSet;
 use std::fmt;
@@ -51,9 +51,21 @@ const BUFFER: usize = 64 << 10;
 #[derive(Clone)]
 pub(crate) struct Journal(Arc<Inner>);
 
+/// What a journal holds: each has files of its own, which say so in their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// Records of the vault, which answers wait for.
+    Records,
+    /// Traces, which nobody waits for.
+    Traces,
+}
+
 struct Inner {
-    /// The file of the store.
+    /// The file of the store, or the place of its spool.
     store: PathBuf,
+    /// What the names of its files begin with.
+    base: PathBuf,
+    holds: Holds,
     mark: Mark,
     disk: Arc<dyn Disk>,
     state: Mutex<State>,
@@ -95,24 +107,30 @@ pub(crate) struct Spot {
 }
 
 /// What a process left behind.
-pub(crate) struct Left {
+pub(crate) struct Left<T> {
     /// In the order in which they were written.
-    pub(crate) records: Vec<(NewRecord, Spot)>,
+    pub(crate) rows: Vec<(T, Spot)>,
     /// What is to be said about it, a sentence.
     pub(crate) said: Option<String>,
 }
 
 impl Journal {
     /// Of the store in this file. The key names it: a journal beside another store's file is none of its own.
-    pub(crate) fn new(store: &Path, install: &Key) -> Self {
+    pub(crate) fn new(store: &Path, install: &Key, holds: Holds) -> Self {
         let name = blake3::keyed_hash(install.bytes(), b"the journal of a store");
         let mark = name.as_bytes().first_chunk().copied().unwrap_or_default();
-        Journal::on(store, mark, Arc::new(System))
+        Journal::on(store, mark, Arc::new(System), holds)
     }
 
-    fn on(store: &Path, mark: Mark, disk: Arc<dyn Disk>) -> Self {
-        let (store, state, fallbacks) = (store.to_owned(), Mutex::default(), AtomicU64::new(0));
-        Journal(Arc::new(Inner { store, mark, disk, state, fallbacks }))
+    fn on(store: &Path, mark: Mark, disk: Arc<dyn Disk>, holds: Holds) -> Self {
+        let mut base = store.as_os_str().to_owned();
+        base.push(match holds {
+            Holds::Records => ".journal",
+            Holds::Traces => ".traces",
+        });
+        let (store, base, state) = (store.to_owned(), base.into(), Mutex::default());
+        let fallbacks = AtomicU64::new(0);
+        Journal(Arc::new(Inner { store, base, holds, mark, disk, state, fallbacks }))
     }
 
     /// An answer waits for the database in its stead.
@@ -139,6 +157,11 @@ impl Journal {
             Err(queued) => queued,
         };
         // Another thread writes. Should its disk stand still, this one goes on serving others.
+        self.append_beside(queued).await
+    }
+
+    /// As [`Journal::append`], by a thread that serves nobody: for what is large, and what nobody waits for.
+    pub(crate) async fn append_beside<Q: Queued>(&self, queued: Q) -> Result<(), Q> {
         let journal = self.clone();
         let written = spawn_blocking(move || journal.0.append(&mut journal.0.hold(), queued));
         // A runtime that ends lets nothing be acknowledged any more.
@@ -182,16 +205,28 @@ impl Journal {
 
     /// What the oldest journal holds whose process ended, if there is one that takes no more than `room`. Whoever has
     /// its spots has the file. Blocks.
-    pub(crate) fn left_behind(&self, room: u64) -> Option<Left> {
-        let paths = segment::all(&self.0.store).unwrap_or_default();
+    pub(crate) fn left_behind<T: Journaled>(&self, room: u64) -> Option<Left<T>> {
+        let paths = segment::all(&self.0.base).unwrap_or_default();
         paths.into_iter().find_map(|path| self.0.left_in(&path, room))
+    }
+}
+
+impl Holds {
+    /// What it is called in messages.
+    fn as_str(self) -> &'static str {
+        match self {
+            Holds::Records => "records",
+            Holds::Traces => "traces",
+        }
     }
 }
 
 /// What waits for the database.
 pub(crate) trait Queued: Send + 'static {
+    type Row: Journaled;
+
     /// What is to be written down.
-    fn records(&self) -> &[Arc<NewRecord>];
+    fn rows(&self) -> &[Arc<Self::Row>];
 
     /// The next request may want it.
     fn is_wanted(&self) -> bool;
@@ -216,8 +251,8 @@ impl Inner {
         let buffer = &mut state.buffer;
         buffer.clear();
         let (begin, mut is_whole) = (segment.len(), true);
-        for one in queued.records() {
-            is_whole &= format::put(buffer, begin, Kind::Record, |out| record::put(out, one));
+        for one in queued.rows() {
+            is_whole &= format::put(buffer, begin, Q::Row::KIND, |out| one.put(out));
         }
         let too_large = || Failed { is_torn: false, error: io::ErrorKind::FileTooLarge.into() };
         let written = if is_whole { segment.write(buffer) } else { Err(too_large()) };
@@ -248,7 +283,7 @@ impl Inner {
         }
         state.again = None;
         if state.current.as_ref().is_none_or(|segment| segment.len() >= LONG) {
-            match Segment::make(&self.store, self.mark, &self.disk) {
+            match Segment::make(&self.base, self.mark, &self.disk) {
                 Ok(segment) => {
                     state.leave();
                     state.met.insert(segment.path().to_owned());
@@ -264,9 +299,13 @@ impl Inner {
     fn fails(&self, state: &mut State, error: &io::Error) {
         state.again = Some(Instant::now() + AGAIN);
         if !std::mem::replace(&mut state.is_failing, true) {
+            let (journal, waits) = match self.holds {
+                Holds::Records => ("journal", "answers wait until the database has them"),
+                Holds::Traces => ("journal of traces", "traces wait in memory for the database"),
+            };
             state.said = Some(format!(
-                "the journal beside `{}` cannot be written ({error}): answers wait until the database has them; make \
-                 room in its folder, or make that writable",
+                "the {journal} beside `{}` cannot be written ({error}): {waits}; make room in its folder, or make that \
+                 writable",
                 self.store.display()
             ));
         }
@@ -274,7 +313,7 @@ impl Inner {
 
     /// Whether no other process has a journal beside this store.
     fn is_alone(&self, state: &mut State) -> bool {
-        let changed = fs::metadata(segment::folder(&self.store));
+        let changed = fs::metadata(segment::folder(&self.base));
         let changed = changed.as_ref().map(fs::Metadata::modified);
         // Where nobody can look nobody can write.
         let Ok(Ok(changed)) = changed else { return true };
@@ -283,7 +322,7 @@ impl Inner {
         {
             return is_alone;
         }
-        let others = segment::all(&self.store).unwrap_or_default();
+        let others = segment::all(&self.base).unwrap_or_default();
         let is_other = |path: &PathBuf| !state.met.contains(path) && segment::is_held(path);
         let is_alone = !others.iter().any(is_other);
         let is_settled = changed.elapsed().is_ok_and(|since| since > SETTLED);
@@ -311,7 +350,7 @@ impl Inner {
     }
 
     /// `None`: its process lives, nothing is left in it, or it cannot be read now.
-    fn left_in(&self, path: &Path, room: u64) -> Option<Left> {
+    fn left_in<T: Journaled>(&self, path: &Path, room: u64) -> Option<Left<T>> {
         let is_small = path.metadata().is_ok_and(|file| file.len() <= room);
         if !is_small || self.hold().met.contains(path) {
             return None;
@@ -326,7 +365,7 @@ impl Inner {
             Err(error) => return Some(self.say(path, &format!("it cannot be read: {error}"))),
         };
         match format::read_head(&bytes) {
-            Ok(mark) if mark == self.mark => self.records_of(segment, &bytes),
+            Ok(mark) if mark == self.mark => self.rows_of(segment, &bytes),
             Ok(_) => self.put_aside(&segment, "it belongs to another store"),
             Err(NoHead::Cut) => {
                 segment.remove();
@@ -340,16 +379,16 @@ impl Inner {
         }
     }
 
-    fn records_of(&self, segment: Segment, bytes: &[u8]) -> Option<Left> {
+    fn rows_of<T: Journaled>(&self, segment: Segment, bytes: &[u8]) -> Option<Left<T>> {
         let entries = format::read(bytes);
         let place = |payload: &[u8]| payload.try_into().map(u64::from_le_bytes).ok();
         let marks = entries.whole.iter().filter(|entry| entry.kind == Kind::Taken);
         let taken = marks.filter_map(|entry| place(entry.payload)).max().unwrap_or(HEAD as u64);
         let mut damaged_at = entries.damaged_at;
-        let mut records = Vec::new();
-        for entry in entries.whole.iter().filter(|it| it.kind == Kind::Record && it.end > taken) {
-            match record::read(entry.payload) {
-                Some(record) => records.push((record, entry.end)),
+        let mut rows = Vec::new();
+        for entry in entries.whole.iter().filter(|it| it.kind == T::KIND && it.end > taken) {
+            match T::read(entry.payload) {
+                Some(row) => rows.push((row, entry.end)),
                 None => {
                     let end = usize::try_from(entry.end).unwrap_or_default();
                     damaged_at = damaged_at.or(Some(end));
@@ -364,27 +403,28 @@ impl Inner {
                 Err(error) => return Some(self.say(path, &format!("it was changed: {error}"))),
             };
             said = Some(format!(
-                "the journal `{}` was changed behind the program's back at byte {at}: {} records in it are whole and \
+                "the journal `{}` was changed behind the program's back at byte {at}: {} {} in it are whole and \
                  were taken, and a copy of it is `{}`; delete the copy when it is of no use",
                 path.display(),
-                records.len(),
+                rows.len(),
+                self.holds.as_str(),
                 copy.display()
             ));
         }
-        if records.is_empty() {
+        if rows.is_empty() {
             segment.remove();
-            return said.map(|said| Left { records: Vec::new(), said: Some(said) });
+            return said.map(|said| Left { rows: Vec::new(), said: Some(said) });
         }
         // What was not written to its end would stand before the next mark.
         segment.cut(entries.end);
-        segment.add_left(records.len());
+        segment.add_left(rows.len());
         let segment = Arc::new(segment);
-        let at = |(record, end)| (record, Spot { segment: Arc::clone(&segment), end });
-        Some(Left { records: records.into_iter().map(at).collect(), said })
+        let at = |(row, end)| (row, Spot { segment: Arc::clone(&segment), end });
+        Some(Left { rows: rows.into_iter().map(at).collect(), said })
     }
 
     /// Nothing of it can be taken; it is kept under another name.
-    fn put_aside(&self, segment: &Segment, why: &str) -> Option<Left> {
+    fn put_aside<T>(&self, segment: &Segment, why: &str) -> Option<Left<T>> {
         match aside::copy(segment.path()) {
             Ok(copy) => {
                 segment.remove();
@@ -392,17 +432,17 @@ impl Inner {
                 let said = format!(
                     "the journal `{path}` was not taken: {why}; it is kept as `{copy}`; delete that when it is of no use"
                 );
-                Some(Left { records: Vec::new(), said: Some(said) })
+                Some(Left { rows: Vec::new(), said: Some(said) })
             }
             Err(error) => Some(self.say(segment.path(), &format!("{why}, and {error}"))),
         }
     }
 
     /// It stays where it is, which is said once.
-    fn say(&self, path: &Path, why: &str) -> Left {
+    fn say<T>(&self, path: &Path, why: &str) -> Left<T> {
         self.hold().met.insert(path.to_owned());
         let said = format!("the journal `{}` was not taken, and stays: {why}", path.display());
-        Left { records: Vec::new(), said: Some(said) }
+        Left { rows: Vec::new(), said: Some(said) }
     }
 }
 

@@ -1,11 +1,73 @@
-//! A record as the payload of an entry: what its row in the database will hold, sealed and keyed already.
+//! What stands in a journal as the payload of an entry: what a row in the database will hold. A record is sealed and
+//! keyed already, and a trace is masked.
 //!
 //! Pure over bytes.
 
-use crate::row::NewRecord;
+use super::format::Kind;
+use crate::row::{NewRecord, TraceRow};
+
+/// A row that waits in a journal for the database.
+pub(crate) trait Journaled: Sized + Send + Sync + 'static {
+    /// What its entries are.
+    const KIND: Kind;
+
+    /// Writes it behind `out`.
+    fn put(&self, out: &mut Vec<u8>);
+
+    /// What was put; `None` where these are other bytes.
+    fn read(bytes: &[u8]) -> Option<Self>;
+}
+
+impl Journaled for NewRecord {
+    const KIND: Kind = Kind::Record;
+
+    fn put(&self, out: &mut Vec<u8>) {
+        put(out, self);
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        read(bytes)
+    }
+}
+
+impl Journaled for TraceRow {
+    const KIND: Kind = Kind::Trace;
+
+    fn put(&self, out: &mut Vec<u8>) {
+        self.texts().into_iter().for_each(|text| put_bytes(out, text.as_bytes()));
+        self.numbers().into_iter().for_each(|number| out.extend(number.to_le_bytes()));
+        for number in self.maybe() {
+            out.push(u8::from(number.is_some()));
+            out.extend(number.unwrap_or_default().to_le_bytes());
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes;
+        let mut texts: [String; 10] = Default::default();
+        for place in &mut texts {
+            *place = text(take_bytes(&mut rest)?)?;
+        }
+        let mut numbers = [0; 5];
+        for place in &mut numbers {
+            *place = i64::from_le_bytes(chunk(&mut rest)?);
+        }
+        let mut maybe = [None; 3];
+        for place in &mut maybe {
+            let is_there = chunk(&mut rest)?;
+            let number = i64::from_le_bytes(chunk(&mut rest)?);
+            *place = match is_there {
+                [0] if number == 0 => None,
+                [1] => Some(number),
+                [_] => return None,
+            };
+        }
+        rest.is_empty().then(|| TraceRow::of(texts, numbers, maybe))
+    }
+}
 
 /// Writes a record behind `out`.
-pub(super) fn put(out: &mut Vec<u8>, record: &NewRecord) {
+fn put(out: &mut Vec<u8>, record: &NewRecord) {
     let NewRecord { tenant, id, parent, thread, key_id, keys, head, kept, now } = record;
     out.extend(tenant.to_le_bytes());
     out.extend(now.to_le_bytes());
@@ -20,7 +82,7 @@ pub(super) fn put(out: &mut Vec<u8>, record: &NewRecord) {
 }
 
 /// The record that [`put`] wrote; `None` where these are other bytes.
-pub(super) fn read(bytes: &[u8]) -> Option<NewRecord> {
+fn read(bytes: &[u8]) -> Option<NewRecord> {
     let mut rest = bytes;
     let record = NewRecord {
         tenant: i64::from_le_bytes(chunk(&mut rest)?),
@@ -113,8 +175,22 @@ mod tests {
         }
 
         #[test]
+        fn a_trace_that_was_put_is_read_and_a_part_of_it_is_nothing(
+            texts: [String; 10], numbers: [i64; 5], maybe: [Option<i64>; 3],
+        ) {
+            let (mut bytes, row) = (Vec::new(), TraceRow::of(texts, numbers, maybe));
+            row.put(&mut bytes);
+            prop_assert_eq!(TraceRow::read(&bytes), Some(row));
+            for cut in 0..bytes.len() {
+                prop_assert_eq!(TraceRow::read(&bytes[..cut]), None);
+            }
+            bytes.push(0);
+            prop_assert_eq!(TraceRow::read(&bytes), None);
+        }
+
+        #[test]
         fn no_bytes_break_it(bytes: Vec<u8>) {
-            let _whatever = read(&bytes);
+            let _whatever = (read(&bytes), TraceRow::read(&bytes));
         }
     }
 }

@@ -35,11 +35,11 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// A new one beside the store.
-    pub(super) fn make(store: &Path, mark: Mark, disk: &Arc<dyn Disk>) -> io::Result<Self> {
+    /// A new one, whose path begins with `base`.
+    pub(super) fn make(base: &Path, mark: Mark, disk: &Arc<dyn Disk>) -> io::Result<Self> {
         let mut last = io::ErrorKind::AlreadyExists.into();
         for _ in 0..TRIES {
-            let path = beside(store, &new_name()?);
+            let path = beside(base, &new_name()?);
             let made = disk.make(options().create_new(true), &path);
             match made.and_then(|file| begun(&path, file, mark, &**disk)) {
                 Ok(file) => return Ok(Segment::of(path, file, disk, HEAD as u64)),
@@ -146,12 +146,12 @@ pub(super) struct Failed {
     pub(super) error: io::Error,
 }
 
-/// The journals beside a store, the oldest first.
-pub(super) fn all(store: &Path) -> io::Result<Vec<PathBuf>> {
+/// The journals whose paths begin with `base`, the oldest first.
+pub(super) fn all(base: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder(store))? {
+    for entry in fs::read_dir(folder(base))? {
         let path = entry?.path();
-        if path.file_name().is_some_and(|name| is_journal(store, name)) {
+        if path.file_name().is_some_and(|name| is_journal(base, name)) {
             found.push(path);
         }
     }
@@ -160,8 +160,8 @@ pub(super) fn all(store: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Where they are.
-pub(super) fn folder(store: &Path) -> &Path {
-    let folder = store.parent().filter(|folder| !folder.as_os_str().is_empty());
+pub(super) fn folder(base: &Path) -> &Path {
+    let folder = base.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
 }
 
@@ -194,16 +194,16 @@ fn options() -> OpenOptions {
 }
 
 /// The beginning of all names.
-fn prefix(store: &Path) -> OsString {
-    let mut name = store.file_name().unwrap_or_default().to_owned();
-    name.push(".journal-");
+fn prefix(base: &Path) -> OsString {
+    let mut name = base.file_name().unwrap_or_default().to_owned();
+    name.push("-");
     name
 }
 
-fn beside(store: &Path, own: &str) -> PathBuf {
-    let mut name = prefix(store);
+fn beside(base: &Path, own: &str) -> PathBuf {
+    let mut name = prefix(base);
     name.push(own);
-    store.with_file_name(name)
+    base.with_file_name(name)
 }
 
 fn new_name() -> io::Result<String> {
@@ -215,8 +215,8 @@ fn new_name() -> io::Result<String> {
 }
 
 /// What was put aside has a longer name.
-fn is_journal(store: &Path, name: &OsStr) -> bool {
-    let (prefix, name) = (prefix(store), name.as_encoded_bytes());
+fn is_journal(base: &Path, name: &OsStr) -> bool {
+    let (prefix, name) = (prefix(base), name.as_encoded_bytes());
     name.strip_prefix(prefix.as_encoded_bytes()).is_some_and(|own| {
         own.len() == 2 * (TIME + RANDOM) && own.iter().all(u8::is_ascii_hexdigit)
     })

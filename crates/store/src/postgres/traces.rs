@@ -4,6 +4,7 @@ use super::{Postgres, Value, get};
 use crate::error::StoreError;
 use crate::row::{Bound, SumRow, TraceRow, conditions};
 use crate::trace::{TraceFilter, TraceText};
+use std::sync::Arc;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -12,10 +13,11 @@ const SEARCHED: u32 = 75_000;
 
 impl Postgres {
     /// Adds traces; one that is there already stays as it is.
-    pub(crate) async fn add_traces(&self, traces: Vec<TraceRow>) -> Result<(), StoreError> {
-        let texts = |of: fn(&TraceRow) -> &String| traces.iter().map(of).collect::<Vec<_>>();
-        let numbers = |of: fn(&TraceRow) -> i64| traces.iter().map(of).collect::<Vec<_>>();
-        let maybe = |of: fn(&TraceRow) -> Option<i64>| traces.iter().map(of).collect::<Vec<_>>();
+    pub(crate) async fn add_traces(&self, traces: Vec<Arc<TraceRow>>) -> Result<(), StoreError> {
+        let rows = || traces.iter().map(|row| &**row);
+        let texts = |of: fn(&TraceRow) -> &String| rows().map(of).collect::<Vec<_>>();
+        let numbers = |of: fn(&TraceRow) -> i64| rows().map(of).collect::<Vec<_>>();
+        let maybe = |of: fn(&TraceRow) -> Option<i64>| rows().map(of).collect::<Vec<_>>();
         let sql = format!(
             "INSERT INTO reasoning_traces ({}) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, \
              $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) ON CONFLICT DO NOTHING",

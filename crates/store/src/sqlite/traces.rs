@@ -6,13 +6,14 @@ use crate::row::{Bound, SumRow, TraceRow, conditions};
 use crate::trace::{TraceFilter, TraceText};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
+use std::sync::Arc;
 
 /// So many bytes of text are indexed in one step, so that whoever else writes does not wait for long.
 const STEP: usize = 1 << 18;
 
 impl Sqlite {
     /// Adds traces; one that is there already stays as it is.
-    pub(crate) async fn add_traces(&self, traces: Vec<TraceRow>) -> Result<(), StoreError> {
+    pub(crate) async fn add_traces(&self, traces: Vec<Arc<TraceRow>>) -> Result<(), StoreError> {
         self.write(Safety::Process, move |connection| {
             traces.iter().try_for_each(|trace| add(connection, trace))
         })

@@ -47,6 +47,7 @@ mod rotation;
 mod search;
 mod secrecy;
 mod server;
+mod spool;
 mod talk;
 mod timing;
 mod tls;
@@ -63,6 +64,8 @@ use thinkthrough_store::{Conversations, KeySource, Location, Meta, Store, StoreE
 struct Folder {
     path: PathBuf,
     server: Option<server::Database>,
+    /// What the store's file is called.
+    name: String,
     is_own: bool,
 }
 
@@ -73,12 +76,12 @@ impl Folder {
         let path = std::env::temp_dir().join(format!("think-store-{}-{mark}", std::process::id()));
         // Of a process with the same number, which was killed.
         drop(std::fs::remove_dir_all(&path));
-        Folder { path, server: None, is_own: true }
+        Folder { path, server: None, name: "thinkthrough.db".to_owned(), is_own: true }
     }
 
     /// A folder that another process made, and takes away.
     fn at(path: PathBuf) -> Self {
-        Folder { path, server: None, is_own: false }
+        Folder { path, server: None, name: "thinkthrough.db".to_owned(), is_own: false }
     }
 
     /// A new database on the PostgreSQL server, if there is one; the folder holds its key.
@@ -93,7 +96,7 @@ impl Folder {
     }
 
     fn file(&self) -> PathBuf {
-        self.path.join("thinkthrough.db")
+        self.path.join(&self.name)
     }
 
     fn key(&self) -> PathBuf {

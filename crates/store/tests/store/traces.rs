@@ -39,7 +39,7 @@ pub(crate) fn trace(id: &str, at: u64, thought: &str, answer: &str) -> NewTrace 
     }
 }
 
-fn ids(traces: &[Trace]) -> Vec<&str> {
+pub(crate) fn ids(traces: &[Trace]) -> Vec<&str> {
     traces.iter().map(|trace| trace.id.as_str()).collect()
 }
 

@@ -1,0 +1,118 @@
+//! Where traces are that the database has not taken yet: in a journal of their own, which the sudden end of this process
+//! does not undo, else in memory.
+
+use crate::journal::{Journal, Spot};
+use crate::row::TraceRow;
+use crate::waiting::{Room, Waiting, Waits};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How many bytes of traces may wait for a store that stands still.
+const LIMIT: usize = 64 << 20;
+/// How many traces one commit takes.
+const BATCH: usize = 256;
+
+/// Is told the tenant and the id of a trace that the database will never have.
+pub type LostTrace = Arc<dyn Fn(&str, &str) + Send + Sync>;
+
+/// Where a trace is that the database has not taken yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TracePlace {
+    /// It stands in a journal: the end of this process does not lose it.
+    Spooled,
+    /// It is in memory.
+    Waiting,
+}
+
+/// What the database has not taken.
+pub(crate) struct Spool {
+    pub(crate) waiting: Waiting<Batch>,
+    pub(crate) journal: Option<Journal>,
+    /// By the trace's id.
+    places: Mutex<HashMap<String, Place>>,
+}
+
+struct Place {
+    tenant: String,
+    is_spooled: bool,
+}
+
+/// Traces that came together.
+pub(crate) struct Batch {
+    pub(crate) rows: Vec<Arc<TraceRow>>,
+    pub(crate) lost: Option<LostTrace>,
+    /// Where they stand in the journal.
+    pub(crate) spot: Option<Spot>,
+    pub(crate) _room: Room,
+}
+
+impl Waits for Batch {
+    fn weight(&self) -> usize {
+        self.rows.len()
+    }
+}
+
+impl Spool {
+    /// With the journal that keeps them meanwhile.
+    pub(crate) fn new(journal: Option<Journal>) -> Self {
+        Spool { waiting: Waiting::new(LIMIT, BATCH), journal, places: Mutex::default() }
+    }
+
+    /// Where this trace is, and whose it is.
+    pub(crate) fn place(&self, id: &str) -> Option<(TracePlace, String)> {
+        let places = self.places();
+        let Place { tenant, is_spooled } = places.get(id)?;
+        let place = if *is_spooled { TracePlace::Spooled } else { TracePlace::Waiting };
+        Some((place, tenant.clone()))
+    }
+
+    /// How many wait.
+    pub(crate) fn len(&self) -> usize {
+        self.places().len()
+    }
+
+    fn places(&self) -> MutexGuard<'_, HashMap<String, Place>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// These wait from now on. Says whether somebody has to see to them who has not been told so yet.
+    pub(crate) fn add(&self, batch: Batch) -> bool {
+        {
+            let mut places = self.places();
+            let is_spooled = batch.spot.is_some();
+            for row in &batch.rows {
+                let place = Place { tenant: row.tenant.clone(), is_spooled };
+                places.insert(row.id.clone(), place);
+            }
+        }
+        self.waiting.add(batch)
+    }
+
+    fn forget(&self, batches: &[Batch]) {
+        let mut places = self.places();
+        batches.iter().flat_map(|batch| &batch.rows).for_each(|row| _ = places.remove(&row.id));
+    }
+
+    /// They are taken, or lost.
+    pub(crate) async fn end(&self, batches: Vec<Batch>) {
+        self.forget(&batches);
+        let spots: Vec<Spot> = batches.into_iter().filter_map(|batch| batch.spot).collect();
+        if let Some(journal) = self.journal.as_ref().filter(|_| !spots.is_empty()) {
+            journal.taken(spots).await;
+        }
+    }
+
+    /// Nothing is written for a while.
+    pub(crate) async fn close(&self) {
+        if let Some(journal) = &self.journal {
+            journal.close().await;
+        }
+    }
+}
+
+impl fmt::Debug for Spool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spool").field("waiting", &self.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,201 @@
+//! How traces come into the database.
+//!
+//! Whoever makes a trace does not wait for its commit: it is [spooled](crate::spool), and the database takes it some
+//! milliseconds later, with others. A trace is taken once however often it is met, because of its id.
+
+use crate::error::StoreError;
+use crate::journal::{Queued, Spot};
+use crate::row::TraceRow;
+use crate::spool::{Batch, LostTrace};
+use crate::store::Store;
+use crate::waiting::Room;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
+
+/// How many bytes of traces stand in one entry of the queue, unless one alone has more.
+const LARGE: usize = 1 << 20;
+/// The pauses between two tries grow from the first of these to the second.
+const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
+/// How long whoever opens a store waits until it has taken what was left behind.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How many traces are read for the index of words at once.
+pub(crate) const INDEXED: u32 = 200;
+
+/// Traces on their way into the journal.
+struct HandedOver {
+    store: Store,
+    batch: Batch,
+}
+
+impl Queued for HandedOver {
+    type Row = TraceRow;
+
+    fn rows(&self) -> &[Arc<TraceRow>] {
+        &self.batch.rows
+    }
+
+    fn is_wanted(&self) -> bool {
+        // Nobody is asked for a trace next.
+        false
+    }
+
+    fn queue(self, spot: Spot) {
+        self.store.queue_traces(Batch { spot: Some(spot), ..self.batch });
+    }
+}
+
+impl Store {
+    /// Takes traces, as far as there is room; gives back what found none.
+    pub(crate) async fn hand_over_traces(
+        &self,
+        rows: Vec<TraceRow>,
+        lost: Option<&LostTrace>,
+    ) -> Vec<TraceRow> {
+        let mut refused = Vec::new();
+        let mut rows = rows.into_iter().peekable();
+        while let Some(first) = rows.next() {
+            let mut size = first.size();
+            let mut batch = vec![first];
+            while let Some(row) = rows.next_if(|row| size + row.size() <= LARGE) {
+                size += row.size();
+                batch.push(row);
+            }
+            match self.spool().waiting.room(size) {
+                Some(room) => self.hand_over_batch(batch, room, lost).await,
+                None => refused.extend(batch),
+            }
+        }
+        refused
+    }
+
+    async fn hand_over_batch(&self, rows: Vec<TraceRow>, room: Room, lost: Option<&LostTrace>) {
+        let rows = rows.into_iter().map(Arc::new).collect();
+        let batch = Batch { rows, lost: lost.cloned(), spot: None, _room: room };
+        let Some(journal) = &self.spool().journal else { return self.queue_traces(batch) };
+        let handed_over = HandedOver { store: self.clone(), batch };
+        if let Err(HandedOver { batch, .. }) = journal.append_beside(handed_over).await {
+            journal.said().into_iter().for_each(|said| self.note(said));
+            self.queue_traces(batch);
+        }
+    }
+
+    /// The database takes them soon.
+    fn queue_traces(&self, batch: Batch) {
+        if self.spool().add(batch)
+            // The end of a runtime leaves it to the next process.
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(see_to_all(self.clone()));
+        }
+    }
+
+    /// Writes the traces that wait, and comes back when that is done, or cannot be done now.
+    pub(crate) async fn flush_traces(&self) {
+        let store = self.clone();
+        // Whoever waits may go away, and what was begun comes to its end.
+        let all = tokio::spawn(async move { while let Ok(true) = store.take_traces().await {} });
+        drop(all.await);
+    }
+
+    /// The database takes what comes next. `false`: nothing waits.
+    async fn take_traces(&self) -> Result<bool, StoreError> {
+        let spool = self.spool();
+        let _turn = spool.waiting.turn().await;
+        let batches = spool.waiting.take();
+        if batches.is_empty() {
+            return Ok(false);
+        }
+        let rows = batches.iter().flat_map(|batch| &batch.rows).cloned().collect();
+        match self.backend().add_traces(rows).await {
+            Ok(()) => {}
+            Err(error) => match self.take_each_trace(&batches, error).await {
+                Ok(()) => {}
+                Err(error) => {
+                    spool.waiting.put_back(batches);
+                    return Err(error);
+                }
+            },
+        }
+        spool.end(batches).await;
+        Ok(true)
+    }
+
+    /// They could not be taken together. Where the store takes others, what it does not take by itself is lost; where it
+    /// takes nothing, all of it waits.
+    async fn take_each_trace(
+        &self,
+        batches: &[Batch],
+        error: StoreError,
+    ) -> Result<(), StoreError> {
+        // Whoever does not answer a question either is not asked for each.
+        if error.is_everybodys() || self.backend().install().await.is_err() {
+            return Err(error);
+        }
+        let (mut lost, mut is_any_taken) = (Vec::new(), false);
+        for batch in batches {
+            for row in &batch.rows {
+                match self.backend().add_traces(vec![Arc::clone(row)]).await {
+                    Ok(()) => is_any_taken = true,
+                    Err(error) if error.is_everybodys() => return Err(error),
+                    Err(_) => lost.push((row, &batch.lost)),
+                }
+            }
+        }
+        if !is_any_taken {
+            return Err(error);
+        }
+        for (row, tell) in lost {
+            match tell {
+                Some(tell) => tell(&row.tenant, &row.id),
+                None => self.note(format!("the store does not take the trace `{}`", row.id)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the traces that processes which ended left in their journals. Comes back when the database has them, or does
+    /// not take them now.
+    pub(crate) async fn take_traces_over(&self) {
+        let Some(journal) = &self.spool().journal else { return };
+        let mut is_any = false;
+        loop {
+            let (journal, room) = (journal.clone(), self.spool().waiting.left() as u64);
+            let left = spawn_blocking(move || journal.left_behind::<TraceRow>(room)).await;
+            let Some(left) = left.ok().flatten() else { break };
+            left.said.into_iter().for_each(|said| self.note(said));
+            for (row, spot) in left.rows {
+                let room = self.spool().waiting.take_room(row.size());
+                let (rows, spot) = (vec![Arc::new(row)], Some(spot));
+                self.queue_traces(Batch { rows, lost: None, spot, _room: room });
+                is_any = true;
+            }
+        }
+        // Who does not take records now takes no traces. Later that is done beside everything else.
+        if is_any && self.waiting().bytes() == 0 {
+            drop(timeout(PATIENCE, self.flush_traces()).await);
+        }
+    }
+}
+
+async fn see_to_all(store: Store) {
+    let [mut pause, longest] = PAUSES;
+    let waiting = &store.spool().waiting;
+    loop {
+        waiting.gathered().await;
+        if store.take_traces().await.is_err() {
+            sleep(pause).await;
+            pause = (pause * 2).min(longest);
+            continue;
+        }
+        [pause, _] = PAUSES;
+        // Search finds them from now on. What comes meanwhile goes first, and what cannot be read now is with the next.
+        while store.backend().index_traces(INDEXED).await.is_ok_and(|count| count > 0)
+            && waiting.is_empty()
+        {}
+        if waiting.is_done() {
+            return;
+        }
+    }
+}
