@@ -1,16 +1,17 @@
 //! What a gateway that is killed leaves behind, and how it keeps a connection alive through long silence.
 
 use crate::place::Place;
+use crate::postgres::Database;
 use crate::serve_config::serve;
-use crate::serve_shared::IN_A_FILE;
+use crate::serve_shared::{IN_A_FILE, on_server};
 use crate::server::{PATIENCE, Server};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 fn tools() -> Value {
@@ -91,17 +92,16 @@ fn trace_of(answer: &str) -> Option<String> {
     Some(rest.split(';').next()?.trim().to_owned())
 }
 
-/// Those of these answers whose traces the gateway says to be in the store.
-fn stored<'a>(gateway: &Server, answers: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let is_stored = |id: &String| {
-        let path = format!("/v1/traces/{id}");
-        gateway.request("GET", &path, "", "").contains("\"state\":\"stored\"")
-    };
-    answers.filter_map(|answer| trace_of(answer)).filter(is_stored).collect()
+/// The trace of an answer, and what the gateway says about it.
+fn state_of(gateway: &Server, answer: &str) -> Option<(String, String)> {
+    let id = trace_of(answer)?;
+    let said = gateway.request("GET", &format!("/v1/traces/{id}"), "", "");
+    let (_, rest) = said.split_once("\"state\":\"")?;
+    Some((id, rest.split('"').next()?.to_owned()))
 }
 
 /// How often each of the latest traces is in the store.
-fn traces(place: &Place) -> BTreeMap<String, usize> {
+fn traces_of(place: &Place) -> BTreeMap<String, usize> {
     let file = place.file("config.toml");
     let ran = place.think(&["traces", "list", "--json", "--limit", "3000", "--config", &file]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -118,84 +118,145 @@ fn rounds() -> u64 {
     said.and_then(|it| it.parse().ok()).unwrap_or(12)
 }
 
-#[test]
-fn k_1_whenever_it_is_killed_it_is_back_at_once_and_knows_what_it_acknowledged() {
-    let place = Place::new("killed");
-    let next = AtomicU32::new(0);
-    let (mut whole, mut broken, mut unsaved, mut kept) = (0, 0, 0, 0);
-    let mut slowest = Duration::ZERO;
+/// What came of all the kills.
+#[derive(Default)]
+struct Tally {
+    /// How many requests went out; numbers them.
+    asked: AtomicU32,
+    whole: usize,
+    broken: usize,
+    unsaved: usize,
+    /// Traces that the gateway said to have.
+    kept: usize,
+    /// Of these, how many it said to be in its journal.
+    spooled: usize,
+    /// How long it took until the gateway was ready again, each time.
+    ready: Vec<Duration>,
+}
+
+/// What a gateway acknowledged before it was killed.
+struct Acknowledged {
+    /// Requests of first turns with what was heard of their answers.
+    said: Vec<(Value, String)>,
+    /// The ids of traces with their state.
+    traces: BTreeMap<String, String>,
+}
+
+/// Asks a gateway from three sides, and kills it in the middle of that.
+fn killed(gateway: &Server, asked: &AtomicU32, round: u64) -> Acknowledged {
+    let stop = AtomicBool::new(false);
+    let said: Mutex<Vec<(Value, String)>> = Mutex::default();
+    let mut traces = BTreeMap::new();
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let first = first_turn(asked.fetch_add(1, Ordering::Relaxed));
+                    let Some(answer) = post(&gateway.addr, &first) else { break };
+                    said.lock().unwrap().push((first, answer));
+                }
+            });
+        }
+        // When so many whole answers are there, and a moment later.
+        let wholes = || said.lock().unwrap().iter().filter(|it| is_acknowledged(&it.1)).count();
+        while wholes() < 5 && began.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        std::thread::sleep(Duration::from_millis(round * 37 % 50));
+        let answers: Vec<String> =
+            said.lock().unwrap().iter().map(|(_, answer)| answer.clone()).collect();
+        traces = answers.iter().filter_map(|answer| state_of(gateway, answer)).collect();
+        gateway.signal(Signal::KILL);
+        stop.store(true, Ordering::Relaxed);
+    });
+    traces.retain(|_, state| state == "stored" || state == "spooled");
+    Acknowledged { said: said.into_inner().unwrap(), traces }
+}
+
+/// Kills a gateway under load again and again; says what came of it.
+fn killed_again_and_again(place: &Place, store: &str) -> Tally {
+    let mut tally = Tally::default();
     for round in 0..rounds() {
-        let gateway = serve(&place, IN_A_FILE);
+        let gateway = serve(place, store);
         // It knows whose requests these are, so that it keeps every answer, or says that it does not.
-        let first = first_turn(next.fetch_add(1, Ordering::Relaxed));
+        let first = first_turn(tally.asked.fetch_add(1, Ordering::Relaxed));
         gateway.ask_in_time("/v1/chat/completions", &first.to_string());
-        let stop = Arc::new(AtomicBool::new(false));
-        let said: Mutex<Vec<(Value, String)>> = Mutex::default();
-        let mut acknowledged = Vec::new();
-        let began = Instant::now();
-        std::thread::scope(|scope| {
-            for _ in 0..3 {
-                scope.spawn(|| {
-                    while !stop.load(Ordering::Relaxed) {
-                        let first = first_turn(next.fetch_add(1, Ordering::Relaxed));
-                        let Some(answer) = post(&gateway.addr, &first) else { break };
-                        said.lock().unwrap().push((first, answer));
-                    }
-                });
-            }
-            // When so many whole answers are there, and a moment later.
-            let wholes = || said.lock().unwrap().iter().filter(|it| is_acknowledged(&it.1)).count();
-            while wholes() < 5 && began.elapsed() < PATIENCE {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            std::thread::sleep(Duration::from_millis(round * 37 % 50));
-            let answers: Vec<String> =
-                said.lock().unwrap().iter().map(|(_, answer)| answer.clone()).collect();
-            acknowledged = stored(&gateway, answers.iter());
-            gateway.signal(Signal::KILL);
-            stop.store(true, Ordering::Relaxed);
-        });
+        let Acknowledged { said, traces } = killed(&gateway, &tally.asked, round);
         drop(gateway);
         let began = Instant::now();
-        let gateway = serve(&place, IN_A_FILE);
-        assert!(gateway.request("GET", "/readyz", "", "").starts_with("HTTP/1.1 200"));
-        assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
-        slowest = slowest.max(began.elapsed());
-        let there = traces(&place);
+        let gateway = serve(place, store);
+        while !gateway.request("GET", "/readyz", "", "").starts_with("HTTP/1.1 200") {
+            assert!(began.elapsed() < PATIENCE, "it is not ready");
+        }
+        tally.ready.push(began.elapsed());
+        let there = traces_of(place);
         assert!(there.values().all(|count| *count == 1), "a trace is there twice: {there:?}");
-        let gone: Vec<&String> =
-            acknowledged.iter().filter(|id| !there.contains_key(*id)).collect();
+        let gone: Vec<_> = traces.iter().filter(|(id, _)| !there.contains_key(*id)).collect();
         assert!(gone.is_empty(), "acknowledged traces are lost, round {round}: {gone:?}");
-        kept += acknowledged.len();
+        tally.kept += traces.len();
+        tally.spooled += traces.values().filter(|state| *state == "spooled").count();
+        tally.answers(&gateway, said, round);
+    }
+    tally
+}
+
+impl Tally {
+    /// What a gateway still has of the answers of the one before it.
+    fn answers(&mut self, gateway: &Server, said: Vec<(Value, String)>, round: u64) {
         let mut lost = 0;
-        for (first, answer) in said.into_inner().unwrap() {
+        for (first, answer) in said {
             let Some(second) = second_turn(&first, &answer) else { continue };
             let again = post(&gateway.addr, &second).unwrap();
             let is_back = again.contains("x-thinkthrough: restored=1; missed=0;");
             if answer.contains(UNSAVED) {
-                unsaved += 1;
+                self.unsaved += 1;
             } else if is_acknowledged(&answer) {
-                whole += 1;
+                self.whole += 1;
                 lost += usize::from(!is_back);
             } else {
                 // Half an answer has no thought, unless it is all there and only its end was not heard.
-                broken += 1;
+                self.broken += 1;
                 let is_whole = answer.contains("\"finish_reason\":\"tool_calls\"");
                 assert!(!is_back || is_whole, "{answer}\n{again}");
             }
         }
-        let blind = blind(&gateway);
+        let blind = blind(gateway);
         assert!(
             lost <= blind,
             "{lost} acknowledged answers are lost ({blind} unseen), round {round}"
         );
     }
-    println!(
-        "{} kills: {whole} whole answers, {broken} broken ones, {unsaved} that were not saved in time; {kept} traces \
-         acknowledged; ready again within {slowest:?}",
-        rounds()
-    );
-    assert!(whole > 50 && kept > 0, "{whole} {kept}");
+
+    /// Says it, and what must hold of all of them together.
+    fn holds(mut self, on: &str) {
+        self.ready.sort_unstable();
+        let Tally { whole, broken, unsaved, kept, spooled, ready, .. } = self;
+        let (median, slowest) = (ready[ready.len() / 2], ready[ready.len() - 1]);
+        println!(
+            "{on}: {} kills: {whole} whole answers, {broken} broken ones, {unsaved} that were not saved in time; {kept} \
+             traces acknowledged, {spooled} of them spooled; ready again within {median:?} at the median and \
+             {slowest:?} at most",
+            ready.len()
+        );
+        assert!(whole > 50 && kept > 0, "{whole} {kept}");
+        // One in twenty may have had to wait for what else the machine does.
+        let most = ready[ready.len() * 19 / 20 - usize::from(ready.len().is_multiple_of(20))];
+        assert!(most < Duration::from_secs(2), "{ready:?}");
+    }
+}
+
+#[test]
+fn k_1_whenever_it_is_killed_it_is_back_at_once_and_knows_what_it_acknowledged() {
+    killed_again_and_again(&Place::new("killed"), IN_A_FILE).holds("a file");
+}
+
+#[test]
+fn k_1_whenever_it_is_killed_a_server_knows_what_it_acknowledged() {
+    let Some(database) = Database::new() else { return };
+    let place = Place::new("killed-on-server");
+    let store = on_server(&place, &database);
+    killed_again_and_again(&place, &store).holds("a server");
 }
 
 /// Whether the thought of an answer is put back into the turn that follows it.
@@ -258,6 +319,18 @@ fn d_1_no_answer_waits_for_a_database_that_another_process_holds() {
     let metrics = gateway.request("GET", "/metrics", "", "");
     assert!(metrics.contains("\nthinkthrough_unsaved_total 0\n"), "{metrics}");
     assert_eq!(rows(), before, "the database is held");
+    // Traces go the same way.
+    let ids: Vec<String> = heard.iter().filter_map(|(_, answer)| trace_of(answer)).collect();
+    let state = |gateway: &Server, answer: &str| state_of(gateway, answer).unwrap().1;
+    let began = Instant::now();
+    for (_, answer) in &heard {
+        while state(&gateway, answer) != "spooled" {
+            assert!(began.elapsed() < PATIENCE, "{}", state(&gateway, answer));
+        }
+    }
+    let metrics = gateway.request("GET", "/metrics", "", "");
+    assert!(metrics.contains("\nthinkthrough_traces_lost_total 0\n"), "{metrics}");
+    assert!(!metrics.contains("\nthinkthrough_traces_waiting 0\n"), "{metrics}");
     gateway.signal(Signal::KILL);
     drop(gateway);
     // The next one reads what was left before the database can take it.
@@ -269,6 +342,11 @@ fn d_1_no_answer_waits_for_a_database_that_another_process_holds() {
         assert!(began.elapsed() < PATIENCE, "the database never has them");
         std::thread::sleep(Duration::from_millis(10));
     }
+    while heard.iter().any(|(_, answer)| state(&gateway, answer) != "stored") {
+        assert!(began.elapsed() < PATIENCE, "the database never has their traces");
+    }
+    let there = traces_of(&place);
+    assert!(ids.len() == 10 && ids.iter().all(|id| there.get(id) == Some(&1)), "{there:?}");
     assert!(heard.iter().all(|(first, answer)| is_put_back(&gateway, first, answer)));
 }
 
