@@ -118,23 +118,13 @@ fn as_json(request: &Outgoing, target: &Target, count: TokenCount) -> String {
             w.field_str("source", count.source.as_str());
         });
         w.key("decisions").array(|w| {
-            for (decision, block) in of_blocks(request) {
-                w.object(|w| {
-                    w.field_u64("message", decision.message as u64);
-                    w.field_u64("block", block as u64);
-                    w.field_str("action", decision.action.as_str());
-                    w.field_str("reason", &decision.reason);
-                    w.field_str("setting", decision.setting);
-                });
+            for (decision, _) in of_blocks(request) {
+                w.object(|w| decision.write_members(w));
             }
         });
         w.key("answers").array(|w| {
             for answer in of_answers(request) {
-                w.object(|w| {
-                    w.field_u64("message", answer.message as u64);
-                    w.field_str("outcome", answer.action.outcome());
-                    w.field_str("reason", &answer.reason);
-                });
+                w.object(|w| answer.write_members(w));
             }
         });
         w.key("warnings").array(|w| {

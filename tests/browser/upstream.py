@@ -8,7 +8,8 @@ import time
 
 class Upstream:
     """Its requests carry in their last message, as JSON, what it thinks (`thought`), answers (`answer`), and how many
-    seconds it takes between two pieces (`pause`); or the error that it gives (`error`)."""
+    seconds it takes between two pieces (`pause`); or the error that it gives (`error`), if a message has a field that it
+    refuses, that (`refuse`)."""
 
     def __enter__(self):
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
@@ -30,6 +31,8 @@ class Model(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         wish = json.loads(asked["messages"][-1]["content"])
+        if wish.get("refuse") and any(wish["refuse"] in it for it in asked["messages"]):
+            return self.whole(400, {"error": {"message": f"messages.1: property '{wish['refuse']}' is unsupported", "type": "invalid_request_error"}})
         if "error" in wish:
             return self.whole(400, {"error": {"message": wish["error"], "type": "invalid_request_error"}})
         thought, answer = wish.get("thought", ""), wish.get("answer", "")

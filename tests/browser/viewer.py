@@ -163,21 +163,53 @@ def check_why(place):
         for _ in range(2):
             body = {"model": "sim/kimi-k2", "messages": messages, "tools": [TOOL]}
             _, headers, text = gateway.request("POST", "/v1/chat/completions", body, authorization=f"Bearer {ALICE}", content_type="application/json")
+            kept = json.loads(text) if len(messages) == 1 else kept
             said = json.loads(text)["choices"][0]["message"]
             # The client keeps what it knows, and its thought is lost.
             messages.append({"role": "assistant", "content": said.get("content"), "tool_calls": said.get("tool_calls") or None})
             messages += [{"role": "tool", "tool_call_id": call["id"], "content": "a.txt"} for call in said.get("tool_calls") or []]
         holds("restored=1" in headers["x-thinkthrough"], headers["x-thinkthrough"])
-        gateway.kept(headers["x-thinkthrough"].partition("trace=")[2])
+        trace = headers["x-thinkthrough"].partition("trace=")[2]
+        gateway.kept(trace)
         page = signed_in(place, gateway)
         go(page, "#/traces", "document.querySelectorAll('.row').length === 2")
         holds("1 restored" in page.run("document.querySelector('.row').textContent"), "the list says it")
         page.click(".row")
         page.until("document.querySelector('.why table')")
         same(page.run("document.querySelector('.why .badge').textContent"), "1 restored", "how many")
-        cells = page.run("[...document.querySelectorAll('.why tbody tr')].map(row => [...row.cells].map(it => it.textContent))")
-        holds(any(row[1] == "restored" and len(row[2]) > 10 for row in cells), f"with its reason: {cells}")
+        cells = page.run("[...document.querySelectorAll('.why table')].map(table => [...table.tBodies[0].rows].map(row => [...row.cells].map(it => it.textContent)))")
+        message, turn, thought, reason, known = cells[0][0]
+        same((message, turn, thought), ("1", "1", "restored"), "which answer")
+        holds("dropped it" in reason and "anchor" in known and "1 call" in known and "record" in known, f"why, and by what evidence: {cells[0]}")
+        diff = page.run("[...document.querySelectorAll('.diff li')].map(it => it.textContent)")
+        first = kept["choices"][0]["message"]["reasoning_content"]
+        holds(any(it.startswith("addedthinkingmessage 1, block ") and first[:40] in it for it in diff), f"what went out and did not come: {diff}")
+        holds("set model to" in page.run("document.querySelector('.changes').textContent"), "the name that the provider knows")
+        stored = json.loads(gateway.request("GET", f"/v1/traces/{trace}", authorization=f"Bearer {ALICE}")[2])["trace"]
+        same([it["outcome"] for it in stored["why"]["answers"]], ["restored"], "the same in the trace")
+        same(stored["metadata"]["restored"], 1, "and in its numbers")
         clean(page, gateway)
+
+
+def check_steps(place):
+    """A request that was refused and repaired says so, with each step; hidden thoughts leave no words in it."""
+    for first in ["", "[reasoning]\nincludeInResponse = false\n"]:
+        with Gateway(place.think, first) as gateway:
+            # The model refuses the first request for the thoughts in it, and takes the second.
+            asked = {"model": "thinker", "messages": [{"role": "user", "content": "hello"},
+                     {"role": "assistant", "content": "hi", "reasoning_content": "a thought that nobody takes"},
+                     {"role": "user", "content": json.dumps({"refuse": "reasoning_content", "thought": "x", "answer": "y"})}]}
+            _, headers, _ = gateway.request("POST", "/v1/chat/completions", {**asked, "stream": True}, authorization=f"Bearer {ALICE}", content_type="application/json")
+            holds("repaired=forbid" in headers["x-thinkthrough"], headers["x-thinkthrough"])
+            trace = headers["x-thinkthrough"].partition("trace=")[2].partition(";")[0]
+            gateway.kept(trace)
+            page = signed_in(place, gateway)
+            go(page, f"#/trace/{trace}", "document.querySelector('.steps')")
+            steps = page.run("[...document.querySelectorAll('.steps li')].map(it => it.textContent)")
+            holds(len(steps) == 2 and "no answer" in steps[0] and "takes no thoughts" in steps[1], f"each step: {steps}")
+            diff = page.run("document.querySelector('.diff').textContent")
+            same(("removedthinking" in diff, "a thought that nobody takes" in diff), (True, first == ""), diff)
+            clean(page, gateway)
 
 
 def check_live(place):

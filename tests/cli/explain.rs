@@ -31,9 +31,15 @@ fn explain_says_of_each_answer_what_the_vault_does_for_it() {
 
     let seen = with(&["--tenant", "local"]).json();
     let reason = "it is known, and the client dropped it";
-    let answer =
-        |message: u64| json!({"message": message, "outcome": "restored", "reason": reason});
-    assert_eq!(seen["answers"], json!([answer(1), answer(3)]), "{seen}");
+    for (answer, message) in seen["answers"].as_array().unwrap().iter().zip([1, 3]) {
+        let found = &answer["evidence"][0];
+        let expected = json!({"message": message, "outcome": "restored", "reason": reason,
+            "setting": "contract", "evidence": [{"level": "ticket", "record": found["record"], "calls": 1,
+            "anchored": true, "usable": true, "foreign": false}]});
+        assert_eq!(*answer, expected, "{seen}");
+        assert!(found["record"].as_str().is_some_and(|it| it.len() > 8), "{seen}");
+    }
+    assert_eq!(seen["answers"].as_array().map(Vec::len), Some(2), "{seen}");
     let is_restored = |it: &Value| it["action"] == "restore" && it["setting"] == "contract";
     assert_eq!(
         seen["decisions"].as_array().unwrap().iter().filter(|it| is_restored(it)).count(),
@@ -50,8 +56,8 @@ fn explain_says_of_each_answer_what_the_vault_does_for_it() {
     let other = other.replace("tk_", "ck_");
     place.write("request.json", &other);
     let missed = with(&["--tenant", "local"]).json();
-    let outcome =
-        json!({"message": 1, "outcome": "missed", "reason": "no record of this answer was found"});
+    let outcome = json!({"message": 1, "outcome": "missed", "reason": "no record of this answer was found",
+            "setting": "contract", "evidence": []});
     assert_eq!(missed["answers"][0], outcome, "{missed}");
     let words = "the model demands a thought here, and no record of this answer was found; \
                  the answer and what its calls gave are told in words";

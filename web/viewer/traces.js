@@ -4,23 +4,12 @@ import { AiReasoning, harmless } from '../message.js';
 import { badge, empty, figure, h, lasted, number, short, when } from './elements.js';
 import { markdown } from './markdown.js';
 import { ask } from './server.js';
+import { why } from './why.js';
 
 /** @typedef {Record<string, any>} Trace */
 
 const HOUR = 3_600_000;
 const AGES = /** @type {[string, string][]} */ ([['', 'any time'], [String(HOUR), 'last hour'], [String(24 * HOUR), 'last day'], [String(7 * 24 * HOUR), 'last week']]);
-const OUTCOMES = /** @type {[string, string, string][]} */ ([
-  ['restored', 'restored', 'The client had lost the thought of so many answers; it was found in the vault and put back.'],
-  ['missed', 'missed', 'The model wants the thought of so many answers, and nobody has it: it was made before this gateway saw the conversation, or was deleted.'],
-  ['ambiguous', 'ambiguous', 'So many answers fit more than one thought. A wrong thought is worse than none, so none went back.'],
-  ['dropped', 'dropped', 'The thought of so many answers was known and left out: the contract, a setting or a limit says so.'],
-]);
-const FACTS = /** @type {[string, string][]} */ ([
-  ['route', 'Asked at'], ['asked', 'Model as it was asked'], ['outcome', 'Outcome'], ['status', 'Status'], ['finish_reason', 'Finish reason'],
-  ['error', 'Error'], ['hops', 'Fallbacks and repeats'], ['reasoning_tokens_source', 'Tokens of the thought'], ['total_tokens_source', 'Tokens in all'],
-  ['text_is_cut', 'Texts are cut'],
-]);
-
 /** The thought as the element of the page. @param {Trace} trace @param {string} [display] */
 function thought(trace, display = 'collapsed') {
   if (trace.reasoning_text === undefined) return h('p', { class: 'none' }, `Thought, not shown · ${number(trace.reasoning_tokens)} tokens`);
@@ -124,22 +113,6 @@ export async function trace(main, id) {
       it.response_text === '' ? h('p', { class: 'none' }, 'There is no visible answer.') : markdown(it.response_text)),
     why(it),
     h('p', { class: 'buttons' }, h('button', { type: 'button', onclick: () => save(it) }, 'Save as JSON')));
-}
-
-/** What became of the thoughts in the request, and why. @param {Trace} trace */
-function why(trace) {
-  const metadata = trace.metadata ?? {};
-  const found = OUTCOMES.filter(([name]) => metadata[name] > 0);
-  const decisions = Array.isArray(metadata.decisions) ? metadata.decisions : [];
-  return h('section', { class: 'why', 'aria-labelledby': 'why' }, h('h2', { id: 'why' }, 'Why'),
-    found.length === 0 ? h('p', {}, 'No thought of an earlier answer had to be put back or left out for this request.')
-      : h('ul', { class: 'outcomes' }, found.map(([name, word, text]) => h('li', {}, badge(name, `${metadata[name]} ${word}`), ` ${text}`))),
-    decisions.length > 0 && h('div', { class: 'scrolls', tabindex: 0, role: 'region', 'aria-label': 'Decisions' }, h('table', {},
-      h('caption', {}, 'Decided'), h('thead', {}, h('tr', {}, ['Messages', 'Outcome', 'Reason', 'By'].map((name) => h('th', { scope: 'col' }, name)))),
-      h('tbody', {}, decisions.map((/** @type {any} */ it) => h('tr', {}, h('td', {}, number(it.count)), h('td', {}, badge(it.outcome)), h('td', {}, harmless(it.reason)), h('td', {}, it.setting)))))),
-    h('details', {}, h('summary', {}, 'What is known besides'), h('dl', { class: 'known' },
-      FACTS.filter(([name]) => metadata[name] !== undefined && metadata[name] !== null).flatMap(([name, label]) => [h('dt', {}, label), h('dd', {}, harmless(String(metadata[name])))]),
-      h('dt', {}, 'Tenant'), h('dd', {}, trace.tenant), h('dt', {}, 'Turn'), h('dd', {}, trace.run_id), h('dt', {}, 'Session'), h('dd', {}, harmless(trace.session_key)))));
 }
 
 /** @param {Trace} trace */

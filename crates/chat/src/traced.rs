@@ -228,6 +228,7 @@ impl Draft {
             thought: Masked::by(masker, &texts.thought),
             answer: Masked::by(masker, &texts.answer),
             metadata: Masked::by(masker, &metadata.as_str().to_owned()),
+            why: Masked::fixed(""),
             numbers,
             state,
         }

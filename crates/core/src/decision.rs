@@ -1,6 +1,7 @@
 //! What is decided about a thought. Whatever decides, applies, counts or explains speaks in [`Decision`]s.
 
 use crate::contract::Level;
+use crate::json::Writer;
 use std::borrow::Cow;
 
 /// What is decided about one answer of the model, or about one block, and why.
@@ -161,6 +162,24 @@ impl Decision {
         self.evidence.first()
     }
 
+    /// Writes the members of an object about it: of an answer what becomes of it and what says which record it is, of a
+    /// block what happens to it.
+    pub fn write_members(&self, w: &mut Writer) {
+        w.field_u64("message", self.message as u64);
+        match self.block {
+            Some(block) => {
+                w.field_u64("block", block as u64);
+                w.field_str("action", self.action.as_str());
+            }
+            None => w.field_str("outcome", self.action.outcome()),
+        }
+        w.field_str("reason", &self.reason);
+        w.field_str("setting", self.setting);
+        if self.block.is_none() {
+            w.key("evidence").array(|w| self.evidence.iter().for_each(|it| it.write(w)));
+        }
+    }
+
     /// The records that an answer comes from, each with what happens to its thought.
     pub fn parts(&self) -> impl Iterator<Item = (Action, &Evidence)> {
         let is_restored = self.action == Action::Restore;
@@ -192,6 +211,19 @@ pub struct Evidence {
     pub is_foreign: bool,
     /// Ids name it.
     pub is_anchored: bool,
+}
+
+impl Evidence {
+    fn write(&self, w: &mut Writer) {
+        w.object(|w| {
+            w.field_str("level", self.level.as_str());
+            w.field_str("record", &self.id);
+            w.field_u64("calls", self.calls.len() as u64);
+            w.field_bool("anchored", self.is_anchored);
+            w.field_bool("usable", self.is_usable);
+            w.field_bool("foreign", self.is_foreign);
+        });
+    }
 }
 
 /// Why a thought does not go.

@@ -1,6 +1,7 @@
 //! Where everything is told once, and who hears it: metrics, log and traces.
 
-use crate::audit::{Audit, Draft, Labels, Transcript};
+use crate::alike::Alike;
+use crate::audit::{Audit, Draft, Labels, Prepared, Transcript, Way, Why};
 use crate::events::{Events, Hearing, Whose};
 use crate::log::Log;
 use crate::metrics::Metrics;
@@ -67,6 +68,7 @@ struct State {
     /// Whose trace it leaves; none where none is left.
     labels: Option<Labels>,
     transcript: Transcript,
+    why: Why,
     /// What the client calls itself.
     client: Option<HeaderValue>,
     /// Whose listeners hear of it; nobody's where nothing says whose it is.
@@ -87,6 +89,7 @@ impl Seen {
             span: None,
             labels: None,
             transcript: Transcript::default(),
+            why: Why::default(),
             client: None,
             whose: None,
             is_announced: false,
@@ -110,6 +113,9 @@ impl Seen {
         traces.hear(told, story, span);
         if let Some(events) = self.bus.events() {
             state.announce(events, told);
+        }
+        if let Progress::Failed { reason, .. } = told {
+            state.why.failed(reason);
         }
         let story = &state.story;
         if story.is_over() {
@@ -182,6 +188,13 @@ impl Seen {
         self.bus.audit.is_some() && self.state().labels.is_some()
     }
 
+    /// It goes this way next, where a trace tells why. What it is explained by is what goes out, not what went before.
+    pub(crate) fn goes(&self, way: Way, prepared: Prepared) {
+        let mut state = self.state();
+        state.story.decided = Alike::of(&prepared.decisions);
+        state.why.went(way, prepared);
+    }
+
     /// What was said in it.
     pub(crate) fn gathered(&self, transcript: Transcript) {
         self.state().transcript = transcript;
@@ -199,7 +212,8 @@ impl Seen {
     fn leave_trace(&self, state: &mut State) {
         let (Some(audit), Some(labels)) = (&self.bus.audit, state.labels.take()) else { return };
         let transcript = std::mem::take(&mut state.transcript);
-        audit.take(Draft::of(&state.story, labels, transcript));
+        let why = std::mem::take(&mut state.why);
+        audit.take(Draft::of(&state.story, labels, transcript, why));
     }
 
     /// Whose answer it is.

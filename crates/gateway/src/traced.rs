@@ -31,7 +31,7 @@ async fn find(house: &House, parts: &Parts, id: &str) -> Result<Response<Flow>, 
     let trace = traces.get(id).await.map_err(|_| unavailable())?;
     let is_theirs = |trace: &Trace| tenants.iter().any(|it| it.as_str() == trace.tenant);
     let trace = trace.filter(is_theirs).ok_or_else(missing)?;
-    Ok(json(200, stored(&trace)))
+    Ok(json(200, stored(&trace, house.options.shows_thoughts)))
 }
 
 fn unavailable() -> Turned {
@@ -48,9 +48,9 @@ fn state(id: &str, place: Place) -> String {
     raw.as_str().to_owned()
 }
 
-fn stored(trace: &Trace) -> String {
+fn stored(trace: &Trace, shows: bool) -> String {
     let mut row = Writer::new();
-    trace.write(&mut row, true);
+    trace.write(&mut row, shows);
     let row = row.finish();
     let raw = Raw::build(|w| {
         w.object(|w| {

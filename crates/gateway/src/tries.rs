@@ -6,7 +6,7 @@
 use crate::asking::{
     Claim, claim, credential_for, handling, look_up, missing, settings, tenant as whose,
 };
-use crate::audit::Labels;
+use crate::audit::{self, Labels};
 use crate::door::{Turned, turned};
 use crate::house::{House, Stage};
 use crate::keeping::Keeping;
@@ -185,6 +185,7 @@ impl Caller {
         self.keeping.iter().for_each(|keeping| asked.set_name(keeping.name()));
         let looked = look_up(&mut asked, vault.as_ref(), &self.house).await;
         let mut prepared = asked.prepare(&looked.found, &*looked.open);
+        self.explain(way, &asked, &mut prepared);
         let body = prepared.body.take().map_or_else(|| self.body.clone(), Bytes::from);
         let body = on_platform(body, &route);
         let tap = self.admit(&route, &body).await?;
@@ -222,6 +223,16 @@ impl Caller {
             gate,
         };
         Ok((job, prepared))
+    }
+
+    /// Says what goes this way, and why, where that is kept for people.
+    fn explain(&self, way: &Way, asked: &RequestContext<'_>, prepared: &mut Prepared) {
+        let Mending { learned, repaired, .. } = way.mending;
+        if self.house.seen.is_audited() {
+            let told = audit::Prepared::of(asked, self.wire, prepared);
+            let way = audit::Way::of(&way.route.target, [learned, repaired], prepared.without);
+            self.house.seen.goes(way, told);
+        }
     }
 
     /// Says whose request it is to whoever watches, and asks its budgets.

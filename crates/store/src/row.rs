@@ -263,6 +263,7 @@ pub(crate) struct TraceRow {
     pub(crate) thought: String,
     pub(crate) answer: String,
     pub(crate) metadata: String,
+    pub(crate) why: String,
     pub(crate) state: String,
     /// Unix milliseconds.
     pub(crate) created_at: i64,
@@ -280,7 +281,7 @@ impl TraceRow {
     /// The columns in the order in which they are read and written.
     pub(crate) const COLUMNS: &'static str = "id, tenant, session_key, run_id, model, provider, \
         reasoning_text, response_text, metadata, state, created_at, reasoning_tokens, \
-        total_tokens, duration_ms, sealed_bytes, input_tokens, output_tokens, cached_tokens";
+        total_tokens, duration_ms, sealed_bytes, input_tokens, output_tokens, cached_tokens, why";
 
     /// What it counts as: its texts, and about what row and indexes take.
     pub(crate) fn size(&self) -> usize {
@@ -289,7 +290,7 @@ impl TraceRow {
     }
 
     /// Its texts in the order of the columns. Stands in journals: the order never changes.
-    pub(crate) fn texts(&self) -> [&str; 10] {
+    pub(crate) fn texts(&self) -> [&str; 11] {
         [
             &self.id,
             &self.tenant,
@@ -301,6 +302,7 @@ impl TraceRow {
             &self.answer,
             &self.metadata,
             &self.state,
+            &self.why,
         ]
     }
 
@@ -317,8 +319,9 @@ impl TraceRow {
     }
 
     /// A row of what [`TraceRow::texts`], [`TraceRow::numbers`] and [`TraceRow::maybe`] give.
-    pub(crate) fn of(texts: [String; 10], numbers: [i64; 5], maybe: [Option<i64>; 3]) -> Self {
-        let [id, tenant, session, run, model, provider, thought, answer, metadata, state] = texts;
+    pub(crate) fn of(texts: [String; 11], numbers: [i64; 5], maybe: [Option<i64>; 3]) -> Self {
+        let [id, tenant, session, run, model, provider, thought, answer, metadata, state, why] =
+            texts;
         let [created_at, reasoning_tokens, total_tokens, duration, sealed_bytes] = numbers;
         let [input_tokens, output_tokens, cached_tokens] = maybe;
         TraceRow {
@@ -331,6 +334,7 @@ impl TraceRow {
             thought,
             answer,
             metadata,
+            why,
             state,
             created_at,
             reasoning_tokens,
@@ -343,12 +347,15 @@ impl TraceRow {
         }
     }
 
-    /// The same, with no more than so many letters of the texts.
+    /// The same, with no more than so many letters of the texts, and without what only explains.
     pub(crate) fn columns(brief: Option<usize>) -> String {
         let Some(most) = brief else { return Self::COLUMNS.to_owned() };
-        ["reasoning_text", "response_text"].iter().fold(Self::COLUMNS.to_owned(), |all, text| {
-            all.replace(text, &format!("substr({text}, 1, {most})"))
-        })
+        ["reasoning_text", "response_text"]
+            .iter()
+            .fold(Self::COLUMNS.to_owned(), |all, text| {
+                all.replace(text, &format!("substr({text}, 1, {most})"))
+            })
+            .replace(", why", ", '' AS why")
     }
 }
 

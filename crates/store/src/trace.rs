@@ -61,6 +61,8 @@ pub struct NewTrace {
     pub answer: Masked<String>,
     /// What is known besides, a JSON object.
     pub metadata: Masked<String>,
+    /// Why the request went out as it did, a JSON object; empty where nothing was decided about it.
+    pub why: Masked<String>,
     /// Its numbers.
     pub numbers: TraceNumbers,
     /// How it ended.
@@ -159,6 +161,8 @@ pub struct Trace {
     pub answer: String,
     /// What is known besides, a JSON object.
     pub metadata: String,
+    /// Why the request went out as it did, a JSON object; empty where nothing was decided about it, and in lists.
+    pub why: String,
     /// Its numbers.
     pub numbers: TraceNumbers,
     /// How it ended.
@@ -190,6 +194,19 @@ impl Trace {
             w.u64_or_null("input_tokens", numbers.input_tokens);
             w.u64_or_null("output_tokens", numbers.output_tokens);
             w.u64_or_null("cached_tokens", numbers.cached_tokens);
+            w.key("why");
+            self.write_why(w, with_thought);
+        });
+    }
+
+    /// What differs between two requests is told in words of thoughts, which not everybody may see.
+    fn write_why(&self, w: &mut Writer, with_thought: bool) {
+        let Ok(why) = Raw::parse(&self.why) else { return w.null() };
+        w.object(|w| {
+            let doc = why.doc();
+            for (name, value) in doc.root().entries().filter(|it| with_thought || it.0 != "words") {
+                w.key(&name).raw_str(value.raw());
+            }
         });
     }
 }

@@ -174,7 +174,17 @@ impl Traces {
 impl From<NewTrace> for TraceRow {
     fn from(new: NewTrace) -> Self {
         let NewTrace {
-            id, tenant, session, run, model, provider, thought, answer, metadata, ..
+            id,
+            tenant,
+            session,
+            run,
+            model,
+            provider,
+            thought,
+            answer,
+            metadata,
+            why,
+            ..
         } = new;
         let numbers = new.numbers;
         TraceRow {
@@ -187,6 +197,7 @@ impl From<NewTrace> for TraceRow {
             thought: without_nul(&thought),
             answer: without_nul(&answer),
             metadata: without_nul(&metadata),
+            why: without_nul(&why),
             state: new.state.as_str().to_owned(),
             created_at: millis(numbers.created_at),
             reasoning_tokens: millis(numbers.reasoning_tokens),
@@ -212,6 +223,7 @@ impl From<TraceRow> for Trace {
             thought: row.thought,
             answer: row.answer,
             metadata: row.metadata,
+            why: row.why,
             numbers: TraceNumbers {
                 reasoning_tokens: count(row.reasoning_tokens),
                 total_tokens: count(row.total_tokens),

@@ -46,7 +46,7 @@ fn print_json(traces: &[Trace], out: &mut dyn Write) -> Result<(), Failure> {
     let mut w = Writer::new();
     w.array(|w| {
         for trace in traces {
-            let without = Trace { answer: String::new(), ..trace.clone() };
+            let without = Trace { answer: String::new(), why: String::new(), ..trace.clone() };
             without.write(w, false);
         }
     });

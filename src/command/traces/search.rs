@@ -120,6 +120,7 @@ mod tests {
             thought: format!("{}\nthe Word itself", "ä".repeat(200)),
             answer: "no such thing".into(),
             metadata: "{}".into(),
+            why: String::new(),
             numbers: TraceNumbers::default(),
             state: TraceState::Whole,
         };

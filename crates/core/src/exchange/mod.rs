@@ -9,6 +9,7 @@
 //! 4. [`Exchange::end`] gives the answer, and the record to seal.
 
 mod answer;
+mod difference;
 mod handling;
 mod mint;
 mod pair;
@@ -18,6 +19,7 @@ pub use crate::decide::{PutBack, RefusalCause, Repair};
 pub use crate::decision::Without;
 pub use crate::restore::Found;
 pub use answer::{Done, Ending, Exchange, Name, error_event};
+pub use difference::{Difference, Differences, Side};
 pub use handling::{Handling, Restore, Thoughts, View};
 
 use crate::content::{Content, Origin};
@@ -97,6 +99,8 @@ pub struct Prepared {
     pub without: Without,
     /// The thoughts that a refusal may be about.
     pub put_back: PutBack,
+    /// How it differs from what the caller sent.
+    pub differences: Differences,
     /// What the answer goes through.
     pub exchange: Box<Exchange>,
 }
@@ -278,9 +282,35 @@ impl<'d> RequestContext<'d> {
         };
         let Decided { applied, missing, put_back, hook, .. } = decided;
         let (counts, without) = (Counts::of(&applied.decisions), Without::of(&applied.decisions));
+        let mut differences = Differences::of(&self.request.contents, &applied.contents);
         let (body, outgoing) = self.outgoing(applied, &settings);
+        if self.is_own_wire() && body.is_some() {
+            self.set_members(&mut differences, &settings);
+        }
         let exchange = Box::new(Exchange::new(self, outgoing, hook, origin));
-        Prepared { body, counts, missing, without, put_back, exchange }
+        Prepared { body, counts, missing, without, put_back, differences, exchange }
+    }
+
+    /// Takes note of what is set beside the messages, in the order in which it is.
+    fn set_members(&self, differences: &mut Differences, settings: &Resolved) {
+        let model = Raw::build(|w| w.object(|w| w.field_str("model", &self.target.model)));
+        if self.doc.root().get("model").is_some() {
+            differences.set(self.doc, &model);
+        }
+        for fill in self.fill(settings) {
+            let missing = Raw::build(|w| {
+                w.object(|w| {
+                    let is_new = |name: &str| self.doc.root().get(name).is_none();
+                    for (name, value) in fill.doc().root().entries().filter(|it| is_new(&it.0)) {
+                        w.key(&name).raw_str(value.raw());
+                    }
+                });
+            });
+            differences.set(self.doc, &missing);
+        }
+        for patch in outgoing::said(&self.request, &self.target, settings).patches {
+            differences.set(self.doc, &patch);
+        }
     }
 
     fn is_own_wire(&self) -> bool {
@@ -352,15 +382,19 @@ impl<'d> RequestContext<'d> {
 
     /// The edits that make these messages of the caller's; `None` where its bytes cannot be edited.
     fn plan(&self, after: &[Content], settings: &Resolved) -> Option<Plan> {
+        let fill = self.fill(settings);
+        let additions = Additions { model: Some(&self.target.model), fill: &fill };
+        let before = &self.request.contents;
+        plan_to(self.caller, self.doc, before, after, &self.target.dialect, additions).ok()
+    }
+
+    /// What a request says that does not say it itself.
+    fn fill(&self, settings: &Resolved) -> Vec<Raw> {
         let is_ours = !self.goes_as_it_came();
         let is_thinking = decide::as_asked(&self.request, &self.target, settings).enabled.value;
         let flags = self.target.rule.contract.flags;
         let said = [flags, self.show().filter(|_| is_thinking)].into_iter().flatten();
-        let fill: Vec<Raw> =
-            said.filter(|_| is_ours).filter_map(|said| Raw::parse(said).ok()).collect();
-        let additions = Additions { model: Some(&self.target.model), fill: &fill };
-        let before = &self.request.contents;
-        plan_to(self.caller, self.doc, before, after, &self.target.dialect, additions).ok()
+        said.filter(|_| is_ours).filter_map(|said| Raw::parse(said).ok()).collect()
     }
 
     /// What asks for thoughts that the provider withholds, for a caller that says nothing about them and gets some.

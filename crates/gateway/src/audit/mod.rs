@@ -8,9 +8,11 @@
 mod labels;
 mod recorder;
 mod transcript;
+mod why;
 
 pub(crate) use labels::Labels;
 pub(crate) use transcript::Transcript;
+pub(crate) use why::{Prepared, Way, Why};
 
 use crate::story::Story;
 use prometheus_client::metrics::counter::Counter;
@@ -87,6 +89,7 @@ pub(crate) struct Draft {
     labels: Labels,
     transcript: Transcript,
     metadata: Raw,
+    why: Why,
     numbers: TraceNumbers,
     state: TraceState,
 }
@@ -205,7 +208,7 @@ impl fmt::Debug for Audit {
 
 impl Draft {
     /// The trace of a request that is over.
-    pub(crate) fn of(story: &Story, labels: Labels, transcript: Transcript) -> Self {
+    pub(crate) fn of(story: &Story, labels: Labels, transcript: Transcript, why: Why) -> Self {
         let usage = story.said.as_ref().map(|said| said.usage.clone()).unwrap_or_default();
         let estimate = || estimate_utf16_quarter(&transcript.thought.text);
         let reasoning = Usage::spent_on_reasoning(Some(&usage), estimate);
@@ -224,12 +227,12 @@ impl Draft {
         let state = state_of(story);
         let sources = [is_reported, total.is_some()];
         let metadata = metadata(story, &transcript, sources);
-        Draft { id: story.id.clone(), labels, transcript, metadata, numbers, state }
+        Draft { id: story.id.clone(), labels, transcript, metadata, why, numbers, state }
     }
 
     /// The trace as people may see it.
     fn masked(self, masker: &Masker) -> NewTrace {
-        let Draft { id, labels, transcript, metadata, numbers, state } = self;
+        let Draft { id, labels, transcript, metadata, why, numbers, state } = self;
         let Labels { tenant, session, run, model, provider } = labels;
         NewTrace {
             id,
@@ -241,6 +244,7 @@ impl Draft {
             thought: Masked::by(masker, &transcript.thought.text),
             answer: Masked::by(masker, &transcript.answer.text),
             metadata: Masked::by(masker, &metadata.as_str().to_owned()),
+            why: why.masked(masker),
             numbers,
             state,
         }

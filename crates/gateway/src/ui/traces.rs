@@ -139,7 +139,7 @@ pub(super) async fn list(
 fn row(w: &mut Writer, trace: Trace, words: &str, shows: bool) {
     let word = words.split_whitespace().next().unwrap_or_default().to_lowercase();
     let (thought, answer) = (excerpt(&trace.thought, &word), excerpt(&trace.answer, &word));
-    Trace { thought, answer, ..trace }.write(w, shows);
+    Trace { thought, answer, why: String::new(), ..trace }.write(w, shows);
 }
 
 fn excerpt(text: &str, word: &str) -> String {

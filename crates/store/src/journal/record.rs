@@ -44,7 +44,7 @@ impl Journaled for TraceRow {
 
     fn read(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes;
-        let mut texts: [String; 10] = Default::default();
+        let mut texts: [String; 11] = Default::default();
         for place in &mut texts {
             *place = text(take_bytes(&mut rest)?)?;
         }
@@ -176,7 +176,7 @@ mod tests {
 
         #[test]
         fn a_trace_that_was_put_is_read_and_a_part_of_it_is_nothing(
-            texts: [String; 10], numbers: [i64; 5], maybe: [Option<i64>; 3],
+            texts: [String; 11], numbers: [i64; 5], maybe: [Option<i64>; 3],
         ) {
             let (mut bytes, row) = (Vec::new(), TraceRow::of(texts, numbers, maybe));
             row.put(&mut bytes);

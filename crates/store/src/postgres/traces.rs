@@ -20,11 +20,11 @@ impl Postgres {
         let maybe = |of: fn(&TraceRow) -> Option<i64>| rows().map(of).collect::<Vec<_>>();
         let sql = format!(
             "INSERT INTO reasoning_traces ({}) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, \
-             $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) ON CONFLICT DO NOTHING",
+             $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) ON CONFLICT DO NOTHING",
             TraceRow::COLUMNS
         );
         let (text, number) = (Type::TEXT_ARRAY, Type::INT8_ARRAY);
-        let values: [Value<'_>; 18] = [
+        let values: [Value<'_>; 19] = [
             (&texts(|it| &it.id), text.clone()),
             (&texts(|it| &it.tenant), text.clone()),
             (&texts(|it| &it.session), text.clone()),
@@ -34,7 +34,7 @@ impl Postgres {
             (&texts(|it| &it.thought), text.clone()),
             (&texts(|it| &it.answer), text.clone()),
             (&texts(|it| &it.metadata), text.clone()),
-            (&texts(|it| &it.state), text),
+            (&texts(|it| &it.state), text.clone()),
             (&numbers(|it| it.created_at), number.clone()),
             (&numbers(|it| it.reasoning_tokens), number.clone()),
             (&numbers(|it| it.total_tokens), number.clone()),
@@ -43,6 +43,7 @@ impl Postgres {
             (&maybe(|it| it.input_tokens), number.clone()),
             (&maybe(|it| it.output_tokens), number.clone()),
             (&maybe(|it| it.cached_tokens), number),
+            (&texts(|it| &it.why), text),
         ];
         self.query_on(&self.inner.writing, &sql, &values).await.map(|_| ())
     }
@@ -203,6 +204,7 @@ impl Postgres {
             input_tokens: get(row, 15, at)?,
             output_tokens: get(row, 16, at)?,
             cached_tokens: get(row, 17, at)?,
+            why: get(row, 18, at)?,
         })
     }
 }

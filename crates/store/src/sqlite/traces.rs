@@ -159,7 +159,7 @@ impl ToSql for Bound {
 fn add(connection: &Connection, row: &TraceRow) -> rusqlite::Result<()> {
     let sql = format!(
         "INSERT OR IGNORE INTO reasoning_traces ({}) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         TraceRow::COLUMNS
     );
     connection.prepare_cached(&sql)?.execute(params![
@@ -181,6 +181,7 @@ fn add(connection: &Connection, row: &TraceRow) -> rusqlite::Result<()> {
         row.input_tokens,
         row.output_tokens,
         row.cached_tokens,
+        row.why,
     ])?;
     Ok(())
 }
@@ -205,6 +206,7 @@ fn trace(row: &Row<'_>) -> rusqlite::Result<TraceRow> {
         input_tokens: row.get(15)?,
         output_tokens: row.get(16)?,
         cached_tokens: row.get(17)?,
+        why: row.get(18)?,
     })
 }
 

@@ -1,6 +1,7 @@
 //! The audit copy of what models thought.
 
 use super::Folder;
+use thinkthrough_core::json::Writer;
 use thinkthrough_core::mask::{Masker, Tiers};
 use thinkthrough_core::plane::{Masked, Tenant};
 use thinkthrough_store::{
@@ -34,6 +35,7 @@ pub(crate) fn trace(id: &str, at: u64, thought: &str, answer: &str) -> NewTrace 
         thought: masked(thought),
         answer: masked(answer),
         metadata: masked("{}"),
+        why: Masked::fixed(""),
         numbers: TraceNumbers { created_at: at, ..TraceNumbers::default() },
         state: TraceState::Whole,
     }
@@ -73,6 +75,8 @@ async fn a_trace_is_kept_once_and_whole(folder: Folder) {
     };
     let new =
         NewTrace { numbers, state: TraceState::Cut, ..trace("a", 5, "password=hunter2x \0", "ok") };
+    let why = masked("{\"ways\":[],\"words\":[[\"\",\"of a thought\"]]}");
+    let new = NewTrace { why, ..new };
     traces.add(vec![new.clone(), new]).await.unwrap();
     traces.add(vec![trace("a", 6, "another", "")]).await.unwrap();
     let kept = traces.get("a").await.unwrap().unwrap();
@@ -82,6 +86,15 @@ async fn a_trace_is_kept_once_and_whole(folder: Folder) {
         (kept.numbers, kept.state, kept.tenant.as_str()),
         (numbers, TraceState::Cut, "local")
     );
+    let shown = |with_thought| {
+        let mut w = Writer::new();
+        kept.write(&mut w, with_thought);
+        w.finish()
+    };
+    assert!(shown(true).ends_with(&format!("\"why\":{}}}", kept.why)), "{}", shown(true));
+    assert!(shown(false).ends_with("\"why\":{\"ways\":[]}}"), "{}", shown(false));
+    let brief = TraceFilter { brief: Some(9), ..TraceFilter::default() };
+    assert_eq!(traces.list(brief).await.unwrap()[0].why, "");
     assert_eq!(traces.get("b").await.unwrap(), None);
     assert_eq!(ids(&traces.list(TraceFilter::default()).await.unwrap()), ["a"]);
 }
@@ -254,7 +267,8 @@ async fn a_table_with_numbers_for_ids_keeps_its_rows(folder: Folder) {
                  metadata TEXT DEFAULT '{}', created_at INTEGER NOT NULL)";
     let row = "INSERT INTO reasoning_traces (id, session_key, run_id, reasoning_text, created_at) \
                VALUES (41, 's', 'r', 'old words', 7)";
-    let undo = "DROP TABLE ledger; DROP TABLE reasoning_traces";
+    let undo = "DROP TABLE ledger; DROP TABLE reasoning_traces; \
+                ALTER TABLE old_record DROP COLUMN anchored";
     match &folder.server {
         Some(server) => {
             let back = "DELETE FROM thinkthrough_schema WHERE version >= 5";

@@ -1,0 +1,294 @@
+//! How the request that goes out differs from the one that came, for people.
+//!
+//! Both are compared in the neutral form, so that it does not matter whether the caller's own bytes were edited or a
+//! request of another wire was written. What is said of a text is its beginning, and of an opaque payload its size.
+
+use crate::content::{Block, Content, MediaSource};
+use crate::json::{Doc, Raw};
+
+/// So many differences are listed.
+const MOST: usize = 64;
+/// So many bytes of a text are given at most.
+const WORDS: usize = 1024;
+/// In messages with more blocks only those at either end are told apart.
+const BLOCKS: usize = 64;
+/// So many bytes of a member's value are given at most.
+const VALUE: usize = 200;
+
+/// What differs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Differences {
+    /// In the messages, in their order.
+    pub list: Vec<Difference>,
+    /// So many more there are.
+    pub more: usize,
+    /// The members of the request beside its messages that say something else, each with its value as it goes out; of a
+    /// request that is written anew for another wire, none.
+    pub members: Vec<(String, String)>,
+}
+
+/// A block that goes out otherwise than it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The index of the message.
+    pub message: usize,
+    /// The index of the block in the message as it goes out, or, of one that is left out, where it would stand.
+    pub block: usize,
+    /// As it came; `None`: it was put in.
+    pub came: Option<Side>,
+    /// As it goes; `None`: it was left out.
+    pub goes: Option<Side>,
+}
+
+/// A block, as far as people are told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Side {
+    /// What it is: `thinking`, `text`, `tool_call`, `tool_response`, `media`, `other`, or `payload`: an opaque one on the
+    /// message as a whole.
+    pub kind: &'static str,
+    /// The size of its text in bytes.
+    pub bytes: usize,
+    /// The size of its opaque payloads in bytes.
+    pub sealed: usize,
+    /// The beginning of its text; of calls and their results the id and the tool. Nothing in it is masked yet, and where
+    /// it was cut, it ends with a whole word.
+    pub words: String,
+}
+
+impl Differences {
+    /// What differs between the messages that came and those that go.
+    #[must_use]
+    pub fn of(came: &[Content], goes: &[Content]) -> Self {
+        let mut found = Differences::default();
+        // Mostly the very same.
+        if std::ptr::eq(came, goes) {
+            return found;
+        }
+        for message in 0..came.len().max(goes.len()) {
+            let sides = (came.get(message), goes.get(message));
+            if sides.0 != sides.1 {
+                found.message(message, sides.0, sides.1);
+            }
+        }
+        found
+    }
+
+    /// Takes note of members that are set to these values, where the request says something else.
+    pub(super) fn set(&mut self, doc: &Doc<'_>, members: &Raw) {
+        for (name, value) in members.doc().root().entries() {
+            if doc.root().get(&name).is_none_or(|it| it.raw() != value.raw()) {
+                self.members.retain(|(known, _)| *known != *name);
+                let value = cut(value.raw(), VALUE).to_owned();
+                self.members.push((name.into_owned(), value));
+            }
+        }
+    }
+
+    fn message(&mut self, message: usize, came: Option<&Content>, goes: Option<&Content>) {
+        let blocks = |it: Option<&'_ Content>| it.map_or(0, |content| content.blocks.len());
+        let (before, after) = (blocks(came), blocks(goes));
+        let old = came.map(|it| it.blocks.as_slice()).unwrap_or_default();
+        let new = goes.map(|it| it.blocks.as_slice()).unwrap_or_default();
+        let same = |(old, new): &(&Block, &Block)| old == new;
+        let first = old.iter().zip(new).take_while(same).count();
+        let room = before.min(after) - first;
+        let last = old.iter().rev().zip(new.iter().rev()).take(room).take_while(same).count();
+        let old = old.get(first..before - last).unwrap_or_default();
+        let new = new.get(first..after - last).unwrap_or_default();
+        self.blocks((message, first), old, new);
+        let payload = |it: Option<&Content>| it?.signature.as_ref().map(|it| Side::payload(it));
+        let (came_payload, goes_payload) = (payload(came), payload(goes));
+        if came.and_then(|it| it.signature.as_ref()) != goes.and_then(|it| it.signature.as_ref()) {
+            self.add(message, after, came_payload, goes_payload);
+        }
+    }
+
+    /// Walks both lists at once; a block that comes later in the other list was not changed but moved on.
+    fn blocks(&mut self, (message, first): (usize, usize), old: &[Block], new: &[Block]) {
+        let is_long = old.len().max(new.len()) > BLOCKS;
+        let is_later = |block: &Block, list: Option<&[Block]>| {
+            !is_long && list.is_some_and(|list| list.contains(block))
+        };
+        let (mut gone, mut at) = (0, 0);
+        loop {
+            let (block, other) = (old.get(gone), new.get(at));
+            let (drops, adds) = match (block, other) {
+                (None, None) => return,
+                (Some(_), None) => (true, false),
+                (None, Some(_)) => (false, true),
+                (Some(block), Some(other)) if block == other => {
+                    (gone, at) = (gone + 1, at + 1);
+                    continue;
+                }
+                (Some(block), Some(_)) if is_later(block, new.get(at..)) => (false, true),
+                (Some(block), Some(other)) if Side::kind(block) == Side::kind(other) => {
+                    (true, !is_later(other, old.get(gone..)))
+                }
+                // What it became comes later.
+                (Some(block), Some(_)) => {
+                    let kind = Side::kind(block);
+                    let rest = new.get(at..).unwrap_or_default();
+                    let comes = !is_long && rest.iter().any(|it| Side::kind(it) == kind);
+                    (!comes, comes)
+                }
+            };
+            let [came, goes] = [block.filter(|_| drops), other.filter(|_| adds)];
+            self.add(message, first + at, came.map(Side::of), goes.map(Side::of));
+            (gone, at) = (gone + usize::from(drops), at + usize::from(adds));
+        }
+    }
+
+    fn add(&mut self, message: usize, block: usize, came: Option<Side>, goes: Option<Side>) {
+        match self.list.len() < MOST {
+            true => self.list.push(Difference { message, block, came, goes }),
+            false => self.more += 1,
+        }
+    }
+}
+
+impl Side {
+    fn kind(block: &Block) -> &'static str {
+        match block {
+            Block::Media(_) => "media",
+            Block::Other(_) => "other",
+            Block::Text(_) => "text",
+            Block::Thinking(_) => "thinking",
+            Block::ToolCall(_) => "tool_call",
+            Block::ToolResponse(_) => "tool_response",
+        }
+    }
+
+    fn of(block: &Block) -> Self {
+        let size = |payload: &Option<String>| payload.as_ref().map_or(0, String::len);
+        let (bytes, sealed, words) = match block {
+            Block::Media(media) => match &media.source {
+                MediaSource::Data(data) => (data.len(), 0, media.media_type.clone()),
+                MediaSource::Url(url) => (url.len(), 0, media.media_type.clone()),
+            },
+            Block::Other(other) => (other.raw.as_str().len(), 0, other.kind.clone()),
+            Block::Text(text) => (text.text.len(), size(&text.signature), cut_words(&text.text)),
+            Block::Thinking(it) => {
+                let sealed = [&it.signature, &it.redacted_data, &it.encrypted_content];
+                let sealed = sealed.into_iter().map(size).sum();
+                (it.thought.len(), sealed, cut_words(&it.thought))
+            }
+            Block::ToolCall(call) => {
+                let id = call.id.as_deref().unwrap_or("no id");
+                let words = format!("{} ({id})", call.name);
+                (call.parameters.as_text().len(), size(&call.signature), cut_words(&words))
+            }
+            Block::ToolResponse(result) => {
+                let id = result.call_id.as_deref().unwrap_or("no id");
+                let words = format!("{} ({id})", result.name.as_deref().unwrap_or("result"));
+                (result.result.as_str().len(), 0, cut_words(&words))
+            }
+        };
+        Side { kind: Self::kind(block), bytes, sealed, words }
+    }
+
+    fn payload(signature: &str) -> Self {
+        Side { kind: "payload", bytes: 0, sealed: signature.len(), words: String::new() }
+    }
+}
+
+/// The beginning of a text, up to the end of a word: of a secret that is cut no half is left.
+fn cut_words(text: &str) -> String {
+    let text = text.trim();
+    let begin = cut(text, WORDS);
+    match begin.len() < text.len() {
+        true => begin.rfind(char::is_whitespace).and_then(|end| begin.get(..end)),
+        false => Some(begin),
+    }
+    .unwrap_or_default()
+    .to_owned()
+}
+
+fn cut(text: &str, most: usize) -> &str {
+    let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    text.get(..end.unwrap_or_default()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::content::{Speaker, Thinking, ToolCall};
+
+    fn answer(blocks: Vec<Block>) -> Content {
+        Content::new(Speaker::Ai, blocks)
+    }
+
+    fn thought(text: &str) -> Block {
+        Block::Thinking(Thinking::new(text, "reasoning_content"))
+    }
+
+    /// What differs, as a line for each: message, block, what came and what goes.
+    fn told(came: Vec<Content>, goes: &[Content]) -> Vec<String> {
+        let side =
+            |side: &Option<Side>| side.as_ref().map(|it| format!("{} {}", it.kind, it.words));
+        let found = Differences::of(&came, goes);
+        let lines = found.list.iter().map(|it| {
+            let [came, goes] = [&it.came, &it.goes].map(|it| side(it).unwrap_or("-".to_owned()));
+            format!("{}.{}: {came} > {goes}", it.message, it.block)
+        });
+        lines.collect()
+    }
+
+    #[test]
+    fn what_is_put_in_left_out_and_changed_stands_at_its_place() {
+        let call = |id| Block::ToolCall(ToolCall::new(Some(id), "ls"));
+        let came = vec![
+            answer(vec![Block::text("a"), call("tk_1")]),
+            answer(vec![thought("its own"), Block::text("b")]),
+            answer(vec![call("tk_2")]),
+        ];
+        let goes = [
+            answer(vec![thought("restored"), Block::text("a"), call("call_1")]),
+            answer(vec![Block::text("b")]),
+            answer(vec![thought("c"), call("call_2")]),
+        ];
+        let expected = [
+            "0.0: - > thinking restored",
+            "0.2: tool_call ls (tk_1) > tool_call ls (call_1)",
+            "1.0: thinking its own > -",
+            "2.0: - > thinking c",
+            "2.1: tool_call ls (tk_2) > tool_call ls (call_2)",
+        ];
+        assert_eq!(told(came, &goes), expected);
+    }
+
+    #[test]
+    fn messages_that_are_gone_or_new_and_payloads_count_too() {
+        let mut signed = answer(vec![Block::text("a")]);
+        signed.signature = Some("sealed".to_owned());
+        let came = vec![signed, answer(vec![Block::text("b")])];
+        let goes = [answer(vec![Block::text("a")])];
+        assert_eq!(told(came, &goes), ["0.1: payload  > -", "1.0: text b > -"]);
+    }
+
+    #[test]
+    fn of_many_some_are_listed_and_the_rest_is_counted() {
+        let came = vec![answer(Vec::new())];
+        let goes = [answer((0..MOST + 3).map(|at| thought(&at.to_string())).collect())];
+        let found = Differences::of(&came, &goes);
+        assert_eq!((found.list.len(), found.more), (MOST, 3));
+    }
+
+    #[test]
+    fn a_text_that_is_cut_ends_with_a_word() {
+        let text = format!("first {}", "x".repeat(2 * WORDS));
+        assert_eq!(cut_words(&text), "first");
+        assert_eq!(cut_words(&"x".repeat(2 * WORDS)), "");
+        assert_eq!(cut_words(" as it is "), "as it is");
+    }
+
+    #[test]
+    fn members_that_say_something_else_are_told_once() {
+        let doc = Doc::parse_str(r#"{"model":"kimi","stream":true}"#).unwrap();
+        let mut found = Differences::default();
+        for members in [r#"{"model":"a","stream":true}"#, r#"{"model":"b","n":1}"#] {
+            found.set(&doc, &Raw::parse(members).unwrap());
+        }
+        let expected = [("model", "\"b\""), ("n", "1")];
+        assert_eq!(found.members, expected.map(|(name, to)| (name.to_owned(), to.to_owned())));
+    }
+}
