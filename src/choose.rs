@@ -5,12 +5,12 @@ use crate::config::{Config, Credential, Headers, ModelEntry};
 use crate::environment::{Lookup, usable};
 use crate::failure::Failure;
 use crate::{local, simulated};
-use thinkthrough_chat::session::Price;
 use thinkthrough_client::{Auth, Secret, Transport};
 use thinkthrough_core::budget::RateLimits;
 use thinkthrough_core::contract::{Contract, Return};
 use thinkthrough_core::echo::short;
 use thinkthrough_core::exchange::Handling;
+use thinkthrough_core::price::Price;
 use thinkthrough_core::provider::{self, Auth as AuthForm, Endpoint, Provider, Target};
 use thinkthrough_core::settings::Partial;
 use thinkthrough_core::wire::{Dialect, WireId};
@@ -32,8 +32,6 @@ pub(crate) struct Chosen {
     pub(crate) why: String,
     /// What may be asked of its provider within a minute.
     pub(crate) limits: RateLimits,
-    /// What it costs, if the configuration says so.
-    pub(crate) price: Option<Price>,
     /// Why it cannot be asked: the key that it needs is nowhere.
     pub(crate) missing_key: Option<String>,
     /// Where its key comes from, as part of a sentence.
@@ -112,7 +110,7 @@ fn look_up(config: &Config, name: &str, env: Lookup<'_>, why: String) -> Result<
     }
     if let Some((provider, model)) = name.split_once('/') {
         if provider == "sim" {
-            return simulator(model, why);
+            return simulator(config, model, why);
         }
         if config.providers.iter().any(|entry| entry.name == provider)
             || provider::find(provider).is_some()
@@ -197,7 +195,7 @@ fn entry_of(
 ) -> Result<Chosen, Failure> {
     let model = entry.model.as_deref().unwrap_or(asked);
     let mut chosen = if entry.provider == "sim" {
-        simulator(model, why)?
+        simulator(config, model, why)?
     } else {
         at(config, &entry.provider, model, env, why)?
     };
@@ -209,7 +207,7 @@ fn entry_of(
     chosen.missing_key = chosen.missing_key.or_else(|| no_header(&entry.name, headers));
     chosen.entry = Some(entry.name.clone());
     chosen.reasoning = entry.reasoning.clone();
-    chosen.price = entry.price;
+    chosen.target.price = entry.price.or(chosen.target.price);
     chosen.handling = entry.handling;
     Ok(chosen)
 }
@@ -283,7 +281,8 @@ fn at(
     let transport = Transport::Http(client);
     let limits = entry.map_or(RateLimits::UNLIMITED, |entry| entry.limits);
     let (name, reasoning, handling) = (String::new(), Partial::default(), Handling::default());
-    let (entry, price) = (None, None);
+    target.price = price(config, &target, built_in);
+    let entry = None;
     Ok(Chosen {
         name,
         entry,
@@ -294,10 +293,17 @@ fn at(
         handling,
         why,
         limits,
-        price,
         missing_key,
         key_from,
     })
+}
+
+/// What the model costs: what the configuration says, else what is built in. A server of one's own on this machine is paid
+/// for by nobody, whatever it counts.
+fn price(config: &Config, target: &Target, built_in: Option<&Provider>) -> Option<Price> {
+    let said = config.price_for(&target.provider, built_in.map(|it| it.id), &target.model);
+    let is_own = built_in.is_some_and(|it| it.local_port.is_some()) && local::is_here(target);
+    said.or(target.price).or(is_own.then_some(Price::FREE))
 }
 
 /// A header whose value is nowhere.
@@ -328,7 +334,7 @@ fn own(like: &Endpoint, dialect: Dialect, model: &str) -> Target {
 }
 
 /// A simulated provider in this process, with the rules of the one that it imitates.
-fn simulator(id: &str, why: String) -> Result<Chosen, Failure> {
+fn simulator(config: &Config, id: &str, why: String) -> Result<Chosen, Failure> {
     let list = thinkthrough_conformance::list();
     let unknown = || {
         let ids: Vec<_> = list.iter().map(|listed| listed.id).collect();
@@ -352,9 +358,11 @@ fn simulator(id: &str, why: String) -> Result<Chosen, Failure> {
     };
     target.provider = "sim".to_owned();
     target.base_url = format!("http://sim.localhost/{id}");
+    // Nobody is paid for what only plays a model, unless the configuration plays that, too.
+    target.price = config.price_for("sim", None, id).or(Some(Price::FREE));
     let auth = auth(target.auth, Some(Secret::new("simulated")))?;
     let (name, reasoning, limits) = (String::new(), Partial::default(), RateLimits::UNLIMITED);
-    let (entry, handling, price, missing_key) = (None, Handling::default(), None, None);
+    let (entry, handling, missing_key) = (None, Handling::default(), None);
     let key_from = None;
     Ok(Chosen {
         name,
@@ -366,7 +374,6 @@ fn simulator(id: &str, why: String) -> Result<Chosen, Failure> {
         handling,
         why,
         limits,
-        price,
         missing_key,
         key_from,
     })
@@ -452,6 +459,25 @@ mod tests {
         for (config, keys, expected) in cases {
             assert_eq!(unnamed(&config, keys), expected, "{config}");
         }
+    }
+
+    #[test]
+    fn a_price_is_that_of_the_configuration_else_the_built_in_one_and_own_servers_are_free() {
+        let text = "[providers.far]\nextends = \"ollama\"\nbase_url = \"http://10.1.2.3:11434\"\n\
+            [prices.\"mistral/magistral-*\"]\ninput = 7\noutput = 9\n\
+            [models.own]\nprovider = \"mistral\"\nmodel = \"magistral-x\"\n\
+            price = { input = 1, output = 2 }\n";
+        let config = crate::config::of_text(text, &|_| None, Path::new("/")).unwrap();
+        let of = |name: &str| choose_named(&config, name, &|_| None).map(|it| it.target.price);
+        let input = |name: &str| of(name).unwrap().map(|price| price.rates.input);
+        assert_eq!(input("mistral/magistral-x"), Some(7_000_000));
+        assert_eq!(input("own"), Some(1_000_000));
+        assert_eq!(input("mistral/mistral-large-latest").unwrap() % 100_000, 0);
+        assert_eq!(of("ollama/any").unwrap(), Some(Price::FREE));
+        assert_eq!(of("sim/default").unwrap(), Some(Price::FREE));
+        // Somebody else's machine is another matter, and so is a model that nobody has heard of.
+        assert_eq!(of("far/any").unwrap(), None);
+        assert_eq!(of("mistral/unheard-of").unwrap(), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Servers and the models that they list: those on the usual ports of this machine, and those of the user's own.
 
-use http::{HeaderName, HeaderValue};
-use std::net::{Ipv4Addr, SocketAddr};
+use http::{HeaderName, HeaderValue, Uri};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use thinkthrough_client::{Auth, Client, ClientConfig, Request, Transport};
 use thinkthrough_core::json::{Doc, Val};
@@ -36,6 +36,14 @@ pub(crate) async fn first_model() -> Option<(&'static str, String)> {
         }
     }
     None
+}
+
+/// Whether the server is on this machine.
+pub(crate) fn is_here(target: &Target) -> bool {
+    let uri = target.base_url.parse::<Uri>().ok();
+    let host = uri.as_ref().and_then(Uri::host).unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// The models that the server behind this address lists; none if it does not say soon.

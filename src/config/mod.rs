@@ -14,6 +14,7 @@ mod limits;
 pub(crate) mod masking;
 mod models;
 mod places;
+mod prices;
 mod providers;
 mod read;
 mod reasoning;
@@ -39,11 +40,11 @@ pub(crate) use secret::Credential;
 use crate::connections::Connections;
 use std::path::PathBuf;
 use thinkthrough_chat::Runaway;
-use thinkthrough_chat::session::Price;
 use thinkthrough_client::{ClientConfig, Secret};
 use thinkthrough_core::budget::{BudgetRules, RateLimits};
 use thinkthrough_core::contract::Contract;
 use thinkthrough_core::exchange::Handling;
+use thinkthrough_core::price::Price;
 use thinkthrough_core::provider::glob;
 use thinkthrough_core::settings::Partial;
 use thinkthrough_core::wire::WireId;
@@ -63,6 +64,8 @@ pub(crate) struct Config {
     pub(crate) providers: Vec<ProviderEntry>,
     /// `[models.NAME]`, in file order.
     pub(crate) models: Vec<ModelEntry>,
+    /// `[prices."PROVIDER/MODEL"]`, in file order.
+    pub(crate) prices: Vec<prices::PriceEntry>,
     /// `[profiles.NAME]`, in file order.
     pub(crate) profiles: Vec<Profile>,
     /// `[client]`
@@ -173,7 +176,7 @@ pub(crate) struct ModelEntry {
     /// What else is said about its form.
     pub(crate) forms: forms::Forms,
     pub(crate) reasoning: Partial,
-    /// What it costs.
+    /// What it costs, in place of what is known of it.
     pub(crate) price: Option<Price>,
     /// How a gateway treats requests to it.
     pub(crate) handling: Handling,

@@ -2,11 +2,11 @@
 
 use super::forms::{self, forms, kept};
 use super::limits::limit;
+use super::prices;
 use super::reasoning::{KEYS, reasoning, reasoning_and};
 use super::secret::Sources;
 use super::table::Section;
 use super::{ModelEntry, Profile};
-use thinkthrough_chat::session::Price;
 use thinkthrough_core::budget::Limit;
 use thinkthrough_core::contract::{Contract, Level, Older, Return, Told};
 use thinkthrough_core::exchange::{Handling, Restore, Thoughts, View};
@@ -34,7 +34,7 @@ pub(super) fn entry(section: Section<'_>, sources: Sources<'_>) -> Result<ModelE
         contract: contract(section)?,
         forms: forms(section, sources)?,
         reasoning: reasoning_and(section, &forms::THINKING)?,
-        price: price(section)?,
+        price: prices::of_model(section)?,
         handling: handling(section)?,
         fallback: section.strings("fallback")?.unwrap_or_default(),
     })
@@ -76,25 +76,6 @@ pub(super) fn profile(section: Section<'_>) -> Result<Profile, String> {
         model: section.string("model")?,
         reasoning: reasoning(section)?,
     })
-}
-
-/// `price = { ... }`, in dollars for a million tokens.
-fn price(section: Section<'_>) -> Result<Option<Price>, String> {
-    let Some(table) = section.table("price")? else { return Ok(None) };
-    let name = section.at("price");
-    let inner = Section { name: &name, table };
-    inner.only(&["input", "output", "cache_read", "cache_write"])?;
-    let amount = |key: &str| match inner.number(key)? {
-        Some(amount) if amount < 0.0 || !amount.is_finite() => {
-            Err(format!("`{}` must be 0 or more dollars for a million tokens", inner.at(key)))
-        }
-        amount => Ok(amount),
-    };
-    let (Some(input), Some(output)) = (amount("input")?, amount("output")?) else {
-        return Err(format!("`{name}` needs `input` and `output`: dollars for a million tokens"));
-    };
-    let (cache_read, cache_write) = (amount("cache_read")?, amount("cache_write")?);
-    Ok(Some(Price { input, output, cache_read, cache_write }))
 }
 
 pub(super) fn contract(section: Section<'_>) -> Result<Option<Contract>, String> {

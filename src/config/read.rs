@@ -6,8 +6,8 @@ use super::reasoning::{KEYS, reasoning};
 use super::secret::Sources;
 use super::table::Section;
 use super::{
-    Config, client, keys, masking, models, providers, references, server, store, tools, traces,
-    trust,
+    Config, client, keys, masking, models, prices, providers, references, server, store, tools,
+    traces, trust,
 };
 use crate::connections::Connections;
 use std::path::Path;
@@ -67,6 +67,7 @@ fn without_file(lookup: Lookup<'_>) -> Result<Config, String> {
         reasoning: Partial::default(),
         providers: Vec::new(),
         models: Vec::new(),
+        prices: Vec::new(),
         profiles: Vec::new(),
         client: ClientConfig { proxy: ProxyRules::from_env(lookup), ..ClientConfig::default() },
         connections: Connections::default(),
@@ -85,7 +86,7 @@ fn without_file(lookup: Lookup<'_>) -> Result<Config, String> {
 }
 
 pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result<Config, String> {
-    const TABLES: [&str; 15] = [
+    const TABLES: [&str; 16] = [
         "default_model",
         "budget",
         "chat",
@@ -94,6 +95,7 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
         "masking",
         "mcp",
         "models",
+        "prices",
         "profiles",
         "providers",
         "roles",
@@ -123,6 +125,9 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
     }
     for (name, table) in root.tables("models")? {
         config.models.push(models::entry(Section { name: &name, table }, sources)?);
+    }
+    for (name, table) in root.tables("prices")? {
+        config.prices.push(prices::entry(Section { name: &name, table })?);
     }
     for (name, table) in root.tables("profiles")? {
         config.profiles.push(models::profile(Section { name: &name, table })?);

@@ -32,6 +32,11 @@ pub(super) fn dangling(root: &Table) -> Vec<String> {
     for (name, entry) in tables(root, "models") {
         found.extend(names.entry(name, entry));
     }
+    for (name, _) in tables(root, "prices") {
+        // A pattern may be of any provider.
+        let provider = name.split('/').next().filter(|it| !it.contains('*') && *it != "sim");
+        found.extend(provider.and_then(|it| names.provider(&format!("prices.{name}"), it)));
+    }
     for (name, entry) in tables(root, "profiles") {
         if let Some(model) = entry.get("model").and_then(Value::as_str) {
             found.extend(names.model(&format!("profiles.{name}.model"), model));

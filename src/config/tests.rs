@@ -272,8 +272,9 @@ fn prices_are_dollars_for_a_million_tokens() {
     let model = |price: &str| format!("[models.a]\nprovider = \"sim\"\nprice = {price}\n");
     let config = good(&model("{ input = 0.6, output = 3, cache_read = 0.15 }"));
     let price = config.models[0].price.unwrap();
-    assert_eq!((price.input, price.output), (0.6, 3.0));
-    assert_eq!((price.cache_read, price.cache_write), (Some(0.15), None));
+    let rates = price.rates;
+    assert_eq!((rates.input, rates.output), (600_000, 3_000_000));
+    assert_eq!((rates.cache_read, rates.cache_write), (Some(150_000), None));
     assert_eq!(good("[models.a]\nprovider = \"sim\"\n").models[0].price, None);
     assert!(refused(&model("{ input = 1 }")).contains("needs `input` and `output`"));
     assert!(refused(&model("{ input = -1, output = 1 }")).contains("0 or more dollars"));

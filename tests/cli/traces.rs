@@ -94,6 +94,28 @@ fn id(answer: &str) -> String {
 }
 
 #[test]
+fn req_budget_what_a_request_cost_stands_in_its_trace_its_figure_and_on_the_screen() {
+    let priced = "[prices.\"paced/m\"]\ninput = 2\noutput = 10.5\nas_of = 2026-11-20\n";
+    let mut desk = Desk::new(priced);
+    let id = desk.ask("s", "A thought.", "It works.");
+    // Eleven tokens of two micro-dollars and 22 of ten and a half.
+    let trace = desk.stored(&id);
+    assert_eq!(trace["cost_micro_usd"], 253, "{trace}");
+    assert_eq!(trace["metadata"]["price_as_of"], "2026-11-20");
+    let list: Value = serde_json::from_str(&desk.think(&["list", "--json"])).unwrap();
+    assert_eq!(list[0]["cost_micro_usd"], 253);
+    let shown = desk.think(&["show", &id]);
+    assert!(shown.contains("cost     $0.000253, at the price of 2026-11-20"), "{shown}");
+    let metrics = desk.gateway.request("GET", "/metrics", "", "");
+    let figure = |name: &str| {
+        let line = metrics.lines().find(|line| line.starts_with(&format!("{name}{{")));
+        line.map(|line| line.rsplit(' ').next().unwrap().to_owned())
+    };
+    assert_eq!(figure("thinkthrough_cost_usd_total").as_deref(), Some("0.000253"), "{metrics}");
+    assert_eq!(figure("thinkthrough_cost_unknown_total"), None);
+}
+
+#[test]
 fn adr_schema_adr_trace_adr_masking_a_request_leaves_one_masked_row_that_can_be_shown() {
     let mut desk = Desk::new("");
     let aws = AWS.concat();
@@ -114,6 +136,8 @@ fn adr_schema_adr_trace_adr_masking_a_request_leaves_one_masked_row_that_can_be_
         ("input_tokens", json!(11)),
         ("output_tokens", json!(22)),
         ("total_tokens", json!(33)),
+        // Nobody said what this model costs.
+        ("cost_micro_usd", Value::Null),
     ] {
         assert_eq!(trace[column], value, "{column} in {trace}");
     }

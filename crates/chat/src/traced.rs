@@ -167,6 +167,7 @@ impl Traced {
             input_tokens: usage.and_then(Usage::input_tokens_with_cached),
             output_tokens: usage.and_then(Usage::output_tokens_with_reasoning),
             cached_tokens: usage.and_then(|usage| usage.cache_read_tokens),
+            cost: target.price.zip(usage).and_then(|(price, usage)| price.of(usage)),
             duration: millis(generation.took),
             sealed_bytes: texts.sealed_bytes,
             created_at: millis(at),
@@ -187,6 +188,8 @@ impl Traced {
                 let finish = answer.and_then(|answer| answer.finish_reason.as_deref());
                 w.str_or_null("finish_reason", finish);
                 w.opt_str("error", generation.error.as_deref());
+                let priced = target.price.and_then(|price| price.as_of);
+                w.opt_str("price_as_of", priced.map(|day| day.to_string()).as_deref());
                 if texts.is_cut {
                     w.field_bool("text_is_cut", true);
                 }

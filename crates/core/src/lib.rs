@@ -54,6 +54,7 @@ pub mod mask;
 pub mod outgoing;
 pub mod pipeline;
 pub mod plane;
+pub mod price;
 pub mod problem;
 pub mod provider;
 pub mod read;

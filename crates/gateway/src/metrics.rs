@@ -18,11 +18,12 @@ use std::collections::HashSet;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use thinkthrough_core::budget::{BudgetEventKind, Scope};
 use thinkthrough_core::decision::Counts;
 use thinkthrough_core::exchange::{RefusalCause, Without};
+use thinkthrough_core::price::DOLLAR;
 use thinkthrough_core::usage::Usage;
 use thinkthrough_store::Backlog;
 
@@ -134,6 +135,8 @@ pub(crate) struct Metrics {
     thoughts: Family<Thought, Counter>,
     without: Family<By, Counter>,
     tokens: Family<Tokens, Counter>,
+    cost: Family<Whose, Counter<f64, AtomicU64>>,
+    unpriced: Family<Whose, Counter>,
     trouble: Family<Trouble, Counter>,
     poisoned: Family<By, Counter>,
     drained: Family<By, Counter>,
@@ -186,6 +189,8 @@ impl Metrics {
             without: registered
                 .add("without_thought", "What was done where demanded thoughts are lost"),
             tokens: registered.add("tokens", "Tokens as the providers reported them"),
+            cost: registered.add("cost_usd", "Dollars that answers cost, where that is known"),
+            unpriced: registered.add("cost_unknown", "Answers of which it is not known"),
             trouble: registered
                 .add("upstream_errors", "Tries that an upstream did not answer well"),
             poisoned: registered.add("poisoned", "Records that a provider refused, by the reason"),
@@ -371,6 +376,21 @@ impl Metrics {
             let Whose { provider, model } = whose(story);
             let labels = Tokens { provider, model, r#type, source: "reported" };
             self.tokens.get_or_create(&labels).inc_by(count);
+        }
+        self.cost(story, usage);
+    }
+
+    fn cost(&self, story: &Story, usage: &Usage) {
+        match story.cost(usage) {
+            // What is shown is dollars; what is booked never is.
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "exact up to nine thousand million dollars"
+            )]
+            Some(cost) => {
+                self.cost.get_or_create(&whose(story)).inc_by(cost as f64 / DOLLAR as f64);
+            }
+            None => count(&self.unpriced.get_or_create(&whose(story))),
         }
     }
 

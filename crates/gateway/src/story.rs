@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::decision::Counts;
+use thinkthrough_core::price::Price;
 use thinkthrough_core::problem::ProblemCode;
 use thinkthrough_core::provider::{self, Target};
 use thinkthrough_core::usage::Usage;
@@ -69,6 +70,7 @@ pub(crate) struct Upstream {
     pub(crate) called: String,
     pub(crate) host: Option<String>,
     pub(crate) port: Option<u16>,
+    pub(crate) price: Option<Price>,
 }
 
 /// What an answer says about itself.
@@ -136,6 +138,11 @@ impl Story {
     /// Whose answer it is: of whoever was asked last.
     pub(crate) fn answering(&self) -> &Arc<str> {
         self.upstream.as_ref().map_or(&self.provider, |upstream| &upstream.provider)
+    }
+
+    /// What so much cost whoever was asked last, in micro-dollars, if that is known.
+    pub(crate) fn cost(&self, usage: &Usage) -> Option<u64> {
+        self.upstream.as_ref()?.price?.of(usage)
     }
 
     /// Takes what happened.
@@ -207,6 +214,7 @@ impl Upstream {
             called: called.unwrap_or(&target.provider).to_owned(),
             host: url.as_ref().and_then(Uri::host).map(str::to_owned),
             port: url.as_ref().and_then(Uri::port_u16).or(usual),
+            price: target.price,
         }
     }
 }

@@ -275,13 +275,16 @@ pub(crate) struct TraceRow {
     pub(crate) input_tokens: Option<i64>,
     pub(crate) output_tokens: Option<i64>,
     pub(crate) cached_tokens: Option<i64>,
+    /// Micro-dollars.
+    pub(crate) cost: Option<i64>,
 }
 
 impl TraceRow {
     /// The columns in the order in which they are read and written.
     pub(crate) const COLUMNS: &'static str = "id, tenant, session_key, run_id, model, provider, \
         reasoning_text, response_text, metadata, state, created_at, reasoning_tokens, \
-        total_tokens, duration_ms, sealed_bytes, input_tokens, output_tokens, cached_tokens, why";
+        total_tokens, duration_ms, sealed_bytes, input_tokens, output_tokens, cached_tokens, \
+        why, cost_micro_usd";
 
     /// What it counts as: its texts, and about what row and indexes take.
     pub(crate) fn size(&self) -> usize {
@@ -314,16 +317,16 @@ impl TraceRow {
     }
 
     /// The numbers that may be unknown in the order of the columns, as [`TraceRow::texts`].
-    pub(crate) fn maybe(&self) -> [Option<i64>; 3] {
-        [self.input_tokens, self.output_tokens, self.cached_tokens]
+    pub(crate) fn maybe(&self) -> [Option<i64>; 4] {
+        [self.input_tokens, self.output_tokens, self.cached_tokens, self.cost]
     }
 
     /// A row of what [`TraceRow::texts`], [`TraceRow::numbers`] and [`TraceRow::maybe`] give.
-    pub(crate) fn of(texts: [String; 11], numbers: [i64; 5], maybe: [Option<i64>; 3]) -> Self {
+    pub(crate) fn of(texts: [String; 11], numbers: [i64; 5], maybe: [Option<i64>; 4]) -> Self {
         let [id, tenant, session, run, model, provider, thought, answer, metadata, state, why] =
             texts;
         let [created_at, reasoning_tokens, total_tokens, duration, sealed_bytes] = numbers;
-        let [input_tokens, output_tokens, cached_tokens] = maybe;
+        let [input_tokens, output_tokens, cached_tokens, cost] = maybe;
         TraceRow {
             id,
             tenant,
@@ -344,6 +347,7 @@ impl TraceRow {
             input_tokens,
             output_tokens,
             cached_tokens,
+            cost,
         }
     }
 
@@ -363,7 +367,7 @@ impl TraceRow {
 #[derive(Debug)]
 pub(crate) struct SumRow {
     pub(crate) names: [String; 3],
-    pub(crate) numbers: [i64; 12],
+    pub(crate) numbers: [i64; 14],
 }
 
 impl SumRow {
@@ -387,6 +391,8 @@ impl SumRow {
             sum(&outcome("missed")),
             sum(&outcome("ambiguous")),
             sum(&outcome("dropped")),
+            sum("cost_micro_usd"),
+            "CAST(count(cost_micro_usd) AS BIGINT)".to_owned(),
         ];
         columns.join(", ")
     }

@@ -132,6 +132,8 @@ pub struct TraceNumbers {
     pub output_tokens: Option<u64>,
     /// Input tokens that came from the provider's cache.
     pub cached_tokens: Option<u64>,
+    /// What it cost, in micro-dollars; `None` where the price or what the provider counted is not known.
+    pub cost: Option<u64>,
     /// From the request to the end of the answer, in milliseconds.
     pub duration: u64,
     /// How many bytes of thoughts nobody but the provider can read.
@@ -194,6 +196,7 @@ impl Trace {
             w.u64_or_null("input_tokens", numbers.input_tokens);
             w.u64_or_null("output_tokens", numbers.output_tokens);
             w.u64_or_null("cached_tokens", numbers.cached_tokens);
+            w.u64_or_null("cost_micro_usd", numbers.cost);
             w.key("why");
             self.write_why(w, with_thought);
         });
@@ -283,6 +286,10 @@ pub struct TraceSum {
     pub ambiguous: u64,
     /// Messages whose thought was left out.
     pub dropped: u64,
+    /// What they cost as far as that is known, in micro-dollars.
+    pub cost: u64,
+    /// Of how many it is known.
+    pub costed: u64,
 }
 
 /// Which text is searched.

@@ -207,6 +207,7 @@ impl From<NewTrace> for TraceRow {
             input_tokens: numbers.input_tokens.map(millis),
             output_tokens: numbers.output_tokens.map(millis),
             cached_tokens: numbers.cached_tokens.map(millis),
+            cost: numbers.cost.map(millis),
         }
     }
 }
@@ -230,6 +231,7 @@ impl From<TraceRow> for Trace {
                 input_tokens: row.input_tokens.map(count),
                 output_tokens: row.output_tokens.map(count),
                 cached_tokens: row.cached_tokens.map(count),
+                cost: row.cost.map(count),
                 duration: count(row.duration),
                 sealed_bytes: count(row.sealed_bytes),
                 created_at: count(row.created_at),
@@ -243,7 +245,7 @@ impl From<SumRow> for TraceSum {
     fn from(row: SumRow) -> Self {
         let [at, requests, failed, reasoning, total, input, cached, duration, outcomes @ ..] =
             row.numbers.map(count);
-        let [restored, missed, ambiguous, dropped] = outcomes;
+        let [restored, missed, ambiguous, dropped, cost, costed] = outcomes;
         let [model, provider, tenant] = row.names;
         TraceSum {
             at,
@@ -261,6 +263,8 @@ impl From<SumRow> for TraceSum {
             missed,
             ambiguous,
             dropped,
+            cost,
+            costed,
         }
     }
 }

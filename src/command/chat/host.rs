@@ -33,7 +33,6 @@ pub(super) fn connection(chosen: Chosen) -> Connection {
         reasoning,
         why,
         limits,
-        price,
         missing_key,
         key_from,
         ..
@@ -43,7 +42,7 @@ pub(super) fn connection(chosen: Chosen) -> Connection {
     if let Some(readable) = simulator.and_then(simulated::readable) {
         transport = readable;
     }
-    let model = Model { name, target, settings: reasoning, price, why, missing_key, is_simulated };
+    let model = Model { name, target, settings: reasoning, why, missing_key, is_simulated };
     Connection { model, transport, auth, key_from, limits }
 }
 

@@ -7,7 +7,8 @@ use crate::printed::printed;
 use clap::Args;
 use std::io::Write;
 use thinkthrough_chat::harmless::harmless;
-use thinkthrough_core::json::Writer;
+use thinkthrough_core::json::{Raw, Writer};
+use thinkthrough_core::price::Dollars;
 use thinkthrough_store::Trace;
 
 /// Show one trace: what was thought, what was answered, and what it cost
@@ -57,6 +58,15 @@ fn viewer(config: &Config) -> String {
     format!("{scheme}://{address}")
 }
 
+/// What it cost, and when that was the price.
+fn cost_of(trace: &Trace) -> String {
+    let Some(cost) = trace.numbers.cost else { return "not known".to_owned() };
+    let metadata = Raw::parse(&trace.metadata).ok();
+    let day = metadata.and_then(|raw| raw.doc().root().string("price_as_of"));
+    let day = day.map(|day| format!(", at the price of {day}")).unwrap_or_default();
+    format!("${}{day}", Dollars(cost))
+}
+
 /// A trace as a person reads it.
 fn page(trace: &Trace, shows: bool) -> String {
     let numbers = &trace.numbers;
@@ -79,6 +89,7 @@ fn page(trace: &Trace, shows: bool) -> String {
                 numbers.total_tokens
             ),
         ),
+        ("cost", cost_of(trace)),
         ("took", format!("{} ms", numbers.duration)),
     ] {
         page.push_str(&format!("{name:<8} {}\n", harmless(&value)));

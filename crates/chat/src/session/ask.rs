@@ -2,7 +2,6 @@
 
 use super::conversation::{Conversation, Plan};
 use super::message::{Count, Counted, Effect, Keep, Question, RunId, Scroll, Side};
-use super::price::Price;
 use super::{Compressing, Session};
 use crate::counted::Growing;
 use crate::screen::model::{Activity, Body, Budget, EntryId, Level};
@@ -12,6 +11,7 @@ use thinkthrough_core::budget::{BudgetRefusal, OnExceed};
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::decide;
 use thinkthrough_core::decision::Action;
+use thinkthrough_core::price::Price;
 use thinkthrough_core::settings::{Setting, Source};
 use thinkthrough_core::usage::Usage;
 
@@ -108,7 +108,7 @@ impl Session {
             estimates: HashMap::new(),
             calls: Vec::new(),
             is_stopping: false,
-            price: self.model.price,
+            price: self.model.target.price,
         });
         self.view.status.activity = Activity::Sending;
         self.is_stale = true;
@@ -185,7 +185,7 @@ impl Session {
     /// Books what was asked aside.
     pub(super) fn pay(&mut self, model: &str, usage: Option<&Usage>) {
         let models = self.utility.iter().chain([&self.model]);
-        let price = models.into_iter().find(|it| it.name == model).and_then(|it| it.price);
+        let price = models.into_iter().find(|it| it.name == model).and_then(|it| it.target.price);
         self.cost.add(price, usage);
     }
 

@@ -30,7 +30,6 @@ pub use message::{
     Permission, Progress, Question, RunId, Scroll, Side, Stored, Verdict, Write, Wrote,
 };
 pub use model::Model;
-pub use price::Price;
 
 use crate::screen::model::{Activity, Body, Level, Transcript, View};
 use ask::Run;

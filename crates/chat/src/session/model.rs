@@ -1,6 +1,5 @@
 //! The model that a session talks to.
 
-use super::price::Price;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::settings::Partial;
 
@@ -13,8 +12,6 @@ pub struct Model {
     pub target: Target,
     /// What the configuration says under the model.
     pub settings: Partial,
-    /// What it costs, if the configuration says so.
-    pub price: Option<Price>,
     /// How it came to be chosen, for people.
     pub why: String,
     /// Why it cannot be asked: the key that it needs is nowhere.

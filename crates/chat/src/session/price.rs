@@ -1,42 +1,13 @@
-//! What answers cost, where prices are known.
+//! What a session cost, where prices are known.
 
+use thinkthrough_core::price::{DOLLAR, Price};
 use thinkthrough_core::usage::Usage;
-
-/// The price of a model, in dollars for a million tokens.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Price {
-    /// Tokens of a request.
-    pub input: f64,
-    /// Tokens of an answer, thoughts among them.
-    pub output: f64,
-    /// Tokens of a request that a cache gave; as `input` where it is not said.
-    pub cache_read: Option<f64>,
-    /// Tokens of a request that a cache took; as `input` where it is not said.
-    pub cache_write: Option<f64>,
-}
-
-impl Price {
-    /// What an answer cost, if the provider said what it counted.
-    #[must_use]
-    pub fn of(&self, usage: &Usage) -> Option<f64> {
-        let input = usage.uncached_input_tokens()?;
-        let output = usage.output_tokens_with_reasoning()?;
-        let (read, write) = (usage.cache_read_tokens, usage.cache_write_tokens);
-        let sum = [
-            (input, self.input),
-            (output, self.output),
-            (read.unwrap_or_default(), self.cache_read.unwrap_or(self.input)),
-            (write.unwrap_or_default(), self.cache_write.unwrap_or(self.input)),
-        ];
-        #[expect(clippy::cast_precision_loss, reason = "a share of a cent in a million dollars")]
-        Some(sum.iter().map(|(tokens, price)| *tokens as f64 * price / 1e6).sum())
-    }
-}
 
 /// What a session cost so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cost {
-    known: Option<f64>,
+    /// Micro-dollars.
+    known: u64,
     /// Something was asked of which nobody knows what it cost.
     is_partial: bool,
 }
@@ -44,55 +15,53 @@ pub(super) struct Cost {
 impl Cost {
     pub(super) fn add(&mut self, price: Option<Price>, usage: Option<&Usage>) {
         match price.zip(usage).and_then(|(price, usage)| price.of(usage)) {
-            Some(cost) => self.known = Some(self.known.unwrap_or_default() + cost),
-            None => self.is_partial = true,
+            Some(cost) => self.known = self.known.saturating_add(cost),
+            // What is free is free, whatever was counted.
+            None => self.is_partial |= !price.is_some_and(|price| price.is_free()),
         }
     }
 
-    /// `$0.42`, or `$0.42+` where that is not all; nothing where nothing is known.
+    /// `$0.42`, or `$0.42+` where that is not all; nothing where nothing is known, and where nothing was paid.
     pub(super) fn shown(self) -> Option<String> {
-        let known = self.known?;
+        if self.known == 0 {
+            return None;
+        }
         let more = if self.is_partial { "+" } else { "" };
-        Some(if known < 0.01 { format!("${known:.4}{more}") } else { format!("${known:.2}{more}") })
+        // Four digits of what is less than a cent, else two.
+        let digits = if self.known < DOLLAR / 100 { 4_u32 } else { 2 };
+        let unit = DOLLAR / 10_u64.pow(digits);
+        let units = self.known.saturating_add(unit / 2) / unit;
+        let (whole, part) = (units / 10_u64.pow(digits), units % 10_u64.pow(digits));
+        Some(format!("${whole}.{part:0width$}{more}", width = digits as usize))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Cost, Price};
-    use thinkthrough_core::usage::Usage;
+    use super::*;
+    use thinkthrough_core::price::Rates;
 
-    const PRICE: Price =
-        Price { input: 2.0, output: 10.0, cache_read: Some(0.5), cache_write: None };
-
-    fn usage(input: u64, output: u64, cached: Option<u64>) -> Usage {
-        Usage {
-            input_tokens: Some(input),
-            output_tokens: Some(output),
-            cache_read_tokens: cached,
-            ..Usage::default()
-        }
-    }
-
-    #[test]
-    fn each_kind_of_token_has_its_price() {
-        let cost = PRICE.of(&usage(1_000_000, 100_000, Some(400_000))).unwrap();
-        assert!((cost - (1.2 + 1.0 + 0.2)).abs() < 1e-9, "{cost}");
-        assert_eq!(PRICE.of(&Usage { input_tokens: Some(1), ..Usage::default() }), None);
+    fn usage(input: u64, output: u64) -> Usage {
+        Usage { input_tokens: Some(input), output_tokens: Some(output), ..Usage::default() }
     }
 
     #[test]
     fn what_is_not_known_is_not_shown_and_never_nothing() {
+        let rates = Rates { input: 2_000_000, output: 10_000_000, ..Rates::default() };
+        let price = Price { rates, ..Price::default() };
         let mut cost = Cost::default();
         assert_eq!(cost.shown(), None);
-        cost.add(None, Some(&usage(5, 5, None)));
+        cost.add(None, Some(&usage(5, 5)));
         assert_eq!(cost.shown(), None);
         let mut cost = Cost::default();
-        cost.add(Some(PRICE), Some(&usage(1_000, 10, None)));
+        cost.add(Some(Price::FREE), Some(&usage(1_000, 10)));
+        cost.add(Some(Price::FREE), None);
+        assert_eq!(cost.shown(), None, "what is free is not told");
+        cost.add(Some(price), Some(&usage(1_000, 10)));
         assert_eq!(cost.shown().as_deref(), Some("$0.0021"));
-        cost.add(Some(PRICE), Some(&usage(200_000, 10, None)));
+        cost.add(Some(price), Some(&usage(200_000, 10)));
         assert_eq!(cost.shown().as_deref(), Some("$0.40"));
-        cost.add(Some(PRICE), None);
+        cost.add(Some(price), None);
         assert_eq!(cost.shown().as_deref(), Some("$0.40+"));
     }
 }

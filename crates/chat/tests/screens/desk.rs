@@ -4,13 +4,14 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
 use thinkthrough_chat::screen::model::View;
 use thinkthrough_chat::session::{
-    Counted, Effect, Ended, Layers, Message, Model, Price, Progress, Session, Side, Start,
+    Counted, Effect, Ended, Layers, Message, Model, Progress, Session, Side, Start,
 };
 use thinkthrough_core::budget::BudgetRules;
 use thinkthrough_core::content::{
     Block, Content, Parameters, Speaker, Text, Thinking, ToolCall, ToolResponse,
 };
 use thinkthrough_core::json::{Extra, Raw};
+use thinkthrough_core::price::{Price, Rates};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::settings::{Display, Partial};
 use thinkthrough_core::tokens::TokenCount;
@@ -26,11 +27,12 @@ pub(crate) struct Desk {
 }
 
 pub(crate) fn model(provider: &str, name: &str) -> Model {
+    let rates = Rates { input: 600_000, output: 2_500_000, ..Rates::default() };
+    let price = Some(Price { rates, ..Price::default() });
     Model {
         name: format!("{provider}/{name}"),
-        target: Target::built_in(provider, None, name).unwrap(),
+        target: Target { price, ..Target::built_in(provider, None, name).unwrap() },
         settings: Partial::default(),
-        price: Some(Price { input: 0.6, output: 2.5, cache_read: None, cache_write: None }),
         why: "`MOONSHOT_API_KEY` is set".to_owned(),
         missing_key: None,
         is_simulated: false,

@@ -273,7 +273,7 @@ fn wide_letters() -> View {
 fn unknown_limit() -> View {
     let mut start = start(Display::Show);
     start.model = model("openai-compatible", "plain");
-    start.model.price = None;
+    start.model.target.price = None;
     let mut desk = Desk::of(start);
     desk.ask(QUESTION);
     desk.told(Progress::TextGrows(0, "Who knows.".into()));

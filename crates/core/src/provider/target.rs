@@ -3,6 +3,7 @@
 use super::{ALL, Auth, Endpoint, ModelRule, Provider, find};
 use crate::content::Origin;
 use crate::contract::{Contract, WeakIds};
+use crate::price::Price;
 use crate::read::{Form, Reader};
 use crate::settings::Format;
 use crate::tags::{Options, TagSpec};
@@ -37,6 +38,8 @@ pub struct Target {
     pub lists_ids: bool,
     /// All of them are.
     pub draws_ids: bool,
+    /// What the model costs, if anybody knows.
+    pub price: Option<Price>,
 }
 
 /// What stands for the source of a rule where there is none.
@@ -119,6 +122,7 @@ impl Target {
             rule_source,
             lists_ids,
             draws_ids,
+            price: Price::built_in(provider.id, model),
         }
     }
 

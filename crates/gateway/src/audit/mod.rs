@@ -220,6 +220,7 @@ impl Draft {
             input_tokens: usage.input_tokens_with_cached(),
             output_tokens: usage.output_tokens_with_reasoning(),
             cached_tokens: usage.cache_read_tokens,
+            cost: story.cost(&usage),
             duration: u64::try_from(story.total.as_millis()).unwrap_or(u64::MAX),
             sealed_bytes: transcript.sealed,
             created_at: story.at,
@@ -278,6 +279,10 @@ fn metadata(story: &Story, transcript: &Transcript, sources: [bool; 2]) -> Raw {
             }
             if let Some(error) = story.error {
                 w.field_str("error", error);
+            }
+            let priced = story.upstream.as_ref().and_then(|upstream| upstream.price?.as_of);
+            if let Some(day) = priced {
+                w.field_str("price_as_of", &day.to_string());
             }
             let counts = story.counts;
             for (name, count) in [

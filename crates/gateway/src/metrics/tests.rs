@@ -1,6 +1,7 @@
 use super::*;
 use std::collections::BTreeSet;
 use thinkthrough_core::answer::Answer;
+use thinkthrough_core::price::Price;
 use thinkthrough_core::provider::Target;
 
 /// Everything that can happen to one request for this model.
@@ -84,7 +85,12 @@ fn the_documents_name_every_metric_and_no_other() {
     let metrics = Metrics::new(Counter::default(), Counter::default());
     live(&metrics, &Names::default(), "ana", "m");
     let usage = Usage { input_tokens: Some(1), ..Usage::default() };
-    metrics.drained(&Story::new(0, "chat"), Heard::Completed, Some(&usage));
+    let mut story = Story::new(0, "chat");
+    metrics.drained(&story, Heard::Completed, Some(&usage));
+    let target = Target::built_in("openai-compatible", None, "m").unwrap();
+    let target = Target { price: Some(Price::FREE), ..target };
+    story.hear(&Progress::Sent { target: &target, session: None, took: Duration::ZERO });
+    metrics.cost(&story, &Usage { output_tokens: Some(1), ..usage });
     let text = metrics.text(true);
     let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
     let there: BTreeSet<String> = types

@@ -198,6 +198,8 @@ fn written(w: &mut Writer, sum: &TraceSum) {
             ("missed", sum.missed),
             ("ambiguous", sum.ambiguous),
             ("dropped", sum.dropped),
+            ("cost", sum.cost),
+            ("costed", sum.costed),
         ] {
             w.field_u64(name, number);
         }

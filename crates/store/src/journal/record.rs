@@ -52,7 +52,7 @@ impl Journaled for TraceRow {
         for place in &mut numbers {
             *place = i64::from_le_bytes(chunk(&mut rest)?);
         }
-        let mut maybe = [None; 3];
+        let mut maybe = [None; 4];
         for place in &mut maybe {
             let is_there = chunk(&mut rest)?;
             let number = i64::from_le_bytes(chunk(&mut rest)?);
@@ -176,7 +176,7 @@ mod tests {
 
         #[test]
         fn a_trace_that_was_put_is_read_and_a_part_of_it_is_nothing(
-            texts: [String; 11], numbers: [i64; 5], maybe: [Option<i64>; 3],
+            texts: [String; 11], numbers: [i64; 5], maybe: [Option<i64>; 4],
         ) {
             let (mut bytes, row) = (Vec::new(), TraceRow::of(texts, numbers, maybe));
             row.put(&mut bytes);

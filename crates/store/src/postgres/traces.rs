@@ -20,11 +20,11 @@ impl Postgres {
         let maybe = |of: fn(&TraceRow) -> Option<i64>| rows().map(of).collect::<Vec<_>>();
         let sql = format!(
             "INSERT INTO reasoning_traces ({}) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, \
-             $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) ON CONFLICT DO NOTHING",
+             $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) ON CONFLICT DO NOTHING",
             TraceRow::COLUMNS
         );
         let (text, number) = (Type::TEXT_ARRAY, Type::INT8_ARRAY);
-        let values: [Value<'_>; 19] = [
+        let values: [Value<'_>; 20] = [
             (&texts(|it| &it.id), text.clone()),
             (&texts(|it| &it.tenant), text.clone()),
             (&texts(|it| &it.session), text.clone()),
@@ -42,8 +42,9 @@ impl Postgres {
             (&numbers(|it| it.sealed_bytes), number.clone()),
             (&maybe(|it| it.input_tokens), number.clone()),
             (&maybe(|it| it.output_tokens), number.clone()),
-            (&maybe(|it| it.cached_tokens), number),
+            (&maybe(|it| it.cached_tokens), number.clone()),
             (&texts(|it| &it.why), text),
+            (&maybe(|it| it.cost), number),
         ];
         self.query_on(&self.inner.writing, &sql, &values).await.map(|_| ())
     }
@@ -90,7 +91,7 @@ impl Postgres {
         let at = &self.inner.at;
         let rows = self.query(&sql, &values).await?;
         let sums = rows.iter().map(|row| {
-            let mut numbers = [0; 12];
+            let mut numbers = [0; 14];
             for (column, number) in (3..).zip(&mut numbers) {
                 *number = get(row, column, at)?;
             }
@@ -205,6 +206,7 @@ impl Postgres {
             output_tokens: get(row, 16, at)?,
             cached_tokens: get(row, 17, at)?,
             why: get(row, 18, at)?,
+            cost: get(row, 19, at)?,
         })
     }
 }

@@ -159,7 +159,7 @@ impl ToSql for Bound {
 fn add(connection: &Connection, row: &TraceRow) -> rusqlite::Result<()> {
     let sql = format!(
         "INSERT OR IGNORE INTO reasoning_traces ({}) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         TraceRow::COLUMNS
     );
     connection.prepare_cached(&sql)?.execute(params![
@@ -182,6 +182,7 @@ fn add(connection: &Connection, row: &TraceRow) -> rusqlite::Result<()> {
         row.output_tokens,
         row.cached_tokens,
         row.why,
+        row.cost,
     ])?;
     Ok(())
 }
@@ -207,11 +208,12 @@ fn trace(row: &Row<'_>) -> rusqlite::Result<TraceRow> {
         output_tokens: row.get(16)?,
         cached_tokens: row.get(17)?,
         why: row.get(18)?,
+        cost: row.get(19)?,
     })
 }
 
 fn sum(row: &Row<'_>) -> rusqlite::Result<SumRow> {
-    let mut numbers = [0; 12];
+    let mut numbers = [0; 14];
     for (at, number) in (3..).zip(&mut numbers) {
         *number = row.get(at)?;
     }

@@ -69,6 +69,7 @@ async fn a_trace_is_kept_once_and_whole(folder: Folder) {
         input_tokens: Some(10),
         output_tokens: Some(20),
         cached_tokens: None,
+        cost: Some(2_500),
         duration: 12,
         sealed_bytes: 99,
         created_at: 5,
@@ -190,6 +191,7 @@ async fn traces_are_summed_up_by_time_and_model_and_lists_are_brief(folder: Fold
             total_tokens: 10,
             input_tokens: Some(6),
             cached_tokens: (at > 60).then_some(4),
+            cost: (at < 65).then_some(7),
             duration: 100,
             created_at: at,
             ..TraceNumbers::default()
@@ -220,14 +222,22 @@ async fn traces_are_summed_up_by_time_and_model_and_lists_are_brief(folder: Fold
         ..TraceSum::default()
     };
     let expected = [
-        TraceSum { failed: 1, restored: 2, missed: 1, ..named(0, "m", 2) },
-        TraceSum { cached_tokens: 4, restored: 1, dropped: 5, ..named(60, "m", 1) },
+        TraceSum { failed: 1, restored: 2, missed: 1, cost: 14, costed: 2, ..named(0, "m", 2) },
+        TraceSum {
+            cached_tokens: 4,
+            restored: 1,
+            dropped: 5,
+            cost: 7,
+            costed: 1,
+            ..named(60, "m", 1)
+        },
         TraceSum { cached_tokens: 4, failed: 1, ..named(60, "n", 1) },
     ];
     assert_eq!(sums, expected);
     let filter = TraceFilter { brief: Some(4), limit: 1, ..TraceFilter::default() };
     let brief = traces.list(filter).await.unwrap().remove(0);
     assert_eq!((brief.thought.as_str(), brief.answer.as_str()), ("éa t", "an a"));
+    assert_eq!(brief.numbers.cost, None);
 }
 
 async fn old_traces_go_and_new_ones_are_still_found(folder: Folder) {

@@ -7,6 +7,7 @@ use crossterm::event::{KeyCode, KeyModifiers};
 use std::time::Duration;
 use thinkthrough_core::budget::{BudgetRules, Limit, OnExceed};
 use thinkthrough_core::content::{Block, Content, Speaker};
+use thinkthrough_core::price::{Price, Rates};
 use thinkthrough_core::settings::{Include, Key};
 
 fn thoughts(desk: &super::Desk) -> Vec<(String, ThoughtState)> {
@@ -231,12 +232,8 @@ fn a_price_shows_what_the_session_cost_and_says_when_that_is_not_all() {
         ..Default::default()
     };
     let mut start = start();
-    start.model.price = Some(crate::session::Price {
-        input: 2.0,
-        output: 10.0,
-        cache_read: None,
-        cache_write: None,
-    });
+    let rates = Rates { input: 2_000_000, output: 10_000_000, ..Rates::default() };
+    start.model.target.price = Some(Price { rates, ..Price::default() });
     let cost = |desk: &super::Desk| desk.session.view().status.cost.clone();
     let mut desk = desk_of(start);
     assert_eq!(cost(&desk), None, "nothing is known yet");

@@ -34,7 +34,6 @@ pub(super) fn model(provider: &str, name: &str) -> Model {
         name: format!("{provider}/{name}"),
         target,
         settings: Partial::default(),
-        price: None,
         why: String::new(),
         missing_key: None,
         is_simulated: false,
