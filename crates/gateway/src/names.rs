@@ -1,6 +1,7 @@
 //! Names that nobody can guess.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use thinkthrough_core::restore::Secret;
 
 /// How many bytes one name takes.
 const NAME: usize = 16;
@@ -9,6 +10,18 @@ const DRAWN: usize = 64;
 
 /// What was drawn and not given away yet.
 static LEFT: Mutex<Vec<[u8; NAME]>> = Mutex::new(Vec::new());
+
+/// What sessions are named with whose tenant's own secret is not known now: the same for this process.
+pub(crate) fn secret() -> Secret {
+    static SECRET: OnceLock<Secret> = OnceLock::new();
+    let draw = || {
+        let mut bytes = [0; 32];
+        // As for names.
+        getrandom::fill(&mut bytes).unwrap_or_default();
+        Secret::new(bytes)
+    };
+    SECRET.get_or_init(draw).clone()
+}
 
 /// A name that no other request has.
 pub(crate) fn random_id() -> String {

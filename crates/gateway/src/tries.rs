@@ -23,7 +23,7 @@ use crate::reply::Account;
 use crate::sending::{Job, Made, Outcome, Sending, Waiting, failed, reason, refusal};
 use crate::spending::{Asking, expected};
 use crate::vault::Vault;
-use crate::{take, tenant};
+use crate::{names, take, tenant};
 use bytes::Bytes;
 use http::HeaderMap;
 use std::collections::BTreeSet;
@@ -245,15 +245,17 @@ impl Caller {
         let House { seen, tab, pass, vaults, .. } = &*self.house;
         let hint = self.hint.as_deref();
         let has_budget = pass.as_ref().is_some_and(|it| !it.budgets.is_none());
-        let tenant = owner.as_ref().map(|(tenant, _)| tenant.clone());
+        let known = owner.as_ref().map(|(tenant, _)| tenant.clone());
+        let tenant = known.or_else(|| whose(&self.house, route, &self.credential));
         let spender = owner.clone().filter(|_| has_budget);
         let spender = spender.map(|(tenant, secret)| Labels::of(tenant, &secret, hint, asked));
-        let labels = owner.filter(|_| self.is_kept);
+        // Of a store that is late or away the secret is not known; a trace is left all the same.
+        let stranger = || Some((tenant.clone().filter(|_| vaults.is_some())?, names::secret()));
+        let labels = owner.or_else(stranger).filter(|_| self.is_kept);
         let labels = labels.map(|(tenant, secret)| {
             let asked = &*asked;
             move || Labels::of(tenant, &secret, hint, asked)
         });
-        let tenant = tenant.or_else(|| whose(&self.house, route, &self.credential));
         seen.opened(tenant, hint, labels);
         let (pass, vaults, headers) = (pass.as_deref(), vaults.as_ref(), &self.headers);
         tab.allow(Asking { pass, vaults, headers, hint, labels: spender }, asked).await
