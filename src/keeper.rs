@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::failure::{Failure, say};
 use crate::stored::{self, place, say_notes};
 use std::fmt;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thinkthrough_core::budget::{BudgetRules, Given, Report};
@@ -68,8 +69,9 @@ impl Keeper {
         };
         let (tell, told) = oneshot::channel();
         let (open, limits) = (Arc::clone(&keeper.open), limits.subscribe());
+        let spool = stored::spool(config).map(Path::to_owned);
         let task = tokio::spawn(async move {
-            open_at_last(&open, &location, &key, tell).await;
+            open_at_last(&open, &location, &key, spool.as_deref(), tell).await;
             if let Some(Open { store, .. }) = open.get() {
                 let old = stored::anchor_old_records(store.clone());
                 tokio::join!(old, stored::prune(store.clone(), limits));
@@ -141,13 +143,14 @@ async fn open_at_last(
     open: &OnceLock<Open>,
     location: &Location,
     key: &KeySource,
+    spool: Option<&Path>,
     tell: oneshot::Sender<Option<StoreError>>,
 ) {
     let mut tell = Some(tell);
     let [mut pause, longest] = PAUSES;
     let mut last = None;
     loop {
-        let error = match try_open(location, key).await {
+        let error = match try_open(location, key, spool).await {
             Ok(opened) => {
                 say_notes(&opened.store);
                 // Nobody else sets it.
@@ -173,8 +176,12 @@ async fn open_at_last(
     }
 }
 
-async fn try_open(location: &Location, key: &KeySource) -> Result<Open, StoreError> {
-    let store = Store::open(location, key).await?;
+async fn try_open(
+    location: &Location,
+    key: &KeySource,
+    spool: Option<&Path>,
+) -> Result<Open, StoreError> {
+    let store = stored::opened(location, key, spool).await?;
     let keys = store.gateway_keys().watch().await?;
     Ok(Open { store, keys })
 }

@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::failure::{Failure, say};
+use std::path::Path;
 use std::time::Duration;
 use thinkthrough_chat::session::Conversation;
 use thinkthrough_chat::{Kept, terminal};
@@ -36,7 +37,7 @@ pub(crate) async fn or_why(config: &Config) -> (Option<Store>, Option<String>) {
 /// The store; one that is not there yet is made.
 pub(crate) async fn open(config: &Config) -> Result<Store, Failure> {
     let (location, key) = place(config)?;
-    let store = Store::open(&location, &key).await?;
+    let store = opened(&location, &key, spool(config)).await?;
     say_notes(&store);
     Ok(store)
 }
@@ -128,7 +129,7 @@ pub(crate) async fn existing(config: &Config) -> Result<Option<Store>, Failure> 
     {
         return Ok(None);
     }
-    let store = Store::open(&location, &key).await?;
+    let store = opened(&location, &key, spool(config)).await?;
     say_notes(&store);
     Ok(Some(store))
 }
@@ -136,6 +137,24 @@ pub(crate) async fn existing(config: &Config) -> Result<Option<Store>, Failure> 
 /// Says what a store has to say.
 pub(crate) fn say_notes(store: &Store) {
     store.notes().iter().for_each(|note| say(format_args!("{note}")));
+}
+
+/// The store at this place, whose traces wait in this folder for a server.
+pub(crate) async fn opened(
+    location: &Location,
+    key: &KeySource,
+    spool: Option<&Path>,
+) -> Result<Store, StoreError> {
+    let store = Store::open(location, key).await?;
+    if let Some(folder) = spool {
+        store.spool_in(folder).await;
+    }
+    Ok(store)
+}
+
+/// The folder in which traces wait for a server.
+pub(crate) fn spool(config: &Config) -> Option<&Path> {
+    config.store.as_ref()?.spool.as_deref()
 }
 
 /// Where the store is, and its key.

@@ -18,11 +18,13 @@ pub(crate) struct Store {
     pub(crate) key: KeySource,
     /// How long the vault of a gateway keeps what, and how much of it.
     pub(crate) limits: Limits,
+    /// Where traces wait for a server; a file has its journal beside it.
+    pub(crate) spool: Option<PathBuf>,
 }
 
 /// The keys of `[store]`.
-pub(super) const KEYS: [&str; 5] =
-    ["url", "key", "keep_days", "max_bytes_per_tenant", "max_records_per_tenant"];
+pub(super) const KEYS: [&str; 6] =
+    ["url", "key", "keep_days", "max_bytes_per_tenant", "max_records_per_tenant", "spool"];
 
 /// `[store]`, or the usual place.
 pub(super) fn store(
@@ -35,13 +37,21 @@ pub(super) fn store(
     section.only(&KEYS)?;
     let limits = vault_limits(section)?;
     let key = section.table.get("key").map(|key| key_source(key, folder)).transpose()?;
+    let spool = section.table.get("spool").map(|it| spool(it, folder)).transpose()?;
     let store = match section.string("url")? {
         Some(url) if is_server(&url) => {
             let key = key.clone().ok_or(
                 "`store.url` is a PostgreSQL server, which needs `store.key`: { file = \"FILE\" }, \
                  { env = \"NAME\" } or { command = \"...\" }; make one with `openssl rand -hex 32`",
             )?;
-            Store { location: Location::Postgres(url), key, limits }
+            let usual = || data_folder(lookup).map(|folder| folder.join("spool"));
+            let spool = spool.unwrap_or_else(usual);
+            return Ok(Some(Store { location: Location::Postgres(url), key, limits, spool }));
+        }
+        _ if spool.is_some() => {
+            return Err("`store.spool` is for a PostgreSQL server; a store in a file has its \
+                        journal beside it, so leave it out"
+                .to_owned());
         }
         Some(url) => Store { limits, ..beside(sqlite(&url, folder)?) },
         None => usual.map(|file| Store { limits, ..beside(file) }).ok_or_else(|| {
@@ -72,6 +82,15 @@ fn vault_limits(section: Section<'_>) -> Result<Limits, String> {
     })
 }
 
+/// The folder in which traces wait for a server; `None`: in memory only.
+fn spool(value: &Value, folder: &Path) -> Result<Option<PathBuf>, String> {
+    match value {
+        Value::Boolean(false) => Ok(None),
+        Value::String(path) if !path.is_empty() => Ok(Some(from_file(folder, path))),
+        _ => Err("`store.spool` must be a folder or `false`".to_owned()),
+    }
+}
+
 fn is_server(url: &str) -> bool {
     url.starts_with("postgres://") || url.starts_with("postgresql://")
 }
@@ -79,7 +98,7 @@ fn is_server(url: &str) -> bool {
 /// A file whose key stands beside it, under the same name.
 fn beside(file: PathBuf) -> Store {
     let key = KeySource::File(file.with_extension("key"));
-    Store { location: Location::Sqlite(file), key, limits: Limits::default() }
+    Store { location: Location::Sqlite(file), key, limits: Limits::default(), spool: None }
 }
 
 fn sqlite(url: &str, folder: &Path) -> Result<PathBuf, String> {

@@ -65,7 +65,7 @@ fn the_example_of_the_terminal_client_is_read_into_types() {
     );
     let key = KeySource::File("/etc/think/talks.key".into());
     let location = Location::Sqlite("/etc/think/kept/talks.db".into());
-    assert_eq!(config.store, Some(Store { location, key, limits: Limits::default() }));
+    assert_eq!(config.store, Some(Store { location, key, limits: Limits::default(), spool: None }));
     assert_eq!(config.budget.max, Limit::from_config(1000));
     assert_eq!(config.budget.on_exceed, OnExceed::Block);
     let limits = config.providers[0].limits;
@@ -90,7 +90,12 @@ fn without_a_store_it_is_at_the_usual_place_with_its_key_beside_it() {
     let folder = Path::new("/home/me/.local/share/thinkthrough");
     let usual = |database: &str, key: &str| {
         let location = Location::Sqlite(folder.join(database));
-        Some(Store { location, key: KeySource::File(folder.join(key)), limits: Limits::default() })
+        Some(Store {
+            location,
+            key: KeySource::File(folder.join(key)),
+            limits: Limits::default(),
+            spool: None,
+        })
     };
     assert_eq!(good("").store, usual("thinkthrough.db", "thinkthrough.key"));
     let from_env = good("[store]\nkey = { env = \"MASTER\" }").store.map(|store| store.key);
@@ -151,8 +156,19 @@ fn a_server_needs_a_key_from_outside() {
         let store = good(&format!("{text}\nkey = {key}")).store;
         let location = Location::Postgres(url.to_owned());
         let limits = Limits::default();
-        assert_eq!(store, Some(Store { location, key: expected, limits }), "{key}");
+        let spool = Some("/home/me/.local/share/thinkthrough/spool".into());
+        assert_eq!(store, Some(Store { location, key: expected, limits, spool }), "{key}");
     }
+    let spool = |said: &str| {
+        let text = format!("{text}\nkey = {{ env = \"MASTER\" }}\nspool = {said}");
+        good(&text).store.and_then(|store| store.spool)
+    };
+    assert_eq!(spool("\"waiting\""), Some("/etc/think/waiting".into()));
+    assert_eq!(spool("false"), None);
+    assert!(
+        refused(&format!("{text}\nkey = {{ env = \"M\" }}\nspool = true")).contains("a folder or")
+    );
+    assert!(refused("[store]\nspool = \"waiting\"").contains("is for a PostgreSQL server"));
 }
 
 #[test]

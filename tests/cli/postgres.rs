@@ -47,6 +47,14 @@ impl Database {
     }
 }
 
+impl Database {
+    /// The server ends every session of it.
+    pub(crate) fn cut(&self) {
+        let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ";
+        say(&format!("{sql}'{}'", self.name)).unwrap();
+    }
+}
+
 impl Drop for Database {
     fn drop(&mut self) {
         drop(say(&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)));

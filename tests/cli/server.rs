@@ -166,6 +166,13 @@ impl Server {
         rustix::process::kill_process(id, signal).unwrap();
     }
 
+    /// No file that it writes may grow beyond so many bytes, as if its disk were full; `None`: all may.
+    pub(crate) fn limit_files(&self, bytes: Option<u64>) {
+        let id = rustix::process::Pid::from_child(&self.child);
+        let limit = rustix::process::Rlimit { current: bytes, maximum: None };
+        rustix::process::prlimit(Some(id), rustix::process::Resource::Fsize, limit).unwrap();
+    }
+
     /// Whether it ended with success within this time, and what it said on standard error.
     pub(crate) fn ends(mut self, within: Duration) -> (bool, String) {
         let began = Instant::now();

@@ -6,7 +6,7 @@ use crate::row::TraceRow;
 use crate::waiting::{Room, Waiting, Waits};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// How many bytes of traces may wait for a store that stands still.
 const LIMIT: usize = 64 << 20;
@@ -28,7 +28,7 @@ pub enum TracePlace {
 /// What the database has not taken.
 pub(crate) struct Spool {
     pub(crate) waiting: Waiting<Batch>,
-    pub(crate) journal: Option<Journal>,
+    journal: OnceLock<Journal>,
     /// By the trace's id.
     places: Mutex<HashMap<String, Place>>,
 }
@@ -56,7 +56,24 @@ impl Waits for Batch {
 impl Spool {
     /// With the journal that keeps them meanwhile.
     pub(crate) fn new(journal: Option<Journal>) -> Self {
-        Spool { waiting: Waiting::new(LIMIT, BATCH), journal, places: Mutex::default() }
+        let spool = Spool {
+            waiting: Waiting::new(LIMIT, BATCH),
+            journal: OnceLock::new(),
+            places: Mutex::default(),
+        };
+        journal.into_iter().for_each(|journal| spool.keep_in(journal));
+        spool
+    }
+
+    /// This journal keeps them meanwhile, unless there is one already.
+    pub(crate) fn keep_in(&self, journal: Journal) {
+        // The first one stays: what waits stands in it.
+        drop(self.journal.set(journal));
+    }
+
+    /// What keeps them meanwhile.
+    pub(crate) fn journal(&self) -> Option<&Journal> {
+        self.journal.get()
     }
 
     /// Where this trace is, and whose it is.
@@ -98,14 +115,14 @@ impl Spool {
     pub(crate) async fn end(&self, batches: Vec<Batch>) {
         self.forget(&batches);
         let spots: Vec<Spot> = batches.into_iter().filter_map(|batch| batch.spot).collect();
-        if let Some(journal) = self.journal.as_ref().filter(|_| !spots.is_empty()) {
+        if let Some(journal) = self.journal().filter(|_| !spots.is_empty()) {
             journal.taken(spots).await;
         }
     }
 
     /// Nothing is written for a while.
     pub(crate) async fn close(&self) {
-        if let Some(journal) = &self.journal {
+        if let Some(journal) = self.journal() {
             journal.close().await;
         }
     }

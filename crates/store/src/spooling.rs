@@ -4,11 +4,13 @@
 //! milliseconds later, with others. A trace is taken once however often it is met, because of its id.
 
 use crate::error::StoreError;
-use crate::journal::{Queued, Spot};
+use crate::journal::{Holds, Journal, Queued, Spot};
+use crate::master::{hex, private_folder};
 use crate::row::TraceRow;
 use crate::spool::{Batch, LostTrace};
 use crate::store::Store;
 use crate::waiting::Room;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::spawn_blocking;
@@ -73,12 +75,29 @@ impl Store {
     async fn hand_over_batch(&self, rows: Vec<TraceRow>, room: Room, lost: Option<&LostTrace>) {
         let rows = rows.into_iter().map(Arc::new).collect();
         let batch = Batch { rows, lost: lost.cloned(), spot: None, _room: room };
-        let Some(journal) = &self.spool().journal else { return self.queue_traces(batch) };
+        let Some(journal) = self.spool().journal() else { return self.queue_traces(batch) };
         let handed_over = HandedOver { store: self.clone(), batch };
         if let Err(HandedOver { batch, .. }) = journal.append_beside(handed_over).await {
             journal.said().into_iter().for_each(|said| self.note(said));
             self.queue_traces(batch);
         }
+    }
+
+    /// Traces that a server has not taken yet stand in a journal in this folder from now on, where the end of this process
+    /// does not lose them; what a process that ended left there is taken now. A store in a file has its journal beside it.
+    pub async fn spool_in(&self, folder: &Path) {
+        if self.spool().journal().is_some() {
+            return;
+        }
+        // Several stores may have theirs in one folder.
+        let name = blake3::keyed_hash(self.install_key().bytes(), b"the spool of a store");
+        let name = name.as_bytes().first_chunk::<8>().map(|name| hex(name)).unwrap_or_default();
+        let at = folder.join(format!("server-{name}"));
+        let folder = folder.to_owned();
+        // What cannot be made now is said when a trace is to be written there.
+        drop(spawn_blocking(move || private_folder(&folder)).await);
+        self.spool().keep_in(Journal::new(&at, self.install_key(), Holds::Traces));
+        self.take_traces_over().await;
     }
 
     /// The database takes them soon.
@@ -158,7 +177,7 @@ impl Store {
     /// Takes the traces that processes which ended left in their journals. Comes back when the database has them, or does
     /// not take them now.
     pub(crate) async fn take_traces_over(&self) {
-        let Some(journal) = &self.spool().journal else { return };
+        let Some(journal) = self.spool().journal() else { return };
         let mut is_any = false;
         loop {
             let (journal, room) = (journal.clone(), self.spool().waiting.left() as u64);

@@ -1,0 +1,180 @@
+//! Stores that fail while requests leave traces: traffic goes on, and no trace that was acknowledged is lost.
+
+use crate::frozen::Proxy;
+use crate::place::Place;
+use crate::postgres::Database;
+use crate::serve_config::{Reserved, serve};
+use crate::serve_kills::{first_turn, post, state_of, trace_of, traces_of};
+use crate::serve_shared::{IN_A_FILE, on_server};
+use crate::server::{PATIENCE, Server};
+use rustix::process::Signal;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Asks so often; every answer is whole, and names its trace.
+fn ask(gateway: &Server, from: u32, count: u32) -> Vec<String> {
+    let answers = (from..from + count).map(|which| {
+        let answer = post(&gateway.addr, &first_turn(which)).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("[DONE]"), "{answer}");
+        assert!(trace_of(&answer).is_some(), "{answer}");
+        answer
+    });
+    answers.collect()
+}
+
+fn figure(gateway: &Server, name: &str) -> u64 {
+    let metrics = gateway.request("GET", "/metrics", "", "");
+    let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    value.unwrap_or_else(|| panic!("no {name} in {metrics}"))
+}
+
+fn state(gateway: &Server, answer: &str) -> String {
+    state_of(gateway, answer).map(|(_, state)| state).unwrap_or_default()
+}
+
+/// Comes back when the traces of all these answers are in this state; says how long that took.
+fn until(gateway: &Server, answers: &[String], wanted: &str) -> Duration {
+    let began = Instant::now();
+    for answer in answers {
+        while state(gateway, answer) != wanted {
+            let now = state(gateway, answer);
+            assert!(began.elapsed() < PATIENCE, "{wanted}: `{now}` of {answer}");
+            sleep(Duration::from_millis(5));
+        }
+    }
+    began.elapsed()
+}
+
+/// Each trace of these answers is in the store once.
+fn all_there(place: &Place, answers: &[String]) {
+    let there = traces_of(place);
+    for answer in answers {
+        assert_eq!(there.get(&trace_of(answer).unwrap()), Some(&1), "{answer}");
+    }
+}
+
+/// A gateway on a server, with a way to it that can stand still.
+fn far(place: &Place, database: &Database, spool: &str) -> (Server, Proxy, String) {
+    let (_, server) = database.url.split_once('@').unwrap();
+    let (server, _) = server.split_once('/').unwrap();
+    let proxy = Proxy::new(server, 0);
+    let direct = format!("{}spool = {spool}\n", on_server(place, database));
+    let by_proxy = direct.replace(server, &format!("127.0.0.1:{}", proxy.port));
+    (serve(place, &by_proxy), proxy, direct)
+}
+
+#[test]
+fn p_1_p_3_while_a_server_stands_still_traces_are_spooled_and_a_kill_loses_none() {
+    let Some(database) = Database::new() else { return };
+    let place = Place::new("traces-still");
+    let (gateway, proxy, direct) = far(&place, &database, "\"waiting/here\"");
+    let mut answers = ask(&gateway, 0, 5);
+    until(&gateway, &answers, "stored");
+    proxy.freeze(true);
+    let frozen = ask(&gateway, 5, 10);
+    let took = until(&gateway, &frozen, "spooled");
+    println!("spooled within {took:?}");
+    assert_eq!(figure(&gateway, "thinkthrough_traces_lost_total "), 0);
+    assert!(figure(&gateway, "thinkthrough_traces_waiting ") >= 10);
+    answers.extend(frozen);
+    gateway.signal(Signal::KILL);
+    drop(gateway);
+    // The next one takes them from the folder, whatever way it has to the server.
+    let gateway = serve(&place, &direct);
+    until(&gateway, &answers, "stored");
+    all_there(&place, &answers);
+    let left = std::fs::read_dir(place.file("waiting/here")).unwrap().map(|it| it.unwrap().path());
+    let left: Vec<_> = left.filter(|path| path.metadata().unwrap().len() > 32).collect();
+    assert!(left.len() <= 1, "{left:?}");
+}
+
+#[test]
+fn p_1_traces_of_a_time_before_the_store_was_open_are_kept() {
+    let Some(database) = Database::new() else { return };
+    let place = Place::new("traces-early");
+    let (_, server) = database.url.split_once('@').unwrap();
+    let (server, _) = server.split_once('/').unwrap();
+    let reserved = Reserved::new();
+    let config =
+        on_server(&place, &database).replace(server, &format!("127.0.0.1:{}", reserved.port));
+    let gateway = serve(&place, &config);
+    let answers = ask(&gateway, 0, 5);
+    until(&gateway, &answers, "waiting");
+    let _proxy = Proxy::new(server, reserved.port);
+    until(&gateway, &answers, "stored");
+    assert_eq!(figure(&gateway, "thinkthrough_traces_lost_total "), 0);
+}
+
+#[test]
+fn p_1_a_server_that_is_cut_off_again_and_again_gets_every_trace_once() {
+    let Some(database) = Database::new() else { return };
+    let place = Place::new("traces-cut");
+    let (gateway, proxy, _direct) = far(&place, &database, "false");
+    let mut answers = Vec::new();
+    for round in 0..20 {
+        database.cut();
+        answers.extend(ask(&gateway, round * 3, 3));
+    }
+    until(&gateway, &answers, "stored");
+    // Without a folder they wait in memory, and are not given up.
+    proxy.freeze(true);
+    let frozen = ask(&gateway, 100, 5);
+    until(&gateway, &frozen, "waiting");
+    database.cut();
+    proxy.freeze(false);
+    until(&gateway, &frozen, "stored");
+    answers.extend(frozen);
+    assert_eq!(figure(&gateway, "thinkthrough_traces_lost_total "), 0);
+    assert_eq!(figure(&gateway, "thinkthrough_traces_waiting "), 0);
+    all_there(&place, &answers);
+}
+
+/// A gateway that hears of a limit to its files as an error, and not as its end.
+fn with_little_room(place: &Place) -> Server {
+    let file = place.write("config.toml", IN_A_FILE);
+    let mut command = Command::new("/bin/bash");
+    command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_think")]);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--config", &file]);
+    command.env("HOME", place.home()).env("XDG_CONFIG_HOME", place.home());
+    Server::run(command)
+}
+
+#[test]
+fn d_2_on_a_full_disk_traces_wait_and_what_was_acknowledged_is_there() {
+    let place = Place::new("traces-full");
+    let gateway = with_little_room(&place);
+    let mut answers = ask(&gateway, 0, 5);
+    until(&gateway, &answers, "stored");
+    // No file has room for another byte.
+    gateway.limit_files(Some(0));
+    let full = ask(&gateway, 5, 20);
+    until(&gateway, &full, "waiting");
+    assert_eq!(figure(&gateway, "thinkthrough_traces_waiting "), 20);
+    assert_eq!(figure(&gateway, "thinkthrough_traces_lost_total "), 0);
+    let said = gateway.said();
+    assert!(said.contains("the journal of traces beside"), "{said}");
+    // There is room again, and nobody restarts anything.
+    gateway.limit_files(None);
+    until(&gateway, &full, "stored");
+    answers.extend(full);
+    // It fills up somewhere in the middle, and the gateway is killed.
+    let size = std::fs::metadata(place.file("kept.db-wal")).map_or(0, |file| file.len());
+    gateway.limit_files(Some(size + 150_000));
+    let all = ask(&gateway, 100, 60);
+    let last = all.last().unwrap();
+    let began = Instant::now();
+    while state(&gateway, last).is_empty() && began.elapsed() < PATIENCE {
+        sleep(Duration::from_millis(5));
+    }
+    let states: Vec<String> = all.iter().map(|answer| state(&gateway, answer)).collect();
+    gateway.signal(Signal::KILL);
+    drop(gateway);
+    let is_kept = |state: &String| state == "stored" || state == "spooled";
+    let kept = all.iter().zip(&states).filter(|(_, state)| is_kept(state));
+    answers.extend(kept.map(|(answer, _)| answer.clone()));
+    println!("{} of 85 were acknowledged: {states:?}", answers.len());
+    assert!(answers.len() > 25 && answers.len() < 85, "{states:?}");
+    let _gateway = serve(&place, IN_A_FILE);
+    all_there(&place, &answers);
+}
