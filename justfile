@@ -25,6 +25,10 @@ fuzz TARGET="" SECONDS="600":
 bench *ARGS:
     cargo bench --workspace {{ARGS}}
 
+# Kills a gateway under load so often, on a file and on a server, and says what was lost: nothing may be.
+kills COUNT="1000":
+    THINKTHROUGH_KILLS={{COUNT}} cargo test --workspace --test cli serve_kills::k_1_whenever -- --nocapture
+
 # The documentation of all crates, with warnings denied.
 docs:
     RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --workspace --no-deps
