@@ -341,6 +341,7 @@ impl Base {
             events: Some(self.events.clone()),
             viewer: Some(self.viewer.clone()),
             shows_thoughts: config.reasoning.include_in_response != Some(false),
+            runaway: server.runaway,
             ..usual
         })
     }

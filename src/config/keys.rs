@@ -28,7 +28,7 @@ pub(crate) struct GateKey {
     pub(crate) reasoning: Partial,
     /// How many requests it may make in any minute, and how many tokens these may cost.
     pub(crate) limits: RateLimits,
-    /// What its requests may spend on reasoning.
+    /// What its requests may spend, on reasoning and in all.
     pub(crate) budgets: Budgets,
 }
 

@@ -1,9 +1,13 @@
 //! `[budget]` and `limits`: what may be spent in a session, and asked for within a minute.
 
+use super::prices::amount;
 use super::table::Section;
 use thinkthrough_core::budget::{BudgetRules, Budgets, Limit, OnExceed, RateLimits, WarnAt};
 use toml::Value;
 
+/// The dollars of each scope, in the order of `Scope::ALL`.
+const USD: [&str; 5] =
+    ["usd_per_session", "usd_per_turn", "usd_per_task", "usd_per_day", "usd_per_key"];
 const WARN: [&str; 2] = ["warn_at", "warningThresholdPercent"];
 
 /// `[budget]`; what it does not say is as without it.
@@ -33,8 +37,11 @@ pub(super) fn budgets(section: Section<'_>) -> Result<Budgets, String> {
     let Some(table) = section.table("budget")? else { return Ok(Budgets::NONE) };
     let name = section.at("budget");
     let inner = Section { name: &name, table };
-    inner.only(&[&MAX[..], &[WARN[0], "on_exceed", SESSION[1], WARN[1]]].concat())?;
+    inner.only(&[&MAX[..], &USD[..], &[WARN[0], "on_exceed", SESSION[1], WARN[1]]].concat())?;
     let mut budgets = Budgets::NONE;
+    for (max, key) in budgets.money.iter_mut().zip(USD) {
+        *max = dollars(inner, key)?.unwrap_or(*max);
+    }
     for (max, key) in budgets.max.iter_mut().zip(MAX) {
         *max = limit(inner, key)?.unwrap_or(*max);
     }
@@ -44,6 +51,14 @@ pub(super) fn budgets(section: Section<'_>) -> Result<Budgets, String> {
     budgets.warn_at = warn_at(inner)?.unwrap_or(budgets.warn_at);
     budgets.on_exceed = on_exceed(inner)?.unwrap_or(budgets.on_exceed);
     Ok(budgets)
+}
+
+/// Dollars; `0` and `"unlimited"` are no limit.
+fn dollars(section: Section<'_>, key: &str) -> Result<Option<Limit>, String> {
+    match section.table.get(key).and_then(Value::as_str) {
+        Some("unlimited") => Ok(Some(Limit::Unlimited)),
+        _ => Ok(amount(section, key)?.map(Limit::from_config)),
+    }
 }
 
 fn warn_at(section: Section<'_>) -> Result<Option<WarnAt>, String> {

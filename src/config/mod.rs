@@ -39,13 +39,13 @@ pub(crate) use secret::Credential;
 
 use crate::connections::Connections;
 use std::path::PathBuf;
-use thinkthrough_chat::Runaway;
 use thinkthrough_client::{ClientConfig, Secret};
 use thinkthrough_core::budget::{BudgetRules, RateLimits};
 use thinkthrough_core::contract::Contract;
 use thinkthrough_core::exchange::Handling;
 use thinkthrough_core::price::Price;
 use thinkthrough_core::provider::glob;
+use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::settings::Partial;
 use thinkthrough_core::wire::WireId;
 

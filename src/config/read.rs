@@ -11,8 +11,8 @@ use super::{
 };
 use crate::connections::Connections;
 use std::path::Path;
-use thinkthrough_chat::Runaway;
 use thinkthrough_client::{ClientConfig, ProxyRules};
+use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::settings::Partial;
 use toml::{Table, Value};
 
@@ -157,7 +157,7 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
     if let Some(section) = section("chat")? {
         section.only(&["compress_at", "runaway"])?;
         config.compress_at = compress_at(section)?;
-        config.runaway = runaway(section)?;
+        config.runaway = runaway(section)?.unwrap_or_default();
     }
     if let Some(section) = section("client")? {
         client::client(section, folder, &mut config.client)?;
@@ -168,15 +168,11 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
 /// Where nothing is said.
 const COMPRESS_AT: u8 = 80;
 
-/// `[chat] runaway`: what is done about thoughts that say the same again and again.
-fn runaway(section: Section<'_>) -> Result<Runaway, String> {
-    match section.string("runaway")?.as_deref() {
-        None => Ok(Runaway::default()),
-        Some("off") => Ok(Runaway::Off),
-        Some("warn") => Ok(Runaway::Warn),
-        Some("cut") => Ok(Runaway::Cut),
-        Some(_) => Err(format!("`{}` must be \"off\", \"warn\" or \"cut\"", section.at("runaway"))),
-    }
+/// `[chat] runaway` and `[server] runaway`: what is done about thoughts that say the same again and again.
+pub(super) fn runaway(section: Section<'_>) -> Result<Option<Runaway>, String> {
+    let Some(word) = section.string("runaway")? else { return Ok(None) };
+    let wrong = || format!("`{}` must be \"off\", \"warn\" or \"cut\"", section.at("runaway"));
+    Runaway::parse(&word).map(Some).ok_or_else(wrong)
 }
 
 /// `[chat] compress_at`: percent, or `"never"`.

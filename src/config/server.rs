@@ -3,11 +3,13 @@
 use super::client::duration;
 use super::limits::limit;
 use super::places::from_file;
+use super::read::runaway;
 use super::size::size;
 use super::table::Section;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thinkthrough_core::budget::Limit;
+use thinkthrough_core::runaway::Runaway;
 use thinkthrough_gateway::LogForm;
 
 /// `[server]`; what it does not say is as without it.
@@ -24,6 +26,8 @@ pub(crate) struct Server {
     pub(crate) keyless: Option<bool>,
     /// The form of the log; `None`: there is none.
     pub(crate) log: Option<LogForm>,
+    /// What is done about thoughts that say the same again and again.
+    pub(crate) runaway: Runaway,
     pub(crate) load: Load,
 }
 
@@ -54,13 +58,14 @@ impl Default for Server {
             pass_through: false,
             keyless: None,
             log: Some(LogForm::Text),
+            runaway: Runaway::Off,
             load: Load::default(),
         }
     }
 }
 
 /// The keys of `[server]`.
-pub(super) const KEYS: [&str; 12] = [
+pub(super) const KEYS: [&str; 13] = [
     "listen",
     "hosts",
     "admin_listen",
@@ -73,6 +78,7 @@ pub(super) const KEYS: [&str; 12] = [
     "body_timeout",
     "keyless",
     "log",
+    "runaway",
 ];
 const IN_FLIGHT: &str = "max_bytes_in_flight";
 const PER_KEY: &str = "max_bytes_in_flight_per_key";
@@ -111,6 +117,7 @@ pub(super) fn server(section: Option<Section<'_>>, folder: &Path) -> Result<Serv
         pass_through: section.boolean("pass_through")?.unwrap_or(false),
         keyless: section.boolean("keyless")?,
         log,
+        runaway: runaway(section)?.unwrap_or(usual.runaway),
         load: load(section)?,
     })
 }

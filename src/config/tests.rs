@@ -299,7 +299,7 @@ fn prices_are_dollars_for_a_million_tokens() {
 
 #[test]
 fn thoughts_that_run_away_are_told_cut_or_left() {
-    use thinkthrough_chat::Runaway;
+    use thinkthrough_core::runaway::Runaway;
     assert_eq!(good("").runaway, Runaway::Warn);
     for (word, runaway) in [("off", Runaway::Off), ("warn", Runaway::Warn), ("cut", Runaway::Cut)] {
         assert_eq!(good(&format!("[chat]\nrunaway = \"{word}\"\n")).runaway, runaway);
@@ -417,6 +417,24 @@ fn t_7_only_headers_that_may_travel_can_be_forwarded() {
 }
 
 #[test]
+fn a_budget_in_dollars_is_read_to_the_last_digit() {
+    use thinkthrough_core::budget::Limit;
+    let of = |budget: &str| {
+        let text = format!("[keys.a]\nkey = \"0123456789abcdef\"\nbudget = {{ {budget} }}\n");
+        crate::config::of_text(&text, &|_| None, std::path::Path::new("/"))
+            .map(|config| config.keys[0].budgets)
+    };
+    let all =
+        "usd_per_session = 0.1, usd_per_turn = 2, usd_per_day = 0, usd_per_key = \"unlimited\"";
+    let budgets = of(all).unwrap();
+    let [none, some] = [Limit::Unlimited, Limit::from_config(100_000)];
+    assert_eq!(budgets.money, [some, Limit::from_config(2_000_000), none, none, none]);
+    assert!(budgets.has_money() && !budgets.is_none());
+    assert!(of("usd_per_day = -1").unwrap_err().contains("`keys.a.budget.usd_per_day` must be"));
+    assert!(of("usd_per_week = 1").unwrap_err().contains("usd_per"));
+}
+
+#[test]
 fn what_server_cannot_mean_is_refused() {
     for (text, said) in [
         ("[server]\nlisten = \"4114\"", "like `127.0.0.1:4114`"),
@@ -424,6 +442,7 @@ fn what_server_cannot_mean_is_refused() {
         ("[server]\ntls = { cert = \"a\" }", "`server.tls` needs `key`"),
         ("[server]\nhosts = \"a\"", "a list of strings"),
         ("[server]\nhots = []", "did you mean `hosts`"),
+        ("[server]\nrunaway = \"stop\"", "`server.runaway` must be \"off\", \"warn\" or \"cut\""),
     ] {
         let error = refused(text);
         assert!(error.contains(said), "{text}: {error}");

@@ -12,17 +12,23 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-const ALICE: &str = "authorization: Bearer alice-key-0123456789\r\n";
+pub(crate) const ALICE: &str = "authorization: Bearer alice-key-0123456789\r\n";
 
-/// A gateway in front of one provider, whose key `alice` has this budget.
-fn gateway(place: &Place, upstream: &Upstream, extends: &str, budget: &str) -> Server {
+/// A gateway in front of one provider, whose key `alice` has this budget; `more` is what else it is told.
+pub(crate) fn gateway(
+    place: &Place,
+    upstream: &Upstream,
+    extends: &str,
+    budget: &str,
+    more: &str,
+) -> Server {
     serve(
         place,
         &format!(
             "[store]\nurl = \"sqlite:budget.db\"\nkey = {{ file = \"budget.key\" }}\n\
              [keys.alice]\nkey = \"alice-key-0123456789\"\nraw = true\nbudget = {{ {budget} }}\n\
              [keys.bob]\nkey = \"bob-key-0123456789\"\n\
-             [providers.own]\n{extends}\nbase_url = \"{}\"\napi_key = \"k\"\n",
+             [providers.own]\n{extends}\nbase_url = \"{}\"\napi_key = \"k\"\n{more}",
             upstream.url
         ),
     )
@@ -30,12 +36,12 @@ fn gateway(place: &Place, upstream: &Upstream, extends: &str, budget: &str) -> S
 
 const PLAIN: &str = "wire = \"chat-completions\"";
 
-fn status(answer: &str) -> u16 {
+pub(crate) fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
 /// Asks in a session, with more header lines.
-fn ask_with(gateway: &Server, session: &str, more: &str, said: &str) -> String {
+pub(crate) fn ask_with(gateway: &Server, session: &str, more: &str, said: &str) -> String {
     let headers = format!("{ALICE}x-thinkthrough-session: {session}\r\n{more}");
     let body =
         json!({"model": "own/m", "stream": true, "messages": [{"role": "user", "content": said}]});
@@ -47,10 +53,19 @@ fn ask(gateway: &Server, session: &str) -> String {
 }
 
 /// What `/v1/events` tells of budgets, as it happens.
-fn listen(gateway: &Server) -> impl Iterator<Item = Value> {
+pub(crate) fn listen(gateway: &Server) -> impl Iterator<Item = Value> + use<> {
+    listen_to(gateway, "stream=budget", ALICE)
+}
+
+/// What `/v1/events` tells of what is asked for.
+pub(crate) fn listen_to(
+    gateway: &Server,
+    wanted: &str,
+    headers: &str,
+) -> impl Iterator<Item = Value> + use<> {
     let mut stream = TcpStream::connect(&gateway.addr).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let head = format!("GET /v1/events?stream=budget HTTP/1.0\r\nhost: localhost\r\n{ALICE}\r\n");
+    let head = format!("GET /v1/events?{wanted} HTTP/1.0\r\nhost: localhost\r\n{headers}\r\n");
     stream.write_all(head.as_bytes()).unwrap();
     let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
     assert!(lines.any(|line| line == ": listening"));
@@ -58,7 +73,7 @@ fn listen(gateway: &Server) -> impl Iterator<Item = Value> {
 }
 
 /// The value of a metric, once it is this.
-fn wait_for(gateway: &Server, metric: &str) {
+pub(crate) fn wait_for(gateway: &Server, metric: &str) {
     let began = Instant::now();
     loop {
         let metrics = gateway.request("GET", "/metrics", "", "");
@@ -75,7 +90,7 @@ fn adr_budget_of_a_session_is_blocked_with_402_on_each_route_and_warned_about_be
     let (place, upstream) =
         (Place::new("budget"), Upstream::start(vec![chat("hm", "ok", Some(50))]));
     let budget = "reasoning_tokens_per_session = 100, on_exceed = \"block\", warn_at = 0.5";
-    let gateway = gateway(&place, &upstream, PLAIN, budget);
+    let gateway = gateway(&place, &upstream, PLAIN, budget, "");
     let mut events = listen(&gateway);
     assert_eq!(status(&ask(&gateway, "s")), 200);
     let warned = "thinkthrough_budget_reached_total{scope=\"session\",threshold=\"warning\"} 1";
@@ -87,8 +102,7 @@ fn adr_budget_of_a_session_is_blocked_with_402_on_each_route_and_warned_about_be
     {
         let event = events.next().unwrap();
         assert_eq!((&event["type"], &event["session"]), (&json!(kind), &json!("s")), "{event}");
-        let data =
-            json!({"trace": "", "scope": "session", "used": used, "max": 100, "percent": percent});
+        let data = json!({"trace": "", "scope": "session", "unit": "reasoning_tokens", "used": used, "max": 100, "percent": percent});
         assert_eq!(event["data"], data, "{event}");
     }
     let messages =
@@ -129,12 +143,12 @@ fn adr_budget_of_a_session_is_blocked_with_402_on_each_route_and_warned_about_be
 fn adr_events_of_the_stream_budget_are_told_on_a_socket_both_where_one_answer_jumps_over_both() {
     let (place, upstream) =
         (Place::new("budget-told"), Upstream::start(vec![chat("hm", "ok", Some(150))]));
-    let gateway = gateway(&place, &upstream, PLAIN, "reasoning_tokens_per_day = 100");
+    let gateway = gateway(&place, &upstream, PLAIN, "reasoning_tokens_per_day = 100", "");
     let mut events = listen(&gateway);
     assert_eq!(status(&ask(&gateway, "s")), 200);
     for kind in ["reasoning_budget_warning", "reasoning_budget_exceeded"] {
         let event = events.next().unwrap();
-        let data = json!({"trace": "", "scope": "day", "used": 150, "max": 100, "percent": 150});
+        let data = json!({"trace": "", "scope": "day", "unit": "reasoning_tokens", "used": 150, "max": 100, "percent": 150});
         assert_eq!((&event["type"], &event["data"]), (&json!(kind), &data), "{event}");
     }
 }
@@ -144,7 +158,7 @@ fn adr_budget_of_a_gateway_survives_its_restart() {
     let (place, upstream) =
         (Place::new("budget-kept"), Upstream::start(vec![chat("hm", "ok", Some(60))]));
     let budget = "reasoning_tokens_per_session = 60, on_exceed = \"block\"";
-    let first = gateway(&place, &upstream, PLAIN, budget);
+    let first = gateway(&place, &upstream, PLAIN, budget, "");
     assert_eq!(status(&ask(&first, "s")), 200);
     wait_for(
         &first,
@@ -152,7 +166,7 @@ fn adr_budget_of_a_gateway_survives_its_restart() {
     );
     // It is killed.
     first.stop();
-    let second = gateway(&place, &upstream, PLAIN, budget);
+    let second = gateway(&place, &upstream, PLAIN, budget, "");
     assert_eq!(status(&ask(&second, "s")), 402);
     assert_eq!(status(&ask(&second, "t")), 200);
 }
@@ -172,7 +186,7 @@ fn req_budget_of_a_turn_a_task_a_day_and_a_key_count_over_what_they_are_called()
         let (place, upstream) =
             (Place::new(scope), Upstream::start(vec![chat("hm", "ok", Some(60))]));
         let budget = format!("reasoning_tokens_per_{scope} = 60, on_exceed = \"block\"");
-        let gateway = gateway(&place, &upstream, PLAIN, &budget);
+        let gateway = gateway(&place, &upstream, PLAIN, &budget, "");
         let task = "x-thinkthrough-task: a\r\n";
         assert_eq!(status(&ask_with(&gateway, "s", task, "Why?")), 200, "{scope}");
         let (session, more, said) = same;
@@ -199,6 +213,7 @@ fn adr_budget_that_is_spent_lowers_the_effort_or_switches_reasoning_off_or_only_
             &upstream,
             "extends = \"openai\"\nwire = \"chat-completions\"",
             &budget,
+            "",
         );
         let headers = format!("{ALICE}x-thinkthrough-session: s\r\n");
         let asked = json!({"model": "own/gpt-5.1", "stream": true, "reasoning_effort": "high",
@@ -221,7 +236,7 @@ fn req_budget_calls_side_by_side_reserve_and_a_call_alone_is_not_refused_for_its
         (Place::new("budget-many"), Upstream::start(vec![chat("hm", "ok", Some(1))]));
     // Each may take ten tokens: six at once.
     let budget = "reasoning_tokens_per_key = 60, on_exceed = \"block\"";
-    let gateway = gateway(&place, &upstream, PLAIN, budget);
+    let gateway = gateway(&place, &upstream, PLAIN, budget, "");
     let asked = json!({"model": "own/m", "stream": true, "max_tokens": 100_000,
         "messages": [{"role": "user", "content": "Why?"}]})
     .to_string();
@@ -235,13 +250,18 @@ fn req_budget_calls_side_by_side_reserve_and_a_call_alone_is_not_refused_for_its
 
 #[test]
 fn req_budget_cuts_a_thought_that_goes_on_beyond_it_with_an_end_that_its_api_has() {
-    let key = "[keys.alice]\nkey = \"alice-key-0123456789\"\nbudget = { reasoning_tokens_per_session = 100, on_exceed = \"block\" }\n";
-    for (path, asked, end) in [
-        ("/v1/chat/completions", json!({}), "\"error\":{\"message\""),
-        ("/v1/messages", json!({"max_tokens": 9_000}), "event: error"),
+    for (scope, path, asked, end) in [
+        ("session", "/v1/chat/completions", json!({}), "\"error\":{\"message\""),
+        ("session", "/v1/messages", json!({"max_tokens": 9_000}), "event: error"),
+        ("turn", "/v1/messages", json!({"max_tokens": 9_000}), "event: error"),
+        ("task", "/v1/chat/completions", json!({}), "\"error\":{\"message\""),
     ] {
+        let key = format!(
+            "[keys.alice]\nkey = \"alice-key-0123456789\"\n\
+             budget = {{ reasoning_tokens_per_{scope} = 100, on_exceed = \"block\" }}\n"
+        );
         let (place, paced) = (Place::new("budget-cut"), Paced::start());
-        let gateway = serve(&place, &(paced.config() + "api_key = \"k\"\n" + key));
+        let gateway = serve(&place, &(paced.config() + "api_key = \"k\"\n" + &key));
         let mut body_of = json!({"model": "paced/m", "stream": true, "messages": [{"role": "user", "content": "Why?"}]});
         body_of.as_object_mut().unwrap().extend(asked.as_object().unwrap().clone());
         // Ten times forty tokens, and no end.

@@ -15,7 +15,7 @@ use thinkthrough_core::mask::{Masker, mask_request};
 use thinkthrough_core::outgoing;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::Request;
-use thinkthrough_core::runaway::Circle;
+use thinkthrough_core::runaway::{Circle, Runaway};
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::tokens::{TokenCount, TokenSource, estimate_conservative};
 use thinkthrough_core::usage::Usage;
@@ -67,18 +67,6 @@ pub enum Notice {
     Waits(RateRefusal),
     /// A thought says the same again and again.
     Runaway(Circle),
-}
-
-/// What is done about a thought that says the same again and again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Runaway {
-    /// Nothing.
-    Off,
-    /// The user is told.
-    #[default]
-    Warn,
-    /// The answer is cut there.
-    Cut,
 }
 
 impl Gate {

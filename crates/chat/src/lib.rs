@@ -36,7 +36,7 @@ mod wording;
 pub use agent::{AskError, Called, Control, MAX_ROUNDS, Outcome, Round, Setup, Watch, run};
 pub use ending::Ending;
 pub use failure::{Attempt, why_again};
-pub use gate::{Admission, Gate, Notice, Runaway};
+pub use gate::{Admission, Gate, Notice};
 pub use history::{History, HistoryError};
 pub use kept::{Beside, Keeper, Kept};
 pub use tools::{

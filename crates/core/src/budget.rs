@@ -22,7 +22,7 @@ use std::time::Duration;
 
 pub use ledger::{Given, LEASE, Ledger, Report};
 pub use rate::{RateLimiter, RateLimits, RatePermit, RateRefusal, RateUnit};
-pub use scope::{Budgets, Scope};
+pub use scope::{Budgets, Scope, Unit};
 pub use session::{
     Ask, BudgetEvent, BudgetEventKind, BudgetPermit, BudgetRefusal, BudgetRules, BudgetState,
     OnExceed, SessionBudget, WarnAt, WarnAtError,

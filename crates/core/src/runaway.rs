@@ -24,6 +24,31 @@ const OUT: u64 = {
     power
 };
 
+/// What is done about a thought that says the same again and again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Runaway {
+    /// Nothing.
+    Off,
+    /// It is told.
+    #[default]
+    Warn,
+    /// The answer is cut there.
+    Cut,
+}
+
+impl Runaway {
+    /// The word in configurations.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "off" => Some(Self::Off),
+            "warn" => Some(Self::Warn),
+            "cut" => Some(Self::Cut),
+            _ => None,
+        }
+    }
+}
+
 /// A text says the same again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Circle {

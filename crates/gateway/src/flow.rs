@@ -5,6 +5,7 @@ use crate::gathered::Gathered;
 use crate::kept::Tap;
 use crate::leaving;
 use crate::passage::{Passage, Saving};
+use crate::progress::Progress;
 use crate::sending::{Outcome, SILENCE, Waiting};
 use crate::whole_events::WholeEvents;
 use bytes::Bytes;
@@ -231,7 +232,8 @@ impl Live {
         if self.passage.is_relayed() {
             out = self.events.take(out);
         }
-        if let Some(why) = self.passage.overspent() {
+        if let Some((reason, why)) = self.passage.stopped() {
+            self.passage.seen().tell(&Progress::Cut { reason });
             // The upstream is left, and what it goes on to say is nobody's.
             self.passage.abandon();
             self.body = BodyStream::whole(Bytes::new());

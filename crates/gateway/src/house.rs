@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 use thinkthrough_client::AnswerCaps;
+use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::tokens::Tokenizer;
 use tokio::sync::watch;
 
@@ -68,6 +69,8 @@ pub struct Options {
     pub viewer: Option<Viewer>,
     /// Whether the viewer shows thoughts; without them it shows answers and numbers.
     pub shows_thoughts: bool,
+    /// What is done about thoughts that say the same again and again.
+    pub runaway: Runaway,
 }
 
 impl Default for Options {
@@ -93,6 +96,7 @@ impl Default for Options {
             events: None,
             viewer: None,
             shows_thoughts: true,
+            runaway: Runaway::Off,
         }
     }
 }

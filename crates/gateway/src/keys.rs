@@ -33,7 +33,7 @@ pub struct Pass {
     pub reasoning: Partial,
     /// How many requests it may make in any minute, and how many tokens these may cost.
     pub limits: RateLimits,
-    /// What its requests may spend on reasoning.
+    /// What its requests may spend, on reasoning and in all.
     pub budgets: Budgets,
 }
 

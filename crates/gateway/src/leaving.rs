@@ -65,7 +65,7 @@ async fn hear(
     drop(stage);
 }
 
-/// Hears an answer to its end, and gives why it broke off; `None` if it says too much.
+/// Hears an answer to its end, and gives why it broke off; `None` if it says too much, or more than its budget has left.
 async fn listen(body: &mut BodyStream, passage: &mut Passage) -> Option<Option<ClientError>> {
     let before = passage.heard();
     while !passage.is_over() {
@@ -74,7 +74,7 @@ async fn listen(body: &mut BodyStream, passage: &mut Passage) -> Option<Option<C
             Some(Err(error)) => return Some(Some(error)),
             Some(Ok(bytes)) => drop(passage.push(bytes)),
         }
-        if passage.heard() - before > TEXT {
+        if passage.heard() - before > TEXT || passage.stopped().is_some() {
             return None;
         }
     }
@@ -141,6 +141,7 @@ mod tests {
     use thinkthrough_core::exchange::{Handling, RequestContext};
     use thinkthrough_core::json::Doc;
     use thinkthrough_core::provider::Target;
+    use thinkthrough_core::runaway::Runaway;
     use thinkthrough_core::settings::resolve;
     use thinkthrough_core::wire::find;
 
@@ -209,7 +210,18 @@ mod tests {
         let (vault, keeping, tap, drained, store) = (None, None, None, None, Arc::default());
         let (tab, goes_back) =
             (Tab::open(&Arc::default(), &Arc::new(Purse::new(&bus)), &seen), false);
-        let keep = Keep { vault, goes_back, keeping, tap, drained, store, seen, tab, load };
+        let keep = Keep {
+            vault,
+            goes_back,
+            keeping,
+            tap,
+            drained,
+            store,
+            seen,
+            tab,
+            runaway: Runaway::Off,
+            load,
+        };
         (bus, Passage::new(exchange, keep))
     }
 

@@ -3,10 +3,13 @@
 //! Every label has few values: providers and models of the configuration, and words of this program. What a caller
 //! chooses (keys, users, sessions, names of models that nobody configured) is never one.
 
+mod labels;
+
 use crate::load::Gauges;
 use crate::process::Process;
 use crate::progress::{BudgetReached, Heard, News, Progress};
 use crate::story::{Story, flaw, spent};
+use labels::{Ending, Spent, Thought, Tokens, Trouble, Whose};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -31,11 +34,14 @@ use thinkthrough_store::Backlog;
 const OTHER: &str = "other";
 /// The classes of a status.
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+/// Why answers are cut.
+const CUTS: [Word; 2] = ["budget", "runaway"];
 /// Who has limits of what.
-const LIMITS: [(Word, Word); 5] = [
+const LIMITS: [(Word, Word); 6] = [
     ("key", "reasoning"),
     ("key", "requests"),
     ("key", "tokens"),
+    ("key", "usd"),
     ("provider", "requests"),
     ("provider", "tokens"),
 ];
@@ -65,45 +71,6 @@ type Word = &'static str;
 /// One label whose values are words of this program.
 type By = [(Word, Word); 1];
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Whose {
-    provider: Arc<str>,
-    model: Arc<str>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Ending {
-    provider: Arc<str>,
-    model: Arc<str>,
-    outcome: Word,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Tokens {
-    provider: Arc<str>,
-    model: Arc<str>,
-    r#type: Word,
-    source: Word,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Thought {
-    provider: Arc<str>,
-    outcome: Word,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Trouble {
-    provider: Arc<str>,
-    reason: Word,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Spent {
-    provider: Arc<str>,
-    r#type: Word,
-}
-
 type Times<L> = Family<L, Histogram, fn() -> Histogram>;
 
 /// Counters of one process, since its start.
@@ -115,6 +82,8 @@ pub(crate) struct Metrics {
     translated: Counter,
     cancelled: Counter,
     unsaved: Counter,
+    circles: Counter,
+    cut: Family<By, Counter>,
     blind: Counter,
     fallbacks: Counter,
     limited: Family<[(Word, Word); 2], Counter>,
@@ -163,6 +132,8 @@ impl Metrics {
             translated: registered.add("translated", "Answers that changed their wire"),
             cancelled: registered.add("cancelled", "Answers that the caller did not wait for"),
             unsaved: registered.add("unsaved", "Answers that ended before they were kept"),
+            circles: registered.add("repeating_thoughts", "Thoughts that go round in circles"),
+            cut: registered.add("cut", "Answers that the gateway cut, by the reason"),
             blind: registered.add("lookups_failed", "Look-ups that failed or took too long"),
             fallbacks: registered.add("fallbacks", "Requests that went to another model"),
             budgets: registered.add("budget_reached", "Thresholds of budgets that were reached"),
@@ -238,6 +209,9 @@ impl Metrics {
                 drop(self.budgets.get_or_create(&by_threshold(scope.as_str(), kind)));
             }
         }
+        for reason in CUTS {
+            drop(self.cut.get_or_create(&[("reason", reason)]));
+        }
         for (by, unit) in LIMITS {
             drop(self.limited.get_or_create(&[("by", by), ("unit", unit)]));
         }
@@ -290,10 +264,14 @@ impl Metrics {
             Progress::FirstText if story.stream => observe(&self.first_text, story),
             Progress::FirstByte | Progress::FirstThought | Progress::FirstText => {}
             Progress::Said { answer, is_stopped } => {
-                if let Some(reason) = flaw(answer).filter(|_| !is_stopped) {
+                if let Some(reason) = flaw(answer).filter(|_| !is_stopped && story.cut.is_none()) {
                     self.failed(story, reason);
                 }
                 answer.usage.iter().for_each(|usage| self.used(story, usage));
+            }
+            Progress::Circles { .. } => count(&self.circles),
+            Progress::Cut { reason } => {
+                self.cut.get_or_create(&[("reason", *reason)]).inc();
             }
             Progress::Unsaved => count(&self.unsaved),
             Progress::Ended { .. } => self.ended(story),

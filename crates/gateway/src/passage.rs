@@ -8,7 +8,7 @@ use crate::keeping::Keeping;
 use crate::kept::Tap;
 use crate::load::{Load, Reservation};
 use crate::progress::Progress;
-use crate::spending::{Tab, Thoughts};
+use crate::spending::{Bounds, Came, Tab};
 use crate::story::now;
 use crate::vault::{APPEND, Vault};
 use crate::waits::{Breaker, Breakers};
@@ -19,9 +19,11 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use thinkthrough_core::answer::Answer;
+use thinkthrough_core::content::Block;
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Done, Ending, Exchange};
 use thinkthrough_core::restore::{Head, Kept, ticket};
+use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::turn::Failure;
 use thinkthrough_store::Urgency;
 use tokio::runtime::Handle;
@@ -46,9 +48,8 @@ pub(crate) struct Passage {
     is_value: bool,
     /// How many bytes of text were said so far.
     heard: usize,
-    /// What was thought so far, and how much may be.
-    thoughts: Thoughts,
-    most: Option<u64>,
+    /// What ends it before its model does.
+    bounds: Bounds,
     /// How many bytes came so far.
     came: usize,
     /// What is kept of them until the answer is over.
@@ -73,6 +74,8 @@ pub(crate) struct Keep {
     pub(crate) seen: Arc<Seen>,
     /// What it counts against.
     pub(crate) tab: Arc<Tab>,
+    /// What is done about a thought that says the same again and again.
+    pub(crate) runaway: Runaway,
     /// Where work on large bodies is done, and what the answer may hold.
     pub(crate) load: Load,
 }
@@ -96,7 +99,7 @@ impl Passage {
         let (is_relayed, is_untouched) = (exchange.is_relayed(), exchange.is_untouched());
         let held = keep.load.share.reserve();
         let is_value = !exchange.outgoing().stream;
-        let most = keep.tab.most();
+        let bounds = Bounds::new(keep.tab.most(), keep.runaway, is_value);
         Passage {
             exchange: Some(exchange),
             is_value,
@@ -108,8 +111,7 @@ impl Passage {
             is_relayed,
             is_untouched,
             heard: 0,
-            thoughts: Thoughts::default(),
-            most,
+            bounds,
             came: 0,
             held,
         }
@@ -128,7 +130,8 @@ impl Passage {
         let (exchange, keep) = (self.exchange.take(), self.keep.clone());
         let held = std::mem::replace(&mut self.held, keep.load.share.reserve());
         let (transcript, hearing) = (self.transcript.take(), std::mem::take(&mut self.hearing));
-        Passage { exchange, keep, held, transcript, hearing, ..*self }
+        let bounds = std::mem::take(&mut self.bounds);
+        Passage { exchange, keep, held, transcript, hearing, bounds, ..*self }
     }
 
     /// It is not to be heard to its end, whatever is configured.
@@ -172,11 +175,11 @@ impl Passage {
             let (has_thought, has_text) = (&mut self.has_thought, &mut self.has_text);
             let (seen, heard) = (&self.keep.seen, &mut self.heard);
             let (transcript, hearing) = (&mut self.transcript, &mut self.hearing);
-            let thoughts = &mut self.thoughts;
+            let bounds = &mut self.bounds;
             seen.tune(hearing);
             exchange.push(&bytes, &mut out, &mut |event: Event<'_>| {
                 *heard += text(event);
-                thoughts.hear(event);
+                bounds.hear(event, seen);
                 transcript.iter_mut().for_each(|transcript| transcript.event(event));
                 hearing.event(event);
                 match event {
@@ -202,12 +205,14 @@ impl Passage {
         self.hearing.poll_quiet(cx);
     }
 
-    /// Why no more of the answer may come: its thought took what the budget had left, whatever cap its model was told.
-    pub(crate) fn overspent(&self) -> Option<String> {
-        let most = self.most.filter(|most| !self.is_value && self.thoughts.tokens() > *most)?;
-        Some(format!(
-            "reasoning_budget_exceeded: the thought took more than the {most} tokens that its budget had left"
-        ))
+    /// Why no more of the answer may come, in a word and for its caller.
+    pub(crate) fn stopped(&self) -> Option<(&'static str, String)> {
+        self.bounds.reached(self.heard)
+    }
+
+    /// What came of it so far.
+    fn came_of_it(&self, is_whole: bool) -> Came {
+        self.bounds.came(self.heard, is_whole)
     }
 
     /// Nothing of the answer can come any more.
@@ -222,7 +227,8 @@ impl Passage {
         let ending = Ending { cut, is_stopped: false, at: now() };
         let done = exchange.end(&ending, &mut out, &mut |event: Event<'_>| self.last(event));
         self.told();
-        self.keep.tab.settle(done.answer.usage.as_ref(), self.thoughts.tokens());
+        let came = self.came_of_it(done.answer.is_complete());
+        self.keep.tab.settle(done.answer.usage.as_ref(), came);
         self.keep.seen.tell(&Progress::Said { answer: &done.answer, is_stopped: false });
         let Done { answer, has_said, failure, records, named } = done;
         let saving = self.save(records, named);
@@ -231,7 +237,8 @@ impl Passage {
 
     /// One of the last events, which are for the trace and those who listen: all else that they say is in the answer.
     fn last(&mut self, event: Event<'_>) {
-        self.thoughts.hear(event);
+        self.heard += text(event);
+        self.bounds.hear(event, &self.keep.seen);
         self.transcript.iter_mut().for_each(|transcript| transcript.event(event));
         self.hearing.event(event);
     }
@@ -303,7 +310,7 @@ impl Drop for Passage {
         let ending = Ending { cut: None, is_stopped: true, at: now() };
         let done = exchange.end(&ending, &mut Vec::new(), &mut |event: Event<'_>| self.last(event));
         self.told();
-        self.keep.tab.settle(done.answer.usage.as_ref(), self.thoughts.tokens());
+        self.keep.tab.settle(done.answer.usage.as_ref(), self.came_of_it(false));
         self.keep.seen.tell(&Progress::Said { answer: &done.answer, is_stopped: true });
         drop(self.save(done.records, None));
     }
@@ -393,6 +400,8 @@ fn text(event: Event<'_>) -> usize {
         Event::ThinkingDelta { delta, .. }
         | Event::TextDelta { delta, .. }
         | Event::ToolCallDelta { delta, .. } => delta.len(),
+        Event::Whole { value: Block::Thinking(thinking), .. } => thinking.thought.len(),
+        Event::Whole { value: Block::Text(said), .. } => said.text.len(),
         Event::Choice { event, .. } => text(*event),
         _ => 0,
     }

@@ -4,7 +4,7 @@ use http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::answer::Answer;
-use thinkthrough_core::budget::BudgetEvent;
+use thinkthrough_core::budget::{BudgetEvent, Unit};
 use thinkthrough_core::decision::{Counts, Decision, Without};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider::Target;
@@ -50,6 +50,10 @@ pub(crate) enum Progress<'a> {
     FirstText,
     /// The model's answer is over, or as far as it came when nobody wanted more of it.
     Said { answer: &'a Answer, is_stopped: bool },
+    /// A thought says the same so many bytes again and again; the answer is cut there, if that is wanted.
+    Circles { period: u64, is_cut: bool },
+    /// The answer is cut here by the gateway, for a reason of a fixed list.
+    Cut { reason: &'static str },
     /// The answer ends before its record can be seen, if it ever will be.
     Unsaved,
     /// The request is over: `completed`, `cancelled`, `failed` or `interrupted`.
@@ -77,12 +81,14 @@ impl Heard {
     }
 }
 
-/// A threshold of a budget of reasoning tokens was reached. The answer that reached it may be over already.
+/// A threshold of a budget was reached. The answer that reached it may be over already.
 pub(crate) struct BudgetReached<'a> {
     /// Whose key it is.
     pub(crate) tenant: &'a Tenant,
     /// What the budget is of: `session`, `turn`, `task`, `day`, `key`.
     pub(crate) scope: &'static str,
+    /// What it is counted in.
+    pub(crate) unit: Unit,
     /// The session and the turn of the request that reached it.
     pub(crate) session: &'a str,
     pub(crate) run: &'a str,

@@ -18,7 +18,7 @@ use crate::progress::Progress;
 use crate::relay::relayed;
 use crate::reply::{Account, refusal};
 use crate::sending::{failed, reason};
-use crate::spending::expected;
+use crate::spending::{Came, expected};
 use crate::take;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -246,7 +246,7 @@ pub(crate) async fn pass(
     let mut answer = route.transport.send(send).await.map_err(refuse)?;
     // What it costs is not read, so that what was reserved stands.
     if answer.status.is_success() {
-        house.tab.settle(None, 0);
+        house.tab.settle(None, Came::default());
     }
     if answer.status.is_informational() || answer.status.is_redirection() {
         let detail = format!("its status is {}, which is no answer", answer.status.as_u16());

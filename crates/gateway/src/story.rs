@@ -44,6 +44,10 @@ pub(crate) struct Story {
     /// What stands for the client's session.
     pub(crate) session: Option<String>,
     pub(crate) said: Option<Said>,
+    /// How many bytes its thought said again and again, where it did.
+    pub(crate) circles: Option<u64>,
+    /// Why the gateway cut it.
+    pub(crate) cut: Option<&'static str>,
     /// Why there is no proper answer: the last reason.
     pub(crate) error: Option<&'static str>,
     /// What is known about it.
@@ -103,6 +107,8 @@ impl Story {
             upstream: None,
             session: None,
             said: None,
+            circles: None,
+            cut: None,
             error: None,
             cause: None,
             status: 0,
@@ -180,9 +186,12 @@ impl Story {
             Progress::FirstByte => self.first = Some(self.age()),
             Progress::Decided { decisions, .. } => self.decided = Alike::of(decisions),
             Progress::Said { answer, is_stopped } => {
-                self.error = flaw(answer).filter(|_| !is_stopped).or(self.error);
+                let own = || flaw(answer).filter(|_| !is_stopped);
+                self.error = self.cut.or_else(own).or(self.error);
                 self.said = Some(Said::of(answer));
             }
+            Progress::Circles { period, .. } => self.circles = Some(*period),
+            Progress::Cut { reason } => self.cut = Some(reason),
             Progress::Ended { outcome, bytes } => {
                 (self.outcome, self.bytes, self.total) = (outcome, *bytes, self.age());
             }

@@ -272,6 +272,7 @@ impl Caller {
             store: self.house.waits.breakers(),
             seen: Arc::clone(&self.house.seen),
             tab: Arc::clone(&self.house.tab),
+            runaway: self.house.options.runaway,
             load: self.house.load.clone(),
         }
     }

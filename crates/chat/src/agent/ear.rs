@@ -2,9 +2,9 @@
 
 use super::clock::Clock;
 use super::watch::Watch;
-use crate::gate::{Notice, Runaway};
+use crate::gate::Notice;
 use thinkthrough_core::event::Event;
-use thinkthrough_core::runaway::{Circle, Circles};
+use thinkthrough_core::runaway::{Circle, Circles, Runaway};
 
 /// Hears one answer.
 pub(super) struct Ear<'a> {

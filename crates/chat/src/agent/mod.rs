@@ -10,7 +10,7 @@ pub use calls::Called;
 pub use control::Control;
 pub use watch::Watch;
 
-use crate::gate::{Admission, Gate, Notice, Runaway};
+use crate::gate::{Admission, Gate, Notice};
 use crate::tools::{Approve, Nobody, Toolbox};
 use crate::traced::{Generation, Traced};
 use calls::run_calls;
@@ -26,7 +26,7 @@ use thinkthrough_core::event::Event;
 use thinkthrough_core::outgoing::{Outgoing, without_usage};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::{Request, Tool};
-use thinkthrough_core::runaway::Circles;
+use thinkthrough_core::runaway::{Circles, Runaway};
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::turn::{Failure, Finished, Turn};
 

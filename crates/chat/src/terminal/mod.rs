@@ -17,7 +17,7 @@ mod teller;
 pub use host::{Connection, Host};
 pub use keep::open;
 
-use crate::gate::{Gate, Runaway};
+use crate::gate::Gate;
 use crate::screen::theme::{Background, Depth, Theme};
 use crate::screen::{self, Frame, Hit, Screen};
 use crate::session::{Effect, Message, Progress, Scroll, Session, Start, Verdict};
@@ -41,6 +41,7 @@ use std::io::{self, BufWriter};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thinkthrough_core::mask::Masker;
+use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::tokens::Tokenizer;
 use thinkthrough_store::Conversations;
 use tokio::sync::mpsc;

@@ -17,11 +17,22 @@ pub enum Scope {
     Key,
 }
 
+/// What a budget is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Tokens of thoughts.
+    Reasoning,
+    /// Millionths of a dollar, of requests and answers as a whole.
+    Money,
+}
+
 /// The budgets of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budgets {
     /// The reasoning tokens of each scope, in the order of [`Scope::ALL`].
     pub max: [Limit; 5],
+    /// The micro-dollars of each scope, in the same order.
+    pub money: [Limit; 5],
     /// The share of each that is worth a warning.
     pub warn_at: WarnAt,
     /// What happens to requests once one of them is spent.
@@ -49,6 +60,7 @@ impl Budgets {
     /// No budget.
     pub const NONE: Self = Self {
         max: [Limit::Unlimited; 5],
+        money: [Limit::Unlimited; 5],
         warn_at: BudgetRules::DEFAULT.warn_at,
         on_exceed: BudgetRules::DEFAULT.on_exceed,
     };
@@ -56,13 +68,47 @@ impl Budgets {
     /// Whether nothing is limited.
     #[must_use]
     pub fn is_none(&self) -> bool {
-        self.max == Self::NONE.max
+        self.max == Self::NONE.max && !self.has_money()
     }
 
-    /// The scopes that have a budget, and its rules.
-    pub fn rules(&self) -> impl Iterator<Item = (Scope, BudgetRules)> + '_ {
+    /// Whether anything of it is in money, so that prices must be known.
+    #[must_use]
+    pub fn has_money(&self) -> bool {
+        self.money != Self::NONE.money
+    }
+
+    /// The scopes that have a budget, what it is counted in, and its rules.
+    pub fn rules(&self) -> impl Iterator<Item = (Unit, Scope, BudgetRules)> + '_ {
         let rules = |max| BudgetRules { max, warn_at: self.warn_at, on_exceed: self.on_exceed };
-        let all = Scope::ALL.into_iter().zip(self.max);
-        all.filter(|(_, max)| *max != Limit::Unlimited).map(move |(scope, max)| (scope, rules(max)))
+        let of = |unit, all: [Limit; 5]| {
+            Scope::ALL.into_iter().zip(all).map(move |(scope, max)| (unit, scope, max))
+        };
+        let all = of(Unit::Reasoning, self.max).chain(of(Unit::Money, self.money));
+        all.filter(|(.., max)| *max != Limit::Unlimited)
+            .map(move |(unit, scope, max)| (unit, scope, rules(max)))
+    }
+}
+
+impl Unit {
+    /// The word in events.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Reasoning => "reasoning_tokens",
+            Self::Money => "micro_usd",
+        }
+    }
+
+    /// What the ledgers of a scope are called.
+    #[must_use]
+    pub fn ledger(self, scope: Scope) -> &'static str {
+        match (self, scope) {
+            (Self::Reasoning, scope) => scope.as_str(),
+            (Self::Money, Scope::Session) => "usd-session",
+            (Self::Money, Scope::Turn) => "usd-turn",
+            (Self::Money, Scope::Task) => "usd-task",
+            (Self::Money, Scope::Day) => "usd-day",
+            (Self::Money, Scope::Key) => "usd-key",
+        }
     }
 }

@@ -28,7 +28,7 @@ use crate::decide::{self, Applied, Decided, Input, Memory, Vault};
 use crate::decision::Counts;
 use crate::edit::Plan;
 use crate::edit::request::{Additions, plan_to};
-use crate::json::{Doc, Raw};
+use crate::json::{Doc, Raw, Val};
 use crate::outgoing::{self, Outgoing};
 use crate::plane::{Open, Tenant};
 use crate::problem::Problem;
@@ -171,6 +171,12 @@ impl<'d> RequestContext<'d> {
     /// Other settings hold: those within a budget.
     pub fn set_settings(&mut self, settings: Resolved) {
         self.settings = settings;
+    }
+
+    /// The request as the caller wrote it.
+    #[must_use]
+    pub fn root(&self) -> Val<'_> {
+        self.doc.root()
     }
 
     /// The most tokens that the caller lets the answer take, if it says so.

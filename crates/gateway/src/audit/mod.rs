@@ -280,6 +280,9 @@ fn metadata(story: &Story, transcript: &Transcript, sources: [bool; 2]) -> Raw {
             if let Some(error) = story.error {
                 w.field_str("error", error);
             }
+            if let Some(period) = story.circles {
+                w.field_u64("repeated_bytes", period);
+            }
             let priced = story.upstream.as_ref().and_then(|upstream| upstream.price?.as_of);
             if let Some(day) = priced {
                 w.field_str("price_as_of", &day.to_string());

@@ -104,6 +104,12 @@ impl Whose {
                     w.u64_or_null("after_ms", story.first.map(milliseconds));
                 });
             }
+            Progress::Circles { period, is_cut } => {
+                self.say(events, story, "thought_repeats", &|w, _| {
+                    w.field_u64("bytes", *period);
+                    w.field_bool("cut", *is_cut);
+                });
+            }
             Progress::Unsaved => self.say(events, story, "thought_unsaved", &|_, _| {}),
             Progress::Ended { .. } => {
                 let kind = match state_of(story) {
@@ -125,6 +131,7 @@ impl Whose {
             | Progress::FirstByte
             | Progress::FirstThought
             | Progress::FirstText
+            | Progress::Cut { .. }
             | Progress::Said { .. } => {}
         }
     }
@@ -146,7 +153,7 @@ impl Events {
         if channels.is_empty() {
             return;
         }
-        let BudgetReached { scope, session, run, event, .. } = reached;
+        let BudgetReached { scope, unit, session, run, event, .. } = reached;
         let about = Arc::new(About {
             session: Some((*session).to_owned()),
             shown_session: Some(self.masker().mask_text(session)),
@@ -155,6 +162,7 @@ impl Events {
         });
         let data = |w: &mut Writer| {
             w.field_str("scope", scope);
+            w.field_str("unit", unit.as_str());
             w.field_u64("used", event.used);
             w.field_u64("max", event.max);
             w.field_u64("percent", event.percent);

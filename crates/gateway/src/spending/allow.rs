@@ -1,7 +1,8 @@
-//! What a request may spend on reasoning.
+//! What a request may spend on reasoning, and in all.
 
+use super::money::Bill;
 use super::purse::{About, Denied, Reserved};
-use super::tab::Tab;
+use super::tab::{Most, Tab};
 use crate::audit::Labels;
 use crate::door::{Turned, turned};
 use crate::keys::Pass;
@@ -11,9 +12,10 @@ use http::HeaderMap;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 use thinkthrough_core::allowance::{ask, within};
-use thinkthrough_core::budget::{Ask, BudgetRules, OnExceed, Scope};
+use thinkthrough_core::budget::{Ask, BudgetRules, OnExceed, Scope, Unit};
 use thinkthrough_core::content::Content;
 use thinkthrough_core::exchange::RequestContext;
+use thinkthrough_core::price::Dollars;
 use thinkthrough_core::settings::Effort;
 use thinkthrough_core::turns::begins;
 use thinkthrough_store::LedgerKey;
@@ -24,6 +26,10 @@ const TASK: &str = "x-thinkthrough-task";
 const ROOM: u64 = 32_768;
 /// What it may take at most, whatever they say.
 const MOST: u64 = 131_072;
+/// Room for a text without a cap of its own.
+const ANSWER: u64 = 8_192;
+/// Nothing is asked of a budget.
+const NOTHING: Ask = Ask { wanted: 0, least: 0 };
 /// A longer name is none.
 const LONGEST: usize = 512;
 
@@ -48,13 +54,22 @@ impl Tab {
     ) -> Result<(), Turned> {
         let Some(pass) = asking.pass.filter(|pass| !pass.budgets.is_none()) else { return Ok(()) };
         let wanted = wanted(asked);
+        let bill = pass.budgets.has_money().then(|| Bill::of(asked)).transpose()?;
+        let money = bill.map_or(NOTHING, |bill| bill.ask(longest(asked, wanted)));
         self.put_back();
-        let all = self.reserve(&asking, pass, asked.contents(), wanted).await?;
+        let all = self.reserve(&asking, pass, asked.contents(), (wanted, money)).await?;
         let exceeded = all.iter().find_map(|one| one.exceeded);
-        let cap = all.iter().filter_map(|one| one.granted).min();
-        let may_stop = pass.budgets.on_exceed == OnExceed::Block && wanted.wanted > 0;
-        let most = all.iter().map(Reserved::tokens).min().filter(|_| may_stop);
-        self.keep(all, most);
+        let of = |unit| all.iter().filter(move |one: &&Reserved| one.unit == unit);
+        let paid = |micro: Option<u64>| Some(bill?.answer_for(micro?));
+        let cap = of(Unit::Reasoning).filter_map(|one| one.granted).min();
+        let affordable = paid(of(Unit::Money).filter_map(|one| one.granted).min());
+        let cap = cap.into_iter().chain(affordable).min();
+        let stops = |ask: Ask| pass.budgets.on_exceed == OnExceed::Block && ask.wanted > 0;
+        let most = Most {
+            thought: of(Unit::Reasoning).map(Reserved::tokens).min().filter(|_| stops(wanted)),
+            all: paid(of(Unit::Money).map(Reserved::tokens).min()).filter(|_| stops(money)),
+        };
+        self.keep(all, bill, most);
         let is_off = exceeded == Some(OnExceed::DisableReasoning);
         // What was not asked to think is not told how much.
         if is_off || thinks(asked) {
@@ -74,7 +89,8 @@ impl Tab {
         let Some(pass) = asking.pass.filter(|it| !it.budgets.is_none()).filter(is_blocked) else {
             return Ok(());
         };
-        drop(self.reserve(&asking, pass, asked.contents(), Ask::up_to(1)).await?);
+        let one = Ask::up_to(1);
+        drop(self.reserve(&asking, pass, asked.contents(), (one, one)).await?);
         Ok(())
     }
 
@@ -84,12 +100,12 @@ impl Tab {
         asking: &Asking<'_>,
         pass: &Pass,
         contents: &[Content],
-        wanted: Ask,
+        (wanted, money): (Ask, Ask),
     ) -> Result<Vec<Reserved>, Turned> {
         let ledgers = self.purse.ledgers(asking.vaults);
         let (session, run) = names(asking, contents);
         let mut all = Vec::new();
-        for (scope, rules) in pass.budgets.rules() {
+        for (unit, scope, rules) in pass.budgets.rules() {
             let name = match scope {
                 Scope::Session => session.clone(),
                 Scope::Turn => run.clone(),
@@ -97,21 +113,39 @@ impl Tab {
                 Scope::Day => day(),
                 Scope::Key => String::new(),
             };
-            let key = LedgerKey::new(&pass.tenant, scope.as_str(), &name);
+            let key = LedgerKey::new(&pass.tenant, unit.ledger(scope), &name);
             let about = About {
                 tenant: pass.tenant.clone(),
                 scope: scope.as_str(),
+                unit,
                 session: session.clone(),
                 run: run.clone(),
             };
-            let reserved = self.purse.reserve(&ledgers, key, (rules, about), wanted).await;
-            all.push(reserved.map_err(|denied| self.denied(denied, scope, &rules))?);
+            let ask = match unit {
+                Unit::Reasoning => wanted,
+                Unit::Money => money,
+            };
+            let reserved = self.purse.reserve(&ledgers, key, (rules, about), ask).await;
+            all.push(reserved.map_err(|denied| self.denied(denied, (unit, scope), &rules))?);
         }
         Ok(all)
     }
 
-    fn denied(&self, denied: Denied, scope: Scope, rules: &BudgetRules) -> Turned {
-        self.seen.tell(&Progress::Limited { by: "key", unit: "reasoning" });
+    fn denied(&self, denied: Denied, what: (Unit, Scope), rules: &BudgetRules) -> Turned {
+        let (unit, scope) = what;
+        let word = match unit {
+            Unit::Reasoning => "reasoning",
+            Unit::Money => "usd",
+        };
+        let amount = |amount: u64| match unit {
+            Unit::Reasoning => amount.to_string(),
+            Unit::Money => format!("${}", Dollars(amount)),
+        };
+        let things = match unit {
+            Unit::Reasoning => " reasoning tokens",
+            Unit::Money => "",
+        };
+        self.seen.tell(&Progress::Limited { by: "key", unit: word });
         let of = match scope {
             Scope::Session | Scope::Turn | Scope::Task | Scope::Key => {
                 format!("this {}", scope.as_str())
@@ -120,16 +154,21 @@ impl Tab {
         };
         match denied {
             Denied::Spent { used, max } => {
+                let (used, max) = (amount(used), amount(max));
+                let left = match unit {
+                    Unit::Reasoning => "is reserved",
+                    Unit::Money => "is reserved, or pays for no answer to this request",
+                };
                 let message = format!(
-                    "{used} of the {max} reasoning tokens of {of} are spent, and what is left is reserved; begin \
-                     another one, or ask the gateway's operator for a greater budget"
+                    "{used} of the {max}{things} of {of} are spent, and what is left {left}; begin another one, or ask \
+                     the gateway's operator for a greater budget"
                 );
                 turned(402, "reasoning_budget_exceeded", message)
             }
             Denied::Unknown => {
-                let max = rules.max;
+                let max = amount(rules.max.get().unwrap_or_default());
                 let message = format!(
-                    "what is left of the {max} reasoning tokens of {of} cannot be said while the store is away; ask again"
+                    "what is left of the {max}{things} of {of} cannot be said while the store is away; ask again"
                 );
                 turned(503, "budget_unavailable", message)
             }
@@ -146,6 +185,11 @@ fn wanted(asked: &RequestContext<'_>) -> Ask {
     let cap = rule.thinking.budget.map_or(ROOM, |form| form.max).min(MOST);
     let caps = [asked.cap(), said.max_tokens].into_iter().flatten();
     ask(rule, asked.settings(), caps.fold(cap, u64::min))
+}
+
+/// The most tokens that the answer may take: what its caller says, else the thought and room for a text.
+fn longest(asked: &RequestContext<'_>, thought: Ask) -> u64 {
+    asked.cap().unwrap_or_else(|| thought.wanted.saturating_add(ANSWER)).min(MOST + ANSWER)
 }
 
 /// Whether the model will think as far as anybody can tell from the request.

@@ -1,21 +1,24 @@
-//! What requests may cost: requests and tokens in any minute, for each key and each provider, and the reasoning tokens of
-//! a key's budgets.
+//! What requests may cost: requests and tokens in any minute, for each key and each provider, and the reasoning tokens
+//! and dollars of a key's budgets.
 //!
 //! A request of a caller counts once at its key. At the provider each try counts: the first, a retry, a repair, a
 //! fallback. Tokens are reserved as the most that is expected, and settled with what the answer says that it cost.
 
 mod allow;
+mod bounds;
 mod gate;
 mod limits;
+mod money;
 mod purse;
 mod size;
 mod tab;
 mod thoughts;
 
 pub(crate) use allow::Asking;
+pub(crate) use bounds::Bounds;
 pub(crate) use gate::{LIMITED, seconds};
 pub(crate) use limits::Limits;
+pub(crate) use money::Came;
 pub(crate) use purse::Purse;
 pub(crate) use size::expected;
 pub(crate) use tab::Tab;
-pub(crate) use thoughts::Thoughts;

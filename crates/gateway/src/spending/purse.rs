@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use thinkthrough_core::budget::{Ask, BudgetRules, Given, LEASE, Ledger, OnExceed, Share};
+use thinkthrough_core::budget::{Ask, BudgetRules, Given, LEASE, Ledger, OnExceed, Share, Unit};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::LedgerKey;
 use tokio::sync::Notify;
@@ -65,6 +65,7 @@ struct State {
 pub(crate) struct About {
     pub(crate) tenant: Tenant,
     pub(crate) scope: &'static str,
+    pub(crate) unit: Unit,
     pub(crate) session: String,
     pub(crate) run: String,
 }
@@ -73,6 +74,7 @@ pub(crate) struct About {
 pub(crate) struct Reserved {
     held: Option<Arc<Held>>,
     tokens: u64,
+    pub(crate) unit: Unit,
     /// The cap that holds for it, if that is less than it wanted.
     pub(crate) granted: Option<u64>,
     /// What the rules demand of it because the budget is spent.
@@ -110,10 +112,16 @@ impl Purse {
         (rules, about): (BudgetRules, About),
         ask: Ask,
     ) -> Result<Reserved, Denied> {
+        let unit = about.unit;
         let held = self.visit(ledgers, key, rules, about);
         // From here on a caller that goes away, or is refused, is no visitor any more.
-        let visit =
-            Reserved { held: Some(Arc::clone(&held)), tokens: 0, granted: None, exceeded: None };
+        let visit = Reserved {
+            held: Some(Arc::clone(&held)),
+            tokens: 0,
+            unit,
+            granted: None,
+            exceeded: None,
+        };
         let (tokens, granted, exceeded) = match rules.on_exceed {
             _ if ask.wanted == 0 => (0, None, None),
             OnExceed::Warn => (0, None, None),
@@ -244,8 +252,9 @@ impl Purse {
             state.about.clone()
         };
         for event in &given.events {
-            let About { tenant, scope, session, run } = &about;
-            self.bus.budget(&BudgetReached { tenant, scope, session, run, event });
+            let About { tenant, scope, unit, session, run } = &about;
+            let unit = *unit;
+            self.bus.budget(&BudgetReached { tenant, scope, unit, session, run, event });
         }
         Ok(given)
     }

@@ -1,10 +1,11 @@
 //! What one request has taken, settled when its answer is over.
 
 use super::limits::{Charge, Limited, Limits, Whose};
+use super::money::{Bill, Came};
 use super::purse::{Purse, Reserved};
 use crate::bus::Seen;
 use std::sync::{Arc, Mutex, PoisonError};
-use thinkthrough_core::budget::RateLimits;
+use thinkthrough_core::budget::{RateLimits, Unit};
 use thinkthrough_core::usage::Usage;
 
 /// The charges of one request: at its key, at the provider that was asked last, and to the key's budgets.
@@ -21,8 +22,17 @@ struct Charges {
     key: Option<Charge>,
     provider: Option<Charge>,
     budgets: Vec<Reserved>,
-    /// So many tokens of a thought may come, and then the answer is cut.
-    most: Option<u64>,
+    /// What the request costs, where a budget is in money.
+    bill: Option<Bill>,
+    most: Most,
+}
+
+/// How many tokens may come, and then the answer is cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Most {
+    pub(crate) thought: Option<u64>,
+    /// Of the whole answer.
+    pub(crate) all: Option<u64>,
 }
 
 impl Tab {
@@ -57,12 +67,19 @@ impl Tab {
         Ok(())
     }
 
-    /// The answer is over, with what it says that it cost; `thought` is the estimate of its thoughts.
-    pub(crate) fn settle(&self, usage: Option<&Usage>, thought: u64) {
+    /// The answer is over, with what it says that it cost, and what came of it.
+    pub(crate) fn settle(&self, usage: Option<&Usage>, came: Came) {
         let tokens = usage.and_then(Usage::total);
-        let Charges { key, provider, budgets, .. } = self.change(std::mem::take);
-        let spent = Usage::spent_on_reasoning(usage, || thought).tokens;
-        budgets.into_iter().for_each(|budget| budget.settle(spent));
+        let Charges { key, provider, budgets, bill, .. } = self.change(std::mem::take);
+        let thought = Usage::spent_on_reasoning(usage, || came.thought).tokens;
+        for budget in budgets {
+            let spent = match (budget.unit, &bill) {
+                (Unit::Reasoning, _) => thought,
+                (Unit::Money, Some(bill)) => bill.settled(usage, came),
+                (Unit::Money, None) => 0,
+            };
+            budget.settle(spent);
+        }
         key.into_iter().chain(provider).for_each(|charge| charge.settle(tokens));
     }
 
@@ -72,12 +89,14 @@ impl Tab {
     }
 
     /// This was reserved of budgets.
-    pub(super) fn keep(&self, budgets: Vec<Reserved>, most: Option<u64>) {
-        self.change(|charges| (charges.budgets, charges.most) = (budgets, most));
+    pub(super) fn keep(&self, budgets: Vec<Reserved>, bill: Option<Bill>, most: Most) {
+        self.change(|charges| {
+            (charges.budgets, charges.bill, charges.most) = (budgets, bill, most);
+        });
     }
 
-    /// How many tokens of a thought may come before the answer is cut.
-    pub(crate) fn most(&self) -> Option<u64> {
+    /// How many tokens may come before the answer is cut.
+    pub(crate) fn most(&self) -> Most {
         self.change(|charges| charges.most)
     }
 

@@ -34,6 +34,11 @@ impl Thoughts {
         self.units.div_ceil(4).saturating_add(self.sealed)
     }
 
+    /// The estimate of what came in all, with so many bytes of text.
+    pub(crate) fn with(self, text: usize) -> u64 {
+        (text as u64).div_ceil(4).saturating_add(self.sealed)
+    }
+
     fn add(&mut self, text: &str) {
         self.has_text |= !text.is_empty();
         self.units = self.units.saturating_add(text.encode_utf16().count() as u64);

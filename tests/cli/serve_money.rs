@@ -1,0 +1,200 @@
+//! `[keys.X] budget` in dollars, in `think serve`.
+
+use crate::place::Place;
+use crate::postgres::Database;
+use crate::pty::paced::Paced;
+use crate::serve_budgets::{ALICE, ask_with, gateway, listen, status, wait_for};
+use crate::serve_config::serve;
+use crate::serve_shared::on_server;
+use crate::server::{Server, body};
+use crate::upstream::{Upstream, chat};
+use serde_json::{Value, json};
+
+/// The provider `own` says that an answer had ten tokens in and ten out: 510 micro-dollars of the model `m`.
+const PRICED: &str = "wire = \"chat-completions\"";
+const PRICES: &str = "[prices.\"own/m\"]\ninput = 1\noutput = 50\n\
+                      [prices.\"own/free\"]\ninput = 0\noutput = 0\n";
+
+fn priced(place: &Place, upstream: &Upstream, budget: &str) -> Server {
+    gateway(place, upstream, PRICED, budget, PRICES)
+}
+
+fn ask(gateway: &Server, session: &str) -> String {
+    ask_with(gateway, session, "", "Why?")
+}
+
+fn chat_of(gateway: &Server, model: &str, more: &Value) -> String {
+    let headers = format!("{ALICE}x-thinkthrough-session: s\r\n");
+    let mut asked = json!({"model": model, "messages": [{"role": "user", "content": "a"}]});
+    asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    gateway.request("POST", "/v1/chat/completions", &headers, &asked.to_string())
+}
+
+#[test]
+fn req_budget_in_dollars_is_reserved_settled_told_and_blocked_on_each_route() {
+    let (place, upstream) = (Place::new("money"), Upstream::start(vec![chat("hm", "ok", Some(5))]));
+    let budget = "usd_per_session = 0.00102, on_exceed = \"block\", warn_at = 0.5";
+    let gateway = priced(&place, &upstream, budget);
+    let mut events = listen(&gateway);
+    assert_eq!(status(&ask(&gateway, "s")), 200);
+    let warned = "thinkthrough_budget_reached_total{scope=\"session\",threshold=\"warning\"} 1";
+    wait_for(&gateway, warned);
+    assert_eq!(status(&ask(&gateway, "s")), 200);
+    wait_for(&gateway, &warned.replace("warning", "exceeded"));
+    for (kind, used, percent) in
+        [("reasoning_budget_warning", 510, 50), ("reasoning_budget_exceeded", 1020, 100)]
+    {
+        let event = events.next().unwrap();
+        assert_eq!((&event["type"], &event["session"]), (&json!(kind), &json!("s")), "{event}");
+        let data = json!({"trace": "", "scope": "session", "unit": "micro_usd", "used": used,
+            "max": 1020, "percent": percent});
+        assert_eq!(event["data"], data, "{event}");
+    }
+    let messages =
+        json!({"model": "own/m", "max_tokens": 9, "messages": [{"role": "user", "content": "a"}]});
+    let contents = json!({"contents": [{"role": "user", "parts": [{"text": "a"}]}]});
+    let asked = json!({"model": "own/m", "messages": [{"role": "user", "content": "a"}]});
+    for (path, asked) in [
+        ("/v1/chat/completions", asked.clone()),
+        ("/v1/responses", json!({"model": "own/m", "input": "a"})),
+        ("/v1/messages", messages.clone()),
+        ("/v1/messages/count_tokens", messages),
+        ("/v1beta/models/own%2Fm:generateContent", contents),
+        ("/api/chat", asked),
+    ] {
+        let headers = format!("{ALICE}x-thinkthrough-session: s\r\n");
+        let answer = gateway.request("POST", path, &headers, &asked.to_string());
+        assert_eq!(status(&answer), 402, "{path}: {answer}");
+        assert!(answer.contains("$0.00102 of the $0.00102 of this session"), "{path}: {answer}");
+    }
+    wait_for(&gateway, "thinkthrough_limit_rejected_total{by=\"key\",unit=\"usd\"} 6");
+    // What is free goes on, another session has its own, and a key without a budget needs no price.
+    assert_eq!(status(&chat_of(&gateway, "own/free", &json!({"stream": true}))), 200);
+    assert_eq!(status(&ask(&gateway, "t")), 200);
+    let headers = ALICE.replace("alice", "bob");
+    let asked = json!({"model": "own/unheard", "stream": true,
+        "messages": [{"role": "user", "content": "a"}]});
+    let answer = gateway.request("POST", "/v1/chat/completions", &headers, &asked.to_string());
+    assert_eq!(status(&answer), 200);
+    assert_eq!(status(&gateway.request("POST", "/p/own/v1/chat/completions", ALICE, "{}")), 403);
+    assert_eq!(upstream.bodies().len(), 5);
+    // It is killed.
+    gateway.stop();
+    let second = priced(&place, &upstream, budget);
+    assert_eq!(status(&ask(&second, "s")), 402);
+}
+
+#[test]
+fn req_budget_in_dollars_refuses_what_nobody_knows_the_price_of_and_says_what_helps() {
+    let (place, upstream) =
+        (Place::new("unpriced"), Upstream::start(vec![chat("hm", "ok", Some(5))]));
+    let gateway = priced(&place, &upstream, "usd_per_day = 5");
+    let known = json!({"stream": true});
+    assert_eq!(status(&chat_of(&gateway, "own/m", &known)), 200);
+    for (model, more, helps) in [
+        ("own/unheard", json!({}), "[prices.\\\"own/unheard\\\"]"),
+        ("own/m", json!({"service_tier": "priority"}), "ask for it without that"),
+    ] {
+        let answer = chat_of(&gateway, model, &more);
+        assert_eq!(status(&answer), 402, "{answer}");
+        assert!(answer.contains("\"price_unknown\"") && answer.contains(helps), "{answer}");
+    }
+    assert_eq!(upstream.bodies().len(), 1);
+    // One of its providers' own lists is built in.
+    let place = Place::new("built-in");
+    for (dollars, effort) in [("1", "high"), ("0.000001", "none")] {
+        let upstream = Upstream::start(vec![chat("hm", "ok", Some(5))]);
+        let budget = format!("usd_per_session = {dollars}, on_exceed = \"disable_reasoning\"");
+        let extends = "extends = \"openai\"\nwire = \"chat-completions\"";
+        let gateway = self::gateway(&place, &upstream, extends, &budget, "");
+        let more = json!({"stream": true, "reasoning_effort": "high"});
+        assert_eq!(status(&chat_of(&gateway, "own/gpt-5.1", &more)), 200);
+        assert_eq!(upstream.last()["reasoning_effort"], effort, "{dollars}");
+    }
+}
+
+#[test]
+fn req_budget_in_dollars_cuts_an_answer_that_goes_on_beyond_it_with_an_end_that_its_api_has() {
+    let key = "[keys.alice]\nkey = \"alice-key-0123456789\"\n\
+               budget = { usd_per_session = 0.001, on_exceed = \"block\" }\n\
+               [prices.\"paced/m\"]\ninput = 0\noutput = 10\n";
+    for (path, asked, end) in [
+        ("/v1/chat/completions", json!({}), "\"error\":{\"message\""),
+        ("/v1/messages", json!({"max_tokens": 9_000}), "event: error"),
+        ("/v1/responses", json!({"input": "Why?"}), "response.failed"),
+    ] {
+        let (place, paced) = (Place::new("money-cut"), Paced::start());
+        let gateway = serve(&place, &(paced.config() + "api_key = \"k\"\n" + key));
+        let mut asks = json!({"model": "paced/m", "stream": true});
+        if asked.get("input").is_none() {
+            asks["messages"] = json!([{"role": "user", "content": "Why?"}]);
+        }
+        asks.as_object_mut().unwrap().extend(asked.as_object().unwrap().clone());
+        // A hundred tokens are paid for; forty are thought, and then the text has no end.
+        paced.think(&"a".repeat(160));
+        (0..10).for_each(|_| paced.say(&"b".repeat(160)));
+        let headers = format!("{ALICE}x-thinkthrough-session: s\r\n");
+        let answer = gateway.request("POST", path, &headers, &asks.to_string());
+        assert_eq!(status(&answer), 200);
+        let said = body(&answer);
+        assert!(said.contains("its budget in dollars had left") && said.contains(end), "{said}");
+        wait_for(&gateway, "thinkthrough_cut_total{reason=\"budget\"} 1");
+        let refused = gateway.request("POST", path, &headers, &asks.to_string());
+        assert_eq!(status(&refused), 402, "{refused}");
+    }
+}
+
+/// A thousand micro-dollars for each, in requests of ten tokens that cost nothing but their answers.
+const TEN: &str = "[prices.\"own/m\"]\ninput = 0\noutput = 100\n";
+
+fn ten() -> String {
+    json!({"model": "own/m", "stream": true, "max_tokens": 10,
+        "messages": [{"role": "user", "content": "Why?"}]})
+    .to_string()
+}
+
+#[test]
+fn req_budget_in_dollars_lets_exactly_as_many_side_by_side_as_it_pays_for() {
+    let (place, upstream) =
+        (Place::new("money-many"), Upstream::start(vec![chat("hm", "ok", Some(5))]));
+    let budget = "usd_per_key = 0.005, on_exceed = \"block\"";
+    let gateway = gateway(&place, &upstream, PRICED, budget, TEN);
+    let asked = ten();
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let ask = || {
+            scope.spawn(|| status(&gateway.request("POST", "/v1/chat/completions", ALICE, &asked)))
+        };
+        let all: Vec<_> = (0..20).map(|_| ask()).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let count = |wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
+    assert_eq!((count(200), count(402), upstream.bodies().len()), (5, 15, 5), "{statuses:?}");
+}
+
+#[test]
+fn req_budget_in_dollars_is_shared_by_three_gateways_on_one_server() {
+    let Some(database) = Database::new() else { return };
+    let (place, upstream) =
+        (Place::new("money-fleet"), Upstream::start(vec![chat("hm", "ok", Some(5))]));
+    let config = on_server(&place, &database).replace("keyless = true", "keyless = false")
+        + &format!(
+            "[keys.alice]\nkey = \"alice-key-0123456789\"\n\
+             budget = {{ usd_per_key = 0.03, on_exceed = \"block\" }}\n\
+             [providers.own]\nwire = \"chat-completions\"\nbase_url = \"{}\"\napi_key = \"k\"\n{TEN}",
+            upstream.url
+        );
+    let gateways = [0, 1, 2].map(|_| serve(&place, &config));
+    let asked = ten();
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let ask = |one: usize| {
+            let (gateway, asked) = (&gateways[one % 3], &asked);
+            scope.spawn(move || {
+                status(&gateway.request("POST", "/v1/chat/completions", ALICE, asked))
+            })
+        };
+        let all: Vec<_> = (0..90).map(ask).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let count = |wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
+    assert_eq!((count(200), count(402), upstream.bodies().len()), (30, 60, 30), "{statuses:?}");
+}
