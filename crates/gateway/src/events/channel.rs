@@ -253,9 +253,9 @@ mod tests {
         assert_eq!(heard, EVENTS + 500);
         let told = slow.next().await;
         assert!(told[0].json.contains("\"events_lost\""), "{}", told[0].json);
-        let lost = number(told[1]) - 1;
+        let lost = number(&told[1]) - 1;
         assert!(told[0].json.contains(&format!("{{\"count\":{lost}}}")) && lost >= 500, "{lost}");
-        assert_eq!(number(told[0]), lost);
+        assert_eq!(number(&told[0]), lost);
     }
 
     #[tokio::test(start_paused = true)]
