@@ -150,6 +150,10 @@ impl TagScanner {
             self.marker(role, marker, out);
             if self.place == place {
                 self.lexer.cursor.tracker.pass(marker.as_bytes());
+                // A begin marker that only repeats what the template said: the thought begins behind it.
+                if place == Place::Thought && self.thought.kept.is_empty() {
+                    self.thought_at = self.lexer.cursor.base + next;
+                }
             } else {
                 self.lexer.cursor.tracker.restart();
                 self.thought_at = self.lexer.cursor.base + next;
