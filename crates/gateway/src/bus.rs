@@ -139,6 +139,7 @@ impl Seen {
         let mut state = self.state();
         trace.clone_into(&mut state.story.id);
         state.client = client.cloned();
+        state.story.client = client.and_then(|it| it.to_str().ok()).and_then(product);
         state.whose = tenant.map(|tenant| Whose { tenant, session: None, run: None });
     }
 
@@ -146,12 +147,13 @@ impl Seen {
     pub(crate) fn opened(
         &self,
         tenant: Option<Tenant>,
-        session: Option<&str>,
+        (session, is_kept): (Option<&str>, bool),
         labels: Option<impl FnOnce() -> Labels>,
     ) {
         let events = self.bus.events();
         let mut state = self.state();
-        state.is_kept = labels.is_some();
+        // What is heard comes from memory: a store that is late takes nothing away from it.
+        state.is_kept = is_kept;
         let is_wanted = self.bus.audit.is_some() || events.is_some();
         let labels = labels.filter(|_| is_wanted).map(|labels| labels());
         if state.is_announced {
@@ -260,6 +262,13 @@ impl Seen {
             }
         }
     }
+}
+
+/// The first product that a client names, without its version.
+fn product(agent: &str) -> Option<String> {
+    let end = agent.find(|c: char| c == '/' || c.is_whitespace()).unwrap_or(agent.len());
+    let name: String = agent.get(..end)?.chars().filter(char::is_ascii_graphic).take(40).collect();
+    (!name.is_empty()).then_some(name)
 }
 
 impl State {

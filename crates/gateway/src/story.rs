@@ -43,6 +43,8 @@ pub(crate) struct Story {
     pub(crate) upstream: Option<Upstream>,
     /// What stands for the client's session.
     pub(crate) session: Option<String>,
+    /// What the client calls itself, without its version.
+    pub(crate) client: Option<String>,
     pub(crate) said: Option<Said>,
     /// How many bytes its thought said again and again, where it did.
     pub(crate) circles: Option<u64>,
@@ -106,6 +108,7 @@ impl Story {
             hops: 0,
             upstream: None,
             session: None,
+            client: None,
             said: None,
             circles: None,
             cut: None,

@@ -256,7 +256,7 @@ impl Caller {
             let asked = &*asked;
             move || Labels::of(tenant, &secret, hint, asked)
         });
-        seen.opened(tenant, hint, labels);
+        seen.opened(tenant, (hint, self.is_kept), labels);
         let (pass, vaults, headers) = (pass.as_deref(), vaults.as_ref(), &self.headers);
         tab.allow(Asking { pass, vaults, headers, hint, labels: spender }, asked).await
     }

@@ -270,6 +270,7 @@ fn metadata(story: &Story, transcript: &Transcript, sources: [bool; 2]) -> Raw {
         w.object(|w| {
             w.field_str("route", story.route);
             w.field_str("asked", &story.model);
+            w.opt_str("client", story.client.as_deref());
             w.field_str("outcome", story.outcome);
             w.field_u64("status", story.status.into());
             w.field_str("reasoning_tokens_source", reasoning);
