@@ -117,6 +117,11 @@ impl Keys for Gate {
         said.chain(stored).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
+    fn budgets(&self) -> Vec<(Tenant, Budgets)> {
+        let limited = self.entries.iter().filter(|entry| !entry.budgets.is_none());
+        limited.map(|entry| (entry.tenant.clone(), entry.budgets)).collect()
+    }
+
     fn are_known(&self) -> bool {
         let is_said = || self.entries.iter().any(|entry| entry.hash.is_some());
         match self.keeper.state() {

@@ -236,6 +236,13 @@ impl Ledgers for Keeper {
             given.map_err(|error| VaultError(error.to_string()))
         })
     }
+
+    fn used<'a>(&'a self, key: &'a LedgerKey) -> Later<'a, u64> {
+        Box::pin(async move {
+            let used = self.opened()?.ledgers().used(key).await;
+            used.map_err(|error| VaultError(error.to_string()))
+        })
+    }
 }
 
 impl fmt::Debug for Keeper {

@@ -145,12 +145,46 @@ def check_traces(place):
         holds("midnight" in page.run("document.querySelector('.row .thought').textContent"), "the place is shown")
         go(page, "#/traces?q=midnight&in=answers", "document.querySelector('.empty')")
         go(page, "#/traces?session=s1", "document.querySelectorAll('.row').length > 20")
-        go(page, "#/session/s1", "document.querySelectorAll('.message').length > 20")
+        go(page, "#/session/s1?tenant=alice", "document.querySelectorAll('.message').length === 20")
+        page.click(".more")
+        page.until("document.querySelectorAll('.message').length > 20")
         same(page.run("document.querySelector('.message [data-ai-reasoning-content]').textContent"), "thought number 1", "the first is first")
         go(page, "#/traces", "document.querySelectorAll('.row').length >= 60")
         page.run("window.scrollTo(0, document.body.scrollHeight)")
         page.until("document.querySelectorAll('.row').length === 71")
         clean(page, gateway)
+
+
+def check_sessions(place):
+    """Sessions with their sums, the newest first; one of them reads as a conversation, thoughts folded in place."""
+    with Gateway(place.think) as gateway:
+        for n in range(70):
+            gateway.ask({"thought": f"a thought in {n}", "answer": "x"}, session=f"many-{n}")
+        for n in range(25):
+            gateway.ask({"thought": f"first line of {n}\nand a second one", "answer": f"answer {n}"})
+        last = gateway.ask({"thought": "of the admin", "answer": "y"}, key=ADMIN)
+        gateway.kept(last, key=ADMIN)
+        page = signed_in(place, gateway)
+        page.click("nav a[href='#/sessions']")
+        page.until("document.querySelectorAll('.row').length >= 60")
+        rows = "[...document.querySelectorAll('.row')].map(it => it.textContent)"
+        first, second = page.run(rows)[:2]
+        holds("nightly" in first and "1 request " in first and "key admin" in first, f"two keys' sessions of one name are two: {first}")
+        holds("nightly" in second and "25 requests" in second and "thinker-2" in second and "key alice" in second, second)
+        page.run("window.scrollTo(0, document.body.scrollHeight)")
+        page.until("document.querySelectorAll('.row').length === 72")
+        page.run("document.querySelectorAll('.row')[1].click()")
+        page.until("document.querySelectorAll('.message').length === 20")
+        same(page.run("document.querySelector('.figure dd').textContent"), "25", "of all its requests")
+        preview = "document.querySelector('.message [data-ai-reasoning-preview]').textContent"
+        same(page.run(preview), "first line of 5", "the first line of a folded thought")
+        page.click(".more")
+        page.until("document.querySelectorAll('.message').length === 25")
+        same(page.run(preview), "first line of 0", "the first is first")
+        alice = signed_in(place, gateway, ALICE)
+        go(alice, "#/sessions", "document.querySelectorAll('.row').length >= 60")
+        holds("key alice" in alice.run(rows)[0], "her own only")
+        clean(page, gateway), clean(alice, gateway)
 
 
 TOOL = {"type": "function", "function": {"name": "list_files", "description": "List the files.", "parameters": {"type": "object", "properties": {}}}}
@@ -292,7 +326,7 @@ def check_looks(place):
     with Gateway(place.think) as gateway:
         trace = seeded(gateway)
         pages = {"traces": "document.querySelectorAll('.row').length", f"trace/{trace}": "document.querySelector('.why')",
-                 "session/nightly": "document.querySelectorAll('.message').length > 2", "charts?range=hour": "document.querySelectorAll('.chart').length",
+                 "session/nightly?tenant=alice": "document.querySelectorAll('.message').length > 2", "sessions": "document.querySelectorAll('.row').length", "charts?range=hour": "document.querySelectorAll('.chart').length",
                  "house": "document.querySelector('.orders')", "live": "document.querySelector('.title .badge').textContent === 'listening'"}
         problems = {}
         for width in [1440, 360]:

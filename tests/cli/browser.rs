@@ -64,7 +64,7 @@ fn the_viewer_shows_a_request_from_its_arrival_on_while_it_thinks_and_answers() 
 
 #[test]
 fn the_viewer_finds_the_thought_behind_an_answer_in_two_clicks() {
-    browse(&["viewer.traces", "viewer.why", "viewer.steps"]);
+    browse(&["viewer.traces", "viewer.why", "viewer.steps", "viewer.sessions"]);
 }
 
 #[test]

@@ -1,12 +1,10 @@
 // The viewer: which page is shown, and who looks.
 
 import '../message.js';
-import { charts } from './charts.js';
 import { empty, h, say } from './elements.js';
-import { house } from './house.js';
 import { live } from './live.js';
 import { SignedOut, ask, order } from './server.js';
-import { session, trace, traces } from './traces.js';
+import { trace, traces } from './traces.js';
 
 const main = /** @type {HTMLElement} */ (document.getElementById('main'));
 const nav = /** @type {HTMLElement} */ (document.querySelector('.bar nav'));
@@ -24,9 +22,11 @@ function page(path, query) {
   switch (name) {
     case 'traces': return { title: 'Traces', show: (/** @type {HTMLElement} */ at) => traces(at, query) };
     case 'trace': return { title: 'Trace', show: (/** @type {HTMLElement} */ at) => trace(at, id) };
-    case 'session': return { title: 'Session', show: (/** @type {HTMLElement} */ at) => session(at, id) };
-    case 'charts': return { title: 'Charts', show: (/** @type {HTMLElement} */ at) => charts(at, query) };
-    case 'house': return { title: 'Status', show: (/** @type {HTMLElement} */ at) => house(at, me ?? { admin: false }) };
+    // What is not looked at is not loaded.
+    case 'sessions': return { title: 'Sessions', show: async (/** @type {HTMLElement} */ at) => (await import('./sessions.js')).sessions(at) };
+    case 'session': return { title: 'Session', show: async (/** @type {HTMLElement} */ at) => (await import('./sessions.js')).session(at, id, query) };
+    case 'charts': return { title: 'Charts', show: async (/** @type {HTMLElement} */ at) => (await import('./charts.js')).charts(at, query) };
+    case 'house': return { title: 'Status', show: async (/** @type {HTMLElement} */ at) => (await import('./house.js')).house(at, me ?? { admin: false }) };
     default: return { title: 'Live', show: live };
   }
 }
@@ -67,7 +67,7 @@ async function show() {
 function frame(title) {
   nav.hidden = false;
   for (const link of nav.querySelectorAll('a')) {
-    const isHere = link.textContent === title || (link.textContent === 'Traces' && ['Trace', 'Session'].includes(title));
+    const isHere = link.textContent === title || (link.textContent === 'Traces' && title === 'Trace') || (link.textContent === 'Sessions' && title === 'Session');
     if (isHere) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }

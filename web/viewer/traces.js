@@ -1,17 +1,17 @@
-// What was thought: the list, the search, one trace, and a session as a conversation.
+// What was thought: the list, the search, and one trace.
 
 import { AiReasoning, harmless } from '../message.js';
 import { badge, empty, figure, h, lasted, number, short, when } from './elements.js';
 import { markdown } from './markdown.js';
 import { ask } from './server.js';
-import { why } from './why.js';
 
 /** @typedef {Record<string, any>} Trace */
 
 const HOUR = 3_600_000;
 const AGES = /** @type {[string, string][]} */ ([['', 'any time'], [String(HOUR), 'last hour'], [String(24 * HOUR), 'last day'], [String(7 * 24 * HOUR), 'last week']]);
+
 /** The thought as the element of the page. @param {Trace} trace @param {string} [display] */
-function thought(trace, display = 'collapsed') {
+export function thought(trace, display = 'collapsed') {
   if (trace.reasoning_text === undefined) return h('p', { class: 'none' }, `Thought, not shown · ${number(trace.reasoning_tokens)} tokens`);
   if (trace.reasoning_text.trim() === '' && trace.sealed_bytes === 0) return null;
   const element = new AiReasoning();
@@ -67,43 +67,52 @@ export async function traces(main, query) {
     location.hash = `#/traces?${next}`;
   } }, input('q', 'Search', 'search'), choice('in', 'Search in', [['', 'thoughts and answers'], ['thoughts', 'thoughts'], ['answers', 'answers']]),
   input('model', 'Model'), input('provider', 'Provider'), input('session', 'Session'), choice('age', 'Since', AGES), h('button', {}, 'Find'));
-  const rows = h('ul', { class: 'rows' });
   const note = h('p', { class: 'note', role: 'status' });
-  const more = h('button', { type: 'button', class: 'more', hidden: true }, 'Older ones');
-  main.append(h('div', { class: 'title' }, h('h1', {}, 'Traces')), form, note, rows, more);
+  main.append(h('div', { class: 'title' }, h('h1', {}, 'Traces')), form, note);
   const age = Number(field('age'));
   const asked = { q: field('q'), in: field('in'), model: field('model'), provider: field('provider'), session: field('session'), since: age > 0 ? Date.now() - age : null };
+  return paged(main, async (after) => {
+    const page = await ask('traces', { ...asked, after });
+    if (page.indexedTo) note.textContent = 'The newest traces are still being indexed; search finds them in a moment.';
+    return { rows: page.traces.map(row), next: page.next };
+  }, () => (Object.values(asked).some(Boolean) ? empty('Nothing found', 'No trace is like that. Search finds whole words.')
+    : empty('No traces yet', 'Each request through the gateway leaves one: what the model thought, what it answered, and what it cost.')));
+}
+
+/**
+ * A list that grows as it is read: of a million rows only those that were scrolled to are ever asked for.
+ * @param {HTMLElement} main @param {(after: string | null) => Promise<{rows: Node[], next: string | null}>} load @param {() => Node} none
+ */
+export async function paged(main, load, none) {
+  const rows = h('ul', { class: 'rows' });
+  const more = h('button', { type: 'button', class: 'more', hidden: true }, 'Older ones');
+  main.append(rows, more);
   /** @type {string | null} */
   let next = null;
   let isAsking = false;
-  const load = async () => {
+  const grow = async () => {
     if (isAsking) return;
     isAsking = true;
-    const page = await ask('traces', { ...asked, after: next }).finally(() => { isAsking = false; });
-    rows.append(...page.traces.map(row));
+    const page = await load(next).finally(() => { isAsking = false; });
+    rows.append(...page.rows);
     next = page.next;
     more.hidden = next === null;
-    if (page.indexedTo) note.textContent = 'The newest traces are still being indexed; search finds them in a moment.';
-    if (rows.childElementCount === 0) {
-      const isFiltered = Object.values(asked).some(Boolean);
-      rows.replaceWith(isFiltered ? empty('Nothing found', 'No trace is like that. Search finds whole words.')
-        : empty('No traces yet', 'Each request through the gateway leaves one: what the model thought, what it answered, and what it cost.'));
-    }
+    if (rows.childElementCount === 0) rows.replaceWith(none());
   };
-  more.addEventListener('click', load);
-  const watch = new IntersectionObserver((seen) => { if (seen.some((it) => it.isIntersecting) && next !== null) load(); }, { rootMargin: '600px' });
-  await load();
+  more.addEventListener('click', grow);
+  const watch = new IntersectionObserver((seen) => { if (seen.some((it) => it.isIntersecting) && next !== null) grow(); }, { rootMargin: '600px' });
+  await grow();
   watch.observe(more);
   return () => watch.disconnect();
 }
 
 /** @param {HTMLElement} main @param {string} id */
 export async function trace(main, id) {
-  const it = await ask(`traces/${encodeURIComponent(id)}`);
+  const [it, { why }] = await Promise.all([ask(`traces/${encodeURIComponent(id)}`), import('./why.js')]);
   const cached = it.cached_tokens !== null && it.input_tokens ? ` (${Math.round((100 * it.cached_tokens) / it.input_tokens)} %)` : '';
   main.append(
     h('div', { class: 'title' }, h('h1', {}, harmless(it.model)), badge(it.state), when(it.created_at)),
-    h('p', { class: 'about' }, `at ${it.provider} · `, h('a', { href: `#/session/${encodeURIComponent(it.session_key)}` }, 'the whole session'), ` · trace ${it.id}`),
+    h('p', { class: 'about' }, `at ${it.provider} · `, h('a', { href: `#/session/${encodeURIComponent(it.session_key)}?tenant=${encodeURIComponent(it.tenant)}` }, 'the whole session'), ` · trace ${it.id}`),
     h('dl', { class: 'figures' },
       figure('Thought', `${number(it.reasoning_tokens)} tokens`), figure('In all', `${number(it.total_tokens)} tokens`),
       figure('Input', number(it.input_tokens)), figure('From cache', `${number(it.cached_tokens)}${cached}`),
@@ -120,23 +129,4 @@ function save(trace) {
   const url = URL.createObjectURL(new Blob([`${JSON.stringify(trace, null, 2)}\n`], { type: 'application/json' }));
   h('a', { href: url, download: `trace-${trace.id}.json` }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
-}
-
-/** A session from its first request on. @param {HTMLElement} main @param {string} key */
-export async function session(main, key) {
-  const page = await ask('traces', { session: key });
-  const full = await Promise.all(page.traces.slice(0, 30).map((/** @type {Trace} */ it) => ask(`traces/${it.id}`)));
-  const all = full.reverse();
-  if (all.length === 0) throw new Error('there is no trace of this session; it was pruned, or is of somebody else');
-  const sum = (/** @type {string} */ name) => all.reduce((total, it) => total + (it[name] ?? 0), 0);
-  main.append(
-    h('div', { class: 'title' }, h('h1', {}, 'Session'), when(all[0].created_at)),
-    h('p', { class: 'about' }, harmless(key)),
-    h('dl', { class: 'figures' }, figure('Requests', `${all.length}${page.next === null ? '' : '+'}`), figure('Thought', `${number(sum('reasoning_tokens'))} tokens`),
-      figure('In all', `${number(sum('total_tokens'))} tokens`), figure('Took', lasted(sum('duration_ms')))),
-    ...(page.next === null ? [] : [h('p', { class: 'note' }, h('a', { href: `#/traces?session=${encodeURIComponent(key)}` }, 'Earlier requests stand in the list.'))]),
-    ...all.map((it, at) => h('section', { class: 'message', 'aria-label': `Request ${at + 1}` },
-      h('p', { class: 'about' }, badge(it.state), ' ', h('a', { href: `#/trace/${it.id}` }, harmless(it.model)), ' · ', when(it.created_at), ` · ${lasted(it.duration_ms)}`,
-        it.run_id === all[at - 1]?.run_id && ' · same turn'),
-      thought(it), it.response_text === '' ? h('p', { class: 'none' }, 'No visible answer.') : markdown(it.response_text))));
 }

@@ -69,6 +69,11 @@ pub trait Keys: Send + Sync {
         Vec::new()
     }
 
+    /// The budgets of those that have some.
+    fn budgets(&self) -> Vec<(Tenant, Budgets)> {
+        Vec::new()
+    }
+
     /// Whether it can be said who may come in. While it cannot, nobody is sent here.
     fn are_known(&self) -> bool {
         true

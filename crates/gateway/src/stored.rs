@@ -63,6 +63,10 @@ impl Ledgers for thinkthrough_store::Ledgers {
     ) -> Later<'a, Given> {
         Box::pin(async move { Ok(Self::report(self, key, rules, holder, report, now).await?) })
     }
+
+    fn used<'a>(&'a self, key: &'a LedgerKey) -> Later<'a, u64> {
+        Box::pin(async move { Ok(Self::used(self, key).await?) })
+    }
 }
 
 impl KeptResponses for Responses {

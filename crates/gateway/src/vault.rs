@@ -94,6 +94,9 @@ pub trait Ledgers: Send + Sync {
         report: Report,
         now: u64,
     ) -> Later<'a, Given>;
+
+    /// The tokens that are spent, as far as they were reported.
+    fn used<'a>(&'a self, key: &'a LedgerKey) -> Later<'a, u64>;
 }
 
 /// Answers of one tenant that are kept by their ids, each perhaps behind the one that it goes on from.

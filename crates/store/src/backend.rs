@@ -6,7 +6,7 @@ use crate::relock::{Relock, Relocked};
 use crate::row::{
     Anchored, Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, InstallRow, KeyRow,
     LedgerRow, NewConversation, NewFact, NewRecord, NewResponse, OldRecord, RecordRow, ResponseRow,
-    SumRow, TenantRow, ThreadRow, TraceRow, Usage,
+    SessionRow, SumRow, TenantRow, ThreadRow, TraceRow, Usage,
 };
 use crate::sqlite::Sqlite;
 use crate::trace::{TraceFilter, TraceText};
@@ -78,6 +78,7 @@ calls! {
     traces(filter: TraceFilter) -> Vec<TraceRow>;
     search_traces(words: Vec<String>, within: TraceText, filter: TraceFilter) -> Vec<TraceRow>;
     trace_sums(filter: TraceFilter, bucket: i64) -> Vec<SumRow>;
+    trace_sessions(filter: TraceFilter) -> Vec<SessionRow>;
     traces_unindexed() -> Option<i64>;
     index_traces(limit: u32) -> u64;
     prune_traces(before: i64, limit: u32) -> u64;

@@ -58,6 +58,17 @@ impl Store {
 }
 
 impl Ledgers {
+    /// The tokens that are spent of a budget, as far as they were reported.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn used(&self, key: &LedgerKey) -> Result<u64, StoreError> {
+        let LedgerKey { tenant, name } = key.clone();
+        let row = self.store.backend().ledger(tenant, name).await?;
+        let ledger = row.and_then(|(_, body)| Ledger::read(&body));
+        Ok(ledger.map_or(0, |ledger| ledger.state().used))
+    }
+
     /// Reports what a holder spent and what it wants, at this time in Unix milliseconds, and gives what it holds from
     /// then on. What cannot be read is begun anew, as if nothing had been spent.
     ///

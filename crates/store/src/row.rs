@@ -403,6 +403,40 @@ impl SumRow {
     }
 }
 
+/// The traces of a session summed up, in the order in which [`SessionRow::select`] has it.
+#[derive(Debug)]
+pub(crate) struct SessionRow {
+    /// Session, tenant, newest trace, and the models with commas between them.
+    pub(crate) texts: [String; 4],
+    /// The last and the first time, traces, tokens of thoughts, tokens, milliseconds.
+    pub(crate) numbers: [i64; 6],
+}
+
+impl SessionRow {
+    /// A trace that is the newest one of its session: the list of sessions is walked by them, from any place on.
+    pub(crate) const IS_NEWEST: &'static str = "NOT EXISTS (SELECT 1 FROM reasoning_traces AS later \
+        WHERE later.tenant = reasoning_traces.tenant \
+        AND later.session_key = reasoning_traces.session_key \
+        AND (later.created_at, later.id) > (reasoning_traces.created_at, reasoning_traces.id))";
+
+    /// The sessions whose newest traces fulfil `all`, so many; `models` joins names with commas.
+    pub(crate) fn select(all: &str, limit: u32, models: &str) -> String {
+        let sum = |of: &str| format!("CAST(coalesce(sum(each.{of}), 0) AS BIGINT)");
+        let (reasoning, total) = (sum("reasoning_tokens"), sum("total_tokens"));
+        let duration = sum("duration_ms");
+        format!(
+            "WITH page AS (SELECT tenant, session_key, created_at, id FROM reasoning_traces \
+             WHERE {all} ORDER BY created_at DESC, id DESC LIMIT {limit}) \
+             SELECT page.session_key, page.tenant, page.id, {models}, page.created_at, \
+             min(each.created_at), CAST(count(*) AS BIGINT), {reasoning}, {total}, {duration} \
+             FROM page JOIN reasoning_traces AS each \
+             ON each.tenant = page.tenant AND each.session_key = page.session_key \
+             GROUP BY page.session_key, page.tenant, page.id, page.created_at \
+             ORDER BY page.created_at DESC, page.id DESC"
+        )
+    }
+}
+
 /// A value that a row is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {

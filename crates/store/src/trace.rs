@@ -292,6 +292,31 @@ pub struct TraceSum {
     pub costed: u64,
 }
 
+/// The traces of one session, summed up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceSession {
+    /// The session.
+    pub session: String,
+    /// Whose it is.
+    pub tenant: String,
+    /// Its newest trace.
+    pub last_id: String,
+    /// When the request of its newest trace came, in Unix milliseconds.
+    pub last: u64,
+    /// When that of its oldest one came, in Unix milliseconds.
+    pub first: u64,
+    /// The models that were asked, in no order.
+    pub models: Vec<String>,
+    /// How many traces it has.
+    pub requests: u64,
+    /// Of the thoughts.
+    pub reasoning_tokens: u64,
+    /// Input and output, thoughts counted once.
+    pub total_tokens: u64,
+    /// Of all its requests, in milliseconds.
+    pub duration: u64,
+}
+
 /// Which text is searched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraceText {

@@ -4,13 +4,14 @@
 //! goes back stands sealed in the [vault](crate::Vault). So nothing here is sealed, and everything can be searched.
 
 use crate::error::StoreError;
-use crate::row::{SumRow, TraceRow};
+use crate::row::{SessionRow, SumRow, TraceRow};
 use crate::seal::random;
 use crate::spool::{LostTrace, TracePlace};
 use crate::spooling::INDEXED;
 use crate::store::Store;
 use crate::trace::{
-    NewTrace, Trace, TraceFilter, TraceHits, TraceNumbers, TraceState, TraceSum, TraceText,
+    NewTrace, Trace, TraceFilter, TraceHits, TraceNumbers, TraceSession, TraceState, TraceSum,
+    TraceText,
 };
 use std::sync::Arc;
 use thinkthrough_core::plane::{Masked, Tenant};
@@ -129,6 +130,16 @@ impl Traces {
     ) -> Result<Vec<TraceSum>, StoreError> {
         let rows = self.store.backend().trace_sums(filter, millis(bucket.max(1))).await?;
         Ok(rows.into_iter().map(TraceSum::from).collect())
+    }
+
+    /// The sessions of those that are wanted, the one with the newest trace first; `after` names the newest trace of the
+    /// last session that was given.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn sessions(&self, filter: TraceFilter) -> Result<Vec<TraceSession>, StoreError> {
+        let rows = self.store.backend().trace_sessions(filter).await?;
+        Ok(rows.into_iter().map(TraceSession::from).collect())
     }
 
     /// Erases everything of a tenant, as [`Store::erase`] does.
@@ -265,6 +276,27 @@ impl From<SumRow> for TraceSum {
             dropped,
             cost,
             costed,
+        }
+    }
+}
+
+impl From<SessionRow> for TraceSession {
+    fn from(row: SessionRow) -> Self {
+        let [session, tenant, last_id, models] = row.texts;
+        let [last, first, requests, reasoning_tokens, total_tokens, duration] =
+            row.numbers.map(count);
+        let models = models.split(',').map(str::to_owned).collect();
+        TraceSession {
+            session,
+            tenant,
+            last_id,
+            last,
+            first,
+            models,
+            requests,
+            reasoning_tokens,
+            total_tokens,
+            duration,
         }
     }
 }

@@ -10,15 +10,17 @@ use crate::progress::Progress;
 use crate::vault::Vaults;
 use http::HeaderMap;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::allowance::{ask, within};
 use thinkthrough_core::budget::{Ask, BudgetRules, OnExceed, Scope, Unit};
 use thinkthrough_core::content::Content;
 use thinkthrough_core::exchange::RequestContext;
+use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::price::Dollars;
 use thinkthrough_core::settings::Effort;
 use thinkthrough_core::turns::begins;
 use thinkthrough_store::LedgerKey;
+use tokio::time::timeout;
 
 /// By this header a caller says which task a request belongs to.
 const TASK: &str = "x-thinkthrough-task";
@@ -129,6 +131,25 @@ impl Tab {
             all.push(reserved.map_err(|denied| self.denied(denied, (unit, scope), &rules))?);
         }
         Ok(all)
+    }
+
+    /// What is spent of a budget that is one for the whole key or the day; `None` for those that each session, turn or
+    /// task has, and where the store does not answer in time.
+    pub(crate) async fn spent(
+        &self,
+        vaults: Option<&Arc<dyn Vaults>>,
+        tenant: &Tenant,
+        (unit, scope): (Unit, Scope),
+        patience: Duration,
+    ) -> Option<u64> {
+        let name = match scope {
+            Scope::Day => day(),
+            Scope::Key => String::new(),
+            Scope::Session | Scope::Turn | Scope::Task => return None,
+        };
+        let ledgers = self.purse.ledgers(vaults);
+        let key = LedgerKey::new(tenant, unit.ledger(scope), &name);
+        timeout(patience, ledgers.used(&key)).await.ok()?.ok()
     }
 
     fn denied(&self, denied: Denied, what: (Unit, Scope), rules: &BudgetRules) -> Turned {

@@ -352,4 +352,10 @@ impl Ledgers for Own {
         let given = all.entry(key.clone()).or_default().report(rules, holder, report, now);
         Box::pin(std::future::ready(Ok(given)))
     }
+
+    fn used<'a>(&'a self, key: &'a LedgerKey) -> crate::vault::Later<'a, u64> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let used = all.get(key).map_or(0, |ledger| ledger.state().used);
+        Box::pin(std::future::ready(Ok(used)))
+    }
 }

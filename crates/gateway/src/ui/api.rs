@@ -85,8 +85,9 @@ async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Turned> {
             parts.headers.remove(UPGRADE);
             listening::hear(house, pace, &mut parts, (whose, Some(HEARD)))
         }
-        (false, "house") => Ok(json(200, state::house(estate, house, &scope))),
+        (false, "house") => Ok(json(200, state::house(estate, house, &scope).await)),
         (false, "traces") => traces::list(house, &scope, query).await,
+        (false, "sessions") => traces::sessions(house, &scope, query).await,
         (false, "sums") => traces::sums(house, &scope, query).await,
         (false, path) => match path.strip_prefix("traces/") {
             Some(id) => traces::one(house, &scope, id).await,

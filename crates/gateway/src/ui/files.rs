@@ -34,6 +34,7 @@ const FILES: &[File] = files! {
     "/viewer/markdown.js" SCRIPT "viewer/markdown.js"
     "/viewer/server.js" SCRIPT "viewer/server.js"
     "/viewer/traces.js" SCRIPT "viewer/traces.js"
+    "/viewer/sessions.js" SCRIPT "viewer/sessions.js"
     "/viewer/why.js" SCRIPT "viewer/why.js"
     "/viewer/viewer.css" STYLE "viewer/viewer.css"
 };

@@ -4,12 +4,19 @@ use super::api::Scope;
 use crate::audit::Audit;
 use crate::house::{Estate, House};
 use crate::learned::now;
+use std::time::Duration;
+use thinkthrough_core::budget::{BudgetRules, Scope as Of, Unit};
 use thinkthrough_core::json::{Raw, Writer};
+use thinkthrough_core::plane::Tenant;
 
 /// So many models are listed.
 const MODELS: usize = 500;
 /// So many facts are listed.
 const FACTS: usize = 500;
+/// So many budgets are listed.
+const BUDGETS: usize = 200;
+/// So long the store is waited for that says what is spent of each.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Who looks.
 pub(super) fn me(scope: &Scope, shows_thoughts: bool) -> String {
@@ -22,8 +29,9 @@ pub(super) fn me(scope: &Scope, shows_thoughts: bool) -> String {
     })
 }
 
-/// Models with their contracts, what refusals taught, the names of keys, and what works.
-pub(super) fn house(estate: &Estate, house: &House, scope: &Scope) -> String {
+/// Models with their contracts, what refusals taught, keys with their budgets, and what works.
+pub(super) async fn house(estate: &Estate, house: &House, scope: &Scope) -> String {
+    let budgets = budgets(house, scope).await;
     let is_up = house.vaults.as_ref().is_none_or(|vaults| vaults.is_up());
     let keys = house.options.keys.as_ref();
     object(|w| {
@@ -43,7 +51,47 @@ pub(super) fn house(estate: &Estate, house: &House, scope: &Scope) -> String {
                 keys.iter().flat_map(|keys| keys.names()).for_each(|name| w.str(&name));
             }
         });
+        w.key("budgets").array(|w| budgets.iter().for_each(|it| it.write(w)));
     })
+}
+
+/// One budget, of reasoning tokens or of micro-dollars.
+struct Budget {
+    tenant: Tenant,
+    unit: Unit,
+    of: Of,
+    rules: BudgetRules,
+    spent: Option<u64>,
+}
+
+impl Budget {
+    fn write(&self, w: &mut Writer) {
+        w.object(|w| {
+            w.field_str("tenant", self.tenant.as_str());
+            w.field_str("unit", self.unit.as_str());
+            w.field_str("of", self.of.as_str());
+            w.u64_or_null("max", self.rules.max.get());
+            w.u64_or_null("spent", self.spent);
+            w.field_str("then", self.rules.on_exceed.as_str());
+        });
+    }
+}
+
+/// The budgets of the keys that somebody may see, and what is spent of those that are one for all requests.
+async fn budgets(house: &House, scope: &Scope) -> Vec<Budget> {
+    let all = house.options.keys.iter().flat_map(|keys| keys.budgets());
+    let own = all.filter(|(tenant, _)| scope.tenant().is_none_or(|own| own == tenant));
+    let mut budgets = Vec::new();
+    for (tenant, each) in own {
+        for (unit, of, rules) in each.rules() {
+            if budgets.len() >= BUDGETS {
+                return budgets;
+            }
+            let spent = house.tab.spent(house.vaults.as_ref(), &tenant, (unit, of), PATIENCE).await;
+            budgets.push(Budget { tenant: tenant.clone(), unit, of, rules, spent });
+        }
+    }
+    budgets
 }
 
 fn models(w: &mut Writer, house: &House) {

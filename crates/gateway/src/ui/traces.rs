@@ -11,7 +11,7 @@ use http::Response;
 use thinkthrough_core::echo::short;
 use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_store::{Trace, TraceFilter, TraceSum, TraceText, Traces};
+use thinkthrough_store::{Trace, TraceFilter, TraceSession, TraceSum, TraceText, Traces};
 
 /// So many letters of a text stand in a list.
 const BRIEF: usize = 240;
@@ -161,6 +161,44 @@ pub(super) async fn one(house: &House, scope: &Scope, id: &str) -> Result<Respon
         return Err(missing());
     }
     Ok(json(200, Raw::build(|w| trace.write(w, house.options.shows_thoughts)).as_str().to_owned()))
+}
+
+/// Sessions, the one with the newest trace first, and where the next ones begin.
+pub(super) async fn sessions(
+    house: &House,
+    scope: &Scope,
+    query: &str,
+) -> Result<Response<Flow>, Turned> {
+    let Asked { filter, .. } = Asked::of(query, scope)?;
+    let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
+    let found = of(house)?.sessions(filter).await.map_err(|_| unavailable())?;
+    let next = found.last().filter(|_| found.len() >= limit);
+    let next = next.map(|last| format!("{}-{}", last.last, last.last_id));
+    Ok(json(
+        200,
+        object(|w| {
+            w.key("sessions").array(|w| found.iter().for_each(|it| session(w, it)));
+            w.str_or_null("next", next.as_deref());
+        }),
+    ))
+}
+
+fn session(w: &mut Writer, it: &TraceSession) {
+    w.object(|w| {
+        w.field_str("session", &it.session);
+        w.field_str("tenant", &it.tenant);
+        w.key("models").array(|w| it.models.iter().for_each(|model| w.str(model)));
+        for (name, number) in [
+            ("last", it.last),
+            ("first", it.first),
+            ("requests", it.requests),
+            ("reasoning", it.reasoning_tokens),
+            ("total", it.total_tokens),
+            ("duration", it.duration),
+        ] {
+            w.field_u64(name, number);
+        }
+    });
 }
 
 /// Sums over time, for charts.

@@ -2,7 +2,7 @@
 
 use super::{Postgres, Value, get};
 use crate::error::StoreError;
-use crate::row::{Bound, SumRow, TraceRow, conditions};
+use crate::row::{Bound, SessionRow, SumRow, TraceRow, conditions};
 use crate::trace::{TraceFilter, TraceText};
 use std::sync::Arc;
 use tokio_postgres::Row;
@@ -98,6 +98,30 @@ impl Postgres {
             Ok(SumRow { names: [get(row, 0, at)?, get(row, 1, at)?, get(row, 2, at)?], numbers })
         });
         sums.collect()
+    }
+
+    /// The sessions of those that are wanted, by their newest trace.
+    pub(crate) async fn trace_sessions(
+        &self,
+        filter: TraceFilter,
+    ) -> Result<Vec<SessionRow>, StoreError> {
+        let conditions = conditions(&filter);
+        let mut values: Vec<Value<'_>> = Vec::new();
+        let newest = vec![SessionRow::IS_NEWEST.to_owned()];
+        let all = where_all(&conditions, &mut values, newest);
+        let models = "string_agg(DISTINCT each.model, ',')";
+        let sql = SessionRow::select(&all, filter.limit, models);
+        let at = &self.inner.at;
+        let rows = self.query(&sql, &values).await?;
+        let sessions = rows.iter().map(|row| {
+            let mut numbers = [0; 6];
+            for (column, number) in (4..).zip(&mut numbers) {
+                *number = get(row, column, at)?;
+            }
+            let texts = [get(row, 0, at)?, get(row, 1, at)?, get(row, 2, at)?, get(row, 3, at)?];
+            Ok(SessionRow { texts, numbers })
+        });
+        sessions.collect()
     }
 
     /// When the first trace was made whose words are not indexed yet.

@@ -2,7 +2,7 @@
 
 use super::{Safety, Sqlite};
 use crate::error::StoreError;
-use crate::row::{Bound, SumRow, TraceRow, conditions};
+use crate::row::{Bound, SessionRow, SumRow, TraceRow, conditions};
 use crate::trace::{TraceFilter, TraceText};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
@@ -82,6 +82,23 @@ impl Sqlite {
             let bounds = all.iter().flat_map(|(_, bounds)| bounds).map(|it| it as &dyn ToSql);
             let mut statement = connection.prepare(&sql)?;
             statement.query_map(params_from_iter(bounds), sum)?.collect()
+        })
+        .await
+    }
+
+    /// The sessions of those that are wanted, by their newest trace.
+    pub(crate) async fn trace_sessions(
+        &self,
+        filter: TraceFilter,
+    ) -> Result<Vec<SessionRow>, StoreError> {
+        let all = conditions(&filter);
+        let wanted = where_all(&[SessionRow::IS_NEWEST], &all);
+        let wanted = wanted.trim_start_matches("WHERE ");
+        let sql = SessionRow::select(wanted, filter.limit, "group_concat(DISTINCT each.model)");
+        self.read(move |connection| {
+            let bounds = all.iter().flat_map(|(_, bounds)| bounds).map(|it| it as &dyn ToSql);
+            let mut statement = connection.prepare(&sql)?;
+            statement.query_map(params_from_iter(bounds), session)?.collect()
         })
         .await
     }
@@ -218,6 +235,14 @@ fn sum(row: &Row<'_>) -> rusqlite::Result<SumRow> {
         *number = row.get(at)?;
     }
     Ok(SumRow { names: [row.get(0)?, row.get(1)?, row.get(2)?], numbers })
+}
+
+fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
+    let mut numbers = [0; 6];
+    for (at, number) in (4..).zip(&mut numbers) {
+        *number = row.get(at)?;
+    }
+    Ok(SessionRow { texts: [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?], numbers })
 }
 
 fn rows(

@@ -5,7 +5,7 @@ use thinkthrough_core::json::Writer;
 use thinkthrough_core::mask::{Masker, Tiers};
 use thinkthrough_core::plane::{Masked, Tenant};
 use thinkthrough_store::{
-    Meta, NewTrace, Trace, TraceFilter, TraceNumbers, TraceState, TraceSum, TraceText,
+    Meta, NewTrace, Trace, TraceFilter, TraceNumbers, TraceSession, TraceState, TraceSum, TraceText,
 };
 
 on_each_database! {
@@ -14,6 +14,7 @@ on_each_database! {
     words_are_found_where_they_are_looked_for,
     what_is_not_indexed_yet_is_said,
     traces_are_summed_up_by_time_and_model_and_lists_are_brief,
+    sessions_are_listed_by_their_newest_trace_and_page_by_page,
     old_traces_go_and_new_ones_are_still_found,
     t_10_traces_go_with_their_tenant,
     traces_go_with_their_conversation,
@@ -265,6 +266,61 @@ async fn t_10_traces_go_with_their_tenant(folder: Folder) {
     assert_eq!(traces.get("hers").await.unwrap(), None);
     let hits = traces.search("word", TraceText::All, TraceFilter::default()).await.unwrap();
     assert_eq!(ids(&hits.traces), ["mine"]);
+}
+
+async fn sessions_are_listed_by_their_newest_trace_and_page_by_page(folder: Folder) {
+    let traces = folder.open().await.unwrap().traces();
+    let in_session = |session: &str, id: &str, at: u64, model: &str| {
+        let numbers = TraceNumbers {
+            reasoning_tokens: 3,
+            total_tokens: 10,
+            duration: 7,
+            created_at: at,
+            ..TraceNumbers::default()
+        };
+        let (session, model) = (session.to_owned(), model.to_owned());
+        NewTrace { session, model, numbers, ..trace(id, at, "a thought", "an answer") }
+    };
+    let alice = Tenant::named("alice").unwrap();
+    let hers = NewTrace { tenant: alice.clone(), ..in_session("one", "h", 4, "m") };
+    let all = vec![
+        in_session("one", "a", 1, "m"),
+        in_session("one", "b", 5, "n"),
+        in_session("two", "c", 5, "m"),
+        in_session("three", "d", 2, "m"),
+        hers,
+    ];
+    traces.add(all).await.unwrap();
+    let page = |limit, after: Option<(u64, &str)>, tenant: Option<&Tenant>| TraceFilter {
+        limit,
+        after: after.map(|(at, id)| (at, id.to_owned())),
+        tenant: tenant.map(|it| it.as_str().to_owned()),
+        ..TraceFilter::default()
+    };
+    let first = traces.sessions(page(2, None, None)).await.unwrap();
+    let names = |all: &[TraceSession]| {
+        all.iter().map(|it| (it.session.clone(), it.requests)).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&first), [("two".to_owned(), 1), ("one".to_owned(), 2)]);
+    let mut one = first[1].clone();
+    one.models.sort();
+    let expected = TraceSession {
+        session: "one".to_owned(),
+        tenant: "local".to_owned(),
+        last_id: "b".to_owned(),
+        last: 5,
+        first: 1,
+        models: vec!["m".to_owned(), "n".to_owned()],
+        requests: 2,
+        reasoning_tokens: 6,
+        total_tokens: 20,
+        duration: 14,
+    };
+    assert_eq!(one, expected);
+    let rest = traces.sessions(page(9, Some((5, "b")), None)).await.unwrap();
+    assert_eq!(names(&rest), [("one".to_owned(), 1), ("three".to_owned(), 1)]);
+    let hers = traces.sessions(page(9, None, Some(&alice))).await.unwrap();
+    assert_eq!((hers.len(), hers[0].last_id.as_str()), (1, "h"));
 }
 
 /// As an older program made it: in a database that is a store, but for this table.
