@@ -35,16 +35,19 @@ ALICE = "the-key-of-alice-123456"
 
 
 class Gateway:
-    def __init__(self, think, first=""):
+    def __init__(self, think, first="", alice=""):
+        self.alice = alice
         self.think = think
         self.first = first
+        self.first_thought = None
 
     def __enter__(self):
         self.home = tempfile.mkdtemp(prefix="think-viewer-")
         self.upstream = Upstream().__enter__()
         config = os.path.join(self.home, "config.toml")
         with open(config, "w", encoding="utf-8") as file:
-            file.write(self.first + CONFIG.format(url=self.upstream.url))
+            text = self.first + CONFIG.format(url=self.upstream.url)
+            file.write(text + self.alice)
         env = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
         env.update(HOME=self.home, XDG_CONFIG_HOME=self.home, XDG_DATA_HOME=self.home, NO_COLOR="1")
         self.process = subprocess.Popen(
@@ -91,7 +94,7 @@ class Gateway:
         body = {"model": model, "stream": True, "messages": [{"role": "user", "content": json.dumps(wish)}]}
         _, headers, _ = self.request(
             "POST", "/v1/chat/completions", body, authorization=f"Bearer {key}", content_type="application/json",
-            x_thinkthrough_session=session,
+            x_thinkthrough_session=session, user_agent="a-client/1.0",
         )
         return re.search(r"trace=(\w+)", headers["x-thinkthrough"])[1]
 

@@ -36,6 +36,10 @@ class Model(http.server.BaseHTTPRequestHandler):
         if "error" in wish:
             return self.whole(400, {"error": {"message": wish["error"], "type": "invalid_request_error"}})
         thought, answer = wish.get("thought", ""), wish.get("answer", "")
+        time.sleep(wish.get("wait", 0))
+        if wish.get("stamp"):
+            # When it was thought, in Unix milliseconds: whoever shows it knows how late.
+            thought = f"@{time.time() * 1000:.0f}@ {thought}"
         size = wish.get("size", 400)
         usage = {"prompt_tokens": 1200, "completion_tokens": (len(thought) + len(answer)) // 4 + 1,
                  "total_tokens": 1201 + (len(thought) + len(answer)) // 4,

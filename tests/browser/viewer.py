@@ -1,12 +1,16 @@
 """The viewer, page by page, over a gateway of the built program."""
 
+import glob
 import json
+import os
+import sqlite3
 import threading
 import time
 
 from cdp import Failed, holds, same
 from element import hostile
 from gateway import ADMIN, ALICE, Gateway
+from npm import tool
 
 THOUGHT = """The user wants to know why the tests fail only at night.
 
@@ -190,21 +194,27 @@ def check_sessions(place):
 TOOL = {"type": "function", "function": {"name": "list_files", "description": "List the files.", "parameters": {"type": "object", "properties": {}}}}
 
 
+def restored(gateway):
+    """Two rounds with a tool, whose client loses the thought of the first; gives the second one's trace."""
+    messages = [{"role": "user", "content": "Which files are in this folder? Use list_files."}]
+    for _ in range(2):
+        body = {"model": "sim/kimi-k2", "messages": messages, "tools": [TOOL]}
+        _, headers, text = gateway.request("POST", "/v1/chat/completions", body, authorization=f"Bearer {ALICE}", content_type="application/json")
+        said = json.loads(text)["choices"][0]["message"]
+        gateway.first_thought = gateway.first_thought or said["reasoning_content"]
+        # The client keeps what it knows, and its thought is lost.
+        messages.append({"role": "assistant", "content": said.get("content"), "tool_calls": said.get("tool_calls") or None})
+        messages += [{"role": "tool", "tool_call_id": call["id"], "content": "a.txt"} for call in said.get("tool_calls") or []]
+    holds("restored=1" in headers["x-thinkthrough"], headers["x-thinkthrough"])
+    trace = headers["x-thinkthrough"].partition("trace=")[2]
+    gateway.kept(trace)
+    return trace
+
+
 def check_why(place):
-    """Why a thought was put back: two clicks from the list to the reason."""
+    """Why a thought was put back, and by what evidence: two clicks from the list to the reason."""
     with Gateway(place.think) as gateway:
-        messages = [{"role": "user", "content": "Which files are in this folder? Use list_files."}]
-        for _ in range(2):
-            body = {"model": "sim/kimi-k2", "messages": messages, "tools": [TOOL]}
-            _, headers, text = gateway.request("POST", "/v1/chat/completions", body, authorization=f"Bearer {ALICE}", content_type="application/json")
-            kept = json.loads(text) if len(messages) == 1 else kept
-            said = json.loads(text)["choices"][0]["message"]
-            # The client keeps what it knows, and its thought is lost.
-            messages.append({"role": "assistant", "content": said.get("content"), "tool_calls": said.get("tool_calls") or None})
-            messages += [{"role": "tool", "tool_call_id": call["id"], "content": "a.txt"} for call in said.get("tool_calls") or []]
-        holds("restored=1" in headers["x-thinkthrough"], headers["x-thinkthrough"])
-        trace = headers["x-thinkthrough"].partition("trace=")[2]
-        gateway.kept(trace)
+        trace = restored(gateway)
         page = signed_in(place, gateway)
         go(page, "#/traces", "document.querySelectorAll('.row').length === 2")
         holds("1 restored" in page.run("document.querySelector('.row').textContent"), "the list says it")
@@ -216,7 +226,7 @@ def check_why(place):
         same((message, turn, thought), ("1", "1", "restored"), "which answer")
         holds("dropped it" in reason and "anchor" in known and "1 call" in known and "record" in known, f"why, and by what evidence: {cells[0]}")
         diff = page.run("[...document.querySelectorAll('.diff li')].map(it => it.textContent)")
-        first = kept["choices"][0]["message"]["reasoning_content"]
+        first = gateway.first_thought
         holds(any(it.startswith("addedthinkingmessage 1, block ") and first[:40] in it for it in diff), f"what went out and did not come: {diff}")
         holds("set model to" in page.run("document.querySelector('.changes').textContent"), "the name that the provider knows")
         stored = json.loads(gateway.request("GET", f"/v1/traces/{trace}", authorization=f"Bearer {ALICE}")[2])["trace"]
@@ -249,8 +259,6 @@ def check_steps(place):
 def check_live(place):
     """A request is there from its arrival on, and its first thought within 200 ms of the model's."""
     with Gateway(place.think) as gateway:
-        # The first request of a tenant makes its place in the store; where that takes long, its words are for nobody.
-        gateway.kept(gateway.ask({"thought": "first", "answer": "of all"}))
         page = signed_in(place, gateway)
         page.until("document.querySelector('.title .badge').textContent === 'listening'")
         # The page itself notes what it showed and when: on a busy machine whoever asks now and then comes too late.
@@ -293,16 +301,87 @@ def check_live(place):
         clean(page, gateway)
 
 
+def check_late(place):
+    """A store that stands still takes nothing away from what is seen live."""
+    with Gateway(place.think) as gateway:
+        page = signed_in(place, gateway)
+        page.until("document.querySelector('.title .badge').textContent === 'listening'")
+        store = gateway.until(lambda: glob.glob(f"{gateway.home}/**/*.db", recursive=True))[0]
+        held = sqlite3.connect(store, isolation_level=None)
+        # The first request of a tenant makes its place there, and cannot.
+        held.execute("BEGIN IMMEDIATE")
+        gateway.ask({"thought": "a thought that nobody keeps", "answer": "an answer"})
+        page.until("document.querySelector('.card[data-phase=whole]')")
+        shown = page.run("document.querySelector('.card').textContent")
+        held.execute("ROLLBACK")
+        holds("a thought that nobody keeps" in shown and "an answer" in shown, shown)
+        clean(page, gateway)
+
+
+def check_keyboard(place):
+    """From the sign-in to the thought behind an answer, and back, with nothing but a keyboard."""
+    with Gateway(place.think) as gateway:
+        gateway.kept(gateway.ask({"thought": "a thought", "answer": "an answer"}))
+        page = place.browser.page()
+        page.open(f"{gateway.base}/ui/")
+        page.until("document.querySelector('.sign-in input')")
+
+        def reach(selector):
+            for _ in range(60):
+                page.key("Tab")
+                if page.run(f"document.activeElement.matches({json.dumps(selector)})"):
+                    seen = page.run("getComputedStyle(document.activeElement).outlineStyle")
+                    return holds(seen != "none", f"the focus on {selector} is seen")
+            raise Failed(f"no way to {selector}")
+
+        reach("[name=key]")
+        page.type(ALICE)
+        page.key("Enter")
+        page.until("!document.querySelector('nav').hidden")
+        for name in ["charts", "house", "sessions", "traces"]:
+            reach(f"nav a[href='#/{name}']")
+            page.key("Enter")
+            page.until(f"document.querySelector('nav a[href=\"#/{name}\"]').getAttribute('aria-current') === 'page'")
+        page.until("document.querySelector('.row')")
+        reach(".row")
+        page.key("Enter")
+        page.until("document.querySelector('.why')")
+        reach("[data-ai-reasoning-toggle]")
+        page.key(" ")
+        page.until("document.querySelector('[data-ai-reasoning-content]').checkVisibility()")
+        reach(".why summary")
+        page.key("Enter")
+        page.until("document.querySelector('.why details').open")
+        reach(".who button")
+        page.key("Enter")
+        page.until("document.querySelector('.sign-in')")
+        clean(page, gateway)
+
+
+BUDGET = "budget = { reasoning_tokens_per_day = 1000000, reasoning_tokens_per_session = 500000 }\n"
+PRICE = '[prices."there/thinker-2"]\ninput = 1.0\ncache_read = 0.1\noutput = 10.0\n'
+
+
 def check_pages(place):
     """Charts and house show what is there; erase and prune ask first; every page fits, reads and works by keyboard."""
-    with Gateway(place.think) as gateway:
+    with Gateway(place.think, PRICE, alice=BUDGET) as gateway:
         seeded(gateway)
         page = signed_in(place, gateway)
         go(page, "#/charts?range=hour", "document.querySelectorAll('.chart svg').length >= 4")
         same(page.run("document.querySelector('.figure dd').textContent"), "14", "requests")
         holds(page.run("document.querySelectorAll('.chart table tbody tr').length") > 4, "the numbers are a table, too")
+        figures = page.run("Object.fromEntries([...document.querySelectorAll('.figure')].map(it => [it.querySelector('dt').textContent, it.querySelector('dd').textContent]))")
+        # Thirteen of them: 400 tokens anew at 1, 800 from the cache at 0.1, and some out at 10 dollars a million.
+        holds(0.0062 < float(figures["Cost"].lstrip("$")) < 0.03, f"what they cost: {figures}")
+        holds(figures["Saved by restoration"].startswith("0 "), f"nothing was put back: {figures}")
+        head = "[...document.querySelectorAll('.chart')].find(it => it.textContent.includes('Requests'))?.querySelector('thead').textContent"
+        go(page, "#/charts?range=hour&by=client", f"({head})?.includes('a-client')")
+        go(page, "#/charts?range=hour&by=tenant", f"({head})?.includes('alice')")
         go(page, "#/house", "document.querySelectorAll('section table').length")
         holds("thinker-2" in page.run("document.querySelector('main').textContent"), "the models")
+        budgets = page.run("[...document.querySelectorAll('section')].find(it => it.textContent.startsWith('Budgets')).querySelector('tbody').innerText")
+        spent = sum(len(it) // 4 for it in [THOUGHT, *[f"{n}: " + THOUGHT[: 60 + 37 * n] for n in range(11)]])
+        holds("today (UTC)" in budgets and f"{spent:,}" in budgets and "1,000,000" in budgets and "each has its own" in budgets, f"{spent} spent: {budgets}")
         same(page.run("[...document.querySelectorAll('section')].find(it => it.textContent.startsWith('Keys')).querySelectorAll('td').length"), 2, "keys")
         holds("1234567890" not in page.run("document.documentElement.outerHTML"), "names only")
         page.run("document.querySelector('[name=days]').value = 0; document.querySelector('.orders button').focus()")
@@ -318,6 +397,26 @@ def check_pages(place):
         page.click("dialog .danger")
         page.until("document.querySelector('.orders .note').textContent.includes('14 traces')")
         go(page, "#/traces", "document.querySelector('.empty')")
+        clean(page, gateway)
+
+
+def check_axe(place):
+    """Pages and states that no picture is made of: axe has nothing against them either."""
+    with Gateway(place.think) as gateway:
+        page = place.browser.page()
+        page.open(f"{gateway.base}/ui/")
+        page.until("document.querySelector('.sign-in input')")
+        same(axed(page), [], "the sign-in")
+        page = signed_in(place, gateway)
+        for path in ["traces", "sessions", "charts", "live"]:
+            go(page, f"#/{path}", "document.querySelector('.empty')")
+            same(axed(page), [], f"{path}, empty")
+        trace = restored(gateway)
+        for path, until in [(f"trace/{trace}", "document.querySelector('.diff')"), ("house", "document.querySelector('[name=days]')")]:
+            go(page, f"#/{path}", until)
+            page.run("document.querySelectorAll('details').forEach(it => { it.open = true; }); document.querySelector('[data-ai-reasoning-toggle]')?.click()")
+            page.run("document.querySelector('.orders button')?.click()")
+            same(axed(page), [], path)
         clean(page, gateway)
 
 
@@ -351,7 +450,7 @@ def check_looks(place):
                     page.screenshot(f"{place.shots}/{name}.png")
                     wide = page.run("document.documentElement.scrollWidth")
                     nameless = [it for it in page.tree() if it["role"] in ("button", "link", "textbox", "searchbox", "combobox", "spinbutton", "image", "region", "dialog") and not it["name"]]
-                    found = page.run(CONTRAST) + nameless
+                    found = page.run(CONTRAST) + nameless + axed(page)
                     if wide > width:
                         found.append(f"{wide} pixels wide")
                     if page.run("document.querySelectorAll('h1').length") != 1:
@@ -362,6 +461,18 @@ def check_looks(place):
                         one.join()
                 clean(page, gateway)
         same(problems, {}, "what sticks out, has no name, or is hard to read")
+
+
+def axed(page):
+    """What axe has against the page as it is."""
+    folder = tool("axe-core")
+    if folder is None:
+        return []
+    if not page.run("!!window.axe"):
+        with open(os.path.join(folder, "axe.min.js"), encoding="utf-8") as file:
+            page.run(file.read() + "; 1")
+    found = page.run("axe.run({resultTypes: ['violations']}).then(it => it.violations.map(one => `${one.id}: ${one.help}: ${one.nodes.map(node => node.target).join(' ')}`))")
+    return found
 
 
 CONTRAST = """(() => {

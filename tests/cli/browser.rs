@@ -18,6 +18,7 @@ fn browse(suites: &[&str]) {
         return println!("skipped: a browser is absent; install Debian's `chromium`");
     }
     let said = String::from_utf8_lossy(&ran.stdout);
+    said.lines().filter(|line| line.starts_with("skipped")).for_each(|line| println!("{line}"));
     assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
 }
 
@@ -59,7 +60,7 @@ fn t_8_t_25_the_viewer_lets_in_whoever_has_the_link_once_or_a_key_and_shows_what
 
 #[test]
 fn the_viewer_shows_a_request_from_its_arrival_on_while_it_thinks_and_answers() {
-    browse(&["viewer.live"]);
+    browse(&["viewer.live", "viewer.late"]);
 }
 
 #[test]
@@ -70,16 +71,22 @@ fn the_viewer_finds_the_thought_behind_an_answer_in_two_clicks() {
 #[test]
 fn the_viewer_shows_sums_and_the_house_and_asks_before_it_deletes() {
     browse(&["viewer.pages"]);
+    browse(&["viewer.keyboard"]);
 }
 
 #[test]
 fn the_viewer_fits_and_can_be_read_dark_and_light_narrow_and_wide() {
-    browse(&["viewer.looks"]);
+    browse(&["viewer.looks", "viewer.axe"]);
 }
 
 #[test]
 fn t_19_t_20_nothing_that_a_model_says_runs_or_loads_in_the_viewer() {
     browse(&["viewer.hostile"]);
+}
+
+#[test]
+fn the_scripts_of_the_page_have_the_types_that_they_say() {
+    browse(&["scripts.types"]);
 }
 
 fn split(flags: &[&str], message: &str) -> Value {

@@ -18,7 +18,7 @@ const SERIES = 6;
 /** @param {HTMLElement} main @param {URLSearchParams} query */
 export async function charts(main, query) {
   const [range, , span, bucket] = RANGES.find(([name]) => name === query.get('range')) ?? RANGES[1];
-  const by = ['model', 'provider', 'tenant'].includes(query.get('by') ?? '') ? String(query.get('by')) : 'model';
+  const by = ['model', 'provider', 'tenant', 'client'].includes(query.get('by') ?? '') ? String(query.get('by')) : 'model';
   const until = Math.ceil(Date.now() / bucket) * bucket;
   const since = until - span;
   const tab = (/** @type {string} */ name, /** @type {string} */ text, /** @type {string} */ value, /** @type {string} */ now) => {
@@ -27,7 +27,7 @@ export async function charts(main, query) {
   };
   main.append(h('div', { class: 'title' }, h('h1', {}, 'Charts'),
     h('nav', { class: 'tabs', 'aria-label': 'Range' }, RANGES.map(([name, text]) => tab('range', text, name, range))),
-    h('nav', { class: 'tabs', 'aria-label': 'By' }, [['model', 'Model'], ['provider', 'Provider'], ['tenant', 'Key']].map(([value, text]) => tab('by', text, value, by)))));
+    h('nav', { class: 'tabs', 'aria-label': 'By' }, [['model', 'Model'], ['provider', 'Provider'], ['client', 'Client'], ['tenant', 'Key']].map(([value, text]) => tab('by', text, value, by)))));
   const { sums } = await ask('sums', { since, bucket });
   if (sums.length === 0) {
     main.append(empty('Nothing in this time', 'Each request counts here as soon as its trace is written.'));
@@ -38,14 +38,24 @@ export async function charts(main, query) {
   const requests = total('requests');
   main.append(h('dl', { class: 'figures' },
     figure('Requests', number(requests)), figure('Cut or failed', number(total('failed'))), figure('Thought', `${short(total('reasoning'))} tokens`),
-    figure('In all', `${short(total('total'))} tokens`), figure('From cache', `${short(total('cached'))} tokens`), figure('On average', lasted(total('duration') / Math.max(1, requests)))),
+    figure('In all', `${short(total('total'))} tokens`),
+    figure('Cost', total('costed') > 0 ? dollars(total('cost')) : 'unknown', `Of ${number(total('costed'))} of these requests the price and the tokens are known.`),
+    figure('From cache', `${short(total('cached'))} tokens`, 'Input tokens that providers had at hand.'),
+    figure('Saved by restoration', `${short(total('cached_restored'))} tokens`, 'Of the tokens from the cache those of requests into which thoughts were put back. Without them a provider sees another beginning from the first lost thought on; so much is saved at most.'),
+    figure('On average', lasted(total('duration') / Math.max(1, requests)))),
   h('div', { class: 'charts' },
     chart('Tokens of thoughts', times, bucket, grouped(sums, times, by, 'reasoning')),
+    chart('Cost in dollars', times, bucket, grouped(sums, times, by, 'cost', 1e-6)),
     chart('Requests', times, bucket, grouped(sums, times, by, 'requests')),
     chart('What became of lost thoughts', times, bucket, ['restored', 'missed', 'ambiguous', 'dropped'].map((name) => series(name, sums, times, (it) => it[name]))),
-    chart('Input tokens', times, bucket, [series('from cache', sums, times, (it) => it.cached), series('anew', sums, times, (it) => Math.max(0, it.input - it.cached))]),
+    chart('Input tokens', times, bucket, [series('from cache, with thoughts put back', sums, times, (it) => it.cached_restored), series('from cache', sums, times, (it) => it.cached - it.cached_restored), series('anew', sums, times, (it) => Math.max(0, it.input - it.cached))]),
     chart('Tokens in all', times, bucket, grouped(sums, times, by, 'total')),
-    chart('Seconds per request', times, bucket, [average(sums, times)])));
+    chart('Seconds per request', times, bucket, averages(sums, times, by), false)));
+}
+
+/** @param {number} micros */
+function dollars(micros) {
+  return `$${(micros / 1e6).toFixed(micros < 1e6 ? 4 : 2)}`;
 }
 
 /** @param {string} name @param {Sum[]} sums @param {number[]} times @param {(sum: Sum) => number} of @returns {Series} */
@@ -59,28 +69,34 @@ function series(name, sums, times, of) {
   return { name, values };
 }
 
-/** @param {Sum[]} sums @param {number[]} times @returns {Series} */
-function average(sums, times) {
-  const all = series('seconds', sums, times, (it) => it.duration / 1000);
-  const count = series('', sums, times, (it) => it.requests);
-  return { name: 'seconds', values: all.values.map((value, at) => value / Math.max(1, count.values[at])) };
+/** What one request took on average, by name. @param {Sum[]} sums @param {number[]} times @param {string} by @returns {Series[]} */
+function averages(sums, times, by) {
+  const counts = new Map(grouped(sums, times, by, 'requests').map((it) => [it.name, it.values]));
+  const all = grouped(sums, times, by, 'duration', 1e-3, [...counts.keys()]);
+  return all.map(({ name, values }) => ({ name, values: values.map((value, at) => value / Math.max(1, counts.get(name)?.[at] ?? 1)) }));
 }
 
-/** The greatest by name, and all others as one. @param {Sum[]} sums @param {number[]} times @param {string} by @param {string} of */
-function grouped(sums, times, by, of) {
+/**
+ * The greatest by name, and all others as one.
+ * @param {Sum[]} sums @param {number[]} times @param {string} by @param {string} of @param {number} [unit] @param {string[]} [known]
+ */
+function grouped(sums, times, by, of, unit = 1, known) {
   /** @type {Map<string, number>} */
   const sizes = new Map();
   for (const sum of sums) sizes.set(sum[by], (sizes.get(sum[by]) ?? 0) + sum[of]);
   const names = [...sizes].sort((one, other) => other[1] - one[1]).map(([name]) => name);
-  const first = names.slice(0, names.length > SERIES ? SERIES - 1 : SERIES);
-  const list = first.map((name) => series(name, sums.filter((it) => it[by] === name), times, (it) => it[of]));
+  const first = known ? names.filter((name) => known.includes(name || 'not known')) : names.slice(0, names.length > SERIES ? SERIES - 1 : SERIES);
+  const list = first.map((name) => series(name || 'not known', sums.filter((it) => it[by] === name), times, (it) => it[of] * unit));
   const rest = sums.filter((it) => !first.includes(it[by]));
-  return rest.length > 0 ? [...list, series('others', rest, times, (it) => it[of])] : list;
+  return rest.length > 0 ? [...list, series('others', rest, times, (it) => it[of] * unit)] : list;
 }
 
-/** @param {string} title @param {number[]} times @param {number} bucket @param {Series[]} list */
-function chart(title, times, bucket, list) {
-  const sums = times.map((_, at) => list.reduce((all, it) => all + it.values[at], 0));
+/**
+ * Bars, one on top of the other where they add up, else side by side.
+ * @param {string} title @param {number[]} times @param {number} bucket @param {Series[]} list
+ */
+function chart(title, times, bucket, list, isSum = true) {
+  const sums = times.map((_, at) => list.reduce((all, it) => (isSum ? all + it.values[at] : Math.max(all, it.values[at])), 0));
   const top = nice(Math.max(...sums, 0));
   const y = (/** @type {number} */ value) => HEIGHT - BOTTOM - (value / top) * (HEIGHT - BOTTOM - 12);
   const step = (WIDTH - LEFT) / times.length;
@@ -92,8 +108,10 @@ function chart(title, times, bucket, list) {
     return svg('g', {}, list.map((it, index) => {
       const value = it.values[at];
       if (value <= 0) return null;
-      const bar = svg('rect', { x: LEFT + at * step + step * 0.12, width: step * 0.76, y: y(from + value), height: y(from) - y(from + value), rx: Math.min(2, step / 5), class: `series-${index}` });
-      from += value;
+      const width = (step * 0.76) / (isSum ? 1 : list.length);
+      const x = LEFT + at * step + step * 0.12 + (isSum ? 0 : index * width);
+      const bar = svg('rect', { x, width, y: y(from + value), height: y(from) - y(from + value), rx: Math.min(2, width / 4), class: `series-${index}` });
+      if (isSum) from += value;
       return bar;
     }), svg('title', {}, `${label(times[at], bucket)}: ${list.filter((it) => it.values[at] > 0).map((it) => `${it.name} ${number(round(it.values[at]))}`).join(', ') || 'nothing'}`),
     svg('rect', { x: LEFT + at * step, width: step, y: 0, height: HEIGHT - BOTTOM, class: 'hit' }));
@@ -112,7 +130,7 @@ function chart(title, times, bucket, list) {
 
 /** @param {number} value */
 function round(value) {
-  return value < 10 ? Math.round(value * 10) / 10 : Math.round(value);
+  return value < 0.1 ? Number(value.toPrecision(2)) : value < 10 ? Math.round(value * 100) / 100 : Math.round(value);
 }
 
 /** The next round number. @param {number} value */

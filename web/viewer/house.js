@@ -5,6 +5,16 @@ import { badge, confirmed, figure, h, number, say, when } from './elements.js';
 import { ask, order } from './server.js';
 
 const DAY = 86_400_000;
+const SCOPES = /** @type {Record<string, string>} */ ({ session: 'a session', turn: 'a turn', task: 'a task', day: 'today (UTC)', key: 'all its requests' });
+/** Of these there are many. */
+const PER = ['session', 'turn', 'task'];
+const ENDS = /** @type {Record<string, string>} */ ({ warn: 'a warning', lower_effort: 'less effort', disable_reasoning: 'no thinking', block: 'requests are refused' });
+
+/** How much is spent of how much. @param {number} spent @param {number} max */
+function share(spent, max) {
+  const part = Math.min(1, spent / Math.max(1, max));
+  return h('span', { class: 'share' }, h('progress', { value: part, max: 1, 'aria-label': 'spent' }), ` ${number(spent)} (${Math.round(100 * part)} %)`);
+}
 
 /** @param {string} caption @param {string[]} columns @param {(Node | string)[][]} rows @param {string} none */
 function table(caption, columns, rows, none) {
@@ -16,7 +26,7 @@ function table(caption, columns, rows, none) {
 
 /** @param {HTMLElement} main @param {{admin: boolean}} me */
 export async function house(main, me) {
-  const { health, models, facts, keys } = await ask('house');
+  const { health, models, facts, keys, budgets } = await ask('house');
   const works = (/** @type {boolean} */ is, /** @type {string} */ word) => badge(is ? 'whole' : 'failed', is ? word : 'away');
   main.append(h('div', { class: 'title' }, h('h1', {}, 'Status')),
     h('dl', { class: 'figures' },
@@ -26,6 +36,8 @@ export async function house(main, me) {
       models.map((/** @type {any} */ it) => [h('strong', {}, harmless(it.name)), it.provider, harmless(it.model), it.wire, it.contract, it.source]), 'No model is configured; `provider/model` may be asked for.'),
     table('Learned from refusals', ['Model', 'At', 'Fact', 'Key', 'Since'],
       facts.map((/** @type {any} */ it) => [harmless(it.model), it.endpoint, it.fact, it.tenant, when(it.since)]), 'No provider refused a request for its thoughts in the last day.'));
+  if (budgets.length > 0) main.append(table('Budgets of reasoning tokens', ['Key', 'Of', 'Spent', 'Budget', 'Then'], budgets.map((/** @type {any} */ it) => [
+    it.tenant, SCOPES[it.of] ?? it.of, it.spent === null ? h('span', { class: 'none' }, PER.includes(it.of) ? 'each has its own' : 'not known') : share(it.spent, it.max), number(it.max), ENDS[it.then] ?? it.then]), ''));
   if (!me.admin) return;
   main.append(table('Keys', ['Name'], keys.map((/** @type {string} */ name) => [name]), 'There are no keys: callers on this machine need none. `think keys create NAME` makes one.'), orders());
 }

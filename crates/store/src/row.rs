@@ -363,22 +363,23 @@ impl TraceRow {
     }
 }
 
-/// Traces summed up: model, provider and tenant, and the numbers in the order in which [`SumRow::columns`] has them.
+/// Traces summed up: model, provider, tenant and client, and the numbers in the order in which [`SumRow::columns`] has them.
 #[derive(Debug)]
 pub(crate) struct SumRow {
-    pub(crate) names: [String; 3],
-    pub(crate) numbers: [i64; 14],
+    pub(crate) names: [String; 4],
+    pub(crate) numbers: [i64; 15],
 }
 
 impl SumRow {
     /// No more stretches of time times models are given.
     pub(crate) const MOST: u32 = 5_000;
 
-    /// The columns, for stretches of so many milliseconds; `outcome` reads a number of the metadata by its name.
-    pub(crate) fn columns(bucket: i64, outcome: impl Fn(&str) -> String) -> String {
+    /// The columns, for stretches of so many milliseconds; `outcome` reads a number of the metadata by its name, and
+    /// `client` the name of the client's program.
+    pub(crate) fn columns(bucket: i64, outcome: impl Fn(&str) -> String, client: &str) -> String {
         let sum = |of: &str| format!("CAST(coalesce(sum({of}), 0) AS BIGINT)");
         let columns = [
-            "model, provider, tenant".to_owned(),
+            format!("model, provider, tenant, coalesce({client}, '') AS client"),
             format!("(created_at / {bucket}) * {bucket} AS began"),
             "CAST(count(*) AS BIGINT)".to_owned(),
             sum("CASE WHEN state = 'whole' THEN 0 ELSE 1 END"),
@@ -393,13 +394,15 @@ impl SumRow {
             sum(&outcome("dropped")),
             sum("cost_micro_usd"),
             "CAST(count(cost_micro_usd) AS BIGINT)".to_owned(),
+            sum(&format!("CASE WHEN {} > 0 THEN cached_tokens END", outcome("restored"))),
         ];
         columns.join(", ")
     }
 
     /// What stands behind the conditions.
     pub(crate) fn grouped() -> String {
-        format!("GROUP BY model, provider, tenant, began ORDER BY began DESC LIMIT {}", Self::MOST)
+        let most = Self::MOST;
+        format!("GROUP BY model, provider, tenant, client, began ORDER BY began DESC LIMIT {most}")
     }
 }
 

@@ -253,7 +253,7 @@ impl Default for TraceFilter {
     }
 }
 
-/// The traces of one model and one tenant in one stretch of time, summed up.
+/// The traces of one model, tenant and client in one stretch of time, summed up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceSum {
     /// When the stretch began, in Unix milliseconds.
@@ -264,6 +264,8 @@ pub struct TraceSum {
     pub provider: String,
     /// Whose they are.
     pub tenant: String,
+    /// What the client's program calls itself; empty where nothing says so.
+    pub client: String,
     /// How many they are.
     pub requests: u64,
     /// How many of them were cut or failed.
@@ -290,6 +292,9 @@ pub struct TraceSum {
     pub cost: u64,
     /// Of how many it is known.
     pub costed: u64,
+    /// Of the cached tokens those of requests into which thoughts were put back: without them a provider would have
+    /// seen another beginning from the first lost thought on.
+    pub cached_restored: u64,
 }
 
 /// The traces of one session, summed up.

@@ -256,13 +256,14 @@ impl From<SumRow> for TraceSum {
     fn from(row: SumRow) -> Self {
         let [at, requests, failed, reasoning, total, input, cached, duration, outcomes @ ..] =
             row.numbers.map(count);
-        let [restored, missed, ambiguous, dropped, cost, costed] = outcomes;
-        let [model, provider, tenant] = row.names;
+        let [restored, missed, ambiguous, dropped, cost, costed, cached_restored] = outcomes;
+        let [model, provider, tenant, client] = row.names;
         TraceSum {
             at,
             model,
             provider,
             tenant,
+            client,
             requests,
             failed,
             reasoning_tokens: reasoning,
@@ -276,6 +277,7 @@ impl From<SumRow> for TraceSum {
             dropped,
             cost,
             costed,
+            cached_restored,
         }
     }
 }

@@ -63,10 +63,45 @@ pub(super) fn answer(path: &str, headers: &HeaderMap) -> Response<Flow> {
 mod tests {
     use super::*;
 
+    /// What a file names: what it cannot do without, and what it may ask for later.
+    fn named(text: &str) -> [Vec<&str>; 2] {
+        let name = |it: &str| it.ends_with(".js") || it.ends_with(".css");
+        let mut all = [Vec::new(), Vec::new()];
+        let mut parts = text.split(['\'', '"']).peekable();
+        while let Some(before) = parts.next() {
+            let Some(path) = parts.peek().filter(|path| name(path)) else { continue };
+            let is_later = before.trim_end().ends_with("import(");
+            all[usize::from(is_later)].push(path.rsplit('/').next().unwrap_or_default());
+        }
+        all
+    }
+
+    /// All that is loaded with a file.
+    fn loaded(name: &str, known: &mut Vec<&'static str>) -> usize {
+        let find = |(path, _, _): &&File| path.ends_with(&format!("/{name}"));
+        let Some((path, _, text)) = FILES.iter().find(find) else { return 0 };
+        if known.contains(path) {
+            return 0;
+        }
+        known.push(path);
+        let [now, _] = named(text);
+        text.len() + now.into_iter().map(|name| loaded(name, known)).sum::<usize>()
+    }
+
     #[test]
     fn the_viewer_is_small() {
-        let size: usize = FILES.iter().map(|(_, _, text)| text.len()).sum();
-        assert!(size < 100_000, "the page loads {size} bytes");
+        let later: Vec<&str> =
+            FILES.iter().flat_map(|(_, _, text)| named(text)[1].clone()).collect();
+        assert!(later.len() > 3, "{later:?}");
+        for page in later {
+            let mut known = Vec::new();
+            let index = FILES[0].2;
+            let size = index.len()
+                + named(index)[0].iter().map(|it| loaded(it, &mut known)).sum::<usize>();
+            assert!(size > 50_000, "something is loaded: {known:?}");
+            let size = size + loaded(page, &mut known);
+            assert!(size < 100_000, "the page loads {size} bytes with {page}");
+        }
     }
 
     #[test]

@@ -224,6 +224,7 @@ fn written(w: &mut Writer, sum: &TraceSum) {
         w.field_str("model", &sum.model);
         w.field_str("provider", &sum.provider);
         w.field_str("tenant", &sum.tenant);
+        w.field_str("client", &sum.client);
         for (name, number) in [
             ("requests", sum.requests),
             ("failed", sum.failed),
@@ -238,6 +239,7 @@ fn written(w: &mut Writer, sum: &TraceSum) {
             ("dropped", sum.dropped),
             ("cost", sum.cost),
             ("costed", sum.costed),
+            ("cached_restored", sum.cached_restored),
         ] {
             w.field_u64(name, number);
         }

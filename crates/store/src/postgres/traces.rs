@@ -83,19 +83,21 @@ impl Postgres {
         let outcome = |name: &str| {
             format!("CAST(substring(metadata from '\"{name}\":([0-9]{{1,9}})') AS BIGINT)")
         };
+        let client = "substring(metadata from '\"client\":\"([^\"]{1,40})\"')";
         let sql = format!(
             "SELECT {} FROM reasoning_traces WHERE {all} {}",
-            SumRow::columns(bucket, outcome),
+            SumRow::columns(bucket, outcome, client),
             SumRow::grouped()
         );
         let at = &self.inner.at;
         let rows = self.query(&sql, &values).await?;
         let sums = rows.iter().map(|row| {
-            let mut numbers = [0; 14];
-            for (column, number) in (3..).zip(&mut numbers) {
+            let mut numbers = [0; 15];
+            for (column, number) in (4..).zip(&mut numbers) {
                 *number = get(row, column, at)?;
             }
-            Ok(SumRow { names: [get(row, 0, at)?, get(row, 1, at)?, get(row, 2, at)?], numbers })
+            let names = [get(row, 0, at)?, get(row, 1, at)?, get(row, 2, at)?, get(row, 3, at)?];
+            Ok(SumRow { names, numbers })
         });
         sums.collect()
     }

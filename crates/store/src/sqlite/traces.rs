@@ -74,7 +74,7 @@ impl Sqlite {
         };
         let sql = format!(
             "SELECT {} FROM reasoning_traces {} {}",
-            SumRow::columns(bucket, outcome),
+            SumRow::columns(bucket, outcome, &outcome("client")),
             where_all(&[], &all),
             SumRow::grouped()
         );
@@ -230,11 +230,11 @@ fn trace(row: &Row<'_>) -> rusqlite::Result<TraceRow> {
 }
 
 fn sum(row: &Row<'_>) -> rusqlite::Result<SumRow> {
-    let mut numbers = [0; 14];
-    for (at, number) in (3..).zip(&mut numbers) {
+    let mut numbers = [0; 15];
+    for (at, number) in (4..).zip(&mut numbers) {
         *number = row.get(at)?;
     }
-    Ok(SumRow { names: [row.get(0)?, row.get(1)?, row.get(2)?], numbers })
+    Ok(SumRow { names: [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?], numbers })
 }
 
 fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {

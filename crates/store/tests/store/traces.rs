@@ -203,7 +203,7 @@ async fn traces_are_summed_up_by_time_and_model_and_lists_are_brief(folder: Fold
     let new = vec![
         with("a", 10, "m", r#"{"restored":2,"missed":1}"#, TraceState::Whole),
         with("b", 59, "m", "no JSON at all", TraceState::Failed),
-        with("c", 61, "m", r#"{"restored":1,"dropped":5}"#, TraceState::Whole),
+        with("c", 61, "m", r#"{"client":"curl","restored":1,"dropped":5}"#, TraceState::Whole),
         with("d", 70, "n", "{}", TraceState::Cut),
     ];
     traces.add(new).await.unwrap();
@@ -230,6 +230,8 @@ async fn traces_are_summed_up_by_time_and_model_and_lists_are_brief(folder: Fold
             dropped: 5,
             cost: 7,
             costed: 1,
+            cached_restored: 4,
+            client: "curl".to_owned(),
             ..named(60, "m", 1)
         },
         TraceSum { cached_tokens: 4, failed: 1, ..named(60, "n", 1) },
