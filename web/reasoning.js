@@ -173,11 +173,19 @@ export class AiReasoning extends HTMLElement {
       this.#content.setAttribute('role', 'region');
       this.#content.setAttribute('aria-labelledby', this.#toggle.id);
       this.#follow();
+      this.#reach();
     } else {
       this.#content.setAttribute('hidden', 'until-found');
       this.#content.removeAttribute('role');
       this.#content.removeAttribute('aria-labelledby');
     }
+  }
+
+  /** Whoever has no mouse scrolls with the keyboard. */
+  #reach() {
+    const it = this.#content;
+    if (this.#isLive || (this.expanded && it.scrollHeight > it.clientHeight)) it.tabIndex = 0;
+    else it.removeAttribute('tabindex');
   }
 
   #scrolled() {
@@ -195,9 +203,6 @@ export class AiReasoning extends HTMLElement {
     const sealed = this.getAttribute('data-sealed-bytes');
     this.toggleAttribute('data-live', this.#isLive);
     this.#content.setAttribute('aria-busy', String(this.#isLive));
-    // Whoever has no mouse scrolls with the keyboard.
-    if (this.#isLive) this.#content.tabIndex = 0;
-    else this.#content.removeAttribute('tabindex');
     // A provider's sealed thought is no empty one: there is nothing to open, and that is said.
     this.#toggle.disabled = isGone || (this.#text === '' && sealed !== null && !this.#isLive);
     if (isGone) {
@@ -209,6 +214,7 @@ export class AiReasoning extends HTMLElement {
     this.dataset.tokenEst = String(this.tokens);
     this.#label();
     this.#follow();
+    this.#reach();
   }
 
   /** Puts the text in that is not there yet. */

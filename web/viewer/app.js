@@ -107,4 +107,7 @@ function signIn(problem) {
 }
 
 window.addEventListener('hashchange', show);
+// A page that the browser keeps for a way back must not hold its connection: there are six to a host.
+window.addEventListener('pagehide', () => { leave?.(); leave = null; });
+window.addEventListener('pageshow', (event) => { if (event.persisted) show(); });
 show();

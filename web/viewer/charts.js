@@ -37,11 +37,11 @@ export async function charts(main, query) {
   const total = (/** @type {string} */ name) => sums.reduce((/** @type {number} */ all, /** @type {Sum} */ it) => all + it[name], 0);
   const requests = total('requests');
   main.append(h('dl', { class: 'figures' },
-    figure('Requests', number(requests)), figure('Cut or failed', number(total('failed'))), figure('Thought', `${short(total('reasoning'))} tokens`),
-    figure('In all', `${short(total('total'))} tokens`),
+    figure('Requests', number(requests)), figure('Cut or failed', number(total('failed'))), figure('Thought tokens', short(total('reasoning'))),
+    figure('Tokens in all', short(total('total'))),
     figure('Cost', total('costed') > 0 ? dollars(total('cost')) : 'unknown', `Of ${number(total('costed'))} of these requests the price and the tokens are known.`),
-    figure('From cache', `${short(total('cached'))} tokens`, 'Input tokens that providers had at hand.'),
-    figure('Saved by restoration', `${short(total('cached_restored'))} tokens`, 'Of the tokens from the cache those of requests into which thoughts were put back. Without them a provider sees another beginning from the first lost thought on; so much is saved at most.'),
+    figure('From cache', short(total('cached')), 'Input tokens that providers had at hand.'),
+    figure('Saved by restoring', short(total('cached_restored')), 'Of the tokens from the cache those of requests into which thoughts were put back. Without them a provider sees another beginning from the first lost thought on; so much is saved at most.'),
     figure('On average', lasted(total('duration') / Math.max(1, requests)))),
   h('div', { class: 'charts' },
     chart('Tokens of thoughts', times, bucket, grouped(sums, times, by, 'reasoning')),

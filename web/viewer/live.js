@@ -33,7 +33,7 @@ class Card {
     this.reasoning.dataset.msgId = trace;
     this.reasoning.setAttribute('display', 'show');
     this.reasoning.hidden = true;
-    this.answer = h('div', { class: 'answer' });
+    this.answer = h('div', { class: 'answer', tabindex: 0, role: 'group', 'aria-label': 'Answer' });
     this.size = h('button', { type: 'button', class: 'quiet', 'aria-expanded': 'false', onclick: () => this.grow() }, 'Full size');
     this.link = h('a', { class: 'quiet', href: `#/trace/${trace}`, hidden: true }, 'Open the trace');
     this.element = h('article', { class: 'card', 'data-phase': 'waiting', 'aria-label': 'Request' },

@@ -99,7 +99,7 @@ function table(lines, at, out) {
   for (at += 2; at < lines.length && /^\s*\|.*\|\s*$/u.test(lines[at]); at += 1) {
     body.append(h('tr', {}, cells(lines[at]).map((cell) => h('td', {}, cell))));
   }
-  out.append(h('div', { class: 'scrolls', tabindex: 0, role: 'region', 'aria-label': 'Table' }, h('table', {}, h('thead', {}, head), body)));
+  out.append(h('div', { class: 'scrolls', tabindex: 0, role: 'group', 'aria-label': 'Table' }, h('table', {}, h('thead', {}, head), body)));
   return at;
 }
 
