@@ -381,7 +381,7 @@ def check_pages(place):
         holds("thinker-2" in page.run("document.querySelector('main').textContent"), "the models")
         budgets = page.run("[...document.querySelectorAll('section')].find(it => it.textContent.startsWith('Budgets')).querySelector('tbody').innerText")
         spent = sum(len(it) // 4 for it in [THOUGHT, *[f"{n}: " + THOUGHT[: 60 + 37 * n] for n in range(11)]])
-        holds("today (UTC)" in budgets and f"{spent:,}" in budgets and "1,000,000" in budgets and "each has its own" in budgets, f"{spent} spent: {budgets}")
+        holds("reasoning tokens" in budgets and "today (UTC)" in budgets and f"{spent:,}" in budgets and "1,000,000" in budgets and "each has its own" in budgets, f"{spent} spent: {budgets}")
         same(page.run("[...document.querySelectorAll('section')].find(it => it.textContent.startsWith('Keys')).querySelectorAll('td').length"), 2, "keys")
         holds("1234567890" not in page.run("document.documentElement.outerHTML"), "names only")
         page.run("document.querySelector('[name=days]').value = 0; document.querySelector('.orders button').focus()")

@@ -10,10 +10,15 @@ const SCOPES = /** @type {Record<string, string>} */ ({ session: 'a session', tu
 const PER = ['session', 'turn', 'task'];
 const ENDS = /** @type {Record<string, string>} */ ({ warn: 'a warning', lower_effort: 'less effort', disable_reasoning: 'no thinking', block: 'requests are refused' });
 
-/** How much is spent of how much. @param {number} spent @param {number} max */
-function share(spent, max) {
-  const part = Math.min(1, spent / Math.max(1, max));
-  return h('span', { class: 'share' }, h('progress', { value: part, max: 1, 'aria-label': 'spent' }), ` ${number(spent)} (${Math.round(100 * part)} %)`);
+/** @param {{unit: string}} budget @param {number} count */
+function amount({ unit }, count) {
+  return unit === 'micro_usd' ? `$${(count / 1e6).toFixed(2)}` : number(count);
+}
+
+/** How much is spent of how much. @param {{unit: string, spent: number, max: number}} budget */
+function share(budget) {
+  const part = Math.min(1, budget.spent / Math.max(1, budget.max));
+  return h('span', { class: 'share' }, h('progress', { value: part, max: 1, 'aria-label': 'spent' }), ` ${amount(budget, budget.spent)} (${Math.round(100 * part)} %)`);
 }
 
 /** @param {string} caption @param {string[]} columns @param {(Node | string)[][]} rows @param {string} none */
@@ -36,8 +41,8 @@ export async function house(main, me) {
       models.map((/** @type {any} */ it) => [h('strong', {}, harmless(it.name)), it.provider, harmless(it.model), it.wire, it.contract, it.source]), 'No model is configured; `provider/model` may be asked for.'),
     table('Learned from refusals', ['Model', 'At', 'Fact', 'Key', 'Since'],
       facts.map((/** @type {any} */ it) => [harmless(it.model), it.endpoint, it.fact, it.tenant, when(it.since)]), 'No provider refused a request for its thoughts in the last day.'));
-  if (budgets.length > 0) main.append(table('Budgets of reasoning tokens', ['Key', 'Of', 'Spent', 'Budget', 'Then'], budgets.map((/** @type {any} */ it) => [
-    it.tenant, SCOPES[it.of] ?? it.of, it.spent === null ? h('span', { class: 'none' }, PER.includes(it.of) ? 'each has its own' : 'not known') : share(it.spent, it.max), number(it.max), ENDS[it.then] ?? it.then]), ''));
+  if (budgets.length > 0) main.append(table('Budgets', ['Key', 'Of', 'In', 'Spent', 'Budget', 'Then'], budgets.map((/** @type {any} */ it) => [
+    it.tenant, SCOPES[it.of] ?? it.of, it.unit === 'micro_usd' ? 'dollars' : 'reasoning tokens', it.spent === null ? h('span', { class: 'none' }, PER.includes(it.of) ? 'each has its own' : 'not known') : share(it), amount(it, it.max), ENDS[it.then] ?? it.then]), ''));
   if (!me.admin) return;
   main.append(table('Keys', ['Name'], keys.map((/** @type {string} */ name) => [name]), 'There are no keys: callers on this machine need none. `think keys create NAME` makes one.'), orders());
 }
