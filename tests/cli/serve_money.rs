@@ -7,10 +7,10 @@ use crate::serve_budgets::{ALICE, ask_with, gateway, listen, status, wait_for};
 use crate::serve_config::serve;
 use crate::serve_shared::on_server;
 use crate::server::{Server, body};
-use crate::upstream::{Upstream, chat};
+use crate::upstream::{Upstream, chat, messages};
 use serde_json::{Value, json};
 
-/// The provider `own` says that an answer had ten tokens in and ten out: 510 micro-dollars of the model `m`.
+/// The provider `own` counts ten tokens in, and out five and those of the thought.
 const PRICED: &str = "wire = \"chat-completions\"";
 const PRICES: &str = "[prices.\"own/m\"]\ninput = 1\noutput = 50\n\
                       [prices.\"own/free\"]\ninput = 0\noutput = 0\n";
@@ -32,8 +32,9 @@ fn chat_of(gateway: &Server, model: &str, more: &Value) -> String {
 
 #[test]
 fn req_budget_in_dollars_is_reserved_settled_told_and_blocked_on_each_route() {
-    let (place, upstream) = (Place::new("money"), Upstream::start(vec![chat("hm", "ok", Some(5))]));
-    let budget = "usd_per_session = 0.00102, on_exceed = \"block\", warn_at = 0.5";
+    let (place, upstream) =
+        (Place::new("money"), Upstream::start(vec![chat("hm", "ok", Some(45))]));
+    let budget = "usd_per_session = 0.00502, on_exceed = \"block\", warn_at = 0.5";
     let gateway = priced(&place, &upstream, budget);
     let mut events = listen(&gateway);
     assert_eq!(status(&ask(&gateway, "s")), 200);
@@ -42,12 +43,12 @@ fn req_budget_in_dollars_is_reserved_settled_told_and_blocked_on_each_route() {
     assert_eq!(status(&ask(&gateway, "s")), 200);
     wait_for(&gateway, &warned.replace("warning", "exceeded"));
     for (kind, used, percent) in
-        [("reasoning_budget_warning", 510, 50), ("reasoning_budget_exceeded", 1020, 100)]
+        [("reasoning_budget_warning", 2510, 50), ("reasoning_budget_exceeded", 5020, 100)]
     {
         let event = events.next().unwrap();
         assert_eq!((&event["type"], &event["session"]), (&json!(kind), &json!("s")), "{event}");
         let data = json!({"trace": "", "scope": "session", "unit": "micro_usd", "used": used,
-            "max": 1020, "percent": percent});
+            "max": 5020, "percent": percent});
         assert_eq!(event["data"], data, "{event}");
     }
     let messages =
@@ -65,7 +66,7 @@ fn req_budget_in_dollars_is_reserved_settled_told_and_blocked_on_each_route() {
         let headers = format!("{ALICE}x-thinkthrough-session: s\r\n");
         let answer = gateway.request("POST", path, &headers, &asked.to_string());
         assert_eq!(status(&answer), 402, "{path}: {answer}");
-        assert!(answer.contains("$0.00102 of the $0.00102 of this session"), "{path}: {answer}");
+        assert!(answer.contains("$0.00502 of the $0.00502 of this session"), "{path}: {answer}");
     }
     wait_for(&gateway, "thinkthrough_limit_rejected_total{by=\"key\",unit=\"usd\"} 6");
     // What is free goes on, another session has its own, and a key without a budget needs no price.
@@ -141,6 +142,34 @@ fn req_budget_in_dollars_cuts_an_answer_that_goes_on_beyond_it_with_an_end_that_
         wait_for(&gateway, "thinkthrough_cut_total{reason=\"budget\"} 1");
         let refused = gateway.request("POST", path, &headers, &asks.to_string());
         assert_eq!(status(&refused), 402, "{refused}");
+    }
+}
+
+#[test]
+fn req_budget_in_dollars_tells_a_model_what_is_paid_for_where_less_is_left() {
+    let prices = "[prices.\"own/m\"]\ninput = 0\noutput = 10\n";
+    let said = json!([{"role": "user", "content": "Why?"}]);
+    for (wire, path, asked, told) in [
+        ("chat-completions", "/v1/chat/completions", json!({"messages": said}), "max_tokens"),
+        (
+            "chat-completions",
+            "/v1/chat/completions",
+            json!({"messages": said, "max_completion_tokens": 9_000}),
+            "max_completion_tokens",
+        ),
+        ("chat-completions", "/v1/responses", json!({"input": "Why?"}), "max_tokens"),
+        ("messages", "/v1/messages", json!({"messages": said, "max_tokens": 9_000}), "max_tokens"),
+    ] {
+        let stream = if wire == "messages" { messages() } else { chat("hm", "ok", Some(5)) };
+        let (place, upstream) = (Place::new("money-told"), Upstream::start(vec![stream]));
+        let wire = format!("wire = \"{wire}\"");
+        let budget = "usd_per_session = 0.001, on_exceed = \"block\"";
+        let gateway = gateway(&place, &upstream, &wire, budget, prices);
+        let mut asks = json!({"model": "own/m", "stream": true});
+        asks.as_object_mut().unwrap().extend(asked.as_object().unwrap().clone());
+        let answer = gateway.request("POST", path, ALICE, &asks.to_string());
+        assert_eq!(status(&answer), 200, "{answer}");
+        assert_eq!(upstream.last()[told], 100, "{path}: {}", upstream.last());
     }
 }
 

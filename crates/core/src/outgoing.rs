@@ -9,7 +9,7 @@ use crate::problem::{Problem, ProblemCode};
 use crate::provider::{BudgetForm, ModelRule, Target};
 use crate::request::Request;
 use crate::settings::{Budget, Effort, Key, Resolved};
-use crate::wire::foreign;
+use crate::wire::{Wire, foreign};
 
 /// A request, ready to be sent once a credential is on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +92,19 @@ pub(crate) fn said(request: &Request, target: &Target, settings: &Resolved) -> S
         patches.push(at_path(name, &Raw::build(|w: &mut Writer| w.u64(tokens))));
     }
     Said { patches, warnings }
+}
+
+/// What tells a model its cap on a whole answer in a body of this wire; `None` on wires where a body says it elsewhere.
+pub(crate) fn at_most(wire: &dyn Wire, body: Val<'_>, tokens: u64) -> Option<Raw> {
+    const NEWER: &str = "max_completion_tokens";
+    let path = match wire.id() {
+        "chat-completions" if body.get(NEWER).is_some() => NEWER,
+        "chat-completions" | "messages" | "mistral-chat" => "max_tokens",
+        "responses" => "max_output_tokens",
+        "generate-content" => "generationConfig.maxOutputTokens",
+        _ => return None,
+    };
+    Some(at_path(path, &Raw::build(|w: &mut Writer| w.u64(tokens))))
 }
 
 /// A body with JSON objects merged into it, written anew.

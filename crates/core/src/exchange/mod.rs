@@ -84,6 +84,8 @@ pub struct RequestContext<'d> {
     bare: Option<Vec<Content>>,
     memory: Memory,
     name: Option<Name>,
+    /// So many tokens may the answer take, where a budget says so.
+    most: Option<u64>,
 }
 
 /// The upstream's request, and what will become of its answer.
@@ -141,6 +143,7 @@ impl<'d> RequestContext<'d> {
                 ..Memory::default()
             },
             name: None,
+            most: None,
         })
     }
 
@@ -183,6 +186,12 @@ impl<'d> RequestContext<'d> {
     #[must_use]
     pub fn cap(&self) -> Option<u64> {
         self.request.max_tokens
+    }
+
+    /// The answer may take no more tokens than these: its caller's own cap holds where that is less.
+    pub fn set_most(&mut self, tokens: u64) {
+        let most = self.request.max_tokens.map_or(tokens, |cap| cap.min(tokens));
+        (self.request.max_tokens, self.most) = (Some(most), Some(most));
     }
 
     /// Whether the answer is asked for as a stream; on wires where the path says so, the driver knows better.
@@ -375,7 +384,10 @@ impl<'d> RequestContext<'d> {
             Cow::Borrowed(_) => None,
             Cow::Owned(bytes) => Some(String::from_utf8(bytes).ok()?),
         };
-        let said = outgoing::said(&self.request, &self.target, settings);
+        let mut said = outgoing::said(&self.request, &self.target, settings);
+        let most = self.most.and_then(|most| outgoing::at_most(self.caller, self.doc.root(), most));
+        // Last, for it goes before whatever room a thought is given.
+        said.patches.extend(most);
         let body = match said.patches.as_slice() {
             [] => edited,
             patches => {

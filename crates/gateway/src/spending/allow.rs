@@ -30,6 +30,8 @@ const ROOM: u64 = 32_768;
 const MOST: u64 = 131_072;
 /// Room for a text without a cap of its own.
 const ANSWER: u64 = 8_192;
+/// No provider takes a cap on an answer that is less.
+const LEAST: u64 = 16;
 /// Nothing is asked of a budget.
 const NOTHING: Ask = Ask { wanted: 0, least: 0 };
 /// A longer name is none.
@@ -57,7 +59,8 @@ impl Tab {
         let Some(pass) = asking.pass.filter(|pass| !pass.budgets.is_none()) else { return Ok(()) };
         let wanted = wanted(asked);
         let bill = pass.budgets.has_money().then(|| Bill::of(asked)).transpose()?;
-        let money = bill.map_or(NOTHING, |bill| bill.ask(longest(asked, wanted)));
+        let least = LEAST.max(wanted.least.saturating_mul(2));
+        let money = bill.map_or(NOTHING, |bill| bill.ask(longest(asked, wanted), least));
         self.put_back();
         let all = self.reserve(&asking, pass, asked.contents(), (wanted, money)).await?;
         let exceeded = all.iter().find_map(|one| one.exceeded);
@@ -65,13 +68,18 @@ impl Tab {
         let paid = |micro: Option<u64>| Some(bill?.answer_for(micro?));
         let cap = of(Unit::Reasoning).filter_map(|one| one.granted).min();
         let affordable = paid(of(Unit::Money).filter_map(|one| one.granted).min());
-        let cap = cap.into_iter().chain(affordable).min();
+        // A part of what is paid for is left to the text.
+        let thought = affordable.map(|tokens| tokens - (tokens / 4).min(ANSWER));
+        let cap = cap.into_iter().chain(thought).min();
         let stops = |ask: Ask| pass.budgets.on_exceed == OnExceed::Block && ask.wanted > 0;
         let most = Most {
             thought: of(Unit::Reasoning).map(Reserved::tokens).min().filter(|_| stops(wanted)),
             all: paid(of(Unit::Money).map(Reserved::tokens).min()).filter(|_| stops(money)),
         };
         self.keep(all, bill, most);
+        if let Some(tokens) = affordable.filter(|_| stops(money)) {
+            asked.set_most(tokens);
+        }
         let is_off = exceeded == Some(OnExceed::DisableReasoning);
         // What was not asked to think is not told how much.
         if is_off || thinks(asked) {

@@ -57,11 +57,11 @@ impl Bill {
         Ok(Bill { price, request: tokens(root) })
     }
 
-    /// What the request asks of a budget, if its answer may take so many tokens.
-    pub(super) fn ask(&self, answer: u64) -> Ask {
+    /// What the request asks of a budget, if its answer may take so many tokens, and fewer than `least` are of no use.
+    pub(super) fn ask(&self, answer: u64, least: u64) -> Ask {
         let request = self.price.of_request(self.request);
         let with = |tokens| request.saturating_add(self.price.of_answer(self.request, tokens));
-        Ask { wanted: with(answer), least: with(answer.min(1)) }
+        Ask { wanted: with(answer), least: with(answer.min(least)) }
     }
 
     /// How many tokens of the answer so many micro-dollars pay for, the request paid.
@@ -122,7 +122,7 @@ mod tests {
     fn what_an_answer_cost_is_what_was_counted_and_of_a_cut_one_at_least_what_came() {
         let rates = Rates { input: 1_000_000, output: 10_000_000, ..Rates::default() };
         let bill = Bill { price: Price { rates, ..Price::default() }, request: 100 };
-        assert_eq!(bill.ask(5), Ask { wanted: 150, least: 110 });
+        assert_eq!(bill.ask(5, 1), Ask { wanted: 150, least: 110 });
         assert_eq!((bill.answer_for(150), bill.answer_for(99)), (5, 0));
         let usage = Usage { input_tokens: Some(90), output_tokens: Some(2), ..Usage::default() };
         let came = |is_whole| Came { thought: 0, all: 7, is_whole };
@@ -130,6 +130,6 @@ mod tests {
         assert_eq!(bill.settled(Some(&usage), came(false)), 170);
         assert_eq!(bill.settled(None, came(true)), 170);
         let free = Bill { price: Price::FREE, ..bill };
-        assert_eq!(free.ask(5), Ask { wanted: 0, least: 0 });
+        assert_eq!(free.ask(5, 1), Ask { wanted: 0, least: 0 });
     }
 }
