@@ -116,7 +116,7 @@ export async function trace(main, id) {
     h('dl', { class: 'figures' },
       figure('Thought', `${number(it.reasoning_tokens)} tokens`), figure('In all', `${number(it.total_tokens)} tokens`),
       figure('Input', number(it.input_tokens)), figure('From cache', `${number(it.cached_tokens)}${cached}`),
-      figure('Output', number(it.output_tokens)), figure('Took', lasted(it.duration_ms))),
+      figure('Output', number(it.output_tokens)), figure('Cost', it.cost_micro_usd === null || it.cost_micro_usd === undefined ? 'unknown' : `$${(it.cost_micro_usd / 1e6).toFixed(6)}`), figure('Took', lasted(it.duration_ms))),
     h('section', { class: 'message', 'aria-label': 'Message' },
       thought(it) ?? h('p', { class: 'none' }, 'The model gave no thought for this answer.'),
       it.response_text === '' ? h('p', { class: 'none' }, 'There is no visible answer.') : markdown(it.response_text)),
