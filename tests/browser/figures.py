@@ -118,8 +118,6 @@ def check_rows(place):
         told("60 of them from the middle", asked(f"traces?after={(NOW - ROWS // 2) * 1000}-x"), 200)
         told("60 of one key's", asked("traces?tenant=key-7"), 200)
         told("60 of 20,000 sessions", asked("sessions"), 300)
-        # Nothing is newest there: all of the rest is looked through, once, at the end of the list.
-        told("behind the last session", asked(f"sessions?after={(NOW - ROWS // 2) * 1000}-x"), 10_000)
         go(page, "#/traces", "document.querySelectorAll('.row').length >= 60")
         times = []
         for n in range(2, 32):
@@ -128,6 +126,8 @@ def check_rows(place):
             page.until(f"document.querySelectorAll('.row').length >= {60 * n}")
             times.append(1000 * (time.monotonic() - began))
         told("one more page of the list, as one scrolls", times, 500)
+        # Nothing is newest there: all of the rest is looked through, once, at the end of the list.
+        told("behind the last session", asked(f"sessions?after={(NOW - ROWS // 2) * 1000}-x"), 10_000)
 
 
 NOW = int(time.time())
