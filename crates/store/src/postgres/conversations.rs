@@ -1,6 +1,6 @@
 //! Conversations, their messages, and answers in progress.
 
-use super::{Postgres, get, number};
+use super::{Postgres, Value, Whose, get, number};
 use crate::error::StoreError;
 use crate::row::{Append, Appended, ConversationRow, DraftRow, NewConversation};
 use tokio_postgres::Row;
@@ -44,7 +44,8 @@ impl Postgres {
         id: String,
     ) -> Result<Option<ConversationRow>, StoreError> {
         let sql = format!("{CONVERSATION} WHERE tenant = $1 AND id = $2");
-        let row = self.first(&sql, &[(&tenant, Type::INT8), (&id, Type::TEXT)]).await?;
+        let values: [Value<'_>; 2] = [(&tenant, Type::INT8), (&id, Type::TEXT)];
+        let row = self.query_for(Whose::Nr(tenant), &sql, &values).await?.into_iter().next();
         row.map(|row| self.conversation_of(&row)).transpose()
     }
 
@@ -54,7 +55,8 @@ impl Postgres {
         tenant: i64,
     ) -> Result<Vec<ConversationRow>, StoreError> {
         let sql = format!("{CONVERSATION} WHERE tenant = $1 ORDER BY updated_at DESC, nr DESC");
-        let rows = self.query(&sql, &[(&tenant, Type::INT8)]).await?;
+        let values: [Value<'_>; 1] = [(&tenant, Type::INT8)];
+        let rows = self.query_for(Whose::Nr(tenant), &sql, &values).await?;
         rows.iter().map(|row| self.conversation_of(row)).collect()
     }
 
@@ -67,7 +69,8 @@ impl Postgres {
         // No letter of an id is greater than `z`.
         let sql = "SELECT id FROM conversation \
                    WHERE tenant = $1 AND id >= $2 AND id < $2 || '{' ORDER BY id LIMIT 2";
-        let rows = self.query(sql, &[(&tenant, Type::INT8), (&beginning, Type::TEXT)]).await?;
+        let values: [Value<'_>; 2] = [(&tenant, Type::INT8), (&beginning, Type::TEXT)];
+        let rows = self.query_for(Whose::Nr(tenant), sql, &values).await?;
         rows.iter().map(|row| get(row, 0, &self.inner.at)).collect()
     }
 

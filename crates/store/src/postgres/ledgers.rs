@@ -1,6 +1,6 @@
 //! Ledgers of budgets.
 
-use super::{Postgres, get};
+use super::{Postgres, Whose, get};
 use crate::error::StoreError;
 use crate::row::LedgerRow;
 use tokio_postgres::types::Type;
@@ -13,7 +13,8 @@ impl Postgres {
         name: String,
     ) -> Result<Option<(i64, String)>, StoreError> {
         let sql = "SELECT version, body FROM ledger WHERE tenant = $1 AND name = $2";
-        let row = self.first(sql, &[(&tenant as _, Type::TEXT), (&name as _, Type::TEXT)]).await?;
+        let values = [(&tenant as _, Type::TEXT), (&name as _, Type::TEXT)];
+        let row = self.query_for(Whose::Name(&tenant), sql, &values).await?.into_iter().next();
         let at = &self.inner.at;
         row.map(|row| Ok((get(&row, 0, at)?, get(&row, 1, at)?))).transpose()
     }
@@ -34,7 +35,7 @@ impl Postgres {
             (body as _, Type::TEXT),
             (now as _, Type::INT8),
         ];
-        Ok(!self.query(sql, &values).await?.is_empty())
+        Ok(!self.query_for(Whose::Name(tenant), sql, &values).await?.is_empty())
     }
 
     /// Takes out ledgers that were last used before then.

@@ -1,6 +1,6 @@
 //! The store on a PostgreSQL server, shared by any number of processes.
 //!
-//! Every call is one statement, and so one round trip and one transaction. Statements are sent with their types
+//! Every call is one statement, and so one round trip and one transaction ([`wall`]). Statements are sent with their types
 //! instead of being prepared, so that a pooler between here and the server may hand each to another session.
 
 mod address;
@@ -18,13 +18,17 @@ mod tenants;
 mod threads;
 mod tls;
 mod traces;
+mod wall;
 
 use crate::error::StoreError;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, Row};
+use wall::Whose;
 
 /// A server. Clones share its connection; statements of several tasks are on their way at once.
 #[derive(Clone)]
@@ -40,6 +44,10 @@ struct Inner {
     /// A connection of its own, because statements of one connection wait for each other's commits.
     writing: Mutex<Option<Arc<Client>>>,
     appends: queue::Queue,
+    /// The role of this process does not own the tables, so that their policies hold for it.
+    has_wall: AtomicBool,
+    /// Whoever sends the parts of a transaction holds it.
+    sending: std::sync::Mutex<()>,
 }
 
 /// How long one waits for the server.
@@ -62,14 +70,20 @@ impl Postgres {
             client: Mutex::default(),
             writing: Mutex::default(),
             appends: queue::Queue::default(),
+            has_wall: AtomicBool::new(false),
+            sending: std::sync::Mutex::default(),
         };
         let postgres = Postgres { inner: Arc::new(inner) };
         let at = &postgres.inner.at;
         // A connection of its own: updating takes a lock that belongs to the session.
         let mut client = postgres.connect().await?;
         // Another process may be at it, and a server may say nothing more in the middle of it.
-        let migrated = tokio::time::timeout(MIGRATION, schema::migrate(&mut client, at)).await;
+        let migrated = timeout(MIGRATION, schema::migrate(&mut client, at)).await;
         migrated.map_err(|_| StoreError::Silent(at.clone()))??;
+        let has_wall = timeout(PATIENCE, Postgres::is_behind_wall(&client)).await;
+        let has_wall = has_wall.map_err(|_| StoreError::Silent(at.clone()))?;
+        let has_wall = has_wall.map_err(|error| trouble(at, &error))?;
+        postgres.inner.has_wall.store(has_wall, Ordering::Relaxed);
         *postgres.inner.client.lock().await = Some(Arc::new(client));
         Ok(postgres)
     }
@@ -78,7 +92,7 @@ impl Postgres {
         let at = &self.inner.at;
         let connecting = self.inner.config.connect(self.inner.tls.clone());
         // A server that takes connections and then says nothing is as good as none.
-        let connected = tokio::time::timeout(PATIENCE, connecting).await;
+        let connected = timeout(PATIENCE, connecting).await;
         let connected = connected.map_err(|_| StoreError::Silent(at.clone()))?;
         let (client, connection) = connected.map_err(|error| trouble(at, &error))?;
         // Ends with the client; what went wrong on the way is told to whoever waits for a statement.
@@ -86,7 +100,7 @@ impl Postgres {
         // Statements that take a millisecond, and which a server that misjudges them compiles for fifty. One that
         // compiles nothing does not know the setting.
         let setting = client.batch_execute("SET jit = off");
-        drop(tokio::time::timeout(PATIENCE, setting).await);
+        drop(timeout(PATIENCE, setting).await);
         Ok(client)
     }
 
@@ -100,18 +114,40 @@ impl Postgres {
         Ok(client)
     }
 
+    /// Asks about all tenants' rows.
     async fn query(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, StoreError> {
-        self.query_on(&self.inner.client, sql, values).await
+        self.query_of(Whose::All, &self.inner.client, sql, values).await
     }
 
+    /// As [`Postgres::query`], by this connection.
     async fn query_on(
         &self,
         kept: &Mutex<Option<Arc<Client>>>,
         sql: &str,
         values: &[Value<'_>],
     ) -> Result<Vec<Row>, StoreError> {
+        self.query_of(Whose::All, kept, sql, values).await
+    }
+
+    /// Asks about one tenant's rows.
+    async fn query_for(
+        &self,
+        whose: Whose<'_>,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
+        self.query_of(whose, &self.inner.client, sql, values).await
+    }
+
+    async fn query_of(
+        &self,
+        whose: Whose<'_>,
+        kept: &Mutex<Option<Arc<Client>>>,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Row>, StoreError> {
         let client = self.client(kept).await?;
-        let Ok(rows) = tokio::time::timeout(PATIENCE, client.query_typed(sql, values)).await else {
+        let Ok(rows) = timeout(PATIENCE, self.ask(&client, whose, sql, values)).await else {
             // What else waits behind this statement would wait as long.
             forget(kept, &client).await;
             self.cancel(&client);
@@ -127,7 +163,7 @@ impl Postgres {
     fn cancel(&self, client: &Client) {
         let (token, tls) = (client.cancel_token(), self.inner.tls.clone());
         tokio::spawn(async move {
-            drop(tokio::time::timeout(PATIENCE, token.cancel_query(tls)).await);
+            drop(timeout(PATIENCE, token.cancel_query(tls)).await);
         });
     }
 

@@ -1,6 +1,6 @@
 //! The records of the vault.
 
-use super::{Postgres, get, number};
+use super::{Postgres, Whose, get, number};
 use crate::error::StoreError;
 use crate::row::{NewRecord, PER_KEY, RecordRow};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Postgres {
             (&keys as _, Type::INT8_ARRAY),
             (&PER_KEY as _, Type::INT8),
         ];
-        let rows = self.query(sql, &values).await?;
+        let rows = self.query_for(Whose::Nr(tenant), sql, &values).await?;
         let records = rows.iter().map(|row| self.record_of(row));
         Ok((records.collect::<Result<_, _>>()?, 0))
     }
@@ -45,7 +45,7 @@ impl Postgres {
                    WHERE tenant = $1 AND id = ANY($2) AND cardinality(keys) > 0 \
                    AND EXISTS (SELECT 1 FROM data_key WHERE tenant = $1)";
         let values = [(&tenant as _, Type::INT8), (&ids as _, Type::TEXT_ARRAY)];
-        let rows = self.query(sql, &values).await?;
+        let rows = self.query_for(Whose::Nr(tenant), sql, &values).await?;
         let records = rows.iter().map(|row| self.record_of(row));
         Ok((records.collect::<Result<_, _>>()?, 0))
     }
@@ -128,7 +128,7 @@ impl Postgres {
                    marked AS (UPDATE record SET keys = '{}' FROM old WHERE record.nr = old.nr) \
                    SELECT count(*) FROM old";
         let values = [(&tenant as _, Type::INT8), (&ids as _, Type::TEXT_ARRAY)];
-        let rows = self.query_on(&self.inner.writing, sql, &values).await?;
+        let rows = self.query_of(Whose::Nr(tenant), &self.inner.writing, sql, &values).await?;
         let marked: i64 = match rows.first() {
             Some(row) => get(row, 0, &self.inner.at)?,
             None => 0,

@@ -24,6 +24,8 @@ impl Postgres {
         let relocking = async {
             let failed = |error: tokio_postgres::Error| trouble(at, &error);
             let transaction = client.transaction().await.map_err(failed)?;
+            let say = "SET LOCAL thinkthrough.tenant = '*'";
+            transaction.batch_execute(say).await.map_err(failed)?;
             let relocked = relock(&transaction, &change, at).await?;
             // Where nothing was changed there is nothing to commit.
             if matches!(relocked, Relocked::Done(_)) {

@@ -1,6 +1,6 @@
 //! Answers that are kept by their ids.
 
-use super::{Postgres, get, number};
+use super::{Postgres, Whose, get, number};
 use crate::error::StoreError;
 use crate::row::{NewResponse, ResponseRow};
 use tokio_postgres::types::Type;
@@ -43,7 +43,10 @@ impl Postgres {
             (&new.now as _, Type::INT8),
             (&NewResponse::size_of(0) as _, Type::INT8),
         ];
-        Ok(!self.query_on(&self.inner.writing, sql, &values).await?.is_empty())
+        Ok(!self
+            .query_of(Whose::Nr(new.tenant), &self.inner.writing, sql, &values)
+            .await?
+            .is_empty())
     }
 
     /// An answer, and at most so many in all with those that it goes on from, the last one first.
@@ -66,7 +69,7 @@ impl Postgres {
             (&id as _, Type::BYTEA),
             (&i64::from(limit) as _, Type::INT8),
         ];
-        let rows = self.query(sql, &values).await?;
+        let rows = self.query_for(Whose::Nr(tenant), sql, &values).await?;
         let at = &self.inner.at;
         let responses = rows.iter().map(|row| {
             Ok(ResponseRow {
@@ -95,6 +98,6 @@ impl Postgres {
             (&id as _, Type::BYTEA),
             (&NewResponse::size_of(0) as _, Type::INT8),
         ];
-        Ok(!self.query_on(&self.inner.writing, sql, &values).await?.is_empty())
+        Ok(!self.query_of(Whose::Nr(tenant), &self.inner.writing, sql, &values).await?.is_empty())
     }
 }

@@ -1,6 +1,6 @@
 //! What models thought, for people.
 
-use super::{Postgres, Value, get};
+use super::{Postgres, Value, Whose, get};
 use crate::error::StoreError;
 use crate::row::{Bound, SessionRow, SumRow, TraceRow, conditions};
 use crate::trace::{TraceFilter, TraceText};
@@ -90,7 +90,7 @@ impl Postgres {
             SumRow::grouped()
         );
         let at = &self.inner.at;
-        let rows = self.query(&sql, &values).await?;
+        let rows = self.query_for(whose(&filter), &sql, &values).await?;
         let sums = rows.iter().map(|row| {
             let mut numbers = [0; 15];
             for (column, number) in (4..).zip(&mut numbers) {
@@ -169,7 +169,8 @@ impl Postgres {
         let sql = "DELETE FROM reasoning_traces WHERE id IN (SELECT id FROM reasoning_traces \
                    WHERE tenant = $1 LIMIT $2) RETURNING 1";
         let values = [(&tenant as _, Type::TEXT), (&i64::from(limit) as _, Type::INT8)];
-        Ok(self.query_on(&self.inner.writing, sql, &values).await?.len() as u64)
+        let whose = Whose::Name(&tenant);
+        Ok(self.query_of(whose, &self.inner.writing, sql, &values).await?.len() as u64)
     }
 
     /// Takes out so many of a tenant's session; gives how many that were.
@@ -186,7 +187,8 @@ impl Postgres {
             (&tenant as _, Type::TEXT),
             (&i64::from(limit) as _, Type::INT8),
         ];
-        Ok(self.query_on(&self.inner.writing, sql, &values).await?.len() as u64)
+        let whose = Whose::Name(&tenant);
+        Ok(self.query_of(whose, &self.inner.writing, sql, &values).await?.len() as u64)
     }
 
     async fn matching(
@@ -206,7 +208,7 @@ impl Postgres {
             TraceRow::columns(filter.brief),
             filter.limit
         );
-        let rows = self.query(&sql, &values).await?;
+        let rows = self.query_for(whose(filter), &sql, &values).await?;
         rows.iter().map(|row| self.trace_of(row)).collect()
     }
 
@@ -235,6 +237,11 @@ impl Postgres {
             cost: get(row, 19, at)?,
         })
     }
+}
+
+/// Whose traces these are.
+fn whose(filter: &TraceFilter) -> Whose<'_> {
+    filter.tenant.as_deref().map_or(Whose::All, Whose::Name)
 }
 
 /// The conditions, behind those that are there already; their values join the others.

@@ -53,6 +53,7 @@ mod timing;
 mod tls;
 mod traces;
 mod vault;
+mod wall;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
