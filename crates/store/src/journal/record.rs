@@ -30,13 +30,19 @@ impl Journaled for NewRecord {
     }
 }
 
+/// How many there are of each kind stands before them: an older version knows the first of them, and passes over what
+/// came to a trace since; what an older one did not write is empty.
 impl Journaled for TraceRow {
     const KIND: Kind = Kind::Trace;
 
     fn put(&self, out: &mut Vec<u8>) {
-        self.texts().into_iter().for_each(|text| put_bytes(out, text.as_bytes()));
-        self.numbers().into_iter().for_each(|number| out.extend(number.to_le_bytes()));
-        for number in self.maybe() {
+        let (texts, numbers, maybe) = (self.texts(), self.numbers(), self.maybe());
+        for count in [texts.len(), numbers.len(), maybe.len()] {
+            out.extend((count as u64).to_le_bytes());
+        }
+        texts.into_iter().for_each(|text| put_bytes(out, text.as_bytes()));
+        numbers.into_iter().for_each(|number| out.extend(number.to_le_bytes()));
+        for number in maybe {
             out.push(u8::from(number.is_some()));
             out.extend(number.unwrap_or_default().to_le_bytes());
         }
@@ -44,26 +50,34 @@ impl Journaled for TraceRow {
 
     fn read(bytes: &[u8]) -> Option<Self> {
         let mut rest = bytes;
+        let counts = [length(&mut rest)?, length(&mut rest)?, length(&mut rest)?];
         let mut texts: [String; 11] = Default::default();
-        for place in &mut texts {
-            *place = text(take_bytes(&mut rest)?)?;
-        }
-        let mut numbers = [0; 5];
-        for place in &mut numbers {
-            *place = i64::from_le_bytes(chunk(&mut rest)?);
-        }
-        let mut maybe = [None; 4];
-        for place in &mut maybe {
-            let is_there = chunk(&mut rest)?;
-            let number = i64::from_le_bytes(chunk(&mut rest)?);
-            *place = match is_there {
-                [0] if number == 0 => None,
-                [1] => Some(number),
-                [_] => return None,
-            };
-        }
+        let (mut numbers, mut maybe) = ([0; 5], [None; 4]);
+        let [has_texts, has_numbers, has_maybe] = counts;
+        fill(&mut texts, has_texts, || text(take_bytes(&mut rest)?))?;
+        fill(&mut numbers, has_numbers, || Some(i64::from_le_bytes(chunk(&mut rest)?)))?;
+        fill(&mut maybe, has_maybe, || {
+            let (is_there, number) = (chunk(&mut rest)?, i64::from_le_bytes(chunk(&mut rest)?));
+            match is_there {
+                [0] if number == 0 => Some(None),
+                [1] => Some(Some(number)),
+                [_] => None,
+            }
+        })?;
         rest.is_empty().then(|| TraceRow::of(texts, numbers, maybe))
     }
+}
+
+/// Reads so many values into these places, as far as there are any.
+fn fill<T>(places: &mut [T], count: usize, mut next: impl FnMut() -> Option<T>) -> Option<()> {
+    let mut places = places.iter_mut();
+    for _ in 0..count {
+        let value = next()?;
+        if let Some(place) = places.next() {
+            *place = value;
+        }
+    }
+    Some(())
 }
 
 /// Writes a record behind `out`.
@@ -186,6 +200,24 @@ mod tests {
             }
             bytes.push(0);
             prop_assert_eq!(TraceRow::read(&bytes), None);
+        }
+
+        #[test]
+        fn a_trace_of_another_version_is_read_as_far_as_it_is_known(id: String, more: String) {
+            let count = |number: u64| number.to_le_bytes();
+            // An older one had two texts, a number and no more.
+            let mut bytes = [count(2), count(1), count(0)].concat();
+            [&id, &more].into_iter().for_each(|text| put_bytes(&mut bytes, text.as_bytes()));
+            bytes.extend(7_i64.to_le_bytes());
+            let row = TraceRow { id: id.clone(), tenant: more.clone(), created_at: 7, ..TraceRow::default() };
+            prop_assert_eq!(TraceRow::read(&bytes), Some(row.clone()));
+            // A newer one has a text more behind all that are known.
+            let known = row.texts().len();
+            let mut bytes = [count(known as u64 + 1), count(1), count(0)].concat();
+            row.texts().into_iter().for_each(|text| put_bytes(&mut bytes, text.as_bytes()));
+            put_bytes(&mut bytes, more.as_bytes());
+            bytes.extend(7_i64.to_le_bytes());
+            prop_assert_eq!(TraceRow::read(&bytes), Some(row));
         }
 
         #[test]
