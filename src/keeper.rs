@@ -7,9 +7,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use thinkthrough_core::budget::{BudgetRules, Given, Report};
+use thinkthrough_core::budget::{BudgetRules, Given, RateGiven, RateLimits, RateReport, Report};
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_gateway::{Facts, KeptResponses, Later, Ledgers, Vault, VaultError, Vaults};
+use thinkthrough_gateway::{
+    Facts, KeptResponses, Later, Ledgers, SharedPlaces, Vault, VaultError, Vaults,
+};
 use thinkthrough_store::{
     Backlog, KeySource, KeyState, KeyWatch, LedgerKey, Limits, Location, Store, StoreError,
 };
@@ -212,6 +214,10 @@ impl Vaults for Keeper {
         self.has_place.then(|| Arc::new(self.clone()) as Arc<dyn Ledgers>)
     }
 
+    fn places(&self) -> Option<Arc<dyn SharedPlaces>> {
+        self.has_place.then(|| Arc::new(self.clone()) as Arc<dyn SharedPlaces>)
+    }
+
     fn backlog(&self) -> Backlog {
         self.store().map(Store::backlog).unwrap_or_default()
     }
@@ -241,6 +247,22 @@ impl Ledgers for Keeper {
         Box::pin(async move {
             let used = self.opened()?.ledgers().used(key).await;
             used.map_err(|error| VaultError(error.to_string()))
+        })
+    }
+}
+
+impl SharedPlaces for Keeper {
+    fn report<'a>(
+        &'a self,
+        key: &'a LedgerKey,
+        limits: &'a RateLimits,
+        holder: &'a str,
+        report: RateReport,
+    ) -> Later<'a, RateGiven> {
+        Box::pin(async move {
+            let ledgers = self.opened()?.ledgers();
+            let given = ledgers.report_places(key, limits, holder, report).await;
+            given.map_err(|error| VaultError(error.to_string()))
         })
     }
 }

@@ -78,6 +78,7 @@ mod serve_kills;
 mod serve_leaving;
 mod serve_limit;
 mod serve_limits;
+mod serve_limits_shared;
 mod serve_load;
 mod serve_money;
 mod serve_older;

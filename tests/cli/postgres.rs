@@ -45,6 +45,18 @@ impl Database {
         let url = format!("{}/{name}", base());
         Some(Database { name, url })
     }
+
+    /// Ends all connections, and lets nobody in.
+    pub(crate) fn shut(&self) {
+        let name = &self.name;
+        say(&format!("ALTER DATABASE {name} WITH ALLOW_CONNECTIONS false")).unwrap();
+        self.cut();
+    }
+
+    /// Lets everybody in again.
+    pub(crate) fn open(&self) {
+        say(&format!("ALTER DATABASE {} WITH ALLOW_CONNECTIONS true", self.name)).unwrap();
+    }
 }
 
 impl Database {

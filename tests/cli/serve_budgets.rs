@@ -310,3 +310,101 @@ fn req_budget_three_gateways_on_one_server_let_exactly_as_many_through_as_one_wo
     let answer = later.request("POST", "/v1/chat/completions", ALICE, &asked);
     assert_eq!(status(&answer), 402, "{answer}");
 }
+
+/// A configuration on a server with a key of this budget, and two providers: `own` answers at once, and `paced` when it is
+/// told to.
+fn on_one_server(
+    place: &Place,
+    database: &Database,
+    budget: &str,
+    own: &Upstream,
+    paced: &Paced,
+) -> String {
+    let store = on_server(place, database).replace("keyless = true", "keyless = false");
+    format!(
+        "{}\n{store}[keys.alice]\nkey = \"alice-key-0123456789\"\nbudget = {{ {budget} }}\n\
+         [providers.own]\nwire = \"chat-completions\"\nbase_url = \"{}\"\napi_key = \"k\"\n",
+        paced.config() + "api_key = \"k\"",
+        own.url
+    )
+}
+
+/// A request whose answer may take so many tokens.
+fn up_to(gateway: &Server, model: &str, most: u64) -> String {
+    let asked = json!({"model": model, "stream": true, "max_tokens": most,
+        "messages": [{"role": "user", "content": "Why?"}]});
+    gateway.request("POST", "/v1/chat/completions", ALICE, &asked.to_string())
+}
+
+#[test]
+fn req_budget_that_blocks_goes_on_without_its_store_until_the_slice_is_spent_and_is_503_then() {
+    let Some(database) = Database::new() else { return };
+    let (place, paced) = (Place::new("budget-away"), Paced::start());
+    let own = Upstream::start(vec![chat("hm", "ok", Some(1))]);
+    let budget = "reasoning_tokens_per_key = 400, on_exceed = \"block\"";
+    let config = on_one_server(&place, &database, budget, &own, &paced);
+    let gateway = serve(&place, &config);
+    std::thread::scope(|scope| {
+        // Thirty are reserved while the store goes away, and one is spent of them.
+        let held = scope.spawn(|| up_to(&gateway, "paced/m", 30));
+        paced.asked(1);
+        database.shut();
+        paced.think("aaaa");
+        paced.say("ok");
+        paced.end();
+        assert_eq!(status(&held.join().unwrap()), 200);
+    });
+    // Longer than it takes to give back what is idle.
+    std::thread::sleep(Duration::from_secs(2));
+    let statuses: Vec<u16> = (0..29).map(|_| status(&up_to(&gateway, "own/m", 1))).collect();
+    assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
+    let refused = up_to(&gateway, "own/m", 1);
+    assert_eq!(status(&refused), 503, "{refused}");
+    assert!(refused.contains("budget_unavailable"), "{refused}");
+    // What was spent meanwhile is booked when the store is back.
+    database.open();
+    let began = Instant::now();
+    while status(&up_to(&gateway, "own/m", 1)) != 200 {
+        assert!(began.elapsed() < PATIENCE);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let other = serve(&place, &config);
+    let spent = (0..400).take_while(|_| status(&up_to(&other, "own/m", 1)) == 200).count();
+    assert!(spent <= 400 - 31, "{spent}");
+}
+
+#[test]
+fn req_budget_that_only_warns_goes_on_without_its_store_and_is_booked_when_that_is_back() {
+    let Some(database) = Database::new() else { return };
+    for action in ["warn", "lower_effort", "disable_reasoning"] {
+        let (place, paced) = (Place::new("budget-warns"), Paced::start());
+        let own = Upstream::start(vec![chat("hm", "ok", Some(40))]);
+        let budget = format!("reasoning_tokens_per_task = 100, on_exceed = \"{action}\"");
+        let gateway = serve(&place, &on_one_server(&place, &database, &budget, &own, &paced));
+        let ask = || {
+            let more = format!("x-thinkthrough-task: {action}\r\n");
+            status(&ask_with(&gateway, "s", &more, "Why?"))
+        };
+        assert_eq!(ask(), 200);
+        database.shut();
+        assert_eq!((ask(), ask()), (200, 200), "{action}");
+        database.open();
+        let told = "thinkthrough_budget_reached_total{scope=\"task\",threshold=\"exceeded\"} 1";
+        wait_for(&gateway, told);
+    }
+}
+
+#[test]
+fn req_budget_that_another_gateway_holds_idle_is_called_back_within_a_second() {
+    let Some(database) = Database::new() else { return };
+    let (place, paced) = (Place::new("budget-back"), Paced::start());
+    let own = Upstream::start(vec![chat("hm", "ok", Some(1))]);
+    let budget = "reasoning_tokens_per_key = 40, on_exceed = \"block\"";
+    let config = on_one_server(&place, &database, budget, &own, &paced);
+    let [first, second] = [0, 1].map(|_| serve(&place, &config));
+    // It holds all of it, and spends one.
+    assert_eq!(status(&up_to(&first, "own/m", 40)), 200);
+    // Whoever waits for a second in vain is refused.
+    let answer = up_to(&second, "own/m", 39);
+    assert_eq!(status(&answer), 200, "{answer}");
+}

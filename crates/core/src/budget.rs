@@ -8,10 +8,15 @@
 //! Where several processes spend one budget, a [`Ledger`] says what is spent and who holds slices of the rest, and a
 //! [`Share`] is what one process knows of it: it reserves from its slice, and asks the ledger when that is used up.
 //!
+//! Limits are shared alike: a [`RateLedger`] says how many places of a minute each process holds, and a [`RateShare`] has
+//! no more than those in its own window.
+//!
 //! Nothing here reads a clock. `now` is the time since any fixed start; a step back is taken for standing still.
 
 mod ledger;
 mod rate;
+mod rate_ledger;
+mod rate_share;
 mod scope;
 mod session;
 mod share;
@@ -21,7 +26,9 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 pub use ledger::{Given, LEASE, Ledger, Report};
-pub use rate::{RateLimiter, RateLimits, RatePermit, RateRefusal, RateUnit};
+pub use rate::{Places, RateLimiter, RateLimits, RatePermit, RateRefusal, RateUnit};
+pub use rate_ledger::{RateGiven, RateLedger, RateReport};
+pub use rate_share::RateShare;
 pub use scope::{Budgets, Scope, Unit};
 pub use session::{
     Ask, BudgetEvent, BudgetEventKind, BudgetPermit, BudgetRefusal, BudgetRules, BudgetState,
@@ -139,6 +146,8 @@ impl std::error::Error for Refusal {}
 
 #[cfg(test)]
 mod ledger_tests;
+#[cfg(test)]
+mod rate_share_tests;
 #[cfg(test)]
 mod rate_tests;
 #[cfg(test)]

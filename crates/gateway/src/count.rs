@@ -110,7 +110,7 @@ impl Counting {
         let model = model.ok_or_else(|| bad("`model` is missing; name the model to ask"))?;
         let route = take::route(house, &model, root)?;
         // Counting spends no tokens.
-        house.tab.enter(house.pass.as_deref(), || 0)?;
+        house.tab.enter(house.pass.as_deref(), || 0).await?;
         let named = named_by(house, root)?;
         let hint = tenant::hint(headers, root);
         let claim = claim(house, &route, credential, hint.clone()).await;

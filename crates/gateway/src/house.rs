@@ -234,7 +234,7 @@ impl Estate {
             },
             waits: Arc::new(Waits::new(breakers)),
             pass: None,
-            tab: Tab::open(&self.limits, &self.purse, &seen),
+            tab: Tab::open(&self.limits, &self.purse, &seen, vaults.as_ref()),
             seen,
             stage,
         })
@@ -250,9 +250,11 @@ impl Estate {
         self.bus.news(News::Reloaded);
     }
 
-    /// What is held of budgets is given back, and what was spent is told.
+    /// What is held of limits and budgets is given back, and what was spent is told.
     pub(crate) async fn settle(&self) {
-        self.purse.close(self.fittings().vaults.as_ref()).await;
+        let fittings = self.fittings();
+        self.limits.close(fittings.vaults.as_ref()).await;
+        self.purse.close(fittings.vaults.as_ref()).await;
     }
 
     /// No further work is to be sent here.

@@ -114,7 +114,7 @@ async fn ask_upstream(
     let mut send = Outbound::new(parts.method.clone(), &url).map_err(refuse)?;
     send.headers = Crossing::to(&route).request(&parts.headers);
     send.auth = credential_for(&route, credential.clone());
-    house.tab.enter(house.pass.as_deref(), || 0)?;
+    house.tab.enter(house.pass.as_deref(), || 0).await?;
     send.gate = house.tab.gate(&route, || 0);
     pass(house, &route, &send, None).await
 }

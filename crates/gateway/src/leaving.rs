@@ -209,7 +209,7 @@ mod tests {
         };
         let (vault, keeping, tap, drained, store) = (None, None, None, None, Arc::default());
         let (tab, goes_back) =
-            (Tab::open(&Arc::default(), &Arc::new(Purse::new(&bus)), &seen), false);
+            (Tab::open(&Arc::default(), &Arc::new(Purse::new(&bus)), &seen, None), false);
         let keep = Keep {
             vault,
             goes_back,

@@ -84,4 +84,6 @@ pub use server::{Running, serve};
 pub use tenant::account;
 pub use tls::Tls;
 pub use traces::{SPANS, Traces};
-pub use vault::{Facts, KeptResponses, Later, Ledgers, Looked, Lost, Vault, VaultError, Vaults};
+pub use vault::{
+    Facts, KeptResponses, Later, Ledgers, Looked, Lost, SharedPlaces, Vault, VaultError, Vaults,
+};

@@ -87,6 +87,7 @@ pub(crate) struct Metrics {
     blind: Counter,
     fallbacks: Counter,
     limited: Family<[(Word, Word); 2], Counter>,
+    alone: Family<By, Counter>,
     budgets: Family<[(Word, Word); 2], Counter>,
     repairs: Counter,
     turned_away: Counter,
@@ -138,6 +139,7 @@ impl Metrics {
             fallbacks: registered.add("fallbacks", "Requests that went to another model"),
             budgets: registered.add("budget_reached", "Thresholds of budgets that were reached"),
             limited: registered.add("limit_rejected", "Requests that a limit did not let out"),
+            alone: registered.add("limit_alone", "Requests let out by this gateway's window alone"),
             repairs: registered.add("repairs", "Requests that were repaired and sent again"),
             turned_away: registered.add("auth_failures", "Requests without a key that is known"),
             shed: registered.add("shed", "Connections beyond those that are served"),
@@ -212,6 +214,9 @@ impl Metrics {
         for reason in CUTS {
             drop(self.cut.get_or_create(&[("reason", reason)]));
         }
+        for by in ["key", "provider"] {
+            drop(self.alone.get_or_create(&[("by", by)]));
+        }
         for (by, unit) in LIMITS {
             drop(self.limited.get_or_create(&[("by", by), ("unit", unit)]));
         }
@@ -252,6 +257,7 @@ impl Metrics {
             Progress::Limited { by, unit } => {
                 self.limited.get_or_create(&[("by", *by), ("unit", *unit)]).inc();
             }
+            Progress::LetOutAlone { by } => count(&self.alone.get_or_create(&[("by", *by)])),
             Progress::Panicked => count(&self.panics),
             Progress::Head { status } => {
                 let class = usize::from(status / 100).saturating_sub(1);

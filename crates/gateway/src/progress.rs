@@ -36,6 +36,9 @@ pub(crate) enum Progress<'a> {
     FellBack,
     /// The limit of its `key`, or of a `provider`, let it, or a try of it, not out: so many requests or tokens a minute.
     Limited { by: &'static str, unit: &'static str },
+    /// The store was away, so that it was let out without the other gateways that share the limit of its `key`, or of a
+    /// `provider`.
+    LetOutAlone { by: &'static str },
     /// The request broke within the gateway.
     Panicked,
     /// What was done is explained to the caller, under this name.

@@ -87,7 +87,7 @@ async fn passed(
     send.body = bytes;
     send.headers = Crossing::to_all(&route).request(&parts.headers);
     send.auth = credential_for(&route, credential);
-    house.tab.enter(house.pass.as_deref(), || expected(&send.body, None))?;
+    house.tab.enter(house.pass.as_deref(), || expected(&send.body, None)).await?;
     send.gate = house.tab.gate(&route, || expected(&send.body, None));
     let answer = pass(house, &route, &send, tap).await;
     drop(held);

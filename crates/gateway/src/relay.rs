@@ -125,10 +125,11 @@ impl Call {
             turned(400, "invalid_request_error", "`model` is missing; name the model to ask")
         })?;
         let route = take::route(&self.house, &model, root)?;
-        self.house.tab.enter(self.house.pass.as_deref(), || {
+        let entering = self.house.tab.enter(self.house.pass.as_deref(), || {
             let cap = self.wire.read_request(root).ok().and_then(|request| request.max_tokens);
             expected(&bytes, cap)
-        })?;
+        });
+        entering.await?;
         let named = named_by(&self.house, root)?;
         let by_default = self.wanted.face.is_lines();
         let stream = self.wanted.stream.or_else(|| root.bool("stream")).unwrap_or(by_default);

@@ -1,8 +1,10 @@
 //! The store's vaults, as the gateway sees them.
 
-use crate::vault::{Facts, KeptResponses, Later, Ledgers, Looked, Lost, Vault, VaultError, Vaults};
+use crate::vault::{
+    Facts, KeptResponses, Later, Ledgers, Looked, Lost, SharedPlaces, Vault, VaultError, Vaults,
+};
 use std::sync::Arc;
-use thinkthrough_core::budget::{BudgetRules, Given, Report};
+use thinkthrough_core::budget::{BudgetRules, Given, RateGiven, RateLimits, RateReport, Report};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
 use thinkthrough_store::{About, Backlog, Fact, LedgerKey, Responses, Store, StoreError, Urgency};
@@ -30,6 +32,10 @@ impl Vaults for Store {
     }
 
     fn ledgers(&self) -> Option<Arc<dyn Ledgers>> {
+        Some(Arc::new(Store::ledgers(self)))
+    }
+
+    fn places(&self) -> Option<Arc<dyn SharedPlaces>> {
         Some(Arc::new(Store::ledgers(self)))
     }
 
@@ -66,6 +72,18 @@ impl Ledgers for thinkthrough_store::Ledgers {
 
     fn used<'a>(&'a self, key: &'a LedgerKey) -> Later<'a, u64> {
         Box::pin(async move { Ok(Self::used(self, key).await?) })
+    }
+}
+
+impl SharedPlaces for thinkthrough_store::Ledgers {
+    fn report<'a>(
+        &'a self,
+        key: &'a LedgerKey,
+        limits: &'a RateLimits,
+        holder: &'a str,
+        report: RateReport,
+    ) -> Later<'a, RateGiven> {
+        Box::pin(async move { Ok(self.report_places(key, limits, holder, report).await?) })
     }
 }
 

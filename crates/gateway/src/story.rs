@@ -203,6 +203,7 @@ impl Story {
             | Progress::Repaired
             | Progress::FellBack
             | Progress::Limited { .. }
+            | Progress::LetOutAlone { .. }
             | Progress::Panicked
             | Progress::FirstThought
             | Progress::FirstText

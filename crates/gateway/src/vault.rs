@@ -7,7 +7,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use thinkthrough_core::budget::{BudgetRules, Given, Report};
+use thinkthrough_core::budget::{BudgetRules, Given, RateGiven, RateLimits, RateReport, Report};
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Open, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
@@ -60,6 +60,11 @@ pub trait Vaults: Send + Sync {
         None
     }
 
+    /// Who holds how many places of limits; `None` where gateways share none.
+    fn places(&self) -> Option<Arc<dyn SharedPlaces>> {
+        None
+    }
+
     /// Whether the store answers. While it does not, traffic goes on without it.
     fn is_up(&self) -> bool {
         true
@@ -97,6 +102,18 @@ pub trait Ledgers: Send + Sync {
 
     /// The tokens that are spent, as far as they were reported.
     fn used<'a>(&'a self, key: &'a LedgerKey) -> Later<'a, u64>;
+}
+
+/// Who holds how many places of limits, of all gateways.
+pub trait SharedPlaces: Send + Sync {
+    /// Takes what a holder has of a limit and what it wants, and gives what it holds.
+    fn report<'a>(
+        &'a self,
+        key: &'a LedgerKey,
+        limits: &'a RateLimits,
+        holder: &'a str,
+        report: RateReport,
+    ) -> Later<'a, RateGiven>;
 }
 
 /// Answers of one tenant that are kept by their ids, each perhaps behind the one that it goes on from.

@@ -85,7 +85,7 @@ calls! {
     older_traces(before: i64) -> u64;
     erase_traces(tenant: String, limit: u32) -> u64;
     erase_session_traces(tenant: String, session: String, limit: u32) -> u64;
-    ledger(tenant: String, name: String) -> Option<(i64, String)>;
+    ledger(tenant: String, name: String) -> (i64, Option<(i64, String)>);
     swap_ledger(row: LedgerRow) -> bool;
     prune_ledgers(before: i64) -> ();
     erase_ledgers(tenant: String) -> ();

@@ -1,4 +1,5 @@
-//! Ledgers of budgets that several processes share: what is spent of each, and who holds slices of the rest.
+//! Ledgers that several processes share: what is spent of each budget, and who holds slices of the rest; and who holds how
+//! many places of a limit.
 //!
 //! What a report does to a ledger is arithmetic of the core. It is read, changed here, and written only if nobody changed
 //! it meanwhile; no lock is held between the two, and no state of a session, so that any pooler may stand in between.
@@ -7,7 +8,9 @@ use crate::error::StoreError;
 use crate::row::LedgerRow;
 use crate::store::Store;
 use std::time::Duration;
-use thinkthrough_core::budget::{BudgetRules, Given, Ledger, Report};
+use thinkthrough_core::budget::{
+    BudgetRules, Given, Ledger, RateGiven, RateLedger, RateLimits, RateReport, Report,
+};
 use thinkthrough_core::plane::Tenant;
 
 /// A ledger that nobody used for so long goes; the longest that a budget counts for is a key's, which is used by every
@@ -16,7 +19,7 @@ const AGE: Duration = Duration::from_secs(400 * 24 * 60 * 60);
 /// So often a change is tried again that another one came before.
 const TRIES: usize = 100;
 
-/// Which budget of whose.
+/// Which budget, or limit, of whose.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LedgerKey {
     tenant: String,
@@ -27,13 +30,24 @@ impl LedgerKey {
     /// The budget of this kind (`session`, `day`, ...) and name. Names are kept as digests.
     #[must_use]
     pub fn new(tenant: &Tenant, kind: &str, name: &str) -> Self {
+        LedgerKey::of(tenant.as_str(), kind, name)
+    }
+
+    /// What a provider may be asked for, by all tenants.
+    #[must_use]
+    pub fn of_provider(provider: &str) -> Self {
+        // No tenant has this name.
+        LedgerKey::of("", "provider", provider)
+    }
+
+    fn of(tenant: &str, kind: &str, name: &str) -> Self {
         let mut digest = blake3::Hasher::new_derive_key("thinkthrough 2026-11 names of ledgers");
-        for part in [tenant.as_str(), kind, name] {
+        for part in [tenant, kind, name] {
             digest.update(&(part.len() as u64).to_le_bytes());
             digest.update(part.as_bytes());
         }
         let name = digest.finalize().to_hex().to_string();
-        LedgerKey { tenant: tenant.as_str().to_owned(), name }
+        LedgerKey { tenant: tenant.to_owned(), name }
     }
 }
 
@@ -82,23 +96,51 @@ impl Ledgers {
         report: Report,
         now: u64,
     ) -> Result<Given, StoreError> {
+        let change = |body: &str, _| {
+            let mut ledger = Ledger::read(body).unwrap_or_default();
+            let given = ledger.report(rules, holder, report, now);
+            (ledger.write(), given)
+        };
+        self.change(key, change).await
+    }
+
+    /// Reports what a holder has of a limit and what it wants, and gives what it holds from then on. The time is the
+    /// database's; in a file, this machine's.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub async fn report_places(
+        &self,
+        key: &LedgerKey,
+        limits: &RateLimits,
+        holder: &str,
+        report: RateReport,
+    ) -> Result<RateGiven, StoreError> {
+        let change = |body: &str, now: i64| {
+            let mut ledger = RateLedger::read(body).unwrap_or_default();
+            let given = ledger.report(limits, holder, report, now.unsigned_abs());
+            (ledger.write(), given)
+        };
+        self.change(key, change).await
+    }
+
+    /// Writes what is made of a ledger and the time, if nobody changed it meanwhile.
+    async fn change<T>(
+        &self,
+        key: &LedgerKey,
+        change: impl Fn(&str, i64) -> (String, T),
+    ) -> Result<T, StoreError> {
         let LedgerKey { tenant, name } = key;
         for _ in 0..TRIES {
-            let row = self.store.backend().ledger(tenant.clone(), name.clone()).await?;
+            let (now, row) = self.store.backend().ledger(tenant.clone(), name.clone()).await?;
             let (version, body) = row.unwrap_or_default();
-            let mut ledger = Ledger::read(&body).unwrap_or_default();
-            let given = ledger.report(rules, holder, report, now);
-            let row = LedgerRow {
-                tenant: tenant.clone(),
-                name: name.clone(),
-                version,
-                body: ledger.write(),
-                now: i64::try_from(now).unwrap_or(i64::MAX),
-            };
+            let (body, given) = change(&body, now);
+            let (tenant, name) = (tenant.clone(), name.clone());
+            let row = LedgerRow { tenant, name, version, body, now };
             if self.store.backend().swap_ledger(row).await? {
                 return Ok(given);
             }
         }
-        Err(StoreError::Busy("the ledger of a budget".to_owned()))
+        Err(StoreError::Busy("a ledger".to_owned()))
     }
 }

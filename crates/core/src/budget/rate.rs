@@ -39,6 +39,15 @@ pub struct RatePermit {
     tokens: u64,
 }
 
+/// Requests and tokens in a window: what is taken of limits, or what somebody may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Calls.
+    pub requests: u64,
+    /// Tokens of these calls.
+    pub tokens: u64,
+}
+
 /// A call that has to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateRefusal {
@@ -70,6 +79,80 @@ impl RateLimits {
     /// No limits.
     pub const UNLIMITED: Self =
         Self { requests_per_minute: Limit::Unlimited, tokens_per_minute: Limit::Unlimited };
+
+    /// What one call of so many tokens takes of what is limited; one that alone is larger than the limit takes all of
+    /// it.
+    #[must_use]
+    pub fn one(&self, tokens: u64) -> Places {
+        self.all().least(self.counted(Places { requests: 1, tokens }))
+    }
+
+    /// The limits; 0 of what is not limited.
+    #[must_use]
+    pub fn all(&self) -> Places {
+        let of = |limit: Limit| limit.get().unwrap_or_default();
+        Places { requests: of(self.requests_per_minute), tokens: of(self.tokens_per_minute) }
+    }
+
+    /// These places, but for those that are not limited.
+    #[must_use]
+    pub fn counted(&self, places: Places) -> Places {
+        let of = |limit: Limit, places| if limit == Limit::Unlimited { 0 } else { places };
+        Places {
+            requests: of(self.requests_per_minute, places.requests),
+            tokens: of(self.tokens_per_minute, places.tokens),
+        }
+    }
+}
+
+impl Places {
+    /// None.
+    pub const NONE: Self = Self { requests: 0, tokens: 0 };
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, more: Self) -> Self {
+        self.each(more, u64::saturating_add)
+    }
+
+    /// What is left without those.
+    #[must_use]
+    pub fn minus(self, less: Self) -> Self {
+        self.each(less, u64::saturating_sub)
+    }
+
+    /// The smaller number of each.
+    #[must_use]
+    pub fn least(self, other: Self) -> Self {
+        self.each(other, u64::min)
+    }
+
+    /// The greater number of each.
+    #[must_use]
+    pub fn most(self, other: Self) -> Self {
+        self.each(other, u64::max)
+    }
+
+    /// The whole part of each.
+    #[must_use]
+    pub fn over(self, parts: u64) -> Self {
+        self.each(Self { requests: parts, tokens: parts }, |places, parts| {
+            places.checked_div(parts).unwrap_or_default()
+        })
+    }
+
+    /// Whether those are no more, of either.
+    #[must_use]
+    pub fn covers(self, asked: Self) -> bool {
+        self.requests >= asked.requests && self.tokens >= asked.tokens
+    }
+
+    fn each(self, other: Self, work: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            requests: work(self.requests, other.requests),
+            tokens: work(self.tokens, other.tokens),
+        }
+    }
 }
 
 impl RateLimiter {
@@ -100,13 +183,54 @@ impl RateLimiter {
         if let Some(refusal) = self.refusal(limits, tokens, now) {
             return Err(refusal);
         }
+        Ok(self.take(tokens, now))
+    }
+
+    /// As [`RateLimiter::admit`], where the window may have no more than `held` in it, which is a part of the limits.
+    pub fn admit_within(
+        &mut self,
+        limits: &RateLimits,
+        held: Places,
+        tokens: u64,
+        now: Duration,
+    ) -> Option<RatePermit> {
+        let now = self.advance(now);
+        let asked = limits.one(tokens);
+        let left = held.minus(limits.counted(self.places()));
+        left.covers(asked).then(|| self.take(asked.tokens, now))
+    }
+
+    /// Whether a call would have to wait, and how long.
+    #[must_use]
+    pub fn would_refuse(
+        &mut self,
+        limits: &RateLimits,
+        tokens: u64,
+        now: Duration,
+    ) -> Option<RateRefusal> {
+        let now = self.advance(now);
+        self.refusal(limits, limits.one(tokens).tokens, now)
+    }
+
+    /// After this time the first place is free again; `None` where none is taken.
+    #[must_use]
+    pub fn frees_in(&mut self, now: Duration) -> Option<Duration> {
+        let now = self.advance(now);
+        self.slots.front().map(|slot| leaves_at(slot.number).saturating_sub(now))
+    }
+
+    fn places(&self) -> Places {
+        Places { requests: self.requests, tokens: self.tokens }
+    }
+
+    fn take(&mut self, tokens: u64, now: Duration) -> RatePermit {
         let slot = self.slot(now);
         slot.requests += 1;
         slot.tokens = slot.tokens.saturating_add(tokens);
         let number = slot.number;
         self.requests += 1;
         self.tokens = self.tokens.saturating_add(tokens);
-        Ok(RatePermit { slot: Some(number), tokens })
+        RatePermit { slot: Some(number), tokens }
     }
 
     /// Replaces the reservation by what the call did cost.

@@ -125,6 +125,7 @@ impl Whose {
             | Progress::RequestContext { .. }
             | Progress::Passed { .. }
             | Progress::Blind
+            | Progress::LetOutAlone { .. }
             | Progress::Panicked
             | Progress::Explained { .. }
             | Progress::Head { .. }

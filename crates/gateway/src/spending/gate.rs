@@ -22,7 +22,7 @@ pub(crate) fn seconds(wait: Duration) -> u64 {
 impl Tab {
     /// Counts the request at the key that it came with. `tokens` is the most that it may cost; asked for where that
     /// counts.
-    pub(crate) fn enter(
+    pub(crate) async fn enter(
         &self,
         pass: Option<&Pass>,
         tokens: impl FnOnce() -> u64,
@@ -31,8 +31,9 @@ impl Tab {
             return Ok(());
         };
         let tokens = if counts_tokens(&pass.limits) { tokens() } else { 0 };
-        let whose = Whose::Key(pass.tenant.to_string());
-        let Err(limited) = self.charge_key(whose, &pass.limits, tokens) else { return Ok(()) };
+        let whose = Whose::Key(pass.tenant.clone());
+        let charged = self.charge_key(whose, &pass.limits, tokens).await;
+        let Err(limited) = charged else { return Ok(()) };
         let Limited { unit, limit, retry_after } = limited;
         self.seen.tell(&Progress::Limited { by: "key", unit: unit.as_str() });
         let message = match unit {
@@ -75,9 +76,9 @@ struct ProviderGate {
 }
 
 impl ProviderGate {
-    fn try_pass(&self) -> Result<(), Held> {
+    async fn try_pass(&self) -> Result<(), Held> {
         let whose = Whose::Provider(self.provider.clone());
-        let charged = self.tab.charge_provider(whose, &self.limits, self.tokens);
+        let charged = self.tab.charge_provider(whose, &self.limits, self.tokens).await;
         let Err(Limited { unit, limit, retry_after }) = charged else { return Ok(()) };
         self.tab.seen.tell(&Progress::Limited { by: "provider", unit: unit.as_str() });
         let (provider, wait) = (&self.provider, seconds(retry_after));
@@ -96,6 +97,6 @@ impl ProviderGate {
 
 impl Gate for ProviderGate {
     fn pass(&self) -> Passing<'_> {
-        Box::pin(std::future::ready(self.try_pass()))
+        Box::pin(self.try_pass())
     }
 }

@@ -13,6 +13,7 @@ mod purse;
 mod size;
 mod tab;
 mod thoughts;
+mod window;
 
 pub(crate) use allow::Asking;
 pub(crate) use bounds::Bounds;

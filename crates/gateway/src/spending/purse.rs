@@ -56,6 +56,8 @@ struct State {
     about: About,
     /// When the ledger was last heard.
     heard: Option<Instant>,
+    /// It did not answer the last question.
+    is_away: bool,
     /// So many requests have something of it, or ask for it.
     visitors: usize,
 }
@@ -186,7 +188,8 @@ impl Purse {
             return Arc::clone(held);
         }
         let share = Share::default();
-        let state = Mutex::new(State { share, rules, about, heard: None, visitors: 1 });
+        let state =
+            Mutex::new(State { share, rules, about, heard: None, is_away: false, visitors: 1 });
         let (asking, news) = (tokio::sync::Mutex::default(), Notify::new());
         let held = Arc::new(Held { key: key.clone(), state, asking, news });
         all.insert(key, Arc::clone(&held));
@@ -231,11 +234,14 @@ impl Purse {
         let since = Instant::now();
         let (report, rules) = {
             let mut state = held.state();
+            let is_away = state.is_away;
             let (rules, share) = (state.rules, &mut state.share);
             // Whoever asks often gets some more, so that the next ones need not ask.
             let soon = share.taken().min(rules.max.get().unwrap_or(u64::MAX) / 8);
             let idle = share.idle();
             let (wants, spare) = match wanted {
+                // Nobody would hear that it is given back, and nothing else comes.
+                0 if is_away => (0, idle),
                 0 => (0, soon),
                 _ => (wanted.saturating_sub(idle).saturating_add(soon), idle),
             };
@@ -244,12 +250,14 @@ impl Purse {
         let asked = ledgers.report(&held.key, &rules, &self.holder, report, now());
         let given = timeout(ANSWER, asked)
             .await
-            .unwrap_or_else(|_| Err(VaultError("the ledger does not answer".to_owned())))?;
-        let about = {
+            .unwrap_or_else(|_| Err(VaultError("the ledger does not answer".to_owned())));
+        let (given, about) = {
             let mut state = held.state();
+            state.is_away = given.is_err();
+            let given = given?;
             state.share.heard(report, &given);
             state.heard = Some(since);
-            state.about.clone()
+            (given, state.about.clone())
         };
         for event in &given.events {
             let About { tenant, scope, unit, session, run } = &about;

@@ -4,16 +4,20 @@ use super::limits::{Charge, Limited, Limits, Whose};
 use super::money::{Bill, Came};
 use super::purse::{Purse, Reserved};
 use crate::bus::Seen;
+use crate::progress::Progress;
+use crate::vault::Vaults;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use thinkthrough_core::budget::{RateLimits, Unit};
 use thinkthrough_core::usage::Usage;
 
 /// The charges of one request: at its key, at the provider that was asked last, and to the key's budgets.
-#[derive(Debug)]
 pub(crate) struct Tab {
     limits: Arc<Limits>,
     pub(super) purse: Arc<Purse>,
     pub(super) seen: Arc<Seen>,
+    /// Where gateways share limits.
+    vaults: Option<Arc<dyn Vaults>>,
     charges: Mutex<Charges>,
 }
 
@@ -37,34 +41,53 @@ pub(crate) struct Most {
 
 impl Tab {
     /// Nothing was taken yet.
-    pub(crate) fn open(limits: &Arc<Limits>, purse: &Arc<Purse>, seen: &Arc<Seen>) -> Arc<Self> {
+    pub(crate) fn open(
+        limits: &Arc<Limits>,
+        purse: &Arc<Purse>,
+        seen: &Arc<Seen>,
+        vaults: Option<&Arc<dyn Vaults>>,
+    ) -> Arc<Self> {
         let (limits, purse, seen) = (Arc::clone(limits), Arc::clone(purse), Arc::clone(seen));
-        Arc::new(Tab { limits, purse, seen, charges: Mutex::default() })
+        Arc::new(Tab { limits, purse, seen, vaults: vaults.cloned(), charges: Mutex::default() })
     }
 
     /// The request counts at its key.
-    pub(super) fn charge_key(
+    pub(super) async fn charge_key(
         &self,
         whose: Whose,
         limits: &RateLimits,
         tokens: u64,
     ) -> Result<(), Limited> {
-        let charge = self.limits.admit(whose, limits, tokens)?;
+        let charge = self.admit("key", whose, limits, tokens).await?;
         self.change(|charges| charges.key.replace(charge));
         Ok(())
     }
 
     /// One more try counts at its provider; the one before it cost no tokens, for it gave no answer.
-    pub(super) fn charge_provider(
+    pub(super) async fn charge_provider(
         &self,
         whose: Whose,
         limits: &RateLimits,
         tokens: u64,
     ) -> Result<(), Limited> {
         drop(self.change(|charges| charges.provider.take()));
-        let charge = self.limits.admit(whose, limits, tokens)?;
+        let charge = self.admit("provider", whose, limits, tokens).await?;
         self.change(|charges| charges.provider.replace(charge));
         Ok(())
+    }
+
+    async fn admit(
+        &self,
+        by: &'static str,
+        whose: Whose,
+        limits: &RateLimits,
+        tokens: u64,
+    ) -> Result<Charge, Limited> {
+        let charge = self.limits.admit(whose, limits, tokens, self.vaults.as_ref()).await?;
+        if charge.is_alone {
+            self.seen.tell(&Progress::LetOutAlone { by });
+        }
+        Ok(charge)
     }
 
     /// The answer is over, with what it says that it cost, and what came of it.
@@ -102,5 +125,11 @@ impl Tab {
 
     fn change<T>(&self, work: impl FnOnce(&mut Charges) -> T) -> T {
         work(&mut self.charges.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl fmt::Debug for Tab {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tab").field("charges", &self.charges).finish_non_exhaustive()
     }
 }

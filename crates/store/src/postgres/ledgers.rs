@@ -6,17 +6,20 @@ use crate::row::LedgerRow;
 use tokio_postgres::types::Type;
 
 impl Postgres {
-    /// A ledger and its version.
+    /// The server's time in Unix milliseconds, and a ledger and its version.
     pub(crate) async fn ledger(
         &self,
         tenant: String,
         name: String,
-    ) -> Result<Option<(i64, String)>, StoreError> {
-        let sql = "SELECT version, body FROM ledger WHERE tenant = $1 AND name = $2";
+    ) -> Result<(i64, Option<(i64, String)>), StoreError> {
+        let sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::int8, version, body \
+                   FROM (SELECT 1) one LEFT JOIN ledger ON tenant = $1 AND name = $2";
         let values = [(&tenant as _, Type::TEXT), (&name as _, Type::TEXT)];
         let row = self.query_for(Whose::Name(&tenant), sql, &values).await?.into_iter().next();
         let at = &self.inner.at;
-        row.map(|row| Ok((get(&row, 0, at)?, get(&row, 1, at)?))).transpose()
+        let Some(row) = row else { return Err(StoreError::Silent(at.clone())) };
+        let (version, body): (Option<i64>, Option<String>) = (get(&row, 1, at)?, get(&row, 2, at)?);
+        Ok((get(&row, 0, at)?, version.zip(body)))
     }
 
     /// Writes a ledger if it still has the version that it was made of.

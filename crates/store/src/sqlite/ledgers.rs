@@ -1,21 +1,23 @@
 //! Ledgers of budgets.
 
 use super::{Safety, Sqlite};
+use crate::clock;
 use crate::error::StoreError;
 use crate::row::LedgerRow;
 use rusqlite::{OptionalExtension as _, params};
 
 impl Sqlite {
-    /// A ledger and its version.
+    /// The time in Unix milliseconds, and a ledger and its version.
     pub(crate) async fn ledger(
         &self,
         tenant: String,
         name: String,
-    ) -> Result<Option<(i64, String)>, StoreError> {
+    ) -> Result<(i64, Option<(i64, String)>), StoreError> {
         self.read_at_hand(move |connection| {
             let sql = "SELECT version, body FROM ledger WHERE tenant = ? AND name = ?";
             let mut row = connection.prepare_cached(sql)?;
-            row.query_row(params![tenant, name], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+            let found = row.query_row(params![tenant, name], |row| Ok((row.get(0)?, row.get(1)?)));
+            Ok((clock::now(), found.optional()?))
         })
         .await
     }

@@ -1,0 +1,209 @@
+//! One limit: what this gateway holds of it, and who waits for more.
+
+use crate::vault::{SharedPlaces, VaultError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use thinkthrough_core::budget::{
+    Places, RateGiven, RateLimits, RatePermit, RateRefusal, RateShare,
+};
+use thinkthrough_store::LedgerKey;
+use tokio::time::{Instant, timeout};
+
+/// How long one question to the ledger may take.
+const ANSWER: Duration = Duration::from_secs(1);
+
+/// The window of a key or a provider.
+#[derive(Debug)]
+pub(super) struct Window {
+    key: LedgerKey,
+    began: Instant,
+    state: Mutex<State>,
+    /// One question at a time.
+    asking: tokio::sync::Mutex<()>,
+}
+
+#[derive(Debug)]
+struct State {
+    share: RateShare,
+    limits: RateLimits,
+    /// What the requests need that wait for the ledger.
+    waiting: BTreeMap<u64, Places>,
+    next: u64,
+    /// So many questions were begun; the number of the last one that was answered, and the answer.
+    begun: u64,
+    answered: (u64, RateGiven),
+    /// The store did not answer the last question.
+    is_away: bool,
+    is_reported: bool,
+}
+
+/// A request that waits; it no longer does when this is dropped.
+pub(super) struct Waiter {
+    window: Arc<Window>,
+    number: u64,
+}
+
+/// What became of a question.
+pub(super) enum Asked {
+    /// The ledger said this.
+    Heard(RateGiven),
+    /// The ledger does not answer.
+    Away,
+}
+
+impl Window {
+    pub(super) fn new(key: LedgerKey) -> Self {
+        let state = State {
+            share: RateShare::default(),
+            limits: RateLimits::UNLIMITED,
+            waiting: BTreeMap::new(),
+            next: 0,
+            begun: 0,
+            answered: (0, RateGiven::default()),
+            is_away: false,
+            is_reported: false,
+        };
+        let (state, asking) = (Mutex::new(state), tokio::sync::Mutex::default());
+        Window { key, began: Instant::now(), state, asking }
+    }
+
+    /// Works on what is known, at a time that no earlier call had.
+    fn with<T>(&self, work: impl FnOnce(&mut State, Duration) -> T) -> T {
+        let mut state = self.state();
+        let now = self.began.elapsed();
+        work(&mut state, now)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// These limits hold from now on.
+    pub(super) fn set(&self, limits: &RateLimits) {
+        self.state().limits = *limits;
+    }
+
+    pub(super) fn take(&self, limits: &RateLimits, tokens: u64) -> Option<RatePermit> {
+        self.with(|state, now| state.share.take(limits, tokens, now))
+    }
+
+    pub(super) fn take_alone(
+        &self,
+        limits: &RateLimits,
+        tokens: u64,
+    ) -> Result<RatePermit, RateRefusal> {
+        self.with(|state, now| state.share.take_alone(limits, tokens, now))
+    }
+
+    pub(super) fn would_refuse(&self, limits: &RateLimits, tokens: u64) -> Option<RateRefusal> {
+        self.with(|state, now| state.share.would_refuse(limits, tokens, now))
+    }
+
+    pub(super) fn may_get(&self, limits: &RateLimits, tokens: u64, given: &RateGiven) -> bool {
+        self.with(|state, now| state.share.may_get(limits, tokens, given, now))
+    }
+
+    pub(super) fn refusal(
+        &self,
+        limits: &RateLimits,
+        tokens: u64,
+        given: &RateGiven,
+    ) -> RateRefusal {
+        self.with(|state, now| state.share.refusal(limits, tokens, given, now))
+    }
+
+    pub(super) fn settle(&self, permit: RatePermit, tokens: u64) {
+        self.with(|state, now| state.share.settle(permit, tokens, now));
+    }
+
+    pub(super) fn is_away(&self) -> bool {
+        self.state().is_away
+    }
+
+    /// A request waits for so much.
+    pub(super) fn wait_for(self: &Arc<Self>, needs: Places) -> Waiter {
+        let mut state = self.state();
+        state.next += 1;
+        let number = state.next;
+        state.waiting.insert(number, needs);
+        Waiter { window: Arc::clone(self), number }
+    }
+
+    /// Asks the ledger for all that wait, unless somebody did meanwhile.
+    pub(super) async fn ask_for_all(&self, holder: &str, places: &dyn SharedPlaces) -> Asked {
+        let begun = self.state().begun;
+        let _one = self.asking.lock().await;
+        {
+            let state = self.state();
+            // A question that was begun since then was for whoever waits here as well.
+            if state.answered.0 > begun {
+                return Asked::Heard(state.answered.1);
+            }
+            if state.is_away {
+                return Asked::Away;
+            }
+        }
+        self.ask(holder, places).await.map_or(Asked::Away, Asked::Heard)
+    }
+
+    /// Tells the ledger what is held, and asks for what is waited for.
+    pub(super) async fn report(
+        &self,
+        holder: &str,
+        places: &dyn SharedPlaces,
+    ) -> Result<(), VaultError> {
+        let _one = self.asking.lock().await;
+        self.ask(holder, places).await.map(|_| ())
+    }
+
+    /// One question; nobody else asks meanwhile.
+    async fn ask(&self, holder: &str, places: &dyn SharedPlaces) -> Result<RateGiven, VaultError> {
+        let (number, limits, report, begun) = self.with(|state, now| {
+            state.begun += 1;
+            let needs = state.waiting.values().fold(Places::NONE, |sum, needs| sum.plus(*needs));
+            let least = state.waiting.values().copied().reduce(Places::least).unwrap_or_default();
+            let report = state.share.begin(&state.limits, (needs, least), now);
+            (state.begun, state.limits, report, now)
+        });
+        let asked = places.report(&self.key, &limits, holder, report);
+        let given = timeout(ANSWER, asked)
+            .await
+            .unwrap_or_else(|_| Err(VaultError("the ledger does not answer".to_owned())));
+        self.with(|state, _| {
+            state.is_away = given.is_err();
+            if let Ok(given) = &given {
+                state.share.heard(report, given, begun);
+                state.answered = (number, *given);
+            }
+        });
+        given
+    }
+
+    /// Whether the ledger has something to hear, or has to be asked whether it is back.
+    pub(super) fn has_news(&self) -> bool {
+        self.with(|state, now| state.is_away || state.share.has_news(&state.limits, now))
+    }
+
+    /// Whether whoever asks has to begin reporting, because nobody does.
+    pub(super) fn begins_reporting(&self) -> bool {
+        let mut state = self.state();
+        !std::mem::replace(&mut state.is_reported, true)
+    }
+
+    /// Whether there is nothing to report any more; then somebody else begins it.
+    pub(super) fn ends_reporting(&self) -> bool {
+        self.with(|state, now| {
+            let is_idle = state.waiting.is_empty() && !state.is_away;
+            let is_over = is_idle && state.share.is_empty(&state.limits, now);
+            state.is_reported = !is_over;
+            is_over
+        })
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.window.state().waiting.remove(&self.number);
+    }
+}

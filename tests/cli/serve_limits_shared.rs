@@ -1,0 +1,139 @@
+//! `limits` of gateways that share a store: all together let out as many requests in a minute as one would.
+
+use crate::place::Place;
+use crate::postgres::Database;
+use crate::serve_config::serve;
+use crate::serve_shared::{IN_A_FILE, on_server};
+use crate::server::Server;
+use crate::upstream::{Upstream, chat};
+use rustix::process::Signal;
+use serde_json::json;
+use std::time::Duration;
+
+const ALICE: &str = "authorization: Bearer alice-key-0123456789\r\n";
+
+/// Longer than it takes to give back what is idle.
+const IDLE: Duration = Duration::from_millis(1500);
+
+/// A key and a provider with these limits.
+fn config(store: &str, key: &str, provider: &str, upstream: &Upstream) -> String {
+    let store = store.replace("keyless = true", "keyless = false");
+    format!(
+        "{store}[keys.alice]\nkey = \"alice-key-0123456789\"\n{key}\n\
+         [providers.own]\nwire = \"chat-completions\"\nbase_url = \"{}\"\napi_key = \"k\"\n{provider}\n",
+        upstream.url
+    )
+}
+
+fn ask(gateway: &Server) -> u16 {
+    let asked = json!({"model": "own/m", "stream": true, "max_tokens": 100,
+        "messages": [{"role": "user", "content": "Why?"}]})
+    .to_string();
+    let answer = gateway.request("POST", "/v1/chat/completions", ALICE, &asked);
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+/// How many of so many requests at once are let out, each asked of the next of these gateways.
+fn let_out(gateways: &[&Server], callers: usize) -> usize {
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let ask = |one: usize| scope.spawn(move || ask(gateways[one % gateways.len()]));
+        let all: Vec<_> = (0..callers).map(ask).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert!(statuses.iter().all(|status| [200, 429].contains(status)), "{statuses:?}");
+    statuses.iter().filter(|status| **status == 200).count()
+}
+
+const SIXTY: &str = "limits = { requests_per_minute = 60 }";
+
+#[test]
+fn req_limits_three_gateways_on_one_server_let_exactly_60_of_200_callers_in() {
+    let Some(database) = Database::new() else { return };
+    for (place, key, provider) in [("fleet-key", SIXTY, ""), ("fleet-provider", "", SIXTY)] {
+        let (place, upstream) = (Place::new(place), Upstream::start(vec![chat("", "ok", None)]));
+        let config = config(&on_server(&place, &database), key, provider, &upstream);
+        let gateways = [0, 1, 2].map(|_| serve(&place, &config));
+        let all: Vec<&Server> = gateways.iter().collect();
+        assert_eq!(let_out(&all, 200), 60, "{key} {provider}");
+        assert_eq!(let_out(&all, 9), 0);
+        assert_eq!(upstream.bodies().len(), 60);
+    }
+}
+
+#[test]
+fn req_limits_of_a_hot_key_all_go_to_the_gateway_that_is_asked_and_then_to_the_next_one() {
+    let Some(database) = Database::new() else { return };
+    let (place, upstream) = (Place::new("fleet-hot"), Upstream::start(vec![chat("", "ok", None)]));
+    let config = config(&on_server(&place, &database), SIXTY, "", &upstream);
+    let [first, second, third] = [0, 1, 2].map(|_| serve(&place, &config));
+    assert_eq!(let_out(&[&first], 40), 40);
+    // What the first one holds besides is called back at once.
+    assert_eq!(let_out(&[&second], 15), 15);
+    assert_eq!(let_out(&[&third], 50), 5);
+    assert_eq!(let_out(&[&first, &second], 20), 0);
+    assert_eq!(upstream.bodies().len(), 60);
+}
+
+#[test]
+fn req_limits_of_tokens_are_shared_and_what_was_not_spent_is_free_for_all() {
+    let Some(database) = Database::new() else { return };
+    // Each answer costs fifteen tokens as the provider counts, and may cost more than a hundred before.
+    let (place, upstream) =
+        (Place::new("fleet-tokens"), Upstream::start(vec![chat("", "ok", Some(0))]));
+    let limits = "limits = { tokens_per_minute = 300 }";
+    let config = config(&on_server(&place, &database), limits, "", &upstream);
+    let [first, second] = [0, 1].map(|_| serve(&place, &config));
+    let said: Vec<u16> =
+        (0..14).map(|one| ask(if one % 2 == 0 { &first } else { &second })).collect();
+    let let_out = said.iter().filter(|status| **status == 200).count();
+    // The next one may cost so much that all would be more than three hundred.
+    assert!((10..=13).contains(&let_out), "{said:?}");
+    assert_eq!(said.iter().rposition(|status| *status == 200), Some(let_out - 1), "{said:?}");
+}
+
+#[test]
+fn req_limits_places_that_a_killed_gateway_took_stay_taken_and_those_it_gave_back_are_free() {
+    let Some(database) = Database::new() else { return };
+    let (place, upstream) =
+        (Place::new("fleet-killed"), Upstream::start(vec![chat("", "ok", None)]));
+    let config = config(&on_server(&place, &database), SIXTY, "", &upstream);
+    let [first, second] = [0, 1].map(|_| serve(&place, &config));
+    assert_eq!(let_out(&[&first], 10), 10);
+    std::thread::sleep(IDLE);
+    first.signal(Signal::KILL);
+    // Nobody comes in its place with an empty window.
+    let third = serve(&place, &config);
+    assert_eq!(let_out(&[&second, &third], 90), 50);
+}
+
+#[test]
+fn req_limits_in_a_file_hold_for_all_its_gateways_and_over_a_restart() {
+    let (place, upstream) = (Place::new("fleet-file"), Upstream::start(vec![chat("", "ok", None)]));
+    let limits = "limits = { requests_per_minute = 12 }";
+    let config = config(IN_A_FILE, limits, "", &upstream);
+    let [first, second] = [0, 1].map(|_| serve(&place, &config));
+    assert_eq!(let_out(&[&first, &second], 8), 8);
+    std::thread::sleep(IDLE);
+    first.signal(Signal::TERM);
+    let third = serve(&place, &config);
+    assert_eq!(let_out(&[&third, &second], 9), 4);
+}
+
+#[test]
+fn req_limits_hold_at_each_gateway_alone_while_the_store_is_away_and_that_is_counted() {
+    let Some(database) = Database::new() else { return };
+    let (place, upstream) = (Place::new("fleet-away"), Upstream::start(vec![chat("", "ok", None)]));
+    let limits = "limits = { requests_per_minute = 12 }";
+    let config = config(&on_server(&place, &database), limits, "", &upstream);
+    let [first, second] = [0, 1].map(|_| serve(&place, &config));
+    assert_eq!(let_out(&[&first], 5), 5);
+    std::thread::sleep(IDLE);
+    database.shut();
+    assert_eq!((let_out(&[&first], 20), let_out(&[&second], 20)), (7, 12));
+    let metrics = first.request("GET", "/metrics", "", "");
+    assert!(metrics.contains("thinkthrough_limit_alone_total{by=\"key\"} 7"), "{metrics}");
+    // All of it counts when the store is back.
+    database.open();
+    std::thread::sleep(IDLE);
+    assert_eq!(let_out(&[&serve(&place, &config)], 5), 0);
+}
