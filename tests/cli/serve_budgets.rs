@@ -389,8 +389,22 @@ fn req_budget_that_only_warns_goes_on_without_its_store_and_is_booked_when_that_
         database.shut();
         assert_eq!((ask(), ask()), (200, 200), "{action}");
         database.open();
-        let told = "thinkthrough_budget_reached_total{scope=\"task\",threshold=\"exceeded\"} 1";
-        wait_for(&gateway, told);
+        // Counting tokens spends nothing, and is refused where all is spent.
+        let blocks = budget.replace(action, "block");
+        let other = serve(&place, &on_one_server(&place, &database, &blocks, &own, &paced));
+        let headers = format!("{ALICE}x-thinkthrough-task: {action}\r\n");
+        let asked = json!({"model": "own/m", "messages": [{"role": "user", "content": "a"}]});
+        let began = Instant::now();
+        loop {
+            let path = "/v1/messages/count_tokens";
+            let answer = other.request("POST", path, &headers, &asked.to_string());
+            if status(&answer) == 402 {
+                assert!(answer.contains("120 of the 100 reasoning tokens"), "{answer}");
+                break;
+            }
+            assert!(began.elapsed() < PATIENCE, "{action}: {answer}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 }
 
