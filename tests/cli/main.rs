@@ -59,6 +59,7 @@ mod serve;
 mod serve_access;
 mod serve_addresses;
 mod serve_budgets;
+mod serve_budgets_raw;
 mod serve_config;
 #[cfg(unix)]
 mod serve_door;

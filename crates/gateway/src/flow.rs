@@ -7,6 +7,7 @@ use crate::leaving;
 use crate::passage::{Passage, Saving};
 use crate::progress::Progress;
 use crate::sending::{Outcome, SILENCE, Waiting};
+use crate::spending::Meter;
 use crate::whole_events::WholeEvents;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -38,8 +39,8 @@ pub(crate) struct Flow {
 enum State {
     Over,
     Whole(Bytes),
-    /// Bytes that nobody looks at, but for what the provider keeps.
-    Raw(BodyStream, Option<Box<Tap>>),
+    /// Bytes that nobody looks at, but for what the provider keeps and what they cost.
+    Raw(BodyStream, Option<Box<Tap>>, Option<Box<Meter>>),
     /// Bytes of the gateway's own, as they come.
     Own(mpsc::Receiver<Bytes>),
     /// What still comes behind the end of an answer.
@@ -90,8 +91,8 @@ impl Flow {
     }
 
     /// The upstream's bytes, whatever they are.
-    pub(crate) fn raw(body: BodyStream, tap: Option<Tap>) -> Self {
-        Self::of(State::Raw(body, tap.map(Box::new)))
+    pub(crate) fn raw(body: BodyStream, tap: Option<Tap>, meter: Option<Meter>) -> Self {
+        Self::of(State::Raw(body, tap.map(Box::new), meter.map(Box::new)))
     }
 
     /// Bytes of the gateway's own, as they come.
@@ -135,8 +136,9 @@ impl Flow {
                     return Poll::Ready(Some(Err(error)));
                 }
                 State::Whole(bytes) => (std::mem::take(bytes), Some(State::Over)),
-                State::Raw(body, tap) => match ready!(body.poll_next(cx)) {
+                State::Raw(body, tap, meter) => match ready!(body.poll_next(cx)) {
                     Some(Ok(bytes)) => {
+                        meter.iter_mut().for_each(|meter| meter.hear(&bytes));
                         tap.iter_mut().for_each(|tap| tap.hear(&bytes));
                         (bytes, None)
                     }

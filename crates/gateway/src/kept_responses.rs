@@ -116,5 +116,5 @@ async fn ask_upstream(
     send.auth = credential_for(&route, credential.clone());
     house.tab.enter(house.pass.as_deref(), || 0).await?;
     send.gate = house.tab.gate(&route, || 0);
-    pass(house, &route, &send, None).await
+    pass(house, &route, &send, (None, None)).await
 }

@@ -45,6 +45,7 @@ mod pool;
 mod process;
 mod progress;
 mod raw;
+mod raw_spending;
 mod recall;
 mod references;
 mod refused;

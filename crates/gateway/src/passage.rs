@@ -8,7 +8,7 @@ use crate::keeping::Keeping;
 use crate::kept::Tap;
 use crate::load::{Load, Reservation};
 use crate::progress::Progress;
-use crate::spending::{Bounds, Came, Tab};
+use crate::spending::{Bounds, Came, Tab, text};
 use crate::story::now;
 use crate::vault::{APPEND, Vault};
 use crate::waits::{Breaker, Breakers};
@@ -19,7 +19,6 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 use thinkthrough_core::answer::Answer;
-use thinkthrough_core::content::Block;
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Done, Ending, Exchange};
 use thinkthrough_core::restore::{Head, Kept, ticket};
@@ -391,18 +390,5 @@ impl Drop for Saving {
                 }
             });
         }
-    }
-}
-
-/// How many bytes of text an event adds.
-fn text(event: Event<'_>) -> usize {
-    match event {
-        Event::ThinkingDelta { delta, .. }
-        | Event::TextDelta { delta, .. }
-        | Event::ToolCallDelta { delta, .. } => delta.len(),
-        Event::Whole { value: Block::Thinking(thinking), .. } => thinking.thought.len(),
-        Event::Whole { value: Block::Text(said), .. } => said.text.len(),
-        Event::Choice { event, .. } => text(*event),
-        _ => 0,
     }
 }

@@ -15,10 +15,11 @@ use crate::kept::{Known, Named, Spot, Tap, in_parameters, in_request, named_by, 
 use crate::load::{CAPS, PASSED, READ};
 use crate::models::Route;
 use crate::progress::Progress;
+use crate::raw_spending::{Spender, may_spend};
 use crate::relay::relayed;
 use crate::reply::{Account, refusal};
 use crate::sending::{failed, reason};
-use crate::spending::{Came, expected};
+use crate::spending::{Came, Meter, Metering, expected};
 use crate::take;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -61,8 +62,8 @@ async fn passed(
     has_right(house)?;
     let route = house.models.provider(provider);
     let route = route.map_err(|unrouted| turned(404, "provider_not_found", unrouted.0))?;
-    may_spend(house, &parts.method)?;
     let segments = segments(path)?;
+    let spending = may_spend(house, &parts.method, &segments)?;
     let known = Known::of(house, &route.target.provider);
     let times = if known.is_some() { READ } else { PASSED };
     let (bytes, held) = take::body(house, &parts.headers, body, times).await?;
@@ -86,10 +87,22 @@ async fn passed(
     let mut send = Outbound::new(parts.method, &url).map_err(refuse)?;
     send.body = bytes;
     send.headers = Crossing::to_all(&route).request(&parts.headers);
+    let metering = spending.map(|spending| {
+        let (house, route, body) = (Arc::clone(house), Arc::clone(&route), send.body.clone());
+        let (headers, credential) = (parts.headers.clone(), credential.clone());
+        (spending, Spender { house, route, headers, credential, body })
+    });
     send.auth = credential_for(&route, credential);
     house.tab.enter(house.pass.as_deref(), || expected(&send.body, None)).await?;
+    let metering = match metering {
+        Some((spending, spender)) => {
+            let reserving = Box::pin(spender.reserve(spending));
+            Some(house.load.offload.run(send.body.len(), reserving).await?)
+        }
+        None => None,
+    };
     send.gate = house.tab.gate(&route, || expected(&send.body, None));
-    let answer = pass(house, &route, &send, tap).await;
+    let answer = pass(house, &route, &send, (tap, metering)).await;
     drop(held);
     answer
 }
@@ -107,17 +120,6 @@ fn has_right(house: &House) -> Result<(), Turned> {
         pass.tenant
     );
     Err(turned(403, "raw_not_allowed", message))
-}
-
-/// Whether what this costs can be read. What only looks costs nothing.
-fn may_spend(house: &House, method: &Method) -> Result<(), Turned> {
-    let has_budget = house.pass.as_ref().is_some_and(|pass| !pass.budgets.is_none());
-    if !has_budget || [Method::GET, Method::HEAD, Method::DELETE].contains(method) {
-        return Ok(());
-    }
-    let message = "what requests to `/p/...` spend on reasoning is not read, and this key has a budget of it; ask the \
-                   model by the gateway's own routes";
-    Err(turned(403, "budget_unreadable", message))
 }
 
 /// Refuses what is not the caller's own, and gives what listens to the answer for what becomes its own.
@@ -231,7 +233,7 @@ pub(crate) async fn pass(
     house: &House,
     route: &Route,
     send: &Outbound,
-    tap: Option<Tap>,
+    (tap, metering): (Option<Tap>, Option<Metering>),
 ) -> Result<Response<Flow>, Turned> {
     let provider = &route.target.provider;
     house.seen.tell(&Progress::Passed { provider });
@@ -244,8 +246,8 @@ pub(crate) async fn pass(
         failed(&error, provider)
     };
     let mut answer = route.transport.send(send).await.map_err(refuse)?;
-    // What it costs is not read, so that what was reserved stands.
-    if answer.status.is_success() {
+    // Where what it costs is not read, what was reserved stands.
+    if answer.status.is_success() && metering.is_none() {
         house.tab.settle(None, Came::default());
     }
     if answer.status.is_informational() || answer.status.is_redirection() {
@@ -263,7 +265,8 @@ pub(crate) async fn pass(
     answer.body = answer.body.named(provider);
     let tap = tap.filter(|_| answer.status.is_success());
     let (answer, tap) = heard(answer, tap, provider).await?;
-    let flow = Flow::raw(answer.body, tap);
+    let metering = metering.filter(|_| answer.status.is_success());
+    let flow = Flow::raw(answer.body, tap, metering.map(|it| Meter::new(&it, &house.tab)));
     Ok(relayed(answer.status, &answer.headers, answer.extensions, flow))
 }
 

@@ -258,7 +258,7 @@ impl Caller {
         });
         seen.opened(tenant, (hint, self.is_kept), labels);
         let (pass, vaults, headers) = (pass.as_deref(), vaults.as_ref(), &self.headers);
-        tab.allow(Asking { pass, vaults, headers, hint, labels: spender }, asked).await
+        tab.allow(Asking { pass, vaults, headers, hint, labels: spender }, asked).await.map(drop)
     }
 
     /// Where what is known of the answer goes.

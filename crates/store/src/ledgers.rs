@@ -78,7 +78,7 @@ impl Ledgers {
     /// When the store cannot be read.
     pub async fn used(&self, key: &LedgerKey) -> Result<u64, StoreError> {
         let LedgerKey { tenant, name } = key.clone();
-        let row = self.store.backend().ledger(tenant, name).await?;
+        let (_, row) = self.store.backend().ledger(tenant, name).await?;
         let ledger = row.and_then(|(_, body)| Ledger::read(&body));
         Ok(ledger.map_or(0, |ledger| ledger.state().used))
     }

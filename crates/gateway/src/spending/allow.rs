@@ -48,6 +48,23 @@ pub(crate) struct Asking<'a> {
     pub(crate) labels: Option<Labels>,
 }
 
+/// What became of a request's budgets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Allowed {
+    /// What the rules demand of it, because a budget is spent.
+    pub(crate) exceeded: Option<OnExceed>,
+    /// How many tokens its answer may take as it was sent.
+    pub(crate) room: Room,
+}
+
+/// Tokens of an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Room {
+    pub(crate) thought: u64,
+    /// The thought and all else.
+    pub(crate) all: u64,
+}
+
 impl Tab {
     /// Reserves what the request may spend, in place of what it had reserved before, and lays upon it what the budget
     /// demands.
@@ -55,12 +72,15 @@ impl Tab {
         &self,
         asking: Asking<'_>,
         asked: &mut RequestContext<'_>,
-    ) -> Result<(), Turned> {
-        let Some(pass) = asking.pass.filter(|pass| !pass.budgets.is_none()) else { return Ok(()) };
+    ) -> Result<Allowed, Turned> {
+        let Some(pass) = asking.pass.filter(|pass| !pass.budgets.is_none()) else {
+            return Ok(Allowed::default());
+        };
         let wanted = wanted(asked);
+        let room = Room { thought: wanted.wanted, all: longest(asked, wanted) };
         let bill = pass.budgets.has_money().then(|| Bill::of(asked)).transpose()?;
         let least = LEAST.max(wanted.least.saturating_mul(2));
-        let money = bill.map_or(NOTHING, |bill| bill.ask(longest(asked, wanted), least));
+        let money = bill.map_or(NOTHING, |bill| bill.ask(room.all, least));
         self.put_back();
         let all = self.reserve(&asking, pass, asked.contents(), (wanted, money)).await?;
         let exceeded = all.iter().find_map(|one| one.exceeded);
@@ -86,7 +106,7 @@ impl Tab {
             let settings = within(asked.settings(), &asked.target().rule, exceeded, cap);
             asked.set_settings(settings);
         }
-        Ok(())
+        Ok(Allowed { exceeded, room })
     }
 
     /// Refuses a request that spends nothing where the budget is spent and its key is blocked.

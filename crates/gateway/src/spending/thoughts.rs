@@ -51,3 +51,16 @@ impl Thoughts {
         self.sealed = self.sealed.saturating_add(tokens);
     }
 }
+
+/// How many bytes of text an event adds.
+pub(crate) fn text(event: Event<'_>) -> usize {
+    match event {
+        Event::ThinkingDelta { delta, .. }
+        | Event::TextDelta { delta, .. }
+        | Event::ToolCallDelta { delta, .. } => delta.len(),
+        Event::Whole { value: Block::Thinking(thinking), .. } => thinking.thought.len(),
+        Event::Whole { value: Block::Text(said), .. } => said.text.len(),
+        Event::Choice { event, .. } => text(*event),
+        _ => 0,
+    }
+}

@@ -1,0 +1,121 @@
+//! What requests to `/p/{provider}/...` spend of their key's budgets. They pass as they are, so that nothing can be laid
+//! upon them: they are reserved for, read, and booked.
+
+use crate::asking::{Claim, claim};
+use crate::audit::Labels;
+use crate::door::{Turned, turned};
+use crate::house::House;
+use crate::load::CAPS;
+use crate::models::Route;
+use crate::spending::{Allowed, Asking, Metering};
+use crate::tenant;
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use std::sync::Arc;
+use thinkthrough_client::Auth;
+use thinkthrough_core::budget::OnExceed;
+use thinkthrough_core::exchange::{Handling, RequestContext};
+use thinkthrough_core::json::Doc;
+use thinkthrough_core::settings::resolve;
+use thinkthrough_core::wire::{Wire, find};
+
+/// A request of a key that has a budget.
+pub(crate) struct Spending {
+    pub(crate) wire: &'static dyn Wire,
+    /// The model, where the path names it.
+    model: Option<String>,
+}
+
+/// How what this costs can be read; `None` where nothing is to be read. What only looks costs nothing.
+pub(crate) fn may_spend(
+    house: &House,
+    method: &Method,
+    segments: &[String],
+) -> Result<Option<Spending>, Turned> {
+    let has_budget = house.pass.as_ref().is_some_and(|pass| !pass.budgets.is_none());
+    if !has_budget || [Method::GET, Method::HEAD, Method::DELETE].contains(method) {
+        return Ok(None);
+    }
+    let known = Some(method).filter(|it| **it == Method::POST).and_then(|_| spoken(segments));
+    known.map(Some).ok_or_else(|| unreadable("at this path"))
+}
+
+/// What is asked at a path, by its end: an API whose answers say what they cost.
+fn spoken(segments: &[String]) -> Option<Spending> {
+    let mut from_end = segments.iter().rev().map(String::as_str);
+    let (last, before) = (from_end.next()?, from_end.next());
+    let (id, model) = match (before, last) {
+        (Some("chat"), "completions") => ("chat-completions", None),
+        (_, "messages") => ("messages", None),
+        (_, "responses") => ("responses", None),
+        (Some(model), "converse" | "converse-stream") => ("converse", Some(model)),
+        _ => match last.rsplit_once(':')? {
+            (model, "generateContent" | "streamGenerateContent") => {
+                ("generate-content", Some(model))
+            }
+            _ => return None,
+        },
+    };
+    Some(Spending { wire: find(id)?, model: model.map(str::to_owned) })
+}
+
+fn unreadable(what: &str) -> Turned {
+    let message = format!(
+        "what this request to `/p/...` spends on reasoning cannot be read {what}, and this key has a budget of it; ask \
+         the model by the gateway's own routes"
+    );
+    turned(403, "budget_unreadable", message)
+}
+
+/// A request that is read for what it may spend.
+pub(crate) struct Spender {
+    pub(crate) house: Arc<House>,
+    pub(crate) route: Arc<Route>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) credential: Auth,
+    pub(crate) body: Bytes,
+}
+
+impl Spender {
+    /// Reserves what the request may think, as on other routes.
+    pub(crate) async fn reserve(self, spending: Spending) -> Result<Metering, Turned> {
+        let Spender { house, route, headers, credential, body } = self;
+        let Spending { wire, model } = spending;
+        let doc = Doc::parse_within(&body, CAPS.values);
+        let doc = doc.map_err(|_| unreadable("out of what is no JSON"))?;
+        let root = doc.root();
+        if root.bool("background") == Some(true) {
+            return Err(unreadable("where its answer comes later"));
+        }
+        let model = model.or_else(|| root.string("model")).unwrap_or_default();
+        let named = house.models.find(&format!("{}/{model}", route.target.provider));
+        let route = named.unwrap_or(route);
+        let hint = tenant::hint(&headers, root);
+        let claim = claim(&house, &route, &credential, hint.clone()).await;
+        // What the configuration asks of models is not put into this request.
+        let (settings, handling) = (resolve(&[]), Handling::default());
+        let asked = RequestContext::read(wire, &doc, &route.target, &settings, handling, None);
+        let mut asked = asked.map_err(|_| unreadable("out of this body"))?;
+        let labels = claim.map(|Claim { owner, .. }| {
+            Labels::of(owner.tenant, &owner.secret, hint.as_deref(), &asked)
+        });
+        let asking = Asking {
+            pass: house.pass.as_deref(),
+            vaults: house.vaults.as_ref(),
+            headers: &headers,
+            hint: hint.as_deref(),
+            labels,
+        };
+        let Allowed { exceeded, room } = house.tab.allow(asking, &mut asked).await?;
+        match exceeded {
+            Some(OnExceed::DisableReasoning | OnExceed::LowerEffort) => {
+                let message = "the budget is spent, and requests to `/p/...` cannot be made to think \
+                               less; ask by the gateway's own routes";
+                Err(turned(402, "reasoning_budget_exceeded", message))
+            }
+            Some(OnExceed::Block | OnExceed::Warn) | None => {
+                Ok(Metering { wire, dialect: route.target.dialect.clone(), room })
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What an answer spent that passes as it is: its bytes are read beside the caller, and nothing of them is changed.
+
+use super::allow::Room;
+use super::money::Came;
+use super::tab::Tab;
+use super::thoughts::{Thoughts, text};
+use std::sync::Arc;
+use thinkthrough_core::event::Event;
+use thinkthrough_core::read::{Form, Reader};
+use thinkthrough_core::usage::Usage;
+use thinkthrough_core::wire::{Dialect, Wire};
+
+/// What reads an answer, before it is there.
+pub(crate) struct Metering {
+    pub(crate) wire: &'static dyn Wire,
+    pub(crate) dialect: Dialect,
+    /// What is booked of an answer in which nothing can be read.
+    pub(crate) room: Room,
+}
+
+/// Reads one answer, and settles what was reserved for it when it is over, or nobody takes more of it.
+pub(crate) struct Meter {
+    reader: Reader,
+    spent: Spent,
+    room: Room,
+    tab: Arc<Tab>,
+}
+
+#[derive(Default)]
+struct Spent {
+    usage: Option<Usage>,
+    thoughts: Thoughts,
+    /// Bytes of text that came.
+    heard: usize,
+    is_whole: bool,
+}
+
+impl Meter {
+    pub(crate) fn new(metering: &Metering, tab: &Arc<Tab>) -> Self {
+        let Metering { wire, dialect, room } = metering;
+        let reader = Reader::new(*wire, dialect, Form::Auto);
+        Meter { reader, spent: Spent::default(), room: *room, tab: Arc::clone(tab) }
+    }
+
+    /// These bytes go to the caller.
+    pub(crate) fn hear(&mut self, bytes: &[u8]) {
+        let spent = &mut self.spent;
+        self.reader.push(bytes, &mut |event: Event<'_>| spent.hear(event));
+    }
+}
+
+impl Spent {
+    fn hear(&mut self, event: Event<'_>) {
+        self.heard += text(event);
+        self.thoughts.hear(event);
+        match event {
+            Event::Usage(usage) => self.usage = Some(usage.clone()),
+            Event::Finish { .. } => self.is_whole = true,
+            _ => {}
+        }
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        let spent = &mut self.spent;
+        let is_read = self.reader.end(&mut |event: Event<'_>| spent.hear(event));
+        let (Room { thought, all }, is_whole) = (self.room, spent.is_whole);
+        let came = match is_read {
+            true => {
+                let (thought, all) = (spent.thoughts.tokens(), spent.thoughts.with(spent.heard));
+                Came { thought, all, is_whole }
+            }
+            false => Came { thought, all, is_whole },
+        };
+        self.tab.settle(spent.usage.as_ref(), came);
+    }
+}
