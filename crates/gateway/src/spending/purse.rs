@@ -34,7 +34,6 @@ const MARGIN: Duration = Duration::from_secs(10);
 
 /// All budgets of which this gateway holds something.
 pub(crate) struct Purse {
-    holder: String,
     held: Mutex<HashMap<LedgerKey, Arc<Held>>>,
     /// The ledgers of a gateway that has no store.
     own: Arc<Own>,
@@ -44,6 +43,9 @@ pub(crate) struct Purse {
 /// One budget.
 struct Held {
     key: LedgerKey,
+    /// Who holds it, to the ledger. Reports are counted from one on, so that whoever begins anew is another one: else its
+    /// first ones would be taken for those that were heard already.
+    holder: String,
     state: Mutex<State>,
     /// One question at a time.
     asking: tokio::sync::Mutex<()>,
@@ -97,7 +99,7 @@ pub(crate) enum Denied {
 impl Purse {
     pub(crate) fn new(bus: &Arc<Bus>) -> Self {
         let (held, own) = (Mutex::default(), Arc::default());
-        Purse { holder: random_id(), held, own, bus: Arc::clone(bus) }
+        Purse { held, own, bus: Arc::clone(bus) }
     }
 
     /// Where the budgets are kept.
@@ -191,7 +193,7 @@ impl Purse {
         let state =
             Mutex::new(State { share, rules, about, heard: None, is_away: false, visitors: 1 });
         let (asking, news) = (tokio::sync::Mutex::default(), Notify::new());
-        let held = Arc::new(Held { key: key.clone(), state, asking, news });
+        let held = Arc::new(Held { key: key.clone(), holder: random_id(), state, asking, news });
         all.insert(key, Arc::clone(&held));
         let (purse, reporting) = (Arc::clone(self), Arc::clone(&held));
         tokio::spawn(purse.report(Arc::clone(ledgers), reporting));
@@ -247,7 +249,7 @@ impl Purse {
             };
             (share.begin(wants, spare), rules)
         };
-        let asked = ledgers.report(&held.key, &rules, &self.holder, report, now());
+        let asked = ledgers.report(&held.key, &rules, &held.holder, report, now());
         let given = timeout(ANSWER, asked)
             .await
             .unwrap_or_else(|_| Err(VaultError("the ledger does not answer".to_owned())));
@@ -339,7 +341,7 @@ impl fmt::Debug for Reserved {
 
 impl fmt::Debug for Purse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Purse").field("holder", &self.holder).finish_non_exhaustive()
+        f.debug_struct("Purse").finish_non_exhaustive()
     }
 }
 
@@ -365,5 +367,38 @@ impl Ledgers for Own {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let used = all.get(key).map_or(0, |ledger| ledger.state().used);
         Box::pin(std::future::ready(Ok(used)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Log;
+    use crate::traces::Traces;
+    use thinkthrough_core::budget::Limit;
+
+    #[tokio::test(start_paused = true)]
+    async fn req_budget_that_only_warns_books_each_of_requests_that_are_far_apart() {
+        let purse =
+            Arc::new(Purse::new(&Arc::new(Bus::new(Log::off(), Traces::off(), None, None))));
+        let (ledgers, tenant) = (purse.ledgers(None), Tenant::named("alice").unwrap());
+        let key = LedgerKey::new(&tenant, "key", "");
+        let rules = |on_exceed| {
+            let max = Limit::from_config(100);
+            BudgetRules { max, on_exceed, ..BudgetRules::DEFAULT }
+        };
+        let reserve = async |on_exceed, ask| {
+            let (session, run) = (String::new(), String::new());
+            let about =
+                About { tenant: tenant.clone(), scope: "key", unit: Unit::Reasoning, session, run };
+            purse.reserve(&ledgers, key.clone(), (rules(on_exceed), about), ask).await
+        };
+        for _ in 0..3 {
+            let reserved = reserve(OnExceed::Warn, Ask::up_to(50)).await;
+            reserved.unwrap().settle(40);
+            tokio::time::sleep(REPORT * 5).await;
+        }
+        let denied = reserve(OnExceed::Block, Ask::up_to(1)).await.unwrap_err();
+        assert_eq!(denied, Denied::Spent { used: 120, max: 100 });
     }
 }
