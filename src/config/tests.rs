@@ -418,10 +418,9 @@ fn t_7_only_headers_that_may_travel_can_be_forwarded() {
 
 #[test]
 fn a_budget_in_dollars_is_read_to_the_last_digit() {
-    use thinkthrough_core::budget::Limit;
     let of = |budget: &str| {
         let text = format!("[keys.a]\nkey = \"0123456789abcdef\"\nbudget = {{ {budget} }}\n");
-        crate::config::of_text(&text, &|_| None, std::path::Path::new("/"))
+        of_text(&text, &|_| None, Path::new("/"))
             .map(|config| config.keys[0].budgets)
     };
     let all =

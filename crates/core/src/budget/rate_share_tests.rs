@@ -108,11 +108,11 @@ proptest! {
                     gateway.asked = Some((report, at, None));
                 }
                 // What nobody waits for any more reaches the ledger no more: it was changed meanwhile.
-                Step::Reach => if let Some((report, _, given)) = &mut gateway.asked {
-                    if given.is_none() {
+                Step::Reach => {
+                    if let Some((report, _, given @ None)) = &mut gateway.asked {
                         *given = Some(ledger.report(&limits, &gateway.holder, *report, now));
                     }
-                },
+                }
                 Step::Hear => if let Some((report, begun, Some(given))) = gateway.asked.take() {
                     gateway.share.heard(report, &given, begun);
                 },

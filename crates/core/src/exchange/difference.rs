@@ -222,10 +222,10 @@ mod tests {
     }
 
     /// What differs, as a line for each: message, block, what came and what goes.
-    fn told(came: Vec<Content>, goes: &[Content]) -> Vec<String> {
+    fn told(came: &[Content], goes: &[Content]) -> Vec<String> {
         let side =
             |side: &Option<Side>| side.as_ref().map(|it| format!("{} {}", it.kind, it.words));
-        let found = Differences::of(&came, goes);
+        let found = Differences::of(came, goes);
         let lines = found.list.iter().map(|it| {
             let [came, goes] = [&it.came, &it.goes].map(|it| side(it).unwrap_or("-".to_owned()));
             format!("{}.{}: {came} > {goes}", it.message, it.block)
@@ -253,7 +253,7 @@ mod tests {
             "2.0: - > thinking c",
             "2.1: tool_call ls (tk_2) > tool_call ls (call_2)",
         ];
-        assert_eq!(told(came, &goes), expected);
+        assert_eq!(told(&came, &goes), expected);
     }
 
     #[test]
@@ -262,7 +262,7 @@ mod tests {
         signed.signature = Some("sealed".to_owned());
         let came = vec![signed, answer(vec![Block::text("b")])];
         let goes = [answer(vec![Block::text("a")])];
-        assert_eq!(told(came, &goes), ["0.1: payload  > -", "1.0: text b > -"]);
+        assert_eq!(told(&came, &goes), ["0.1: payload  > -", "1.0: text b > -"]);
     }
 
     #[test]

@@ -440,7 +440,8 @@ enum Part {
 
 /// For each call of a step the call of the record that it is, in order; `None` where one is not.
 fn calls_of(step: &Step, head: &Head) -> Option<Vec<usize>> {
-    if head.version == Version::V1 && !(step.is_anchored() && !head.keys.anchors.is_empty()) {
+    let has_keys = step.is_anchored() && !head.keys.anchors.is_empty();
+    if head.version == Version::V1 && !has_keys {
         // The key by which it was found has its calls.
         let is_it = step.visible.calls.len() == head.seen.calls.len() && has_ids(step, head);
         return is_it.then(|| (0..head.seen.calls.len()).collect());

@@ -73,7 +73,7 @@ async fn what_was_handed_over_is_in_the_database_soon_and_found(folder: Folder) 
     }
     assert_eq!(*heard.lock().unwrap(), [""; 0]);
     store.close().await;
-    assert_eq!(journals(&folder.path), [PathBuf::new(); 0]);
+    assert_eq!(journals(&folder.path), Vec::<PathBuf>::new());
 }
 
 async fn what_was_handed_over_goes_with_its_tenant(folder: Folder) {
@@ -117,7 +117,7 @@ async fn d_1_while_another_process_holds_the_database_traces_are_spooled_and_a_k
     assert_eq!(all(&next).await, names);
     let whole = next.traces().get("3").await.unwrap().unwrap();
     assert_eq!((whole.thought.as_str(), whole.answer.as_str()), ("hm", "ha"));
-    assert_eq!(journals(&copy.path), [PathBuf::new(); 0]);
+    assert_eq!(journals(&copy.path), Vec::<PathBuf>::new());
     // The one that lives goes on, and takes each once.
     writer.execute_batch("ROLLBACK").unwrap();
     until_taken(&traces).await;
@@ -145,7 +145,7 @@ async fn what_is_met_twice_is_there_once() {
     drop(store);
     let store = folder.open().await.unwrap();
     assert_eq!(all(&store).await, ["a"]);
-    assert_eq!(journals(&folder.path), [PathBuf::new(); 0]);
+    assert_eq!(journals(&folder.path), Vec::<PathBuf>::new());
 }
 
 #[tokio::test]

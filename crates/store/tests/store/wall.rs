@@ -20,7 +20,7 @@ struct Role {
 impl Role {
     async fn new(folder: &Folder) -> Self {
         drop(folder.open().await.unwrap());
-        let Location::Postgres(url) = folder.location() else { panic!("a server") };
+        let url = folder.server.as_ref().unwrap().url.clone();
         let (_, rest) = url.split_once("://").unwrap();
         let (server, database) = rest.rsplit_once('/').unwrap();
         let server = server.rsplit_once('@').map_or(server, |(_, server)| server);
