@@ -159,8 +159,10 @@ fn d_2_on_a_full_disk_traces_wait_and_what_was_acknowledged_is_there() {
     until(&gateway, &full, "stored");
     answers.extend(full);
     // It fills up somewhere in the middle, and the gateway is killed.
+    // By then the journal is tried again.
+    sleep(Duration::from_millis(1_200));
     let size = std::fs::metadata(place.file("kept.db-wal")).map_or(0, |file| file.len());
-    gateway.limit_files(Some(size + 150_000));
+    gateway.limit_files(Some(size + 60_000));
     let all = ask(&gateway, 100, 60);
     let last = all.last().unwrap();
     let began = Instant::now();
@@ -174,7 +176,8 @@ fn d_2_on_a_full_disk_traces_wait_and_what_was_acknowledged_is_there() {
     let kept = all.iter().zip(&states).filter(|(_, state)| is_kept(state));
     answers.extend(kept.map(|(answer, _)| answer.clone()));
     println!("{} of 85 were acknowledged: {states:?}", answers.len());
-    assert!(answers.len() > 25 && answers.len() < 85, "{states:?}");
+    assert!(answers.len() > 25, "{states:?}");
+    assert!(!states.contains(&"dropped".to_owned()), "{states:?}");
     let _gateway = serve(&place, IN_A_FILE);
     all_there(&place, &answers);
 }

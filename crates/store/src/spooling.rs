@@ -152,26 +152,37 @@ impl Store {
         if error.is_everybodys() || self.backend().install().await.is_err() {
             return Err(error);
         }
-        let (mut lost, mut is_any_taken) = (Vec::new(), false);
-        for batch in batches {
-            for row in &batch.rows {
-                match self.backend().add_traces(vec![Arc::clone(row)]).await {
-                    Ok(()) => is_any_taken = true,
-                    Err(error) if error.is_everybodys() => return Err(error),
-                    Err(_) => lost.push((row, &batch.lost)),
-                }
-            }
-        }
-        if !is_any_taken {
+        let each = |it: &'_ Batch| {
+            let tell = it.lost.clone();
+            it.rows.iter().map(|row| (Arc::clone(row), tell.clone())).collect::<Vec<_>>()
+        };
+        let all: Vec<_> = batches.iter().flat_map(each).collect();
+        let count = all.len();
+        let refused = self.refused(all).await?;
+        if refused.len() == count {
             return Err(error);
         }
-        for (row, tell) in lost {
+        // What was refused before the store took one may have been refused for a reason that is gone by now.
+        for (row, tell) in self.refused(refused).await? {
             match tell {
                 Some(tell) => tell(&row.tenant, &row.id),
                 None => self.note(format!("the store does not take the trace `{}`", row.id)),
             }
         }
         Ok(())
+    }
+
+    /// Those of these traces that the database does not take.
+    async fn refused(&self, rows: Vec<ToTell>) -> Result<Vec<ToTell>, StoreError> {
+        let mut refused = Vec::new();
+        for (row, tell) in rows {
+            match self.backend().add_traces(vec![Arc::clone(&row)]).await {
+                Ok(()) => {}
+                Err(error) if error.is_everybodys() => return Err(error),
+                Err(_) => refused.push((row, tell)),
+            }
+        }
+        Ok(refused)
     }
 
     /// Takes the traces that processes which ended left in their journals. Comes back when the database has them, or does
@@ -198,6 +209,9 @@ impl Store {
     }
 }
 
+/// A trace, and who is told if it is lost.
+type ToTell = (Arc<TraceRow>, Option<LostTrace>);
+
 async fn see_to_all(store: Store) {
     let [mut pause, longest] = PAUSES;
     let waiting = &store.spool().waiting;
@@ -210,11 +224,16 @@ async fn see_to_all(store: Store) {
         }
         [pause, _] = PAUSES;
         // Search finds them from now on. What comes meanwhile goes first, and what cannot be read now is with the next.
-        while store.backend().index_traces(INDEXED).await.is_ok_and(|count| count > 0)
-            && waiting.is_empty()
-        {}
+        while is_indexed(&store).await && waiting.is_empty() {}
         if waiting.is_done() {
             return;
         }
     }
+}
+
+/// Indexes the next traces; says whether there may be more. Not while others are written, nor behind the end.
+async fn is_indexed(store: &Store) -> bool {
+    let spool = store.spool();
+    let _turn = spool.waiting.turn().await;
+    !spool.is_closing() && store.backend().index_traces(INDEXED).await.is_ok_and(|count| count > 0)
 }

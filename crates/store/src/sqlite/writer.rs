@@ -191,9 +191,16 @@ pub(super) fn trouble(at: &str, error: &rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(at),
         Some(ErrorCode::DiskFull) => StoreError::Full(at),
+        // A limit of file sizes is met so, which says as little about what was to be written.
+        Some(ErrorCode::SystemIoFailure) if is_unwritten(error) => StoreError::Full(at),
         _ if is_damage(error) => StoreError::Damaged { what: format!("the store `{at}`") },
         _ => StoreError::Database { at, message: error.to_string() },
     }
+}
+
+fn is_unwritten(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    matches!(code, Some(rusqlite::ffi::SQLITE_IOERR_WRITE | rusqlite::ffi::SQLITE_IOERR_SHMSIZE))
 }
 
 /// Whether a part of the file is not what was written there.
@@ -212,6 +219,8 @@ mod tests {
             let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
             trouble("x.db", &error)
         };
+        let full = StoreError::Full("x.db".to_owned());
+        assert_eq!(told(rusqlite::ffi::SQLITE_IOERR_WRITE), full);
         assert_eq!(told(rusqlite::ffi::SQLITE_BUSY), StoreError::Busy("x.db".to_owned()));
         assert_eq!(
             told(rusqlite::ffi::SQLITE_FULL).to_string(),
