@@ -6,6 +6,7 @@ use crate::row::TraceRow;
 use crate::waiting::{Room, Waiting, Waits};
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// How many bytes of traces may wait for a store that stands still.
@@ -31,6 +32,8 @@ pub(crate) struct Spool {
     journal: OnceLock<Journal>,
     /// By the trace's id.
     places: Mutex<HashMap<String, Place>>,
+    /// The process is about to end: what search does not find yet, the next one indexes.
+    is_closing: AtomicBool,
 }
 
 struct Place {
@@ -54,12 +57,23 @@ impl Waits for Batch {
 }
 
 impl Spool {
+    /// Nothing is indexed any more once this comes back.
+    pub(crate) async fn ends_indexing(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
+        drop(self.waiting.turn().await);
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Relaxed)
+    }
+
     /// With the journal that keeps them meanwhile.
     pub(crate) fn new(journal: Option<Journal>) -> Self {
         let spool = Spool {
             waiting: Waiting::new(LIMIT, BATCH),
             journal: OnceLock::new(),
             places: Mutex::default(),
+            is_closing: AtomicBool::new(false),
         };
         journal.into_iter().for_each(|journal| spool.keep_in(journal));
         spool
