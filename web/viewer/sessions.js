@@ -36,7 +36,7 @@ export async function sessions(main) {
 
 /** @param {Trace} it @param {Trace | undefined} before */
 function message(it, before) {
-  return h('section', { class: 'message', 'aria-label': `Request of ${new Date(it.created_at).toISOString()}` },
+  return h('section', { class: 'message', 'aria-label': `Request ${it.id.slice(0, 8)} of ${new Date(it.created_at).toISOString()}` },
     h('p', { class: 'about' }, badge(it.state), ' ', h('a', { href: `#/trace/${it.id}` }, harmless(it.model)), ` at ${it.provider} · `, when(it.created_at),
       ` · ${lasted(it.duration_ms)} · ${number(it.reasoning_tokens)} of ${number(it.total_tokens)} tokens are thought`, it.run_id === before?.run_id && ' · same turn'),
     thought(it), it.response_text === '' ? h('p', { class: 'none' }, 'No visible answer.') : markdown(it.response_text));
