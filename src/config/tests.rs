@@ -420,8 +420,7 @@ fn t_7_only_headers_that_may_travel_can_be_forwarded() {
 fn a_budget_in_dollars_is_read_to_the_last_digit() {
     let of = |budget: &str| {
         let text = format!("[keys.a]\nkey = \"0123456789abcdef\"\nbudget = {{ {budget} }}\n");
-        of_text(&text, &|_| None, Path::new("/"))
-            .map(|config| config.keys[0].budgets)
+        of_text(&text, &|_| None, Path::new("/")).map(|config| config.keys[0].budgets)
     };
     let all =
         "usd_per_session = 0.1, usd_per_turn = 2, usd_per_day = 0, usd_per_key = \"unlimited\"";
