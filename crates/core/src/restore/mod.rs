@@ -8,7 +8,8 @@
 //!   one origin are twins, and the one that was written first goes back; or
 //! - (c) the next answer of the request, known by (a), (b) or (c), names that record as its parent, and what can be seen
 //!   is equal. Not where thoughts are bound to all that stands before them. Where there is a next answer, it says more
-//!   than (b): it was given behind that very record, and what looks alike since then changes nothing.
+//!   than (b): it was given behind that very record, and what looks alike since then changes nothing. Where that
+//!   answer has twins that name unequal records, it names none of them.
 //!
 //! Nothing else counts: no text alone, no latest, no only one left. What is not found is a miss; several unequal records
 //! that fit are ambiguous.
