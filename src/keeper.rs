@@ -75,7 +75,7 @@ impl Keeper {
         let task = tokio::spawn(async move {
             open_at_last(&open, &location, &key, spool.as_deref(), tell).await;
             if let Some(Open { store, .. }) = open.get() {
-                let old = stored::anchor_old_records(store.clone());
+                let old = stored::bring_up_to_date(store.clone());
                 tokio::join!(old, stored::prune(store.clone(), limits));
             }
         });

@@ -42,10 +42,16 @@ pub(crate) async fn open(config: &Config) -> Result<Store, Failure> {
     Ok(store)
 }
 
-/// Gives records of older gateways the keys that ids give, a step at a time.
-pub(crate) async fn anchor_old_records(store: Store) {
+/// Brings what older gateways left up to date, a step at a time: gives their records the keys that ids give, and sums up
+/// the sessions of their traces.
+pub(crate) async fn bring_up_to_date(store: Store) {
     loop {
-        let pause = match store.anchor_old_records().await {
+        let step = async {
+            Ok::<bool, StoreError>(
+                store.anchor_old_records().await? || store.traces().sum_up_sessions().await?,
+            )
+        };
+        let pause = match step.await {
             Ok(true) => BETWEEN_STEPS,
             Ok(false) => return,
             Err(error) => {

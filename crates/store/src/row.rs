@@ -416,27 +416,28 @@ pub(crate) struct SessionRow {
 }
 
 impl SessionRow {
-    /// A trace that is the newest one of its session: the list of sessions is walked by them, from any place on.
-    pub(crate) const IS_NEWEST: &'static str = "NOT EXISTS (SELECT 1 FROM reasoning_traces AS later \
-        WHERE later.tenant = reasoning_traces.tenant \
-        AND later.session_key = reasoning_traces.session_key \
-        AND (later.created_at, later.id) > (reasoning_traces.created_at, reasoning_traces.id))";
+    /// How many sessions of older traces are summed up in one step.
+    pub(crate) const STEP: u32 = 100;
 
-    /// The sessions whose newest traces fulfil `all`, so many; `models` joins names with commas.
-    pub(crate) fn select(all: &str, limit: u32, models: &str) -> String {
-        let sum = |of: &str| format!("CAST(coalesce(sum(each.{of}), 0) AS BIGINT)");
-        let (reasoning, total) = (sum("reasoning_tokens"), sum("total_tokens"));
-        let duration = sum("duration_ms");
+    /// The sessions that fulfil `all`, so many, the one with the newest trace first.
+    pub(crate) fn select(all: &str, limit: u32) -> String {
         format!(
-            "WITH page AS (SELECT tenant, session_key, created_at, id FROM reasoning_traces \
-             WHERE {all} ORDER BY created_at DESC, id DESC LIMIT {limit}) \
-             SELECT page.session_key, page.tenant, page.id, {models}, page.created_at, \
-             min(each.created_at), CAST(count(*) AS BIGINT), {reasoning}, {total}, {duration} \
-             FROM page JOIN reasoning_traces AS each \
-             ON each.tenant = page.tenant AND each.session_key = page.session_key \
-             GROUP BY page.session_key, page.tenant, page.id, page.created_at \
-             ORDER BY page.created_at DESC, page.id DESC"
+            "SELECT session_key, tenant, last_id, models, last_at, first_at, requests, \
+             reasoning_tokens, total_tokens, duration_ms FROM trace_session {all} \
+             ORDER BY last_at DESC, last_id DESC LIMIT {limit}"
         )
+    }
+
+    /// What sessions must be like: what is asked of traces is asked of their newest ones.
+    pub(crate) fn conditions(filter: &TraceFilter) -> Vec<(&'static str, Vec<Bound>)> {
+        let columns = [
+            "(SELECT model FROM reasoning_traces WHERE id = last_id) =",
+            "(SELECT provider FROM reasoning_traces WHERE id = last_id) =",
+            "last_at >=",
+            "last_at <",
+            "(last_at, last_id) <",
+        ];
+        compared(filter, columns)
     }
 }
 
@@ -449,19 +450,26 @@ pub(crate) enum Bound {
 
 /// What rows must be like: the comparison, and what with. Two values mean a pair.
 pub(crate) fn conditions(filter: &TraceFilter) -> Vec<(&'static str, Vec<Bound>)> {
+    let after = "(created_at, reasoning_traces.id) <";
+    compared(filter, ["model =", "provider =", "created_at >=", "created_at <", after])
+}
+
+/// The comparisons of model, provider, both ends of time, and the place behind which to go on, with what they are for.
+fn compared(
+    filter: &TraceFilter,
+    [model, provider, since, until, after]: [&'static str; 5],
+) -> Vec<(&'static str, Vec<Bound>)> {
     let number = |number: u64| Bound::Number(i64::try_from(number).unwrap_or(i64::MAX));
     let text = |name, value: &Option<String>| value.clone().map(|it| (name, vec![Bound::Text(it)]));
-    let after = filter.after.as_ref().map(|(time, id)| {
-        ("(created_at, reasoning_traces.id) <", vec![number(*time), Bound::Text(id.clone())])
-    });
+    let place = |(time, id): &(u64, String)| (after, vec![number(*time), Bound::Text(id.clone())]);
     let all = [
         text("tenant =", &filter.tenant),
         text("session_key =", &filter.session),
-        text("model =", &filter.model),
-        text("provider =", &filter.provider),
-        filter.since.map(|time| ("created_at >=", vec![number(time)])),
-        filter.until.map(|time| ("created_at <", vec![number(time)])),
-        after,
+        text(model, &filter.model),
+        text(provider, &filter.provider),
+        filter.since.map(|time| (since, vec![number(time)])),
+        filter.until.map(|time| (until, vec![number(time)])),
+        filter.after.as_ref().map(place),
     ];
     all.into_iter().flatten().collect()
 }

@@ -19,6 +19,7 @@ use crate::waiting::{Answer, Waiting};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thinkthrough_core::plane::Tenant;
@@ -50,6 +51,7 @@ struct Inner {
     clock: Clock,
     /// Records of older gateways were left when it was opened.
     has_old_records: bool,
+    has_all_sessions: AtomicBool,
     /// The file; `None` for a server.
     file: Option<PathBuf>,
     /// What is to be said about the store.
@@ -125,6 +127,7 @@ impl Store {
             unwritten: Unwritten::default(),
             clock: Clock::default(),
             has_old_records,
+            has_all_sessions: AtomicBool::new(false),
             file,
             notes: Mutex::new(said.into_iter().collect()),
             noted: Notify::new(),
@@ -204,6 +207,11 @@ impl Store {
     /// Whether there were records of older gateways when the store was opened.
     pub(crate) fn has_old_records(&self) -> bool {
         self.inner.has_old_records
+    }
+
+    /// Whether no session of older traces is left to be summed up.
+    pub(crate) fn has_all_sessions(&self) -> &AtomicBool {
+        &self.inner.has_all_sessions
     }
 
     /// Notes that conversations were used; once a day for each that is written down, by nobody who waits.

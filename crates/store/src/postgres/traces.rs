@@ -107,14 +107,12 @@ impl Postgres {
         &self,
         filter: TraceFilter,
     ) -> Result<Vec<SessionRow>, StoreError> {
-        let conditions = conditions(&filter);
+        let conditions = SessionRow::conditions(&filter);
         let mut values: Vec<Value<'_>> = Vec::new();
-        let newest = vec![SessionRow::IS_NEWEST.to_owned()];
-        let all = where_all(&conditions, &mut values, newest);
-        let models = "string_agg(DISTINCT each.model, ',')";
-        let sql = SessionRow::select(&all, filter.limit, models);
+        let all = where_all(&conditions, &mut values, Vec::new());
+        let sql = SessionRow::select(&format!("WHERE {all}"), filter.limit);
         let at = &self.inner.at;
-        let rows = self.query(&sql, &values).await?;
+        let rows = self.query_for(whose(&filter), &sql, &values).await?;
         let sessions = rows.iter().map(|row| {
             let mut numbers = [0; 6];
             for (column, number) in (4..).zip(&mut numbers) {
@@ -124,6 +122,14 @@ impl Postgres {
             Ok(SessionRow { texts, numbers })
         });
         sessions.collect()
+    }
+
+    /// Sums up the next sessions of traces that are older than their table; says whether there may be more.
+    pub(crate) async fn fill_trace_sessions(&self) -> Result<bool, StoreError> {
+        let sql = "SELECT trace_sessions_fill($1)";
+        let values = [(&i64::from(SessionRow::STEP) as _, Type::INT8)];
+        let rows = self.query_on(&self.inner.writing, sql, &values).await?;
+        rows.first().map_or(Ok(false), |row| get(row, 0, &self.inner.at))
     }
 
     /// When the first trace was made whose words are not indexed yet.

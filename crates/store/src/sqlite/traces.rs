@@ -91,16 +91,19 @@ impl Sqlite {
         &self,
         filter: TraceFilter,
     ) -> Result<Vec<SessionRow>, StoreError> {
-        let all = conditions(&filter);
-        let wanted = where_all(&[SessionRow::IS_NEWEST], &all);
-        let wanted = wanted.trim_start_matches("WHERE ");
-        let sql = SessionRow::select(wanted, filter.limit, "group_concat(DISTINCT each.model)");
+        let all = SessionRow::conditions(&filter);
+        let sql = SessionRow::select(&where_all(&[], &all), filter.limit);
         self.read(move |connection| {
             let bounds = all.iter().flat_map(|(_, bounds)| bounds).map(|it| it as &dyn ToSql);
             let mut statement = connection.prepare(&sql)?;
             statement.query_map(params_from_iter(bounds), session)?.collect()
         })
         .await
+    }
+
+    /// Sums up the next sessions of traces that are older than their table; says whether there may be more.
+    pub(crate) async fn fill_trace_sessions(&self) -> Result<bool, StoreError> {
+        self.write(Safety::Process, fill_sessions).await
     }
 
     /// When the first trace was made whose words are not indexed yet.
@@ -175,8 +178,8 @@ impl ToSql for Bound {
 
 fn add(connection: &Connection, row: &TraceRow) -> rusqlite::Result<()> {
     let sql = format!(
-        "INSERT OR IGNORE INTO reasoning_traces ({}) \
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO reasoning_traces ({}) \
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
         TraceRow::COLUMNS
     );
     connection.prepare_cached(&sql)?.execute(params![
@@ -309,6 +312,42 @@ fn index(connection: &Connection, limit: u32) -> rusqlite::Result<u64> {
         connection.prepare_cached("UPDATE trace_indexed SET up_to = ?")?.execute([last])?;
     }
     Ok(count)
+}
+
+fn fill_sessions(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT tenant, session_key FROM trace_session_fill";
+    let place: Option<(String, String)> = connection
+        .prepare_cached(sql)?
+        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    let Some(place) = place else { return Ok(false) };
+    let sql = "INSERT OR REPLACE INTO trace_session (tenant, session_key, first_at, last_at, last_id, \
+                   models, requests, reasoning_tokens, total_tokens, duration_ms) \
+               SELECT tenant, session_key, min(created_at), max(created_at), \
+                   (SELECT id FROM reasoning_traces AS newest WHERE newest.tenant = each.tenant \
+                       AND newest.session_key = each.session_key \
+                       ORDER BY created_at DESC, id DESC LIMIT 1), \
+                   substr(group_concat(DISTINCT model), 1, 2000), count(*), sum(reasoning_tokens), \
+                   sum(total_tokens), sum(duration_ms) \
+               FROM reasoning_traces AS each WHERE (tenant, session_key) >= (?, ?) \
+               GROUP BY tenant, session_key ORDER BY tenant, session_key LIMIT ? \
+               RETURNING tenant, session_key";
+    let mut fill = connection.prepare_cached(sql)?;
+    let filled = fill.query_map(params![place.0, place.1, SessionRow::STEP], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+    })?;
+    let filled = filled.collect::<rusqlite::Result<Vec<_>>>()?;
+    match filled.last() {
+        Some(last) if filled.len() == SessionRow::STEP as usize => {
+            let sql = "UPDATE trace_session_fill SET (tenant, session_key) = (?, ?)";
+            connection.prepare_cached(sql)?.execute(params![last.0, last.1])?;
+            Ok(true)
+        }
+        _ => {
+            connection.prepare_cached("DELETE FROM trace_session_fill")?.execute([])?;
+            Ok(false)
+        }
+    }
 }
 
 /// Removes the rows that a statement names, and their words.

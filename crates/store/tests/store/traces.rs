@@ -1,6 +1,7 @@
 //! The audit copy of what models thought.
 
 use super::Folder;
+use super::trace_sessions::without_sessions;
 use thinkthrough_core::json::Writer;
 use thinkthrough_core::mask::{Masker, Tiers};
 use thinkthrough_core::plane::{Masked, Tenant};
@@ -328,6 +329,7 @@ async fn sessions_are_listed_by_their_newest_trace_and_page_by_page(folder: Fold
 /// As an older program made it: in a database that is a store, but for this table.
 async fn a_table_with_numbers_for_ids_keeps_its_rows(folder: Folder) {
     drop(folder.open().await.unwrap());
+    without_sessions(&folder).await;
     let table = "CREATE TABLE reasoning_traces (id INTEGER PRIMARY KEY, session_key TEXT NOT NULL, \
                  run_id TEXT NOT NULL, model TEXT NOT NULL DEFAULT '', provider TEXT NOT NULL DEFAULT '', \
                  reasoning_text TEXT NOT NULL DEFAULT '', reasoning_tokens INTEGER NOT NULL DEFAULT 0, \

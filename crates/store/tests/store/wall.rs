@@ -50,7 +50,7 @@ async fn count(client: &Client, table: &str) -> i64 {
     client.query_one(&sql, &[]).await.unwrap().get(0)
 }
 
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 13] = [
     "tenant",
     "data_key",
     "conversation",
@@ -62,6 +62,7 @@ const TABLES: [&str; 12] = [
     "response",
     "fact",
     "reasoning_traces",
+    "trace_session",
     "ledger",
 ];
 
@@ -149,6 +150,8 @@ async fn behind_the_wall_everything_works() {
     let hits = traces.search("zebra", TraceText::All, its.clone()).await.unwrap();
     assert_eq!((hits.traces.len(), hits.indexed_to), (12, None));
     assert_eq!(traces.list(TraceFilter::default()).await.unwrap().len(), 24);
+    let sessions = traces.sessions(its.clone()).await.unwrap();
+    assert_eq!((sessions.len(), sessions[0].requests), (1, 12));
     assert_eq!(ids(&traces.list(TraceFilter { limit: 1, ..its }).await.unwrap()), ["22"]);
     assert_eq!(store.holding(&alice).await.unwrap().unwrap().records, 48);
     // What is done for all, and what is done for one.
@@ -159,6 +162,21 @@ async fn behind_the_wall_everything_works() {
     assert_eq!(store.holding(&alice).await.unwrap(), None);
     let left = traces.list(TraceFilter::default()).await.unwrap();
     assert!(left.iter().all(|trace| trace.tenant == "bob"), "{left:?}");
+    drop(store);
+    role.end().await;
+}
+
+/// As a gateway of the version before, after the owner brought the tables up to date.
+#[tokio::test]
+async fn a_role_that_was_not_granted_new_tables_goes_on_keeping_traces() {
+    let Some(folder) = Folder::on_server().await else { return };
+    let role = Role::new(&folder).await;
+    let revoke = format!("REVOKE ALL ON trace_session, trace_session_fill FROM {}", role.name);
+    role.owner.batch_execute(&revoke).await.unwrap();
+    let store = role.open(&folder).await;
+    store.traces().add(vec![trace("a", 5, "", ""), trace("b", 6, "", "")]).await.unwrap();
+    assert_eq!(store.traces().prune_older_than(6).await.unwrap(), 1);
+    assert_eq!(count(&role.owner, "trace_session WHERE requests = 1").await, 1);
     drop(store);
     role.end().await;
 }
