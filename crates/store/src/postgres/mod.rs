@@ -14,6 +14,7 @@ mod records;
 mod relock;
 mod responses;
 mod schema;
+mod search;
 mod tenants;
 mod threads;
 mod tls;

@@ -3,13 +3,15 @@
 use super::{Postgres, Value, Whose, get};
 use crate::error::StoreError;
 use crate::row::{Bound, SessionRow, SumRow, TraceRow, conditions};
-use crate::trace::{TraceFilter, TraceText};
+use crate::trace::TraceFilter;
 use std::sync::Arc;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 /// So many letters of a text are searched: the server refuses words of more than a megabyte in all.
 const SEARCHED: u32 = 75_000;
+/// The order in which traces are given.
+pub(super) const NEWEST_FIRST: &str = "ORDER BY created_at DESC, id DESC";
 
 impl Postgres {
     /// Adds traces; one that is there already stays as it is.
@@ -58,17 +60,15 @@ impl Postgres {
 
     /// Those that are wanted, the newest first.
     pub(crate) async fn traces(&self, filter: TraceFilter) -> Result<Vec<TraceRow>, StoreError> {
-        self.matching(None, &filter).await
-    }
-
-    /// Those that are wanted and hold all these words, the newest first.
-    pub(crate) async fn search_traces(
-        &self,
-        words: Vec<String>,
-        within: TraceText,
-        filter: TraceFilter,
-    ) -> Result<Vec<TraceRow>, StoreError> {
-        self.matching(expression(&words, within), &filter).await
+        let conditions = conditions(&filter);
+        let mut values: Vec<Value<'_>> = Vec::new();
+        let all = where_all(&conditions, &mut values, Vec::new());
+        let sql = format!(
+            "SELECT {} FROM reasoning_traces WHERE {all} {NEWEST_FIRST} LIMIT {}",
+            TraceRow::columns(filter.brief),
+            filter.limit
+        );
+        self.rows(&filter, &sql, &values).await
     }
 
     /// Those that are wanted, summed up.
@@ -197,24 +197,13 @@ impl Postgres {
         Ok(self.query_of(whose, &self.inner.writing, sql, &values).await?.len() as u64)
     }
 
-    async fn matching(
+    pub(super) async fn rows(
         &self,
-        words: Option<String>,
         filter: &TraceFilter,
+        sql: &str,
+        values: &[Value<'_>],
     ) -> Result<Vec<TraceRow>, StoreError> {
-        let conditions = conditions(filter);
-        let (mut values, mut all): (Vec<Value<'_>>, _) = (Vec::new(), Vec::new());
-        if let Some(words) = &words {
-            values.push((words, Type::TEXT));
-            all.push("words @@ to_tsquery('simple', $1)".to_owned());
-        }
-        let all = where_all(&conditions, &mut values, all);
-        let sql = format!(
-            "SELECT {} FROM reasoning_traces WHERE {all} ORDER BY created_at DESC, id DESC LIMIT {}",
-            TraceRow::columns(filter.brief),
-            filter.limit
-        );
-        let rows = self.query_for(whose(filter), &sql, &values).await?;
+        let rows = self.query_for(whose(filter), sql, values).await?;
         rows.iter().map(|row| self.trace_of(row)).collect()
     }
 
@@ -246,12 +235,12 @@ impl Postgres {
 }
 
 /// Whose traces these are.
-fn whose(filter: &TraceFilter) -> Whose<'_> {
+pub(super) fn whose(filter: &TraceFilter) -> Whose<'_> {
     filter.tenant.as_deref().map_or(Whose::All, Whose::Name)
 }
 
 /// The conditions, behind those that are there already; their values join the others.
-fn where_all<'a>(
+pub(super) fn where_all<'a>(
     conditions: &'a [(&'static str, Vec<Bound>)],
     values: &mut Vec<Value<'a>>,
     mut all: Vec<String>,
@@ -268,18 +257,4 @@ fn where_all<'a>(
         all.push(format!("{comparison} ({})", places.join(", ")));
     }
     if all.is_empty() { "true".to_owned() } else { all.join(" AND ") }
-}
-
-/// The words in the server's language of search, each as text; `None` where there are none.
-fn expression(words: &[String], within: TraceText) -> Option<String> {
-    let weights = match within {
-        TraceText::All => "AB",
-        TraceText::Answers => "B",
-        TraceText::Thoughts => "A",
-    };
-    let words = words.iter().map(|word| word.replace('\0', "")).filter(|word| !word.is_empty());
-    let quoted =
-        words.map(|word| format!("'{}':{weights}", word.replace('\\', "\\\\").replace('\'', "''")));
-    let quoted: Vec<String> = quoted.collect();
-    (!quoted.is_empty()).then(|| quoted.join(" & "))
 }

@@ -51,6 +51,7 @@ mod spool;
 mod talk;
 mod timing;
 mod tls;
+mod trace_search;
 mod trace_sessions;
 mod traces;
 mod vault;
