@@ -1,8 +1,10 @@
-//! A gateway whose journal cannot be written: answers wait for the database, and nothing that was acknowledged is lost.
+//! What a gateway writes down of its answers, and what it does where the journal for that cannot be written.
 
 use crate::place::Place;
 use crate::serve_config::serve;
+use crate::serve_shared::IN_A_FILE;
 use crate::server::{PATIENCE, Server};
+use crate::upstream::{Upstream, chat};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -73,4 +75,37 @@ fn a_journal_that_cannot_be_written_is_said_once_counted_and_loses_nothing() {
         let (header, _) = ask(&gateway, &request);
         assert!(header.starts_with("restored=1; missed=0;"), "{header}");
     }
+}
+
+/// A model without thoughts, of which nothing is known, leaves nothing in the store; one of the same gateway that thinks
+/// leaves its record.
+#[test]
+fn an_answer_without_a_thought_leaves_no_record_where_nobody_asks_for_it() {
+    let place = Place::new("no-record");
+    let upstream = Upstream::answering(|asked| {
+        let thought = if asked.contains("thinker") { "I look." } else { "" };
+        chat(thought, "Here.", None)
+    });
+    let gateway = serve(
+        &place,
+        &format!(
+            "{IN_A_FILE}[providers.there]\nwire = \"chat-completions\"\nbase_url = \"{}\"\napi_key = \"k\"\n",
+            upstream.url
+        ),
+    );
+    let records_after = |model: &str| {
+        let request = json!({"model": model, "stream": true,
+            "messages": [{"role": "user", "content": "What is here?"}]});
+        let answer = gateway.ask_in_time("/v1/chat/completions", &request.to_string());
+        assert!(answer.contains("Here."), "{answer}");
+        let began = Instant::now();
+        while figure(&gateway, "thinkthrough_store_waiting_bytes ") > 0 {
+            assert!(began.elapsed() < PATIENCE, "it waits for ever");
+        }
+        let store = rusqlite::Connection::open(place.file("kept.db")).unwrap();
+        store.query_row("SELECT count(*) FROM record", [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!(records_after("there/plain"), 0);
+    assert_eq!(records_after("there/thinker"), 1);
+    assert_eq!(records_after("there/plain"), 1);
 }

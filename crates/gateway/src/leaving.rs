@@ -208,20 +208,9 @@ mod tests {
             share: budget.caller(std::net::Ipv4Addr::LOCALHOST.into()),
         };
         let (vault, keeping, tap, drained, store) = (None, None, None, None, Arc::default());
-        let (tab, goes_back) =
-            (Tab::open(&Arc::default(), &Arc::new(Purse::new(&bus)), &seen, None), false);
-        let keep = Keep {
-            vault,
-            goes_back,
-            keeping,
-            tap,
-            drained,
-            store,
-            seen,
-            tab,
-            runaway: Runaway::Off,
-            load,
-        };
+        let tab = Tab::open(&Arc::default(), &Arc::new(Purse::new(&bus)), &seen, None);
+        let keep =
+            Keep { vault, keeping, tap, drained, store, seen, tab, runaway: Runaway::Off, load };
         (bus, Passage::new(exchange, keep))
     }
 

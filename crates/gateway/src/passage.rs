@@ -21,10 +21,9 @@ use std::time::{Duration, Instant};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Done, Ending, Exchange};
-use thinkthrough_core::restore::{Head, Kept, ticket};
+use thinkthrough_core::restore::{Head, Kept};
 use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::turn::Failure;
-use thinkthrough_store::Urgency;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Sleep;
@@ -61,7 +60,6 @@ pub(crate) struct Keep {
     /// `None`: nothing is kept.
     pub(crate) vault: Option<Arc<dyn Vault>>,
     /// The model wants its thoughts back.
-    pub(crate) goes_back: bool,
     /// Where the answer is kept by its id.
     pub(crate) keeping: Option<Arc<Keeping>>,
     /// Listens for what the provider keeps of it.
@@ -257,7 +255,7 @@ impl Passage {
         if records.is_none() && named.is_none() && kept.is_none() {
             return None;
         }
-        let (is_relayed, goes_back) = (self.is_relayed, self.keep.goes_back);
+        let is_relayed = self.is_relayed;
         let load = self.keep.load.clone();
         let (seen, store) = (Arc::clone(&self.keep.seen), Arc::clone(&self.keep.store));
         let breakers = Arc::clone(&store);
@@ -268,12 +266,8 @@ impl Passage {
             let lets = || *lets.get_or_init(|| breakers.writes.lets(Instant::now()));
             let records = async {
                 let Some((vault, records)) = records else { return true };
-                let urgency = match !goes_back && records.iter().all(can_wait) {
-                    true => Urgency::Later,
-                    false => Urgency::Wanted,
-                };
                 let lost = Box::new(move || seen.tell(&Progress::Unsaved));
-                match vault.hand_over(records, urgency, lost).await {
+                match vault.hand_over(records, lost).await {
                     Ok(None) => true,
                     Ok(Some(commit)) if lets() => {
                         let writing = async { commit.await.is_ok() };
@@ -331,11 +325,6 @@ async fn written(store: &Breaker, writing: impl Future<Output = bool>) -> bool {
         store.answered();
     }
     is_written
-}
-
-/// Nothing was thought, and the caller has nothing that only the record can read.
-fn can_wait((head, _): &(Head, Kept)) -> bool {
-    head.thought.is_none() && !head.seen.calls.iter().any(|call| ticket::is_ticket(&call.id))
 }
 
 /// A record that is being kept.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use thinkthrough_core::budget::{BudgetRules, Given, RateGiven, RateLimits, RateReport, Report};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
-use thinkthrough_store::{About, Backlog, Fact, LedgerKey, Responses, Store, StoreError, Urgency};
+use thinkthrough_store::{About, Backlog, Fact, LedgerKey, Responses, Store, StoreError};
 
 impl Vaults for Store {
     fn of<'a>(&'a self, tenant: &'a Tenant) -> Later<'a, Arc<dyn Vault>> {
@@ -137,12 +137,11 @@ impl Vault for One {
     fn hand_over(
         &self,
         records: Vec<(Head, Kept)>,
-        urgency: Urgency,
         lost: Lost,
     ) -> Later<'_, Option<Later<'static, ()>>> {
         let lost = Box::new(|_: &StoreError| lost());
         Box::pin(async move {
-            let commit = self.vault.hand_over(records, urgency, lost).await?;
+            let commit = self.vault.hand_over(records, lost).await?;
             Ok(commit.map(|commit| -> Later<'static, ()> {
                 Box::pin(async move { Ok(commit.done().await?) })
             }))

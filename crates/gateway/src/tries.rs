@@ -31,7 +31,6 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use thinkthrough_client::{Advice, Auth, ClientError};
 use thinkthrough_core::content::Speaker;
-use thinkthrough_core::contract::Return;
 use thinkthrough_core::exchange::{Prepared, Repair, RequestContext, Restore};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::dressed;
@@ -265,7 +264,6 @@ impl Caller {
     fn keep(&self, route: &Arc<Route>, vault: Option<Arc<dyn Vault>>, tap: Option<Tap>) -> Keep {
         Keep {
             vault: vault.filter(|_| self.is_kept),
-            goes_back: route.target.rule.contract.returns != Return::Never,
             keeping: self.keeping.clone(),
             tap,
             drained: self.drained(route),

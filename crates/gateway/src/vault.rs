@@ -11,7 +11,7 @@ use thinkthrough_core::budget::{BudgetRules, Given, RateGiven, RateLimits, RateR
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Open, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
-use thinkthrough_store::{About, Backlog, Fact, LedgerKey, Urgency};
+use thinkthrough_store::{About, Backlog, Fact, LedgerKey};
 
 /// How long a request waits for a store, in all; then it goes on as if nothing were known. The end of its answer is in it.
 pub(crate) const LOOKUP: Duration = Duration::from_millis(100);
@@ -153,7 +153,6 @@ pub trait Vault: Send + Sync {
     fn hand_over(
         &self,
         records: Vec<(Head, Kept)>,
-        urgency: Urgency,
         lost: Lost,
     ) -> Later<'_, Option<Later<'static, ()>>>;
 

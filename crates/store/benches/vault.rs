@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::content::{Block, Content, Origin, Speaker, Thinking};
 use thinkthrough_core::plane::{Place, Tenant};
 use thinkthrough_core::restore::{Delivery, Head, Kept, Key, Keys, Link, Prefix, Seen, Version};
-use thinkthrough_store::{KeySource, Location, Meta, Search, Store, StoreError, Urgency, Within};
+use thinkthrough_store::{KeySource, Location, Meta, Search, Store, StoreError, Within};
 
 /// Answers of a conversation.
 const ANSWERS: usize = 50;
@@ -207,7 +207,7 @@ async fn handed_over(name: &str, store: &Store, new: usize) {
     for record in records {
         let began = Instant::now();
         let lost = Box::new(|error: &StoreError| panic!("{error}"));
-        let commit = vault.hand_over(vec![record], Urgency::Wanted, lost).await.unwrap();
+        let commit = vault.hand_over(vec![record], lost).await.unwrap();
         if let Some(commit) = commit {
             commit.done().await.unwrap();
         }

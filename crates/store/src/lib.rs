@@ -103,5 +103,5 @@ pub use trace::{
     TraceSum, TraceText, TraceTexts,
 };
 pub use traces::Traces;
-pub use vault::{Commit, Looked, Opener, Urgency, Vault};
+pub use vault::{Commit, Looked, Opener, Vault};
 pub use waiting::Lost;

@@ -34,13 +34,11 @@ struct HandedOver {
 impl Queued for HandedOver {
     type Row = TraceRow;
 
+    // Nobody is asked for a trace next.
+    const IS_LOOKED_UP: bool = false;
+
     fn rows(&self) -> &[Arc<TraceRow>] {
         &self.batch.rows
-    }
-
-    fn is_wanted(&self) -> bool {
-        // Nobody is asked for a trace next.
-        false
     }
 
     fn queue(self, spot: Spot) {

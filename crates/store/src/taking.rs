@@ -23,7 +23,6 @@ const COME: Duration = Duration::from_millis(30);
 pub(crate) struct HandedOver {
     pub(crate) store: Store,
     pub(crate) answer: Answer,
-    pub(crate) is_wanted: bool,
 }
 
 /// The records of answers, and how many each has.
@@ -45,12 +44,10 @@ impl Records {
 impl Queued for HandedOver {
     type Row = NewRecord;
 
+    const IS_LOOKED_UP: bool = true;
+
     fn rows(&self) -> &[Arc<NewRecord>] {
         &self.answer.records.records
-    }
-
-    fn is_wanted(&self) -> bool {
-        self.is_wanted
     }
 
     fn queue(self, spot: Spot) {

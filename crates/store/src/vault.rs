@@ -41,15 +41,6 @@ pub struct Looked {
 #[derive(Clone)]
 pub struct Opener(Option<Arc<TenantKeys>>);
 
-/// Who may need records, and when.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Urgency {
-    /// Nobody at once: nothing was thought, and the model wants nothing back.
-    Later,
-    /// The next request, whichever gateway it comes to.
-    Wanted,
-}
-
 /// Records that are found by this process, and are to be committed.
 #[derive(Debug)]
 pub struct Commit {
@@ -192,7 +183,6 @@ impl Vault {
     pub async fn hand_over(
         &self,
         records: Vec<(Head, Kept)>,
-        urgency: Urgency,
         lost: Lost,
     ) -> Result<Option<Commit>, StoreError> {
         if records.is_empty() {
@@ -205,42 +195,24 @@ impl Vault {
         let journal = store.journal().filter(|_| size <= LARGE);
         let falls_back = || store.journal().into_iter().for_each(Journal::falls_back);
         let Some(room) = store.waiting().room(size) else {
-            match urgency {
-                Urgency::Wanted => {
-                    falls_back();
-                    return to_commit(records);
-                }
-                Urgency::Later => lost(&StoreError::Busy(store.at().to_owned())),
-            }
-            return Ok(None);
+            falls_back();
+            return to_commit(records);
         };
         let tenant = Some(self.tenant.clone());
         let answer = Answer { records, tenant, lost, spot: None, _room: room };
-        let answer = match journal {
+        match journal {
             Some(journal) => {
-                let handed_over = HandedOver {
-                    store: store.clone(),
-                    answer,
-                    is_wanted: urgency == Urgency::Wanted,
-                };
-                match journal.append(handed_over).await {
-                    Ok(()) => return Ok(None),
+                match journal.append(HandedOver { store: store.clone(), answer }).await {
+                    Ok(()) => Ok(None),
                     Err(HandedOver { answer, .. }) => {
                         journal.said().into_iter().for_each(|said| store.note(said));
-                        answer
+                        to_commit(answer.records)
                     }
                 }
             }
             None => {
                 falls_back();
-                answer
-            }
-        };
-        match urgency {
-            Urgency::Wanted => to_commit(answer.records),
-            Urgency::Later => {
-                store.queue(answer);
-                Ok(None)
+                to_commit(answer.records)
             }
         }
     }

@@ -2,8 +2,7 @@
 //!
 //! A commit for each costs a good part of what its answer does, so those of some milliseconds are taken together. In a
 //! store in a file they stand in the journal, which the sudden end of this process leaves. Where other gateways may be
-//! asked next only those wait of which nobody has need at once: nothing was thought, and the model wants nothing back, so
-//! that they only say where others hang. On a server a sudden end loses them.
+//! asked next no record waits, and traces do: nobody is asked for a trace next.
 
 use crate::error::StoreError;
 use crate::journal::Spot;

@@ -6,6 +6,7 @@ use super::show::Show;
 use super::{Owner, RequestContext};
 use crate::answer::Answer;
 use crate::content::Origin;
+use crate::contract::Return;
 use crate::event::{Event, Fact, Sink};
 use crate::json::Raw;
 use crate::outgoing::Outgoing;
@@ -53,9 +54,20 @@ struct Keeper {
     owner: Owner,
     hook: Hook,
     origin: Origin,
+    /// An answer without a thought is kept too.
+    keeps_all: bool,
 }
 
 impl Keeper {
+    /// Where no model of the conversation wants anything back, nobody ever asks whether an answer had a thought. Behind
+    /// an answer with a record somebody does: the caller may go back to the model that gave it.
+    fn new(asked: &RequestContext<'_>, hook: Option<Hook>, origin: Origin) -> Option<Self> {
+        let (owner, hook) = asked.owner.clone().zip(hook)?;
+        let wants = asked.target.rule.contract.returns != Return::Never;
+        let keeps_all = wants || hook.goes_on();
+        Some(Keeper { owner, hook, origin, keeps_all })
+    }
+
     /// The record of each choice: nobody knows with which one the caller goes on. Takes their blocks out of the answer,
     /// because a long thought is not held twice.
     fn records(
@@ -82,6 +94,7 @@ impl Keeper {
             };
             records.extend(self.hook.capture(answered, &self.owner.secret));
         }
+        records.retain(|(head, _)| self.keeps_all || head.thought.is_some());
         records
     }
 }
@@ -151,12 +164,10 @@ impl Exchange {
             true => ToCaller::relayed(caller, is_stream, adjust),
             false => ToCaller::written(caller, is_stream, adjust),
         };
-        let keeper = asked.owner.clone().zip(hook);
-        let keeper = keeper.map(|(owner, hook)| Keeper { owner, hook, origin });
         Exchange {
             pipeline: Pipeline::with(asked.target.reader(is_stream), output),
             outgoing,
-            keeper,
+            keeper: Keeper::new(asked, hook, origin),
             is_named: asked.name.is_some(),
         }
     }

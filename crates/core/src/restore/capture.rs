@@ -42,6 +42,7 @@ pub struct Hook {
     follows: Link,
     ancestors: Vec<Ancestor>,
     earlier: Option<Vec<Run>>,
+    goes_on: bool,
 }
 
 /// So many answers before one that ids name are found by it at most.
@@ -75,6 +76,7 @@ impl Hook {
             follows: link(answers.iter().rev().find(is_thought)),
             ancestors: ancestors(question, answers),
             earlier: Some(runs(question, answers)),
+            goes_on: answers.iter().any(|it| !it.evidence.is_empty()),
         }
     }
 
@@ -83,6 +85,12 @@ impl Hook {
     #[must_use]
     pub fn alone(self) -> Self {
         Hook { earlier: None, ..self }
+    }
+
+    /// Whether the request goes on from an answer that has a record.
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        self.goes_on
     }
 
     /// The record of the answer. `None` where nothing may be kept: the upstream broke off, or the answer says nothing

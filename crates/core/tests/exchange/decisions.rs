@@ -5,6 +5,7 @@ use thinkthrough_core::contract::{Contract, Older, Return};
 use thinkthrough_core::decision::{Action, Counts, Without};
 use thinkthrough_core::exchange::{Prepared, Repair};
 use thinkthrough_core::json::Doc;
+use thinkthrough_core::provider::Target;
 use thinkthrough_core::settings::{Include, Strip};
 
 /// What was decided about blocks.
@@ -136,4 +137,39 @@ fn an_answer_that_is_known_to_have_had_no_thought_gets_the_field_added() {
     let next = gateway.ask(&second(), &Lock);
     assert!(body(&next).contains(r#"{"reasoning_content":"","role":"assistant""#));
     assert_eq!((next.counts, of_blocks(&next)), (Counts::default(), vec![(1, Action::Empty)]));
+}
+
+/// Whether an answer had a thought is asked by a model that wants thoughts, and only of answers since one was there.
+#[test]
+fn an_answer_without_a_thought_has_a_record_only_where_somebody_may_ask_for_it() {
+    let said = |text: &str| {
+        format!(
+            r#"{{"id":"1","choices":[{{"index":0,"message":{{"role":"assistant","content":"{text}"}},"finish_reason":"stop"}}]}}"#
+        )
+    };
+    let plain = || {
+        let mut gateway = Gateway::new("chat-completions", "openai-compatible", None, "plain");
+        gateway.target = gateway.target.with_contract(Contract::NONE, "test");
+        gateway
+    };
+    let mut gateway = plain();
+    let hello = r#"{"model":"any","messages":[{"role":"user","content":"Hello?"}]}"#;
+    let prepared = gateway.ask(hello, &Lock);
+    assert_eq!(gateway.answer(prepared, &[&said("Yes.")], None).1.records.len(), 0);
+
+    // It is kept where the model wants thoughts back, and so is the next answer of one that wants none.
+    gateway.target = Target::built_in("deepseek", None, "deepseek-v4-flash").unwrap();
+    let prepared = gateway.ask(hello, &Lock);
+    assert_eq!(gateway.answer(prepared, &[&said("Yes.")], None).1.records.len(), 1);
+    gateway.target = plain().target;
+    let next = hello.replace(
+        "}]}",
+        r#"},{"role":"assistant","content":"Yes."},{"role":"user","content":"And?"}]}"#,
+    );
+    let prepared = gateway.ask(&next, &Lock);
+    assert_eq!(gateway.answer(prepared, &[&said("Well.")], None).1.records.len(), 1);
+    // A gateway that has no record of the conversation begins none.
+    gateway.records.clear();
+    let prepared = gateway.ask(&next, &Lock);
+    assert_eq!(gateway.answer(prepared, &[&said("Well.")], None).1.records.len(), 0);
 }

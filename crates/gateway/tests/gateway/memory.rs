@@ -8,7 +8,6 @@ use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Open, Place, Seal, SealError, Sealed, Tenant};
 use thinkthrough_core::restore::{Delivery, Head, Kept, Key, Secret};
 use thinkthrough_gateway::{Later, Looked, Lost, Vault, VaultError, Vaults};
-use thinkthrough_store::Urgency;
 
 /// How long a call takes that takes far too long.
 pub(crate) const FAR_TOO_LONG: Duration = Duration::from_secs(60);
@@ -35,7 +34,6 @@ type Row = (Tenant, Head, Sealed<Kept>);
 pub(crate) struct Memory {
     rows: Arc<Mutex<Vec<Row>>>,
     mood: Arc<Mutex<Mood>>,
-    soon: Arc<AtomicUsize>,
     appends: Arc<AtomicUsize>,
 }
 
@@ -46,11 +44,6 @@ impl Memory {
 
     pub(crate) fn records(&self) -> usize {
         self.rows.lock().unwrap().len()
-    }
-
-    /// How often records were kept that could wait.
-    pub(crate) fn soon(&self) -> usize {
-        self.soon.load(Ordering::Relaxed)
     }
 
     /// How often somebody began to keep records, whether or not that came to an end.
@@ -190,12 +183,8 @@ impl Vault for One {
     fn hand_over(
         &self,
         records: Vec<(Head, Kept)>,
-        urgency: Urgency,
         _: Lost,
     ) -> Later<'_, Option<Later<'static, ()>>> {
-        if urgency == Urgency::Later {
-            self.0.soon.fetch_add(1, Ordering::Relaxed);
-        }
         let One(memory, tenant) = self.clone();
         let commit: Later<'static, ()> = Box::pin(async move {
             memory.appends.fetch_add(1, Ordering::Relaxed);

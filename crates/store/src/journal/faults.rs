@@ -136,12 +136,10 @@ struct One {
 impl Queued for One {
     type Row = NewRecord;
 
+    const IS_LOOKED_UP: bool = true;
+
     fn rows(&self) -> &[Arc<NewRecord>] {
         &self.records
-    }
-
-    fn is_wanted(&self) -> bool {
-        true
     }
 
     fn queue(self, spot: Spot) {

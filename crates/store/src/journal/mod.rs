@@ -225,11 +225,11 @@ impl Holds {
 pub(crate) trait Queued: Send + 'static {
     type Row: Journaled;
 
+    /// Another gateway may look for it at once, so that while there are others it is committed instead.
+    const IS_LOOKED_UP: bool;
+
     /// What is to be written down.
     fn rows(&self) -> &[Arc<Self::Row>];
-
-    /// The next request may want it.
-    fn is_wanted(&self) -> bool;
 
     /// It stands here now, and goes where the database takes it from.
     fn queue(self, spot: Spot);
@@ -241,7 +241,7 @@ impl Inner {
     }
 
     fn append<Q: Queued>(&self, state: &mut State, queued: Q) -> Result<(), Q> {
-        if queued.is_wanted() && !self.is_alone(state) {
+        if Q::IS_LOOKED_UP && !self.is_alone(state) {
             return Err(queued);
         }
         let Some(segment) = self.current(state) else {

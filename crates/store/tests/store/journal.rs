@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use thinkthrough_core::content::{Block, Content, Speaker};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::{Head, Kept};
-use thinkthrough_store::{Limits, Lost, Moment, Store, Urgency};
+use thinkthrough_store::{Limits, Lost, Moment, Store};
 
 /// Far longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -63,7 +63,7 @@ impl Talk {
     async fn handed_over(&mut self, ask: &str, thought: &str, text: &str) -> bool {
         self.said.push(question(ask));
         let record = self.record(thought, text).await;
-        let commit = self.vault.hand_over(vec![record], Urgency::Wanted, nobody()).await.unwrap();
+        let commit = self.vault.hand_over(vec![record], nobody()).await.unwrap();
         self.answered(text);
         commit.is_none()
     }
@@ -194,16 +194,11 @@ async fn while_two_look_for_records_each_finds_at_once_what_the_other_kept() {
     for n in 1..10 {
         talk.said.push(question(&format!("{n}")));
         let record = talk.record("well", "no").await;
-        let commit = talk.vault.hand_over(vec![record], Urgency::Wanted, nobody()).await.unwrap();
+        let commit = talk.vault.hand_over(vec![record], nobody()).await.unwrap();
         commit.unwrap().done().await.unwrap();
         talk.answered("no");
         assert_eq!(talk.found(&two).await, n + 1, "right behind it");
     }
-    // What nobody needs at once waits all the same.
-    talk.said.push(question("ten"));
-    let record = talk.record("", "no").await;
-    assert!(talk.vault.hand_over(vec![record], Urgency::Later, nobody()).await.unwrap().is_none());
-    talk.answered("no");
     two.close().await;
     assert!(talk.handed_over("eleven", "ah", "yes").await, "nobody else is here");
 }
@@ -248,7 +243,7 @@ async fn what_waits_is_gone_once_its_tenant_is_erased() {
     let record = talk.record("hm", "second").await;
     let told = super::vault::counts(&lost);
     // It cannot know yet; the record is refused a moment later, which is counted.
-    talk.vault.hand_over(vec![record], Urgency::Wanted, told).await.unwrap();
+    talk.vault.hand_over(vec![record], told).await.unwrap();
     until("nobody is told", || lost.load(Ordering::Relaxed) == 1).await;
     assert_eq!(rows(&folder), 0);
 }
@@ -386,7 +381,7 @@ async fn where_no_journal_can_be_written_the_answer_waits_for_the_commit() {
     store.close().await;
     let away = folder.path.with_extension("away");
     std::fs::rename(&folder.path, &away).unwrap();
-    let commit = talk.vault.hand_over(vec![record], Urgency::Wanted, nobody()).await.unwrap();
+    let commit = talk.vault.hand_over(vec![record], nobody()).await.unwrap();
     std::fs::rename(&away, &folder.path).unwrap();
     talk.answered("no");
     assert_eq!((talk.found(&store).await, rows(&folder)), (2, 1), "it is found meanwhile");
@@ -422,7 +417,7 @@ async fn the_journal_stays_small_whatever_goes_through_it() {
         let head = Head { id: format!("record-{round}"), ..head.clone() };
         all += 10_000;
         let record: Vec<(Head, Kept)> = vec![(head, kept.clone())];
-        let commit = vault.hand_over(record, Urgency::Wanted, nobody()).await.unwrap();
+        let commit = vault.hand_over(record, nobody()).await.unwrap();
         assert!(commit.is_none(), "{round}");
         if round % 50 == 0 {
             // There is always something that was not taken, and never much.
@@ -453,7 +448,7 @@ async fn a_store_that_stands_still_takes_records_up_to_a_bound() {
     for n in 0..100 {
         let head = Head { id: format!("record-{n}"), ..head.clone() };
         let record = vec![(head, kept.clone())];
-        match vault.hand_over(record, Urgency::Wanted, nobody()).await.unwrap() {
+        match vault.hand_over(record, nobody()).await.unwrap() {
             None => taken += 1,
             Some(_) => refused += 1,
         }
@@ -465,9 +460,7 @@ async fn a_store_that_stands_still_takes_records_up_to_a_bound() {
     until("they are not taken", || rows(&folder) == 1 + taken).await;
     until("the files stay", || files(&folder.path).len() == 1).await;
     let head = Head { id: "one more".to_owned(), ..head };
-    assert!(
-        vault.hand_over(vec![(head, kept)], Urgency::Wanted, nobody()).await.unwrap().is_none()
-    );
+    assert!(vault.hand_over(vec![(head, kept)], nobody()).await.unwrap().is_none());
 }
 
 #[tokio::test]

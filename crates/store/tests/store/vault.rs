@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_core::restore::Key;
-use thinkthrough_store::{KeySource, Lost, Store, StoreError, Urgency};
+use thinkthrough_core::restore::{Head, Kept, Key};
+use thinkthrough_store::{KeySource, Lost, Store, StoreError};
 
 on_each_database! {
     what_was_appended_is_found_and_opened_whole,
@@ -20,7 +20,7 @@ on_each_database! {
     t_11_the_same_conversation_of_two_tenants_shares_nothing,
     an_erased_tenant_finds_nothing_and_begins_anew,
     many_appends_at_once_are_all_found,
-    what_can_wait_is_found_here_at_once_and_by_others_soon,
+    what_is_kept_is_found_here_at_once_and_by_others_soon,
     what_waits_is_written_before_the_end,
     what_waited_and_cannot_be_kept_is_told,
     the_same_exchange_any_number_of_times_finds_the_first,
@@ -178,14 +178,22 @@ pub(super) fn counts(lost: &Arc<AtomicUsize>) -> Lost {
     })
 }
 
-async fn what_can_wait_is_found_here_at_once_and_by_others_soon(folder: Folder) {
+/// Keeps a record as a gateway does: what the store does not take upon itself is committed.
+async fn keeps(talk: &Talk, record: (Head, Kept), lost: Lost) -> Result<(), StoreError> {
+    match talk.vault.hand_over(vec![record], lost).await? {
+        Some(commit) => commit.done().await,
+        None => Ok(()),
+    }
+}
+
+async fn what_is_kept_is_found_here_at_once_and_by_others_soon(folder: Folder) {
     let (one, two) = (folder.open().await.unwrap(), folder.open().await.unwrap());
     let lost = Arc::default();
     let mut talk = Talk::new(&one, &Tenant::local(), "a");
     for n in 0..300 {
         talk.said.push(question(&format!("question {n}")));
         let record = talk.record("hm", "first").await;
-        talk.vault.hand_over(vec![record], Urgency::Later, counts(&lost)).await.unwrap();
+        keeps(&talk, record, counts(&lost)).await.unwrap();
         if n % 100 == 0 {
             assert_eq!(talk.look_for("first").await.found.len(), 1, "right after it, here");
         }
@@ -236,7 +244,7 @@ async fn what_waits_is_written_before_the_end(folder: Folder) {
     talk.said.push(question("one"));
     let record = talk.record("hm", "first").await;
     let lost = Arc::default();
-    talk.vault.hand_over(vec![record], Urgency::Later, counts(&lost)).await.unwrap();
+    keeps(&talk, record, counts(&lost)).await.unwrap();
     one.flush().await;
     let mut other = Talk::new(&two, &Tenant::local(), "b");
     other.said.clone_from(&talk.said);
@@ -253,8 +261,11 @@ async fn what_waited_and_cannot_be_kept_is_told(folder: Folder) {
     assert_eq!(two.erase(&alice).await, Ok(Some(0)));
     let (told, heard) = tokio::sync::oneshot::channel();
     let lost: Lost = Box::new(move |error| told.send(error.clone()).unwrap());
-    talk.vault.hand_over(vec![record], Urgency::Later, lost).await.unwrap();
-    assert_eq!(heard.await, Ok(StoreError::Erased(alice)));
+    let error = match keeps(&talk, record, lost).await {
+        Ok(()) => heard.await.unwrap(),
+        Err(error) => error,
+    };
+    assert_eq!(error, StoreError::Erased(alice));
 }
 
 async fn many_appends_at_once_are_all_found(folder: Folder) {
