@@ -6,8 +6,10 @@ use thinkthrough_store::{TraceFilter, TraceText};
 /// More than are looked at before the whole index is asked.
 const TRACES: u64 = 70_000;
 
-/// Which traces have this word, by their number, and whether as a thought.
-const WORDS: [(&str, bool, fn(u64) -> bool); 6] = [
+/// A word, whether it is thought, and which traces have it, by their number.
+type Word = (&'static str, bool, fn(u64) -> bool);
+
+const WORDS: [Word; 6] = [
     ("every", true, |_| true),
     ("twentieth", true, |n| n.is_multiple_of(20)),
     ("middle", true, |n| n.is_multiple_of(200)),
