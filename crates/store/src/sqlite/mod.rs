@@ -94,6 +94,27 @@ impl Sqlite {
         .await
     }
 
+    /// Reads first as [`Sqlite::read_at_hand`], then, with what that gave, what is too much to be kept at hand.
+    async fn read_in_two<A, T, F, G>(&self, first: F, second: G) -> Result<T, StoreError>
+    where
+        A: Send + 'static,
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> rusqlite::Result<A> + Send + 'static,
+        G: FnOnce(&Connection, A) -> rusqlite::Result<T> + Send + 'static,
+    {
+        let (readers, writing) = (Arc::clone(&self.readers), Arc::clone(&self.writing));
+        self.wait_for(move || {
+            let found = match writing.try_lock() {
+                Ok(connection) => {
+                    first(&connection).map_err(|error| trouble(&readers.at, &error))?
+                }
+                Err(_) => readers.read(first)?,
+            };
+            readers.read(|connection| second(connection, found))
+        })
+        .await
+    }
+
     async fn wait_for<T, F>(&self, read: F) -> Result<T, StoreError>
     where
         T: Send + 'static,

@@ -20,16 +20,13 @@ impl Sqlite {
         tenant: i64,
         keys: Vec<i64>,
     ) -> Result<(Vec<RecordRow>, usize), StoreError> {
-        self.read_at_hand(move |connection| {
-            // All of them from one moment, and the file is locked once.
-            connection.prepare_cached("BEGIN")?.execute([])?;
-            let found = records(connection, tenant, &keys);
-            // Nothing is to be committed, and after a damaged page nothing can be.
-            if !connection.is_autocommit() {
-                connection.prepare_cached("ROLLBACK")?.execute([])?;
-            }
-            found
-        })
+        // The records are many and are not asked for again soon: they must not take the place of the index.
+        self.read_in_two(
+            move |connection| in_one(connection, || numbers(connection, tenant, &keys)),
+            move |connection, (numbers, unreadable)| {
+                in_one(connection, || records(connection, tenant, &numbers, unreadable))
+            },
+        )
         .await
     }
 
@@ -79,11 +76,26 @@ impl Sqlite {
     }
 }
 
-fn records(
+/// Does what is read as of one moment; the file is locked once.
+fn in_one<T>(
+    connection: &Connection,
+    read: impl FnOnce() -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    connection.prepare_cached("BEGIN")?.execute([])?;
+    let found = read();
+    // Nothing is to be committed, and after a damaged page nothing can be.
+    if !connection.is_autocommit() {
+        connection.prepare_cached("ROLLBACK")?.execute([])?;
+    }
+    found
+}
+
+/// The numbers of a tenant's records with these keys, and how many keys cannot be read.
+fn numbers(
     connection: &Connection,
     tenant: i64,
     keys: &[i64],
-) -> rusqlite::Result<(Vec<RecordRow>, usize)> {
+) -> rusqlite::Result<(Vec<i64>, usize)> {
     // Of an erased tenant nothing is found, though rows may still be on their way out.
     let held = "SELECT 1 FROM data_key WHERE tenant = ?";
     if !connection.prepare_cached(held)?.exists([tenant])? {
@@ -112,6 +124,16 @@ fn records(
     // Neighbours stand on one page.
     numbers.sort_unstable();
     numbers.dedup();
+    Ok((numbers, unreadable))
+}
+
+/// The records of a tenant with these numbers. One that was taken out meanwhile is not there; no number is used again.
+fn records(
+    connection: &Connection,
+    tenant: i64,
+    numbers: &[i64],
+    mut unreadable: usize,
+) -> rusqlite::Result<(Vec<RecordRow>, usize)> {
     let sql = "SELECT thread, id, key_id, head, kept FROM record WHERE nr = ? AND tenant = ?";
     let mut by_number = connection.prepare_cached(sql)?;
     let mut found = Vec::with_capacity(numbers.len());
