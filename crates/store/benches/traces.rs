@@ -1,7 +1,8 @@
 //! How long a million traces take, in a file and on a server: to write, to list, to search, to look one up, to take out.
 //!
 //! Run with `cargo bench -p thinkthrough-store --bench traces`; `THINK_BENCH_TRACES` says how many, `THINK_BENCH_ON` takes
-//! only one of `file` and `server`, and `THINKTHROUGH_POSTGRES` names the server.
+//! only one of `file` and `server`, and `THINKTHROUGH_POSTGRES` names the server. `THINK_BENCH_KEEP` names a folder, or
+//! a database of the server: the store is left there, and the next run goes on with it.
 
 #![expect(
     clippy::unwrap_used,
@@ -39,18 +40,25 @@ fn drawn(at: usize, salt: usize) -> usize {
     usize::try_from((x ^ (x >> 31)) >> 33).unwrap()
 }
 
+/// As spread as the gateway's.
+fn id(at: usize) -> String {
+    format!("{:08x}{at:024x}", drawn(at, 7))
+}
+
 fn trace(at: usize, masker: &Masker) -> NewTrace {
     let words: Vec<&str> = (0..40).map(|n| WORDS[drawn(at, n) % WORDS.len()]).collect();
     let rare = format!("rare{}", drawn(at, 99) % 50_000);
+    let one_in = |n: usize| if at.is_multiple_of(n) { format!(" onein{n}") } else { String::new() };
+    let middle = [30, 100, 1_000].map(one_in).concat();
     let masked = |text: String| Masked::by(masker, &text);
     NewTrace {
-        id: format!("{at:032x}"),
+        id: id(at),
         tenant: Tenant::named("bench").unwrap(),
         session: format!("session-{}", drawn(at, 1) % 20_000),
         run: format!("run-{at}"),
         model: ["kimi-k2", "deepseek-v4", "claude", "gemini-3"][drawn(at, 2) % 4].to_owned(),
         provider: ["moonshotai", "deepseek", "anthropic", "google"][drawn(at, 2) % 4].to_owned(),
-        thought: masked(format!("{} {rare}", words.join(" "))),
+        thought: masked(format!("{} {rare}{middle}", words.join(" "))),
         answer: masked(words[..12].join(" ")),
         metadata: Masked::fixed("{\"status\":200,\"route\":\"/v1/chat/completions\"}"),
         why: Masked::fixed(""),
@@ -105,11 +113,27 @@ async fn index(name: &str, traces: &Traces) {
 async fn measure(name: &str, store: &Store, count: usize) {
     let traces = store.traces();
     let burst = count / 10;
-    fill(name, &traces, 0, count - burst).await;
-    index(name, &traces).await;
-    fill(&format!("{name}, a burst"), &traces, count - burst, count).await;
-    index(&format!("{name}, the burst"), &traces).await;
-    let page = || TraceFilter { limit: 50, ..TraceFilter::default() };
+    if traces.list(page()).await.unwrap().is_empty() {
+        fill(name, &traces, 0, count - burst).await;
+        index(name, &traces).await;
+        fill(&format!("{name}, a burst"), &traces, count - burst, count).await;
+        index(&format!("{name}, the burst"), &traces).await;
+    }
+    lists(name, &traces, count).await;
+    searches(name, &traces).await;
+    timed(&format!("{name}: look-up by id"), 2_000, |call| {
+        let (traces, id) = (traces.clone(), id(count / 8 + drawn(call, 7) % (count / 2)));
+        async move { assert!(traces.get(&id).await.unwrap().is_some()) }
+    })
+    .await;
+    pruned(name, &traces, count).await;
+}
+
+fn page() -> TraceFilter {
+    TraceFilter { limit: 50, ..TraceFilter::default() }
+}
+
+async fn lists(name: &str, traces: &Traces, count: usize) {
     timed(&format!("{name}: list the newest 50"), 200, |_| async {
         assert_eq!(traces.list(page()).await.unwrap().len(), 50);
     })
@@ -120,28 +144,61 @@ async fn measure(name: &str, store: &Store, count: usize) {
         async move { assert!(!traces.list(filter).await.unwrap().is_empty()) }
     })
     .await;
-    for (what, words) in [("a rare word", "rare"), ("two frequent words", "parser lantern")] {
-        timed(&format!("{name}: search {what}"), 100, |call| {
-            let traces = traces.clone();
-            let words = if words == "rare" { format!("rare{call}") } else { words.to_owned() };
+    // The last sessions have their newest traces in the middle; nothing is behind them.
+    let places = [("the first", count * 2, 60), ("from the middle", count - count / 100, 60)];
+    for (what, before, found) in places.into_iter().chain([("behind the last", 1, 0)]) {
+        for tenant in [None, Some("bench".to_owned())] {
+            let whose = if tenant.is_some() { " of one key" } else { "" };
+            timed(&format!("{name}: 60 sessions{whose}, {what}"), 100, |_| {
+                let after = Some((before as u64, String::new()));
+                let filter = TraceFilter { limit: 60, after, tenant: tenant.clone(), ..page() };
+                let traces = traces.clone();
+                async move { assert_eq!(traces.sessions(filter).await.unwrap().len(), found) }
+            })
+            .await;
+        }
+    }
+}
+
+async fn searches(name: &str, traces: &Traces) {
+    use TraceText::{All, Thoughts};
+    for (words, within) in [
+        ("rare", All),
+        ("rare", Thoughts),
+        ("onein1000", All),
+        ("onein100", All),
+        ("onein30", All),
+        ("onein30", Thoughts),
+        ("parser", All),
+        ("parser lantern", All),
+        ("parser rare", All),
+        ("onein30 onein100", All),
+        ("lantern onein1000", Thoughts),
+        ("parser nobody", All),
+    ] {
+        timed(&format!("{name}: search `{words}` in {within:?}"), 100, |call| {
+            let (traces, is_there) = (traces.clone(), !words.contains("nobody"));
+            let words = words.replace("rare", &format!("rare{call}"));
+            // Not every rare word has met every other.
+            let is_certain = !words.contains("parser rare");
             async move {
-                let hits = traces.search(&words, TraceText::All, page()).await.unwrap();
-                assert!(!hits.traces.is_empty());
+                let hits = traces.search(&words, within, page()).await.unwrap();
+                assert!(!is_certain || hits.traces.is_empty() != is_there);
             }
         })
         .await;
     }
-    timed(&format!("{name}: look-up by id"), 2_000, |call| {
-        let (traces, id) = (traces.clone(), format!("{:032x}", drawn(call, 7) % count));
-        async move { assert!(traces.get(&id).await.unwrap().is_some()) }
-    })
-    .await;
-    pruned(name, &traces, count).await;
 }
 
 /// What a writer waits while a tenth of all is taken out.
 async fn pruned(name: &str, traces: &Traces, count: usize) {
-    let old = (count / 10) as u64;
+    // A tenth of those that are there; of a store that was kept some went before.
+    let oldest = TraceFilter { limit: 1, ..TraceFilter::default() };
+    let mut old = (count / 10) as u64;
+    while traces.list(TraceFilter { until: Some(old), ..oldest.clone() }).await.unwrap().is_empty()
+    {
+        old += (count / 10) as u64;
+    }
     let pruning = tokio::spawn({
         let traces = traces.clone();
         async move {
@@ -150,9 +207,10 @@ async fn pruned(name: &str, traces: &Traces, count: usize) {
         }
     });
     let masker = Masker::new(Tiers::REGISTERED, &[7; 32]);
+    let new = count + usize::try_from(old).unwrap() * 10;
     let mut times = Vec::new();
     while !pruning.is_finished() {
-        let one = vec![trace(count + times.len(), &masker)];
+        let one = vec![trace(new + times.len(), &masker)];
         let began = Instant::now();
         traces.add(one).await.unwrap();
         times.push(began.elapsed());
@@ -176,14 +234,18 @@ fn main() {
     runtime.worker_threads(2).enable_all().build().unwrap().block_on(async {
         let key = KeySource::Command(vec!["echo".into(), "0f".repeat(32)]);
         if wants("file") {
-            let folder = std::env::temp_dir().join(format!("think-traces-{}", std::process::id()));
+            let kept = set("THINK_BENCH_KEEP").map(std::path::PathBuf::from);
+            let own = std::env::temp_dir().join(format!("think-traces-{}", std::process::id()));
+            let folder = kept.clone().unwrap_or(own);
             let file = folder.join("bench.db");
             let store = Store::open(&Location::Sqlite(file.clone()), &key).await.unwrap();
             measure("file", &store, count).await;
             let size = std::fs::metadata(file).unwrap().len();
             println!("file: {} bytes for a trace", size / count as u64);
             drop(store);
-            drop(std::fs::remove_dir_all(&folder));
+            if kept.is_none() {
+                drop(std::fs::remove_dir_all(&folder));
+            }
         }
         if wants("server") {
             on_server(&key, count).await;
@@ -200,10 +262,14 @@ async fn on_server(key: &KeySource, count: usize) {
         return;
     };
     tokio::spawn(connection);
-    let name = format!("think_traces_{}", std::process::id());
-    admin.batch_execute(&format!("CREATE DATABASE {name}")).await.unwrap();
+    let kept = std::env::var("THINK_BENCH_KEEP").ok();
+    let name = kept.clone().unwrap_or_else(|| format!("think_traces_{}", std::process::id()));
+    // One that was kept is there already.
+    drop(admin.batch_execute(&format!("CREATE DATABASE {name}")).await);
     let store = Store::open(&Location::Postgres(format!("{base}/{name}")), key).await.unwrap();
     measure("server", &store, count).await;
     drop(store);
-    admin.batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)")).await.unwrap();
+    if kept.is_none() {
+        admin.batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)")).await.unwrap();
+    }
 }
