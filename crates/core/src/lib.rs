@@ -69,4 +69,5 @@ pub mod tokens;
 pub mod turn;
 pub mod turns;
 pub mod usage;
+pub mod why;
 pub mod wire;

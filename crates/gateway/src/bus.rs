@@ -1,7 +1,7 @@
 //! Where everything is told once, and who hears it: metrics, log and traces.
 
 use crate::alike::Alike;
-use crate::audit::{Audit, Draft, Labels, Prepared, Transcript, Way, Why};
+use crate::audit::{Audit, Draft, Labels, Transcript};
 use crate::events::{Events, Hearing, Whose};
 use crate::log::Log;
 use crate::metrics::Metrics;
@@ -15,6 +15,7 @@ use std::time::Duration;
 use thinkthrough_core::exchange::RefusalCause;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::usage::Usage;
+use thinkthrough_core::why::{Prepared, Way, Why};
 
 /// Those who hear what happens.
 #[derive(Debug)]

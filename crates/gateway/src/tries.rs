@@ -6,7 +6,7 @@
 use crate::asking::{
     Claim, claim, credential_for, handling, look_up, missing, settings, tenant as whose,
 };
-use crate::audit::{self, Labels};
+use crate::audit::Labels;
 use crate::door::{Turned, turned};
 use crate::house::{House, Stage};
 use crate::keeping::Keeping;
@@ -36,6 +36,7 @@ use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::dressed;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::Secret;
+use thinkthrough_core::why;
 use thinkthrough_core::wire::Wire;
 use thinkthrough_store::About;
 use tokio::sync::watch;
@@ -182,6 +183,7 @@ impl Caller {
             repaired.iter().for_each(|repair| asked.refused(*repair));
         }
         self.keeping.iter().for_each(|keeping| asked.set_name(keeping.name()));
+        asked.compare(self.house.seen.is_audited());
         let looked = look_up(&mut asked, vault.as_ref(), &self.house).await;
         let mut prepared = asked.prepare(&looked.found, &*looked.open);
         self.explain(way, &asked, &mut prepared);
@@ -228,8 +230,8 @@ impl Caller {
     fn explain(&self, way: &Way, asked: &RequestContext<'_>, prepared: &mut Prepared) {
         let Mending { learned, repaired, .. } = way.mending;
         if self.house.seen.is_audited() {
-            let told = audit::Prepared::of(asked, self.wire, prepared);
-            let way = audit::Way::of(&way.route.target, [learned, repaired], prepared.without);
+            let told = why::Prepared::of(asked, prepared);
+            let way = why::Way::of(&way.route.target, [learned, repaired], prepared.without);
             self.house.seen.goes(way, told);
         }
     }

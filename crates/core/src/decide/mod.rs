@@ -187,6 +187,19 @@ pub fn apply<'c>(contents: &'c [Content], target: &Target, settings: &Resolved) 
     Applied { contents: said(contents), ..blocks }
 }
 
+/// The messages of such a request as they go, each in its place: of one that does not go nothing is left.
+pub(crate) fn in_place<'c>(
+    request: &'c Request,
+    target: &Target,
+    settings: &Resolved,
+) -> Cow<'c, [Content]> {
+    let target = &*target.in_format(settings.format.value);
+    let settings = &as_asked(request, target, settings);
+    let contents = request.contents.as_slice();
+    let blocks = blocks::decide(contents, &[], target, settings);
+    apply::blocks(Cow::Borrowed(contents), &blocks.decisions, target, settings)
+}
+
 /// Decides about every thought of a request, and carries it out on its messages. A record that cannot be opened is none.
 pub(crate) fn decide<'c>(input: &Input<'c>, settings: &Resolved) -> Decided<'c> {
     let looked = Looked::of(input, settings);

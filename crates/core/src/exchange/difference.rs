@@ -3,6 +3,7 @@
 //! Both are compared in the neutral form, so that it does not matter whether the caller's own bytes were edited or a
 //! request of another wire was written. What is said of a text is its beginning, and of an opaque payload its size.
 
+use super::align;
 use crate::content::{Block, Content, MediaSource};
 use crate::json::{Doc, Raw};
 
@@ -10,8 +11,6 @@ use crate::json::{Doc, Raw};
 const MOST: usize = 64;
 /// So many bytes of a text are given at most.
 const WORDS: usize = 1024;
-/// In messages with more blocks only those at either end are told apart.
-const BLOCKS: usize = 64;
 /// So many bytes of a member's value are given at most.
 const VALUE: usize = 200;
 
@@ -56,7 +55,8 @@ pub struct Side {
 }
 
 impl Differences {
-    /// What differs between the messages that came and those that go.
+    /// What differs between the messages that came and those that go. Each goes in its own place, whatever is decided about
+    /// it; what was taken into another message, or is told beside others, is left without a block.
     #[must_use]
     pub fn of(came: &[Content], goes: &[Content]) -> Self {
         let mut found = Differences::default();
@@ -64,10 +64,9 @@ impl Differences {
         if std::ptr::eq(came, goes) {
             return found;
         }
-        for message in 0..came.len().max(goes.len()) {
-            let sides = (came.get(message), goes.get(message));
-            if sides.0 != sides.1 {
-                found.message(message, sides.0, sides.1);
+        for (message, (came, goes)) in came.iter().zip(goes).enumerate() {
+            if came != goes {
+                found.message(message, came, goes);
             }
         }
         found
@@ -84,31 +83,23 @@ impl Differences {
         }
     }
 
-    fn message(&mut self, message: usize, came: Option<&Content>, goes: Option<&Content>) {
-        let blocks = |it: Option<&'_ Content>| it.map_or(0, |content| content.blocks.len());
-        let (before, after) = (blocks(came), blocks(goes));
-        let old = came.map(|it| it.blocks.as_slice()).unwrap_or_default();
-        let new = goes.map(|it| it.blocks.as_slice()).unwrap_or_default();
-        let same = |(old, new): &(&Block, &Block)| old == new;
-        let first = old.iter().zip(new).take_while(same).count();
-        let room = before.min(after) - first;
-        let last = old.iter().rev().zip(new.iter().rev()).take(room).take_while(same).count();
-        let old = old.get(first..before - last).unwrap_or_default();
-        let new = new.get(first..after - last).unwrap_or_default();
-        self.blocks((message, first), old, new);
-        let payload = |it: Option<&Content>| it?.signature.as_ref().map(|it| Side::payload(it));
-        let (came_payload, goes_payload) = (payload(came), payload(goes));
-        if came.and_then(|it| it.signature.as_ref()) != goes.and_then(|it| it.signature.as_ref()) {
-            self.add(message, after, came_payload, goes_payload);
+    fn message(&mut self, message: usize, came: &Content, goes: &Content) {
+        let (old, new) = (came.blocks.as_slice(), goes.blocks.as_slice());
+        let (mut gone, mut at) = (0, 0);
+        for (block, other) in align::pairs(old, new).into_iter().chain([(old.len(), new.len())]) {
+            let between = (old.get(gone..block), new.get(at..other));
+            let (old, new) = (between.0.unwrap_or_default(), between.1.unwrap_or_default());
+            self.blocks((message, at), old, new);
+            (gone, at) = (block + 1, other + 1);
+        }
+        if came.signature != goes.signature {
+            let [came, goes] = [came, goes].map(|it| it.signature.as_deref().map(Side::payload));
+            self.add(message, new.len(), came, goes);
         }
     }
 
-    /// Walks both lists at once; a block that comes later in the other list was not changed but moved on.
+    /// Walks two lists at once that have no block in common: one becomes the next of its kind.
     fn blocks(&mut self, (message, first): (usize, usize), old: &[Block], new: &[Block]) {
-        let is_long = old.len().max(new.len()) > BLOCKS;
-        let is_later = |block: &Block, list: Option<&[Block]>| {
-            !is_long && list.is_some_and(|list| list.contains(block))
-        };
         let (mut gone, mut at) = (0, 0);
         loop {
             let (block, other) = (old.get(gone), new.get(at));
@@ -116,20 +107,11 @@ impl Differences {
                 (None, None) => return,
                 (Some(_), None) => (true, false),
                 (None, Some(_)) => (false, true),
-                (Some(block), Some(other)) if block == other => {
-                    (gone, at) = (gone + 1, at + 1);
-                    continue;
-                }
-                (Some(block), Some(_)) if is_later(block, new.get(at..)) => (false, true),
-                (Some(block), Some(other)) if Side::kind(block) == Side::kind(other) => {
-                    (true, !is_later(other, old.get(gone..)))
-                }
-                // What it became comes later.
                 (Some(block), Some(_)) => {
                     let kind = Side::kind(block);
-                    let rest = new.get(at..).unwrap_or_default();
-                    let comes = !is_long && rest.iter().any(|it| Side::kind(it) == kind);
-                    (!comes, comes)
+                    let mut rest = new.iter().skip(at).map(Side::kind);
+                    let next = rest.position(|it| it == kind);
+                    (next.unwrap_or(0) == 0, next.is_some())
                 }
             };
             let [came, goes] = [block.filter(|_| drops), other.filter(|_| adds)];
@@ -257,12 +239,28 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_are_gone_or_new_and_payloads_count_too() {
+    fn payloads_on_a_message_count_and_what_others_took_in_is_left_out() {
         let mut signed = answer(vec![Block::text("a")]);
         signed.signature = Some("sealed".to_owned());
-        let came = vec![signed, answer(vec![Block::text("b")])];
-        let goes = [answer(vec![Block::text("a")])];
-        assert_eq!(told(&came, &goes), ["0.1: payload  > -", "1.0: text b > -"]);
+        let came = vec![signed, answer(vec![Block::text("b")]), answer(vec![Block::text("c")])];
+        let goes = [
+            answer(vec![Block::text("a"), Block::text("b")]),
+            answer(Vec::new()),
+            answer(vec![Block::text("c")]),
+        ];
+        let expected = ["0.1: - > text b", "0.2: payload  > -", "1.0: text b > -"];
+        assert_eq!(told(&came, &goes), expected);
+    }
+
+    #[test]
+    fn in_a_long_message_too_only_what_changed_is_told() {
+        let texts = |from: usize| (from..from + 200).map(|n| Block::text(n.to_string()));
+        let came = vec![answer(texts(0).chain(texts(200)).collect())];
+        let mut goes = came.clone();
+        goes[0].blocks.insert(200, thought("in the middle"));
+        goes[0].blocks.insert(0, thought("before"));
+        let expected = ["0.0: - > thinking before", "0.201: - > thinking in the middle"];
+        assert_eq!(told(&came, &goes), expected);
     }
 
     #[test]

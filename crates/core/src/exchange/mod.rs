@@ -8,6 +8,7 @@
 //! 3. [`Exchange::push`] takes the upstream's bytes and gives the caller's, and the events.
 //! 4. [`Exchange::end`] gives the answer, and the record to seal.
 
+mod align;
 mod answer;
 mod difference;
 mod handling;
@@ -86,6 +87,8 @@ pub struct RequestContext<'d> {
     name: Option<Name>,
     /// So many tokens may the answer take, where a budget says so.
     most: Option<u64>,
+    /// Somebody wants to know how what goes out differs from what came.
+    is_compared: bool,
 }
 
 /// The upstream's request, and what will become of its answer.
@@ -101,8 +104,8 @@ pub struct Prepared {
     pub without: Without,
     /// The thoughts that a refusal may be about.
     pub put_back: PutBack,
-    /// How it differs from what the caller sent.
-    pub differences: Differences,
+    /// How it differs from what the caller sent; `None` where nobody [wants to know](RequestContext::compare).
+    pub differences: Option<Differences>,
     /// What the answer goes through.
     pub exchange: Box<Exchange>,
 }
@@ -144,7 +147,14 @@ impl<'d> RequestContext<'d> {
             },
             name: None,
             most: None,
+            is_compared: false,
         })
+    }
+
+    /// The wire that it came on.
+    #[must_use]
+    pub fn caller(&self) -> &'static dyn Wire {
+        self.caller
     }
 
     /// The model as it is asked, repairs included.
@@ -202,6 +212,11 @@ impl<'d> RequestContext<'d> {
     /// The answer is kept by a name: [`Done::named`] has it whole.
     pub fn set_name(&mut self, name: Name) {
         self.name = Some(name);
+    }
+
+    /// Whether what goes out is compared with what came: for that all messages are looked at once more.
+    pub fn compare(&mut self, is_compared: bool) {
+        self.is_compared = is_compared;
     }
 
     /// What is to be looked up.
@@ -297,10 +312,14 @@ impl<'d> RequestContext<'d> {
         };
         let Decided { applied, missing, put_back, hook, .. } = decided;
         let (counts, without) = (Counts::of(&applied.decisions), Without::of(&applied.decisions));
-        let mut differences = Differences::of(&self.request.contents, &applied.contents);
+        let came = &self.request.contents;
+        debug_assert_eq!(came.len(), applied.contents.len(), "each message goes in its own place");
+        let mut differences = self.is_compared.then(|| Differences::of(came, &applied.contents));
         let (body, outgoing) = self.outgoing(applied, &settings);
-        if self.is_own_wire() && body.is_some() {
-            self.set_members(&mut differences, &settings);
+        if let Some(differences) =
+            differences.as_mut().filter(|_| self.is_own_wire() && body.is_some())
+        {
+            self.set_members(differences, &settings);
         }
         let exchange = Box::new(Exchange::new(self, outgoing, hook, origin));
         Prepared { body, counts, missing, without, put_back, differences, exchange }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "everything here is a test")]
 
 mod decisions;
+mod differences;
 mod fragments;
 mod ladder;
 mod limit;
@@ -60,6 +61,7 @@ struct Gateway {
     handling: Handling,
     is_kept: bool,
     is_nobodys: bool,
+    is_compared: bool,
     /// What a refusal taught about the model.
     learned: Option<Repair>,
     /// What the provider said of this very request before.
@@ -82,6 +84,7 @@ impl Gateway {
             handling: Handling::default(),
             is_kept: true,
             is_nobodys: false,
+            is_compared: true,
             learned: None,
             refused: None,
             is_blind: false,
@@ -112,6 +115,7 @@ impl Gateway {
             owner,
         )
         .unwrap();
+        asked.compare(self.is_compared);
         self.stream.into_iter().for_each(|stream| asked.set_stream(stream));
         self.learned.into_iter().for_each(|repair| asked.repair(repair));
         self.refused.into_iter().for_each(|repair| asked.refused(repair));

@@ -7,16 +7,6 @@ use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::Secret;
 use thinkthrough_core::turns::begins;
 
-/// For each message the turn that it belongs to, from 1 on; 0 for what stands before the first.
-pub(super) fn turns(contents: &[Content]) -> Vec<usize> {
-    let mut turn = 0;
-    let count = |content: &Content| {
-        turn += usize::from(begins(content));
-        turn
-    };
-    contents.iter().map(count).collect()
-}
-
 /// What is known about a request before its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Labels {

@@ -8,11 +8,9 @@
 mod labels;
 mod recorder;
 mod transcript;
-mod why;
 
 pub(crate) use labels::Labels;
 pub(crate) use transcript::Transcript;
-pub(crate) use why::{Prepared, Way, Why};
 
 use crate::story::Story;
 use prometheus_client::metrics::counter::Counter;
@@ -25,6 +23,7 @@ use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::Masked;
 use thinkthrough_core::tokens::{TokenSource, estimate_utf16_quarter};
 use thinkthrough_core::usage::Usage;
+use thinkthrough_core::why::Why;
 use thinkthrough_store::{NewTrace, TraceNumbers, TracePlace, TraceState, Traces};
 use tokio::sync::mpsc;
 

@@ -1,17 +1,18 @@
 //! Why a request went out as it did: what was decided about each answer and by what evidence, the ways that were tried,
 //! and what differs from what the client sent. People read it in the trace.
 
-use super::labels::turns;
-use std::mem;
-use thinkthrough_core::decision::Decision;
-use thinkthrough_core::exchange::{
-    self, Difference, Differences, Repair, RequestContext, Side, Without,
-};
-use thinkthrough_core::json::Writer;
-use thinkthrough_core::mask::Masker;
-use thinkthrough_core::plane::Masked;
-use thinkthrough_core::provider::Target;
-use thinkthrough_core::wire::Wire;
+use crate::content::Content;
+use crate::decide;
+use crate::decision::{Decision, Without};
+use crate::exchange::{self, Difference, Differences, Repair, RequestContext, Side};
+use crate::json::Writer;
+use crate::mask::Masker;
+use crate::outgoing::Outgoing;
+use crate::plane::Masked;
+use crate::provider::Target;
+use crate::request::Request;
+use crate::settings::Resolved;
+use crate::turns::begins;
 
 /// So many answers, and so many blocks, are told of: the newest.
 const DECISIONS: usize = 100;
@@ -22,15 +23,16 @@ const WORDS: usize = 120;
 
 /// What is told of a request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Why {
+pub struct Why {
     ways: Vec<Way>,
     last: Prepared,
 }
 
 /// A request as it went one way.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Prepared {
-    pub(crate) decisions: Vec<Decision>,
+pub struct Prepared {
+    /// What was decided about its thoughts.
+    pub decisions: Vec<Decision>,
     /// For each message of the client's the turn that it belongs to, from 1 on.
     turns: Vec<usize>,
     differences: Differences,
@@ -41,7 +43,7 @@ pub(crate) struct Prepared {
 
 /// A way that a request went.
 #[derive(Clone, Debug)]
-pub(crate) struct Way {
+pub struct Way {
     provider: String,
     model: String,
     /// What refusals of other requests taught, and what one of this request led to.
@@ -54,30 +56,52 @@ pub(crate) struct Way {
 }
 
 impl Prepared {
-    /// What is told of a request that came on the wire `from`; its differences are taken out of it.
-    pub(crate) fn of(
-        asked: &RequestContext<'_>,
-        from: &dyn Wire,
-        prepared: &mut exchange::Prepared,
-    ) -> Self {
+    /// What is told of a caller's request; its differences are taken out of it.
+    #[must_use]
+    pub fn of(asked: &RequestContext<'_>, prepared: &mut exchange::Prepared) -> Self {
         let outgoing = prepared.exchange.outgoing();
         Prepared {
             decisions: outgoing.decisions.clone(),
             turns: turns(asked.contents()),
-            differences: mem::take(&mut prepared.differences),
-            wires: [from.id(), asked.target().wire.id()],
+            differences: prepared.differences.take().unwrap_or_default(),
+            wires: [asked.caller().id(), asked.target().wire.id()],
+            untranslated: outgoing.untranslated.clone(),
+        }
+    }
+
+    /// What is told of a request of our own: the conversation, and what of it went out.
+    #[must_use]
+    pub fn of_own(
+        request: &Request,
+        target: &Target,
+        settings: &Resolved,
+        outgoing: &Outgoing,
+    ) -> Self {
+        let goes = decide::in_place(request, target, settings);
+        Prepared {
+            decisions: outgoing.decisions.clone(),
+            turns: turns(&request.contents),
+            differences: Differences::of(&request.contents, &goes),
+            wires: ["conversation", target.wire.id()],
             untranslated: outgoing.untranslated.clone(),
         }
     }
 }
 
+/// For each message the turn that it belongs to, from 1 on; 0 for what stands before the first.
+fn turns(contents: &[Content]) -> Vec<usize> {
+    let mut turn = 0;
+    let count = |content: &Content| {
+        turn += usize::from(begins(content));
+        turn
+    };
+    contents.iter().map(count).collect()
+}
+
 impl Way {
     /// The way to this model, with what was learned and repaired.
-    pub(crate) fn of(
-        target: &Target,
-        [learned, repaired]: [Option<Repair>; 2],
-        without: Without,
-    ) -> Self {
+    #[must_use]
+    pub fn of(target: &Target, [learned, repaired]: [Option<Repair>; 2], without: Without) -> Self {
         let (provider, model) = (target.provider.clone(), target.model.clone());
         Way { provider, model, learned, repaired, without, failed: None }
     }
@@ -85,7 +109,7 @@ impl Way {
 
 impl Why {
     /// The request goes this way next.
-    pub(crate) fn went(&mut self, way: Way, prepared: Prepared) {
+    pub fn went(&mut self, way: Way, prepared: Prepared) {
         if self.ways.len() >= WAYS {
             self.ways.remove(0);
         }
@@ -94,7 +118,7 @@ impl Why {
     }
 
     /// The way that it went last led to no answer.
-    pub(crate) fn failed(&mut self, reason: &'static str) {
+    pub fn failed(&mut self, reason: &'static str) {
         if let Some(way) = self.ways.last_mut() {
             way.failed = Some(reason);
         }
@@ -102,7 +126,8 @@ impl Why {
 
     /// As it stands in a trace: a JSON object, or nothing where nothing was sent. The words of what differs stand apart
     /// from the rest, for whoever may not see thoughts.
-    pub(crate) fn masked(&self, masker: &Masker) -> Masked<String> {
+    #[must_use]
+    pub fn masked(&self, masker: &Masker) -> Masked<String> {
         if self.ways.is_empty() {
             return Masked::fixed("");
         }
@@ -208,8 +233,8 @@ fn words(masker: &Masker, side: Option<&Side>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thinkthrough_core::json::Doc;
-    use thinkthrough_core::mask::Tiers;
+    use crate::json::Doc;
+    use crate::mask::Tiers;
 
     fn way(failed: Option<&'static str>, repaired: Option<Repair>) -> Way {
         let (provider, model) = ("there".to_owned(), "m".to_owned());
