@@ -102,5 +102,6 @@ mod settings;
 mod sim;
 mod tools;
 mod traces;
+mod traces_why;
 mod upstream;
 mod without_thoughts;

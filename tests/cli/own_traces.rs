@@ -61,6 +61,18 @@ fn ask_leaves_one_masked_trace_for_each_request_of_a_kept_conversation() {
         assert_eq!(last[column], value, "{column} in {last}");
     }
     assert_eq!(last["metadata"]["route"], "ask");
+    // Why the request went out as it did: what became of the first answer's thought in it.
+    assert_eq!(last["why"]["ways"], json!([{"provider": "own", "model": "m"}]), "{last}");
+    assert_eq!(first["why"]["blocks"], json!([]), "{first}");
+    let [block] = &last["why"]["blocks"].as_array().unwrap()[..] else { panic!("{last}") };
+    let told = format!(
+        "message 1, block 0: {}: {} [",
+        block["action"].as_str().unwrap(),
+        block["reason"].as_str().unwrap()
+    );
+    let id = last["id"].as_str().unwrap();
+    let shown = place.think(&["traces", "show", id, "--config", &config]).out;
+    assert!(shown.contains("\nwhy:\n") && shown.contains(&told), "{told}: {shown}");
     let masked = first["reasoning_text"].as_str().unwrap();
     assert!(masked.starts_with("First [masked:"), "{masked}");
     assert!(!masked.contains(AWS[1]) && !masked.contains(OWN), "{masked}");
@@ -98,6 +110,8 @@ fn answers_that_break_off_and_requests_that_fail_leave_traces_too() {
     let row = traces(&place, &config).remove(0);
     assert_eq!(row["state"], "failed", "{row}");
     assert!(row["metadata"]["error"].as_str().unwrap().contains("no such model"), "{row}");
+    let way = json!({"provider": "own", "model": "m", "failed": "refused"});
+    assert_eq!(row["why"]["ways"], json!([way]), "{row}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use thinkthrough_core::plane::{Masked, Tenant};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::tokens::TokenSource;
 use thinkthrough_core::usage::Usage;
+use thinkthrough_core::why::Why;
 use thinkthrough_store::{
     LostTrace, NewTrace, TraceNumbers, TracePlace, TraceState, TraceTexts, Traces,
 };
@@ -130,6 +131,8 @@ pub(crate) struct Generation<'a> {
     pub(crate) is_stopped: bool,
     /// Why there is no proper answer.
     pub(crate) error: Option<String>,
+    /// Why the request went out as it did.
+    pub(crate) why: Why,
 }
 
 /// A trace before it is masked.
@@ -141,20 +144,21 @@ struct Draft {
     provider: String,
     texts: TraceTexts,
     metadata: Raw,
+    why: Why,
     numbers: TraceNumbers,
     state: TraceState,
 }
 
 impl Traced {
     /// A request is over; gives the id of its trace.
-    pub(crate) fn leave(&self, generation: &Generation<'_>) -> Option<String> {
+    pub(crate) fn leave(&self, generation: Generation<'_>) -> Option<String> {
         let Tracer { traces, front, .. } = &self.tracer;
         let id = traces.new_id().ok()?;
-        let Generation { target, answer, is_whole, is_stopped, .. } = generation;
+        let Generation { target, answer, is_whole, is_stopped, why, .. } = generation;
         let blocks = answer.map(|answer| answer.blocks.as_slice()).unwrap_or_default();
         let usage = answer.and_then(|answer| answer.usage.as_ref());
         let (texts, reasoning) = (TraceTexts::of(blocks), counted::total(usage, blocks));
-        let state = match (*is_whole, blocks.is_empty()) {
+        let state = match (is_whole, blocks.is_empty()) {
             (true, _) => TraceState::Whole,
             (false, false) => TraceState::Cut,
             (false, true) => TraceState::Failed,
@@ -172,7 +176,7 @@ impl Traced {
             sealed_bytes: texts.sealed_bytes,
             created_at: millis(at),
         };
-        let outcome = match (state, *is_stopped) {
+        let outcome = match (state, is_stopped) {
             (_, true) => "cancelled",
             (TraceState::Whole, _) => "completed",
             _ => "failed",
@@ -205,6 +209,7 @@ impl Traced {
             provider,
             texts,
             metadata,
+            why,
             numbers,
             state,
         };
@@ -220,7 +225,8 @@ fn millis(time: Duration) -> u64 {
 impl Draft {
     /// The trace as people may see it.
     fn masked(self, masker: &Masker) -> NewTrace {
-        let Draft { id, session, run, model, provider, texts, metadata, numbers, state } = self;
+        let Draft { id, session, run, model, provider, texts, metadata, why, numbers, state } =
+            self;
         NewTrace {
             id,
             tenant: Tenant::local(),
@@ -231,7 +237,7 @@ impl Draft {
             thought: Masked::by(masker, &texts.thought),
             answer: Masked::by(masker, &texts.answer),
             metadata: Masked::by(masker, &metadata.as_str().to_owned()),
-            why: Masked::fixed(""),
+            why: why.masked(masker),
             numbers,
             state,
         }

@@ -6,6 +6,7 @@ mod prune;
 mod search;
 mod show;
 mod time;
+mod why;
 
 use super::asking::Asking;
 use crate::config::Config;

@@ -11,7 +11,7 @@ use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::price::Dollars;
 use thinkthrough_store::Trace;
 
-/// Show one trace: what was thought, what was answered, and what it cost
+/// Show one trace: what was thought and answered, what it cost, and why the request went out as it did
 ///
 /// The id is the one that the answer's `x-thinkthrough` header names behind `trace=`.
 #[derive(Debug, Args)]
@@ -96,5 +96,9 @@ fn page(trace: &Trace, shows: bool) -> String {
     }
     page.push_str(&format!("\nthought:\n{}\n", harmless(&thought_of(trace, shows))));
     page.push_str(&format!("\nanswer:\n{}\n", harmless(&trace.answer)));
+    let why = super::why::lines(trace, shows);
+    if !why.is_empty() {
+        page.push_str(&format!("\nwhy:\n  {}\n", why.join("\n  ")));
+    }
     page
 }

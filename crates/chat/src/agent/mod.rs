@@ -23,12 +23,14 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::budget::BudgetRefusal;
 use thinkthrough_core::content::{Content, ToolCall, ToolResponse};
 use thinkthrough_core::event::Event;
+use thinkthrough_core::exchange::Without;
 use thinkthrough_core::outgoing::{Outgoing, without_usage};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::{Request, Tool};
 use thinkthrough_core::runaway::{Circles, Runaway};
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::turn::{Failure, Finished, Turn};
+use thinkthrough_core::why::{Prepared, Way, Why};
 
 /// What stays the same over the rounds.
 #[derive(Clone)]
@@ -152,7 +154,8 @@ pub async fn run(
     control: &Control,
     watch: &mut (dyn Watch + std::marker::Send),
 ) -> Result<Outcome, AskError> {
-    let mut run = Run { setup, control, watch, conversation, outcome: Outcome::default() };
+    let (outcome, why) = (Outcome::default(), Why::default());
+    let mut run = Run { setup, control, watch, conversation, outcome, why };
     for round in 0..setup.max_rounds.max(1) {
         if !run.round(round).await? {
             break;
@@ -169,6 +172,8 @@ struct Run<'a> {
     watch: &'a mut (dyn Watch + std::marker::Send),
     conversation: &'a mut Vec<Content>,
     outcome: Outcome,
+    /// What is told of the request under way.
+    why: Why,
 }
 
 impl Run<'_> {
@@ -193,10 +198,14 @@ impl Run<'_> {
                 return Ok(false);
             }
             Err(error) => {
+                self.why.failed("not_reached");
                 self.leave_trace(at, None, Some(error.to_string()));
                 return Err(error);
             }
         };
+        if finished.failure.is_some() && finished.content.is_none() {
+            self.why.failed("refused");
+        }
         let why = finished.failure.as_ref().map(|failure| failure.message.clone());
         let problem = finished.answer.problems.last().filter(|_| !finished.end.is_complete());
         let why = why.or_else(|| problem.map(|problem| problem.message.clone()));
@@ -227,7 +236,7 @@ impl Run<'_> {
 
     /// The request is over, whatever came of it.
     fn leave_trace(
-        &self,
+        &mut self,
         at: SystemTime,
         finished: Option<&Finished>,
         error: Option<String>,
@@ -241,8 +250,16 @@ impl Run<'_> {
             is_whole,
             is_stopped: !is_whole && self.control.is_stopped(),
             error,
+            why: std::mem::take(&mut self.why),
         };
-        self.setup.traced?.leave(&generation)
+        self.setup.traced?.leave(generation)
+    }
+
+    /// Takes note of what goes out, and why, where a trace tells it.
+    fn explain(&mut self, request: &Request, settings: &Resolved, outgoing: &Outgoing) {
+        let Setup { target, traced: Some(_), .. } = *self.setup else { return };
+        let way = Way::of(target, [None; 2], Without::default());
+        self.why.went(way, Prepared::of_own(request, target, settings, outgoing));
     }
 
     /// Runs the tools that an answer calls, and names those that were not allowed; without tools of ours a call is for
@@ -315,6 +332,7 @@ impl Run<'_> {
         let contents = self.conversation.clone();
         let request = Request { contents, tools, stream: true, ..Request::default() };
         let mut turn = Turn::begin(&request, self.setup.target, settings);
+        self.explain(&request, settings, turn.outgoing());
         self.watch.outgoing(round, turn.outgoing());
         let send = prepare(self.setup, turn.outgoing())?;
         let policy = RetryPolicy::default();
