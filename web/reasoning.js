@@ -24,6 +24,9 @@ let last = 0;
 
 export class AiReasoning extends HTMLElement {
   static observedAttributes = ['data-collapsed', 'data-token-est'];
+  /** What has to be looked at for the next picture of the screen. @type {Set<AiReasoning>} */
+  static #due = new Set();
+  static #frame = 0;
 
   #text = '';
   /** @type {number | null} */
@@ -32,13 +35,14 @@ export class AiReasoning extends HTMLElement {
   #sticks = true;
   #isBuilt = false;
   #shown = 0;
-  #frame = 0;
+  /** More of it came than is drawn. */
+  #isBehind = false;
   /** @type {HTMLButtonElement} */
   #toggle = document.createElement('button');
   #content = document.createElement('div');
 
   connectedCallback() {
-    if (this.#isBuilt) return;
+    if (this.#isBuilt) return this.#soon();
     this.#isBuilt = true;
     this.#adopt();
     this.dataset.aiReasoning ??= '';
@@ -60,8 +64,7 @@ export class AiReasoning extends HTMLElement {
   }
 
   disconnectedCallback() {
-    cancelAnimationFrame(this.#frame);
-    this.#frame = 0;
+    AiReasoning.#due.delete(this);
   }
 
   /** @param {string} name */
@@ -117,11 +120,8 @@ export class AiReasoning extends HTMLElement {
       if (this.display === 'stream_only') this.expanded = true;
     }
     this.#text += delta;
-    // What comes between two pictures of the screen is drawn once.
-    this.#frame ||= requestAnimationFrame(() => {
-      this.#frame = 0;
-      this.#draw();
-    });
+    this.#isBehind = true;
+    this.#soon();
   }
 
   /** The thought is over. */
@@ -131,6 +131,21 @@ export class AiReasoning extends HTMLElement {
       this.expanded = false;
     }
     this.#draw();
+  }
+
+  /** What comes between two pictures of the screen is drawn once. */
+  #soon() {
+    if (!this.#isBuilt) return;
+    AiReasoning.#due.add(this);
+    AiReasoning.#frame ||= requestAnimationFrame(() => {
+      AiReasoning.#frame = 0;
+      const all = [...AiReasoning.#due];
+      // All are drawn before one is measured: to measure is to lay out the whole page, if anything in it is new.
+      for (const it of all) if (it.#isBehind) it.#write();
+      AiReasoning.#due.clear();
+      for (const it of all) it.#follow();
+      for (const it of all) it.#reach();
+    });
   }
 
   /** Takes over what a server wrote into the page. */
@@ -172,8 +187,7 @@ export class AiReasoning extends HTMLElement {
       this.#content.removeAttribute('hidden');
       this.#content.setAttribute('role', 'region');
       this.#content.setAttribute('aria-labelledby', this.#toggle.id);
-      this.#follow();
-      this.#reach();
+      this.#soon();
     } else {
       this.#content.setAttribute('hidden', 'until-found');
       this.#content.removeAttribute('role');
@@ -199,6 +213,12 @@ export class AiReasoning extends HTMLElement {
 
   #draw() {
     if (!this.#isBuilt) return;
+    this.#write();
+    this.#soon();
+  }
+
+  #write() {
+    this.#isBehind = false;
     const isGone = this.display === 'off' || (this.display === 'stream_only' && !this.#isLive);
     const sealed = this.getAttribute('data-sealed-bytes');
     this.toggleAttribute('data-live', this.#isLive);
@@ -213,8 +233,6 @@ export class AiReasoning extends HTMLElement {
     }
     this.dataset.tokenEst = String(this.tokens);
     this.#label();
-    this.#follow();
-    this.#reach();
   }
 
   /** Puts the text in that is not there yet. */
