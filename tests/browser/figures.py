@@ -9,7 +9,7 @@ import time
 
 from cdp import holds
 from element import page as element_page
-from gateway import ALICE, Gateway
+from gateway import Gateway
 from viewer import go, signed_in
 
 ROWS = int(os.environ.get("THINK_BENCH_TRACES", "1000000"))
@@ -119,18 +119,37 @@ def check_rows(place):
         told("60 of one key's", asked("traces?tenant=key-7"), 200)
         told("60 of 20,000 sessions", asked("sessions"), 300)
         go(page, "#/traces", "document.querySelectorAll('.row').length >= 60")
+        page.run(FRAMES)
         times = []
-        for n in range(2, 32):
+        for n in range(2, PAGES + 1):
             began = time.monotonic()
             page.run("window.scrollTo(0, document.body.scrollHeight)")
-            page.until(f"document.querySelectorAll('.row').length >= {60 * n}")
+            page.until(f"document.querySelectorAll('.rows ul').length >= {n}")
             times.append(1000 * (time.monotonic() - began))
         told("one more page of the list, as one scrolls", times, 500)
+        told("of these the last thirty", times[-30:], 500)
+        told("a picture while the list grows", page.run("frames.splice(0)"), 100)
+        page.until("document.querySelectorAll('.row').length <= 360")
+        left = page.run("document.querySelectorAll('.row').length")
+        print(f"of {60 * PAGES} rows that were scrolled through {left} are in the page")
+        back = []
+        for n in range(30):
+            place = f"document.querySelectorAll('.rows ul')[{(n * 37 + 11) % PAGES}]"
+            began = time.monotonic()
+            page.run(f"window.scrollTo(0, {place}.offsetTop + 1000)")
+            page.until("document.elementFromPoint(400, 400)?.closest('.row')")
+            back.append(1000 * (time.monotonic() - began))
+        told("back to a place anywhere in it", back, 500)
         # Nothing is newest there: all of the rest is looked through, once, at the end of the list.
         told("behind the last session", asked(f"sessions?after={(NOW - ROWS // 2) * 1000}-x"), 10_000)
 
 
 NOW = int(time.time())
+#: So many pages of sixty rows are scrolled through.
+PAGES = 200
+#: Notes how long each picture of the screen takes.
+FRAMES = """window.frames = []; let last = performance.now(); requestAnimationFrame(function next(now) {
+  frames.push(now - last); last = now; requestAnimationFrame(next); }); 1"""
 
 
 def filled(gateway):

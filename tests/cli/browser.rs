@@ -55,33 +55,32 @@ fn t_19_a_message_with_markup_stays_text_and_a_growing_thought_is_followed() {
 
 #[test]
 fn t_8_t_25_the_viewer_lets_in_whoever_has_the_link_once_or_a_key_and_shows_what_is_theirs() {
-    browse(&["viewer.sign_in", "viewer.hidden"]);
+    browse(&["viewer_door"]);
 }
 
 #[test]
 fn the_viewer_shows_a_request_from_its_arrival_on_while_it_thinks_and_answers() {
-    browse(&["viewer.live", "viewer.late"]);
+    browse(&["viewer_live"]);
 }
 
 #[test]
 fn the_viewer_finds_the_thought_behind_an_answer_in_two_clicks() {
-    browse(&["viewer.traces", "viewer.why", "viewer.steps", "viewer.sessions"]);
+    browse(&["viewer_traces"]);
 }
 
 #[test]
 fn the_viewer_shows_sums_and_the_house_and_asks_before_it_deletes() {
-    browse(&["viewer.pages"]);
-    browse(&["viewer.keyboard"]);
+    browse(&["viewer_house"]);
 }
 
 #[test]
 fn the_viewer_fits_and_can_be_read_dark_and_light_narrow_and_wide() {
-    browse(&["viewer.looks", "viewer.axe"]);
+    browse(&["viewer_looks"]);
 }
 
 #[test]
 fn t_19_t_20_nothing_that_a_model_says_runs_or_loads_in_the_viewer() {
-    browse(&["viewer.hostile"]);
+    browse(&["viewer_hostile"]);
 }
 
 #[test]

@@ -14,6 +14,9 @@ let me = null;
 /** What has to end before the next page. @type {(() => void) | void | null} */
 let leave = null;
 let turn = 0;
+/** @typedef {{hash: string, at: HTMLElement, y: number, end: (() => void) | void}} List */
+/** The list that was shown last, for whoever goes back to it. @type {List | null} */
+let list = null;
 
 /** @param {string} path @param {URLSearchParams} query */
 function page(path, query) {
@@ -35,6 +38,9 @@ async function show() {
   const mine = ++turn;
   leave?.();
   leave = null;
+  // What the browser comes back to was marked when it was new.
+  const isBack = history.state !== null;
+  history.replaceState('shown', '');
   const [path, search = ''] = location.hash.replace(/^#\/?/u, '').split('?', 2);
   const link = /^sign-in\/([0-9a-f]+)$/u.exec(path)?.[1];
   if (link) return enter({ link });
@@ -47,12 +53,16 @@ async function show() {
   const { title, show: fill } = page(path, new URLSearchParams(search));
   document.title = `${title} · Thinkthrough`;
   frame(title);
+  if (isBack && list?.hash === location.hash) return again(list, title);
   const at = h('div', { class: 'page' });
   main.replaceChildren(at);
+  window.scrollTo(0, 0);
   try {
     const end = await fill(at);
-    if (mine === turn) leave = end;
-    else end?.();
+    const isList = /^(traces|sessions)\b/u.test(path);
+    if (mine !== turn) end?.();
+    else if (isList) keep({ hash: location.hash, at, y: 0, end });
+    else leave = end;
   } catch (error) {
     if (error instanceof SignedOut) {
       me = null;
@@ -61,6 +71,21 @@ async function show() {
     at.append(empty('This cannot be shown', error instanceof Error ? error.message : String(error)));
   }
   if (mine === turn) say(title);
+}
+
+/** Takes note of a list. What it watches goes on: of a list that is not shown nothing is near. @param {List} it */
+function keep(it) {
+  list?.end?.();
+  list = it;
+  leave = () => { it.y = window.scrollY; };
+}
+
+/** Shows a list as it was left. @param {List} it @param {string} title */
+function again(it, title) {
+  main.replaceChildren(it.at);
+  window.scrollTo(0, it.y);
+  leave = () => { it.y = window.scrollY; };
+  say(title);
 }
 
 /** @param {string} title */
@@ -95,6 +120,8 @@ async function enter(token) {
 
 /** @param {string} problem */
 function signIn(problem) {
+  list?.end?.();
+  list = null;
   nav.hidden = true;
   who.replaceChildren();
   document.title = 'Sign in · Thinkthrough';
@@ -106,6 +133,8 @@ function signIn(problem) {
     h('p', { class: 'problem', role: 'alert' }, problem)));
 }
 
+// Where one was in a list is known here, and to the browser no more than that there was another page.
+history.scrollRestoration = 'manual';
 window.addEventListener('hashchange', show);
 // A page that the browser keeps for a way back must not hold its connection: there are six to a host.
 window.addEventListener('pagehide', () => { leave?.(); leave = null; });

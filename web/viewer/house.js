@@ -38,7 +38,7 @@ export async function house(main, me) {
       figure('Store', works(health.store, 'answers')), figure('Keys', works(health.keys, 'known')), figure('Traces', works(health.traces, 'kept')),
       figure('Traces waiting', number(health.tracesWaiting)), figure('Traces lost', number(health.tracesLost))),
     table('Models', ['Name', 'Provider', 'Model', 'Wire', 'What the model wants back', 'Known from'],
-      models.map((/** @type {any} */ it) => [h('strong', {}, harmless(it.name)), it.provider, harmless(it.model), it.wire, it.contract, it.source]), 'No model is configured; `provider/model` may be asked for.'),
+      models.map((/** @type {any} */ it) => [h('strong', {}, harmless(it.name)), it.provider, harmless(it.model), it.wire, it.contract === 'never' ? 'nothing' : it.contract, it.source === 'none' ? 'no rule' : it.source]), 'No model is configured; `provider/model` may be asked for.'),
     table('Learned from refusals', ['Model', 'At', 'Fact', 'Key', 'Since'],
       facts.map((/** @type {any} */ it) => [harmless(it.model), it.endpoint, it.fact, it.tenant, when(it.since)]), 'No provider refused a request for its thoughts in the last day.'));
   if (budgets.length > 0) main.append(table('Budgets', ['Key', 'Of', 'In', 'Spent', 'Budget', 'Then'], budgets.map((/** @type {any} */ it) => [

@@ -24,6 +24,8 @@ class Card {
     this.letters = 0;
     this.first = 0;
     this.said = '';
+    /** What is known of the request. @type {Record<string, string>} */
+    this.known = {};
     this.model = h('h2', {}, 'a request');
     this.about = h('p', { class: 'about' });
     this.badge = badge('waiting', WORDS.waiting);
@@ -52,10 +54,11 @@ class Card {
 
   /** @param {Event} event */
   describe({ data }) {
-    if (data.model) this.model.replaceChildren(harmless(data.model));
-    const parts = [data.provider && `at ${data.provider}`, data.client && `from ${data.client}`, data.key && `key ${data.key}`, data.route];
-    const known = parts.filter(Boolean).join(' · ');
-    if (known) this.about.replaceChildren(harmless([this.about.textContent, known].filter(Boolean).join(' · ')));
+    Object.assign(this.known, data);
+    const { model, provider, client, key, route } = this.known;
+    if (model) this.model.replaceChildren(harmless(model));
+    const parts = [provider && `at ${provider}`, client && `from ${client}`, key && `key ${key}`, route];
+    this.about.replaceChildren(harmless(parts.filter(Boolean).join(' · ')));
     this.element.setAttribute('aria-label', `Request for ${this.model.textContent}`);
   }
 

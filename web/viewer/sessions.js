@@ -3,8 +3,9 @@
 import { harmless } from '../message.js';
 import { badge, empty, figure, h, lasted, number, short, when } from './elements.js';
 import { markdown } from './markdown.js';
+import { paged } from './paged.js';
 import { ask } from './server.js';
-import { paged, thought } from './traces.js';
+import { thought } from './traces.js';
 
 /** @typedef {import('./traces.js').Trace} Trace @typedef {Record<string, any>} Session */
 
@@ -22,7 +23,7 @@ function row(it) {
   return h('li', {}, h('a', { class: 'row', href: address(it) },
     h('span', { class: 'line' }, h('strong', {}, harmless(it.session)), when(it.last)),
     h('span', { class: 'text' }, harmless(models)),
-    h('span', { class: 'numbers' }, `${number(it.requests)} request${it.requests === 1 ? '' : 's'} · ${short(it.reasoning)} thought · ${short(it.total)} tokens · ${lasted(it.duration)} · key ${it.tenant}`)));
+    h('span', { class: 'numbers' }, `${number(it.requests)} request${it.requests === 1 ? '' : 's'} · ${short(it.reasoning)} of ${short(it.total)} tokens are thought · ${lasted(it.duration)} · key ${it.tenant}`)));
 }
 
 /** @param {HTMLElement} main */

@@ -3,6 +3,7 @@
 import { AiReasoning, harmless } from '../message.js';
 import { badge, empty, figure, h, lasted, number, short, when } from './elements.js';
 import { markdown } from './markdown.js';
+import { paged } from './paged.js';
 import { ask } from './server.js';
 
 /** @typedef {Record<string, any>} Trace */
@@ -43,13 +44,13 @@ function row(trace) {
       restored > 0 && badge('restored', `${restored} restored`), missed > 0 && badge('missed', `${missed} missed`), when(trace.created_at)),
     h('span', { class: 'text' }, line(trace)),
     h('span', { class: 'text answer-line' }, harmless(trace.response_text.replace(/\s+/gu, ' ') || 'no answer')),
-    h('span', { class: 'numbers' }, `${short(trace.reasoning_tokens)} thought · ${short(trace.total_tokens)} tokens · ${lasted(trace.duration_ms)}`)));
+    h('span', { class: 'numbers' }, `${short(trace.reasoning_tokens)} of ${short(trace.total_tokens)} tokens are thought · ${lasted(trace.duration_ms)}`)));
 }
 
 /** @param {HTMLElement} section */
 export async function latest(section) {
   const { traces } = await ask('traces', { limit: 5 }).catch(() => ({ traces: [] }));
-  if (traces.length > 0) section.append(h('h2', {}, 'Latest'), h('ul', { class: 'rows' }, traces.map(row)));
+  if (traces.length > 0) section.append(h('h2', {}, 'Latest'), h('div', { class: 'rows' }, h('ul', {}, traces.map(row))));
 }
 
 /** @param {HTMLElement} main @param {URLSearchParams} query */
@@ -65,7 +66,7 @@ export async function traces(main, query) {
     const next = new URLSearchParams();
     for (const [name, value] of new FormData(form)) if (typeof value === 'string' && value.trim() !== '') next.set(name, value.trim());
     location.hash = `#/traces?${next}`;
-  } }, input('q', 'Search', 'search'), choice('in', 'Search in', [['', 'thoughts and answers'], ['thoughts', 'thoughts'], ['answers', 'answers']]),
+  } }, input('q', 'Search', 'search'), choice('in', 'Search in', [['', 'both'], ['thoughts', 'thoughts'], ['answers', 'answers']]),
   input('model', 'Model'), input('provider', 'Provider'), input('session', 'Session'), choice('age', 'Since', AGES), h('button', {}, 'Find'));
   const note = h('p', { class: 'note', role: 'status' });
   main.append(h('div', { class: 'title' }, h('h1', {}, 'Traces')), form, note);
@@ -79,37 +80,10 @@ export async function traces(main, query) {
     : empty('No traces yet', 'Each request through the gateway leaves one: what the model thought, what it answered, and what it cost.')));
 }
 
-/**
- * A list that grows as it is read: of a million rows only those that were scrolled to are ever asked for.
- * @param {HTMLElement} main @param {(after: string | null) => Promise<{rows: Node[], next: string | null}>} load @param {() => Node} none
- */
-export async function paged(main, load, none) {
-  const rows = h('ul', { class: 'rows' });
-  const more = h('button', { type: 'button', class: 'more', hidden: true }, 'Older ones');
-  main.append(rows, more);
-  /** @type {string | null} */
-  let next = null;
-  let isAsking = false;
-  const grow = async () => {
-    if (isAsking) return;
-    isAsking = true;
-    const page = await load(next).finally(() => { isAsking = false; });
-    rows.append(...page.rows);
-    next = page.next;
-    more.hidden = next === null;
-    if (rows.childElementCount === 0) rows.replaceWith(none());
-  };
-  more.addEventListener('click', grow);
-  const watch = new IntersectionObserver((seen) => { if (seen.some((it) => it.isIntersecting) && next !== null) grow(); }, { rootMargin: '600px' });
-  await grow();
-  watch.observe(more);
-  return () => watch.disconnect();
-}
-
 /** @param {HTMLElement} main @param {string} id */
 export async function trace(main, id) {
   const [it, { why }] = await Promise.all([ask(`traces/${encodeURIComponent(id)}`), import('./why.js')]);
-  const cached = it.cached_tokens !== null && it.input_tokens ? ` (${Math.round((100 * it.cached_tokens) / it.input_tokens)} %)` : '';
+  const cached = it.cached_tokens !== null && it.input_tokens ? ` (${Math.round((100 * it.cached_tokens) / it.input_tokens)}\u00a0%)` : '';
   main.append(
     h('div', { class: 'title' }, h('h1', {}, harmless(it.model)), badge(it.state), when(it.created_at)),
     h('p', { class: 'about' }, `at ${it.provider} · `, h('a', { href: `#/session/${encodeURIComponent(it.session_key)}?tenant=${encodeURIComponent(it.tenant)}` }, 'the whole session'), ` · trace ${it.id}`),

@@ -7,10 +7,10 @@ import { badge, h, number } from './elements.js';
 /** @typedef {Record<string, any>} Told */
 
 const OUTCOMES = /** @type {[string, string, string][]} */ ([
-  ['restored', 'restored', 'The client had lost the thought of so many answers; it was found in the vault and put back.'],
-  ['missed', 'missed', 'The model wants the thought of so many answers, and nobody has it: it was made before this gateway saw the conversation, or was deleted.'],
-  ['ambiguous', 'ambiguous', 'So many answers fit more than one thought. A wrong thought is worse than none, so none went back.'],
-  ['dropped', 'dropped', 'The thought of so many answers was known and left out: the contract, a setting or a limit says so.'],
+  ['restored', 'restored', 'The client had lost these thoughts; they were found in the vault and put back.'],
+  ['missed', 'missed', 'The model wants these thoughts, and nobody has them: they were thought before this gateway saw the conversation, or were deleted.'],
+  ['ambiguous', 'ambiguous', 'These answers fit more than one thought. A wrong thought is worse than none, so none went back.'],
+  ['dropped', 'dropped', 'These thoughts were known and left out: the contract, a setting or a limit says so.'],
 ]);
 const FACTS = /** @type {[string, string][]} */ ([
   ['route', 'Asked at'], ['asked', 'Model as it was asked'], ['outcome', 'Outcome'], ['status', 'Status'], ['finish_reason', 'Finish reason'],

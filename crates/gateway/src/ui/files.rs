@@ -32,6 +32,7 @@ const FILES: &[File] = files! {
     "/viewer/house.js" SCRIPT "viewer/house.js"
     "/viewer/live.js" SCRIPT "viewer/live.js"
     "/viewer/markdown.js" SCRIPT "viewer/markdown.js"
+    "/viewer/paged.js" SCRIPT "viewer/paged.js"
     "/viewer/server.js" SCRIPT "viewer/server.js"
     "/viewer/traces.js" SCRIPT "viewer/traces.js"
     "/viewer/sessions.js" SCRIPT "viewer/sessions.js"
