@@ -101,7 +101,7 @@ def check_streams(place):
         seen = streams(gateway, 64, 10, 200)
         page.until("document.querySelectorAll('.card[data-phase=whole]').length >= 48")
         holds(page.run("!document.querySelector('.title .badge').textContent.includes('lost')"), "no event was lost")
-        told("the first word of a thought is seen, among 64 streams", page.run("late"), 1000)
+        told("the first word of a thought is seen, among 64 streams", page.run("late"), 200)
         print(f"64 streams, 200 pieces a second: the gateway takes {100 * alone:.1f} % of a processor, {100 * seen:.1f} % with the viewer open")
         holds(seen - alone < 0.05, "less than 5 % more")
 
