@@ -2,8 +2,9 @@
 //!
 //! The index of words knows which traces have a word, but not which of them are the newest: all of a frequent word would
 //! have to be read, while of a rare one nothing would be found on the way through the newest. How frequent the words are
-//! is found out by looking: at the newest traces themselves, then at what the index has of more of them, then at all that
-//! it has. Each step reads no more than a bounded number of traces, as long as the words are spread over time.
+//! is found out by looking: at the newest traces themselves, then at what the index has if that is little, then at what it
+//! has of more of the newest ones, then at all of it. Each step reads no more than a bounded number of traces, as long as
+//! the words are spread over time.
 
 use super::traces::{NEWEST_FIRST, where_all, whose};
 use super::{Postgres, Value, get};
@@ -14,6 +15,8 @@ use tokio_postgres::types::Type;
 
 /// So many of the newest traces are looked at one by one.
 const WALKED: u32 = 2_000;
+/// So many that hold the words are all read, to find the newest of them.
+const FEW: i64 = 1_000;
 /// Among so many of the newest ones the index of words is asked next.
 const NEAR: i64 = 60_000;
 
@@ -31,13 +34,17 @@ impl Postgres {
         if is_enough(&found) {
             return Ok(found);
         }
+        let (found, all) = self.indexed(&words, None, FEW + 1, &filter).await?;
+        if all <= FEW {
+            return Ok(found);
+        }
         if let Some(since) = self.near(&filter).await? {
-            let found = self.indexed(&words, Some(since), &filter).await?;
+            let (found, _) = self.indexed(&words, Some(since), i64::MAX, &filter).await?;
             if is_enough(&found) {
                 return Ok(found);
             }
         }
-        self.indexed(&words, None, &filter).await
+        Ok(self.indexed(&words, None, i64::MAX, &filter).await?.0)
     }
 
     /// Those among the newest.
@@ -73,13 +80,14 @@ impl Postgres {
         rows.first().map(|row| get(row, 0, &self.inner.at)).transpose()
     }
 
-    /// Those that the index of words has from this time on.
+    /// Those that the index of words has from this time on, and how many it has; no more than `most` are looked at.
     async fn indexed(
         &self,
         words: &String,
         since: Option<i64>,
+        most: i64,
         filter: &TraceFilter,
-    ) -> Result<Vec<TraceRow>, StoreError> {
+    ) -> Result<(Vec<TraceRow>, i64), StoreError> {
         let all = conditions(filter);
         let (mut values, mut first): (Vec<Value<'_>>, _) =
             (vec![(words, Type::TEXT)], vec![HOLDS.to_owned()]);
@@ -88,18 +96,25 @@ impl Postgres {
             first.push("created_at >= $2".to_owned());
         }
         let all = where_all(&all, &mut values, first);
-        // Without an order there is nothing to walk by, so that the server takes the index.
+        // Without an order there is nothing to walk by, and a limit apart changes no plan, so that the server takes the
+        // index.
         let sql = format!(
-            "WITH hit AS MATERIALIZED (SELECT id, created_at FROM reasoning_traces WHERE {all}) \
-             SELECT {} FROM reasoning_traces WHERE id = ANY(ARRAY(\
-                 SELECT id FROM hit {NEWEST_FIRST} LIMIT {})) {NEWEST_FIRST}",
+            "WITH hit AS MATERIALIZED (SELECT id, created_at FROM reasoning_traces WHERE {all}), \
+             looked AS MATERIALIZED (SELECT * FROM hit LIMIT {most}) \
+             SELECT {}, (SELECT count(*) FROM looked) FROM reasoning_traces \
+             WHERE id = ANY(ARRAY(SELECT id FROM looked {NEWEST_FIRST} LIMIT {})) {NEWEST_FIRST}",
             TraceRow::columns(filter.brief),
             filter.limit
         );
-        self.rows(filter, &sql, &values).await
+        let rows = self.query_for(whose(filter), &sql, &values).await?;
+        let count = rows.first().map_or(Ok(0), |row| get(row, COUNT, &self.inner.at))?;
+        let found = rows.iter().map(|row| self.trace_of(row));
+        Ok((found.collect::<Result<_, _>>()?, count))
     }
 }
 
+/// Where the number of hits stands, behind the columns of a trace.
+const COUNT: usize = 20;
 const HOLDS: &str = "words @@ to_tsquery('simple', $1)";
 
 /// What is walked through in the order of time without a look at anything else.

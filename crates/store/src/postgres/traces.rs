@@ -207,7 +207,7 @@ impl Postgres {
         rows.iter().map(|row| self.trace_of(row)).collect()
     }
 
-    fn trace_of(&self, row: &Row) -> Result<TraceRow, StoreError> {
+    pub(super) fn trace_of(&self, row: &Row) -> Result<TraceRow, StoreError> {
         let at = &self.inner.at;
         Ok(TraceRow {
             id: get(row, 0, at)?,

@@ -12,7 +12,7 @@ type Word = (&'static str, bool, fn(u64) -> bool);
 const WORDS: [Word; 6] = [
     ("every", true, |_| true),
     ("twentieth", true, |n| n.is_multiple_of(20)),
-    ("middle", true, |n| n.is_multiple_of(200)),
+    ("middle", true, |n| n.is_multiple_of(60)),
     ("rare", true, |n| n.is_multiple_of(7_000)),
     ("old", true, |n| n < 300),
     ("said", false, |n| n.is_multiple_of(300)),
@@ -23,7 +23,7 @@ async fn fill(folder: &Folder) {
         let word = |(at, (word, ..)): (usize, &(&str, _, _))| match at {
             0 => format!("'{word}'"),
             1 => format!("CASE WHEN n % 20 = 0 THEN ' {word}' ELSE '' END"),
-            2 => format!("CASE WHEN n % 200 = 0 THEN ' {word}' ELSE '' END"),
+            2 => format!("CASE WHEN n % 60 = 0 THEN ' {word}' ELSE '' END"),
             3 => format!("CASE WHEN n % 7000 = 0 THEN ' {word}' ELSE '' END"),
             4 => format!("CASE WHEN n < 300 THEN ' {word}' ELSE '' END"),
             _ => format!("CASE WHEN n % 300 = 0 THEN ' {word}' ELSE '' END"),
