@@ -19,8 +19,10 @@ use std::time::{Duration, Instant};
 use thinkthrough_core::plane::{Masked, Tenant};
 use tokio::time::sleep;
 
-/// How many traces are taken out in one step, so that no writer waits for long.
-const STEP: u32 = 100;
+/// How many traces are taken out in one step at first, at least and at most.
+const STEPS: [u32; 3] = [32, 4, 512];
+/// How long a step may take, so that no writer waits for long: the next one is smaller or larger for it.
+const STEP_TAKES: Duration = Duration::from_millis(15);
 /// How long the shortest pause between two steps is.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -186,15 +188,19 @@ impl Traces {
     /// When the store cannot be read or written.
     pub async fn prune_older_than(&self, before: u64) -> Result<u64, StoreError> {
         let (before, mut gone) = (millis(before), 0);
+        let [mut limit, least, most] = STEPS;
         loop {
             let began = Instant::now();
-            let step = self.store.backend().prune_traces(before, STEP).await?;
+            let step = self.store.backend().prune_traces(before, limit).await?;
+            let took = began.elapsed();
             gone += step;
-            if step < u64::from(STEP) {
+            if step == 0 {
                 return Ok(gone);
             }
+            limit = if took > STEP_TAKES { limit / 2 } else { limit + limit / 4 };
+            limit = limit.clamp(least, most);
             // Half of the time is for those who write, and for moving the log of a file into it.
-            sleep(began.elapsed().max(PAUSE)).await;
+            sleep(took.max(PAUSE)).await;
         }
     }
 

@@ -7,9 +7,12 @@ use crate::trace::{TraceFilter, TraceText};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// So many bytes of text are indexed in one step, so that whoever else writes does not wait for long.
 const STEP: usize = 1 << 18;
+/// How long rows are taken out in one step.
+const REMOVING: Duration = Duration::from_millis(10);
 
 impl Sqlite {
     /// Adds traces; one that is there already stays as it is.
@@ -121,8 +124,10 @@ impl Sqlite {
         self.write(Safety::Process, move |connection| index(connection, limit)).await
     }
 
-    /// Takes out so many that are older; gives how many that were.
+    /// Takes out so many that are older, or fewer if that takes long; gives how many that were.
     pub(crate) async fn prune_traces(&self, before: i64, limit: u32) -> Result<u64, StoreError> {
+        // The oldest are seldom at hand: who writes meanwhile does not wait until the disk has given them.
+        self.read(move |connection| look_at_old(connection, before, limit)).await?;
         self.write(Safety::Process, move |connection| {
             let sql = "SELECT rowid FROM reasoning_traces WHERE created_at < ? \
                        ORDER BY created_at LIMIT ?";
@@ -350,13 +355,36 @@ fn fill_sessions(connection: &Connection) -> rusqlite::Result<bool> {
     }
 }
 
-/// Removes the rows that a statement names, and their words.
+/// Reads what is to be read before these are taken out: their texts, and their places in the indexes that are not in the
+/// order of time.
+fn look_at_old(connection: &Connection, before: i64, limit: u32) -> rusqlite::Result<()> {
+    let sql = "SELECT length(reasoning_text) + length(response_text) + length(why), \
+                   (SELECT 1 FROM reasoning_traces WHERE id = old.id), \
+                   (SELECT 1 FROM reasoning_traces WHERE run_id = old.run_id LIMIT 1), \
+                   (SELECT 1 FROM reasoning_traces WHERE session_key = old.session_key \
+                       AND created_at = old.created_at LIMIT 1), \
+                   (SELECT 1 FROM reasoning_traces WHERE tenant = old.tenant \
+                       AND session_key = old.session_key AND created_at = old.created_at LIMIT 1), \
+                   (SELECT 1 FROM trace_words_docsize WHERE id = old.rowid) \
+               FROM reasoning_traces AS old WHERE created_at < ? ORDER BY created_at LIMIT ?";
+    let mut old = connection.prepare_cached(sql)?;
+    let mut old = old.query(params![before, limit])?;
+    while old.next()?.is_some() {}
+    Ok(())
+}
+
+/// Removes the rows that a statement names, and their words, as many as there is time for.
 fn remove(connection: &Connection, sql: &str, values: &[&dyn ToSql]) -> rusqlite::Result<u64> {
     let numbers: Vec<i64> = connection
         .prepare_cached(sql)?
         .query_map(values, |row| row.get(0))?
         .collect::<Result<_, _>>()?;
+    let (began, mut count) = (Instant::now(), 0);
     for number in &numbers {
+        if began.elapsed() > REMOVING {
+            break;
+        }
+        count += 1;
         for sql in [
             "DELETE FROM trace_words WHERE rowid = ?",
             "DELETE FROM reasoning_traces WHERE rowid = ?",
@@ -368,5 +396,5 @@ fn remove(connection: &Connection, sql: &str, values: &[&dyn ToSql]) -> rusqlite
     let sql = "UPDATE trace_indexed SET up_to = min(up_to, \
                (SELECT coalesce(max(rowid), 0) FROM reasoning_traces))";
     connection.prepare_cached(sql)?.execute([])?;
-    Ok(numbers.len() as u64)
+    Ok(count)
 }

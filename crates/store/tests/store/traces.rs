@@ -17,6 +17,7 @@ on_each_database! {
     traces_are_summed_up_by_time_and_model_and_lists_are_brief,
     sessions_are_listed_by_their_newest_trace_and_page_by_page,
     old_traces_go_and_new_ones_are_still_found,
+    old_traces_all_go_however_long_each_takes,
     t_10_traces_go_with_their_tenant,
     traces_go_with_their_conversation,
     a_table_with_numbers_for_ids_keeps_its_rows,
@@ -256,6 +257,17 @@ async fn old_traces_go_and_new_ones_are_still_found(folder: Folder) {
     assert_eq!(traces.index().await.unwrap(), 1, "whatever number its row has");
     let hits = traces.search("word", TraceText::All, TraceFilter::default()).await.unwrap();
     assert_eq!(ids(&hits.traces), ["new"]);
+}
+
+async fn old_traces_all_go_however_long_each_takes(folder: Folder) {
+    let traces = folder.open().await.unwrap().traces();
+    // Few of them are taken out in the time of a step.
+    let long = "long ".repeat(100_000);
+    for at in 0..60 {
+        traces.add(vec![trace(&format!("{at}"), at, &long, &long)]).await.unwrap();
+    }
+    assert_eq!(traces.prune_older_than(58).await.unwrap(), 58);
+    assert_eq!(ids(&traces.list(TraceFilter::default()).await.unwrap()), ["59", "58"]);
 }
 
 async fn t_10_traces_go_with_their_tenant(folder: Folder) {
