@@ -122,7 +122,7 @@ async fn measure(name: &str, store: &Store, count: usize) {
     lists(name, &traces, count).await;
     searches(name, &traces).await;
     timed(&format!("{name}: look-up by id"), 2_000, |call| {
-        let (traces, id) = (traces.clone(), id(count / 8 + drawn(call, 7) % (count / 2)));
+        let (traces, id) = (traces.clone(), id(count / 2 + drawn(call, 7) % (count / 2)));
         async move { assert!(traces.get(&id).await.unwrap().is_some()) }
     })
     .await;
@@ -199,6 +199,16 @@ async fn pruned(name: &str, traces: &Traces, count: usize) {
     {
         old += (count / 10) as u64;
     }
+    // What a writer waits when nothing else is done says what the machine adds to it.
+    let masker = Masker::new(Tiers::REGISTERED, &[7; 32]);
+    let new = count + usize::try_from(old).unwrap() * 10;
+    timed(&format!("{name}: a row written while nothing else is done"), 3_000, |call| {
+        let (traces, one) = (traces.clone(), vec![trace(new + 10 * count + call, &masker)]);
+        async move {
+            traces.add(one).await.unwrap();
+        }
+    })
+    .await;
     let pruning = tokio::spawn({
         let traces = traces.clone();
         async move {
@@ -206,8 +216,6 @@ async fn pruned(name: &str, traces: &Traces, count: usize) {
             (traces.prune_older_than(old).await.unwrap(), began.elapsed())
         }
     });
-    let masker = Masker::new(Tiers::REGISTERED, &[7; 32]);
-    let new = count + usize::try_from(old).unwrap() * 10;
     let mut times = Vec::new();
     while !pruning.is_finished() {
         let one = vec![trace(new + times.len(), &masker)];
