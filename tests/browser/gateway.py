@@ -50,6 +50,7 @@ class Gateway:
             file.write(text + self.alice)
         env = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
         env.update(HOME=self.home, XDG_CONFIG_HOME=self.home, XDG_DATA_HOME=self.home, NO_COLOR="1")
+        self.env = env
         self.process = subprocess.Popen(
             [self.think, "serve", "--config", config, "--listen", "127.0.0.1:0"],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env,
@@ -97,6 +98,15 @@ class Gateway:
             x_thinkthrough_session=session, user_agent="a-client/1.0",
         )
         return re.search(r"trace=(\w+)", headers["x-thinkthrough"])[1]
+
+    def own(self, wish):
+        """Has `think ask` ask in a conversation of its own in the gateway's store; gives the trace."""
+        command = [self.think, "ask", "--config", os.path.join(self.home, "config.toml"), "-m", "thinker", "--tools", "off",
+                   "--json", "--continue", json.dumps(wish)]
+        ran = subprocess.run(command, capture_output=True, text=True, env=self.env, check=False)
+        if ran.returncode != 0:
+            raise Failed(ran.stderr)
+        return json.loads(ran.stdout)["trace"]
 
     def kept(self, trace, key=ALICE):
         """Waits until a trace is in the store."""

@@ -36,6 +36,9 @@ def check_traces(place):
         page.until("document.querySelectorAll('.row').length === 1")
         holds("midnight" in page.run("document.querySelector('.row .thought').textContent"), "the place is shown")
         go(page, "#/traces?q=midnight&in=answers", "document.querySelector('.empty')")
+        go(page, "#/traces?until=2020-01-01", "document.querySelector('.empty')")
+        today = page.run("new Date().toLocaleDateString('sv')")
+        go(page, f"#/traces?until={today}", "document.querySelectorAll('.row').length >= 60")
         go(page, "#/traces?session=s1", "document.querySelectorAll('.row').length > 20")
         go(page, "#/session/s1?tenant=alice", "document.querySelectorAll('.message').length === 20")
         page.click(".more")
@@ -164,11 +167,25 @@ def check_long(place):
         page.until(f"{middle}")
         holds(abs(page.run("scrollY") - where) < 900 and page.run("scrollY") > 2000, f"back where one was: {page.run('scrollY')}, {where}")
         holds(shown in page.run("document.querySelector('.rows').textContent"), "and what one saw")
+        same(page.run("document.activeElement.id"), "here", "and where the keyboard was")
         page.click("nav a[href='#/live']")
         page.until("document.querySelector('h1').textContent === 'Live'")
         page.click("nav a[href='#/traces']")
         page.until("document.querySelector('h1').textContent === 'Traces' && document.querySelectorAll('.row').length >= 60")
         same(page.run("scrollY"), 0, "whoever asks anew begins anew")
+        clean(page, gateway)
+
+
+def check_own(place):
+    """The traces of `think ask` say why, too."""
+    with Gateway(place.think) as gateway:
+        gateway.own({"thought": "a thought that goes no further", "answer": "x"})
+        second = gateway.own({"thought": "another one", "answer": "y"})
+        page = signed_in(place, gateway)
+        go(page, f"#/trace/{second}", "document.querySelector('.why')")
+        said = page.run("document.querySelector('.why').textContent")
+        holds("1 of the request\u2019s thoughts and payloads went no further" in said, said)
+        holds("came as conversation" in said and "a thought that goes no further" in page.run("document.querySelector('.diff').textContent"), said)
         clean(page, gateway)
 
 

@@ -14,7 +14,7 @@ let me = null;
 /** What has to end before the next page. @type {(() => void) | void | null} */
 let leave = null;
 let turn = 0;
-/** @typedef {{hash: string, at: HTMLElement, y: number, end: (() => void) | void}} List */
+/** @typedef {{hash: string, at: HTMLElement, y: number, focus: Element | null, end: (() => void) | void}} List */
 /** The list that was shown last, for whoever goes back to it. @type {List | null} */
 let list = null;
 
@@ -61,7 +61,7 @@ async function show() {
     const end = await fill(at);
     const isList = /^(traces|sessions)\b/u.test(path);
     if (mine !== turn) end?.();
-    else if (isList) keep({ hash: location.hash, at, y: 0, end });
+    else if (isList) keep({ hash: location.hash, at, y: 0, focus: null, end });
     else leave = end;
   } catch (error) {
     if (error instanceof SignedOut) {
@@ -77,14 +77,21 @@ async function show() {
 function keep(it) {
   list?.end?.();
   list = it;
-  leave = () => { it.y = window.scrollY; };
+  leave = () => left(it);
+}
+
+/** Takes note of where one was in a list. @param {List} it */
+function left(it) {
+  it.y = window.scrollY;
+  it.focus = it.at.contains(document.activeElement) ? document.activeElement : null;
 }
 
 /** Shows a list as it was left. @param {List} it @param {string} title */
 function again(it, title) {
   main.replaceChildren(it.at);
   window.scrollTo(0, it.y);
-  leave = () => { it.y = window.scrollY; };
+  if (it.focus instanceof HTMLElement) it.focus.focus({ preventScroll: true });
+  leave = () => left(it);
   say(title);
 }
 

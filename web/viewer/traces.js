@@ -35,6 +35,11 @@ function line(trace) {
   return h('span', { class: 'none' }, 'no thought');
 }
 
+/** The beginning of an answer on one line, without the most frequent signs of Markdown. @param {string} text */
+function plain(text) {
+  return text.replace(/```\w*|\*\*|`|^#+ /gmu, '').replace(/\s+/gu, ' ').trim();
+}
+
 /** @param {Trace} trace */
 function row(trace) {
   const restored = trace.metadata?.restored ?? 0;
@@ -43,8 +48,8 @@ function row(trace) {
     h('span', { class: 'line' }, badge(trace.state), h('strong', {}, harmless(trace.model)),
       restored > 0 && badge('restored', `${restored} restored`), missed > 0 && badge('missed', `${missed} missed`), when(trace.created_at)),
     h('span', { class: 'text' }, line(trace)),
-    h('span', { class: 'text answer-line' }, harmless(trace.response_text.replace(/\s+/gu, ' ') || 'no answer')),
-    h('span', { class: 'numbers' }, `${short(trace.reasoning_tokens)} of ${short(trace.total_tokens)} tokens are thought · ${lasted(trace.duration_ms)}`)));
+    h('span', { class: 'text answer-line' }, harmless(plain(trace.response_text) || 'no answer')),
+    h('span', { class: 'numbers' }, `${trace.total_tokens > 0 ? `${short(trace.reasoning_tokens)} of ${short(trace.total_tokens)} tokens are thought` : 'no tokens'} · ${lasted(trace.duration_ms)}`)));
 }
 
 /** @param {HTMLElement} section */
@@ -67,11 +72,14 @@ export async function traces(main, query) {
     for (const [name, value] of new FormData(form)) if (typeof value === 'string' && value.trim() !== '') next.set(name, value.trim());
     location.hash = `#/traces?${next}`;
   } }, input('q', 'Search', 'search'), choice('in', 'Search in', [['', 'both'], ['thoughts', 'thoughts'], ['answers', 'answers']]),
-  input('model', 'Model'), input('provider', 'Provider'), input('session', 'Session'), choice('age', 'Since', AGES), h('button', {}, 'Find'));
+  input('model', 'Model'), input('provider', 'Provider'), input('session', 'Session'), choice('age', 'Since', AGES), input('until', 'Up to day', 'date'), h('button', {}, 'Find'));
   const note = h('p', { class: 'note', role: 'status' });
   main.append(h('div', { class: 'title' }, h('h1', {}, 'Traces')), form, note);
   const age = Number(field('age'));
-  const asked = { q: field('q'), in: field('in'), model: field('model'), provider: field('provider'), session: field('session'), since: age > 0 ? Date.now() - age : null };
+  // All of the day, as the clock of whoever looks has it.
+  const day = new Date(`${field('until')}T00:00`);
+  const until = Number.isNaN(day.getTime()) ? null : day.setDate(day.getDate() + 1);
+  const asked = { q: field('q'), in: field('in'), model: field('model'), provider: field('provider'), session: field('session'), since: age > 0 ? Date.now() - age : null, until };
   return paged(main, async (after) => {
     const page = await ask('traces', { ...asked, after });
     if (page.indexedTo) note.textContent = 'The newest traces are still being indexed; search finds them in a moment.';

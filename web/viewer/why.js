@@ -17,6 +17,7 @@ const FACTS = /** @type {[string, string][]} */ ([
   ['error', 'Error'], ['hops', 'Fallbacks and repeats'], ['reasoning_tokens_source', 'Tokens of the thought'], ['total_tokens_source', 'Tokens in all'],
   ['text_is_cut', 'Texts are cut'],
 ]);
+const LEFT_OUT = ['drop', 'strip', 'withhold'];
 const WORDS = /** @type {Record<string, string>} */ ({ goes_on: 'goes on', not_wanted: 'not wanted' });
 const LEVELS = /** @type {Record<string, string>} */ ({
   ticket: 'anchor: an id that no other answer has', chain: 'same history, and the same answer to it', tail: 'neighbours: the answer behind it names it',
@@ -104,13 +105,20 @@ function blocks(told) {
     rest(told.blocks_more, 'before them are not listed'));
 }
 
+/** What there is to say where no lost thought was looked for. @param {Told | null} told */
+function nothing(told) {
+  const count = told?.blocks.filter((/** @type {Told} */ it) => LEFT_OUT.includes(it.action)).length ?? 0;
+  return h('p', {}, count > 0 ? `Nothing was put back, and ${number(count)} of the request\u2019s thoughts and payloads went no further; below is why.`
+    : 'No thought of an earlier answer had to be put back or left out for this request.');
+}
+
 /** What became of the thoughts in the request, and why. @param {Told} trace */
 export function why(trace) {
   const metadata = trace.metadata ?? {};
   const found = OUTCOMES.filter(([name]) => metadata[name] > 0);
   const told = trace.why;
   return h('section', { class: 'why', 'aria-labelledby': 'why' }, h('h2', { id: 'why' }, 'Why'),
-    found.length === 0 ? h('p', {}, 'No thought of an earlier answer had to be put back or left out for this request.')
+    found.length === 0 ? nothing(told)
       : h('ul', { class: 'outcomes' }, found.map(([name, word, text]) => h('li', {}, badge(name, `${metadata[name]} ${word}`), ` ${text}`))),
     told && [answers(told), ways(told), changes(told), blocks(told)].filter(Boolean),
     h('details', {}, h('summary', {}, 'What is known besides'), h('dl', { class: 'known' },
