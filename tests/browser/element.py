@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 from cdp import holds, same
 
@@ -134,6 +135,27 @@ def check_live(place):
     took = min((at.run(OPENED) for _ in range(3)), key=lambda it: it[2])
     same(took[0], took[1], "five megabytes are all there")
     holds(took[2] < 1000, f"five megabytes open within a second: {took[2]:.0f} ms")
+
+
+def check_together(place):
+    """Thoughts that grow in the same moment are all drawn before one is measured, for that lays out the whole page."""
+    at = page(place)
+    order = at.run("""(async () => {
+      const frames = async (count) => { for (; count > 0; count--) await new Promise(requestAnimationFrame); };
+      const all = Array.from({length: 3}, () => { const it = document.createElement('ai-reasoning');
+        it.setAttribute('display', 'show'); document.querySelector('main').append(it); return it; });
+      all.forEach((it) => it.push('first\\n'));
+      await frames(3);
+      let order = '';
+      const height = Object.getOwnPropertyDescriptor(Element.prototype, 'scrollHeight'), { append } = Element.prototype;
+      Object.defineProperty(Element.prototype, 'scrollHeight', { ...height, get() { order += 'm'; return height.get.call(this); } });
+      Element.prototype.append = function (...nodes) { order += 'w'; return append.apply(this, nodes); };
+      all.forEach((it) => it.push('second\\n'));
+      await frames(3);
+      Object.defineProperty(Element.prototype, 'scrollHeight', height);
+      Element.prototype.append = append;
+      return order; })()""")
+    holds(re.fullmatch("w{3,}m{3,}", order), f"written and measured: {order}")
 
 
 OPENED = """(async () => { const text = 'A line of some forty letters, to and fro.\\n'.repeat(125000);

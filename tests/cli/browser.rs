@@ -50,7 +50,7 @@ fn delimiter_vectors_the_browser_splits_as_the_binary_does() {
 
 #[test]
 fn t_19_a_message_with_markup_stays_text_and_a_growing_thought_is_followed() {
-    browse(&["element.hostile", "element.live"]);
+    browse(&["element.hostile", "element.live", "element.together"]);
 }
 
 #[test]
