@@ -20,9 +20,9 @@ use thinkthrough_core::plane::{Masked, Tenant};
 use tokio::time::sleep;
 
 /// How many traces are taken out in one step at first, at least and at most.
-const STEPS: [u32; 3] = [32, 4, 512];
+const STEPS: [u32; 3] = [64, 32, 512];
 /// How long a step may take, so that no writer waits for long: the next one is smaller or larger for it.
-const STEP_TAKES: Duration = Duration::from_millis(15);
+const STEP_TAKES: Duration = Duration::from_millis(25);
 /// How long the shortest pause between two steps is.
 const PAUSE: Duration = Duration::from_millis(2);
 

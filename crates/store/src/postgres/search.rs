@@ -17,8 +17,8 @@ use tokio_postgres::types::Type;
 const WALKED: u32 = 2_000;
 /// So many that hold the words are all read, to find the newest of them.
 const FEW: i64 = 1_000;
-/// Among so many of the newest ones the index of words is asked next.
-const NEAR: i64 = 60_000;
+/// Among so many times as many of the newest ones the index of words is asked next.
+const NEAR: i64 = 30;
 
 impl Postgres {
     /// Those that are wanted and hold all these words, the newest first.
@@ -67,17 +67,19 @@ impl Postgres {
         self.rows(filter, &sql, &values).await
     }
 
-    /// From when on there are [`NEAR`] traces; `None` where there are no more than these.
+    /// From when on there are about [`NEAR`] times as many as were walked through, if they come as they did lately: to
+    /// count them would take as long as to read them.
     async fn near(&self, filter: &TraceFilter) -> Result<Option<i64>, StoreError> {
         let near = conditions(&span(filter));
         let mut values: Vec<Value<'_>> = Vec::new();
         let near = where_all(&near, &mut values, Vec::new());
         let sql = format!(
-            "SELECT created_at FROM reasoning_traces WHERE {near} \
-             ORDER BY created_at DESC LIMIT 1 OFFSET {NEAR}"
+            "SELECT max(created_at) - {NEAR} * (max(created_at) - min(created_at)) FROM (\
+                 SELECT created_at FROM reasoning_traces WHERE {near} \
+                 ORDER BY created_at DESC LIMIT {WALKED}) AS newest"
         );
         let rows = self.query_for(whose(filter), &sql, &values).await?;
-        rows.first().map(|row| get(row, 0, &self.inner.at)).transpose()
+        rows.first().map_or(Ok(None), |row| get(row, 0, &self.inner.at))
     }
 
     /// Those that the index of words has from this time on, and how many it has; no more than `most` are looked at.

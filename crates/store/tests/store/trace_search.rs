@@ -14,7 +14,7 @@ const WORDS: [Word; 6] = [
     ("twentieth", true, |n| n.is_multiple_of(20)),
     ("middle", true, |n| n.is_multiple_of(60)),
     ("rare", true, |n| n.is_multiple_of(7_000)),
-    ("old", true, |n| n < 300),
+    ("old", true, |n| n < 1_500),
     ("said", false, |n| n.is_multiple_of(300)),
 ];
 
@@ -25,7 +25,7 @@ async fn fill(folder: &Folder) {
             1 => format!("CASE WHEN n % 20 = 0 THEN ' {word}' ELSE '' END"),
             2 => format!("CASE WHEN n % 60 = 0 THEN ' {word}' ELSE '' END"),
             3 => format!("CASE WHEN n % 7000 = 0 THEN ' {word}' ELSE '' END"),
-            4 => format!("CASE WHEN n < 300 THEN ' {word}' ELSE '' END"),
+            4 => format!("CASE WHEN n < 1500 THEN ' {word}' ELSE '' END"),
             _ => format!("CASE WHEN n % 300 = 0 THEN ' {word}' ELSE '' END"),
         };
         let words = WORDS.iter().enumerate().filter(|(_, it)| it.1 == is_thought).map(word);
