@@ -87,8 +87,8 @@ impl Traces {
     /// # Errors
     /// When the system gives no random numbers.
     pub fn new_id(&self) -> Result<String, StoreError> {
-        let bytes: [u8; 16] = random().map_err(|_| self.store.no_random())?;
-        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        let bytes = random().map_err(|_| self.store.no_random())?;
+        Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
     }
 
     /// The trace of this id.

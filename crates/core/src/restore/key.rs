@@ -44,7 +44,8 @@ impl Secret {
     pub fn pseudonym(&self, session: &str) -> String {
         let digest =
             Digest::new(self, Version::CURRENT, Of::Session).part(session.as_bytes()).finish();
-        digest.0.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+        let half = digest.0.first_chunk().copied().unwrap_or_default();
+        format!("{:032x}", u128::from_be_bytes(half))
     }
 }
 
