@@ -19,9 +19,12 @@ use crate::masking::masker;
 #[command(after_help = "Tiers:
   0  the values of environment variables whose names end in _KEY, _TOKEN, _SECRET or _PASSWORD,
      in every encoding: plain, JSON, URL, hexadecimal, base64
-  1  what is a secret by its own form: keys of some 200 services, private keys, JSON web tokens,
+  1  what is a secret by its own form: keys of some 300 services, private keys, JSON web tokens,
      passwords in addresses, values of headers such as Authorization
-  2  what is one by the name before it, as in `password = ...`, if it looks like one
+  2  what is one by the name before it, as in `password = ...`, if it looks like one, and
+     passwords on command lines
+  3  personal data: addresses of mail, numbers of cards, accounts, telephones and of social
+     security; only where the list names it
 
 Examples:
   think mask session.log > clean.log
@@ -39,7 +42,7 @@ pub(crate) struct Mask {
 }
 
 fn tiers(list: &str) -> Result<Tiers, String> {
-    Tiers::parse(list).ok_or_else(|| "a list of the tiers 0, 1 and 2, such as `0,1`".to_owned())
+    Tiers::parse(list).ok_or_else(|| "a list of the tiers 0, 1, 2 and 3, such as `0,1`".to_owned())
 }
 
 impl Mask {

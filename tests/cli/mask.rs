@@ -47,7 +47,7 @@ fn each_tier_can_be_left_out() {
     assert_eq!(masked("0,1,2"), [true, true, true]);
     let wrong = think(&["mask", "--tiers", "7"], b"");
     assert_eq!(wrong.code, Some(2));
-    assert!(wrong.err.contains("0, 1 and 2"), "{}", wrong.err);
+    assert!(wrong.err.contains("0, 1, 2 and 3"), "{}", wrong.err);
 }
 
 #[test]

@@ -4,7 +4,7 @@
     python3 tests/masks/run.py [--think BINARY] [--home FOLDER] [--install]
 
 The first cuts texts at every place and compares what `think mask` makes of the pieces with what it makes of the whole.
-The second sends invented personal data and keys through `think serve` with `[masking] requests = true`, and looks for
+The second sends invented personal data and keys through `think serve` with `[masking]` covering requests and personal data, and looks for
 them at the upstream. It prints the tables of docs/masking.md, and fails where a cut changes what comes out.
 This is not part of `cargo test`: it needs Python 3 and a network for the installation.
 """
@@ -40,6 +40,7 @@ provider = "capture"
 url = "sqlite:kept.db"
 [masking]
 requests = true
+personal = true
 """
 
 

@@ -50,10 +50,16 @@ pub(super) fn start(text: Text<'_>, at: usize, words: usize) -> Result<Option<St
         here += name;
         let closers = text.run(here, CLOSERS, 4)?;
         here += closers;
-        here += text.run(here, BLANK, 8)?;
-        if let Sign::Ends { at, is_prose, wants_quote } =
-            sign(text, here, closers > 0, word + name == 0)?
+        if word == 0
+            && let Some(at) = sibling(text, here)?
         {
+            return value_start(text, at, false);
+        }
+        here += text.run(here, BLANK, 8)?;
+        here = behind_remark(text, here)?;
+        let stands =
+            Stands { is_closed: closers > 0, is_bare: word + name == 0, is_first: word == 0 };
+        if let Sign::Ends { at, is_prose, wants_quote } = sign(text, here, stands)? {
             let is_element = text.before(at, 1) == Some(b'>') && text.before(at, 2) != Some(b'=');
             let found = value_start(text, at, is_prose)?;
             let found = found.map(|start| Start { is_element, ..start });
@@ -72,20 +78,111 @@ pub(super) fn start(text: Text<'_>, at: usize, words: usize) -> Result<Option<St
     Ok(None)
 }
 
+/// Behind `value` and its sign, where name and value are members of one entry: `name: X` and `value: ...` on the next
+/// line, or `key="X" value="..."`.
+fn sibling(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
+    let gap = text.run(at, BLANK.or(Set::of("\r\n,")), 48)?;
+    let mut here = at + gap + text.run(at + gap, CLOSERS, 3)?;
+    if gap == 0 || !text.continues(here, b"value", true)? {
+        return Ok(None);
+    }
+    here += b"value".len();
+    here += text.run(here, CLOSERS, 3)?;
+    here += text.run(here, BLANK, 8)?;
+    let signs = text.run(here, Set::of(":=>"), 2)?;
+    Ok((signs > 0).then_some(here + signs))
+}
+
+/// Behind a remark, as in `password (case sensitive): value`.
+fn behind_remark(text: Text<'_>, at: usize) -> Result<usize, More> {
+    const REMARK: Set = PRINTABLE.or(Set::of(" ")).without(Set::of("()\"'`"));
+    if text.byte(at)? != Some(b'(') || !text.before(at, 1).is_some_and(|byte| BLANK.has(byte)) {
+        return Ok(at);
+    }
+    let end = at + 1 + text.run(at + 1, REMARK, 40)?;
+    if text.byte(end)? != Some(b')') {
+        return Ok(at);
+    }
+    let behind = end + 1 + text.run(end + 1, BLANK, 2)?;
+    Ok(if matches!(text.byte(behind)?, Some(b':' | b'=')) { behind } else { at })
+}
+
+/// Where a value may begin that follows its name without a sign, as in `password v4lue` and `password (v4lue)`.
+pub(super) fn direct(text: Text<'_>, at: usize) -> Result<Option<Start>, More> {
+    let mut here = at;
+    if text.continues(at, b"'s ", false)? {
+        here += b"'s ".len();
+    } else {
+        let blanks = text.run(at, BLANK, 8)?;
+        here += blanks;
+        if blanks == 0 {
+            return Ok(None);
+        }
+    }
+    here += text.run(here, Set::of("("), 1)?;
+    value_start(text, here, true)
+}
+
+/// Endings of names whose values say something about a secret, and are none.
+const ABOUT: [&str; 24] = [
+    "id",
+    "ids",
+    "_at",
+    "url",
+    "uri",
+    "path",
+    "file",
+    "name",
+    "names",
+    "type",
+    "count",
+    "length",
+    "limit",
+    "size",
+    "expires",
+    "expiry",
+    "policy",
+    "version",
+    "label",
+    "prompt",
+    "hint",
+    "env",
+    "address",
+    "algorithm",
+];
+
+/// Whether a name that goes on like this names something about a secret, as `token_url` does.
+pub(super) fn is_about(rest: &[u8]) -> bool {
+    let rest = rest.to_ascii_lowercase();
+    ABOUT.iter().any(|end| rest.ends_with(end.as_bytes()))
+}
+
 /// Whether a name that is a word of many meanings is one here: its value is said right behind it.
 pub(super) fn is_told(text: Text<'_>, at: usize) -> Result<bool, More> {
     let mut here = at + text.run(at, CLOSERS, 2)?;
     here += text.run(here, BLANK, 2)?;
-    Ok(matches!(text.byte(here)?, Some(b':' | b'=')) || text.continues(here, b"is ", false)?)
+    Ok(matches!(text.byte(here)?, Some(b':' | b'='))
+        || text.continues(here, b"is ", false)?
+        || text.continues(here, b"are ", false)?)
 }
 
-/// `is_bare`: nothing but its own closing stands behind the name.
-fn sign(text: Text<'_>, at: usize, is_closed: bool, is_bare: bool) -> Result<Sign, More> {
+/// What stands behind a name.
+#[derive(Clone, Copy)]
+struct Stands {
+    /// Something closed it: a quote or a bracket.
+    is_closed: bool,
+    /// Nothing but its own closing.
+    is_bare: bool,
+    /// No other word.
+    is_first: bool,
+}
+
+fn sign(text: Text<'_>, at: usize, stands: Stands) -> Result<Sign, More> {
     let ends = |at| Sign::Ends { at, is_prose: false, wants_quote: false };
     let Some(first) = text.byte(at)? else { return Ok(Sign::None) };
     Ok(match first {
         b'=' | b':' | b'!' | b'?' => {
-            let length = text.run(at, Set::of("=:>!?~"), 3)?;
+            let length = text.run(at, Set::of("=:>!?~"), 4)?;
             if first == b':' && length == 1 {
                 return Ok(ends(typed(text, at + 1)?.unwrap_or(at + 1)));
             }
@@ -95,14 +192,17 @@ fn sign(text: Text<'_>, at: usize, is_closed: bool, is_bare: bool) -> Result<Sig
         0xE2 if text.continues(at, "→".as_bytes(), false)? => ends(at + "→".len()),
         b'<' if text.byte(at + 1)? == Some(b'-') => ends(at + 2),
         b'>' | b'|' => ends(at + 1),
-        b'(' if is_bare => Sign::Ends { at: at + 1, is_prose: false, wants_quote: true },
-        b',' if is_closed && is_bare => {
+        b'.' if text.byte(at + 1)? == Some(b'=') => ends(at + 2),
+        b'(' if stands.is_bare => Sign::Ends { at: at + 1, is_prose: false, wants_quote: true },
+        b',' if stands.is_closed && stands.is_first => {
             Sign::Ends { at: at + 1, is_prose: false, wants_quote: true }
         }
-        b'i' | b'w' | b't' | b'a' => {
-            for word in [b"is ".as_slice(), b"was ", b"to ", b"is: ", b"as "] {
+        b'i' | b'w' | b't' | b'a' | b'b' | b's' => {
+            for word in
+                [b"is ".as_slice(), b"was ", b"to ", b"is: ", b"as ", b"be ", b"are ", b"stays "]
+            {
                 if text.continues(at, word, false)? {
-                    let at = at + word.len();
+                    let at = behind_filler(text, at + word.len())?;
                     return Ok(Sign::Ends { at, is_prose: true, wants_quote: false });
                 }
             }
@@ -110,6 +210,16 @@ fn sign(text: Text<'_>, at: usize, is_closed: bool, is_bare: bool) -> Result<Sig
         }
         _ => Sign::None,
     })
+}
+
+/// Behind a word that changes nothing, as in `is still v4lue`.
+fn behind_filler(text: Text<'_>, at: usize) -> Result<usize, More> {
+    for word in [b"still ".as_slice(), b"now ", b"just ", b"probably ", b"currently ", b"set to "] {
+        if text.continues(at, word, false)? {
+            return Ok(at + word.len());
+        }
+    }
+    Ok(at)
 }
 
 /// Behind a type, as in `name: &str = "value"`.
@@ -128,7 +238,18 @@ fn typed(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
 }
 
 fn value_start(text: Text<'_>, at: usize, is_prose: bool) -> Result<Option<Start>, More> {
+    const LINES: Set = BLANK.or(Set::of("\r\n"));
     let mut here = at + text.run(at, BLANK, 8)?;
+    // The text of an element, or a block of YAML, may begin on the next line.
+    let is_line_end = |byte: Option<u8>| matches!(byte, Some(b'\r' | b'\n'));
+    if text.before(at, 1) == Some(b'>') && is_line_end(text.byte(here)?) {
+        here += text.run(here, LINES, 64)?;
+    } else if text.before(at, 1) == Some(b':') && matches!(text.byte(here)?, Some(b'|' | b'>')) {
+        let mark = here + 1 + text.run(here + 1, Set::of("+-0123456789"), 2)?;
+        if is_line_end(text.byte(mark)?) {
+            here = mark + text.run(mark, LINES, 64)?;
+        }
+    }
     // `b"..."`, `r"..."`, `rb'...'`, `$'...'`.
     let prefix = text.run(here, Set::of("bBrRuUfF$@"), 2)?;
     if prefix > 0 && text.byte(here + prefix)?.is_some_and(|byte| QUOTES.has(byte)) {
@@ -220,6 +341,19 @@ mod tests {
             "password=v4lue\\nnext=1",
             "password \"v4lue\" works",
             "password → v4lue",
+            "password is still v4lue",
+            "password must be v4lue, then",
+            "password (case sensitive): v4lue",
+            "password .= 'v4lue'",
+            "password :::= v4lue",
+            "passwordKey\", \"v4lue\")",
+            "password>\n  v4lue\n</password>",
+            "password: |\n  v4lue\n",
+            "password: >-\r\n  v4lue\r\n",
+            "password\n  value: v4lue\n",
+            "password\" value=\"v4lue\" />",
+            "PASSWORD\", \"value\": \"v4lue\"}",
+            "password',\n 'value' => 'v4lue'",
         ] {
             assert_eq!(found(text), Some("v4lue"), "{text}");
         }

@@ -28,6 +28,8 @@ pub(super) struct Filter {
     lists: Vec<Vec<u32>>,
     by_first: Vec<Vec<u32>>,
     anchors: Vec<Anchor>,
+    /// Something may begin with each of these bytes, whatever follows.
+    first: Set,
 }
 
 impl Filter {
@@ -37,7 +39,13 @@ impl Filter {
             lists: vec![Vec::new(); LISTS],
             by_first: vec![Vec::new(); 256],
             anchors: Vec::new(),
+            first: Set::NONE,
         }
+    }
+
+    /// From now on something may begin with each of these bytes, where no other of them stands before it.
+    pub(super) fn add_first(&mut self, first: Set) {
+        self.first = self.first.or(first);
     }
 
     /// Adds an anchor. Where its text is shorter than three bytes, `then` is what may follow it.
@@ -83,6 +91,9 @@ impl Filter {
             Ok(table) => table,
             Err(_) => return bytes.len(),
         };
+        if self.first != Set::NONE {
+            return self.next_word(table, bytes, from, is_whole);
+        }
         let rest = bytes.get(from..).unwrap_or_default();
         let found = rest.windows(3).position(|three| match three {
             [a, b, c] => {
@@ -103,6 +114,30 @@ impl Filter {
             self.by_first.get(usize::from(first)).is_some_and(|list| !list.is_empty())
         };
         (tail..bytes.len()).find(begins).unwrap_or(bytes.len())
+    }
+
+    /// The same where something may begin with each word.
+    fn next_word(
+        &self,
+        table: &[u64; BITS / 64],
+        bytes: &[u8],
+        from: usize,
+        is_whole: bool,
+    ) -> usize {
+        let begins = |at: &usize| {
+            let rest = bytes.get(*at..).unwrap_or_default();
+            let is_hit = match rest {
+                [a, b, c, ..] => {
+                    let hash = hash(*a, *b, *c);
+                    table.get(hash >> 6).is_some_and(|word| word >> (hash & 63) & 1 == 1)
+                }
+                _ => !is_whole,
+            };
+            let has = |byte: Option<&u8>| byte.is_some_and(|byte| self.first.has(*byte));
+            let before = at.checked_sub(1).and_then(|at| bytes.get(at));
+            is_hit || (has(rest.first()) && !has(before))
+        };
+        (from..bytes.len()).find(begins).unwrap_or(bytes.len())
     }
 
     /// The anchors that may begin with these bytes.

@@ -7,7 +7,7 @@ use super::rule::{Left, Look, REGISTERED};
 use super::set::{ALNUM, PRINTABLE, Set};
 use super::tag::{self, Tag};
 use super::text::{More, Text};
-use super::{Masker, address, block};
+use super::{Masker, address, block, command, personal};
 
 /// Stands for the rule of our own placeholders, which are left as they are.
 pub(super) const PLACEHOLDER: usize = usize::MAX;
@@ -73,6 +73,20 @@ pub(super) fn at(
             take.push(Begins::Secret(found));
         }
     }
+    if masker.rules.personal.is_empty() || !personal::may_begin(text, at) {
+        return Ok(());
+    }
+    for (rule, kind) in &masker.rules.personal {
+        if is_done(*rule) {
+            continue;
+        }
+        if let Some(to) = personal::fit(*kind, text, at)?
+            && !tag::meets(text, at, to)?
+        {
+            let found = Found { rule: *rule, from: at, to, open: Open::Closed, tag: None };
+            take.push(Begins::Secret(found));
+        }
+    }
     Ok(())
 }
 
@@ -122,7 +136,8 @@ fn by_rule(
             let head = block::head(text, at, literal)?;
             return Ok(head.map(|to| Found { rule, from: at, to, open: Open::Block, tag: None }));
         }
-        Look::Registered => None,
+        Look::Command { flags, .. } => command::fit(text, behind, flags)?,
+        Look::Personal(_) | Look::Registered => None,
     };
     Ok(fit.map(|Fit { from, to, open }| Found {
         rule,
@@ -157,8 +172,25 @@ fn near(values: &[Pattern], text: Text<'_>, at: usize) -> Result<Option<Fit>, Mo
 }
 
 fn assigned_value(text: Text<'_>, at: usize, kind: Kind) -> Result<Option<Fit>, More> {
+    let rest = text.run(at, assigned::NAME, 32)?;
+    if assigned::is_about(text.part(at, at + rest)) {
+        return Ok(None);
+    }
     let words = if kind == Kind::Password { 4 } else { 2 };
-    let Some(start) = assigned::start(text, at, words)? else { return Ok(None) };
+    if let Some(start) = assigned::start(text, at, words)? {
+        return value_of(text, start, kind);
+    }
+    match kind {
+        Kind::Password if rest == 0 => match assigned::direct(text, at)? {
+            Some(start) => value_of(text, start, Kind::Plain),
+            None => Ok(None),
+        },
+        _ => Ok(None),
+    }
+}
+
+/// The value that begins there, if it is a secret.
+fn value_of(text: Text<'_>, start: Start, kind: Kind) -> Result<Option<Fit>, More> {
     let value = assigned::value(text, start)?;
     let mut to = value.to;
     if start.is_prose
@@ -168,7 +200,8 @@ fn assigned_value(text: Text<'_>, at: usize, kind: Kind) -> Result<Option<Fit>, 
         to -= 1;
     }
     let there = text.part(start.at, to);
-    if start.is_element && text.byte(to)? != Some(b'<') {
+    let behind = to + if start.is_element { text.run(to, Set::of(" \t\r\n"), 64)? } else { 0 };
+    if start.is_element && !text.continues(behind, b"</", false)? {
         return Ok(None);
     }
     let is_secret = judge::is_secret(there, kind, start.quote.is_some(), start.is_prose);
@@ -233,7 +266,12 @@ fn is_left_fine(masker: &Masker, rule: usize, text: Text<'_>, at: usize) -> bool
     let left = match masker.look(rule) {
         Some(Look::Form { left, .. }) => left,
         // Such a name is not the end of another one.
-        Some(Look::Header { .. } | Look::Line { .. } | Look::Assigned { is_word: true, .. }) => {
+        Some(
+            Look::Header { .. }
+            | Look::Line { .. }
+            | Look::Command { .. }
+            | Look::Assigned { is_word: true, .. },
+        ) => {
             return text.before(at, 1).is_none_or(|before| !ALNUM.or(Set::of("_")).has(before))
                 || is_escape(text, at);
         }
@@ -272,7 +310,9 @@ pub(super) fn named<'m>(masker: &'m Masker, name: &str, value: &str) -> Option<(
                     true => names.contains(&name),
                     false => has(names),
                 };
-                has(names) && judge::is_secret(value.as_bytes(), *kind, true, false)
+                has(names)
+                    && !assigned::is_about(name.as_bytes())
+                    && judge::is_secret(value.as_bytes(), *kind, true, false)
             }
             Look::Near { names, values } => {
                 let text = Text::whole(value.as_bytes());

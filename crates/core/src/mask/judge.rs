@@ -9,6 +9,8 @@ pub(super) enum Kind {
     Password,
     /// A machine draws it.
     Key,
+    /// People choose it, and nothing but its place behind a name says so.
+    Plain,
 }
 
 /// A word, and the letters in it.
@@ -79,23 +81,28 @@ pub(super) fn is_drawn(value: &[u8]) -> bool {
     // What is long shows at its beginning what it is made of.
     let value = value.get(..128).unwrap_or(value);
     let Classes { digits, lower, upper, changes, .. } = Classes::of(value);
-    let is_mixed = (digits > 0 && lower + upper > 0) || (lower > 0 && upper > 0 && changes > 4);
+    // Names in camel case change less often than what is drawn.
+    let all = digits + lower + upper;
+    let is_mixed =
+        (digits > 0 && lower + upper > 0) || (lower > 0 && upper > 0 && changes * 3 > all);
     is_mixed && entropy(value) >= 2.5
 }
 
 /// Whether the value of an assignment is a secret.
 pub(super) fn is_secret(value: &[u8], kind: Kind, is_quoted: bool, is_prose: bool) -> bool {
-    if is_sample(value) || is_counted(value) || is_code(value, is_quoted) {
+    let may_refer = kind == Kind::Key || !ends_in_digits(value);
+    if is_sample(value) || is_counted(value) || is_code(value, is_quoted, may_refer) {
         return false;
     }
     match kind {
         Kind::Password => is_password(value, is_quoted, is_prose),
         Kind::Key => is_key(value, is_quoted),
+        Kind::Plain => is_plainly(value),
     }
 }
 
 /// References, calls, paths and addresses: where a secret comes from, and not what it is.
-fn is_code(value: &[u8], is_quoted: bool) -> bool {
+fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
     let first = value.first().copied().unwrap_or_default();
     let has = |text: &str| memchr::memmem::find(value, text.as_bytes()).is_some();
     let refers = [b'$', b'{', b'<', b'%', b'(', b'&'].contains(&first) && !is_quoted
@@ -103,6 +110,8 @@ fn is_code(value: &[u8], is_quoted: bool) -> bool {
             .into_iter()
             .any(has);
     let calls = !is_quoted && value.iter().any(|byte| b"(){}<>[".contains(byte));
+    let is_tag = first == b'!' && value.iter().skip(1).all(u8::is_ascii_alphabetic);
+    let is_variable = first == b'%' && value.ends_with(b"%");
     let is_path = first == b'/' || value.starts_with(b"./") || value.starts_with(b"~/");
     let is_words = value.iter().filter(|byte| **byte == b' ').count() > 1;
     let reads = [
@@ -118,8 +127,10 @@ fn is_code(value: &[u8], is_quoted: bool) -> bool {
         "env.",
     ];
     refers
+        || is_tag
+        || is_variable
         || calls
-        || (!is_quoted && is_path_of_names(value))
+        || (!is_quoted && may_refer && is_path_of_names(value))
         || is_path
         || is_words
         || reads.into_iter().any(has)
@@ -148,6 +159,24 @@ fn is_password(value: &[u8], is_quoted: bool, is_prose: bool) -> bool {
                 && (classes.digits > 0 || classes.strange > 0 || classes.are_mixed())
         }
     }
+}
+
+/// A password that stands in a sentence where any word may stand: letters, and more than one digit or sign.
+fn is_plainly(value: &[u8]) -> bool {
+    let plain = value.strip_suffix(b"?").unwrap_or(value);
+    let classes = Classes::of(plain);
+    let is_varied =
+        classes.digits > 1 || classes.strange > 0 || (classes.lower > 0 && classes.upper > 0);
+    plain.len() >= 6
+        && !is_dotted(plain)
+        && classes.letters() > 2
+        && classes.digits > 0
+        && is_varied
+}
+
+/// Names of things seldom end in more than one digit.
+fn ends_in_digits(value: &[u8]) -> bool {
+    value.iter().rev().take(2).filter(|byte| byte.is_ascii_digit()).count() == 2
 }
 
 fn is_key(value: &[u8], is_quoted: bool) -> bool {

@@ -22,10 +22,12 @@ mod address;
 mod assigned;
 mod block;
 mod body;
+mod command;
 mod filter;
 mod find;
 mod judge;
 mod pattern;
+mod personal;
 mod registered;
 mod request;
 mod rule;
@@ -42,6 +44,7 @@ pub use request::mask_request;
 pub use stream::MaskStream;
 
 use filter::{Anchor, Filter};
+use personal::Personal;
 use registered::Form;
 use rule::{Look, REGISTERED, Rule};
 use std::fmt;
@@ -59,6 +62,14 @@ impl Tiers {
     pub const CERTAIN: Tiers = Tiers(0b011);
     /// Also what is a secret by the name that stands before it.
     pub const ALL: Tiers = Tiers(0b111);
+    /// What says who somebody is: addresses of mail, numbers of cards and of people.
+    pub const PERSONAL: Tiers = Tiers(0b1000);
+
+    /// These tiers and those.
+    #[must_use]
+    pub const fn and(self, other: Tiers) -> Tiers {
+        Tiers(self.0 | other.0)
+    }
 
     /// The tiers of a list such as `0,1`; `None` if it names one that is not there, or none.
     #[must_use]
@@ -69,6 +80,7 @@ impl Tiers {
                 "0" => 0b001,
                 "1" => 0b010,
                 "2" => 0b100,
+                "3" => 0b1000,
                 _ => return None,
             };
         }
@@ -93,6 +105,8 @@ struct Rules {
     rules: Vec<Rule>,
     filter: Filter,
     forms: Vec<Form>,
+    /// The rules of what begins at any word.
+    personal: Vec<(usize, Personal)>,
 }
 
 impl Masker {
@@ -105,12 +119,19 @@ impl Masker {
         let placeholder =
             Anchor { literal: tag::opening(), caseless: false, rule: find::PLACEHOLDER, part: 0 };
         filter.add(placeholder, set::Set::NONE);
+        let mut personal = Vec::new();
         for (at, rule) in rules.iter().enumerate() {
+            if let Look::Personal(kind) = rule.look {
+                personal.push((at, kind));
+            }
             for (part, (literal, caseless, then)) in rule.anchors().into_iter().enumerate() {
                 filter.add(Anchor { literal, caseless, rule: at, part }, then);
             }
         }
-        let rules = Rules { rules, filter, forms: Vec::new() };
+        if !personal.is_empty() {
+            filter.add_first(personal::FIRST);
+        }
+        let rules = Rules { rules, filter, forms: Vec::new(), personal };
         Masker { rules: Arc::new(rules), key: TagKey::new(key), tiers }
     }
 

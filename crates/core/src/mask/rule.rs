@@ -3,16 +3,19 @@
 //! A line has an id, a tier, how it looks for its secret, and patterns or words, with tabs between.
 
 use super::Tiers;
+use super::command::Flag;
 use super::judge::Kind;
 use super::pattern::Pattern;
+use super::personal::Personal;
 use super::set::Set;
 
 /// The tables; what is named first wins where two rules cover the same.
-const TABLES: [&str; 4] = [
+const TABLES: [&str; 5] = [
     include_str!("rules/forms.tsv"),
     include_str!("rules/keys.tsv"),
     include_str!("rules/services.tsv"),
     include_str!("rules/names.tsv"),
+    include_str!("rules/personal.tsv"),
 ];
 
 /// How a rule looks for its secret.
@@ -28,6 +31,10 @@ pub(super) enum Look {
     Line { names: Vec<String> },
     /// Behind a name, if it looks like a secret; `is_word` if the name is too short to be looked for inside of others.
     Assigned { names: Vec<String>, kind: Kind, is_word: bool },
+    /// On the line of a program, behind one of these flags.
+    Command { programs: Vec<String>, flags: Vec<Flag> },
+    /// Anywhere, by its form and its sum.
+    Personal(Personal),
     /// In the address of a service.
     Address,
     /// A block of lines.
@@ -111,6 +118,13 @@ fn rule(line: &str) -> Result<Rule, String> {
             Look::Assigned { names: names(first), kind: Kind::Password, is_word: has("word") }
         }
         "key" => Look::Assigned { names: names(first), kind: Kind::Key, is_word: has("word") },
+        "command" => Look::Command {
+            programs: first.split('|').map(str::to_owned).collect(),
+            flags: rest.get(1).copied().unwrap_or_default().split('|').map(Flag::parse).collect(),
+        },
+        "personal" => Look::Personal(
+            Personal::parse(first).ok_or_else(|| format!("nothing of people: {line}"))?,
+        ),
         "address" => Look::Address,
         "block" => Look::Block { openings: rest.iter().map(|text| (*text).to_owned()).collect() },
         _ => return Err(format!("no way to look: {line}")),
@@ -134,7 +148,10 @@ impl Rule {
     /// The texts that it begins with: whether case counts there, and what may follow.
     pub(super) fn anchors(&self) -> Vec<(Vec<u8>, bool, Set)> {
         let texts = |names: &[String], caseless: bool| {
-            names.iter().map(|name| (name.as_bytes().to_vec(), caseless, Set::NONE)).collect()
+            // A name of two letters is one with what closes it, or with its sign.
+            let then = |name: &str| if name.len() < 3 { Set::of(" :=\"'`\\") } else { Set::NONE };
+            let anchor = |name: &String| (name.as_bytes().to_vec(), caseless, then(name));
+            names.iter().map(anchor).collect()
         };
         match &self.look {
             Look::Form { patterns, .. } => patterns
@@ -154,7 +171,11 @@ impl Rule {
             | Look::Assigned { names, .. } => texts(names, true),
             Look::Address => vec![(b"://".to_vec(), false, Set::NONE)],
             Look::Block { openings } => texts(openings, false),
-            Look::Registered => Vec::new(),
+            Look::Command { programs, .. } => programs
+                .iter()
+                .map(|name| (name.as_bytes().to_vec(), false, Set::of(" \t")))
+                .collect(),
+            Look::Personal(_) | Look::Registered => Vec::new(),
         }
     }
 }
@@ -170,7 +191,7 @@ mod tests {
         for line in lines() {
             let rule = rule(line).unwrap_or_else(|error| panic!("{error}"));
             assert!(ids.insert(rule.id.clone()), "{} stands twice", rule.id);
-            assert!((1..=2).contains(&rule.tier), "{line}");
+            assert!((1..=3).contains(&rule.tier), "{line}");
             assert!(
                 rule.id.len() <= 48
                     && rule.id.bytes().all(|byte| byte.is_ascii_lowercase()

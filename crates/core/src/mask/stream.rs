@@ -104,6 +104,10 @@ impl MaskStream {
 
     /// Whether all that is held back is the beginning of some rule's own words. What may be a registered value is not.
     fn is_public(&self) -> bool {
+        // Any word may become an address.
+        if !self.masker.rules.personal.is_empty() {
+            return false;
+        }
         let held = self.buffer.get(self.seen..).unwrap_or_default();
         let all = self.masker.rules.filter.at(held);
         let mut fitting = all.filter(|anchor| {

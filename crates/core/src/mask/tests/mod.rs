@@ -4,13 +4,14 @@ mod benign;
 mod boundaries;
 mod samples;
 mod sets;
+mod sets_named;
 mod splits;
 
 use super::{Masker, Tiers};
 
 /// A masker with all tiers and a key of the tests.
 pub(super) fn masker() -> Masker {
-    Masker::new(Tiers::ALL, &[7; 32])
+    Masker::new(Tiers::ALL.and(Tiers::PERSONAL), &[7; 32])
 }
 
 /// The text as it comes out where every piece is pushed by itself.

@@ -174,8 +174,14 @@ fn set_d_text_without_secrets_is_left_as_it_is() {
         });
         found.collect()
     };
-    for (tiers, tenths, name) in [(Tiers::CERTAIN, 2, "0,1"), (Tiers::ALL, 10, "0,1,2")] {
+    let personal = Tiers::PERSONAL;
+    for (tiers, tenths, name) in
+        [(Tiers::CERTAIN, 2, "0,1"), (Tiers::ALL, 10, "0,1,2"), (personal, 10, "3")]
+    {
         let hits = covered(tiers);
+        if megabytes.is_some() {
+            hits.iter().for_each(|hit| println!("{hit}"));
+        }
         println!("set D: {} hits of tiers {name} in {} MB", hits.len(), text.len() >> 20);
         assert!(hits.len() * 10 <= tenths * (text.len() >> 20), "{name}:\n{}", hits.join("\n"));
     }

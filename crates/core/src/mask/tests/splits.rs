@@ -112,6 +112,7 @@ fn text_that_is_flushed_shows_no_secret() {
         let out = String::from_utf8(out).unwrap();
         assert_eq!(super::samples::leak(sample, &out), None, "{:?} became {out:?}", sample.text);
     }
+    let masker = Masker::new(crate::mask::Tiers::ALL, &[7; 32]);
     let shown = |text: &str| {
         let (mut stream, mut out) = (masker.stream(), Vec::new());
         stream.push(text.as_bytes(), &mut out);

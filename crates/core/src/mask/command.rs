@@ -1,0 +1,166 @@
+//! Passwords on command lines: the value of a flag, on the line that begins with its program.
+
+use super::judge;
+use super::pattern::Fit;
+use super::set::{BLANK, PRINTABLE, Set};
+use super::text::{More, Text};
+
+/// So much of a line is looked through.
+const LINE: usize = 256;
+/// So many flags of a line are looked at.
+const FLAGS: usize = 8;
+const QUOTES: Set = Set::of("\"'");
+const VALUE: Set = PRINTABLE.without(Set::of("\"'`;|&<>\\"));
+const QUOTED: Set = PRINTABLE.or(Set::of(" ")).without(Set::of("\"'\\"));
+
+/// A flag whose value is a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Flag {
+    text: Vec<u8>,
+    value: Value,
+}
+
+/// Where the value of a flag is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    /// Behind a blank or an equals sign.
+    Apart,
+    /// Right behind the flag.
+    Joined,
+    /// As the other way, and there behind this sign.
+    Behind(u8),
+}
+
+impl Flag {
+    /// Reads a flag: `-p`, `-p+` where its value follows without a blank, `-u:` where it follows a colon in the value.
+    pub(super) fn parse(text: &str) -> Flag {
+        let (text, value) = match text.as_bytes() {
+            [head @ .., b'+'] => (head, Value::Joined),
+            [head @ .., sign @ (b':' | b'%')] => (head, Value::Behind(*sign)),
+            head => (head, Value::Apart),
+        };
+        Flag { text: text.to_vec(), value }
+    }
+}
+
+/// The first value on the line behind a program's name that is a secret.
+pub(super) fn fit(text: Text<'_>, at: usize, flags: &[Flag]) -> Result<Option<Fit>, More> {
+    if !text.byte(at)?.is_some_and(|byte| BLANK.has(byte)) {
+        return Ok(None);
+    }
+    let mut looked = 0;
+    for here in at + 1..at + LINE {
+        let Some(byte) = text.byte(here)? else { return Ok(None) };
+        let before = text.before(here, 1);
+        if byte == b'\n' && before != Some(b'\\') {
+            return Ok(None);
+        }
+        if !before.is_some_and(|byte| BLANK.has(byte)) || (byte != b'-' && byte != b'/') {
+            continue;
+        }
+        for flag in flags {
+            if !text.continues(here, &flag.text, false)? {
+                continue;
+            }
+            looked += 1;
+            if looked > FLAGS {
+                return Ok(None);
+            }
+            if let Some(fit) = value(text, here, flag)? {
+                return Ok(Some(fit));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The value of a flag that stands there.
+fn value(text: Text<'_>, at: usize, flag: &Flag) -> Result<Option<Fit>, More> {
+    let mut from = at + flag.text.len();
+    if flag.value != Value::Joined {
+        let gap = text.run(from, BLANK.or(Set::of("=")), 4)?;
+        from += gap;
+        if gap == 0 {
+            return Ok(None);
+        }
+    }
+    let mut quotes = text.run(from, QUOTES, 1)?;
+    from += quotes;
+    if let Value::Behind(sign) = flag.value {
+        let name = match sign {
+            b':' => VALUE.without(Set::of(":")),
+            _ => VALUE.without(Set::of("%")),
+        };
+        from += text.run(from, name, 64)?;
+        // `"name":"password"`.
+        let closing = text.run(from, QUOTES, quotes)?;
+        (from, quotes) = (from + closing, quotes - closing);
+        if text.byte(from)? != Some(sign) {
+            return Ok(None);
+        }
+        from += 1;
+        if quotes == 0 {
+            quotes = text.run(from, QUOTES, 1)?;
+            from += quotes;
+        }
+    }
+    let length = text.run(from, if quotes > 0 { QUOTED } else { VALUE }, LINE)?;
+    let there = text.part(from, from + length);
+    let refers =
+        matches!(there.first(), Some(b'-' | b'$' | b'<' | b'{' | b'%' | b'/' | b'@' | b'['));
+    let is_secret = length >= 4 && !refers && !is_word(there) && !judge::is_sample(there);
+    Ok(is_secret.then_some(Fit { from, to: from + length, open: None }))
+}
+
+/// What stands for a password in a manual.
+fn is_word(value: &[u8]) -> bool {
+    ["password", "passwd", "pass", "secret", "token", "mypassword", "test"]
+        .iter()
+        .any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found<'t>(flags: &str, text: &'t str) -> Option<&'t str> {
+        let flags: Vec<Flag> = flags.split('|').map(Flag::parse).collect();
+        let at = text.find(' ')?;
+        let fit = fit(Text::whole(text.as_bytes()), at, &flags).unwrap()?;
+        text.get(fit.from..fit.to)
+    }
+
+    #[test]
+    fn values_of_flags_are_found() {
+        for (flags, text, expected) in [
+            ("-a|--pass", "redis-cli -h x -a v4lue ping", "v4lue"),
+            ("-a|--pass", "redis-cli --pass=v4lue", "v4lue"),
+            ("-p+", "mysql -u root -pv4lue shop", "v4lue"),
+            ("-u:", "curl -s -u bob:v4lue https://host", "v4lue"),
+            ("-u:", "curl -u 'bob:v4 lue!' https://host", "v4 lue!"),
+            ("-u:", "curl -u \":v4lue\" https://host", "v4lue"),
+            ("-u:", "curl -u bob:'v4lue' https://host", "v4lue"),
+            ("-u:", "curl -u \"{bob}\":\"{v4lue\" x", "{v4lue"),
+            ("-U%", "smbclient //nas/share -U bob%v4lue", "v4lue"),
+            ("-p", "docker \\\n -p v4lue", "v4lue"),
+            ("-P", "zip -P 'v4lue' x.zip", "v4lue"),
+        ] {
+            let expected = if expected.starts_with('{') { None } else { Some(expected) };
+            assert_eq!(found(flags, text), expected, "{text}");
+        }
+        for (flags, text) in [
+            ("-a", "redis-cli -a $PASS"),
+            ("-a", "redis-cli ping\n -a v4lue"),
+            ("-p+", "mysql -u root -p shop"),
+            ("-u:", "curl -u bob https://host"),
+            ("-u:", "curl -u user:pass https://host"),
+            ("-u:", "curl -u \":\" https://host/x:y"),
+            ("-u:", "curl -u neo4j:[PASSWORD] https://host"),
+            ("-p", "mongo -p --host x"),
+            ("-p", "x-p v4lue"),
+            ("-P", "zip -Pv4lue"),
+        ] {
+            assert_eq!(found(flags, text), None, "{text}");
+        }
+    }
+}
