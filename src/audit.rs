@@ -3,16 +3,14 @@
 use crate::config::Config;
 use crate::failure::say;
 use crate::keeper::Keeper;
-use crate::masking::{secrets, with};
-use std::sync::OnceLock;
+use crate::masking::{secrets, tiers, with};
 use thinkthrough_chat::Tracer;
-use thinkthrough_core::mask::Tiers;
-use thinkthrough_gateway::Audit;
+use thinkthrough_gateway::{Audit, FindMasker};
 use thinkthrough_store::Store;
 
 /// Where the questions of a command leave traces; nowhere, where the configuration wants none.
 pub(crate) fn tracer(config: &Config, store: &Store, front: &'static str) -> Option<Tracer> {
-    let masker = || with(Tiers::ALL, &store.mask_key(), &secrets(config));
+    let masker = || with(tiers(config), &store.mask_key(), &secrets(config));
     config.traces.on.then(|| Tracer::new(store.traces(), masker(), front))
 }
 
@@ -25,16 +23,11 @@ pub(crate) async fn say_lost(tracer: Option<&Tracer>) {
     }
 }
 
-/// Begins to keep traces, where the configuration wants any and there is a place for them.
-pub(crate) fn start(config: &Config, keeper: &Keeper) -> Option<Audit> {
+/// Begins to keep traces, covered by this masker, where the configuration wants any and there is a place for them.
+pub(crate) fn start(config: &Config, keeper: &Keeper, masker: FindMasker) -> Option<Audit> {
     if !config.traces.on || !keeper.has_place {
         return None;
     }
-    let secrets = secrets(config);
-    let (keeper, masker) = (keeper.clone(), OnceLock::new());
-    Some(Audit::start(Box::new(move || {
-        let store = keeper.store()?;
-        let masker = masker.get_or_init(|| with(Tiers::ALL, &store.mask_key(), &secrets));
-        Some((store.traces(), masker.clone()))
-    })))
+    let keeper = keeper.clone();
+    Some(Audit::start(Box::new(move || Some((keeper.store()?.traces(), masker())))))
 }

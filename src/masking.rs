@@ -5,10 +5,11 @@ use crate::config::secret::Credential;
 use crate::failure::Failure;
 use crate::keeper::Keeper;
 use crate::stored;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use thinkthrough_chat::Cover;
 use thinkthrough_client::Secret;
 use thinkthrough_core::mask::{Masker, Tiers};
-use thinkthrough_gateway::FindMasker;
+use thinkthrough_gateway::{Covering, FindMasker, Heard};
 
 /// What the names of variables with secrets end in.
 const SECRET: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
@@ -34,14 +35,23 @@ fn drawn() -> Result<[u8; 32], Failure> {
 ///
 /// # Errors
 /// When the system has no random numbers.
-pub(crate) fn found(config: &Config, keeper: &Keeper) -> Result<FindMasker, Failure> {
-    let secrets = secrets(config);
-    let until_open = with(Tiers::ALL, &drawn()?, &secrets);
-    let (keeper, known) = (keeper.clone(), OnceLock::new());
+pub(crate) fn found(
+    config: &Config,
+    keeper: &Keeper,
+    heard: &Arc<Heard>,
+) -> Result<FindMasker, Failure> {
+    let (secrets, tiers) = (secrets(config), tiers(config));
+    let until_open = with(tiers, &drawn()?, &secrets);
+    let (keeper, covering) = (keeper.clone(), Covering::new(Arc::clone(heard)));
     Ok(Arc::new(move || match keeper.store() {
-        Some(store) => known.get_or_init(|| with(Tiers::ALL, &store.mask_key(), &secrets)).clone(),
-        None => until_open.clone(),
+        Some(store) => covering.masker(true, || with(tiers, &store.mask_key(), &secrets)),
+        None => covering.masker(false, || until_open.clone()),
     }))
+}
+
+/// All tiers, and that of personal data where the configuration wants it.
+pub(crate) fn tiers(config: &Config) -> Tiers {
+    if config.masking.personal { Tiers::ALL.and(Tiers::PERSONAL) } else { Tiers::ALL }
 }
 
 /// What covers secrets in the requests of a client; `None` where they go out as they are.
@@ -56,7 +66,28 @@ pub(crate) async fn of_requests(config: &Config) -> Result<Option<Masker>, Failu
         Some(store) => store.mask_key(),
         None => drawn()?,
     };
-    Ok(Some(with(Tiers::ALL, &key, &secrets(config))))
+    Ok(Some(with(tiers(config), &key, &secrets(config))))
+}
+
+/// A masker with a key drawn for this run, that knows the secrets in the environment and in the configuration.
+///
+/// # Errors
+/// When the system has no random numbers.
+pub(crate) fn of_process(config: &Config, tiers: Tiers) -> Result<Masker, Failure> {
+    Ok(with(tiers, &drawn()?, &secrets(config)))
+}
+
+/// What covers secrets in what people and programs are shown of a conversation.
+///
+/// # Errors
+/// When the system has no random numbers.
+pub(crate) fn of_output(config: &Config) -> Result<Cover, Failure> {
+    let tiers = match config.masking.personal {
+        true => Tiers::CERTAIN.and(Tiers::PERSONAL),
+        false => Tiers::CERTAIN,
+    };
+    let masker = config.masking.output.then(|| of_process(config, tiers)).transpose()?;
+    Ok(Cover::new(masker))
 }
 
 /// A masker with this key, that knows the secrets in the environment and these.

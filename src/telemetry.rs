@@ -1,10 +1,11 @@
 //! Traces for OpenTelemetry, as far as the environment asks for them.
 
+use crate::config::Config;
 use crate::environment::{Lookup, usable};
 use crate::failure::{Failure, say};
-use crate::masking::masker;
+use crate::masking::of_process;
 use std::time::Duration;
-use thinkthrough_client::{Client, ClientConfig, Request};
+use thinkthrough_client::{Client, Request};
 use thinkthrough_core::mask::Tiers;
 use thinkthrough_gateway::{SPANS, Traces};
 
@@ -19,18 +20,18 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where spans go. What the exporter itself does with the environment (headers, the name of the service, how many
 /// requests are sampled) is its own affair. Must be called within a runtime.
-pub(crate) fn traces(env: Lookup<'_>, client: &ClientConfig) -> Result<Traces, Failure> {
+pub(crate) fn traces(env: Lookup<'_>, said_so: &Config) -> Result<Traces, Failure> {
     let Some((variable, endpoint)) = wanted(env)? else { return Ok(Traces::off()) };
     let refuse = |why: String| Failure::Failed(format!("`{variable}` cannot be used: {why}"));
     // The exporter would show what it cannot read, a password in it included.
     let address = Request::post(&endpoint, "").map_err(|error| refuse(error.to_string()))?;
-    let mut config = client.clone();
+    let mut config = said_so.client.clone();
     config.timeouts.first_byte = timeout(env);
     config.timeouts.connect = config.timeouts.connect.min(config.timeouts.first_byte);
     config.timeouts.idle = config.timeouts.first_byte;
     let client = Client::new(config).map_err(|error| Failure::Failed(error.to_string()))?;
     let room = said(env, "OTEL_BSP_MAX_QUEUE_SIZE").and_then(|room| room.parse().ok());
-    let (room, masker) = (room.unwrap_or(SPANS).max(1), masker(Tiers::CERTAIN)?);
+    let (room, masker) = (room.unwrap_or(SPANS).max(1), of_process(said_so, Tiers::CERTAIN)?);
     let traces = Traces::to_collector(client, room, masker).map_err(refuse)?;
     let host = address.url.authority().map(http::uri::Authority::as_str).unwrap_or_default();
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);

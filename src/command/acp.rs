@@ -94,11 +94,12 @@ impl Wiring {
         let servers = servers.collect::<Result<Vec<_>, _>>()?;
         let tools = tooling::toolbox(&self.config, folder, servers, tooling::aloud())?.attended();
         let masker = masking::of_requests(&self.config).await?;
+        let cover = masking::of_output(&self.config)?;
         let gate = Gate::new(self.config.budget).covering(masker).watching(self.config.runaway);
         gate.limit(&chosen.target.provider, chosen.limits);
         let Chosen { name, target, transport, auth, key_from, .. } = chosen;
         let tracer = self.tracer.clone();
-        Ok(Kit { name, target, settings, transport, auth, key_from, tools, gate, tracer })
+        Ok(Kit { name, target, settings, transport, auth, key_from, tools, gate, cover, tracer })
     }
 
     fn server(&self, folder: &Path, server: EditorServer) -> Result<McpServer, Failure> {

@@ -17,8 +17,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_chat::{
-    Attempt, Beside, Control, Ending, Gate, History, Keeper, MAX_ROUNDS, Nobody, Outcome, Setup,
-    Watch, run,
+    Attempt, Beside, Control, Cover, Covered, Ending, Gate, History, Keeper, MAX_ROUNDS, Nobody,
+    Outcome, Setup, Watch, run,
 };
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::settings::Resolved;
@@ -109,6 +109,7 @@ impl Ask {
             "model: {}/{} ({})",
             chosen.target.provider, chosen.target.model, chosen.why
         ));
+        let cover = masking::of_output(&config)?;
         let question = Content::text(Speaker::Human, prompt);
         let gate = Gate::new(config.budget).watching(config.runaway);
         let gate = gate.covering(masking::of_requests(&config).await?);
@@ -144,7 +145,8 @@ impl Ask {
         let setup = Setup { traced: traced.as_ref(), ..setup };
         let mut keeper =
             resumed.map(|it| it.kept.ask(question.clone(), &chosen.name, &chosen.target));
-        let asked = self.show(&setup, &mut keeper, &mut conversation, &settings, out).await;
+        let shown = (&settings, &cover);
+        let asked = self.show(&setup, &mut keeper, &mut conversation, shown, out).await;
         let ended = end(keeper).await;
         audit::say_lost(tracer.as_ref()).await;
         if let Some(tools) = &tools {
@@ -161,7 +163,7 @@ impl Ask {
         if outcome.is_stopped && is_kept && !outcome.added.is_empty() {
             say(format_args!("interrupted; what came is kept"));
         }
-        finish(&outcome, &chosen)
+        finish(&outcome, &chosen, &cover)
     }
 
     /// The conversation of the store that the question goes on with.
@@ -177,7 +179,7 @@ impl Ask {
         setup: &Setup<'_>,
         keeper: &mut Option<Keeper>,
         conversation: &mut Vec<Content>,
-        settings: &Resolved,
+        (settings, cover): (&Resolved, &Cover),
         out: &mut dyn Write,
     ) -> Result<Outcome, Failure> {
         let shows = settings.include_in_response.value;
@@ -185,16 +187,18 @@ impl Ask {
             let outcome = ask(setup, conversation, keeper.as_ref(), &mut Recorder).await?;
             let session = end(keeper.take()).await?;
             let session = session.as_ref().map(ConversationId::as_str);
-            super::ask_show::write_json(&outcome, session, shows, out)?;
+            super::ask_show::write_json(&outcome, session, (shows, cover), out)?;
             return Ok(outcome);
         }
         if self.stream_json {
             let mut watch = Stream::new(shows);
+            let mut watch = Covered::new(cover, &mut watch);
             return ask(setup, conversation, keeper.as_ref(), &mut watch).await;
         }
-        let mut watch = Plain::new(settings);
+        let mut plain = Plain::new(settings);
+        let mut watch = Covered::new(cover, &mut plain);
         let asked = ask(setup, conversation, keeper.as_ref(), &mut watch).await;
-        watch.finish();
+        plain.finish();
         asked
     }
 }
@@ -221,7 +225,7 @@ async fn end(keeper: Option<Keeper>) -> Result<Option<ConversationId>, Failure> 
     }
 }
 
-fn finish(outcome: &Outcome, chosen: &Chosen) -> Result<(), Failure> {
+fn finish(outcome: &Outcome, chosen: &Chosen, cover: &Cover) -> Result<(), Failure> {
     if outcome.is_stopped {
         return Err(Failure::Interrupted);
     }
@@ -232,7 +236,7 @@ fn finish(outcome: &Outcome, chosen: &Chosen) -> Result<(), Failure> {
         let (provider, model) = (&chosen.target.provider, &chosen.target.model);
         let model = format!("{provider}/{model}");
         let asked = Attempt { model: &model, key_from: chosen.key_from.as_deref(), again: None };
-        return Err(Failure::Failed(harmless(&asked.refused(failure))));
+        return Err(Failure::Failed(harmless(&cover.text(&asked.refused(failure)))));
     }
     if outcome.is_unfinished {
         return Err(Failure::Failed(format!(

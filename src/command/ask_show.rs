@@ -4,7 +4,7 @@ use crate::failure::{Failure, say};
 use crate::printed::printed;
 use std::io::{self, Write};
 use thinkthrough_chat::counted;
-use thinkthrough_chat::{Notice, Outcome, Round, Watch};
+use thinkthrough_chat::{Cover, Notice, Outcome, Round, Watch};
 use thinkthrough_client::Retry;
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::{Block, ToolResponse};
@@ -89,7 +89,7 @@ pub(super) fn tell(notice: &Notice) {
 pub(crate) fn write_json(
     outcome: &Outcome,
     session: Option<&str>,
-    shows: bool,
+    (shows, cover): (bool, &Cover),
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let mut last =
@@ -115,7 +115,7 @@ pub(crate) fn write_json(
         let trace = outcome.rounds.last().and_then(|round| round.trace.as_deref());
         w.str_or_null("trace", trace);
     });
-    writeln!(out, "{}", printed(&w.finish()))?;
+    writeln!(out, "{}", printed(&cover.json(&w.finish())))?;
     Ok(())
 }
 

@@ -90,6 +90,7 @@ impl Chat {
             compress_at: config.compress_at,
             resumed,
             greeting,
+            cover: masking::of_output(&config)?,
         };
         let client = Client {
             start,

@@ -8,7 +8,7 @@ use crate::connections::Connections;
 use crate::failure::{Failure, say};
 use crate::gate::{Gate, Wanted};
 use crate::keeper::Keeper;
-use crate::masking::{found, masker};
+use crate::masking::{found, of_process};
 use crate::memory;
 use crate::routes::{Routes, with_key};
 use crate::telemetry;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thinkthrough_core::mask::Tiers;
 use thinkthrough_gateway::{
-    Audit, Events, InFlight, Keys, Log, Options, Running, Tls, Traces, Vaults, Viewer, serve,
+    Audit, Events, Heard, InFlight, Keys, Log, Options, Running, Tls, Traces, Vaults, Viewer, serve,
 };
 use thinkthrough_store::{KeyState, Limits, Location};
 use tokio::net::TcpListener;
@@ -84,17 +84,19 @@ impl Serve {
             None => None,
         };
         let mut signals = Signals::new()?;
-        let traces = telemetry::traces(&env, &config.client)?;
+        let traces = telemetry::traces(&env, &config)?;
         let limits = watch::Sender::new(vault_limits(&config));
         let (keeper, _keeping) = Keeper::start(&config, &limits).await?;
-        let log = log(&config.server)?;
+        let log = log(&config)?;
         let upstreams = config.connections.clone();
-        let audit = audit::start(&config, &keeper);
+        let heard = Arc::new(Heard::default());
+        let covers = found(&config, &keeper, &heard)?;
+        let audit = audit::start(&config, &keeper, Arc::clone(&covers));
         let viewer = Viewer::new();
         let connections = connections();
-        let events = Events::masked_by(found(&config, &keeper)?);
+        let masked = (Events::masked_by(covers), heard);
         let base =
-            Base { connections, upstreams, log, traces, audit, events, viewer, keeper, limits };
+            Base { connections, upstreams, log, traces, audit, masked, viewer, keeper, limits };
         let options = base.options(&config, addr)?;
         let scheme = if options.tls.is_some() { "https" } else { "http" };
         let mut now = config.server.clone();
@@ -261,9 +263,10 @@ fn cannot_listen(address: &str, key: &str, error: &std::io::Error) -> Failure {
     ))
 }
 
-fn log(server: &Server) -> Result<Log, Failure> {
-    Ok(match server.log {
-        Some(form) => Log::to(Box::new(std::io::stderr()), form, &masker(Tiers::CERTAIN)?),
+fn log(config: &Config) -> Result<Log, Failure> {
+    let masker = of_process(config, Tiers::CERTAIN)?;
+    Ok(match config.server.log {
+        Some(form) => Log::to(Box::new(std::io::stderr()), form, &masker),
         None => Log::off(),
     })
 }
@@ -276,7 +279,8 @@ struct Base {
     log: Log,
     traces: Traces,
     audit: Option<Audit>,
-    events: Events,
+    /// Where requests are announced, and who hears what must not be told there.
+    masked: (Events, Arc<Heard>),
     viewer: Viewer,
     keeper: Keeper,
     /// What its vault keeps, as the configuration says now.
@@ -336,9 +340,10 @@ impl Base {
             masks_requests: config
                 .masking
                 .requests
-                .then(|| found(config, &self.keeper))
+                .then(|| found(config, &self.keeper, &self.masked.1))
                 .transpose()?,
-            events: Some(self.events.clone()),
+            heard: Some(Arc::clone(&self.masked.1)),
+            events: Some(self.masked.0.clone()),
             viewer: Some(self.viewer.clone()),
             shows_thoughts: config.reasoning.include_in_response != Some(false),
             runaway: server.runaway,

@@ -3,15 +3,35 @@
 use super::table::Section;
 
 /// Where secrets are covered.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Masking {
     /// In what callers, users and tools wrote, before it goes to a provider.
     pub(crate) requests: bool,
+    /// Whether personal data is covered too, wherever secrets are.
+    pub(crate) personal: bool,
+    /// In what is shown of a conversation: thoughts, answers, tool calls and their results.
+    pub(crate) output: bool,
 }
 
-/// `[masking]`; what it does not say is off.
+impl Default for Masking {
+    fn default() -> Self {
+        Masking { requests: false, personal: false, output: true }
+    }
+}
+
+/// `[masking]`.
 pub(super) fn masking(section: Option<Section<'_>>) -> Result<Masking, String> {
-    let Some(section) = section else { return Ok(Masking::default()) };
-    section.only(&["requests"])?;
-    Ok(Masking { requests: section.boolean("requests")?.unwrap_or_default() })
+    let mut masking = Masking::default();
+    let Some(section) = section else { return Ok(masking) };
+    section.only(&["requests", "personal", "output"])?;
+    if let Some(requests) = section.boolean("requests")? {
+        masking.requests = requests;
+    }
+    if let Some(personal) = section.boolean("personal")? {
+        masking.personal = personal;
+    }
+    if let Some(output) = section.boolean("output")? {
+        masking.output = output;
+    }
+    Ok(masking)
 }

@@ -43,6 +43,7 @@ mod keys;
 mod keys_rotate;
 mod mask;
 mod masking;
+mod masking_output;
 mod mcp;
 mod own_models;
 #[cfg(unix)]

@@ -101,3 +101,50 @@ fn what_a_tool_reads_goes_out_without_its_secrets() {
         assert_eq!(results.contains("[masked:"), is_masked, "{results}");
     }
 }
+
+#[test]
+fn a_credential_that_a_caller_brought_is_covered_where_it_comes_by_again() {
+    const ODD: &str = "odd credential/of\"a caller";
+    let upstream = Upstream::answering(|_| {
+        let message = json!({"role": "assistant", "content": format!("it is {ODD}"),
+            "reasoning_content": format!("I read {ODD} somewhere")});
+        let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
+        json!({"id": "x", "model": "m", "choices": [choice]}).to_string()
+    });
+    let place = Place::new("heard");
+    let gateway = gateway(&place, &upstream, "");
+    let asked = json!({"model": "m", "messages": [{"role": "user", "content": "?"}]}).to_string();
+    let headers = format!("content-type: application/json\r\nx-api-key: {ODD}\r\n");
+    let answer = gateway.request("POST", "/v1/chat/completions", &headers, &asked);
+    assert!(answer.contains("I read"), "{answer}");
+    let config = place.file("config.toml");
+    let exported = || place.think(&["traces", "export", "--config", &config]).out;
+    let began = std::time::Instant::now();
+    while !exported().contains("I read") {
+        assert!(began.elapsed() < crate::server::PATIENCE, "{}", exported());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let exported = exported();
+    assert!(exported.contains("I read [masked:registered:"), "{exported}");
+    assert!(exported.contains("it is [masked:registered:"), "{exported}");
+    assert!(!exported.contains("odd credential"), "{exported}");
+}
+
+#[test]
+fn personal_data_is_covered_where_it_is_asked_for() {
+    let (place, upstream) = (Place::new("personal"), provider());
+    let words = "ann@host.org, 4111 1111 1111 1111 or 219-09-9999";
+    let user = json!([{"role": "user", "content": words}]);
+    let off = gateway(&place, &upstream, ON);
+    ask(&off, "/v1/chat/completions", &user);
+    assert!(upstream.last_bytes().contains(words));
+    drop(off);
+    let on = gateway(&place, &upstream, "[masking]\nrequests = true\npersonal = true\n");
+    ask(&on, "/v1/chat/completions", &user);
+    let sent = upstream.last_bytes();
+    for (value, rule) in
+        [("ann@", "mail-address"), ("4111", "card-number"), ("219", "social-security-number")]
+    {
+        assert!(!sent.contains(value) && sent.contains(&format!("[masked:{rule}:")), "{sent}");
+    }
+}

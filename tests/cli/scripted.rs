@@ -82,6 +82,11 @@ impl Scripted {
         tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
     }
 
+    /// The last request.
+    pub(crate) fn last(&self) -> Value {
+        self.asked.lock().unwrap().last().unwrap().clone()
+    }
+
     /// What the tools had given by the last request.
     pub(crate) fn results(&self) -> Vec<String> {
         let asked = self.asked.lock().unwrap();

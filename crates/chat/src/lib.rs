@@ -5,6 +5,7 @@
 //! - [`Gate`] stands before each request: the session's budget and the provider's limits.
 //! - [`Control`] stops it at any point, or says something more while tools run.
 //! - [`Toolbox`] holds the tools of a session and what is allowed in it; [`Approve`] is asked where that is open.
+//! - [`Cover`] covers secrets in what is shown; what is kept and sent stays as it came.
 //! - [`counted`] is how many tokens a thought has, wherever it is said.
 //! - [`History`] is a conversation in a file, one content a line; [`Kept`] is one in the store.
 //! - [`export`] writes conversations as Markdown, HTML and JSON lines, and reads them back.
@@ -16,6 +17,7 @@
 pub mod acp;
 mod agent;
 pub mod counted;
+mod cover;
 mod ending;
 pub mod export;
 mod failure;
@@ -34,6 +36,7 @@ mod traced;
 mod wording;
 
 pub use agent::{AskError, Called, Control, MAX_ROUNDS, Outcome, Round, Setup, Watch, run};
+pub use cover::{Cover, Covered, CoveredEvents};
 pub use ending::Ending;
 pub use failure::{Attempt, why_again};
 pub use gate::{Admission, Gate, Notice};

@@ -1,5 +1,6 @@
 //! Search through what is kept, by whoever asks: a thought that is not to be shown is not found either.
 
+use crate::cover::Cover;
 use thinkthrough_store::{Conversations, Found, Search, StoreError, Within};
 
 /// Whether one may look there.
@@ -15,19 +16,19 @@ pub fn may_look(within: Within, shows_thoughts: bool) -> Result<(), &'static str
     }
 }
 
-/// Says what it finds as it finds it; `found` says whether to go on.
+/// Says what it finds as it finds it, in what `cover` leaves of it; `found` says whether to go on.
 ///
 /// # Errors
 /// When the store cannot be read.
 pub async fn search(
     conversations: &Conversations,
     wanted: &Search,
-    shows_thoughts: bool,
+    (shows_thoughts, cover): (bool, &Cover),
     mut found: impl FnMut(Found) -> bool,
 ) -> Result<(), StoreError> {
     let visible = |it: Found| {
         let is_hidden = !shows_thoughts && matches!(&it, Found::Hit(hit) if hit.is_thought);
         is_hidden || found(it)
     };
-    conversations.search(wanted, visible).await
+    conversations.search_masked(wanted, cover.masker(), visible).await
 }

@@ -4,6 +4,7 @@ use crate::audit::Audit;
 use crate::bus::{Bus, Seen};
 use crate::events::{Events, FindMasker};
 use crate::guests::Viewer;
+use crate::heard::Heard;
 use crate::keys::{Keys, Pass};
 use crate::learned::Learned;
 use crate::load::{Budget, InFlight, Load, Offload, Share};
@@ -63,6 +64,8 @@ pub struct Options {
     pub audit: Option<Audit>,
     /// Covers secrets in what callers wrote before it goes to a provider. `None`: it goes as it came.
     pub masks_requests: Option<FindMasker>,
+    /// Hears the credentials of callers that are let in, so that they are covered. It stays the same, too.
+    pub heard: Option<Arc<Heard>>,
     /// Where each request is announced to those who listen. It stays the same, too.
     pub events: Option<Events>,
     /// Who may look into the viewer; without it there is none. It stays the same, too.
@@ -93,6 +96,7 @@ impl Default for Options {
             traces: Traces::off(),
             audit: None,
             masks_requests: None,
+            heard: None,
             events: None,
             viewer: None,
             shows_thoughts: true,

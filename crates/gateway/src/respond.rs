@@ -229,6 +229,7 @@ async fn admit(house: &Arc<House>, parts: &mut Parts) -> Result<Arc<House>, Turn
             Some(_) => turned(401, "invalid_key", "the key is not known to this gateway"),
         }),
         Access::Known(pass) => {
+            hear(house, key);
             door::take_off(parts);
             let models = Arc::clone(&house.models);
             let allowed = Allowed { models, pass: Arc::clone(&pass) };
@@ -245,11 +246,19 @@ fn keys_unavailable() -> Turned {
     turned(503, "keys_unavailable", message)
 }
 
+/// A credential that let somebody in must not be told to anybody from now on.
+fn hear(house: &House, key: Option<&str>) {
+    if let (Some(heard), Some(key)) = (&house.options.heard, key) {
+        heard.hear(key);
+    }
+}
+
 fn without_keys(house: &Arc<House>, key: Option<&str>) -> Result<Arc<House>, Turned> {
     if house.options.pass_through && key.is_none() {
         let message = "callers of this gateway bring their own key for the provider; send one";
         return Err(turned(401, "missing_key", message));
     }
+    hear(house, key);
     Ok(Arc::clone(house))
 }
 

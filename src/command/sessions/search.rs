@@ -2,9 +2,11 @@
 
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::masking;
 use crate::printed::printed;
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal as _, Write};
+use thinkthrough_chat::Cover;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_chat::search;
 use thinkthrough_core::content::Speaker;
@@ -66,8 +68,10 @@ impl Search {
             None => None,
         };
         let wanted = Wanted { text: self.text.clone(), within, only };
-        let mut printer = Printer::new(self, out);
-        search::search(&conversations, &wanted, shows, |found| printer.take(found)).await?;
+        let cover = masking::of_output(config)?;
+        let mut printer = Printer::new(self, cover.clone(), out);
+        let shown = (shows, &cover);
+        search::search(&conversations, &wanted, shown, |found| printer.take(found)).await?;
         printer.end()
     }
 }
@@ -75,6 +79,7 @@ impl Search {
 /// Prints what is found while the search goes on.
 struct Printer<'a> {
     out: &'a mut dyn Write,
+    cover: Cover,
     json: bool,
     left: usize,
     /// Standard error is a terminal, and shows how far the search is.
@@ -84,9 +89,10 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    fn new(search: &Search, out: &'a mut dyn Write) -> Self {
+    fn new(search: &Search, cover: Cover, out: &'a mut dyn Write) -> Self {
         Printer {
             out,
+            cover,
             json: search.json,
             left: search.limit.unwrap_or(usize::MAX),
             tells: io::stderr().is_terminal(),
@@ -117,11 +123,13 @@ impl<'a> Printer<'a> {
 
     fn print(&mut self, hit: &Hit) -> Result<(), Failure> {
         if self.json {
-            return Ok(writeln!(self.out, "{}", printed(&as_json(hit)))?);
+            return Ok(writeln!(self.out, "{}", printed(&self.cover.json(&as_json(hit))))?);
         }
-        let title = harmless(hit.title.as_deref().unwrap_or("(untitled)"));
+        let title = self.cover.text(hit.title.as_deref().unwrap_or("(untitled)"));
+        let title = harmless(&title);
         let title = title.lines().next().unwrap_or_default();
-        let (id, message, excerpt) = (&hit.id, hit.message, harmless(&hit.excerpt));
+        let excerpt = harmless(&hit.excerpt);
+        let (id, message) = (&hit.id, hit.message);
         Ok(writeln!(self.out, "{id}  {title}  message {message}, {}: {excerpt}", role(hit))?)
     }
 

@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::failure::Failure;
+use crate::masking;
 use crate::printed::printed;
 use clap::Args;
 use std::io::Write;
@@ -29,7 +30,10 @@ impl Show {
         shows: bool,
         out: &mut dyn Write,
     ) -> Result<(), Failure> {
-        let whole = super::load(config, &self.id, shows).await?;
+        let mut whole = super::load(config, &self.id, shows).await?;
+        let cover = masking::of_output(config)?;
+        whole.contents.iter_mut().for_each(|content| *content = cover.content(content));
+        whole.meta.title = whole.meta.title.map(|title| cover.text(&title).into_owned());
         if self.json {
             writeln!(out, "{}", printed(&as_json(&whole)))?;
             return Ok(());

@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::failure::{Failure, say};
-use crate::masking::masker;
+use crate::masking::{self, tiers};
 use crate::stored;
 use clap::{Args, ValueEnum};
 use std::io::{Read as _, Write};
@@ -12,7 +12,7 @@ use thinkthrough_chat::export::{
 };
 use thinkthrough_chat::title;
 use thinkthrough_core::content::{Block, Content, Speaker};
-use thinkthrough_core::mask::{Opaque, Tiers, mask_json};
+use thinkthrough_core::mask::{Masker, Opaque, mask_json};
 use thinkthrough_store::Meta;
 
 /// Write a conversation to standard output
@@ -88,7 +88,7 @@ impl Export {
         };
         let mut exported = Exported { title: whole.meta.title, contents: whole.contents };
         if self.mask {
-            exported = masked(&exported)?;
+            exported = masked(&exported, &masking::of_process(config, tiers(config))?)?;
         }
         let text = match self.format {
             Format::Jsonl => to_jsonl(&exported.contents),
@@ -102,14 +102,13 @@ impl Export {
 
 /// The conversation without its secrets. What a provider sealed is left as it is, because nobody but that provider reads
 /// it, unless the thought that it belongs to is another one now.
-fn masked(exported: &Exported) -> Result<Exported, Failure> {
-    let masker = masker(Tiers::ALL)?;
+fn masked(exported: &Exported, masker: &Masker) -> Result<Exported, Failure> {
     let broken = || {
         Failure::Failed("the conversation cannot be masked; export it without `--mask`".to_owned())
     };
     let mut lines = String::new();
     for line in to_jsonl(&exported.contents).lines() {
-        let masked = mask_json(&masker, line.as_bytes(), Opaque::Kept).map_err(|_| broken())?;
+        let masked = mask_json(masker, line.as_bytes(), Opaque::Kept).map_err(|_| broken())?;
         match masked.map(String::from_utf8) {
             Some(masked) => lines.push_str(&masked.map_err(|_| broken())?),
             None => lines.push_str(line),

@@ -5,6 +5,7 @@ mod bare;
 mod budget;
 mod commands;
 mod context;
+mod covered;
 mod display;
 mod endings;
 mod erase;

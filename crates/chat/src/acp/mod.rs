@@ -12,6 +12,7 @@ mod session;
 mod setup;
 mod show;
 
+use crate::cover::Cover;
 use crate::gate::Gate;
 use crate::kept::Kept;
 use crate::session::Conversation;
@@ -53,6 +54,8 @@ pub struct Kit {
     pub tools: Toolbox,
     /// What stands before each request.
     pub gate: Gate,
+    /// Covers secrets in what is shown.
+    pub cover: Cover,
     /// Where requests leave traces, if anywhere.
     pub tracer: Option<Tracer>,
 }

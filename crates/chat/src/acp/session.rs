@@ -6,6 +6,7 @@ use super::rpc::{Outbox, Problem, Reply};
 use super::setup::{EFFORT, Mode, effort, write_modes, write_options};
 use super::show::{Show, write_call};
 use crate::agent::{Control, Outcome, Setup, run};
+use crate::cover::{Cover, Covered};
 use crate::ending::{Ending, Stop};
 use crate::failure::Attempt;
 use crate::kept::{Beside, Keeper, Kept};
@@ -121,7 +122,9 @@ impl Session {
     /// Tells the editor what was said before.
     pub(super) async fn replay(&self, contents: &[Content]) {
         let settings = self.said().settings.clone();
-        replay(&mut self.show(&settings), &self.kit.tools, contents).await;
+        let contents = contents.iter().map(|content| self.kit.cover.content(content));
+        let contents: Vec<Content> = contents.collect();
+        replay(&mut self.show(&settings), &self.kit.tools, &contents).await;
     }
 
     /// Asks a question and tells the editor everything that happens.
@@ -141,7 +144,8 @@ impl Session {
         let before = conversation.len();
         conversation.push(question);
         let mut show = self.show(&settings);
-        let mut watch = Beside::new(keeper.as_ref(), &mut show);
+        let mut covered = Covered::new(&self.kit.cover, &mut show);
+        let mut watch = Beside::new(keeper.as_ref(), &mut covered);
         let outcome = run(&setup, &mut conversation, &control, &mut watch).await;
         if control.is_stopped() {
             // The user goes on from there, whatever had been said.
@@ -160,9 +164,9 @@ impl Session {
             _ if control.is_stopped() => "cancelled",
             Ok(outcome) => {
                 if let Some(ending) = Ending::of(&outcome) {
-                    show.say(&ending.to_string());
+                    show.say(&self.kit.cover.text(&ending.to_string()));
                 }
-                stop_reason(&self.asked(), &outcome)?
+                stop_reason(&self.asked(), &outcome, &self.kit.cover)?
             }
             Err(error) => return Err(Problem::failed(&self.asked().unreached(&error))),
         };
@@ -185,9 +189,13 @@ impl Session {
 }
 
 /// The protocol's word for why a prompt ended that nobody cancelled.
-fn stop_reason(asked: &Attempt<'_>, outcome: &Outcome) -> Result<&'static str, Problem> {
+fn stop_reason(
+    asked: &Attempt<'_>,
+    outcome: &Outcome,
+    cover: &Cover,
+) -> Result<&'static str, Problem> {
     if let Some(failure) = &outcome.failure {
-        return Err(Problem::failed(&asked.refused(failure)));
+        return Err(Problem::failed(&cover.text(&asked.refused(failure))));
     }
     if let Some(refused) = &outcome.refused {
         return Err(Problem::failed(&refused.to_string()));
@@ -226,6 +234,7 @@ impl Approve for Asker<'_> {
                 Mode::Ask | Mode::Edits | Mode::Read => {}
             }
             let round = self.0.round.load(Ordering::Acquire);
+            let question = &self.0.kit.cover.question(question);
             let params = Raw::build(|w| {
                 w.object(|w| {
                     w.field_str("sessionId", &self.0.id);

@@ -274,7 +274,7 @@ impl Session {
         match side {
             Side::Title => {
                 if let Ok(title) = said {
-                    let title = title_of(&title);
+                    let title = title_of(&self.cover.text(&title));
                     self.effect(Effect::Keep(Keep::Title(title.clone())));
                     self.conversation.title = Some(title);
                 }
@@ -301,6 +301,7 @@ impl Session {
                     "{} messages are sent as this summary from now on.{before}\n\n{summary}",
                     plan.summarised
                 );
+                let text = self.cover.text(&text).into_owned();
                 self.view.transcript.push(Body::Compression(text));
                 self.is_stale = true;
             }
@@ -326,7 +327,8 @@ impl Session {
         }
         let contents = self.conversation.contents();
         let first = contents.iter().find(|content| content.speaker == Speaker::Human);
-        let Some(title) = first.map(|first| title_of(&first.visible_text())) else { return };
+        let title = first.map(|first| title_of(&self.cover.text(&first.visible_text())));
+        let Some(title) = title else { return };
         self.conversation.title = Some(title.clone());
         self.is_titled = false;
         self.effect(Effect::Keep(Keep::Title(title)));

@@ -31,6 +31,7 @@ pub use message::{
 };
 pub use model::Model;
 
+use crate::cover::Cover;
 use crate::screen::model::{Activity, Body, Level, Transcript, View};
 use ask::Run;
 use composer::Composer;
@@ -64,6 +65,8 @@ pub struct Start {
     pub resumed: Option<Stored>,
     /// What is said at the start, in Markdown.
     pub greeting: String,
+    /// Covers secrets in what is shown.
+    pub cover: Cover,
 }
 
 /// A profile.
@@ -95,6 +98,7 @@ pub struct Session {
     rules: BudgetRules,
     cost: Cost,
     compress_at: u8,
+    cover: Cover,
     run: Option<Run>,
     /// Questions that wait for the one under way.
     queue: VecDeque<String>,
@@ -149,6 +153,7 @@ impl Session {
             rules: start.budget,
             cost: Cost::default(),
             compress_at: start.compress_at,
+            cover: start.cover,
             run: None,
             queue: VecDeque::new(),
             last_run: 0,
@@ -291,7 +296,7 @@ impl Session {
         self.conversation = Conversation::stored(stored);
         self.used = self.conversation.reasoning_tokens();
         self.effect(Effect::Resume(Arc::clone(self.conversation.contents())));
-        entries::show(self.conversation.contents(), &mut self.view.transcript);
+        self.show_all();
         if let Some(compression) = self.conversation.compression() {
             let text = format!(
                 "messages 1 to {} are sent as a summary; `/compress undo` takes it back",
@@ -301,6 +306,13 @@ impl Session {
         }
         self.is_stale = true;
         self.effect(Effect::Scroll(Scroll::Bottom));
+    }
+
+    /// Shows what was said earlier.
+    fn show_all(&mut self) {
+        let contents = self.conversation.contents().iter();
+        let contents: Vec<_> = contents.map(|content| self.cover.content(content)).collect();
+        entries::show(&contents, &mut self.view.transcript);
     }
 
     /// Puts everything on the screen that belongs to the conversation to an end.

@@ -4,6 +4,7 @@ use super::here::Here;
 use super::host::Connection;
 use super::teller::{News, SoFar, Teller};
 use crate::agent::{AskError, Control, MAX_ROUNDS, Outcome, Setup, Watch, run};
+use crate::cover::Cover;
 use crate::ending::Ending;
 use crate::failure::Attempt;
 use crate::gate::Gate;
@@ -38,6 +39,7 @@ pub(super) struct Engine {
     inbox: mpsc::UnboundedSender<Inbound>,
     tools: Option<Arc<Toolbox>>,
     gate: Arc<Gate>,
+    cover: Cover,
     running: Option<(RunId, Control)>,
     /// What was asked aside last.
     aside: Option<(RunId, Control)>,
@@ -50,6 +52,7 @@ pub(super) struct Engine {
 #[derive(Debug)]
 struct Desk {
     inbox: mpsc::UnboundedSender<Inbound>,
+    cover: Cover,
     waiting: Mutex<Option<oneshot::Sender<tools::Verdict>>>,
     run: Mutex<RunId>,
 }
@@ -69,7 +72,7 @@ impl Approve for Desk {
         Box::pin(async move {
             let (sender, receiver) = oneshot::channel();
             *self.waiting() = Some(sender);
-            let asks = Progress::Asks(permission(question));
+            let asks = Progress::Asks(permission(&self.cover.question(question)));
             let run = *self.run();
             drop(self.inbox.send(Inbound::Message(Message::Progress(run, asks))));
             // Whoever stops the question takes the sender away.
@@ -113,12 +116,13 @@ impl Engine {
     pub(super) fn new(
         inbox: mpsc::UnboundedSender<Inbound>,
         tools: Option<Arc<Toolbox>>,
-        gate: Gate,
+        (gate, cover): (Gate, Cover),
         traces: Option<(Tracer, Here)>,
     ) -> Self {
-        let desk = Desk { inbox: inbox.clone(), waiting: Mutex::default(), run: Mutex::default() };
+        let (waiting, run) = (Mutex::default(), Mutex::default());
+        let desk = Desk { inbox: inbox.clone(), cover: cover.clone(), waiting, run };
         let (gate, desk) = (Arc::new(gate), Arc::new(desk));
-        Engine { inbox, tools, gate, traces, running: None, aside: None, desk }
+        Engine { inbox, tools, gate, cover, traces, running: None, aside: None, desk }
     }
 
     /// The budget is that of this conversation from now on.
@@ -164,12 +168,14 @@ impl Engine {
         let (inbox, tools, gate) = (self.inbox.clone(), self.tools.clone(), Arc::clone(&self.gate));
         gate.limit(&question.target.provider, connection.limits);
         let (desk, traces) = (Arc::clone(&self.desk), self.traces.clone());
+        let cover = self.cover.clone();
         tokio::spawn(async move {
             is_kept.await;
             let traced = traced(traces.as_ref());
             let news = News::default();
             let origin = question.target.origin(None);
-            let mut teller = Teller::new(question.run, inbox.clone(), origin, news.clone());
+            let shown = (origin, cover.clone());
+            let mut teller = Teller::new(question.run, inbox.clone(), shown, news.clone());
             let setup = Setup {
                 auth: connection.auth,
                 tools: tools.as_deref(),
@@ -190,7 +196,8 @@ impl Engine {
                 again: Some(AGAIN),
             };
             let is_stopped = control.is_stopped();
-            teller.tell(Progress::Done(ended(&asked, outcome, is_stopped)));
+            let ended = ended(&asked, outcome, is_stopped);
+            teller.tell(Progress::Done(covered(&cover, ended)));
         });
     }
 
@@ -290,6 +297,12 @@ fn ended(asked: &Attempt<'_>, outcome: Result<Outcome, AskError>, is_stopped: bo
     };
     let failure = failure.or_else(refused).or_else(unfinished);
     Ended { failure, note, is_stopped: outcome.is_stopped }
+}
+
+/// A provider may quote anything in its refusal.
+fn covered(cover: &Cover, ended: Ended) -> Ended {
+    let text = |text: String| cover.text(&text).into_owned();
+    Ended { failure: ended.failure.map(text), note: ended.note.map(text), ..ended }
 }
 
 /// Hears nothing.

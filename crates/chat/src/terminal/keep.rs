@@ -3,6 +3,7 @@
 use super::engine::Inbound;
 use super::here::Here;
 use super::teller::SoFar;
+use crate::cover::Cover;
 use crate::search::search;
 use crate::session::{Compression, Hit, Keep, Kept, Listed, Message, Stored};
 use crate::wording::ago;
@@ -38,6 +39,7 @@ pub(super) struct Keeper {
     compressions: Vec<Compression>,
     searching: Option<JoinHandle<()>>,
     here: Here,
+    cover: Cover,
 }
 
 impl Keeper {
@@ -46,12 +48,13 @@ impl Keeper {
         conversations: Conversations,
         inbox: mpsc::UnboundedSender<Inbound>,
         resumed: Option<&Stored>,
-        here: Here,
+        (here, cover): (Here, Cover),
     ) -> Self {
         let id = resumed.and_then(|stored| ConversationId::parse(&stored.id));
         here.set(id.as_ref());
         let compressions = resumed.map(|stored| stored.compressions.clone()).unwrap_or_default();
-        Keeper { conversations, inbox, id, draft: None, compressions, searching: None, here }
+        let (draft, searching) = (None, None);
+        Keeper { conversations, inbox, id, draft, compressions, searching, here, cover }
     }
 
     /// Carries out orders until there can be no more.
@@ -125,8 +128,8 @@ impl Keeper {
             Keep::Search { words, within, shows_thoughts } => {
                 let wanted = Search { text: words, within, only: None };
                 // What is said meanwhile is kept meanwhile; of two searches the newer one counts.
-                let looks =
-                    look(self.conversations.clone(), self.inbox.clone(), wanted, shows_thoughts);
+                let shown = (shows_thoughts, self.cover.clone());
+                let looks = look(self.conversations.clone(), self.inbox.clone(), wanted, shown);
                 if let Some(before) = self.searching.replace(tokio::spawn(looks)) {
                     before.abort();
                 }
@@ -216,7 +219,7 @@ async fn look(
     conversations: Conversations,
     inbox: mpsc::UnboundedSender<Inbound>,
     wanted: Search,
-    shows_thoughts: bool,
+    (shows_thoughts, cover): (bool, Cover),
 ) {
     /// Finds of one conversation that are listed.
     const EACH: usize = 3;
@@ -239,7 +242,7 @@ async fn look(
         }
         true
     };
-    let done = search(&conversations, &wanted, shows_thoughts, found).await;
+    let done = search(&conversations, &wanted, (shows_thoughts, &cover), found).await;
     tell(done.map(|()| Kept::Found(hits)).map_err(|error| error.to_string()));
 }
 

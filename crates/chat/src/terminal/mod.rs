@@ -148,8 +148,12 @@ impl App {
         let here = Here::default();
         let orders = conversations.map(|conversations| {
             let (orders, queue) = mpsc::unbounded_channel();
-            let keeper =
-                Keeper::new(conversations, sender.clone(), start.resumed.as_ref(), here.clone());
+            let keeper = Keeper::new(
+                conversations,
+                sender.clone(),
+                start.resumed.as_ref(),
+                (here.clone(), start.cover.clone()),
+            );
             tokio::spawn(keeper.run(queue));
             orders
         });
@@ -160,6 +164,7 @@ impl App {
         tokio::spawn(pass_on(notices, sender.clone()));
         let gate = Gate::new(start.budget).covering(client.masker).watching(client.runaway);
         let traces = client.tracer.map(|tracer| (tracer, here));
+        let gate = (gate, start.cover.clone());
         let engine = Engine::new(sender.clone(), tools.map(Arc::new), gate, traces);
         // A frame goes out in one piece.
         let out = BufWriter::with_capacity(1 << 18, io::stdout());

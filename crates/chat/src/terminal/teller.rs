@@ -2,6 +2,7 @@
 
 use super::engine::Inbound;
 use crate::agent::{Called, Round, Watch};
+use crate::cover::{Cover, CoveredEvents};
 use crate::failure::why_again;
 use crate::gate::Notice;
 use crate::session::{Message, Progress, RunId};
@@ -50,11 +51,12 @@ impl News {
     }
 }
 
-/// Passes on what happens.
+/// Passes on what happens: covered where it is shown, and as it came where it is kept.
 pub(super) struct Teller {
-    run: RunId,
-    inbox: mpsc::UnboundedSender<Inbound>,
+    to: Listener,
     origin: Origin,
+    cover: Cover,
+    shown: CoveredEvents,
     so_far: SoFar,
     news: News,
 }
@@ -63,28 +65,38 @@ impl Teller {
     pub(super) fn new(
         run: RunId,
         inbox: mpsc::UnboundedSender<Inbound>,
-        origin: Origin,
+        (origin, cover): (Origin, Cover),
         news: News,
     ) -> Self {
-        Teller { run, inbox, origin, so_far: SoFar::default(), news }
+        let (to, shown) = (Listener { run, inbox }, cover.events());
+        Teller { to, origin, cover, shown, so_far: SoFar::default(), news }
     }
 
     pub(super) fn tell(&self, told: Progress) {
-        drop(self.inbox.send(Inbound::Message(Message::Progress(self.run, told))));
+        self.to.tell(told);
     }
 }
 
-impl Watch for Teller {
-    fn event(&mut self, _: usize, event: Event<'_>) {
-        self.so_far.lock().event(event);
-        *self.news.lock() = Some(self.so_far.clone());
+/// The session, as whoever hears of a question.
+struct Listener {
+    run: RunId,
+    inbox: mpsc::UnboundedSender<Inbound>,
+}
+
+impl Listener {
+    fn tell(&self, told: Progress) {
+        drop(self.inbox.send(Inbound::Message(Message::Progress(self.run, told))));
+    }
+
+    /// Tells what is shown of an event.
+    fn event(&self, event: Event<'_>, so_far: &SoFar) {
         match event {
             Event::ThinkingStart { block, .. } => self.tell(Progress::ThoughtBegins(block)),
             Event::ThinkingDelta { block, delta } => {
                 self.tell(Progress::ThoughtGrows(block, delta.to_owned()));
             }
             Event::ThinkingEnd { block, thinking, thought } => {
-                let has_text = self.so_far.lock().so_far().blocks.get(block).is_some_and(
+                let has_text = so_far.lock().so_far().blocks.get(block).is_some_and(
                     |block| matches!(block, Block::Thinking(it) if !it.thought.is_empty()),
                 );
                 self.tell(Progress::ThoughtEnds {
@@ -100,17 +112,43 @@ impl Watch for Teller {
                 self.tell(Progress::TextIs(block, whole.to_owned()));
             }
             Event::ToolCallEnd { block, call } => self.tell(Progress::Calls(block, call.clone())),
-            Event::Whole { block, value } => self.tell_whole(block, value),
+            Event::Whole { block, value } => self.whole(block, value),
             Event::Problem(problem) => self.tell(Progress::Finding(problem.clone())),
             _ => {}
         }
     }
 
+    fn whole(&self, block: usize, value: &Block) {
+        match value {
+            Block::Thinking(thinking) => {
+                self.tell(Progress::ThoughtBegins(block));
+                self.tell(Progress::ThoughtEnds {
+                    block,
+                    is_withheld: thinking.is_withheld(),
+                    whole: Some(thinking.thought.clone()),
+                });
+            }
+            Block::Text(text) => self.tell(Progress::TextGrows(block, text.text.clone())),
+            Block::ToolCall(call) => self.tell(Progress::Calls(block, call.clone())),
+            Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => {}
+        }
+    }
+}
+
+impl Watch for Teller {
+    fn event(&mut self, _: usize, event: Event<'_>) {
+        self.so_far.lock().event(event);
+        *self.news.lock() = Some(self.so_far.clone());
+        let (to, so_far) = (&self.to, &self.so_far);
+        self.shown.event(event, &mut |event| to.event(event, so_far));
+    }
+
     fn outgoing(&mut self, _: usize, request: &Outgoing) {
         self.so_far = SoFar::default();
+        self.shown.begin();
         *self.news.lock() = None;
         self.tell(Progress::Outgoing { warnings: request.warnings.clone() });
-        drop(self.inbox.send(Inbound::Begins(self.origin.clone())));
+        drop(self.to.inbox.send(Inbound::Begins(self.origin.clone())));
     }
 
     fn retry(&mut self, retry: &Retry<'_>) {
@@ -137,7 +175,7 @@ impl Watch for Teller {
     fn call_finished(&mut self, _: usize, index: usize, called: &Called) {
         self.tell(Progress::Gave {
             call: index,
-            response: called.response.clone(),
+            response: self.cover.response(&called.response),
             took: called.took,
         });
     }
@@ -149,22 +187,4 @@ impl Watch for Teller {
     }
 
     fn round_over(&mut self, _: usize, _: &Round) {}
-}
-
-impl Teller {
-    fn tell_whole(&self, block: usize, value: &Block) {
-        match value {
-            Block::Thinking(thinking) => {
-                self.tell(Progress::ThoughtBegins(block));
-                self.tell(Progress::ThoughtEnds {
-                    block,
-                    is_withheld: thinking.is_withheld(),
-                    whole: Some(thinking.thought.clone()),
-                });
-            }
-            Block::Text(text) => self.tell(Progress::TextGrows(block, text.text.clone())),
-            Block::ToolCall(call) => self.tell(Progress::Calls(block, call.clone())),
-            Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => {}
-        }
-    }
 }

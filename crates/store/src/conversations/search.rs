@@ -3,9 +3,11 @@
 use super::{Conversations, Summary};
 use crate::error::StoreError;
 use crate::id::ConversationId;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use thinkthrough_core::content::{Block, Content, Parameters, Speaker};
+use thinkthrough_core::mask::Masker;
 
 /// What to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +73,24 @@ impl Conversations {
     ///
     /// # Errors
     /// When the store cannot be read. Damaged messages are passed over.
-    pub async fn search<F>(&self, search: &Search, mut found: F) -> Result<(), StoreError>
+    pub async fn search<F>(&self, search: &Search, found: F) -> Result<(), StoreError>
+    where
+        F: FnMut(Found) -> bool,
+    {
+        self.search_masked(search, None, found).await
+    }
+
+    /// The same in what this masker leaves of each text: no excerpt then holds a secret or a part of one, and none is
+    /// found.
+    ///
+    /// # Errors
+    /// As [`search`](Self::search).
+    pub async fn search_masked<F>(
+        &self,
+        search: &Search,
+        masker: Option<&Masker>,
+        mut found: F,
+    ) -> Result<(), StoreError>
     where
         F: FnMut(Found) -> bool,
     {
@@ -83,7 +102,8 @@ impl Conversations {
             if !found(Found::Progress { done, of }) {
                 return Ok(());
             }
-            match self.search_one(summary, search.within, &needle, &mut found).await {
+            let within = (search.within, masker);
+            match self.search_one(summary, within, &needle, &mut found).await {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 // Somebody deleted it meanwhile.
@@ -99,7 +119,7 @@ impl Conversations {
     async fn search_one<F>(
         &self,
         summary: &Summary,
-        within: Within,
+        (within, masker): (Within, Option<&Masker>),
         needle: &Arc<Needle>,
         found: &mut F,
     ) -> Result<bool, StoreError>
@@ -113,14 +133,14 @@ impl Conversations {
             let Some((last, _)) = page.last() else { return Ok(true) };
             from = last.saturating_add(1);
             let (opened, needle) = (Arc::clone(&opened), Arc::clone(needle));
-            let summary = summary.clone();
+            let (summary, masker) = (summary.clone(), masker.cloned());
             let look = move || -> Vec<Hit> {
                 let contents = page.iter().filter_map(|(position, sealed)| {
                     Some((*position, opened.log.open(*position, sealed)?))
                 });
                 contents
                     .flat_map(|(position, content)| {
-                        hits(&summary, position, &content, within, &needle)
+                        hits(&summary, (position, &content), (within, masker.as_ref()), &needle)
                     })
                     .collect()
             };
@@ -136,9 +156,8 @@ impl Conversations {
 
 fn hits(
     summary: &Summary,
-    message: u32,
-    content: &Content,
-    within: Within,
+    (message, content): (u32, &Content),
+    (within, masker): (Within, Option<&Masker>),
     needle: &Needle,
 ) -> Vec<Hit> {
     let hit = |(block, it): (usize, &Block)| {
@@ -149,7 +168,11 @@ fn hits(
             Within::Thoughts => is_thought,
         };
         let text = text_of(it).filter(|_| is_wanted)?;
-        let (excerpt, at) = excerpt(text, needle.find(text)?);
+        let text = match masker {
+            Some(masker) => Cow::Owned(masker.mask_text(text)),
+            None => Cow::Borrowed(text),
+        };
+        let (excerpt, at) = excerpt(&text, needle.find(&text)?);
         Some(Hit {
             id: summary.id.clone(),
             title: summary.meta.title.clone(),

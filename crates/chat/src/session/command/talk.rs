@@ -285,8 +285,7 @@ impl Session {
     pub(in crate::session) fn cut(&mut self, at: usize) {
         self.conversation.truncate(at);
         self.view.transcript = crate::screen::model::Transcript::default();
-        let contents = Arc::clone(self.conversation.contents());
-        super::super::entries::show(&contents, &mut self.view.transcript);
+        self.show_all();
         self.view.focus = None;
         self.is_stale = true;
     }

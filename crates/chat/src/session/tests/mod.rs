@@ -10,6 +10,7 @@ mod writing;
 use super::{
     Counter, Effect, Ended, Layers, Message, Model, Progress, Question, Session, Start, Write,
 };
+use crate::cover::Cover;
 use crate::screen::model::{Body, Level, Overlay};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
@@ -48,6 +49,7 @@ pub(super) fn start() -> Start {
         profiles: Vec::new(),
         budget: BudgetRules::DEFAULT,
         compress_at: 80,
+        cover: Cover::default(),
         resumed: None,
         greeting: String::new(),
     }

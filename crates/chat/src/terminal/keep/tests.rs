@@ -1,4 +1,4 @@
-use super::{Compression, Here, Inbound, Keep, Keeper, Kept, Message, Order, read, said};
+use super::{Compression, Cover, Here, Inbound, Keep, Keeper, Kept, Message, Order, read, said};
 use thinkthrough_core::content::{Block, Content, Speaker, Text, Thinking};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::{Conversations, KeySource, Location, Meta, Store, Within};
@@ -61,7 +61,9 @@ async fn a_search_holds_nothing_back() {
     }
     let (sender, mut inbox) = mpsc::unbounded_channel();
     let (orders, queue) = mpsc::unbounded_channel();
-    tokio::spawn(Keeper::new(conversations, sender, None, Here::default()).run(queue));
+    tokio::spawn(
+        Keeper::new(conversations, sender, None, (Here::default(), Cover::default())).run(queue),
+    );
     let search = |words: &str| {
         let words = words.to_owned();
         Order::Keep(Keep::Search { words, within: Within::All, shows_thoughts: true })
@@ -94,7 +96,9 @@ async fn a_search_lists_three_finds_of_a_conversation_and_no_hidden_thought() {
     conversations.begin(&Meta::default(), &said).await.unwrap();
     let (sender, mut inbox) = mpsc::unbounded_channel();
     let (orders, queue) = mpsc::unbounded_channel();
-    tokio::spawn(Keeper::new(conversations, sender, None, Here::default()).run(queue));
+    tokio::spawn(
+        Keeper::new(conversations, sender, None, (Here::default(), Cover::default())).run(queue),
+    );
     let mut find = async |within, shows_thoughts| {
         let words = "needle".to_owned();
         orders.send(Order::Keep(Keep::Search { words, within, shows_thoughts })).unwrap();

@@ -1,0 +1,165 @@
+//! Covers secrets in what is shown of a conversation: thoughts, answers, tool calls and what tools gave.
+//!
+//! What is kept, and what goes back to a provider, stays as it came: only a copy is covered, on its way to the screen,
+//! to standard output or to an editor. Text that comes in pieces is covered as the whole would be, so that no part of a
+//! secret is ever shown and taken back.
+
+mod events;
+mod watch;
+
+pub use events::CoveredEvents;
+pub use watch::Covered;
+
+use crate::agent::Called;
+use crate::tools::{FileChange, Question};
+use std::borrow::Cow;
+use thinkthrough_core::content::{
+    Block, Content, Other, Parameters, Text, Thinking, ToolCall, ToolResponse,
+};
+use thinkthrough_core::json::Raw;
+use thinkthrough_core::mask::{Masker, Opaque, mask_json};
+
+/// Covers secrets in what is shown, where that is wanted. Copies share their rules.
+#[derive(Clone, Debug, Default)]
+pub struct Cover(Option<Masker>);
+
+impl Cover {
+    /// Covers what this masker finds; without one everything is shown as it came.
+    #[must_use]
+    pub fn new(masker: Option<Masker>) -> Self {
+        Cover(masker)
+    }
+
+    /// What covers, where anything does.
+    pub(crate) fn masker(&self) -> Option<&Masker> {
+        self.0.as_ref()
+    }
+
+    /// A whole text.
+    #[must_use]
+    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match &self.0 {
+            Some(masker) => Cow::Owned(masker.mask_text(text)),
+            None => Cow::Borrowed(text),
+        }
+    }
+
+    /// A body of JSON: its strings, but not what a provider sealed.
+    #[must_use]
+    pub fn json<'t>(&self, body: &'t str) -> Cow<'t, str> {
+        self.strings(body, Opaque::Kept)
+    }
+
+    /// Events that come one by one.
+    #[must_use]
+    pub fn events(&self) -> CoveredEvents {
+        CoveredEvents::new(self.clone())
+    }
+
+    /// A message.
+    #[must_use]
+    pub fn content(&self, content: &Content) -> Content {
+        let mut content = content.clone();
+        if self.0.is_some() {
+            content.blocks.iter_mut().for_each(|block| *block = self.block(block));
+        }
+        content
+    }
+
+    /// A call with its arguments.
+    #[must_use]
+    pub fn call(&self, call: &ToolCall) -> ToolCall {
+        let parameters = match &call.parameters {
+            Parameters::Json(raw) => Parameters::Json(self.raw(raw)),
+            Parameters::Free(text) => Parameters::Free(self.text(text).into_owned()),
+            Parameters::Invalid(text) => Parameters::Invalid(self.text(text).into_owned()),
+        };
+        ToolCall { parameters, ..call.clone() }
+    }
+
+    /// What a tool gave.
+    #[must_use]
+    pub fn response(&self, response: &ToolResponse) -> ToolResponse {
+        ToolResponse { result: self.raw(&response.result), ..response.clone() }
+    }
+
+    /// A call that is over.
+    #[must_use]
+    pub fn called(&self, called: &Called) -> Called {
+        Called {
+            call: self.call(&called.call),
+            response: self.response(&called.response),
+            change: called.change.as_ref().map(|change| self.change(change)),
+            ..called.clone()
+        }
+    }
+
+    /// What somebody is asked before a call runs.
+    #[must_use]
+    pub fn question(&self, question: &Question) -> Question {
+        Question {
+            title: self.text(&question.title).into_owned(),
+            change: question.change.as_ref().map(|change| self.change(change)),
+            grant: self.text(&question.grant).into_owned(),
+            ..question.clone()
+        }
+    }
+
+    fn change(&self, change: &FileChange) -> FileChange {
+        FileChange {
+            path: change.path.clone(),
+            old: change.old.as_deref().map(|old| self.text(old).into_owned()),
+            new: self.text(&change.new).into_owned(),
+        }
+    }
+
+    fn block(&self, block: &Block) -> Block {
+        match block {
+            Block::Text(text) => {
+                Block::Text(Text { text: self.text(&text.text).into_owned(), ..text.clone() })
+            }
+            Block::Thinking(thinking) => Block::Thinking(self.thinking(thinking)),
+            Block::ToolCall(call) => Block::ToolCall(self.call(call)),
+            Block::ToolResponse(response) => Block::ToolResponse(self.response(response)),
+            Block::Other(other) => {
+                let raw = Raw::parse(&self.json(other.raw.as_str()));
+                Block::Other(Other { raw: raw.unwrap_or_else(|_| Raw::null()), ..other.clone() })
+            }
+            Block::Media(_) => block.clone(),
+        }
+    }
+
+    /// A thought in all the places in which a wire has its text.
+    fn thinking(&self, thinking: &Thinking) -> Thinking {
+        let parts = |parts: &Option<Vec<String>>| -> Option<Vec<String>> {
+            let parts = parts.as_ref()?.iter();
+            Some(parts.map(|part| self.text(part).into_owned()).collect())
+        };
+        Thinking {
+            thought: self.text(&thinking.thought).into_owned(),
+            summary: parts(&thinking.summary),
+            content: parts(&thinking.content),
+            ..thinking.clone()
+        }
+    }
+
+    /// JSON that goes to nobody who would check it.
+    fn raw(&self, raw: &Raw) -> Raw {
+        match self.strings(raw.as_str(), Opaque::Masked) {
+            Cow::Borrowed(_) => raw.clone(),
+            Cow::Owned(text) => Raw::parse(&text).unwrap_or_else(|_| Raw::null()),
+        }
+    }
+
+    fn strings<'t>(&self, body: &'t str, opaque: Opaque) -> Cow<'t, str> {
+        let Some(masker) = &self.0 else { return Cow::Borrowed(body) };
+        match mask_json(masker, body.as_bytes(), opaque) {
+            Ok(None) => Cow::Borrowed(body),
+            Ok(Some(masked)) => Cow::Owned(String::from_utf8_lossy(&masked).into_owned()),
+            Err(_) => self.text(body),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! A watch that hears everything with its secrets covered.
+
+use super::{Cover, CoveredEvents};
+use crate::agent::{Called, Round, Watch};
+use crate::gate::Notice;
+use crate::tools::ToolKind;
+use std::collections::BTreeMap;
+use thinkthrough_client::Retry;
+use thinkthrough_core::content::{Content, ToolCall, ToolResponse};
+use thinkthrough_core::event::Event;
+use thinkthrough_core::outgoing::Outgoing;
+use thinkthrough_core::plane::MaskedText;
+use thinkthrough_core::tokens::TokenCount;
+
+/// Tells a watch what happens with its secrets covered: for one that shows it. Whatever keeps it stands before this one.
+pub struct Covered<'w> {
+    cover: Cover,
+    events: CoveredEvents,
+    /// What running calls say, by the call.
+    outputs: BTreeMap<usize, MaskedText>,
+    watch: &'w mut (dyn Watch + Send),
+}
+
+impl<'w> Covered<'w> {
+    /// Tells `watch`.
+    #[must_use]
+    pub fn new(cover: &Cover, watch: &'w mut (dyn Watch + Send)) -> Self {
+        let (cover, events) = (cover.clone(), cover.events());
+        Covered { cover, events, outputs: BTreeMap::new(), watch }
+    }
+}
+
+impl Watch for Covered<'_> {
+    fn event(&mut self, round: usize, event: Event<'_>) {
+        let watch = &mut *self.watch;
+        self.events.event(event, &mut |event| watch.event(round, event));
+    }
+
+    fn outgoing(&mut self, round: usize, request: &Outgoing) {
+        self.events.begin();
+        self.outputs.clear();
+        self.watch.outgoing(round, request);
+    }
+
+    fn retry(&mut self, retry: &Retry<'_>) {
+        self.watch.retry(retry);
+    }
+
+    fn notice(&mut self, notice: &Notice) {
+        self.watch.notice(notice);
+    }
+
+    fn spent(&mut self, used: TokenCount) {
+        self.watch.spent(used);
+    }
+
+    fn call_weighed(
+        &mut self,
+        round: usize,
+        index: usize,
+        call: &ToolCall,
+        (kind, title): (ToolKind, &str),
+    ) {
+        let (call, title) = (self.cover.call(call), self.cover.text(title));
+        self.watch.call_weighed(round, index, &call, (kind, &title));
+    }
+
+    fn call_started(&mut self, round: usize, index: usize, call: &ToolCall) {
+        self.watch.call_started(round, index, &self.cover.call(call));
+    }
+
+    fn call_output(&mut self, round: usize, index: usize, text: &str) {
+        let Some(masker) = &self.cover.0 else {
+            return self.watch.call_output(round, index, text);
+        };
+        let output = self.outputs.entry(index).or_insert_with(|| MaskedText::new(masker));
+        let text = output.push(text).into_inner();
+        if !text.is_empty() {
+            self.watch.call_output(round, index, &text);
+        }
+    }
+
+    fn call_finished(&mut self, round: usize, index: usize, called: &Called) {
+        if let Some(mut output) = self.outputs.remove(&index) {
+            let rest = output.end().into_inner();
+            if !rest.is_empty() {
+                self.watch.call_output(round, index, &rest);
+            }
+        }
+        self.watch.call_finished(round, index, &self.cover.called(called));
+    }
+
+    fn tool_response(&mut self, round: usize, response: &ToolResponse) {
+        self.watch.tool_response(round, &self.cover.response(response));
+    }
+
+    fn added(&mut self, round: usize, content: &Content) {
+        self.watch.added(round, &self.cover.content(content));
+    }
+
+    fn round_over(&mut self, round: usize, done: &Round) {
+        self.watch.round_over(round, done);
+    }
+}

@@ -1,0 +1,143 @@
+//! Credentials that callers brought, so that they are covered wherever they come by again.
+
+use std::collections::{HashSet, VecDeque};
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use thinkthrough_client::Secret;
+use thinkthrough_core::mask::Masker;
+
+/// So many are remembered; each costs a masker some ten places to look at, and whoever passes credentials through may
+/// see any number of them.
+const MOST: usize = 256;
+
+/// The credentials of callers that were let in, the last of them.
+#[derive(Debug, Default)]
+pub struct Heard {
+    hasher: RandomState,
+    state: RwLock<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    known: HashSet<u64>,
+    secrets: VecDeque<Secret>,
+    /// How many came in all.
+    count: u64,
+    /// How often some were forgotten: a masker forgets nothing, and is made anew.
+    forgot: u64,
+}
+
+impl Heard {
+    /// A caller was let in with this.
+    pub fn hear(&self, credential: &str) {
+        let hash = self.hasher.hash_one(credential);
+        if self.read().known.contains(&hash) {
+            return;
+        }
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if !state.known.insert(hash) {
+            return;
+        }
+        if state.secrets.len() >= MOST {
+            state.secrets.drain(..MOST / 2);
+            state.known =
+                state.secrets.iter().map(|it| self.hasher.hash_one(it.expose())).collect();
+            state.known.insert(hash);
+            state.forgot += 1;
+        }
+        state.secrets.push_back(Secret::new(credential));
+        state.count += 1;
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A masker that knows what was heard beside what it knew at first.
+#[derive(Debug)]
+pub struct Covering {
+    heard: Arc<Heard>,
+    made: Mutex<Option<Made>>,
+}
+
+/// The masker of a moment.
+#[derive(Debug)]
+struct Made {
+    masker: Masker,
+    is_last: bool,
+    count: u64,
+    forgot: u64,
+}
+
+impl Covering {
+    /// Knows what is heard there.
+    #[must_use]
+    pub fn new(heard: Arc<Heard>) -> Self {
+        Covering { heard, made: Mutex::default() }
+    }
+
+    /// The masker of now. `base` makes the one that it begins with, and `is_last` says that it is the one that stays.
+    pub fn masker(&self, is_last: bool, base: impl FnOnce() -> Masker) -> Masker {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.heard.read();
+        let usable = |made: &Made| made.is_last == is_last && made.forgot == state.forgot;
+        let (mut masker, done) = match made.take().filter(usable) {
+            Some(made) => (made.masker, made.count),
+            None => (base(), 0),
+        };
+        let new = usize::try_from(state.count - done).unwrap_or(MOST);
+        state.secrets.iter().rev().take(new).for_each(|secret| {
+            masker.register(secret.expose());
+        });
+        let (count, forgot) = (state.count, state.forgot);
+        *made = Some(Made { masker: masker.clone(), is_last, count, forgot });
+        masker
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thinkthrough_core::mask::Tiers;
+
+    fn base() -> Masker {
+        Masker::new(Tiers::ALL, &[7; 32])
+    }
+
+    #[test]
+    fn what_was_heard_is_covered_from_then_on_and_by_the_masker_that_stays() {
+        let heard = Arc::new(Heard::default());
+        let covering = Covering::new(Arc::clone(&heard));
+        let text = "it said odd one 77 and other two 88";
+        assert_eq!(covering.masker(false, base).mask_text(text), text);
+        heard.hear("odd one 77");
+        heard.hear("odd one 77");
+        let masked = covering.masker(false, base).mask_text(text);
+        assert!(masked.starts_with("it said [masked:registered:"), "{masked}");
+        assert!(masked.ends_with("] and other two 88"), "{masked}");
+        heard.hear("other two 88");
+        let stays = || Masker::new(Tiers::ALL, &[8; 32]);
+        let masked = covering.masker(true, stays).mask_text(text);
+        assert_eq!(masked.matches("[masked:registered:").count(), 2, "{masked}");
+        // What is there already is not made again.
+        let again = covering.masker(true, || Masker::new(Tiers::ALL, &[9; 32]));
+        assert_eq!(again.mask_text(text), masked);
+    }
+
+    #[test]
+    fn no_more_are_remembered_than_there_is_room_for() {
+        let heard = Arc::new(Heard::default());
+        let covering = Covering::new(Arc::clone(&heard));
+        for at in 0..MOST + 3 {
+            heard.hear(&format!("credential number {at:05}"));
+            covering.masker(true, base);
+        }
+        let covers = |at: usize| {
+            let text = format!("credential number {at:05}");
+            covering.masker(true, base).mask_text(&text) != text
+        };
+        assert!(covers(MOST + 2) && covers(MOST / 2 + 1) && !covers(0));
+        assert!(heard.read().secrets.len() <= MOST);
+    }
+}

@@ -1,0 +1,59 @@
+//! Secrets that a tool reads and a model says, looked for in every byte that the chat sends to its terminal.
+
+use super::{Begin, CTRL_D, Pty};
+use crate::place::Place;
+use crate::scripted::{Scripted, call};
+use serde_json::json;
+
+/// A key of a form that everybody knows; it is nobody's.
+fn key() -> String {
+    format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3))
+}
+
+fn script(config: &str) -> Scripted {
+    let key = key();
+    let calls = json!([call("a", "read_file", &json!({"path": "notes.md"}))]);
+    let answer = json!({"role": "assistant", "content": format!("Said: {key}"),
+        "reasoning_content": format!("Thought: {key}")});
+    Scripted::new("chat-covered", vec![calls, answer, json!("and so on")], config)
+}
+
+/// What the terminal got of the key: its letters stand on one row, and are painted cell by cell.
+fn sees(pty: &Pty) -> bool {
+    let rows = pty.text().contains("a1B2c3D4e5F6");
+    rows || String::from_utf8_lossy(&pty.sent()).contains("a1B2c3D4e5F6")
+}
+
+#[test]
+fn adr_boundaries_no_secret_reaches_the_terminal_and_the_model_is_sent_what_it_was() {
+    for (config, is_covered) in [("", true), ("[masking]\noutput = false\n", false)] {
+        let config = format!("{config}[reasoning]\ndisplay = \"show\"\n");
+        let (place, script) = (Place::new("chat-covered"), script(&config));
+        std::fs::write(place.folder().join("notes.md"), format!("Read: {}\n", key())).unwrap();
+        let mut pty = Pty::scripted(&place, &script);
+        pty.line("Read the notes.");
+        let mark = if is_covered { "[masked:github-token:" } else { "a1B2c3D4e5F6" };
+        for said in ["Thought: ", "Said: "] {
+            pty.see(&format!("{said}{}", if is_covered { mark } else { "ghp_a1B2c3D4e5F6" }));
+        }
+        pty.click("read_file");
+        pty.see(&format!("Read: {}", if is_covered { mark } else { "ghp_a1B2c3D4e5F6" }));
+        assert_eq!(sees(&pty), !is_covered, "{}", pty.text());
+        assert_eq!(script.results(), [format!("Read: {}\n", key())]);
+        pty.press(CTRL_D);
+        assert!(pty.end().success());
+        // The conversation was kept as it was: what is shown of it is covered again, what is sent is not.
+        let config = script.path("config.toml").display().to_string();
+        let begin = Begin { env: &[("ODD_NAME", "a-key")], ..Begin::default() };
+        let mut pty = Pty::begin(&place, &["--continue", "--config", &config], &begin);
+        pty.see(&format!("Said: {}", if is_covered { mark } else { "ghp_a1B2c3D4e5F6" }));
+        pty.line("Go on.");
+        pty.see("and so on");
+        assert_eq!(sees(&pty), !is_covered, "{}", pty.text());
+        let sent = script.last()["messages"].to_string();
+        assert!(sent.contains(&format!("Said: {}", key())), "{sent}");
+        assert!(!sent.contains("[masked:"), "{sent}");
+        pty.press(CTRL_D);
+        assert!(pty.end().success());
+    }
+}
