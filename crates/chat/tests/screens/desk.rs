@@ -2,6 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::time::Duration;
+use thinkthrough_chat::Cover;
 use thinkthrough_chat::screen::model::View;
 use thinkthrough_chat::session::{
     Counted, Effect, Ended, Layers, Message, Model, Progress, Session, Side, Start,
@@ -51,6 +52,7 @@ pub(crate) fn start(display: Display) -> Start {
         profiles: Vec::new(),
         budget: BudgetRules::DEFAULT,
         compress_at: 80,
+        cover: Cover::default(),
         resumed: None,
         greeting: String::new(),
     }

@@ -157,7 +157,7 @@ fn has_sum(digits: &[u8]) -> bool {
             (_, twice) => twice,
         })
         .sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 /// Countries with their lengths.
