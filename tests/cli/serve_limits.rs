@@ -5,6 +5,10 @@ use crate::serve_config::serve;
 use crate::server::{Server, body};
 use crate::upstream::{Upstream, chat};
 use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 const ALICE: &str = "authorization: Bearer alice-key-0123456789\r\n";
 const BOB: &str = "authorization: Bearer bob-key-0123456789\r\n";
@@ -179,4 +183,70 @@ fn req_limits_of_tokens_are_reserved_before_a_request_and_settled_with_what_it_c
     let metrics = gateway.request("GET", "/metrics", "", "");
     let counted = "thinkthrough_limit_rejected_total{by=\"key\",unit=\"tokens\"} 1";
     assert!(metrics.contains(counted), "{metrics}");
+}
+
+/// A provider that looks at what comes in its first second a second and a half later, and says when it saw what.
+fn slow_at_first() -> (String, Arc<Mutex<Vec<Instant>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let seen: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let (arrivals, began) = (Arc::clone(&seen), Instant::now());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (stream, arrivals) = (stream.unwrap(), Arc::clone(&arrivals));
+            std::thread::spawn(move || drop(answer(stream, &arrivals, began)));
+        }
+    });
+    (url, seen)
+}
+
+fn answer(stream: TcpStream, seen: &Mutex<Vec<Instant>>, began: Instant) -> std::io::Result<()> {
+    if began.elapsed() < Duration::from_secs(1) {
+        std::thread::sleep(Duration::from_millis(1_500));
+    }
+    let (mut reader, mut length, mut line) = (BufReader::new(stream), 0, String::new());
+    while reader.read_line(&mut line)? > 2 {
+        let said = line.to_ascii_lowercase();
+        if let Some(value) = said.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        line.clear();
+    }
+    reader.read_exact(&mut vec![0; length])?;
+    if length > 0 {
+        seen.lock().unwrap().push(Instant::now());
+    }
+    let said = chat("", "ok", None);
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n";
+    write!(reader.into_inner(), "{head}content-length: {}\r\n\r\n{said}", said.len())
+}
+
+#[test]
+fn req_limits_of_a_provider_hold_over_any_minute_in_which_requests_arrive_there() {
+    let place = Place::new("limit-arrivals");
+    let (url, seen) = slow_at_first();
+    let config = format!(
+        "[providers.own]\nwire = \"chat-completions\"\nbase_url = \"{url}\"\napi_key = \"k\"\n\
+         limits = {{ requests_per_minute = 3 }}\n"
+    );
+    let gateway = serve(&place, &config);
+    let ask = || status(&gateway.ask("/v1/chat/completions", &question("own/m")));
+    let first: Vec<u16> = std::thread::scope(|scope| {
+        let all: Vec<_> = (0..5).map(|_| scope.spawn(ask)).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert_eq!(first.iter().filter(|status| **status == 200).count(), 3, "{first:?}");
+    let began = *seen.lock().unwrap().iter().max().unwrap();
+    std::thread::sleep(Duration::from_secs(57));
+    let mut let_out = 0;
+    while let_out < 3 {
+        assert!(began.elapsed() < Duration::from_secs(64), "{:?}", seen.lock().unwrap());
+        let_out += u32::from(ask() == 200);
+        std::thread::sleep(Duration::from_millis(40));
+    }
+    let mut seen = seen.lock().unwrap().clone();
+    seen.sort_unstable();
+    for (one, other) in seen.iter().zip(&seen[3..]) {
+        assert!(*other - *one >= Duration::from_secs(60), "{:?}", *other - *one);
+    }
 }

@@ -3,10 +3,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, LOCATION, PROXY_AUTHORIZATION, TRANSFER_ENCODING};
 use http::{Extensions, HeaderMap, StatusCode, Uri, Version};
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::Client as Engine;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -16,6 +14,7 @@ use crate::body::BodyStream;
 use crate::config::{ClientConfig, Timeouts, after};
 use crate::connect::Connector;
 use crate::error::{ClientError, Phase, cause, chain, shown};
+use crate::gate::Sent;
 use crate::gzip::Inflate;
 use crate::proxy::{Proxy, ProxyRules};
 use crate::request::Request;
@@ -85,7 +84,8 @@ impl Client {
         let started = Instant::now();
         let inner = &*self.inner;
         let timeouts = inner.config.timeouts;
-        let mut outgoing = request.prepare(&inner.config.user_agent)?.map(Full::new);
+        let outgoing = request.prepare(&inner.config.user_agent)?;
+        let mut outgoing = outgoing.map(|body| Sent::new(body, request.gate.clone()));
         let url = outgoing.uri().clone();
         if !matches!(url.scheme_str(), Some("http" | "https")) {
             return Err(ClientError::Request(format!(
@@ -198,7 +198,7 @@ impl Response {
 
 /// One engine with its own connections; at most a certain number of answers share them.
 struct Shard {
-    engine: Engine<Connector, Full<Bytes>>,
+    engine: Engine<Connector, Sent>,
     active: AtomicUsize,
 }
 
@@ -230,7 +230,7 @@ impl Inner {
         Slot(shard)
     }
 
-    fn engine(&self) -> Engine<Connector, Full<Bytes>> {
+    fn engine(&self) -> Engine<Connector, Sent> {
         Engine::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())

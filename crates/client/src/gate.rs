@@ -1,8 +1,13 @@
 //! What stands before each try of a request.
 
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// Lets the tries of a request out, one by one: the first, and each further one that a policy, or a server that takes
@@ -10,6 +15,48 @@ use std::time::Duration;
 pub trait Gate: Send + Sync {
     /// Comes back when one more try may go out, or may not.
     fn pass(&self) -> Passing<'_>;
+
+    /// The last byte of the try was handed to its connection. Not told of one without a body.
+    fn sent(&self) {}
+
+    /// The head of its answer is there.
+    fn heard(&self) {}
+}
+
+/// The body of a try, whole; its gate hears when it is handed to the connection.
+pub(crate) struct Sent {
+    bytes: Option<Bytes>,
+    gate: Option<Arc<dyn Gate>>,
+}
+
+impl Sent {
+    pub(crate) fn new(bytes: Bytes, gate: Option<Arc<dyn Gate>>) -> Self {
+        Sent { bytes: Some(bytes).filter(|bytes| !bytes.is_empty()), gate }
+    }
+}
+
+impl Body for Sent {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let Some(bytes) = self.bytes.take() else { return Poll::Ready(None) };
+        if let Some(gate) = &self.gate {
+            gate.sent();
+        }
+        Poll::Ready(Some(Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes.as_ref().map_or(0, Bytes::len) as u64)
+    }
 }
 
 /// Comes later.

@@ -117,7 +117,11 @@ impl Transport {
                 }
             }
         };
-        Ok(answer?.without(request.secrets()))
+        let answer = answer?;
+        if let Some(gate) = &request.gate {
+            gate.heard();
+        }
+        Ok(answer.without(request.secrets()))
     }
 
     /// Sends a request and tries again, as the policy allows, before any byte of a body was read.

@@ -10,7 +10,7 @@ use super::Limit;
 const WINDOW: Duration = Duration::from_secs(60);
 
 /// What happens within one slot is forgotten together, once the window has left the whole slot. The limits hold
-/// exactly; a place is free at most this much later than it could be, and memory is bounded by 601 slots.
+/// exactly; a place is free at most this much later than it could be, and memory is bounded by some 600 slots.
 const SLOT: Duration = Duration::from_millis(100);
 
 /// A provider's limits; read fresh for each call.
@@ -25,7 +25,10 @@ pub struct RateLimits {
 /// What a provider was asked for within the last minute.
 #[derive(Clone, Debug, Default)]
 pub struct RateLimiter {
+    /// In the order of their numbers; some may lie ahead.
     slots: VecDeque<Slot>,
+    /// Of the calls in the window, those whose moment is not known yet; they stay in it until it is.
+    open: Places,
     requests: u64,
     tokens: u64,
     latest: Duration,
@@ -35,8 +38,19 @@ pub struct RateLimiter {
 #[derive(Debug)]
 #[must_use = "a permit holds its reservation until it is settled or given back"]
 pub struct RatePermit {
-    slot: Option<u64>,
+    moment: Moment,
     tokens: u64,
+}
+
+/// When a call counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moment {
+    /// Nothing is limited.
+    Never,
+    /// It is not known yet.
+    Open,
+    /// In the slot of this number.
+    Slot(u64),
 }
 
 /// Requests and tokens in a window: what is taken of limits, or what somebody may take.
@@ -176,7 +190,7 @@ impl RateLimiter {
         now: Duration,
     ) -> Result<RatePermit, RateRefusal> {
         if *limits == RateLimits::UNLIMITED {
-            return Ok(RatePermit { slot: None, tokens });
+            return Ok(RatePermit { moment: Moment::Never, tokens });
         }
         let now = self.advance(now);
         let tokens = limits.tokens_per_minute.get().map_or(tokens, |limit| tokens.min(limit));
@@ -230,17 +244,52 @@ impl RateLimiter {
         let number = slot.number;
         self.requests += 1;
         self.tokens = self.tokens.saturating_add(tokens);
-        RatePermit { slot: Some(number), tokens }
+        RatePermit { moment: Moment::Slot(number), tokens }
+    }
+
+    /// The moment of this call is not known: it counts until [`RateLimiter::stamp`] says when that was, and a minute
+    /// longer.
+    pub fn open(&mut self, permit: &mut RatePermit, now: Duration) {
+        self.advance(now);
+        if let Moment::Slot(number) = permit.moment
+            && self.leave(number, permit.tokens)
+        {
+            self.open = self.open.plus(Places { requests: 1, tokens: permit.tokens });
+            permit.moment = Moment::Open;
+        }
+    }
+
+    /// The moment of this call was no later than `at`, which may lie ahead. Of what is said twice the earlier counts.
+    pub fn stamp(&mut self, permit: &mut RatePermit, at: Duration, now: Duration) {
+        let at = at.max(self.advance(now));
+        let number = number_of(at);
+        match permit.moment {
+            Moment::Open => {
+                self.open = self.open.minus(Places { requests: 1, tokens: permit.tokens });
+            }
+            Moment::Slot(later) if number < later && self.leave(later, permit.tokens) => {}
+            Moment::Slot(_) | Moment::Never => return,
+        }
+        let slot = self.slot(at);
+        slot.requests = slot.requests.saturating_add(1);
+        slot.tokens = slot.tokens.saturating_add(permit.tokens);
+        permit.moment = Moment::Slot(number);
+    }
+
+    /// Whether there are calls whose moment is not known.
+    #[must_use]
+    pub fn has_open(&self) -> bool {
+        self.open.requests > 0
     }
 
     /// Replaces the reservation by what the call did cost.
     ///
     /// What was reserved too much is free at once. What it cost beyond its reservation counts from now on, because
     /// that is when it became known.
-    #[expect(clippy::needless_pass_by_value, reason = "a permit is used up by this")]
-    pub fn settle(&mut self, permit: RatePermit, tokens: u64, now: Duration) {
-        let Some(number) = permit.slot else { return };
+    pub fn settle(&mut self, mut permit: RatePermit, tokens: u64, now: Duration) {
         let now = self.advance(now);
+        self.close(&mut permit, now);
+        let Moment::Slot(number) = permit.moment else { return };
         match tokens.checked_sub(permit.tokens) {
             None => self.take_back(number, 0, permit.tokens.saturating_sub(tokens)),
             Some(0) => {}
@@ -253,11 +302,17 @@ impl RateLimiter {
     }
 
     /// Undoes the reservation of a call that never reached the provider.
-    #[expect(clippy::needless_pass_by_value, reason = "a permit is used up by this")]
-    pub fn give_back(&mut self, permit: RatePermit, now: Duration) {
-        self.advance(now);
-        if let Some(number) = permit.slot {
+    pub fn give_back(&mut self, mut permit: RatePermit, now: Duration) {
+        self.close(&mut permit, now);
+        if let Moment::Slot(number) = permit.moment {
             self.take_back(number, 1, permit.tokens);
+        }
+    }
+
+    /// A call is over; one whose moment nobody said had it now at the latest.
+    pub fn close(&mut self, permit: &mut RatePermit, now: Duration) {
+        if permit.moment == Moment::Open {
+            self.stamp(permit, now, now);
         }
     }
 
@@ -281,15 +336,25 @@ impl RateLimiter {
         self.latest
     }
 
-    /// The slot of this time, made if it is not there; time does not run backwards, so it is always the last one.
-    fn slot(&mut self, now: Duration) -> &mut Slot {
-        let number = u64::try_from(now.as_millis() / SLOT.as_millis()).unwrap_or(u64::MAX);
-        if self.slots.back().is_none_or(|last| last.number < number) {
-            self.slots.push_back(Slot { number, requests: 0, tokens: 0 });
-        }
-        let last = self.slots.len().saturating_sub(1);
-        #[expect(clippy::indexing_slicing, reason = "a slot was pushed if there was none")]
-        &mut self.slots[last]
+    /// The slot of this time, made if it is not there.
+    fn slot(&mut self, at: Duration) -> &mut Slot {
+        let number = number_of(at);
+        let place = self.slots.binary_search_by_key(&number, |slot| slot.number);
+        let index = place.unwrap_or_else(|index| {
+            self.slots.insert(index, Slot { number, requests: 0, tokens: 0 });
+            index
+        });
+        #[expect(clippy::indexing_slicing, reason = "a slot was put there if there was none")]
+        &mut self.slots[index]
+    }
+
+    /// Takes a call out of its slot, and leaves it in the window; `false` where the slot has left that already.
+    fn leave(&mut self, number: u64, tokens: u64) -> bool {
+        let found = self.slots.binary_search_by_key(&number, |slot| slot.number).ok();
+        let Some(slot) = found.and_then(|index| self.slots.get_mut(index)) else { return false };
+        slot.requests = slot.requests.saturating_sub(1);
+        slot.tokens = slot.tokens.saturating_sub(tokens);
+        true
     }
 
     /// A reservation that already left the window took its slot along, and there is nothing to take back.
@@ -331,6 +396,11 @@ impl RateLimiter {
         }
         self.latest.saturating_add(WINDOW)
     }
+}
+
+/// The number of the slot of this time.
+fn number_of(at: Duration) -> u64 {
+    u64::try_from(at.as_millis() / SLOT.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// When nothing of this slot is within the window any more.

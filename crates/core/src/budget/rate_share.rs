@@ -19,6 +19,8 @@ pub struct RateShare {
     taken: Places,
     /// The ledger was told that some of what is held is not taken.
     was_idle: bool,
+    /// The moments of some calls were not known at the last report.
+    was_open: bool,
     is_wanted: bool,
     /// When the report was begun that was heard last.
     heard: Option<Duration>,
@@ -93,15 +95,32 @@ impl RateShare {
         RateRefusal { unit, limit: limit.get().unwrap_or(u64::MAX), retry_after }
     }
 
+    /// As [`RateLimiter::open`].
+    pub fn open(&mut self, permit: &mut RatePermit, now: Duration) {
+        self.window.open(permit, now);
+    }
+
+    /// As [`RateLimiter::stamp`].
+    pub fn stamp(&mut self, permit: &mut RatePermit, at: Duration, now: Duration) {
+        self.window.stamp(permit, at, now);
+    }
+
+    /// As [`RateLimiter::close`].
+    pub fn close(&mut self, permit: &mut RatePermit, now: Duration) {
+        self.window.close(permit, now);
+    }
+
     /// Replaces what a call had reserved by what it did cost.
     pub fn settle(&mut self, permit: RatePermit, tokens: u64, now: Duration) {
         self.window.settle(permit, tokens, now);
     }
 
-    /// Whether the ledger has something to hear: what is not used, what is used of that, or what was taken beside it.
+    /// Whether the ledger has something to hear: what is not used, what is used of that, what was taken beside it, or that
+    /// calls whose moment is not known are still to be held for.
     #[must_use]
     pub fn has_news(&mut self, limits: &RateLimits, now: Duration) -> bool {
-        self.busy(limits, now) != self.holds || self.was_idle
+        let is_open = self.was_open || self.window.has_open();
+        is_open || self.was_idle || self.busy(limits, now) != self.holds
     }
 
     /// Nothing is held, and nothing is in the window.
@@ -131,6 +150,7 @@ impl RateShare {
         let keeps = busy.plus(spare);
         // What is given back cannot be taken any more.
         (self.holds, self.taken) = (keeps, Places::NONE);
+        self.was_open = self.window.has_open();
         RateReport {
             busy,
             keeps,

@@ -99,6 +99,25 @@ fn adr_rate_the_refusal_names_the_limit_that_keeps_waiting_longest() {
     assert_eq!(refusal.retry_after, at(30_000 + 100 + 60_000 - 31_000));
 }
 
+#[test]
+fn adr_rate_a_call_counts_until_a_minute_after_it_can_have_arrived() {
+    let (mut limiter, limits) = (RateLimiter::new(), limits(2, 0));
+    let mut slow = limiter.admit(&limits, 1, at(0)).expect("the window is empty");
+    let mut lost = limiter.admit(&limits, 1, at(0)).expect("one request is left");
+    limiter.open(&mut slow, at(0));
+    limiter.open(&mut lost, at(0));
+    assert_eq!(limiter.in_window(at(200_000)), (2, 2), "nobody said when");
+    // It went out, and is there two seconds later at most; its answer begins before that.
+    limiter.stamp(&mut slow, at(202_000), at(200_000));
+    limiter.stamp(&mut slow, at(201_000), at(201_000));
+    limiter.stamp(&mut slow, at(201_900), at(201_900));
+    // This one never went out.
+    limiter.settle(lost, 0, at(230_000));
+    assert_eq!(limiter.in_window(at(261_099)), (2, 1));
+    assert_eq!(limiter.in_window(at(261_100)), (1, 0));
+    assert_eq!(limiter.in_window(at(290_100)), (0, 0));
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Admit(u64),
@@ -161,6 +180,42 @@ proptest! {
             let counted = limiter.in_window(at(now));
             prop_assert!(counted.0 >= in_window.0 && counted.1 >= in_window.1);
             prop_assert!(counted.0 <= requests && counted.1 <= tokens);
+        }
+    }
+
+    /// However late calls go out, and arrive within two seconds of that: no minute at the provider has more than allowed.
+    #[test]
+    fn limits_hold_over_any_window_where_calls_arrive(
+        steps in proptest::collection::vec((0_u64..6_000, 0_u64..4, 0_u64..2_000), 1..300),
+        requests in 1_u64..8,
+    ) {
+        let limits = limits(requests, 0);
+        let mut limiter = RateLimiter::new();
+        let (mut now, mut arrived) = (0, Vec::<u64>::new());
+        let (mut waiting, mut sent) = (Vec::new(), Vec::<(RatePermit, u64)>::new());
+        for (pause, step, way) in steps {
+            now += pause;
+            match step {
+                0 | 1 => if let Ok(mut permit) = limiter.admit(&limits, 0, at(now)) {
+                    limiter.open(&mut permit, at(now));
+                    waiting.push(permit);
+                },
+                2 => if let Some(mut permit) = waiting.pop() {
+                    limiter.stamp(&mut permit, at(now + 2_000), at(now));
+                    arrived.push(now + way);
+                    sent.push((permit, now + way));
+                },
+                _ => if let Some((mut permit, there)) = sent.pop() {
+                    if there <= now {
+                        limiter.stamp(&mut permit, at(now), at(now));
+                    }
+                    limiter.settle(permit, 0, at(now));
+                },
+            }
+        }
+        arrived.sort_unstable();
+        for (first, later) in arrived.iter().zip(arrived.iter().skip(usize::try_from(requests).unwrap())) {
+            prop_assert!(later - first >= 60_000, "{} {}: {:?}", first, later, arrived);
         }
     }
 

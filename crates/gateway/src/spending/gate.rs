@@ -14,6 +14,10 @@ use thinkthrough_core::budget::{Limit, RateLimits, RateUnit};
 /// What a refusal is called that a limit made.
 pub(crate) const LIMITED: &str = "rate_limit_exceeded";
 
+/// How long a try is under way at most once it was handed to its connection; of one that takes longer nobody knows when
+/// its provider counts it.
+const UNDER_WAY: Duration = Duration::from_secs(2);
+
 /// A wait as `retry-after` says it.
 pub(crate) fn seconds(wait: Duration) -> u64 {
     u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1)
@@ -98,5 +102,13 @@ impl ProviderGate {
 impl Gate for ProviderGate {
     fn pass(&self) -> Passing<'_> {
         Box::pin(self.try_pass())
+    }
+
+    fn sent(&self) {
+        self.tab.arrives(UNDER_WAY);
+    }
+
+    fn heard(&self) {
+        self.tab.arrives(Duration::ZERO);
     }
 }

@@ -160,11 +160,26 @@ impl Charge {
         Charge { held: Some((Arc::clone(window), permit)), is_alone }
     }
 
+    /// It is about to go out: it counts until it was said when that was, and a minute longer.
+    pub(super) fn open(&mut self) {
+        if let Some((window, permit)) = &mut self.held {
+            window.open(permit);
+        }
+    }
+
+    /// It is where it goes to so much later at the latest.
+    pub(super) fn stamp(&mut self, later: Duration) {
+        if let Some((window, permit)) = &mut self.held {
+            window.stamp(permit, later);
+        }
+    }
+
     /// The answer is over and cost so much. Where nobody says how much, what was reserved is the best that is known.
     pub(super) fn settle(mut self, tokens: Option<u64>) {
-        let Some((window, permit)) = self.held.take() else { return };
-        if let Some(tokens) = tokens {
-            window.settle(permit, tokens);
+        let Some((window, mut permit)) = self.held.take() else { return };
+        match tokens {
+            Some(tokens) => window.settle(permit, tokens),
+            None => window.close(&mut permit),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::progress::Progress;
 use crate::vault::Vaults;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use thinkthrough_core::budget::{RateLimits, Unit};
 use thinkthrough_core::usage::Usage;
 
@@ -71,9 +72,19 @@ impl Tab {
         tokens: u64,
     ) -> Result<(), Limited> {
         drop(self.change(|charges| charges.provider.take()));
-        let charge = self.admit("provider", whose, limits, tokens).await?;
+        let mut charge = self.admit("provider", whose, limits, tokens).await?;
+        charge.open();
         self.change(|charges| charges.provider.replace(charge));
         Ok(())
+    }
+
+    /// The try is at its provider so much later at the latest.
+    pub(super) fn arrives(&self, later: Duration) {
+        self.change(|charges| {
+            if let Some(charge) = &mut charges.provider {
+                charge.stamp(later);
+            }
+        });
     }
 
     async fn admit(

@@ -113,6 +113,20 @@ impl Window {
         self.with(|state, now| state.share.refusal(limits, tokens, given, now))
     }
 
+    /// When the call counts is not known yet.
+    pub(super) fn open(&self, permit: &mut RatePermit) {
+        self.with(|state, now| state.share.open(permit, now));
+    }
+
+    /// The call is there so much later at the latest.
+    pub(super) fn stamp(&self, permit: &mut RatePermit, later: Duration) {
+        self.with(|state, now| state.share.stamp(permit, now.saturating_add(later), now));
+    }
+
+    pub(super) fn close(&self, permit: &mut RatePermit) {
+        self.with(|state, now| state.share.close(permit, now));
+    }
+
     pub(super) fn settle(&self, permit: RatePermit, tokens: u64) {
         self.with(|state, now| state.share.settle(permit, tokens, now));
     }
