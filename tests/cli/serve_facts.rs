@@ -244,3 +244,22 @@ fn gateways_on_one_server_share_what_they_learned_and_hold_it_while_that_stands_
     learn(&two, BOB);
     until(&one, BOB, true);
 }
+
+#[test]
+fn adr_metrics_count_what_was_done_in_the_end_where_a_refused_request_is_repaired() {
+    let (place, upstream) = (Place::new("facts-counted"), strict());
+    let gateway = serve(&place, &config(IN_A_FILE, &upstream));
+    begin(&gateway, ALICE);
+    let said = go_on(&gateway, ALICE);
+    assert!(said.ends_with("; repaired=return"), "{said}");
+    let metrics = gateway.request("GET", "/metrics", "", "");
+    for line in [
+        "thinkthrough_thoughts_total{provider=\"there\",outcome=\"restored\"} 1",
+        "thinkthrough_thoughts_total{provider=\"there\",outcome=\"missed\"} 0",
+        "thinkthrough_repairs_total 1",
+        // Each request counts once, however many ways it went.
+        "thinkthrough_relayed_total 2",
+    ] {
+        assert!(metrics.lines().any(|it| it == line), "{line} in {metrics}");
+    }
+}

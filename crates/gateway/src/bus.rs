@@ -1,6 +1,5 @@
 //! Where everything is told once, and who hears it: metrics, log and traces.
 
-use crate::alike::Alike;
 use crate::audit::{Audit, Draft, Labels, Transcript};
 use crate::events::{Events, Hearing, Whose};
 use crate::log::Log;
@@ -191,10 +190,9 @@ impl Seen {
         self.bus.audit.is_some() && self.state().labels.is_some()
     }
 
-    /// It goes this way next, where a trace tells why. What it is explained by is what goes out, not what went before.
+    /// It goes this way next, where a trace tells why.
     pub(crate) fn goes(&self, way: Way, prepared: Prepared) {
         let mut state = self.state();
-        state.story.decided = Alike::of(&prepared.decisions);
         state.why.went(way, prepared);
     }
 

@@ -8,7 +8,7 @@ mod labels;
 use crate::load::Gauges;
 use crate::process::Process;
 use crate::progress::{BudgetReached, Heard, News, Progress};
-use crate::story::{Story, flaw, spent};
+use crate::story::{Story, Verdict, flaw, spent};
 use labels::{Ending, Spent, Thought, Tokens, Trouble, Whose};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -243,13 +243,7 @@ impl Metrics {
                 self.open.inc();
             }
             Progress::Blind => count(&self.blind),
-            Progress::Decided { counts, without, is_relayed, .. } => {
-                count(if *is_relayed { &self.relayed } else { &self.translated });
-                for (way, count) in by_way(*without) {
-                    self.without.get_or_create(&[("way", way)]).inc_by(count as u64);
-                }
-                self.decided(story, *counts);
-            }
+            Progress::Led => self.decided(story),
             Progress::Sent { took, .. } => self.took("restore", *took),
             Progress::Failed { reason, .. } => self.failed(story, reason),
             Progress::Repaired => count(&self.repairs),
@@ -280,8 +274,14 @@ impl Metrics {
                 self.cut.get_or_create(&[("reason", *reason)]).inc();
             }
             Progress::Unsaved => count(&self.unsaved),
-            Progress::Ended { .. } => self.ended(story),
-            Progress::Routed { .. } | Progress::Explained { .. } => {}
+            Progress::Ended { .. } => {
+                // Its caller went away before anybody knew which way it would go in the end.
+                if !story.is_final {
+                    self.decided(story);
+                }
+                self.ended(story);
+            }
+            Progress::Decided { .. } | Progress::Routed { .. } | Progress::Explained { .. } => {}
         }
     }
 
@@ -333,7 +333,13 @@ impl Metrics {
     }
 
     /// A request had answers whose thoughts were wanted.
-    fn decided(&self, story: &Story, counts: Counts) {
+    /// What was done about the thoughts: of several ways the last one counts, as the answer's header has it.
+    fn decided(&self, story: &Story) {
+        let Some(Verdict { counts, without, is_relayed }) = story.verdict else { return };
+        count(if is_relayed { &self.relayed } else { &self.translated });
+        for (way, count) in by_way(without) {
+            self.without.get_or_create(&[("way", way)]).inc_by(count as u64);
+        }
         if counts == Counts::default() {
             return;
         }

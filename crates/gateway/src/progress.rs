@@ -23,8 +23,10 @@ pub(crate) enum Progress<'a> {
     Passed { provider: &'a str },
     /// A look-up failed or took too long, so that the request goes on as if nothing were known.
     Blind,
-    /// What becomes of the thoughts was decided for the first way.
+    /// What becomes of the thoughts was decided for the way that is gone next.
     Decided { counts: Counts, without: Without, is_relayed: bool, decisions: &'a [Decision] },
+    /// There is no further way: what was decided last is what was done.
+    Led,
     /// A way was prepared, which took so long; the request goes to this upstream next.
     Sent { target: &'a Target, session: Option<String>, took: Duration },
     /// The upstream gave no answer, or broke off, for a reason of a fixed list; what is known about it is for whoever

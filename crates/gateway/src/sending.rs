@@ -100,6 +100,13 @@ struct Attempt {
 impl Job {
     /// Sends what was prepared.
     pub(crate) fn send(self, prepared: Prepared) -> Result<Sending, Turned> {
+        let Prepared { counts, without, exchange, .. } = &prepared;
+        self.keep.seen.tell(&Progress::Decided {
+            counts: *counts,
+            without: *without,
+            is_relayed: exchange.is_relayed(),
+            decisions: &exchange.outgoing().decisions,
+        });
         let attempt = self.attempt(prepared)?;
         let session = self.session.clone();
         self.keep.seen.tell(&Progress::Sent {

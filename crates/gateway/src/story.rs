@@ -6,7 +6,7 @@ use http::Uri;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::answer::Answer;
-use thinkthrough_core::decision::Counts;
+use thinkthrough_core::decision::{Counts, Without};
 use thinkthrough_core::price::Price;
 use thinkthrough_core::problem::ProblemCode;
 use thinkthrough_core::provider::{self, Target};
@@ -38,6 +38,9 @@ pub(crate) struct Story {
     pub(crate) counts: Counts,
     /// What was decided about the thoughts in it.
     pub(crate) decided: Vec<Alike>,
+    pub(crate) verdict: Option<Verdict>,
+    /// Nothing will be decided otherwise.
+    pub(crate) is_final: bool,
     pub(crate) hops: usize,
     /// Whoever was asked last.
     pub(crate) upstream: Option<Upstream>,
@@ -64,6 +67,14 @@ pub(crate) struct Story {
     pub(crate) bytes: u64,
     /// What an answer cost that was heard for nobody.
     pub(crate) spent: Vec<(&'static str, u64)>,
+}
+
+/// What was decided about the thoughts of a request, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) counts: Counts,
+    pub(crate) without: Without,
+    pub(crate) is_relayed: bool,
 }
 
 /// An upstream that was asked.
@@ -105,6 +116,8 @@ impl Story {
             stream: false,
             counts: Counts::default(),
             decided: Vec::new(),
+            verdict: None,
+            is_final: false,
             hops: 0,
             upstream: None,
             session: None,
@@ -187,7 +200,12 @@ impl Story {
             }
             Progress::Head { status } => (self.status, self.head) = (*status, self.age()),
             Progress::FirstByte => self.first = Some(self.age()),
-            Progress::Decided { decisions, .. } => self.decided = Alike::of(decisions),
+            Progress::Decided { counts, without, is_relayed, decisions } => {
+                let (counts, without, is_relayed) = (*counts, *without, *is_relayed);
+                self.verdict = Some(Verdict { counts, without, is_relayed });
+                self.decided = Alike::of(decisions);
+            }
+            Progress::Led => self.is_final = true,
             Progress::Said { answer, is_stopped } => {
                 let own = || flaw(answer).filter(|_| !is_stopped);
                 self.error = self.cut.or_else(own).or(self.error);

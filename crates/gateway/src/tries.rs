@@ -115,10 +115,6 @@ impl Caller {
         account.made = job.made.clone();
         required(&way.route, &self.headers, &prepared)?;
         account.untranslated.clone_from(&prepared.exchange.outgoing().untranslated);
-        let (counts, is_relayed) = (prepared.counts, prepared.exchange.is_relayed());
-        let without = prepared.without;
-        let decisions = &prepared.exchange.outgoing().decisions;
-        self.house.seen.tell(&Progress::Decided { counts, without, is_relayed, decisions });
         let drained = self.drained(&way.route);
         // What is left is the caller's own body and the one that is sent.
         self.held.shrink_to(self.body.len().saturating_add(job.body.len()));
@@ -290,13 +286,17 @@ impl Caller {
         loop {
             let outcome = waiting.await;
             if matches!(outcome, Ok(Outcome::Answer { .. })) {
+                caller.house.seen.tell(&Progress::Led);
                 way.note(&outcome, &caller);
                 return outcome.map_err(|error| failed(&error, &way.route.target.provider));
             }
             // What comes after a failure reads the whole request again.
             let after = Box::pin(Arc::clone(&caller).after(way, outcome));
             match caller.house.load.offload.run(caller.body.len(), after).await {
-                After::Over(outcome) => return outcome,
+                After::Over(outcome) => {
+                    caller.house.seen.tell(&Progress::Led);
+                    return outcome;
+                }
                 After::Next(next, after) => (way, waiting) = (next, after),
             }
         }

@@ -133,6 +133,7 @@ impl Whose {
             | Progress::FirstThought
             | Progress::FirstText
             | Progress::Cut { .. }
+            | Progress::Led
             | Progress::Said { .. } => {}
         }
     }

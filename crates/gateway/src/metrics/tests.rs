@@ -22,6 +22,7 @@ fn live(metrics: &Metrics, names: &Names, caller: &str, model: &str) {
     let without = Without { told: 3, ..Without::default() };
     tell(Progress::Decided { counts, without, is_relayed: true, decisions: &[] });
     tell(Progress::Sent { target: &target, session: Some(caller.to_owned()), took });
+    tell(Progress::Led);
     tell(Progress::Failed { reason: "timeout", cause: None });
     tell(Progress::Explained { id: caller, counts, hops: 0 });
     tell(Progress::Head { status: 200 });
