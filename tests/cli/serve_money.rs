@@ -227,3 +227,48 @@ fn req_budget_in_dollars_is_shared_by_three_gateways_on_one_server() {
     let count = |wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
     assert_eq!((count(200), count(402), upstream.bodies().len()), (30, 60, 30), "{statuses:?}");
 }
+
+#[test]
+fn req_budget_in_dollars_pays_for_thoughts_that_go_back_and_for_pictures_before_they_go_out() {
+    let prices = "[prices.\"own/kimi-k2-thinking\"]\ninput = 10\noutput = 0\n";
+    let extends = "extends = \"moonshotai\"";
+    let headers = format!("{ALICE}x-thinkthrough-session: s\r\n");
+    // Forty thousand letters of a thought are ten thousand tokens at least, ten cents.
+    let thought = "word ".repeat(8_000);
+    let function = json!({"name": "list", "parameters": {"type": "object", "properties": {}}});
+    let mut asked = json!({"model": "own/kimi-k2-thinking", "stream": true,
+        "tools": [{"type": "function", "function": function}],
+        "messages": [{"role": "user", "content": "what is here"}]});
+    let said = |asked: &Value, gateway: &Server| {
+        gateway.request("POST", "/v1/chat/completions", &headers, &asked.to_string())
+    };
+    let id = "call_A9b8C7d6E5f4G3h2J1k0";
+    let function = json!({"name": "list", "arguments": "{}"});
+    let call = json!({"id": id, "type": "function", "function": function});
+    for (dollars, expected) in [("0.05", 402), ("5", 200)] {
+        let calls = chat(&thought, "list", Some(10_000)).replace("\"c1\"", &format!("\"{id}\""));
+        let answers = vec![calls, chat("", "ok", None)];
+        let (place, upstream) = (Place::new("money-restored"), Upstream::start(answers));
+        let budget = format!("usd_per_key = {dollars}, on_exceed = \"block\"");
+        let gateway = gateway(&place, &upstream, extends, &budget, prices);
+        asked["messages"].as_array_mut().unwrap().truncate(1);
+        let first = said(&asked, &gateway);
+        assert_eq!(status(&first), 200, "{first}");
+        let messages = asked["messages"].as_array_mut().unwrap();
+        messages.push(json!({"role": "assistant", "content": null, "tool_calls": [call]}));
+        messages.push(json!({"role": "tool", "tool_call_id": id, "content": "a"}));
+        let second = said(&asked, &gateway);
+        assert_eq!(status(&second), expected, "{dollars}: {second}");
+        assert_eq!(upstream.bodies().len(), if expected == 200 { 2 } else { 1 }, "{dollars}");
+        if expected == 200 {
+            let sent = &upstream.last()["messages"][1]["reasoning_content"];
+            assert_eq!(sent.as_str(), Some(thought.as_str()), "the thought went back");
+        }
+        // A picture is eight thousand tokens, wherever it stands.
+        let picture = json!({"type": "image_url", "image_url": {"url": "https://a.example/b.png"}});
+        asked["messages"] = json!([{"role": "user", "content": [picture]}]);
+        assert_eq!(status(&said(&asked, &gateway)), expected, "{dollars}");
+        asked["messages"] = json!([{"role": "user", "content": "what is here"}]);
+        assert_eq!(status(&said(&asked, &gateway)), 200, "{dollars}");
+    }
+}

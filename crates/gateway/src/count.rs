@@ -134,6 +134,7 @@ impl Counting {
             headers,
             hint: hint.as_deref(),
             labels,
+            tokens: 0,
         };
         house.tab.check(purse, &asked).await?;
         learned.into_iter().for_each(|repair| asked.repair(repair));

@@ -41,6 +41,7 @@ mod models;
 mod names;
 mod passage;
 mod patient;
+mod paying;
 mod place;
 mod pool;
 mod process;

@@ -105,6 +105,7 @@ impl Spender {
             headers: &headers,
             hint: hint.as_deref(),
             labels,
+            tokens: 0,
         };
         let Allowed { exceeded, room } = house.tab.allow(asking, &mut asked).await?;
         match exceeded {

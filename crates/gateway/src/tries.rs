@@ -3,10 +3,7 @@
 //! All of it happens before the first byte of an answer. Each try is prepared anew, because what may be sent differs:
 //! a thought that was sealed for one account or one model is withheld from the others.
 
-use crate::asking::{
-    Claim, claim, credential_for, handling, look_up, missing, settings, tenant as whose,
-};
-use crate::audit::Labels;
+use crate::asking::{Claim, claim, credential_for, handling, look_up, missing, settings};
 use crate::door::{Turned, turned};
 use crate::house::{House, Stage};
 use crate::keeping::Keeping;
@@ -21,9 +18,9 @@ use crate::progress::Progress;
 use crate::refused::{AtFault, Restored};
 use crate::reply::Account;
 use crate::sending::{Job, Made, Outcome, Sending, Waiting, failed, reason, refusal};
-use crate::spending::{Asking, expected};
+use crate::spending::expected;
 use crate::vault::Vault;
-use crate::{names, take, tenant};
+use crate::{take, tenant};
 use bytes::Bytes;
 use http::HeaderMap;
 use std::collections::BTreeSet;
@@ -35,7 +32,6 @@ use thinkthrough_core::exchange::{Prepared, Repair, RequestContext, Restore};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::dressed;
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_core::restore::Secret;
 use thinkthrough_core::why;
 use thinkthrough_core::wire::Wire;
 use thinkthrough_store::About;
@@ -169,7 +165,8 @@ impl Caller {
         let asked = RequestContext::read(self.wire, doc, &route.target, &settings, handling, owner);
         let mut asked = asked.map_err(|error| bad(error.to_string()))?;
         asked.set_stream(self.stream);
-        self.open(&route, audited, &mut asked).await?;
+        let payer = self.open(&route, audited, &asked);
+        self.pay(&payer, 0, &mut asked).await?;
         if let Some(tenant) = tenant {
             way.learn(tenant, &self.house.learned);
         }
@@ -182,6 +179,9 @@ impl Caller {
         asked.compare(self.house.seen.is_audited());
         let looked = look_up(&mut asked, vault.as_ref(), &self.house).await;
         let mut prepared = asked.prepare(&looked.found, &*looked.open);
+        if self.pay_more(&payer, &mut asked, prepared.body.as_deref()).await? {
+            prepared = asked.prepare(&looked.found, &*looked.open);
+        }
         self.explain(way, &asked, &mut prepared);
         let body = prepared.body.take().map_or_else(|| self.body.clone(), Bytes::from);
         let body = on_platform(body, &route);
@@ -230,32 +230,6 @@ impl Caller {
             let way = why::Way::of(&way.route.target, [learned, repaired], prepared.without);
             self.house.seen.goes(way, told);
         }
-    }
-
-    /// Says whose request it is to whoever watches, and asks its budgets.
-    async fn open(
-        &self,
-        route: &Route,
-        owner: Option<(Tenant, Secret)>,
-        asked: &mut RequestContext<'_>,
-    ) -> Result<(), Turned> {
-        let House { seen, tab, pass, vaults, .. } = &*self.house;
-        let hint = self.hint.as_deref();
-        let has_budget = pass.as_ref().is_some_and(|it| !it.budgets.is_none());
-        let known = owner.as_ref().map(|(tenant, _)| tenant.clone());
-        let tenant = known.or_else(|| whose(&self.house, route, &self.credential));
-        let spender = owner.clone().filter(|_| has_budget);
-        let spender = spender.map(|(tenant, secret)| Labels::of(tenant, &secret, hint, asked));
-        // Of a store that is late or away the secret is not known; a trace is left all the same.
-        let stranger = || Some((tenant.clone().filter(|_| vaults.is_some())?, names::secret()));
-        let labels = owner.or_else(stranger).filter(|_| self.is_kept);
-        let labels = labels.map(|(tenant, secret)| {
-            let asked = &*asked;
-            move || Labels::of(tenant, &secret, hint, asked)
-        });
-        seen.opened(tenant, (hint, self.is_kept), labels);
-        let (pass, vaults, headers) = (pass.as_deref(), vaults.as_ref(), &self.headers);
-        tab.allow(Asking { pass, vaults, headers, hint, labels: spender }, asked).await.map(drop)
     }
 
     /// Where what is known of the answer goes.

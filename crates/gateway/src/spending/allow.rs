@@ -46,6 +46,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) hint: Option<&'a str>,
     /// What a trace of the request is found by, where its tenant has a secret for that.
     pub(crate) labels: Option<Labels>,
+    /// The request has at least so many tokens as it goes out.
+    pub(crate) tokens: u64,
 }
 
 /// What became of a request's budgets.
@@ -78,7 +80,7 @@ impl Tab {
         };
         let wanted = wanted(asked);
         let room = Room { thought: wanted.wanted, all: longest(asked, wanted) };
-        let bill = pass.budgets.has_money().then(|| Bill::of(asked)).transpose()?;
+        let bill = pass.budgets.has_money().then(|| Bill::of(asked, asking.tokens)).transpose()?;
         let least = LEAST.max(wanted.least.saturating_mul(2));
         let money = bill.map_or(NOTHING, |bill| bill.ask(room.all, least));
         self.put_back();

@@ -6,6 +6,7 @@
 
 mod allow;
 mod bounds;
+mod bulk;
 mod gate;
 mod limits;
 mod meter;

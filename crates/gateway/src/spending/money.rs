@@ -1,20 +1,19 @@
 //! What a request may cost before it is sent, and what its answer may.
 
+use super::bulk;
 use crate::door::{Turned, turned};
 use thinkthrough_core::budget::Ask;
 use thinkthrough_core::exchange::RequestContext;
-use thinkthrough_core::json::Val;
+use thinkthrough_core::json::Doc;
 use thinkthrough_core::price::Price;
-use thinkthrough_core::tokens::estimate_conservative;
 use thinkthrough_core::usage::Usage;
 
-/// A longer text without a space is a picture or something of the kind, and no text.
-const TEXT: usize = 4_096;
-/// What such a thing counts for: more than any picture does at the providers of our rules.
-const MEDIA: u64 = 4_096;
 /// The tiers that have the usual price, or a lower one.
 const USUAL: [&str; 7] =
     ["auto", "batch", "default", "flex", "on_demand", "standard", "standard_only"];
+
+/// What a body may grow by when its caps are told otherwise.
+const SPARE: u64 = 64;
 
 /// A request at the price of its model.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +35,8 @@ pub(crate) struct Came {
 }
 
 impl Bill {
-    /// Refuses what nobody knows the price of.
-    pub(super) fn of(asked: &RequestContext<'_>) -> Result<Self, Turned> {
+    /// Refuses what nobody knows the price of. The request has at least so many tokens.
+    pub(super) fn of(asked: &RequestContext<'_>, least: u64) -> Result<Self, Turned> {
         let (target, root) = (asked.target(), asked.root());
         let name = format!("{}/{}", target.provider, target.model);
         let tier = root.string("service_tier").or_else(|| root.string("speed"));
@@ -54,7 +53,14 @@ impl Bill {
             );
             turned(402, "price_unknown", message)
         })?;
-        Ok(Bill { price, request: tokens(root) })
+        Ok(Bill { price, request: bulk::tokens(root).max(least) })
+    }
+
+    /// The tokens of this body, which goes out, if they are more than those that are paid for.
+    pub(super) fn lacks(&self, body: &str) -> Option<u64> {
+        let doc = Doc::parse_str(body).ok()?;
+        let tokens = bulk::tokens(doc.root()).saturating_add(SPARE);
+        (tokens > self.request.saturating_add(SPARE)).then_some(tokens)
     }
 
     /// What the request asks of a budget, if its answer may take so many tokens, and fewer than `least` are of no use.
@@ -85,38 +91,10 @@ impl Bill {
     }
 }
 
-/// The estimate of a request's tokens.
-fn tokens(value: Val<'_>) -> u64 {
-    if value.is_array() {
-        return value.items().map(tokens).fold(1, u64::saturating_add);
-    }
-    if value.is_object() {
-        let members = value.entries();
-        let members =
-            members.map(|(key, value)| estimate_conservative(&key).saturating_add(tokens(value)));
-        return members.fold(1, u64::saturating_add);
-    }
-    let text = value.raw();
-    let is_media = text.len() > TEXT && !text.contains(' ');
-    if is_media { MEDIA } else { estimate_conservative(text) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thinkthrough_core::json::Doc;
     use thinkthrough_core::price::Rates;
-
-    #[test]
-    fn a_picture_counts_for_a_flat_number_and_a_text_for_its_letters() {
-        let (picture, text) = ("A".repeat(400_000), "word ".repeat(20_000));
-        let count = |said: &str| {
-            let body = format!(r#"{{"contents":["{said}","Why is that so?"]}}"#);
-            tokens(Doc::parse_str(&body).unwrap().root())
-        };
-        assert!((MEDIA..MEDIA + 40).contains(&count(&picture)), "{}", count(&picture));
-        assert!(count(&text) >= 20_000, "{}", count(&text));
-    }
 
     #[test]
     fn what_an_answer_cost_is_what_was_counted_and_of_a_cut_one_at_least_what_came() {

@@ -129,6 +129,11 @@ impl Tab {
         });
     }
 
+    /// The tokens of a body that goes out, where a budget in dollars was asked for fewer.
+    pub(crate) fn underpaid(&self, body: &str) -> Option<u64> {
+        self.change(|charges| charges.bill)?.lacks(body)
+    }
+
     /// How many tokens may come before the answer is cut.
     pub(crate) fn most(&self) -> Most {
         self.change(|charges| charges.most)
