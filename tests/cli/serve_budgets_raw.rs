@@ -8,15 +8,16 @@ use serde_json::{Value, json};
 
 const ALICE: &str = "authorization: Bearer alice-key-0123456789\r\n";
 
-fn gateway(place: &Place, upstream: &Upstream, budget: &str) -> Server {
-    serve(
-        place,
-        &format!(
-            "[keys.alice]\nkey = \"alice-key-0123456789\"\nraw = true\nbudget = {{ {budget} }}\n\
-             [providers.own]\nwire = \"chat-completions\"\nbase_url = \"{}\"\napi_key = \"k\"\n",
-            upstream.url
-        ),
+fn config(upstream: &Upstream, budget: &str) -> String {
+    format!(
+        "[keys.alice]\nkey = \"alice-key-0123456789\"\nraw = true\nbudget = {{ {budget} }}\n\
+         [providers.own]\nwire = \"chat-completions\"\nbase_url = \"{}\"\napi_key = \"k\"\n",
+        upstream.url
     )
+}
+
+fn gateway(place: &Place, upstream: &Upstream, budget: &str) -> Server {
+    serve(place, &config(upstream, budget))
 }
 
 fn status(answer: &str) -> u16 {
@@ -52,7 +53,16 @@ fn apis() -> Vec<(&'static str, Value, String)> {
         "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 3,
             "thoughtsTokenCount": 60, "totalTokenCount": 68}});
     let contents = json!({"contents": [{"role": "user", "parts": [{"text": "Why?"}]}]});
+    let thought = json!({"reasoningContent": {"reasoningText":
+        {"text": "a".repeat(240), "signature": "c2ln"}}});
+    let converse = json!({"output": {"message": {"role": "assistant",
+            "content": [thought, {"text": "ok"}]}},
+        "stopReason": "end_turn",
+        "usage": {"inputTokens": 5, "outputTokens": 70, "totalTokens": 75}});
+    let conversed = json!({"messages": [{"role": "user", "content": [{"text": "Why?"}]}],
+        "inferenceConfig": {"maxTokens": 9_000}});
     vec![
+        ("/p/own/model/m/converse", conversed, converse.to_string()),
         ("/p/own/v1/chat/completions", question(), chat("hm", "ok", Some(60))),
         ("/p/own/v1/responses", json!({"model": "m", "input": "Why?"}), responses.to_string()),
         ("/p/own/v1/messages", question(), messages.to_string()),
@@ -81,6 +91,27 @@ fn req_budget_of_a_key_is_read_booked_and_blocked_on_a_providers_own_api_whose_b
         // The same budget, on a route of the gateway's own.
         let own = json!({"model": "own/m", "messages": [{"role": "user", "content": "a"}]});
         assert_eq!(status(&ask(&gateway, "/v1/chat/completions", &own)), 402, "{path}");
+    }
+}
+
+#[test]
+fn req_budget_in_dollars_is_read_and_booked_on_a_providers_own_api() {
+    let budget = "usd_per_key = 0.00006, on_exceed = \"block\"";
+    let prices = "[prices.\"own/m\"]\ninput = 0\noutput = 1\n";
+    for (path, asked, said) in apis() {
+        let (place, upstream) = (Place::new("raw-dollars"), Upstream::start(vec![said]));
+        let gateway = serve(&place, &(config(&upstream, budget) + prices));
+        let first = ask(&gateway, path, &asked);
+        assert_eq!(status(&first), 200, "{path}: {first}");
+        let second = ask(&gateway, path, &asked);
+        assert_eq!(status(&second), 402, "{path}: {second}");
+        assert!(second.contains("of the $0.00006 of this key are spent"), "{path}: {second}");
+        assert_eq!(upstream.bodies().len(), 1, "{path}");
+        // What nobody knows the price of is refused here as elsewhere.
+        let unpriced = serve(&place, &config(&upstream, budget));
+        let refused = ask(&unpriced, path, &asked);
+        assert_eq!(status(&refused), 402, "{path}: {refused}");
+        assert!(refused.contains("price_unknown"), "{path}: {refused}");
     }
 }
 

@@ -44,7 +44,8 @@ fn upstream() -> (String, mpsc::Receiver<()>, mpsc::Sender<()>, mpsc::Receiver<b
             }
         };
         if is_heard {
-            let usage = json!({"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8});
+            let usage = json!({"prompt_tokens": 3, "completion_tokens": 5, "total_tokens": 8,
+                "completion_tokens_details": {"reasoning_tokens": 4}});
             let usage = json!({"id": "1", "model": "m", "choices": [], "usage": usage});
             let rest = event(" horses", Some("stop")) + &format!("data: {usage}\n\n");
             let _ = stream.write_all((rest + "data: [DONE]\n\n").as_bytes());
@@ -60,6 +61,7 @@ fn left(place: &Place, url: &str, begun: &mpsc::Receiver<()>, on_disconnect: &st
         "[server]\nlog = \"json\"\n[providers.there]\nwire = \"chat-completions\"\n\
          base_url = \"{url}\"\napi_key = \"k\"\n{on_disconnect}\n"
     );
+    let key = if on_disconnect.contains("[keys.") { "alice-key-0123456789" } else { "k" };
     let gateway = serve(place, &config);
     let mut asked: Value = serde_json::from_str(&question("there/m")).unwrap();
     asked["stream"] = json!(true);
@@ -67,7 +69,7 @@ fn left(place: &Place, url: &str, begun: &mpsc::Receiver<()>, on_disconnect: &st
     let mut caller = TcpStream::connect(&gateway.addr).unwrap();
     write!(
         caller,
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer k\r\n\
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n\
          content-length: {}\r\n\r\n{body}",
         body.len()
     )
@@ -146,4 +148,20 @@ fn k_5_a_process_that_ends_waits_for_answers_that_go_on_without_their_callers() 
     assert!(said.recv_timeout(PATIENCE).unwrap(), "{}", gateway.said());
     let (is_fine, log) = gateway.ends(PATIENCE);
     assert!(is_fine && log.contains("\"drained\""), "{log}");
+}
+
+#[test]
+fn c_3_what_an_answer_spent_that_was_heard_for_nobody_is_booked_as_its_provider_counts_it() {
+    let budget = "on_disconnect = \"drain\"\n[keys.alice]\nkey = \"alice-key-0123456789\"\n\
+                  budget = { reasoning_tokens_per_key = 4, on_exceed = \"block\" }";
+    let (url, begun, go, said) = upstream();
+    let place = Place::new("leaving-with-a-budget");
+    let gateway = left(&place, &url, &begun, budget);
+    go.send(()).unwrap();
+    assert!(said.recv_timeout(PATIENCE).unwrap());
+    says(&gateway, "\"drained\"");
+    let headers = "authorization: Bearer alice-key-0123456789\r\n";
+    let refused = gateway.request("POST", "/v1/chat/completions", headers, &question("there/m"));
+    assert!(refused.starts_with("HTTP/1.1 402"), "{refused}");
+    assert!(refused.contains("4 of the 4 reasoning tokens of this key"), "{refused}");
 }
