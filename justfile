@@ -29,6 +29,10 @@ bench *ARGS:
 kills COUNT="1000":
     THINKTHROUGH_KILLS={{COUNT}} cargo test --workspace --test cli serve_kills::k_1_whenever -- --nocapture
 
+# The same with a program and tests that were built before (`target/debug/deps/cli-*`), beside other work.
+kills-of THINK TESTS COUNT="1000":
+    THINKTHROUGH_THINK={{THINK}} THINKTHROUGH_KILLS={{COUNT}} nice -n 19 {{TESTS}} serve_kills::k_1_whenever --nocapture
+
 # The documentation of all crates, with warnings denied.
 docs:
     RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --workspace --no-deps

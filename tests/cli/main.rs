@@ -62,6 +62,7 @@ mod serve_addresses;
 mod serve_budgets;
 mod serve_budgets_raw;
 mod serve_config;
+mod serve_damage;
 #[cfg(unix)]
 mod serve_door;
 mod serve_edges;

@@ -9,11 +9,12 @@ use crate::serve_shared::{IN_A_FILE, on_server};
 use crate::server::{PATIENCE, Server};
 use rustix::process::Signal;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Asks so often; every answer is whole, and names its trace.
-fn ask(gateway: &Server, from: u32, count: u32) -> Vec<String> {
+pub(crate) fn ask(gateway: &Server, from: u32, count: u32) -> Vec<String> {
     let answers = (from..from + count).map(|which| {
         let answer = post(&gateway.addr, &first_turn(which)).unwrap();
         assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("[DONE]"), "{answer}");
@@ -23,18 +24,18 @@ fn ask(gateway: &Server, from: u32, count: u32) -> Vec<String> {
     answers.collect()
 }
 
-fn figure(gateway: &Server, name: &str) -> u64 {
+pub(crate) fn figure(gateway: &Server, name: &str) -> u64 {
     let metrics = gateway.request("GET", "/metrics", "", "");
     let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     value.unwrap_or_else(|| panic!("no {name} in {metrics}"))
 }
 
-fn state(gateway: &Server, answer: &str) -> String {
+pub(crate) fn state(gateway: &Server, answer: &str) -> String {
     state_of(gateway, answer).map(|(_, state)| state).unwrap_or_default()
 }
 
 /// Comes back when the traces of all these answers are in this state; says how long that took.
-fn until(gateway: &Server, answers: &[String], wanted: &str) -> Duration {
+pub(crate) fn until(gateway: &Server, answers: &[String], wanted: &str) -> Duration {
     let began = Instant::now();
     for answer in answers {
         while state(gateway, answer) != wanted {
@@ -47,7 +48,7 @@ fn until(gateway: &Server, answers: &[String], wanted: &str) -> Duration {
 }
 
 /// Each trace of these answers is in the store once.
-fn all_there(place: &Place, answers: &[String]) {
+pub(crate) fn all_there(place: &Place, answers: &[String]) {
     let there = traces_of(place);
     for answer in answers {
         assert_eq!(there.get(&trace_of(answer).unwrap()), Some(&1), "{answer}");
@@ -130,8 +131,45 @@ fn p_1_a_server_that_is_cut_off_again_and_again_gets_every_trace_once() {
     all_there(&place, &answers);
 }
 
+#[test]
+fn p_3_a_server_that_is_slow_for_every_statement_holds_up_no_answer_and_gets_every_trace_once() {
+    let Some(database) = Database::new() else { return };
+    let place = Place::new("traces-slow");
+    let (gateway, proxy, _direct) = far(&place, &database, "\"waiting/here\"");
+    let mut answers = ask(&gateway, 0, 3);
+    until(&gateway, &answers, "stored");
+    let is_over = AtomicBool::new(false);
+    let mut times = Vec::new();
+    std::thread::scope(|scope| {
+        // Every piece takes a second and a half.
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                proxy.freeze(true);
+                sleep(Duration::from_millis(1_500));
+                proxy.freeze(false);
+                sleep(Duration::from_millis(5));
+            }
+        });
+        for which in 0..30 {
+            let began = Instant::now();
+            answers.extend(ask(&gateway, 100 + which, 1));
+            times.push(began.elapsed());
+            sleep(Duration::from_millis(200));
+        }
+        until(&gateway, &answers[answers.len() - 1..], "spooled");
+        is_over.store(true, Ordering::Relaxed);
+    });
+    times.sort_unstable();
+    println!("answers took {:?} at the median and {:?} at most", times[15], times[29]);
+    assert!(times[15] < Duration::from_secs(1) && times[29] < Duration::from_secs(4), "{times:?}");
+    until(&gateway, &answers, "stored");
+    assert_eq!(figure(&gateway, "thinkthrough_traces_lost_total "), 0);
+    assert_eq!(figure(&gateway, "thinkthrough_traces_waiting "), 0);
+    all_there(&place, &answers);
+}
+
 /// A gateway that hears of a limit to its files as an error, and not as its end.
-fn with_little_room(place: &Place) -> Server {
+pub(crate) fn with_little_room(place: &Place) -> Server {
     let file = place.write("config.toml", IN_A_FILE);
     let mut command = Command::new("/bin/bash");
     command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_think")]);
