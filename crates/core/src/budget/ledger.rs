@@ -53,6 +53,8 @@ pub struct Given {
     pub used: u64,
     /// What the others hold.
     pub others: u64,
+    /// Somebody needs what others hold and do not use.
+    pub is_wanted: bool,
     /// The thresholds that this report reached.
     pub events: Vec<BudgetEvent>,
 }
@@ -74,13 +76,14 @@ impl Ledger {
         let free =
             rules.max.get().map_or(u64::MAX, |max| max.saturating_sub(used.saturating_add(others)));
         let holds = asked.min(free);
+        let is_wanted = self.wanted_until > now;
         if holds < asked && others > 0 {
             self.wanted_until = now.saturating_add(millis(WANTED));
         }
         let until = now.saturating_add(millis(LEASE));
         self.slices
             .insert(holder.to_owned(), Slice { tokens: holds, report: report.number, until });
-        Given { holds, used, others, events }
+        Given { holds, used, others, is_wanted, events }
     }
 
     /// What is spent, and the thresholds that were told.

@@ -14,8 +14,9 @@ pub struct Share {
     reported: u64,
     /// Spent by everybody, as far as it was heard.
     used: u64,
-    /// Reserved since the last report: what is likely to be asked for soon.
+    /// Reserved since the last beat, and between that and the one before it.
     taken: u64,
+    taken_before: u64,
     number: u64,
 }
 
@@ -71,7 +72,6 @@ impl Share {
         let keeps = self.reserved.saturating_add(self.spent).saturating_add(self.idle().min(spare));
         // What is given back cannot be reserved any more.
         self.holds = keeps.saturating_add(self.reported);
-        self.taken = 0;
         Report { number: self.number, spent: self.reported, keeps, wants }
     }
 
@@ -82,9 +82,14 @@ impl Share {
         (self.reported, self.used) = (0, given.used);
     }
 
-    /// What was reserved since the last report.
+    /// What is likely to be asked for soon: as much as was reserved between two beats.
     #[must_use]
     pub fn taken(&self) -> u64 {
-        self.taken
+        self.taken.max(self.taken_before)
+    }
+
+    /// Some time went by, the same each time; what was not asked for again in twice that is not likely any more.
+    pub fn beat(&mut self) {
+        self.taken_before = std::mem::take(&mut self.taken);
     }
 }

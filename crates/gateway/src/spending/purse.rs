@@ -60,6 +60,10 @@ struct State {
     heard: Option<Instant>,
     /// It did not answer the last question.
     is_away: bool,
+    /// Other gateways need what is idle here.
+    is_wanted: bool,
+    /// When what is likely to be needed soon was last reckoned anew.
+    beat: Instant,
     /// So many requests have something of it, or ask for it.
     visitors: usize,
 }
@@ -189,9 +193,17 @@ impl Purse {
             drop(state);
             return Arc::clone(held);
         }
-        let share = Share::default();
-        let state =
-            Mutex::new(State { share, rules, about, heard: None, is_away: false, visitors: 1 });
+        let state = State {
+            share: Share::default(),
+            rules,
+            about,
+            heard: None,
+            is_away: false,
+            is_wanted: false,
+            beat: Instant::now(),
+            visitors: 1,
+        };
+        let state = Mutex::new(state);
         let (asking, news) = (tokio::sync::Mutex::default(), Notify::new());
         let held = Arc::new(Held { key: key.clone(), holder: random_id(), state, asking, news });
         all.insert(key, Arc::clone(&held));
@@ -236,10 +248,15 @@ impl Purse {
         let since = Instant::now();
         let (report, rules) = {
             let mut state = held.state();
-            let is_away = state.is_away;
+            if since.duration_since(state.beat) >= REPORT {
+                state.share.beat();
+                state.beat = since;
+            }
+            let (is_away, is_wanted) = (state.is_away, state.is_wanted);
             let (rules, share) = (state.rules, &mut state.share);
             // Whoever asks often gets some more, so that the next ones need not ask.
-            let soon = share.taken().min(rules.max.get().unwrap_or(u64::MAX) / 8);
+            let most = if is_wanted { 0 } else { rules.max.get().unwrap_or(u64::MAX) / 8 };
+            let soon = share.taken().min(most);
             let idle = share.idle();
             let (wants, spare) = match wanted {
                 // Nobody would hear that it is given back, and nothing else comes.
@@ -258,7 +275,7 @@ impl Purse {
             state.is_away = given.is_err();
             let given = given?;
             state.share.heard(report, &given);
-            state.heard = Some(since);
+            (state.heard, state.is_wanted) = (Some(since), given.is_wanted);
             (given, state.about.clone())
         };
         for event in &given.events {
@@ -375,7 +392,60 @@ mod tests {
     use super::*;
     use crate::log::Log;
     use crate::traces::Traces;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use thinkthrough_core::budget::Limit;
+
+    /// A ledger that counts how often it is asked for something.
+    #[derive(Default)]
+    struct Counting(Own, AtomicUsize);
+
+    impl Ledgers for Counting {
+        fn report<'a>(
+            &'a self,
+            key: &'a LedgerKey,
+            rules: &'a BudgetRules,
+            holder: &'a str,
+            report: thinkthrough_core::budget::Report,
+            now: u64,
+        ) -> crate::vault::Later<'a, Given> {
+            self.1.fetch_add(usize::from(report.wants > 0), Ordering::Relaxed);
+            self.0.report(key, rules, holder, report, now)
+        }
+
+        fn used<'a>(&'a self, key: &'a LedgerKey) -> crate::vault::Later<'a, u64> {
+            self.0.used(key)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn req_budget_of_a_key_that_asks_again_and_again_is_seldom_asked_of_its_ledger() {
+        let purse =
+            Arc::new(Purse::new(&Arc::new(Bus::new(Log::off(), Traces::off(), None, None))));
+        let counting = Arc::new(Counting::default());
+        let ledgers: Arc<dyn Ledgers> = Arc::clone(&counting) as _;
+        let tenant = Tenant::named("alice").unwrap();
+        let key = LedgerKey::new(&tenant, "key", "");
+        let max = Limit::from_config(1_000_000);
+        let rules = BudgetRules { max, on_exceed: OnExceed::Block, ..BudgetRules::DEFAULT };
+        for _ in 0..400 {
+            let (session, run) = (String::new(), String::new());
+            let unit = Unit::Reasoning;
+            let about = About { tenant: tenant.clone(), scope: "key", unit, session, run };
+            let asking = purse.reserve(&ledgers, key.clone(), (rules, about), Ask::up_to(64));
+            let reserved = asking.await.unwrap();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            reserved.settle(5);
+            // It is reported before the next one comes.
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let asked = counting.1.load(Ordering::Relaxed);
+        assert!(asked < 20, "{asked} of 400 requests asked");
+        // Nobody uses it any more: all of it is given back within a second.
+        tokio::time::sleep(REPORT * 4).await;
+        let held = purse.held.lock().unwrap().get(&key).map(|held| held.state().share.idle());
+        assert_eq!(held.unwrap_or_default(), 0);
+        assert_eq!(ledgers.used(&key).await.unwrap(), 2_000);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn req_budget_that_only_warns_books_each_of_requests_that_are_far_apart() {
