@@ -27,14 +27,14 @@ impl Ran {
 }
 
 /// Where the program is: `THINKTHROUGH_THINK` names another one than that of this build.
-pub(crate) fn think() -> String {
+pub(crate) fn built() -> String {
     std::env::var("THINKTHROUGH_THINK").unwrap_or_else(|_| env!("CARGO_BIN_EXE_think").to_owned())
 }
 
 /// The program with these arguments and nothing of the caller's environment that could change what it says. Its home is
 /// a folder that is not there, so that nothing of whoever runs the tests is read or written.
 pub(crate) fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(think());
+    let mut command = Command::new(built());
     command.args(args).env_remove("CLICOLOR_FORCE").env("NO_COLOR", "1");
     let home = std::env::temp_dir().join(format!("think-home-{}", std::process::id()));
     for name in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {

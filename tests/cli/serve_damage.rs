@@ -211,8 +211,8 @@ fn d_6_a_reader_that_takes_long_stops_no_trace_and_the_log_is_used_anew_after_it
     assert_eq!(figure(&gateway, "thinkthrough_traces_lost_total "), 0);
     let reader = rusqlite::Connection::open(place.file("kept.db")).unwrap();
     let sql = "SELECT count(DISTINCT id) FROM reasoning_traces";
-    let rows = reader.query_row(sql, [], |row| row.get::<_, usize>(0)).unwrap();
-    assert_eq!(rows, answers.len());
+    let rows = reader.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(usize::try_from(rows).unwrap(), answers.len());
 }
 
 /// What of a file may be lost when the power goes: all that was written behind this many bytes.
