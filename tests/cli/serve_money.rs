@@ -228,6 +228,16 @@ fn req_budget_in_dollars_is_shared_by_three_gateways_on_one_server() {
     assert_eq!((count(200), count(402), upstream.bodies().len()), (30, 60, 30), "{statuses:?}");
 }
 
+/// The id of the call in an answer.
+fn called(answer: &str) -> String {
+    let events = answer.lines().filter_map(|line| line.strip_prefix("data: "));
+    let mut events = events.filter_map(|event| serde_json::from_str::<Value>(event).ok());
+    let id = events.find_map(|event| {
+        Some(event.pointer("/choices/0/delta/tool_calls/0/id")?.as_str()?.to_owned())
+    });
+    id.unwrap()
+}
+
 #[test]
 fn req_budget_in_dollars_pays_for_thoughts_that_go_back_and_for_pictures_before_they_go_out() {
     let prices = "[prices.\"own/kimi-k2-thinking\"]\ninput = 10\noutput = 0\n";
@@ -242,11 +252,9 @@ fn req_budget_in_dollars_pays_for_thoughts_that_go_back_and_for_pictures_before_
     let said = |asked: &Value, gateway: &Server| {
         gateway.request_in_time("POST", "/v1/chat/completions", &headers, &asked.to_string())
     };
-    let id = "call_A9b8C7d6E5f4G3h2J1k0";
     let function = json!({"name": "list", "arguments": "{}"});
-    let call = json!({"id": id, "type": "function", "function": function});
     for (dollars, expected) in [("0.05", 402), ("5", 200)] {
-        let calls = chat(&thought, "list", Some(10_000)).replace("\"c1\"", &format!("\"{id}\""));
+        let calls = chat(&thought, "list", Some(10_000));
         let upstream = Upstream::answering(move |asked| match asked.contains("tool_call_id") {
             true => chat("", "ok", None),
             false => calls.clone(),
@@ -257,6 +265,8 @@ fn req_budget_in_dollars_pays_for_thoughts_that_go_back_and_for_pictures_before_
         asked["messages"].as_array_mut().unwrap().truncate(1);
         let first = said(&asked, &gateway);
         assert_eq!(status(&first), 200, "{first}");
+        let id = called(&first);
+        let call = json!({"id": id, "type": "function", "function": function});
         let messages = asked["messages"].as_array_mut().unwrap();
         messages.push(json!({"role": "assistant", "content": null, "tool_calls": [call]}));
         messages.push(json!({"role": "tool", "tool_call_id": id, "content": "a"}));
