@@ -114,18 +114,7 @@ impl Ask {
         let gate = Gate::new(config.budget).watching(config.runaway);
         let gate = gate.covering(masking::of_requests(&config).await?);
         gate.limit(&chosen.target.provider, chosen.limits);
-        let mut conversation = match (&history, &resumed) {
-            (Some(history), _) => {
-                gate.resume(&history.contents);
-                history.contents.clone()
-            }
-            // What it cost counts; what is sent of it is what `chat` would send.
-            (None, Some(Resumed { conversation, .. })) => {
-                gate.resume(conversation.contents());
-                conversation.sent(&chosen.target.rule.contract)
-            }
-            (None, None) => Vec::new(),
-        };
+        let mut conversation = earlier(history.as_ref(), resumed.as_ref(), &chosen, &gate);
         conversation.push(question.clone());
         let setup = Setup {
             target: &chosen.target,
@@ -222,6 +211,27 @@ async fn end(keeper: Option<Keeper>) -> Result<Option<ConversationId>, Failure> 
     match keeper {
         Some(keeper) => Ok(keeper.end().await?),
         None => Ok(None),
+    }
+}
+
+/// What was said before; what it cost counts.
+fn earlier(
+    history: Option<&History>,
+    resumed: Option<&Resumed>,
+    chosen: &Chosen,
+    gate: &Gate,
+) -> Vec<Content> {
+    match (history, resumed) {
+        (Some(history), _) => {
+            gate.resume(&history.contents);
+            history.contents.clone()
+        }
+        // What is sent of it is what `chat` would send.
+        (None, Some(Resumed { conversation, .. })) => {
+            gate.resume(conversation.contents());
+            conversation.sent(&chosen.target.rule.contract)
+        }
+        (None, None) => Vec::new(),
     }
 }
 
