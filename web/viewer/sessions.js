@@ -65,7 +65,7 @@ export async function session(main, key, query) {
   main.append(
     h('div', { class: 'title' }, h('h1', {}, 'Session'), when(sum.last)),
     h('p', { class: 'about' }, harmless(key), ` · key ${sum.tenant}`),
-    h('dl', { class: 'figures' }, figure('Requests', number(sum.requests)), figure('Thought', `${number(sum.reasoning)} tokens`),
-      figure('In all', `${number(sum.total)} tokens`), figure('Took', lasted(sum.duration)), figure('Models', harmless(sum.models.join(', ')))),
+    h('dl', { class: 'figures' }, figure('Requests', number(sum.requests)), figure('Thought tokens', number(sum.reasoning)),
+      figure('Tokens in all', number(sum.total)), figure('Took', lasted(sum.duration)), figure('Models', harmless(sum.models.join(', ')))),
     earlier, conversation);
 }

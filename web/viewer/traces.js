@@ -96,7 +96,7 @@ export async function trace(main, id) {
     h('div', { class: 'title' }, h('h1', {}, harmless(it.model)), badge(it.state), when(it.created_at)),
     h('p', { class: 'about' }, `at ${it.provider} · `, h('a', { href: `#/session/${encodeURIComponent(it.session_key)}?tenant=${encodeURIComponent(it.tenant)}` }, 'the whole session'), ` · trace ${it.id}`),
     h('dl', { class: 'figures' },
-      figure('Thought', `${number(it.reasoning_tokens)} tokens`), figure('In all', `${number(it.total_tokens)} tokens`),
+      figure('Thought tokens', number(it.reasoning_tokens)), figure('Tokens in all', number(it.total_tokens)),
       figure('Input', number(it.input_tokens)), figure('From cache', `${number(it.cached_tokens)}${cached}`),
       figure('Output', number(it.output_tokens)), figure('Cost', it.cost_micro_usd === null || it.cost_micro_usd === undefined ? 'unknown' : `$${(it.cost_micro_usd / 1e6).toFixed(6)}`), figure('Took', lasted(it.duration_ms))),
     h('section', { class: 'message', 'aria-label': 'Message' },
