@@ -1,0 +1,112 @@
+use super::*;
+use crate::log::Log;
+use crate::traces::Traces;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use thinkthrough_core::budget::Limit;
+
+/// A ledger that counts how often it is asked for something.
+#[derive(Default)]
+struct Counting(Own, AtomicUsize);
+
+impl Ledgers for Counting {
+    fn report<'a>(
+        &'a self,
+        key: &'a LedgerKey,
+        rules: &'a BudgetRules,
+        holder: &'a str,
+        report: thinkthrough_core::budget::Report,
+        now: u64,
+    ) -> crate::vault::Later<'a, Given> {
+        self.1.fetch_add(usize::from(report.wants > 0), Ordering::Relaxed);
+        self.0.report(key, rules, holder, report, now)
+    }
+
+    fn used<'a>(&'a self, key: &'a LedgerKey) -> crate::vault::Later<'a, u64> {
+        self.0.used(key)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn req_budget_of_a_key_that_asks_again_and_again_is_seldom_asked_of_its_ledger() {
+    let purse = Arc::new(Purse::new(&Arc::new(Bus::new(Log::off(), Traces::off(), None, None))));
+    let counting = Arc::new(Counting::default());
+    let ledgers: Arc<dyn Ledgers> = Arc::clone(&counting) as _;
+    let tenant = Tenant::named("alice").unwrap();
+    let key = LedgerKey::new(&tenant, "key", "");
+    let max = Limit::from_config(1_000_000);
+    let rules = BudgetRules { max, on_exceed: OnExceed::Block, ..BudgetRules::DEFAULT };
+    for _ in 0..400 {
+        let (session, run) = (String::new(), String::new());
+        let unit = Unit::Reasoning;
+        let about = About { tenant: tenant.clone(), scope: "key", unit, session, run };
+        let asking = purse.reserve(&ledgers, key.clone(), (rules, about), Ask::up_to(64));
+        let reserved = asking.await.unwrap();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        reserved.settle(5);
+        // It is reported before the next one comes.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let asked = counting.1.load(Ordering::Relaxed);
+    assert!(asked < 20, "{asked} of 400 requests asked");
+    // Nobody uses it any more: all of it is given back within a second.
+    tokio::time::sleep(REPORT * 4).await;
+    let held = purse.held.lock().unwrap().get(&key).map(|held| held.state().share.idle());
+    assert_eq!(held.unwrap_or_default(), 0);
+    assert_eq!(ledgers.used(&key).await.unwrap(), 2_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn req_budget_that_only_warns_books_each_of_requests_that_are_far_apart() {
+    let purse = Arc::new(Purse::new(&Arc::new(Bus::new(Log::off(), Traces::off(), None, None))));
+    let (ledgers, tenant) = (purse.ledgers(None), Tenant::named("alice").unwrap());
+    let key = LedgerKey::new(&tenant, "key", "");
+    let rules = |on_exceed| {
+        let max = Limit::from_config(100);
+        BudgetRules { max, on_exceed, ..BudgetRules::DEFAULT }
+    };
+    let reserve = async |on_exceed, ask| {
+        let (session, run) = (String::new(), String::new());
+        let about =
+            About { tenant: tenant.clone(), scope: "key", unit: Unit::Reasoning, session, run };
+        purse.reserve(&ledgers, key.clone(), (rules(on_exceed), about), ask).await
+    };
+    for _ in 0..3 {
+        let reserved = reserve(OnExceed::Warn, Ask::up_to(50)).await;
+        reserved.unwrap().settle(40);
+        tokio::time::sleep(REPORT * 5).await;
+    }
+    let denied = reserve(OnExceed::Block, Ask::up_to(1)).await.unwrap_err();
+    assert_eq!(denied, Denied::Spent { used: 120, max: 100 });
+}
+
+/// Each of two gateways has a part of what one request needs.
+#[tokio::test(start_paused = true)]
+async fn req_budget_that_lies_about_in_pieces_is_enough_for_whoever_needs_all_of_it() {
+    let purses = [0, 1]
+        .map(|_| Arc::new(Purse::new(&Arc::new(Bus::new(Log::off(), Traces::off(), None, None)))));
+    let ledgers: Arc<dyn Ledgers> = Arc::new(Own::default());
+    let tenant = Tenant::named("alice").unwrap();
+    let key = LedgerKey::new(&tenant, "key", "");
+    let reserve = async |one: usize, tokens| {
+        let max = Limit::from_config(1_000);
+        let rules = BudgetRules { max, on_exceed: OnExceed::Block, ..BudgetRules::DEFAULT };
+        let (session, run) = (String::new(), String::new());
+        let about =
+            About { tenant: tenant.clone(), scope: "key", unit: Unit::Reasoning, session, run };
+        let ask = Ask { wanted: tokens, least: tokens };
+        purses[one].reserve(&ledgers, key.clone(), (rules, about), ask).await
+    };
+    let (one, other) = (reserve(0, 600).await.unwrap(), reserve(1, 400).await.unwrap());
+    one.settle(0);
+    other.settle(0);
+    let began = Instant::now();
+    let one = async { (reserve(0, 1_000).await, began.elapsed()) };
+    let other = async { (reserve(1, 1_000).await, began.elapsed()) };
+    let both: [_; 2] = tokio::join!(one, other).into();
+    let [took] = both.iter().filter(|it| it.0.is_ok()).map(|it| it.1).collect::<Vec<_>>()[..]
+    else {
+        panic!("{both:?}")
+    };
+    // It does not wait for the other's next report.
+    assert!(took < REPORT / 2, "{took:?}");
+}
