@@ -4,7 +4,7 @@ use crate::place::Place;
 use crate::scripted::{Scripted, call};
 use crate::serve_config::serve;
 use crate::server::{Server, body};
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, calling};
 use serde_json::{Value, json};
 
 const ON: &str = "[masking]\nrequests = true\n";
@@ -12,17 +12,6 @@ const ON: &str = "[masking]\nrequests = true\n";
 /// A key of a form that everybody knows; it is nobody's.
 fn secret() -> String {
     format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3))
-}
-
-/// A provider that calls a tool and wants the thought of that call back.
-fn provider() -> Upstream {
-    Upstream::answering(|_| {
-        let function = json!({"name": "list", "arguments": "{}"});
-        let call = json!({"id": "call_00_Qw8rT3yU6iO9pL2kJ5hG7fDs", "type": "function", "function": function});
-        let message = json!({"role": "assistant", "content": null, "reasoning_content": "I look.", "tool_calls": [call]});
-        let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
-        json!({"id": "x", "model": "m", "choices": [choice]}).to_string()
-    })
 }
 
 fn gateway(place: &Place, upstream: &Upstream, masking: &str) -> Server {
@@ -43,7 +32,7 @@ fn ask(gateway: &Server, path: &str, messages: &Value) -> (String, Value) {
 
 #[test]
 fn adr_boundaries_a_secret_in_a_request_stays_here_and_its_thought_is_put_back() {
-    let (place, upstream) = (Place::new("masking"), provider());
+    let (place, upstream) = (Place::new("masking"), calling());
     let gateway = gateway(&place, &upstream, ON);
     let secret = secret();
     let user = json!({"role": "user", "content": format!("Use {secret}, please.")});
@@ -70,7 +59,7 @@ fn adr_boundaries_a_secret_in_a_request_stays_here_and_its_thought_is_put_back()
 
 #[test]
 fn requests_pass_as_they_are_unless_they_are_to_be_masked_and_raw_ones_are_then_refused() {
-    let (place, upstream) = (Place::new("unmasked"), provider());
+    let (place, upstream) = (Place::new("unmasked"), calling());
     let secret = secret();
     let user = json!([{"role": "user", "content": format!("Use {secret}, please.")}]);
     let off = gateway(&place, &upstream, "");
@@ -132,7 +121,7 @@ fn a_credential_that_a_caller_brought_is_covered_where_it_comes_by_again() {
 
 #[test]
 fn personal_data_is_covered_where_it_is_asked_for() {
-    let (place, upstream) = (Place::new("personal"), provider());
+    let (place, upstream) = (Place::new("personal"), calling());
     let words = "ann@host.org, 4111 1111 1111 1111 or 219-09-9999";
     let user = json!([{"role": "user", "content": words}]);
     let off = gateway(&place, &upstream, ON);

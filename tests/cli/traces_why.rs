@@ -3,20 +3,9 @@
 use crate::place::Place;
 use crate::serve_config::serve;
 use crate::server::{PATIENCE, Server};
-use crate::upstream::Upstream;
+use crate::upstream::calling;
 use serde_json::{Value, json};
 use std::time::Instant;
-
-/// A provider that wants the thoughts of its calls back, and whose first answer calls.
-fn provider() -> Upstream {
-    Upstream::answering(|_| {
-        let function = json!({"name": "list", "arguments": "{}"});
-        let call = json!({"id": "call_00_Qw8rT3yU6iO9pL2kJ5hG7fDs", "type": "function", "function": function});
-        let message = json!({"role": "assistant", "content": null, "reasoning_content": "I look.", "tool_calls": [call]});
-        let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
-        json!({"id": "x", "model": "m", "choices": [choice]}).to_string()
-    })
-}
 
 fn ask(gateway: &Server, messages: &Value) -> (String, Value) {
     let asked = json!({"model": "m", "messages": messages}).to_string();
@@ -28,7 +17,7 @@ fn ask(gateway: &Server, messages: &Value) -> (String, Value) {
 
 #[test]
 fn adr_trace_what_was_put_back_and_why_is_shown_in_the_terminal() {
-    let (place, upstream) = (Place::new("traces-why"), provider());
+    let (place, upstream) = (Place::new("traces-why"), calling());
     let config = format!(
         "[providers.own]\nextends = \"deepseek\"\nbase_url = \"{}\"\napi_key = \"k\"\n\
          [models.m]\nprovider = \"own\"\nmodel = \"deepseek-v4-pro\"\n[store]\nurl = \"sqlite:kept.db\"\n",

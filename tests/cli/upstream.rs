@@ -129,6 +129,17 @@ pub(crate) fn chat(thought: &str, text: &str, reasoning_tokens: Option<u64>) -> 
     stream + "data: [DONE]\n\n"
 }
 
+/// A provider that calls a tool, whole and with the same id each time, and wants the thought of that call back.
+pub(crate) fn calling() -> Upstream {
+    Upstream::answering(|_| {
+        let function = json!({"name": "list", "arguments": "{}"});
+        let call = json!({"id": "call_00_Qw8rT3yU6iO9pL2kJ5hG7fDs", "type": "function", "function": function});
+        let message = json!({"role": "assistant", "content": null, "reasoning_content": "I look.", "tool_calls": [call]});
+        let choice = json!({"index": 0, "message": message, "finish_reason": "tool_calls"});
+        json!({"id": "x", "model": "m", "choices": [choice]}).to_string()
+    })
+}
+
 /// A Messages stream that says `ok`.
 pub(crate) fn messages() -> String {
     let mut stream = String::new();
