@@ -31,8 +31,10 @@ const APPLICATION: i32 = 0x7468_6E6B;
 
 /// How many compiled statements a connection keeps: all that there are.
 const STATEMENTS: usize = 64;
-/// How many KiB of pages the connection that writes has at hand: the keys of a million records.
-pub(super) const AT_HAND: i64 = 96 << 10;
+/// How many KiB of pages the connection that writes has at hand: the inner pages of all trees, and what was used last.
+/// More of them would make look-ups among a million records quicker, but the process would not give their memory back
+/// after a load: the allocator has other things between them.
+pub(super) const AT_HAND: i64 = 24 << 10;
 
 /// How long one waits for another process.
 const PATIENCE: Duration = Duration::from_secs(5);
