@@ -71,6 +71,7 @@ mod serve_end;
 mod serve_events;
 #[cfg(unix)]
 mod serve_facts;
+mod serve_failover;
 mod serve_faults;
 #[cfg(unix)]
 mod serve_forgotten;

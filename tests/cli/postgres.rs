@@ -18,8 +18,11 @@ fn base() -> String {
 }
 
 fn say(sql: &str) -> Result<(), String> {
-    let url = format!("{}/postgres", base());
-    let ran = Command::new("psql").args(["-q", "-v", "ON_ERROR_STOP=1", &url, "-c", sql]).output();
+    say_in(&format!("{}/postgres", base()), sql)
+}
+
+fn say_in(url: &str, sql: &str) -> Result<(), String> {
+    let ran = Command::new("psql").args(["-q", "-v", "ON_ERROR_STOP=1", url, "-c", sql]).output();
     let output = ran.map_err(|error| format!("`psql` does not run: {error}"))?;
     let told = || String::from_utf8_lossy(&output.stderr).into_owned();
     if output.status.success() { Ok(()) } else { Err(told()) }
@@ -60,6 +63,31 @@ impl Database {
 }
 
 impl Database {
+    /// Does this in it, as another program might.
+    pub(crate) fn say(&self, sql: &str) {
+        say_in(&self.url, sql).unwrap();
+    }
+
+    /// A copy of it as it is now, for [`Database::fails_over_to`].
+    pub(crate) fn copied(&self) -> Database {
+        let (name, copy) = (&self.name, format!("{}_copy", self.name));
+        // Nobody may be in it meanwhile.
+        self.shut();
+        say(&format!("DROP DATABASE IF EXISTS {copy} WITH (FORCE)")).unwrap();
+        say(&format!("CREATE DATABASE {copy} TEMPLATE {name}")).unwrap();
+        self.open();
+        Database { url: format!("{}/{copy}", base()), name: copy }
+    }
+
+    /// An older copy takes its place, and knows nothing of what came since.
+    pub(crate) fn fails_over_to(&self, copy: &Database) {
+        let (name, copy) = (&self.name, &copy.name);
+        self.shut();
+        say(&format!("ALTER DATABASE {name} RENAME TO {name}_lost")).unwrap();
+        say(&format!("ALTER DATABASE {copy} RENAME TO {name}")).unwrap();
+        say(&format!("DROP DATABASE {name}_lost WITH (FORCE)")).unwrap();
+    }
+
     /// The server ends every session of it.
     pub(crate) fn cut(&self) {
         let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ";

@@ -260,7 +260,7 @@ fn k_1_whenever_it_is_killed_a_server_knows_what_it_acknowledged() {
 }
 
 /// Whether the thought of an answer is put back into the turn that follows it.
-fn is_put_back(gateway: &Server, first: &Value, answer: &str) -> bool {
+pub(crate) fn is_put_back(gateway: &Server, first: &Value, answer: &str) -> bool {
     let second = second_turn(first, answer).unwrap();
     let again = post(&gateway.addr, &second).unwrap();
     again.contains("x-thinkthrough: restored=1; missed=0;")

@@ -158,6 +158,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// The system gave no random bytes.
+    pub(crate) fn no_random(at: &str) -> Self {
+        let message = "the system gives no random bytes".to_owned();
+        Self::Database { at: at.to_owned(), message }
+    }
+
     /// Whether it says something about the store, and nothing about what it was given.
     pub(crate) fn is_everybodys(&self) -> bool {
         matches!(self, Self::Busy(_) | Self::Full(_) | Self::Silent(_) | Self::Closed)

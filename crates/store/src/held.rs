@@ -109,7 +109,7 @@ async fn unlock(
             let first = given.keys.first();
             let key = known.map(|it| it.key).or_else(|| first.cloned()).ok_or_else(wrong)?;
             let new = || Ok((master::check(&key)?, master::lock_own(&Key::random()?, &key)?));
-            let (check, own) = new().map_err(|_: Broken| no_random(at))?;
+            let (check, own) = new().map_err(|_: Broken| StoreError::no_random(at))?;
             backend.keep_install(check, own).await?.ok_or_else(wrong)?
         }
     };
@@ -117,12 +117,4 @@ async fn unlock(
     let own = row.install_key.and_then(|locked| master::open_own(&locked, &master.key).ok());
     let damaged = || StoreError::Damaged { what: format!("the install key of the store `{at}`") };
     Ok((master, own.ok_or_else(damaged)?))
-}
-
-/// The system gave no random bytes.
-pub(crate) fn no_random(at: &str) -> StoreError {
-    StoreError::Database {
-        at: at.to_owned(),
-        message: "the system gives no random bytes".to_owned(),
-    }
 }

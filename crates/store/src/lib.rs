@@ -58,6 +58,7 @@ mod location;
 mod marker;
 mod master;
 mod meta;
+mod notes;
 mod older;
 mod postgres;
 mod relock;

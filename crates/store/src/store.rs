@@ -3,12 +3,13 @@
 use crate::backend::Backend;
 use crate::clock::{Clock, now};
 use crate::error::StoreError;
-use crate::held::{self, Held};
+use crate::held::Held;
 use crate::journal::{Holds, Journal};
 use crate::keys::TenantKeys;
 use crate::location::Location;
 use crate::marker::{Mark, Marker};
 use crate::master::KeySource;
+use crate::notes::Notes;
 use crate::postgres::Postgres;
 use crate::seal::Key;
 use crate::spool::Spool;
@@ -23,7 +24,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use thinkthrough_core::plane::Tenant;
-use tokio::sync::{Notify, OnceCell};
+use tokio::sync::OnceCell;
 
 /// A store. Clones are handles to the same one.
 #[derive(Clone)]
@@ -54,9 +55,7 @@ struct Inner {
     has_all_sessions: AtomicBool,
     /// The file; `None` for a server.
     file: Option<PathBuf>,
-    /// What is to be said about the store.
-    notes: Mutex<Vec<String>>,
-    noted: Notify,
+    notes: Notes,
 }
 
 /// The keys of a tenant, and when they were last asked for.
@@ -92,10 +91,11 @@ impl Store {
     /// # Errors
     /// When the place or the key cannot be used, the key is not the store's, or a newer version made the store.
     pub async fn open(location: &Location, key: &KeySource) -> Result<Self, StoreError> {
-        let at = location.to_string();
+        let (at, notes) = (location.to_string(), Notes::default());
         let (backend, said) = match location {
             Location::Postgres(url) => {
-                (Backend::Postgres(Postgres::open(url, at.clone()).await?), None)
+                let server = Postgres::open(url, at.clone(), notes.clone()).await?;
+                (Backend::Postgres(server), None)
             }
             Location::Sqlite(path) => {
                 let path = path.clone();
@@ -104,6 +104,7 @@ impl Store {
                 (Backend::Sqlite(file), said)
             }
         };
+        said.into_iter().for_each(|said| notes.add(said));
         let (master, install_key) = Held::open(key, &backend, &at).await?;
         let has_old_records = backend.has_old_records().await?;
         let file = match location {
@@ -129,8 +130,7 @@ impl Store {
             has_old_records,
             has_all_sessions: AtomicBool::new(false),
             file,
-            notes: Mutex::new(said.into_iter().collect()),
-            noted: Notify::new(),
+            notes,
         };
         let store = Store { inner: Arc::new(inner) };
         store.take_over().await;
@@ -252,17 +252,16 @@ impl Store {
     /// What is to be said about the store since this was called last, a sentence each.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
-        std::mem::take(&mut *self.inner.notes.lock().unwrap_or_else(PoisonError::into_inner))
+        self.inner.notes.take()
     }
 
     /// Comes back when something new is to be said.
     pub async fn noted(&self) {
-        self.inner.noted.notified().await;
+        self.inner.notes.noted().await;
     }
 
     pub(crate) fn note(&self, text: String) {
-        self.inner.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
-        self.inner.noted.notify_one();
+        self.inner.notes.add(text);
     }
 
     /// What says beside a file that keys of the gateway were made, under the master key that holds now.
@@ -332,7 +331,7 @@ impl Store {
 
     /// The system gave no random bytes.
     pub(crate) fn no_random(&self) -> StoreError {
-        held::no_random(&self.inner.at)
+        StoreError::no_random(&self.inner.at)
     }
 
     /// The keys of a tenant that was here before.

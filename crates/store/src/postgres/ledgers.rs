@@ -45,7 +45,8 @@ impl Postgres {
     pub(crate) async fn prune_ledgers(&self, before: i64) -> Result<(), StoreError> {
         let sql = "DELETE FROM ledger WHERE used_at < $1";
         let values = [(&before as _, Type::INT8)];
-        self.query_on(&self.inner.writing, sql, &values).await.map(|_| ())
+        self.query_on(&self.inner.writing, sql, &values).await?;
+        self.prune_numbers().await
     }
 
     /// Takes out a tenant's.

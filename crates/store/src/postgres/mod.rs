@@ -4,9 +4,11 @@
 //! instead of being prepared, so that a pooler between here and the server may hand each to another session.
 
 mod address;
+mod commits;
 mod conversations;
 mod facts;
 mod gateway_keys;
+mod lately;
 mod ledgers;
 mod older;
 mod queue;
@@ -22,6 +24,7 @@ mod traces;
 mod wall;
 
 use crate::error::StoreError;
+use crate::notes::Notes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -45,6 +48,9 @@ struct Inner {
     /// A connection of its own, because statements of one connection wait for each other's commits.
     writing: Mutex<Option<Arc<Client>>>,
     appends: queue::Queue,
+    /// What was committed within the last minute.
+    lately: lately::Lately,
+    notes: Notes,
     /// The role of this process does not own the tables, so that their policies hold for it.
     has_wall: AtomicBool,
     /// Whoever sends the parts of a transaction holds it.
@@ -62,15 +68,17 @@ type Value<'a> = (&'a (dyn ToSql + Sync), Type);
 
 impl Postgres {
     /// Connects, and makes or updates the tables.
-    pub(crate) async fn open(url: &str, at: String) -> Result<Self, StoreError> {
+    pub(crate) async fn open(url: &str, at: String, notes: Notes) -> Result<Self, StoreError> {
         let (config, tls) = address::read(url, &at)?;
         let inner = Inner {
             config,
             tls,
-            at,
             client: Mutex::default(),
             writing: Mutex::default(),
             appends: queue::Queue::default(),
+            lately: lately::Lately::new(&at)?,
+            at,
+            notes,
             has_wall: AtomicBool::new(false),
             sending: std::sync::Mutex::default(),
         };
@@ -112,6 +120,8 @@ impl Postgres {
         }
         let client = Arc::new(self.connect().await?);
         *kept = Some(Arc::clone(&client));
+        // It may lead to another server than the one before.
+        self.doubt();
         Ok(client)
     }
 
@@ -150,12 +160,12 @@ impl Postgres {
         let client = self.client(kept).await?;
         let Ok(rows) = timeout(PATIENCE, self.ask(&client, whose, sql, values)).await else {
             // What else waits behind this statement would wait as long.
-            forget(kept, &client).await;
+            self.forget(kept, &client).await;
             self.cancel(&client);
             return Err(StoreError::Silent(self.inner.at.clone()));
         };
         if rows.as_ref().is_err_and(is_lost) {
-            forget(kept, &client).await;
+            self.forget(kept, &client).await;
         }
         rows.map_err(|error| trouble(&self.inner.at, &error))
     }
@@ -168,16 +178,17 @@ impl Postgres {
         });
     }
 
+    /// The next call makes a new connection, unless another call has made one already.
+    async fn forget(&self, kept: &Mutex<Option<Arc<Client>>>, lost: &Arc<Client>) {
+        self.doubt();
+        let mut kept = kept.lock().await;
+        if kept.as_ref().is_some_and(|client| Arc::ptr_eq(client, lost)) {
+            *kept = None;
+        }
+    }
+
     async fn first(&self, sql: &str, values: &[Value<'_>]) -> Result<Option<Row>, StoreError> {
         Ok(self.query(sql, values).await?.into_iter().next())
-    }
-}
-
-/// The next call makes a new connection, unless another call has made one already.
-async fn forget(kept: &Mutex<Option<Arc<Client>>>, lost: &Arc<Client>) {
-    let mut kept = kept.lock().await;
-    if kept.as_ref().is_some_and(|client| Arc::ptr_eq(client, lost)) {
-        *kept = None;
     }
 }
 

@@ -65,41 +65,9 @@ impl Postgres {
         records: &[Arc<NewRecord>],
     ) -> Result<Vec<bool>, StoreError> {
         let new = Columns::of(records);
-        // The setting holds until the statement is committed: the end of this process loses nothing, that of the
-        // server may lose the last moment. Keys are held until the rows stand, so that nobody erases the tenant in
-        // between; conversations are taken in one order, so that two gateways never wait for each other.
-        let sql = "WITH cheap AS MATERIALIZED (\
-                       SELECT set_config('synchronous_commit', 'off', true) AS said), \
-                   held AS MATERIALIZED (SELECT tenant, id FROM data_key WHERE (tenant, id) IN (\
-                       SELECT * FROM unnest($1, $5)) FOR KEY SHARE), \
-                   given AS MATERIALIZED (\
-                       SELECT given.*, (held.id IS NOT NULL) AS has_key, \
-                           EXISTS (SELECT 1 FROM record WHERE record.tenant = given.tenant \
-                               AND record.id = given.id) AS is_there, \
-                           coalesce((SELECT thread.name FROM record \
-                               JOIN thread ON thread.nr = record.thread \
-                               WHERE record.tenant = given.tenant \
-                               AND record.id = given.parent LIMIT 1), given.own) AS name \
-                       FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY AS given \
-                           (tenant, id, parent, own, key_id, keys, head, kept, bytes, now, place) \
-                       LEFT JOIN held ON held.tenant = given.tenant AND held.id = given.key_id), \
-                   grown AS (INSERT INTO thread (tenant, name, records, bytes, used_at) \
-                       SELECT tenant, name, count(*), sum(bytes), max(now) FROM given, cheap \
-                       WHERE has_key AND NOT is_there GROUP BY tenant, name ORDER BY tenant, name \
-                       ON CONFLICT (tenant, name) DO UPDATE \
-                       SET records = thread.records + excluded.records, \
-                           bytes = thread.bytes + excluded.bytes, \
-                           used_at = greatest(thread.used_at, excluded.used_at) \
-                       RETURNING nr, tenant, name), \
-                   kept AS (INSERT INTO record (tenant, thread, id, key_id, keys, head, kept) \
-                       SELECT tenant, grown.nr, id, key_id, string_to_array(keys, ',')::int8[], \
-                           head, kept \
-                       FROM given JOIN grown USING (tenant, name) \
-                       WHERE has_key AND NOT is_there \
-                       ON CONFLICT (tenant, id) DO NOTHING RETURNING nr, tenant, keys), \
-                   found_by AS (INSERT INTO record_key (tenant, key, record) \
-                       SELECT tenant, unnest(keys), nr FROM kept) \
-                   SELECT has_key FROM given ORDER BY place";
+        let numbered = &self.inner.lately.records;
+        let numbering = numbered.begin().await;
+        let sql = insert(&numbering.sql());
         let values = [
             (&new.tenant as _, Type::INT8_ARRAY),
             (&new.id as _, Type::TEXT_ARRAY),
@@ -112,7 +80,9 @@ impl Postgres {
             (&new.bytes as _, Type::INT8_ARRAY),
             (&new.now as _, Type::INT8_ARRAY),
         ];
-        let rows = self.query_on(&self.inner.writing, sql, &values).await?;
+        let rows = self.query_on(&self.inner.writing, &sql, &values).await?;
+        let before = rows.first().map_or(Ok(None), |row| get(row, 1, &self.inner.at))?;
+        self.committed(numbered, &numbering, before, records.to_vec());
         rows.iter().map(|row| get(row, 0, &self.inner.at)).collect()
     }
 
@@ -128,6 +98,8 @@ impl Postgres {
                    marked AS (UPDATE record SET keys = '{}' FROM old WHERE record.nr = old.nr) \
                    SELECT count(*) FROM old";
         let values = [(&tenant as _, Type::INT8), (&ids as _, Type::TEXT_ARRAY)];
+        let is_one = |record: &NewRecord| record.tenant == tenant && ids.contains(&record.id);
+        self.inner.lately.records.forget(is_one);
         let rows = self.query_of(Whose::Nr(tenant), &self.inner.writing, sql, &values).await?;
         let marked: i64 = match rows.first() {
             Some(row) => get(row, 0, &self.inner.at)?,
@@ -146,6 +118,47 @@ impl Postgres {
             kept: get(row, 4, at)?,
         })
     }
+}
+
+/// Adds records with their conversations, beside the parts of a statement that number it.
+fn insert(numbered: &str) -> String {
+    // The setting holds until the statement is committed: the end of this process loses nothing, that of the
+    // server may lose the last moment. Keys are held until the rows stand, so that nobody erases the tenant in
+    // between; conversations are taken in one order, so that two gateways never wait for each other.
+    format!(
+        "WITH {numbered}, cheap AS MATERIALIZED (\
+             SELECT set_config('synchronous_commit', 'off', true) AS said), \
+         held AS MATERIALIZED (SELECT tenant, id FROM data_key WHERE (tenant, id) IN (\
+             SELECT * FROM unnest($1, $5)) FOR KEY SHARE), \
+         given AS MATERIALIZED (\
+             SELECT given.*, (held.id IS NOT NULL) AS has_key, \
+                 EXISTS (SELECT 1 FROM record WHERE record.tenant = given.tenant \
+                     AND record.id = given.id) AS is_there, \
+                 coalesce((SELECT thread.name FROM record \
+                     JOIN thread ON thread.nr = record.thread \
+                     WHERE record.tenant = given.tenant \
+                     AND record.id = given.parent LIMIT 1), given.own) AS name \
+             FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) WITH ORDINALITY AS given \
+                 (tenant, id, parent, own, key_id, keys, head, kept, bytes, now, place) \
+             LEFT JOIN held ON held.tenant = given.tenant AND held.id = given.key_id), \
+         grown AS (INSERT INTO thread (tenant, name, records, bytes, used_at) \
+             SELECT tenant, name, count(*), sum(bytes), max(now) FROM given, cheap \
+             WHERE has_key AND NOT is_there GROUP BY tenant, name ORDER BY tenant, name \
+             ON CONFLICT (tenant, name) DO UPDATE \
+             SET records = thread.records + excluded.records, \
+                 bytes = thread.bytes + excluded.bytes, \
+                 used_at = greatest(thread.used_at, excluded.used_at) \
+             RETURNING nr, tenant, name), \
+         kept AS (INSERT INTO record (tenant, thread, id, key_id, keys, head, kept) \
+             SELECT tenant, grown.nr, id, key_id, string_to_array(keys, ',')::int8[], \
+                 head, kept \
+             FROM given JOIN grown USING (tenant, name) \
+             WHERE has_key AND NOT is_there \
+             ON CONFLICT (tenant, id) DO NOTHING RETURNING nr, tenant, keys), \
+         found_by AS (INSERT INTO record_key (tenant, key, record) \
+             SELECT tenant, unnest(keys), nr FROM kept) \
+         SELECT has_key, (SELECT version FROM before) FROM given ORDER BY place"
+    )
 }
 
 /// Records by column, as the server takes many rows at once.

@@ -20,9 +20,15 @@ impl Postgres {
         let texts = |of: fn(&TraceRow) -> &String| rows().map(of).collect::<Vec<_>>();
         let numbers = |of: fn(&TraceRow) -> i64| rows().map(of).collect::<Vec<_>>();
         let maybe = |of: fn(&TraceRow) -> Option<i64>| rows().map(of).collect::<Vec<_>>();
+        let numbered = &self.inner.lately.traces;
+        let numbering = numbered.begin().await;
         let sql = format!(
-            "INSERT INTO reasoning_traces ({}) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, \
-             $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) ON CONFLICT DO NOTHING",
+            "WITH {}, added AS (\
+                 INSERT INTO reasoning_traces ({}) SELECT * FROM unnest($1, $2, $3, $4, $5, $6, \
+                     $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) \
+                 ON CONFLICT DO NOTHING) \
+             SELECT version FROM before",
+            numbering.sql(),
             TraceRow::COLUMNS
         );
         let (text, number) = (Type::TEXT_ARRAY, Type::INT8_ARRAY);
@@ -48,7 +54,11 @@ impl Postgres {
             (&texts(|it| &it.why), text),
             (&maybe(|it| it.cost), number),
         ];
-        self.query_on(&self.inner.writing, &sql, &values).await.map(|_| ())
+        let found = self.query_on(&self.inner.writing, &sql, &values).await?;
+        let before = self.before(found.first())?;
+        drop(values);
+        self.committed(numbered, &numbering, before, traces);
+        Ok(())
     }
 
     /// The trace of this id.
@@ -159,6 +169,7 @@ impl Postgres {
         let sql = "DELETE FROM reasoning_traces WHERE id IN (SELECT id FROM reasoning_traces \
                    WHERE created_at < $1 ORDER BY created_at LIMIT $2) RETURNING 1";
         let values = [(&before as _, Type::INT8), (&i64::from(limit) as _, Type::INT8)];
+        self.inner.lately.traces.forget(|trace| trace.created_at < before);
         Ok(self.query_on(&self.inner.writing, sql, &values).await?.len() as u64)
     }
 
@@ -176,6 +187,7 @@ impl Postgres {
                    WHERE tenant = $1 LIMIT $2) RETURNING 1";
         let values = [(&tenant as _, Type::TEXT), (&i64::from(limit) as _, Type::INT8)];
         let whose = Whose::Name(&tenant);
+        self.inner.lately.traces.forget(|trace| trace.tenant == tenant);
         Ok(self.query_of(whose, &self.inner.writing, sql, &values).await?.len() as u64)
     }
 
@@ -194,6 +206,8 @@ impl Postgres {
             (&i64::from(limit) as _, Type::INT8),
         ];
         let whose = Whose::Name(&tenant);
+        let is_its = |trace: &TraceRow| trace.tenant == tenant && trace.session == session;
+        self.inner.lately.traces.forget(is_its);
         Ok(self.query_of(whose, &self.inner.writing, sql, &values).await?.len() as u64)
     }
 

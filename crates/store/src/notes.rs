@@ -1,0 +1,36 @@
+//! What is to be said about a store, a sentence each.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// Sentences that wait for somebody to say them. Clones are handles to the same ones.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notes(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    texts: Mutex<Vec<String>>,
+    noted: Notify,
+}
+
+impl Notes {
+    /// This is to be said.
+    pub(crate) fn add(&self, text: String) {
+        self.texts().push(text);
+        self.0.noted.notify_one();
+    }
+
+    /// What was not taken yet.
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.texts())
+    }
+
+    /// Comes back when something new is to be said.
+    pub(crate) async fn noted(&self) {
+        self.0.noted.notified().await;
+    }
+
+    fn texts(&self) -> MutexGuard<'_, Vec<String>> {
+        self.0.texts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
