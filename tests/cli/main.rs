@@ -59,6 +59,7 @@ mod scripted;
 mod serve;
 mod serve_access;
 mod serve_addresses;
+mod serve_bad_disk;
 mod serve_budgets;
 mod serve_budgets_raw;
 mod serve_config;
