@@ -78,7 +78,7 @@ pub(crate) fn is_acknowledged(answer: &str) -> bool {
 }
 
 /// How many look-ups took too long.
-fn blind(gateway: &Server) -> usize {
+pub(crate) fn blind(gateway: &Server) -> usize {
     let metrics = gateway.request("GET", "/metrics", "", "");
     let named =
         |line: &'_ str| line.strip_prefix("thinkthrough_lookups_failed_total ")?.parse().ok();
