@@ -99,6 +99,8 @@ mod serve_threats;
 mod serve_told;
 mod serve_traces;
 mod serve_unlisted;
+#[cfg(unix)]
+mod serve_versions;
 mod serve_vertex;
 mod server;
 mod sessions;
