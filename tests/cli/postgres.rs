@@ -68,6 +68,13 @@ impl Database {
         say_in(&self.url, sql).unwrap();
     }
 
+    /// How many rows it has in a table.
+    pub(crate) fn rows(&self, table: &str) -> usize {
+        let sql = format!("SELECT count(*) FROM {table}");
+        let ran = Command::new("psql").args(["-q", "-At", &self.url, "-c", &sql]).output().unwrap();
+        String::from_utf8(ran.stdout).unwrap().trim().parse().unwrap()
+    }
+
     /// A copy of it as it is now, for [`Database::fails_over_to`].
     pub(crate) fn copied(&self) -> Database {
         let (name, copy) = (&self.name, format!("{}_copy", self.name));
