@@ -23,6 +23,8 @@ use tokio::time::sleep;
 const STEPS: [u32; 3] = [64, 32, 512];
 /// How long a step may take, so that no writer waits for long: the next one is smaller or larger for it.
 const STEP_TAKES: Duration = Duration::from_millis(25);
+/// How long whoever asks for sessions waits for those that came last.
+const SUMMING: Duration = Duration::from_secs(2);
 /// How long the shortest pause between two steps is.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -147,6 +149,12 @@ impl Traces {
     pub async fn sessions(&self, filter: TraceFilter) -> Result<Vec<TraceSession>, StoreError> {
         // A list without the sessions of older traces would be a wrong one.
         while self.sum_up_sessions().await? {}
+        // Traces are summed up with their words. Where they come as fast as that goes, the last ones are missing.
+        let began = Instant::now();
+        while self.store.backend().traces_unindexed().await?.is_some()
+            && self.index().await? > 0
+            && began.elapsed() < SUMMING
+        {}
         let rows = self.store.backend().trace_sessions(filter).await?;
         Ok(rows.into_iter().map(TraceSession::from).collect())
     }

@@ -320,32 +320,33 @@ fn index(connection: &Connection, limit: u32) -> rusqlite::Result<u64> {
 }
 
 fn fill_sessions(connection: &Connection) -> rusqlite::Result<bool> {
-    let sql = "SELECT tenant, session_key FROM trace_session_fill";
-    let place: Option<(String, String)> = connection
-        .prepare_cached(sql)?
-        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
+    // An older version goes by tenants, and its place says nothing here.
+    let sql = "SELECT CASE tenant WHEN '' THEN session_key ELSE '' END FROM trace_session_fill";
+    let place: Option<String> =
+        connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?;
     let Some(place) = place else { return Ok(false) };
-    let sql = "INSERT OR REPLACE INTO trace_session (tenant, session_key, first_at, last_at, last_id, \
-                   models, requests, reasoning_tokens, total_tokens, duration_ms) \
+    let sql = "SELECT DISTINCT session_key FROM reasoning_traces WHERE session_key >= ? \
+               ORDER BY session_key LIMIT ?";
+    let keys = connection
+        .prepare_cached(sql)?
+        .query_map(params![place, SessionRow::STEP], |row| row.get::<_, String>(0))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    // Those that have no words yet are summed up with them.
+    let sql = "INSERT OR REPLACE INTO trace_session (tenant, session_key, first_at, last_at, \
+                   last_id, models, requests, reasoning_tokens, total_tokens, duration_ms) \
                SELECT tenant, session_key, min(created_at), max(created_at), \
-                   (SELECT id FROM reasoning_traces AS newest WHERE newest.tenant = each.tenant \
-                       AND newest.session_key = each.session_key \
-                       ORDER BY created_at DESC, id DESC LIMIT 1), \
-                   substr(group_concat(DISTINCT model), 1, 2000), count(*), sum(reasoning_tokens), \
-                   sum(total_tokens), sum(duration_ms) \
-               FROM reasoning_traces AS each WHERE (tenant, session_key) >= (?, ?) \
-               GROUP BY tenant, session_key ORDER BY tenant, session_key LIMIT ? \
-               RETURNING tenant, session_key";
-    let mut fill = connection.prepare_cached(sql)?;
-    let filled = fill.query_map(params![place.0, place.1, SessionRow::STEP], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
-    })?;
-    let filled = filled.collect::<rusqlite::Result<Vec<_>>>()?;
-    match filled.last() {
-        Some(last) if filled.len() == SessionRow::STEP as usize => {
-            let sql = "UPDATE trace_session_fill SET (tenant, session_key) = (?, ?)";
-            connection.prepare_cached(sql)?.execute(params![last.0, last.1])?;
+                   substr(max(printf('%020d', created_at) || id), 21), \
+                   substr(group_concat(DISTINCT model), 1, 2000), count(*), \
+                   sum(reasoning_tokens), sum(total_tokens), sum(duration_ms) \
+               FROM reasoning_traces WHERE session_key >= ? AND session_key <= ? \
+                   AND rowid <= (SELECT up_to FROM trace_indexed) GROUP BY session_key, tenant";
+    if let Some(last) = keys.last() {
+        connection.prepare_cached(sql)?.execute([&place, last])?;
+    }
+    match keys.last() {
+        Some(last) if keys.len() == SessionRow::STEP as usize => {
+            let sql = "UPDATE trace_session_fill SET (tenant, session_key) = ('', ?)";
+            connection.prepare_cached(sql)?.execute([last])?;
             Ok(true)
         }
         _ => {
@@ -364,7 +365,7 @@ fn look_at_old(connection: &Connection, before: i64, limit: u32) -> rusqlite::Re
                    (SELECT 1 FROM reasoning_traces WHERE session_key = old.session_key \
                        AND created_at = old.created_at LIMIT 1), \
                    (SELECT 1 FROM reasoning_traces WHERE tenant = old.tenant \
-                       AND session_key = old.session_key AND created_at = old.created_at LIMIT 1), \
+                       AND created_at = old.created_at LIMIT 1), \
                    (SELECT 1 FROM trace_words_docsize WHERE id = old.rowid) \
                FROM reasoning_traces AS old WHERE created_at < ? ORDER BY created_at LIMIT ?";
     let mut old = connection.prepare_cached(sql)?;
@@ -392,9 +393,5 @@ fn remove(connection: &Connection, sql: &str, values: &[&dyn ToSql]) -> rusqlite
             connection.prepare_cached(sql)?.execute([number])?;
         }
     }
-    // The number of the newest row may be given again.
-    let sql = "UPDATE trace_indexed SET up_to = min(up_to, \
-               (SELECT coalesce(max(rowid), 0) FROM reasoning_traces))";
-    connection.prepare_cached(sql)?.execute([])?;
     Ok(count)
 }

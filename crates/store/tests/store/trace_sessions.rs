@@ -97,6 +97,11 @@ async fn sums_of_sessions_are_those_of_their_traces_whatever_comes_and_goes(fold
         let all = (step * 30..step * 30 + 40).map(|at| new(at, &session(at + step / 3)));
         traces.add(all.collect()).await.unwrap();
         agree(&traces).await;
+        // Some come and go before they are summed up.
+        traces
+            .add((900 + step * 5..905 + step * 5).map(|at| new(at, &session(at))).collect())
+            .await
+            .unwrap();
         traces.prune_older_than(step * 3).await.unwrap();
         agree(&traces).await;
     }
@@ -105,10 +110,16 @@ async fn sums_of_sessions_are_those_of_their_traces_whatever_comes_and_goes(fold
     store.erase(&Tenant::named("bob").unwrap()).await.unwrap();
     assert!(!traces.sessions(everything()).await.unwrap().is_empty());
     agree(&traces).await;
-    // The newest one goes before the others.
+    // The newest one goes before the others, and the number of its row is given again.
     let newest = traces.list(TraceFilter { limit: 1, ..everything() }).await.unwrap().remove(0);
     let gone = format!("DELETE FROM reasoning_traces WHERE id = '{}'", newest.id);
     execute(&folder, &[&gone]).await;
+    agree(&traces).await;
+    traces.add((2_000..2_010).map(|at| new(at, "anew")).collect()).await.unwrap();
+    agree(&traces).await;
+    let rows = "DELETE FROM reasoning_traces WHERE session_key = 'anew'";
+    execute(&folder, &[rows]).await;
+    traces.add((2_010..2_020).map(|at| new(at, "anew")).collect()).await.unwrap();
     agree(&traces).await;
     traces.prune_older_than(1_000).await.unwrap();
     assert_eq!(traces.sessions(everything()).await.unwrap(), []);
@@ -171,6 +182,10 @@ async fn execute(folder: &Folder, sql: &[&str]) {
     }
 }
 
+/// An index that older versions had.
+const INDEX: &str = "CREATE INDEX traces_of_session ON reasoning_traces (tenant, session_key, \
+                     created_at, id, model, reasoning_tokens, total_tokens, duration_ms)";
+
 /// Undoes what keeps the sums of sessions, as in a store of an older version.
 pub(crate) async fn without_sessions(folder: &Folder) {
     let tables = "DROP TABLE trace_session; DROP TABLE trace_session_fill";
@@ -179,10 +194,10 @@ pub(crate) async fn without_sessions(folder: &Folder) {
                          DROP FUNCTION trace_sessions_shrink CASCADE; \
                          DROP FUNCTION trace_sessions_fill";
         let back = "DELETE FROM thinkthrough_schema WHERE version > 10";
-        execute(folder, &[functions, tables, back]).await;
+        execute(folder, &[functions, tables, INDEX, back]).await;
     } else {
-        let triggers = "DROP TRIGGER trace_added; DROP TRIGGER trace_removed";
-        execute(folder, &[triggers, tables, "PRAGMA user_version = 10"]).await;
+        let triggers = "DROP TRIGGER trace_summed; DROP TRIGGER trace_removed";
+        execute(folder, &[triggers, tables, INDEX, "PRAGMA user_version = 10"]).await;
     }
 }
 
