@@ -40,6 +40,7 @@ use crate::settings::{Effort, Resolved, Setting, Source};
 use crate::wire::{RequestError, Wire};
 use mint::{Mint, Of};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// Whose request it is, as far as restoration needs to know. Without it nothing is looked up and nothing kept.
 #[derive(Clone, Debug)]
@@ -232,7 +233,10 @@ impl<'d> RequestContext<'d> {
     #[must_use]
     pub fn more(&self, found: &[Found]) -> Vec<String> {
         let Some(question) = &self.question else { return Vec::new() };
-        if found.iter().all(|found| found.head.ancestors.is_empty()) {
+        let known: BTreeSet<&str> = found.iter().map(|found| found.head.id.as_str()).collect();
+        let mut named = found.iter().flat_map(|found| &found.head.ancestors);
+        // Mostly each of them was found behind its own history.
+        if named.all(|ancestor| known.contains(&*ancestor.id)) {
             return Vec::new();
         }
         let origin = self.origin();

@@ -9,6 +9,7 @@
 
 mod agents;
 mod cases;
+mod older;
 mod own;
 mod twins;
 mod vault;
