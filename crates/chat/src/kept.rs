@@ -1,19 +1,15 @@
 //! A question in a conversation that is kept: everything is written as it happens, so that a program that ends in the
 //! middle loses nothing that was said.
 
-use crate::agent::{Called, Round, Watch};
-use crate::gate::Notice;
-use crate::tools::ToolKind;
+use crate::agent::Watch;
 use crate::wording::title;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use thinkthrough_client::Retry;
-use thinkthrough_core::content::{Content, Origin, Speaker, ToolCall, ToolResponse};
+use thinkthrough_core::content::{Content, Origin, Speaker};
 use thinkthrough_core::event::{Event, Fold, Sink as _};
 use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::provider::Target;
-use thinkthrough_core::tokens::TokenCount;
 use thinkthrough_store::{ConversationId, Conversations, Draft, Meta, StoreError};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -219,6 +215,10 @@ impl<'w> Beside<'w> {
 }
 
 impl Watch for Beside<'_> {
+    fn behind(&mut self) -> Option<&mut (dyn Watch + Send)> {
+        Some(self.watch)
+    }
+
     fn event(&mut self, round: usize, event: Event<'_>) {
         if let Some(keeper) = self.keeper {
             lock(&keeper.fold).event(event);
@@ -230,44 +230,6 @@ impl Watch for Beside<'_> {
         self.watch.outgoing(round, request);
     }
 
-    fn retry(&mut self, retry: &Retry<'_>) {
-        self.watch.retry(retry);
-    }
-
-    fn notice(&mut self, notice: &Notice) {
-        self.watch.notice(notice);
-    }
-
-    fn spent(&mut self, used: TokenCount) {
-        self.watch.spent(used);
-    }
-
-    fn call_weighed(
-        &mut self,
-        round: usize,
-        index: usize,
-        call: &ToolCall,
-        weighed: (ToolKind, &str),
-    ) {
-        self.watch.call_weighed(round, index, call, weighed);
-    }
-
-    fn call_started(&mut self, round: usize, index: usize, call: &ToolCall) {
-        self.watch.call_started(round, index, call);
-    }
-
-    fn call_output(&mut self, round: usize, index: usize, text: &str) {
-        self.watch.call_output(round, index, text);
-    }
-
-    fn call_finished(&mut self, round: usize, index: usize, called: &Called) {
-        self.watch.call_finished(round, index, called);
-    }
-
-    fn tool_response(&mut self, round: usize, response: &ToolResponse) {
-        self.watch.tool_response(round, response);
-    }
-
     fn added(&mut self, round: usize, content: &Content) {
         if let Some(keeper) = self.keeper {
             if content.speaker == Speaker::Ai {
@@ -277,9 +239,5 @@ impl Watch for Beside<'_> {
             drop(keeper.news.send(News::Added(Box::new(content.clone()))));
         }
         self.watch.added(round, content);
-    }
-
-    fn round_over(&mut self, round: usize, done: &Round) {
-        self.watch.round_over(round, done);
     }
 }

@@ -1,16 +1,13 @@
 //! A watch that hears everything with its secrets covered.
 
 use super::{Cover, CoveredEvents};
-use crate::agent::{Called, Round, Watch};
-use crate::gate::Notice;
+use crate::agent::{Called, Watch};
 use crate::tools::ToolKind;
 use std::collections::BTreeMap;
-use thinkthrough_client::Retry;
 use thinkthrough_core::content::{Content, ToolCall, ToolResponse};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::plane::MaskedText;
-use thinkthrough_core::tokens::TokenCount;
 
 /// Tells a watch what happens with its secrets covered: for one that shows it. Whatever keeps it stands before this one.
 pub struct Covered<'w> {
@@ -31,6 +28,10 @@ impl<'w> Covered<'w> {
 }
 
 impl Watch for Covered<'_> {
+    fn behind(&mut self) -> Option<&mut (dyn Watch + Send)> {
+        Some(self.watch)
+    }
+
     fn event(&mut self, round: usize, event: Event<'_>) {
         let watch = &mut *self.watch;
         self.events.event(event, &mut |event| watch.event(round, event));
@@ -40,18 +41,6 @@ impl Watch for Covered<'_> {
         self.events.begin();
         self.outputs.clear();
         self.watch.outgoing(round, request);
-    }
-
-    fn retry(&mut self, retry: &Retry<'_>) {
-        self.watch.retry(retry);
-    }
-
-    fn notice(&mut self, notice: &Notice) {
-        self.watch.notice(notice);
-    }
-
-    fn spent(&mut self, used: TokenCount) {
-        self.watch.spent(used);
     }
 
     fn call_weighed(
@@ -96,9 +85,5 @@ impl Watch for Covered<'_> {
 
     fn added(&mut self, round: usize, content: &Content) {
         self.watch.added(round, &self.cover.content(content));
-    }
-
-    fn round_over(&mut self, round: usize, done: &Round) {
-        self.watch.round_over(round, done);
     }
 }
