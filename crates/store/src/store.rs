@@ -1,5 +1,7 @@
 //! The façade.
 
+mod tenants;
+
 use crate::backend::Backend;
 use crate::clock::{Clock, now};
 use crate::error::StoreError;
@@ -11,6 +13,7 @@ use crate::marker::{Mark, Marker};
 use crate::master::KeySource;
 use crate::notes::Notes;
 use crate::postgres::Postgres;
+use crate::recent::Recent;
 use crate::seal::Key;
 use crate::spool::Spool;
 use crate::sqlite::Sqlite;
@@ -21,8 +24,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tenants::KeysAtHand;
 use thinkthrough_core::plane::Tenant;
 use tokio::sync::OnceCell;
 
@@ -38,7 +42,7 @@ struct Inner {
     master: Held,
     install_key: Key,
     /// The keys of the tenants that were here, by name.
-    tenants: Mutex<HashMap<String, AtHand>>,
+    tenants: Mutex<HashMap<String, KeysAtHand>>,
     /// Look-up keys of tenants that nothing was kept for so far, by name.
     made: Mutex<HashMap<String, Key>>,
     touched: Touched,
@@ -49,6 +53,7 @@ struct Inner {
     /// Of a store in a file.
     journal: Option<Journal>,
     unwritten: Unwritten,
+    recent: Recent,
     clock: Clock,
     /// Records of older gateways were left when it was opened.
     has_old_records: bool,
@@ -58,16 +63,6 @@ struct Inner {
     notes: Notes,
 }
 
-/// The keys of a tenant, and when they were last asked for.
-struct AtHand {
-    keys: Arc<TenantKeys>,
-    asked_at: Instant,
-}
-
-/// How long the keys of a tenant are at hand before they are read anew, beside whoever needs them: another process may
-/// have given the tenant a new data key, or erased it.
-const FRESH: Duration = Duration::from_secs(60);
-
 /// How often one tries to use the keys of a tenant while another process changes the master key.
 const TRIES: usize = 3;
 
@@ -76,11 +71,6 @@ const STEP: u32 = 64;
 
 /// How many traces are taken out at once.
 pub(crate) const TRACES: u32 = 500;
-
-/// How many tenants that nothing was kept for are remembered. Credentials can be made up, so there must be an end.
-const MADE: usize = 10_000;
-/// How many tenants' keys are at hand.
-const OPEN: usize = 10_000;
 
 /// How long uses of conversations are gathered before they are written down.
 const SOON: Duration = Duration::from_secs(1);
@@ -126,6 +116,7 @@ impl Store {
             appeared: OnceCell::new(),
             journal,
             unwritten: Unwritten::default(),
+            recent: Recent::default(),
             clock: Clock::default(),
             has_old_records,
             has_all_sessions: AtomicBool::new(false),
@@ -249,6 +240,10 @@ impl Store {
         &self.inner.unwritten
     }
 
+    pub(crate) fn recent(&self) -> &Recent {
+        &self.inner.recent
+    }
+
     /// What is to be said about the store since this was called last, a sentence each.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
@@ -332,162 +327,6 @@ impl Store {
     /// The system gave no random bytes.
     pub(crate) fn no_random(&self) -> StoreError {
         StoreError::no_random(&self.inner.at)
-    }
-
-    /// The keys of a tenant that was here before.
-    pub(crate) async fn keys(
-        &self,
-        tenant: &Tenant,
-    ) -> Result<Option<Arc<TenantKeys>>, StoreError> {
-        if let Some(keys) = self.at_hand(tenant) {
-            return Ok(Some(keys));
-        }
-        // The way that is gone once a tenant makes no room in the one that is gone with every request.
-        Box::pin(self.read_keys(tenant)).await
-    }
-
-    /// The keys of a tenant, with all these data keys, as far as they are known to the store: another process may have
-    /// given the tenant a new one.
-    pub(crate) async fn keys_with(
-        &self,
-        keys: Arc<TenantKeys>,
-        tenant: &Tenant,
-        mut ids: impl Iterator<Item = u32>,
-    ) -> Result<Arc<TenantKeys>, StoreError> {
-        if ids.all(|id| keys.data(id).is_some()) {
-            return Ok(keys);
-        }
-        Ok(Box::pin(self.read_keys(tenant)).await?.unwrap_or(keys))
-    }
-
-    /// As the store has them now.
-    async fn read_keys(&self, tenant: &Tenant) -> Result<Option<Arc<TenantKeys>>, StoreError> {
-        let mut opened = Ok(None);
-        for _ in 0..TRIES {
-            let master = self.inner.master.get();
-            let found = self.backend().tenant(tenant.as_str().to_owned()).await?;
-            let Some(row) = found else {
-                self.forget(tenant);
-                return Ok(None);
-            };
-            match TenantKeys::open(tenant, &row, &master) {
-                Ok(keys) => return Ok(Some(self.remember(tenant, keys))),
-                Err(damaged) => opened = Err(damaged),
-            }
-            // Of two that change at once, the row may be the one that was before.
-            self.inner.master.renew(self.backend(), &master).await?;
-        }
-        opened
-    }
-
-    /// The keys of a tenant, which gets some if it has none.
-    pub(crate) async fn keys_or_new(&self, tenant: &Tenant) -> Result<Arc<TenantKeys>, StoreError> {
-        let known = self.keys(tenant).await?;
-        let told = self.made().remove(tenant.as_str());
-        let keys = match known {
-            Some(keys) => keys,
-            None => Box::pin(self.add(tenant, told.clone())).await?,
-        };
-        // Another process was first: what was told of ours is of no use any more.
-        match told {
-            Some(told) if told.bytes() != keys.lookup.bytes() => {
-                Err(StoreError::Erased(tenant.clone()))
-            }
-            Some(_) | None => Ok(keys),
-        }
-    }
-
-    /// Adds a tenant with this look-up key, or with a new one.
-    async fn add(&self, tenant: &Tenant, told: Option<Key>) -> Result<Arc<TenantKeys>, StoreError> {
-        let lookup = told.map_or_else(|| self.random_key(), Ok)?;
-        for _ in 0..TRIES {
-            let master = self.inner.master.get();
-            let locked = TenantKeys::lock(tenant, &lookup, &master);
-            let (lookup, data) = locked.map_err(|_| self.no_random())?;
-            let name = tenant.as_str().to_owned();
-            let added = self.backend().add_tenant(name, lookup, data, master.check.clone()).await?;
-            if added.is_some() {
-                return self.read_keys(tenant).await?.ok_or(StoreError::Closed);
-            }
-            // Nothing is locked with a key that is not the store's any more.
-            self.inner.master.renew(self.backend(), &master).await?;
-        }
-        Err(StoreError::Closed)
-    }
-
-    /// The look-up key of a tenant. One that a credential stands for gets its keys, and is written down with what it
-    /// first keeps: anybody can make credentials up, and what is kept of them an upstream has accepted.
-    pub(crate) async fn lookup_key(&self, tenant: &Tenant) -> Result<Key, StoreError> {
-        if !tenant.is_credential() {
-            return Ok(self.keys_or_new(tenant).await?.lookup.clone());
-        }
-        let known = self.keys(tenant).await?;
-        let mut made = self.made();
-        if let Some(keys) = known {
-            made.remove(tenant.as_str());
-            return Ok(keys.lookup.clone());
-        }
-        if let Some(lookup) = made.get(tenant.as_str()) {
-            return Ok(lookup.clone());
-        }
-        if made.len() >= MADE {
-            made.clear();
-        }
-        let lookup = self.random_key()?;
-        made.insert(tenant.as_str().to_owned(), lookup.clone());
-        Ok(lookup)
-    }
-
-    fn random_key(&self) -> Result<Key, StoreError> {
-        Key::random().map_err(|_| self.no_random())
-    }
-
-    fn made(&self) -> std::sync::MutexGuard<'_, HashMap<String, Key>> {
-        self.inner.made.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reads the keys of all tenants anew next time.
-    pub(crate) fn forget_all(&self) {
-        self.tenants().clear();
-    }
-
-    /// Reads the keys of a tenant anew next time: another process may have erased them.
-    pub(crate) fn forget(&self, tenant: &Tenant) {
-        self.tenants().remove(tenant.as_str());
-    }
-
-    fn at_hand(&self, tenant: &Tenant) -> Option<Arc<TenantKeys>> {
-        let (keys, is_old) = {
-            let mut tenants = self.tenants();
-            let known = tenants.get_mut(tenant.as_str())?;
-            let is_old = known.asked_at.elapsed() >= FRESH;
-            if is_old {
-                // One asks, however many are here now.
-                known.asked_at = Instant::now();
-            }
-            (Arc::clone(&known.keys), is_old)
-        };
-        if is_old {
-            let (store, tenant) = (self.clone(), tenant.clone());
-            // What is at hand goes on when the store does not answer now.
-            tokio::spawn(async move { drop(store.read_keys(&tenant).await) });
-        }
-        Some(keys)
-    }
-
-    fn remember(&self, tenant: &Tenant, keys: TenantKeys) -> Arc<TenantKeys> {
-        let keys = Arc::new(keys);
-        let mut tenants = self.tenants();
-        if tenants.len() >= OPEN {
-            tenants.clear();
-        }
-        let at_hand = AtHand { keys: Arc::clone(&keys), asked_at: Instant::now() };
-        tenants.insert(tenant.as_str().to_owned(), at_hand);
-        keys
-    }
-
-    fn tenants(&self) -> std::sync::MutexGuard<'_, HashMap<String, AtHand>> {
-        self.inner.tenants.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

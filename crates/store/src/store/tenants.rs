@@ -1,0 +1,185 @@
+//! The keys of tenants, as far as they are at hand.
+
+use super::{Store, TRIES};
+use crate::error::StoreError;
+use crate::keys::TenantKeys;
+use crate::seal::Key;
+use std::collections::HashMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use thinkthrough_core::plane::Tenant;
+
+/// The keys of a tenant, and when they were last asked for.
+pub(super) struct KeysAtHand {
+    keys: Arc<TenantKeys>,
+    asked_at: Instant,
+}
+
+/// How long the keys of a tenant are at hand before they are read anew, beside whoever needs them: another process may
+/// have given the tenant a new data key, or erased it.
+const FRESH: Duration = Duration::from_secs(60);
+
+/// How many tenants that nothing was kept for are remembered. Credentials can be made up, so there must be an end.
+const MADE: usize = 10_000;
+/// How many tenants' keys are at hand.
+const OPEN: usize = 10_000;
+
+impl Store {
+    /// The keys of a tenant that was here before.
+    pub(crate) async fn keys(
+        &self,
+        tenant: &Tenant,
+    ) -> Result<Option<Arc<TenantKeys>>, StoreError> {
+        if let Some(keys) = self.at_hand(tenant) {
+            return Ok(Some(keys));
+        }
+        // The way that is gone once a tenant makes no room in the one that is gone with every request.
+        Box::pin(self.read_keys(tenant)).await
+    }
+
+    /// The keys of a tenant, with all these data keys, as far as they are known to the store: another process may have
+    /// given the tenant a new one.
+    pub(crate) async fn keys_with(
+        &self,
+        keys: Arc<TenantKeys>,
+        tenant: &Tenant,
+        mut ids: impl Iterator<Item = u32>,
+    ) -> Result<Arc<TenantKeys>, StoreError> {
+        if ids.all(|id| keys.data(id).is_some()) {
+            return Ok(keys);
+        }
+        Ok(Box::pin(self.read_keys(tenant)).await?.unwrap_or(keys))
+    }
+
+    /// As the store has them now.
+    async fn read_keys(&self, tenant: &Tenant) -> Result<Option<Arc<TenantKeys>>, StoreError> {
+        let mut opened = Ok(None);
+        for _ in 0..TRIES {
+            let master = self.inner.master.get();
+            let found = self.backend().tenant(tenant.as_str().to_owned()).await?;
+            let Some(row) = found else {
+                self.forget(tenant);
+                return Ok(None);
+            };
+            match TenantKeys::open(tenant, &row, &master) {
+                Ok(keys) => return Ok(Some(self.remember(tenant, keys))),
+                Err(damaged) => opened = Err(damaged),
+            }
+            // Of two that change at once, the row may be the one that was before.
+            self.inner.master.renew(self.backend(), &master).await?;
+        }
+        opened
+    }
+
+    /// The keys of a tenant, which gets some if it has none.
+    pub(crate) async fn keys_or_new(&self, tenant: &Tenant) -> Result<Arc<TenantKeys>, StoreError> {
+        let known = self.keys(tenant).await?;
+        let told = self.made().remove(tenant.as_str());
+        let keys = match known {
+            Some(keys) => keys,
+            None => Box::pin(self.add(tenant, told.clone())).await?,
+        };
+        // Another process was first: what was told of ours is of no use any more.
+        match told {
+            Some(told) if told.bytes() != keys.lookup.bytes() => {
+                Err(StoreError::Erased(tenant.clone()))
+            }
+            Some(_) | None => Ok(keys),
+        }
+    }
+
+    /// Adds a tenant with this look-up key, or with a new one.
+    async fn add(&self, tenant: &Tenant, told: Option<Key>) -> Result<Arc<TenantKeys>, StoreError> {
+        let lookup = told.map_or_else(|| self.random_key(), Ok)?;
+        for _ in 0..TRIES {
+            let master = self.inner.master.get();
+            let locked = TenantKeys::lock(tenant, &lookup, &master);
+            let (lookup, data) = locked.map_err(|_| self.no_random())?;
+            let name = tenant.as_str().to_owned();
+            let added = self.backend().add_tenant(name, lookup, data, master.check.clone()).await?;
+            if added.is_some() {
+                return self.read_keys(tenant).await?.ok_or(StoreError::Closed);
+            }
+            // Nothing is locked with a key that is not the store's any more.
+            self.inner.master.renew(self.backend(), &master).await?;
+        }
+        Err(StoreError::Closed)
+    }
+
+    /// The look-up key of a tenant. One that a credential stands for gets its keys, and is written down with what it
+    /// first keeps: anybody can make credentials up, and what is kept of them an upstream has accepted.
+    pub(crate) async fn lookup_key(&self, tenant: &Tenant) -> Result<Key, StoreError> {
+        if !tenant.is_credential() {
+            return Ok(self.keys_or_new(tenant).await?.lookup.clone());
+        }
+        let known = self.keys(tenant).await?;
+        let mut made = self.made();
+        if let Some(keys) = known {
+            made.remove(tenant.as_str());
+            return Ok(keys.lookup.clone());
+        }
+        if let Some(lookup) = made.get(tenant.as_str()) {
+            return Ok(lookup.clone());
+        }
+        if made.len() >= MADE {
+            made.clear();
+        }
+        let lookup = self.random_key()?;
+        made.insert(tenant.as_str().to_owned(), lookup.clone());
+        Ok(lookup)
+    }
+
+    fn random_key(&self) -> Result<Key, StoreError> {
+        Key::random().map_err(|_| self.no_random())
+    }
+
+    fn made(&self) -> MutexGuard<'_, HashMap<String, Key>> {
+        self.inner.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the keys of all tenants anew next time.
+    pub(crate) fn forget_all(&self) {
+        self.tenants().clear();
+        self.inner.recent.clear();
+    }
+
+    /// Reads the keys of a tenant anew next time: another process may have erased them.
+    pub(crate) fn forget(&self, tenant: &Tenant) {
+        self.tenants().remove(tenant.as_str());
+        self.inner.recent.clear();
+    }
+
+    fn at_hand(&self, tenant: &Tenant) -> Option<Arc<TenantKeys>> {
+        let (keys, is_old) = {
+            let mut tenants = self.tenants();
+            let known = tenants.get_mut(tenant.as_str())?;
+            let is_old = known.asked_at.elapsed() >= FRESH;
+            if is_old {
+                // One asks, however many are here now.
+                known.asked_at = Instant::now();
+            }
+            (Arc::clone(&known.keys), is_old)
+        };
+        if is_old {
+            let (store, tenant) = (self.clone(), tenant.clone());
+            // What is at hand goes on when the store does not answer now.
+            tokio::spawn(async move { drop(store.read_keys(&tenant).await) });
+        }
+        Some(keys)
+    }
+
+    fn remember(&self, tenant: &Tenant, keys: TenantKeys) -> Arc<TenantKeys> {
+        let keys = Arc::new(keys);
+        let mut tenants = self.tenants();
+        if tenants.len() >= OPEN {
+            tenants.clear();
+        }
+        let at_hand = KeysAtHand { keys: Arc::clone(&keys), asked_at: Instant::now() };
+        tenants.insert(tenant.as_str().to_owned(), at_hand);
+        keys
+    }
+
+    fn tenants(&self) -> MutexGuard<'_, HashMap<String, KeysAtHand>> {
+        self.inner.tenants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
