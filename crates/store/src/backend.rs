@@ -2,11 +2,12 @@
 
 use crate::error::StoreError;
 use crate::postgres::Postgres;
+use crate::recent::Known;
 use crate::relock::{Relock, Relocked};
 use crate::row::{
-    Anchored, Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, InstallRow, KeyRow,
-    LedgerRow, NewConversation, NewFact, NewRecord, NewResponse, OldRecord, RecordRow, ResponseRow,
-    SessionRow, SumRow, TenantRow, ThreadRow, TraceRow, Usage,
+    Anchored, Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, Hit, InstallRow,
+    KeyRow, LedgerRow, NewConversation, NewFact, NewRecord, NewResponse, OldRecord, RecordRow,
+    ResponseRow, SessionRow, SumRow, TenantRow, ThreadRow, TraceRow, Usage,
 };
 use crate::sqlite::Sqlite;
 use crate::trace::{TraceFilter, TraceText};
@@ -54,7 +55,7 @@ calls! {
     add_draft(row: DraftRow) -> bool;
     drafts(conversation: i64) -> Vec<DraftRow>;
     remove_draft(conversation: i64, draft: i64) -> ();
-    records(tenant: i64, keys: Vec<i64>) -> (Vec<RecordRow>, usize);
+    records(tenant: i64, keys: Vec<i64>, known: Vec<Known>) -> (Vec<Hit>, usize);
     has_old_records() -> bool;
     old_records(limit: u32) -> Vec<OldRecord>;
     anchor_records(anchored: Vec<Anchored>, up_to: i64) -> ();

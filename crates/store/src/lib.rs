@@ -61,6 +61,7 @@ mod meta;
 mod notes;
 mod older;
 mod postgres;
+mod recent;
 mod relock;
 mod responses;
 mod retention;

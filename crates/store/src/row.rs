@@ -108,6 +108,7 @@ impl NewRecord {
     /// As it will be read, before its conversation has a number.
     pub(crate) fn row(&self) -> RecordRow {
         RecordRow {
+            number: 0,
             thread: 0,
             id: self.id.clone(),
             key_id: self.key_id,
@@ -120,11 +121,22 @@ impl NewRecord {
 /// A record of the vault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RecordRow {
+    /// Its number in the database; 0 where it is not there yet.
+    pub(crate) number: i64,
     pub(crate) thread: i64,
     pub(crate) id: String,
     pub(crate) key_id: u32,
     pub(crate) head: Vec<u8>,
     pub(crate) kept: Vec<u8>,
+}
+
+/// What keys found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Hit {
+    /// A record of this number that the one who asks has at hand.
+    Known(i64),
+    /// Any other one.
+    Read(RecordRow),
 }
 
 /// A record of an older gateway, which has not the keys yet that ids give.

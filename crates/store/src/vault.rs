@@ -8,7 +8,8 @@ use crate::clock::now;
 use crate::error::StoreError;
 use crate::journal::Journal;
 use crate::keys::TenantKeys;
-use crate::row::{NewRecord, RecordRow};
+use crate::recent::Read;
+use crate::row::{Hit, NewRecord, RecordRow};
 use crate::seal::{Broken, Kind, bind};
 use crate::store::Store;
 use crate::taking::HandedOver;
@@ -112,8 +113,19 @@ impl Vault {
         let short: Vec<i64> = keys.iter().map(in_index).collect();
         // These first: what is written in between is found in the database then.
         let unwritten = self.store.unwritten().with_keys(opens.nr, &short);
-        let rows = self.store.backend().records(opens.nr, short).await?;
-        let mut looked = self.opened(opens, rows, unwritten).await?;
+        let at_hand = self.store.recent().with_keys(opens.nr, &short);
+        let known = at_hand.iter().map(|it| it.known()).collect();
+        let (hits, unreadable) = self.store.backend().records(opens.nr, short, known).await?;
+        let (mut rows, mut found) = (Vec::new(), Vec::new());
+        for hit in hits {
+            match hit {
+                Hit::Read(row) => rows.push(row),
+                Hit::Known(number) => found.extend(at_hand.iter().find(|it| it.number == number)),
+            }
+        }
+        self.store.touch(found.iter().map(|it| it.thread));
+        let found = found.into_iter().map(|it| it.found.clone()).collect();
+        let mut looked = self.opened(opens, (rows, unreadable), found, unwritten).await?;
         let mut asked = keys.to_vec();
         asked.sort_unstable();
         let is_asked = |key| asked.binary_search(&key).is_ok();
@@ -131,7 +143,7 @@ impl Vault {
         };
         let unwritten = self.store.unwritten().named(opens.nr, &ids);
         let rows = self.store.backend().records_named(opens.nr, ids).await?;
-        self.opened(opens, rows, unwritten).await
+        self.opened(opens, rows, Vec::new(), unwritten).await
     }
 
     /// Records of older gateways may be left, which are found by the keys of version 1.
@@ -140,20 +152,33 @@ impl Vault {
         self.store.has_old_records()
     }
 
+    /// Opens what was read, beside what was `found` open.
     async fn opened(
         &self,
         opens: Arc<TenantKeys>,
-        (mut rows, unreadable): (Vec<RecordRow>, usize),
+        (rows, unreadable): (Vec<RecordRow>, usize),
+        mut found: Vec<Found>,
         mut unwritten: Vec<Arc<NewRecord>>,
     ) -> Result<Looked, StoreError> {
         self.store.touch(rows.iter().map(|row| row.thread));
-        unwritten.retain(|record| rows.iter().all(|row| row.id != record.id));
-        rows.extend(unwritten.iter().map(|record| record.row()));
-        let ids = rows.iter().map(|row| row.key_id);
+        let is_there = |id: &str| {
+            rows.iter().any(|row| row.id == id) || found.iter().any(|it| it.head.id == id)
+        };
+        unwritten.retain(|record| !is_there(&record.id));
+        let ids = rows.iter().map(|row| row.key_id).chain(unwritten.iter().map(|it| it.key_id));
+        let ids = ids.chain(found.iter().map(|it| it.kept.key()));
         let opens = self.store.keys_with(opens, &self.tenant, ids).await?;
-        let all = rows.len();
-        let found: Vec<Found> =
-            rows.into_iter().filter_map(|row| open(&self.tenant, &opens, row)).collect();
+        let all = found.len() + rows.len() + unwritten.len();
+        for row in rows {
+            let (number, thread) = (row.number, row.thread);
+            let Some(opened) = open(&self.tenant, &opens, row) else { continue };
+            found.push(opened.clone());
+            let keys = found_by(&opened.head);
+            let read = Read { tenant: opens.nr, number, thread, keys, found: opened };
+            self.store.recent().keep(&Arc::new(read));
+        }
+        let rows = unwritten.iter().map(|record| record.row());
+        found.extend(rows.filter_map(|row| open(&self.tenant, &opens, row)));
         let damaged = unreadable + all - found.len();
         Ok(Looked { found, damaged, opener: Opener(Some(opens)) })
     }
@@ -254,9 +279,6 @@ impl Vault {
         let key = keys.data(kept.key()).ok_or(SealError::Unavailable)?;
         let place = head_place(&self.tenant, &head.id);
         let sealed = key.seal(head.to_bytes(), &place).map_err(|Broken| SealError::Unavailable)?;
-        let mut found_by: Vec<i64> = head.keys.all().map(|key| in_index(&key)).collect();
-        found_by.sort_unstable();
-        found_by.dedup();
         Ok(NewRecord {
             tenant: keys.nr,
             id: head.id.clone(),
@@ -266,7 +288,7 @@ impl Vault {
             },
             thread: thread(head),
             key_id: kept.key(),
-            keys: found_by,
+            keys: found_by(head),
             head: sealed,
             kept: kept.into_bytes(),
             now,
@@ -279,7 +301,7 @@ pub(crate) fn open(tenant: &Tenant, keys: &TenantKeys, row: RecordRow) -> Option
     let key = keys.data(row.key_id)?;
     let plain = key.open(&row.head, &head_place(tenant, &row.id)).ok()?;
     let head = Head::from_bytes(&plain).filter(|head| head.id == row.id)?;
-    Some(Found { head, kept: Sealed::stored(row.key_id, row.kept) })
+    Some(Found { head: head.into(), kept: Sealed::stored(row.key_id, row.kept).into() })
 }
 
 impl Looked {
@@ -312,6 +334,14 @@ impl fmt::Debug for Looked {
 /// What the index keeps of a key: two different ones are almost never the same here, and the head has them whole.
 pub(crate) fn in_index(key: &Key) -> i64 {
     key.bytes().first_chunk().map_or(0, |first| i64::from_le_bytes(*first))
+}
+
+/// What the index keeps of a record's keys, each once.
+fn found_by(head: &Head) -> Vec<i64> {
+    let mut keys: Vec<i64> = head.keys.all().map(|key| in_index(&key)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
 }
 
 /// The name of the conversation that a record belongs to where the answer before it is not known: the session, else the

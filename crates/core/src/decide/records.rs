@@ -42,7 +42,7 @@ fn of(input: &Input<'_>, ask: &Ask<'_>, found: &[Found]) -> (Vec<Decision>, Vec<
     let Some(question) = input.question else { return Default::default() };
     let mut usable: Vec<&Found> = found.iter().collect();
     loop {
-        let answers = decided::answers(question, usable.iter().map(|found| &found.head), ask);
+        let answers = decided::answers(question, usable.iter().map(|found| &*found.head), ask);
         let opened = answers.iter().map(|answer| {
             let each = answer.parts().map(|part| opened(part, &usable, &input.vault));
             each.collect::<Result<_, _>>().map(Opened)
@@ -63,7 +63,7 @@ fn opened(
 ) -> Result<Option<Kept>, usize> {
     let record = records.get(found.record).filter(|_| action != Action::Withhold);
     let Some((record, tenant)) = record.zip(vault.tenant) else { return Ok(None) };
-    let Head { id, origin, .. } = &record.head;
+    let Head { id, origin, .. } = &*record.head;
     let place = Place { tenant, record: id, origin, position: 0 };
     record.kept.open(&place, vault.open).map(Some).map_err(|_| found.record)
 }

@@ -242,7 +242,7 @@ impl<'d> RequestContext<'d> {
         let origin = self.origin();
         let contract = &self.target.rule.contract;
         let ask = Ask { contract, origin: &origin, is_thinking: true, is_afresh: true };
-        more(question, found.iter().map(|found| &found.head), &ask)
+        more(question, found.iter().map(|found| &*found.head), &ask)
     }
 
     fn origin(&self) -> Origin {

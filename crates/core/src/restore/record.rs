@@ -9,6 +9,7 @@ use crate::json::{Doc, Extra, Writer};
 use crate::plane::{Exact, Sealed};
 use crate::shape::{read_block, write_block};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// What is known about a record without opening it: digests, and where it came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,13 +50,13 @@ pub struct Head {
     pub at: u64,
 }
 
-/// A record as the vault keeps it.
+/// A record as the vault keeps it. Clones share it.
 #[derive(Clone)]
 pub struct Found {
     /// What is known without opening it.
-    pub head: Head,
+    pub head: Arc<Head>,
     /// Its thoughts.
-    pub kept: Sealed<Kept>,
+    pub kept: Arc<Sealed<Kept>>,
 }
 
 /// The keys by which a record is found.

@@ -128,7 +128,7 @@ impl Gateway {
             Need::Lookup(keys) => {
                 let hit = |head: &Head| head.keys.all().any(|key| keys.contains(&key));
                 let hits = self.records.iter().filter(|(head, _)| hit(head)).cloned();
-                hits.map(|(head, kept)| Found { head, kept }).collect()
+                hits.map(|(head, kept)| Found { head: head.into(), kept: kept.into() }).collect()
             }
         };
         asked.prepare(&found, open)

@@ -108,7 +108,7 @@ fn unopened(keys: &[Key], target: &Target) -> Vec<Found> {
         };
         let (mut head, _) = capture(&question, &plan, answered, &secret)?;
         head.keys.answered = *key;
-        Some(Found { head, kept: Sealed::stored(1, *b"shut") })
+        Some(Found { head: head.into(), kept: Sealed::stored(1, *b"shut").into() })
     };
     keys.iter().take(4).enumerate().filter_map(record).collect()
 }

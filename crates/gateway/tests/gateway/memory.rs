@@ -162,8 +162,10 @@ impl Vault for One {
             let hits = rows.iter().filter(|(tenant, head, _)| {
                 *tenant == self.1 && head.keys.all().any(|key| keys.contains(&key))
             });
-            let found =
-                hits.map(|(_, head, kept)| Found { head: head.clone(), kept: kept.clone() });
+            let found = hits.map(|(_, head, kept)| Found {
+                head: head.clone().into(),
+                kept: kept.clone().into(),
+            });
             Ok(Looked { found: found.collect(), open: Arc::new(Lock) })
         })
     }
@@ -174,8 +176,10 @@ impl Vault for One {
             let rows = self.0.rows.lock().unwrap();
             let hits =
                 rows.iter().filter(|(tenant, head, _)| *tenant == self.1 && ids.contains(&head.id));
-            let found =
-                hits.map(|(_, head, kept)| Found { head: head.clone(), kept: kept.clone() });
+            let found = hits.map(|(_, head, kept)| Found {
+                head: head.clone().into(),
+                kept: kept.clone().into(),
+            });
             Ok(Looked { found: found.collect(), open: Arc::new(Lock) })
         })
     }

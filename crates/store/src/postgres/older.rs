@@ -14,7 +14,7 @@ impl Postgres {
 
     /// The next of them that were not looked at for the keys that ids give, and that no provider refused.
     pub(crate) async fn old_records(&self, limit: u32) -> Result<Vec<OldRecord>, StoreError> {
-        let sql = "SELECT thread, record.id, key_id, head, kept, record.nr, tenant.name FROM record \
+        let sql = "SELECT record.nr, thread, record.id, key_id, head, kept, tenant.name FROM record \
                    JOIN tenant ON tenant.nr = record.tenant \
                    WHERE record.nr > (SELECT max(anchored) FROM old_record) \
                    AND record.nr <= (SELECT max(up_to) FROM old_record) \
@@ -24,7 +24,7 @@ impl Postgres {
         let old = rows.iter().map(|row| {
             Ok(OldRecord {
                 row: self.record_of(row)?,
-                nr: get(row, 5, at)?,
+                nr: get(row, 0, at)?,
                 tenant: get(row, 6, at)?,
             })
         });

@@ -2,37 +2,56 @@
 
 use super::{Postgres, Whose, get, number};
 use crate::error::StoreError;
-use crate::row::{NewRecord, PER_KEY, RecordRow};
+use crate::recent::Known;
+use crate::row::{Hit, NewRecord, PER_KEY, RecordRow};
 use std::sync::Arc;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 impl Postgres {
-    /// The records of a tenant with any of these keys. A server that cannot read one reads none.
+    /// The records of a tenant with any of these keys; of those that are `known` only the numbers. A server that cannot read
+    /// one reads none.
     pub(crate) async fn records(
         &self,
         tenant: i64,
         keys: Vec<i64>,
-    ) -> Result<(Vec<RecordRow>, usize), StoreError> {
+        known: Vec<Known>,
+    ) -> Result<(Vec<Hit>, usize), StoreError> {
         // Written so that there is nothing to plan: each key is looked for in the index, whatever the server thinks
         // of the size of the tables. Of an erased tenant nothing is found, though rows may still be on their way out.
         let sql = "WITH hit AS MATERIALIZED (SELECT DISTINCT of_key.record \
                        FROM unnest($2) AS asked (key) CROSS JOIN LATERAL (\
                            SELECT record FROM record_key \
                            WHERE tenant = $1 AND record_key.key = asked.key \
-                           ORDER BY record LIMIT $3) AS of_key) \
-                   SELECT thread, id, key_id, head, kept FROM hit CROSS JOIN LATERAL (\
-                       SELECT thread, id, key_id, head, kept FROM record \
-                       WHERE nr = hit.record AND tenant = $1 LIMIT 1) AS it \
+                           ORDER BY record LIMIT $3) AS of_key), \
+                   known AS MATERIALIZED (SELECT * FROM unnest($4, $5) AS known (nr, id)) \
+                   SELECT nr, thread, id, key_id, \
+                       CASE WHEN is_known THEN NULL ELSE head END, \
+                       CASE WHEN is_known THEN NULL ELSE kept END \
+                   FROM hit CROSS JOIN LATERAL (\
+                       SELECT nr, thread, id, key_id, head, kept, \
+                           EXISTS (SELECT 1 FROM known \
+                               WHERE known.nr = record.nr AND known.id = record.id) AS is_known \
+                       FROM record WHERE nr = hit.record AND tenant = $1 LIMIT 1) AS it \
                    WHERE EXISTS (SELECT 1 FROM data_key WHERE tenant = $1)";
+        let (numbers, ids): (Vec<i64>, Vec<String>) =
+            known.into_iter().map(|Known { number, id }| (number, id)).unzip();
         let values = [
             (&tenant as _, Type::INT8),
             (&keys as _, Type::INT8_ARRAY),
             (&PER_KEY as _, Type::INT8),
+            (&numbers as _, Type::INT8_ARRAY),
+            (&ids as _, Type::TEXT_ARRAY),
         ];
         let rows = self.query_for(Whose::Nr(tenant), sql, &values).await?;
-        let records = rows.iter().map(|row| self.record_of(row));
-        Ok((records.collect::<Result<_, _>>()?, 0))
+        let hits = rows.iter().map(|row| {
+            let head: Option<&[u8]> = get(row, 4, &self.inner.at)?;
+            match head {
+                Some(_) => self.record_of(row).map(Hit::Read),
+                None => Ok(Hit::Known(get(row, 0, &self.inner.at)?)),
+            }
+        });
+        Ok((hits.collect::<Result<_, _>>()?, 0))
     }
 
     /// The records of a tenant with these ids that no provider refused.
@@ -41,7 +60,7 @@ impl Postgres {
         tenant: i64,
         ids: Vec<String>,
     ) -> Result<(Vec<RecordRow>, usize), StoreError> {
-        let sql = "SELECT thread, id, key_id, head, kept FROM record \
+        let sql = "SELECT nr, thread, id, key_id, head, kept FROM record \
                    WHERE tenant = $1 AND id = ANY($2) AND cardinality(keys) > 0 \
                    AND EXISTS (SELECT 1 FROM data_key WHERE tenant = $1)";
         let values = [(&tenant as _, Type::INT8), (&ids as _, Type::TEXT_ARRAY)];
@@ -111,11 +130,12 @@ impl Postgres {
     pub(super) fn record_of(&self, row: &Row) -> Result<RecordRow, StoreError> {
         let at = &self.inner.at;
         Ok(RecordRow {
-            thread: get(row, 0, at)?,
-            id: get(row, 1, at)?,
-            key_id: number(row, 2, at)?,
-            head: get(row, 3, at)?,
-            kept: get(row, 4, at)?,
+            number: get(row, 0, at)?,
+            thread: get(row, 1, at)?,
+            id: get(row, 2, at)?,
+            key_id: number(row, 3, at)?,
+            head: get(row, 4, at)?,
+            kept: get(row, 5, at)?,
         })
     }
 }

@@ -16,14 +16,14 @@ impl Sqlite {
     /// The next of them that were not looked at for the keys that ids give, and that no provider refused.
     pub(crate) async fn old_records(&self, limit: u32) -> Result<Vec<OldRecord>, StoreError> {
         self.read_at_hand(move |connection| {
-            let sql = "SELECT thread, id, key_id, head, kept, record.nr, tenant.name FROM record \
+            let sql = "SELECT record.nr, thread, id, key_id, head, kept, tenant.name FROM record \
                        JOIN tenant ON tenant.nr = record.tenant \
                        WHERE record.nr > (SELECT max(anchored) FROM old_record) \
                        AND record.nr <= (SELECT max(up_to) FROM old_record) AND keys <> x'' \
                        ORDER BY record.nr LIMIT ?";
             let mut rows = connection.prepare_cached(sql)?;
             let rows = rows.query_map([limit], |row| {
-                Ok(OldRecord { row: record(row)?, nr: row.get(5)?, tenant: row.get(6)? })
+                Ok(OldRecord { row: record(row)?, nr: row.get(0)?, tenant: row.get(6)? })
             })?;
             rows.collect()
         })

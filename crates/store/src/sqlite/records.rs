@@ -3,7 +3,8 @@
 use super::schema::AT_HAND;
 use super::{Safety, Sqlite, is_damage};
 use crate::error::StoreError;
-use crate::row::{NewRecord, PER_KEY, RecordRow};
+use crate::recent::Known;
+use crate::row::{Hit, NewRecord, PER_KEY, RecordRow};
 use rusqlite::blob::ZeroBlob;
 use rusqlite::{Connection, MAIN_DB, OptionalExtension as _, Row, ToSql, params};
 use std::sync::Arc;
@@ -14,17 +15,26 @@ const LARGE: usize = 1 << 20;
 const PASSING: i64 = 4 << 10;
 
 impl Sqlite {
-    /// The records of a tenant with any of these keys, and how many more there are that cannot be read.
+    /// The records of a tenant with any of these keys, and how many more there are that cannot be read. Those that are
+    /// `known` are not read: no number is used again in a file.
     pub(crate) async fn records(
         &self,
         tenant: i64,
         keys: Vec<i64>,
-    ) -> Result<(Vec<RecordRow>, usize), StoreError> {
+        known: Vec<Known>,
+    ) -> Result<(Vec<Hit>, usize), StoreError> {
         // The records are many and are not asked for again soon: they must not take the place of the index.
         self.read_in_two(
             move |connection| in_one(connection, || numbers(connection, tenant, &keys)),
-            move |connection, (numbers, unreadable)| {
-                in_one(connection, || records(connection, tenant, &numbers, unreadable))
+            move |connection, (numbers, mut unreadable)| {
+                let is_known = |number: &i64| known.iter().any(|it| it.number == *number);
+                let (known, new): (Vec<i64>, Vec<i64>) = numbers.into_iter().partition(is_known);
+                let mut hits: Vec<Hit> = known.into_iter().map(Hit::Known).collect();
+                if !new.is_empty() {
+                    let read = || records(connection, tenant, &new, &mut unreadable);
+                    hits.extend(in_one(connection, read)?.into_iter().map(Hit::Read));
+                }
+                Ok((hits, unreadable))
             },
         )
         .await
@@ -37,7 +47,7 @@ impl Sqlite {
         ids: Vec<String>,
     ) -> Result<(Vec<RecordRow>, usize), StoreError> {
         self.read_at_hand(move |connection| {
-            let sql = "SELECT thread, id, key_id, head, kept FROM record \
+            let sql = "SELECT nr, thread, id, key_id, head, kept FROM record \
                        WHERE tenant = ?1 AND id = ?2 AND keys <> x'' \
                        AND EXISTS (SELECT 1 FROM data_key WHERE tenant = ?1)";
             let mut by_id = connection.prepare_cached(sql)?;
@@ -132,28 +142,29 @@ fn records(
     connection: &Connection,
     tenant: i64,
     numbers: &[i64],
-    mut unreadable: usize,
-) -> rusqlite::Result<(Vec<RecordRow>, usize)> {
-    let sql = "SELECT thread, id, key_id, head, kept FROM record WHERE nr = ? AND tenant = ?";
+    unreadable: &mut usize,
+) -> rusqlite::Result<Vec<RecordRow>> {
+    let sql = "SELECT nr, thread, id, key_id, head, kept FROM record WHERE nr = ? AND tenant = ?";
     let mut by_number = connection.prepare_cached(sql)?;
     let mut found = Vec::with_capacity(numbers.len());
     for number in numbers {
         match by_number.query_row(params![number, tenant], record).optional() {
             Ok(row) => found.extend(row),
-            Err(error) if is_damage(&error) => unreadable += 1,
+            Err(error) if is_damage(&error) => *unreadable += 1,
             Err(error) => return Err(error),
         }
     }
-    Ok((found, unreadable))
+    Ok(found)
 }
 
 pub(super) fn record(row: &Row<'_>) -> rusqlite::Result<RecordRow> {
     Ok(RecordRow {
-        thread: row.get(0)?,
-        id: row.get(1)?,
-        key_id: row.get(2)?,
-        head: row.get(3)?,
-        kept: row.get(4)?,
+        number: row.get(0)?,
+        thread: row.get(1)?,
+        id: row.get(2)?,
+        key_id: row.get(3)?,
+        head: row.get(4)?,
+        kept: row.get(5)?,
     })
 }
 

@@ -41,6 +41,7 @@ mod migration;
 mod older;
 mod patience;
 mod poison;
+mod recent;
 mod responses;
 mod retention;
 mod rotation;

@@ -33,7 +33,7 @@ async fn u_20_a_poisoned_record_is_found_by_nobody_of_its_tenant_and_no_other_is
             .unwrap()
             .found
             .into_iter()
-            .map(|found| found.head.id)
+            .map(|found| found.head.id.clone())
             .collect();
         found.sort();
         assert_eq!(found, ["talk-1", "talk-5"]);

@@ -70,7 +70,7 @@ impl Talk {
     pub(super) async fn record(&self, thought: &str, text: &str) -> (Head, Kept) {
         let question = self.asks().await.unwrap();
         let looked = self.looks().await.unwrap();
-        let heads: Vec<Head> = looked.found.iter().map(|found| found.head.clone()).collect();
+        let heads: Vec<Head> = looked.found.iter().map(|found| (*found.head).clone()).collect();
         let origin = origin();
         let ask = Ask { contract: &CONTRACT, origin: &origin, is_thinking: true, is_afresh: false };
         let plan = answers(&question, &heads, &ask);
@@ -99,7 +99,7 @@ impl Talk {
     /// How many thoughts of the conversation restoration puts back.
     pub(super) async fn restored(&self) -> usize {
         let (question, looked) = (self.asks().await.unwrap(), self.looks().await.unwrap());
-        let heads: Vec<Head> = looked.found.iter().map(|found| found.head.clone()).collect();
+        let heads: Vec<Head> = looked.found.iter().map(|found| (*found.head).clone()).collect();
         let origin = origin();
         let ask = Ask { contract: &CONTRACT, origin: &origin, is_thinking: true, is_afresh: false };
         let plan = answers(&question, &heads, &ask);
