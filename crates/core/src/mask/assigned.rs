@@ -157,6 +157,36 @@ pub(super) fn is_about(rest: &[u8]) -> bool {
     ABOUT.iter().any(|end| rest.ends_with(end.as_bytes()))
 }
 
+/// Words before the name of a key or token that everybody may see, or that is good for one page only.
+const PUBLIC: [&str; 5] = ["public", "pub", "csrf", "xsrf", "authenticity"];
+
+/// Whether such a word stands before a place.
+pub(super) fn is_public(text: Text<'_>, at: usize) -> bool {
+    const LONGEST: usize = 13;
+    let before = text.part(at.saturating_sub(LONGEST), at);
+    let before = match before {
+        [rest @ .., b'_' | b'-' | b'.' | b' '] => rest,
+        all => all,
+    };
+    let lower = before.to_ascii_lowercase();
+    PUBLIC.iter().any(|word| lower.ends_with(word.as_bytes()))
+}
+
+/// Whether a name has such a word in it.
+pub(super) fn is_public_name(name: &[u8]) -> bool {
+    let lower = name.to_ascii_lowercase();
+    PUBLIC.iter().any(|word| memchr::memmem::find(&lower, word.as_bytes()).is_some())
+}
+
+/// Whether the value that was found behind a name that ends at `at` is set to a literal: in quotes behind an equals sign,
+/// or as the other member of an entry.
+pub(super) fn is_set(text: Text<'_>, at: usize, start: Start) -> bool {
+    let between = text.part(at, start.at);
+    let has = |sign: &str| memchr::memmem::find(between, sign.as_bytes()).is_some();
+    let sets = has("=") && !has("==") && !has("!=") && !has("=>");
+    start.quote.is_some() && !start.is_prose && sets
+}
+
 /// Whether a name that is a word of many meanings is one here: its value is said right behind it.
 pub(super) fn is_told(text: Text<'_>, at: usize) -> Result<bool, More> {
     let mut here = at + text.run(at, CLOSERS, 2)?;

@@ -3,6 +3,7 @@
 use super::judge;
 use super::pattern::Fit;
 use super::set::{BLANK, PRINTABLE, Set};
+use super::strike::{Strike, strike};
 use super::text::{More, Text};
 
 /// So much of a line is looked through.
@@ -91,12 +92,16 @@ fn value(text: Text<'_>, at: usize, flag: &Flag) -> Result<Option<Fit>, More> {
             b':' => VALUE.without(Set::of(":")),
             _ => VALUE.without(Set::of("%")),
         };
+        let begin = from;
         from += text.run(from, name, 64)?;
         // `"name":"password"`.
         let closing = text.run(from, QUOTES, quotes)?;
         (from, quotes) = (from + closing, quotes - closing);
         if text.byte(from)? != Some(sign) {
             return Ok(None);
+        }
+        if quotes > 0 && text.byte(from + 1)?.is_some_and(|byte| QUOTES.has(byte)) {
+            return Ok(user(text, begin, from));
         }
         from += 1;
         if quotes == 0 {
@@ -106,10 +111,23 @@ fn value(text: Text<'_>, at: usize, flag: &Flag) -> Result<Option<Fit>, More> {
     }
     let length = text.run(from, if quotes > 0 { QUOTED } else { VALUE }, LINE)?;
     let there = text.part(from, from + length);
-    let refers =
-        matches!(there.first(), Some(b'-' | b'$' | b'<' | b'{' | b'%' | b'/' | b'@' | b'['));
+    let refers = matches!(there.first(), Some(b'-' | b'$' | b'<' | b'%' | b'/' | b'@' | b'['))
+        || is_braced_name(there);
     let is_secret = length >= 4 && !refers && !is_word(there) && !judge::is_sample(there);
     Ok(is_secret.then_some(Fit { from, to: from + length, open: None }))
+}
+
+/// Where nothing stands behind the sign, the user's name is the secret, if it is none.
+fn user(text: Text<'_>, from: usize, sign: usize) -> Option<Fit> {
+    let name = text.part(from, sign);
+    let is_secret = strike(name) == Some(Strike::Strong);
+    is_secret.then_some(Fit { from, to: sign, open: None })
+}
+
+/// Braces stand for a value, unless what is in them is drawn.
+fn is_braced_name(value: &[u8]) -> bool {
+    value.first() == Some(&b'{')
+        && !matches!(value, [b'{', inner @ .., b'}'] if strike(inner).is_some())
 }
 
 /// What stands for a password in a manual.
@@ -144,6 +162,7 @@ mod tests {
             ("-U%", "smbclient //nas/share -U bob%v4lue", "v4lue"),
             ("-p", "docker \\\n -p v4lue", "v4lue"),
             ("-P", "zip -P 'v4lue' x.zip", "v4lue"),
+            ("-u:", "curl -u \"v4lue9xyZ:\" https://host", "v4lue9xyZ"),
         ] {
             let expected = if expected.starts_with('{') { None } else { Some(expected) };
             assert_eq!(found(flags, text), expected, "{text}");
@@ -155,6 +174,7 @@ mod tests {
             ("-u:", "curl -u bob https://host"),
             ("-u:", "curl -u user:pass https://host"),
             ("-u:", "curl -u \":\" https://host/x:y"),
+            ("-u:", "curl -u \"username:\" https://host"),
             ("-u:", "curl -u neo4j:[PASSWORD] https://host"),
             ("-p", "mongo -p --host x"),
             ("-p", "x-p v4lue"),

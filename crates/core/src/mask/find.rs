@@ -3,11 +3,11 @@
 use super::assigned::{self, Start};
 use super::judge::{self, Kind};
 use super::pattern::{Fit, Pattern};
-use super::rule::{Left, Look, REGISTERED};
-use super::set::{ALNUM, PRINTABLE, Set};
+use super::rule::{Left, Look, REGISTERED, Wants};
+use super::set::{ALNUM, BLANK, PRINTABLE, Set};
 use super::tag::{self, Tag};
 use super::text::{More, Text};
-use super::{Masker, address, block, command, personal};
+use super::{Masker, address, block, command, manifest, personal, told};
 
 /// Stands for the rule of our own placeholders, which are left as they are.
 pub(super) const PLACEHOLDER: usize = usize::MAX;
@@ -62,9 +62,17 @@ pub(super) fn at(
             take.extend(tag::placeholder(text, at)?.map(Begins::Placeholder));
             continue;
         }
+        let length = anchor.literal.len();
+        if let Some(Look::Manifest { .. }) = masker.look(anchor.rule) {
+            of_manifest(text, at, anchor.rule, anchor.part, length, take)?;
+            continue;
+        }
+        if is_outdone(masker, text, at, anchor)? || straddles(masker, text, at, anchor) {
+            continue;
+        }
         let found = match anchor.rule {
             REGISTERED => registered(masker, text, at, anchor.part)?,
-            rule => by_rule(masker, text, at, rule, anchor.part, anchor.literal.len())?,
+            rule => by_rule(masker, text, at, rule, anchor.part, length)?,
         };
         if let Some(found) = found
             && found.to > found.from
@@ -88,6 +96,61 @@ pub(super) fn at(
         }
     }
     Ok(())
+}
+
+/// The values of a document, each by itself.
+fn of_manifest(
+    text: Text<'_>,
+    at: usize,
+    rule: usize,
+    part: usize,
+    length: usize,
+    take: &mut Vec<Begins>,
+) -> Result<(), More> {
+    for Fit { from, to, open } in manifest::fits(text, at + length, part == 0)? {
+        if !tag::meets(text, from, to)? {
+            let open = open.map_or(Open::Closed, Open::Set);
+            take.push(Begins::Secret(Found { rule, from, to, open, tag: None }));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a rule of a general form stands back here behind one that begins in the same way and says more.
+fn is_outdone(
+    masker: &Masker,
+    text: Text<'_>,
+    at: usize,
+    anchor: &super::Anchor,
+) -> Result<bool, More> {
+    if !matches!(masker.look(anchor.rule), Some(Look::Form { is_general: true, .. })) {
+        return Ok(false);
+    }
+    for other in masker.rules.filter.at(text.part(at, text.len())) {
+        if other.literal.len() > anchor.literal.len()
+            && matches!(masker.look(other.rule), Some(Look::Form { .. }))
+            && text.continues(at, &other.literal, other.caseless)?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether the name of a service only seems to stand there: it begins within one word and ends in the next, as `okta`
+/// does in `rookTable`.
+fn straddles(masker: &Masker, text: Text<'_>, at: usize, anchor: &super::Anchor) -> bool {
+    if !matches!(masker.look(anchor.rule), Some(Look::Near { .. })) {
+        return false;
+    }
+    let name = text.part(at, at + anchor.literal.len());
+    let is_hump = |one: u8, two: u8| one.is_ascii_lowercase() && two.is_ascii_uppercase();
+    let first = name.first().copied().unwrap_or_default();
+    let is_inside = text
+        .before(at, 1)
+        .is_some_and(|before| before.is_ascii_alphabetic() && !is_hump(before, first));
+    let mut pairs = name.windows(2);
+    is_inside && pairs.any(|pair| matches!(pair, [one, two] if is_hump(*one, *two)))
 }
 
 fn registered(
@@ -122,22 +185,27 @@ fn by_rule(
     let Some(look) = masker.look(rule) else { return Ok(None) };
     let behind = at + literal;
     let fit = match look {
-        Look::Form { patterns, mixed, .. } => match patterns.get(part) {
-            Some(pattern) => form(pattern, text, at, *mixed)?,
+        Look::Form { patterns, wants, .. } => match patterns.get(part) {
+            Some(pattern) => form(pattern, text, at, *wants)?,
             None => None,
         },
-        Look::Near { values, .. } => near(values, text, behind)?,
+        Look::Near { values, wants, is_direct, .. } => {
+            near(values, text, behind, *wants, *is_direct)?
+        }
         Look::Header { .. } => header(text, behind)?,
         Look::Line { .. } => line(text, behind)?,
         Look::Assigned { is_word: true, .. } if !assigned::is_told(text, behind)? => None,
+        Look::Assigned { kind: Kind::Key, .. } if assigned::is_public(text, at) => None,
         Look::Assigned { kind, .. } => assigned_value(text, behind, *kind)?,
+        Look::Told { is_weak, .. } => told::fit(text, behind, *is_weak)?,
+        Look::Tried { .. } => told::tried(text, behind)?,
         Look::Address => address::fit(text, at)?,
         Look::Block { .. } => {
             let head = block::head(text, at, literal)?;
             return Ok(head.map(|to| Found { rule, from: at, to, open: Open::Block, tag: None }));
         }
         Look::Command { flags, .. } => command::fit(text, behind, flags)?,
-        Look::Personal(_) | Look::Registered => None,
+        Look::Personal(_) | Look::Registered | Look::Manifest { .. } => None,
     };
     Ok(fit.map(|Fit { from, to, open }| Found {
         rule,
@@ -148,24 +216,47 @@ fn by_rule(
     }))
 }
 
-fn form(pattern: &Pattern, text: Text<'_>, at: usize, mixed: bool) -> Result<Option<Fit>, More> {
+fn form(pattern: &Pattern, text: Text<'_>, at: usize, wants: Wants) -> Result<Option<Fit>, More> {
     let Some(fit) = pattern.rest(text, at)? else { return Ok(None) };
     let secret = text.part(fit.from, fit.to);
     let drawn = secret.strip_prefix(pattern.literal()).unwrap_or(secret);
-    let is_secret = if mixed { judge::is_drawn(drawn) } else { !judge::is_sample(drawn) };
-    Ok(is_secret.then_some(fit))
+    Ok(wants.is_met(drawn).then_some(fit))
 }
 
-fn near(values: &[Pattern], text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
-    let Some(start) = assigned::start(text, at, 3)? else { return Ok(None) };
+impl Wants {
+    fn is_met(self, value: &[u8]) -> bool {
+        match self {
+            Wants::Nothing => true,
+            Wants::NoSample => !judge::is_sample(value),
+            Wants::Drawn => judge::is_drawn(value),
+        }
+    }
+}
+
+fn near(
+    values: &[Pattern],
+    text: Text<'_>,
+    at: usize,
+    wants: Wants,
+    is_direct: bool,
+) -> Result<Option<Fit>, More> {
+    let from = match assigned::start(text, at, 3)? {
+        Some(start) => start.at,
+        None if is_direct => at + text.run(at, BLANK, 2)?,
+        None => return Ok(None),
+    };
+    let name = text.part(at, at + text.run(at, assigned::NAME, 32)?);
     for value in values {
-        if !text.continues(start.at, value.literal(), false)? {
+        if !text.continues(from, value.literal(), false)? {
             continue;
         }
-        if let Some(fit) = value.rest(text, start.at)?
-            && judge::is_drawn(text.part(fit.from, fit.to))
-        {
-            return Ok(Some(fit));
+        if let Some(fit) = value.rest(text, from)? {
+            let there = text.part(fit.from, fit.to);
+            // A number is that of many things, and their names say so.
+            let is_id = there.iter().all(u8::is_ascii_digit) && assigned::is_about(name);
+            if !is_id && wants.is_met(there) {
+                return Ok(Some(fit));
+            }
         }
     }
     Ok(None)
@@ -178,19 +269,20 @@ fn assigned_value(text: Text<'_>, at: usize, kind: Kind) -> Result<Option<Fit>, 
     }
     let words = if kind == Kind::Password { 4 } else { 2 };
     if let Some(start) = assigned::start(text, at, words)? {
-        return value_of(text, start, kind);
+        let is_set = kind == Kind::Password && rest == 0 && assigned::is_set(text, at, start);
+        return value_of(text, start, kind, is_set);
     }
     match kind {
         Kind::Password if rest == 0 => match assigned::direct(text, at)? {
-            Some(start) => value_of(text, start, Kind::Plain),
+            Some(start) => value_of(text, start, Kind::Plain, false),
             None => Ok(None),
         },
         _ => Ok(None),
     }
 }
 
-/// The value that begins there, if it is a secret.
-fn value_of(text: Text<'_>, start: Start, kind: Kind) -> Result<Option<Fit>, More> {
+/// The value that begins there, if it is a secret. One that is set may also be a plain word.
+fn value_of(text: Text<'_>, start: Start, kind: Kind, is_set: bool) -> Result<Option<Fit>, More> {
     let value = assigned::value(text, start)?;
     let mut to = value.to;
     if start.is_prose
@@ -204,7 +296,8 @@ fn value_of(text: Text<'_>, start: Start, kind: Kind) -> Result<Option<Fit>, Mor
     if start.is_element && !text.continues(behind, b"</", false)? {
         return Ok(None);
     }
-    let is_secret = judge::is_secret(there, kind, start.quote.is_some(), start.is_prose);
+    let is_secret = judge::is_secret(there, kind, start.quote.is_some(), start.is_prose)
+        || (is_set && judge::is_literal(there));
     Ok(is_secret.then_some(Fit { from: start.at, to, open: value.open }))
 }
 
@@ -275,6 +368,14 @@ fn is_left_fine(masker: &Masker, rule: usize, text: Text<'_>, at: usize) -> bool
             return text.before(at, 1).is_none_or(|before| !ALNUM.or(Set::of("_")).has(before))
                 || is_escape(text, at);
         }
+        // A cue is a word of a sentence, and no part of a name or of code.
+        Some(Look::Told { .. } | Look::Tried { .. }) => {
+            const INSIDE: Set = ALNUM.or(Set::of("_$.@<#=&"));
+            return text.before(at, 1).is_none_or(|before| before < 128 && !INSIDE.has(before));
+        }
+        Some(Look::Manifest { .. }) => {
+            return text.before(at, 1).is_none_or(|before| b" \t\r\n".contains(&before));
+        }
         _ => return true,
     };
     let Some(before) = text.before(at, 1) else { return *left != Left::Digit };
@@ -311,16 +412,19 @@ pub(super) fn named<'m>(masker: &'m Masker, name: &str, value: &str) -> Option<(
                     false => has(names),
                 };
                 has(names)
+                    && !(*kind == Kind::Key && assigned::is_public_name(name.as_bytes()))
                     && !assigned::is_about(name.as_bytes())
                     && judge::is_secret(value.as_bytes(), *kind, true, false)
             }
-            Look::Near { names, values } => {
+            Look::Near { names, values, wants, .. } => {
                 let text = Text::whole(value.as_bytes());
                 let fits = |pattern: &Pattern| {
                     text.continues(0, pattern.literal(), false) == Ok(true)
                         && matches!(pattern.rest(text, 0), Ok(Some(fit)) if fit.to == value.len())
                 };
-                has(names) && values.iter().any(fits) && judge::is_drawn(value.as_bytes())
+                let is_id = value.bytes().all(|byte| byte.is_ascii_digit())
+                    && assigned::is_about(name.as_bytes());
+                has(names) && values.iter().any(fits) && !is_id && wants.is_met(value.as_bytes())
             }
             _ => false,
         }

@@ -42,10 +42,21 @@ const WORDS: [Word; 18] = [
     word("testtest"),
 ];
 
+/// Terms with digits, as people name algorithms, forms and machines.
+pub(super) const TERMS: [&str; 30] = [
+    "base64", "base32", "base58", "sha1", "sha2", "sha224", "sha256", "sha384", "sha512", "md5",
+    "argon2", "argon2id", "pbkdf2", "hs256", "rs256", "es256", "ed25519", "x25519", "aes128",
+    "aes256", "oauth2", "utf8", "ipv4", "ipv6", "win32", "x509", "pkcs8", "pkcs12", "int64",
+    "http2",
+];
+
 /// Whether it is a value of documents and tests, which everybody may know.
 pub(super) fn is_sample(value: &[u8]) -> bool {
     // A long secret may hold any short word by chance, and is not looked through for each place in it.
     let value = value.get(..64).unwrap_or(value);
+    if is_typed_idly(value) {
+        return true;
+    }
     let least = match value.len() {
         ..12 => 2,
         length @ 12..24 => u32::try_from(length / 4).unwrap_or(6),
@@ -65,8 +76,30 @@ pub(super) fn is_sample(value: &[u8]) -> bool {
     could_be.any(|word| memchr::memmem::find(&lower, word.0.as_bytes()).is_some())
 }
 
+/// Whether somebody leant on a key, or wrote the alphabet down: most letters are the same as those before them, or many
+/// follow each other.
+fn is_typed_idly(value: &[u8]) -> bool {
+    const ROW: usize = 16;
+    let (mut same, mut row) = (0, 1);
+    for pair in value.windows(2) {
+        let [one, two] = pair else { break };
+        same += usize::from(one == two);
+        row = if one.wrapping_add(1) == *two { row + 1 } else { 1 };
+        if row >= ROW {
+            return true;
+        }
+    }
+    value.len() >= ROW && same * 2 > value.len()
+}
+
+/// Whether it is a term that has digits, with or without a dash in it.
+fn is_term(value: &[u8]) -> bool {
+    let plain: Vec<u8> = value.iter().filter(|byte| !b"-_".contains(byte)).copied().collect();
+    TERMS.iter().any(|term| plain.eq_ignore_ascii_case(term.as_bytes()))
+}
+
 /// Whether somebody only went along the keys.
-fn is_counted(value: &[u8]) -> bool {
+pub(super) fn is_counted(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
     ["123456789", "abcdefgh"]
         .iter()
@@ -81,10 +114,11 @@ pub(super) fn is_drawn(value: &[u8]) -> bool {
     // What is long shows at its beginning what it is made of.
     let value = value.get(..128).unwrap_or(value);
     let Classes { digits, lower, upper, changes, .. } = Classes::of(value);
-    // Names in camel case change less often than what is drawn.
+    // Names in camel case change less often than what is drawn, and no number that counts is that long.
     let all = digits + lower + upper;
-    let is_mixed =
-        (digits > 0 && lower + upper > 0) || (lower > 0 && upper > 0 && changes * 3 > all);
+    let is_mixed = (digits > 0 && lower + upper > 0)
+        || (lower > 0 && upper > 0 && changes * 3 > all)
+        || (digits == all && all >= 24);
     is_mixed && entropy(value) >= 2.5
 }
 
@@ -136,8 +170,43 @@ fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
         || reads.into_iter().any(has)
 }
 
+/// Whether the literal that a program or file sets a password to can be one: a word of its own.
+pub(super) fn is_literal(value: &[u8]) -> bool {
+    const SAYS_NOTHING: [&str; 22] = [
+        "password",
+        "passwort",
+        "passwd",
+        "passphrase",
+        "kennwort",
+        "current",
+        "new",
+        "old",
+        "confirm",
+        "required",
+        "optional",
+        "disabled",
+        "enabled",
+        "incorrect",
+        "invalid",
+        "undefined",
+        "unknown",
+        "protected",
+        "encrypted",
+        "plaintext",
+        "hidden",
+        "username",
+    ];
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_".contains(byte);
+    let says_nothing =
+        |part: &[u8]| SAYS_NOTHING.iter().any(|word| part.eq_ignore_ascii_case(word.as_bytes()));
+    (8..=64).contains(&value.len())
+        && value.iter().all(is_word)
+        && !is_sample(value)
+        && !value.split(|byte| b"-_".contains(byte)).all(says_nothing)
+}
+
 fn is_password(value: &[u8], is_quoted: bool, is_prose: bool) -> bool {
-    if value.len() < 6 || is_dotted(value) {
+    if value.len() < 6 || is_dotted(value) || is_term(value) {
         return false;
     }
     let classes = Classes::of(value);
@@ -181,14 +250,31 @@ fn ends_in_digits(value: &[u8]) -> bool {
 
 fn is_key(value: &[u8], is_quoted: bool) -> bool {
     let least = if is_quoted { 16 } else { 20 };
-    if value.len() < least || value.contains(&b' ') || is_dotted(value) {
+    if value.len() < least || value.contains(&b' ') || is_dotted(value) || is_marked(value) {
         return false;
+    }
+    // Of a pair the second half is the secret. Services whose pairs begin with a number have rules of their own, which
+    // know how long the other half is.
+    if let Some(cut) = value.iter().rposition(|byte| *byte == b':') {
+        let (name, rest) = value.split_at(cut);
+        return !name.iter().all(u8::is_ascii_digit)
+            && is_key(rest.get(1..).unwrap_or_default(), is_quoted);
     }
     let classes = Classes::of(value);
     // Names of things have digits at their ends; what is drawn has them everywhere.
     let has_digits =
         classes.digits >= 2 && classes.letters() >= 2 && classes.changes * 4 >= value.len();
-    (has_digits || classes.are_mixed()) && entropy(value) >= 3.3
+    let is_long = value.len() >= 20 && classes.changes * 3 > value.len();
+    (has_digits || classes.are_mixed() || is_long && classes.upper > 1) && entropy(value) >= 3.3
+}
+
+/// Whether a part of it says that it is for tests.
+fn is_marked(value: &[u8]) -> bool {
+    value.split(|byte| b"_-.".contains(byte)).any(|part| {
+        ["test", "demo", "fake", "mock"]
+            .iter()
+            .any(|word| part.eq_ignore_ascii_case(word.as_bytes()))
+    })
 }
 
 /// Names with dots, as programs write them: each part begins with a letter.
@@ -213,18 +299,18 @@ fn is_dotted(value: &[u8]) -> bool {
 }
 
 #[derive(Default)]
-struct Classes {
-    lower: usize,
-    upper: usize,
-    digits: usize,
+pub(super) struct Classes {
+    pub(super) lower: usize,
+    pub(super) upper: usize,
+    pub(super) digits: usize,
     /// Signs that stand in no name.
-    strange: usize,
+    pub(super) strange: usize,
     /// How often one class follows another.
-    changes: usize,
+    pub(super) changes: usize,
 }
 
 impl Classes {
-    fn of(value: &[u8]) -> Self {
+    pub(super) fn of(value: &[u8]) -> Self {
         let mut classes = Classes::default();
         let mut last = 0;
         for byte in value {
@@ -258,7 +344,7 @@ impl Classes {
         self.lower > 1 && self.upper > 1 && self.changes * 5 > length * 2
     }
 
-    fn letters(&self) -> usize {
+    pub(super) fn letters(&self) -> usize {
         self.lower + self.upper
     }
 }
@@ -303,6 +389,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_typed_idly_is_a_sample() {
+        for value in
+            ["abcdefghijklmnopqrst12", "aaaaaaaaaaaaB2c3", "5555555dAAAAA7777777CcccCFaaaaaa"]
+        {
+            assert!(is_sample(value.as_bytes()), "{value}");
+        }
+        assert!(!is_sample(b"1234567890ABCDEFH1234567890"));
+    }
+
+    #[test]
     fn secrets_and_what_only_stands_in_their_place() {
         let password = |value: &str| is_secret(value.as_bytes(), Kind::Password, false, false);
         for value in ["hunter2x", "Tr0ub4dor&3", "correct-horse-9", "s3cr3tPass"] {
@@ -322,11 +418,16 @@ mod tests {
         }
         let key = |value: &str| is_secret(value.as_bytes(), Kind::Key, true, false);
         assert!(key("9f8a7c6b5d4e3f2a1b0c") && key("q8Zr2LkV0tXw7NfB"));
+        assert!(key("name:9f8a7c6b5d4e3f2a1b0c"));
+        assert!(is_literal(b"rootpasswd") && is_literal(b"TestSource-Password"));
+        assert!(!is_literal(b"new-password") && !is_literal(b"Passwort") && !is_literal(b"secret"));
         for value in [
             "my_token_name_for_v2",
             "sk-xxxxxxxxxxxxxxxxxxxx",
             "https://host/path?x=1234",
             "TokenKind::Identifier99",
+            "6632:Acj7t54blwol1iqpf2e6o3tn2i63j4toojg",
+            "task_test_ytgi3k8hd0y3r0og9rw1",
         ] {
             assert!(!key(value), "{value}");
         }

@@ -26,6 +26,7 @@ mod command;
 mod filter;
 mod find;
 mod judge;
+mod manifest;
 mod pattern;
 mod personal;
 mod registered;
@@ -33,8 +34,10 @@ mod request;
 mod rule;
 mod set;
 mod stream;
+mod strike;
 mod tag;
 mod text;
+mod told;
 
 #[cfg(test)]
 mod tests;

@@ -21,16 +21,23 @@ const TABLES: [&str; 5] = [
 /// How a rule looks for its secret.
 #[derive(Clone, Debug)]
 pub(super) enum Look {
-    /// By its own form, which begins where nothing else goes on.
-    Form { patterns: Vec<Pattern>, left: Left, mixed: bool },
-    /// By its form where a name stands before it.
-    Near { names: Vec<String>, values: Vec<Pattern> },
+    /// By its own form, which begins where nothing else goes on; `is_general` if a form with a longer beginning decides
+    /// where there is one.
+    Form { patterns: Vec<Pattern>, left: Left, wants: Wants, is_general: bool },
+    /// By its form where a name stands before it; `is_direct` if it may follow without a sign.
+    Near { names: Vec<String>, values: Vec<Pattern>, wants: Wants, is_direct: bool },
     /// Behind the name of a header.
     Header { names: Vec<String> },
     /// All that follows the name of a header.
     Line { names: Vec<String> },
     /// Behind a name, if it looks like a secret; `is_word` if the name is too short to be looked for inside of others.
     Assigned { names: Vec<String>, kind: Kind, is_word: bool },
+    /// In the sentence behind a cue; `is_weak` if the cue says no more than that somebody logs in.
+    Told { cues: Vec<String>, is_weak: bool },
+    /// Behind a verb, where the sentence says later on that it was a password.
+    Tried { verbs: Vec<String> },
+    /// In a document of Kubernetes.
+    Manifest { names: Vec<String> },
     /// On the line of a program, behind one of these flags.
     Command { programs: Vec<String>, flags: Vec<Flag> },
     /// Anywhere, by its form and its sum.
@@ -41,6 +48,17 @@ pub(super) enum Look {
     Block { openings: Vec<String> },
     /// One of the values that were registered.
     Registered,
+}
+
+/// What a secret must be like besides its form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wants {
+    /// Nothing: its letters and its length leave no doubt.
+    Nothing,
+    /// It is no example.
+    NoSample,
+    /// It looks drawn.
+    Drawn,
 }
 
 /// What must stand before a form.
@@ -106,12 +124,22 @@ fn rule(line: &str) -> Result<Rule, String> {
                 (_, true) => Left::Digit,
                 _ => Left::Bound,
             },
-            mixed: has("mixed"),
+            wants: match (has("sure"), has("mixed")) {
+                (true, _) => Wants::Nothing,
+                (_, true) => Wants::Drawn,
+                _ => Wants::NoSample,
+            },
+            is_general: has("general"),
         },
         "near" => Look::Near {
             names: names(first),
             values: patterns(rest.get(1..).unwrap_or_default(), 0)?,
+            wants: if has("sure") { Wants::Nothing } else { Wants::Drawn },
+            is_direct: has("direct"),
         },
+        "told" => Look::Told { cues: names(first), is_weak: has("weak") },
+        "tried" => Look::Tried { verbs: names(first) },
+        "manifest" => Look::Manifest { names: names(first) },
         "header" => Look::Header { names: names(first) },
         "line" => Look::Line { names: names(first) },
         "password" => {
@@ -168,7 +196,13 @@ impl Rule {
             Look::Near { names, .. }
             | Look::Header { names }
             | Look::Line { names }
-            | Look::Assigned { names, .. } => texts(names, true),
+            | Look::Assigned { names, .. }
+            | Look::Told { cues: names, .. } => texts(names, true),
+            Look::Tried { verbs } => {
+                let verbs: Vec<String> = verbs.iter().map(|verb| format!("{verb} ")).collect();
+                texts(&verbs, true)
+            }
+            Look::Manifest { names } => texts(names, false),
             Look::Address => vec![(b"://".to_vec(), false, Set::NONE)],
             Look::Block { openings } => texts(openings, false),
             Look::Command { programs, .. } => programs

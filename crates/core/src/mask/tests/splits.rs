@@ -176,7 +176,7 @@ proptest::proptest! {
     }
 }
 
-const WORDS: [&str; 52] = [
+const WORDS: [&str; 62] = [
     "ghp_",
     "sk-",
     "sk-ant-",
@@ -229,4 +229,14 @@ const WORDS: [&str; 52] = [
     "twilio",
     "Version: 1\n",
     "{",
+    "kind: Secret\n",
+    "data:\n  a: ",
+    " pass",
+    "log in ",
+    "use ",
+    " as ",
+    "stone47river",
+    "/",
+    "csrf",
+    "xoxe-1-",
 ];

@@ -1,0 +1,142 @@
+//! The data of a `Secret` of Kubernetes: values in base64 below `data:`, in a document that says `kind: Secret` before
+//! or behind them.
+
+use super::pattern::{CERTAIN, Fit};
+use super::set::{ALNUM, BLANK, Set};
+use super::text::{More, Text};
+
+/// So far apart the kind and the data may stand, and so many bytes of data are read.
+const DOCUMENT: usize = 1024;
+/// So many values of one document are covered.
+const VALUES: usize = 64;
+/// Shorter values say nothing.
+const LEAST: usize = 10;
+const BASE64: Set = ALNUM.or(Set::of("+/="));
+const NAME: Set = ALNUM.or(Set::of("_.-"));
+const QUOTES: Set = Set::of("\"'");
+const LINE_END: Set = Set::of("\r\n");
+
+/// The values of a document of which `kind:` or `data:` ends at `at`.
+pub(super) fn fits(text: Text<'_>, at: usize, is_kind: bool) -> Result<Vec<Fit>, More> {
+    if is_kind {
+        let Some(mut here) = kind(text, at)? else { return Ok(Vec::new()) };
+        let end = here + DOCUMENT;
+        while let Some(line) = next_line(text, here)?.filter(|line| *line < end) {
+            let begin = line + text.run(line, BLANK, 64)?;
+            if text.continues(begin, b"data:", false)? {
+                return Ok(values(text, begin + b"data:".len())?.0);
+            }
+            here = begin;
+        }
+        return Ok(Vec::new());
+    }
+    let (found, mut here) = values(text, at)?;
+    let end = at + DOCUMENT;
+    while !found.is_empty() && here < end {
+        let begin = here + text.run(here, BLANK, 64)?;
+        if text.continues(begin, b"kind:", false)? && kind(text, begin + b"kind:".len())?.is_some()
+        {
+            return Ok(found);
+        }
+        let Some(line) = next_line(text, begin)? else { break };
+        here = line;
+    }
+    Ok(Vec::new())
+}
+
+/// Behind `Secret` and what closes it.
+fn kind(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
+    let mut here = at + text.run(at, BLANK, 8)?;
+    here += text.run(here, QUOTES, 1)?;
+    if !text.continues(here, b"secret", true)? {
+        return Ok(None);
+    }
+    here += b"secret".len();
+    here += text.run(here, QUOTES, 1)?;
+    here += text.run(here, BLANK, 64)?;
+    Ok(text.byte(here)?.is_none_or(|byte| LINE_END.has(byte)).then_some(here))
+}
+
+/// Where the next line of the document begins.
+fn next_line(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
+    let mut here = at;
+    while here - at < DOCUMENT {
+        match text.byte(here)? {
+            None => return Ok(None),
+            Some(b'\n') if text.continues(here + 1, b"---", false)? => return Ok(None),
+            Some(b'\n') => return Ok(Some(here + 1)),
+            Some(_) => here += 1,
+        }
+    }
+    Ok(None)
+}
+
+/// The values of the lines below `data:`, and where the first line begins that is none of them.
+fn values(text: Text<'_>, at: usize) -> Result<(Vec<Fit>, usize), More> {
+    let mut found = Vec::new();
+    let mut here = at + text.run(at, BLANK, 64)?;
+    if !text.byte(here)?.is_some_and(|byte| LINE_END.has(byte)) {
+        return Ok((found, here));
+    }
+    while found.len() < VALUES && here - at < DOCUMENT {
+        let Some(line) = next_line(text, here)? else { break };
+        let begin = line + text.run(line, BLANK, 64)?;
+        let is_inside = begin > line;
+        if is_inside && text.byte(begin)? == Some(b'#') {
+            here = begin;
+            continue;
+        }
+        let name = text.run(begin, NAME, 128)?;
+        if !is_inside || name == 0 || text.byte(begin + name)? != Some(b':') {
+            return Ok((found, line));
+        }
+        let value = value(text, begin + name + 1)?;
+        here = value.1;
+        found.extend(value.0);
+    }
+    Ok((found, here))
+}
+
+/// The value behind a name and its colon, on the same line or as a block below, and where reading it ended.
+fn value(text: Text<'_>, at: usize) -> Result<(Option<Fit>, usize), More> {
+    let mut from = at + text.run(at, BLANK, 8)?;
+    if matches!(text.byte(from)?, Some(b'|' | b'>')) {
+        from += 1 + text.run(from + 1, Set::of("+-0123456789"), 2)?;
+        from += text.run(from, BLANK.or(LINE_END), 64)?;
+    }
+    from += text.run(from, QUOTES, 1)?;
+    let length = text.run(from, BASE64, CERTAIN)?;
+    let to = from + length;
+    if length == CERTAIN {
+        return Ok((Some(Fit { from, to, open: Some(BASE64) }), to));
+    }
+    let is_whole = text.byte(to)?.is_none_or(|byte| QUOTES.or(LINE_END).or(BLANK).has(byte));
+    let fit = Fit { from, to, open: None };
+    Ok(((is_whole && length >= LEAST).then_some(fit), to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found<'t>(text: &'t str, anchor: &str) -> Vec<&'t str> {
+        let at = text.find(anchor).unwrap() + anchor.len();
+        let fits = fits(Text::whole(text.as_bytes()), at, anchor == "kind:").unwrap();
+        fits.iter().map(|fit| &text[fit.from..fit.to]).collect()
+    }
+
+    #[test]
+    fn values_are_found_before_and_behind_the_kind() {
+        let data = "data:\n  # two of them\n  user: YWRtaW46cGFzc3dv\n  short: YWI=\n  key: 'cGFzc3dvcmQxMg=='\n  file: |\n    ZXlKaGJHY2lPaUpG\n";
+        let all = vec!["YWRtaW46cGFzc3dv", "cGFzc3dvcmQxMg==", "ZXlKaGJHY2lPaUpG"];
+        assert_eq!(found(&format!("kind: Secret\nmetadata:\n  name: x\n{data}"), "kind:"), all);
+        assert_eq!(found(&format!("{data}metadata:\n  name: x\nkind: \"secret\"\n"), "data:"), all);
+        for kind in ["kind: ConfigMap", "kind: SecretStore", "kind: ExternalSecret"] {
+            assert!(found(&format!("{kind}\n{data}"), "kind:").is_empty(), "{kind}");
+            assert!(found(&format!("{data}{kind}\n"), "data:").is_empty(), "{kind}");
+        }
+        assert!(found(&format!("kind: Secret\n---\n{data}"), "kind:").is_empty());
+        assert!(found("kind: Secret\ndata:\n  key: {{ value }}\n", "kind:").is_empty());
+        assert!(found("data: YWRtaW46cGFzc3dv\nkind: Secret", "data:").is_empty());
+    }
+}
