@@ -84,6 +84,11 @@ fn t_19_t_20_nothing_that_a_model_says_runs_or_loads_in_the_viewer() {
 }
 
 #[test]
+fn v_4_no_secret_stands_in_the_pages_of_the_viewer() {
+    browse(&["viewer_canary"]);
+}
+
+#[test]
 fn the_scripts_of_the_page_have_the_types_that_they_say() {
     browse(&["scripts.types"]);
 }

@@ -131,13 +131,68 @@ fn settled(gateway: &Server) {
     }
 }
 
+/// What the viewer is given: its page, and every answer that its pages ask for.
+fn viewed(gateway: &Server, traces: &[String], places: &mut Vec<(String, Vec<u8>)>) {
+    let said = gateway.said();
+    let (_, token) = said.split_once("#/sign-in/").expect("the link of the viewer");
+    let token = token.split_whitespace().next().unwrap();
+    let headers = "content-type: application/json\r\nx-thinkthrough-viewer: 1\r\n";
+    let order = json!({"link": token}).to_string();
+    let answer = gateway.request("POST", "/ui/api/sign-in", headers, &order);
+    let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: "));
+    let (cookie, _) = cookie.unwrap_or_else(|| panic!("{answer}")).split_once(';').unwrap();
+    let headers = format!("cookie: {cookie}\r\n");
+    let mut paths: Vec<String> =
+        ["", "api/me", "api/house", "api/traces", "api/sessions", "api/sums"]
+            .map(|path| format!("/ui/{path}"))
+            .to_vec();
+    paths.push("/ui/api/traces?q=think&in=thoughts".to_owned());
+    paths.extend(traces.iter().map(|id| format!("/ui/api/traces/{id}")));
+    for path in paths {
+        let shown = gateway.request("GET", &path, &headers, "");
+        assert!(shown.starts_with("HTTP/1.1 200"), "{path}: {shown}");
+        assert!(!path.contains("/traces/") || shown.contains("masked:"), "{path}: {shown}");
+        places.push((format!("the viewer's {path}"), shown.into_bytes()));
+    }
+}
+
+/// What commands that tell how things stand print.
+fn diagnosed(place: &Place, file: &str, places: &mut Vec<(String, Vec<u8>)>, secret: &str) {
+    let body = json!({"model": "m", "messages": [{"role": "user", "content": "What is it?"}]});
+    let request = place.write("request.json", &body.to_string());
+    for args in [
+        vec!["config", "check", file],
+        vec!["settings", "--config", file],
+        vec!["settings", "--json", "--config", file],
+        vec!["models", "--config", file],
+        vec!["models", "--json", "--config", file],
+        vec!["explain", "--config", file, "-m", "m", request.as_str()],
+        vec!["explain", "--json", "--config", file, "-m", "m", request.as_str()],
+        vec!["explain", "--config", file, "-m", "m", "--tenant", "local", request.as_str()],
+        vec!["doctor", "--only", "edge-04"],
+        vec!["doctor", "--json", "--only", "edge-04"],
+        vec!["sessions", "list", "--config", file],
+        vec!["keys", "list", "--config", file],
+    ] {
+        let mut ran = command(&args);
+        ran.env("HOME", place.home()).env("XDG_DATA_HOME", place.home()).env("ODD_TOKEN", secret);
+        let ran = ran.output().unwrap();
+        let said = [ran.stdout, ran.stderr].concat();
+        assert!(!said.is_empty() || args[0] == "config", "{args:?} says nothing");
+        places.push((args.join(" "), said));
+    }
+}
+
 /// Every file below a folder but what the test wrote itself.
 fn files(folder: &Path, all: &mut Vec<(String, Vec<u8>)>) {
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         let path = entry.path();
         if path.is_dir() {
             files(&path, all);
-        } else if path.file_name().is_some_and(|name| name != "config.toml") {
+        } else if path
+            .file_name()
+            .is_some_and(|name| name != "config.toml" && name != "request.json")
+        {
             all.push((path.display().to_string(), std::fs::read(&path).unwrap_or_default()));
         }
     }
@@ -159,7 +214,8 @@ fn v_4_no_secret_of_any_door_stands_anywhere() {
     let file = place.write("config.toml", &config);
     let mut serve = command(&["serve", "--config", &file, "--listen", "127.0.0.1:0"]);
     serve.env("HOME", place.home()).env("XDG_DATA_HOME", place.home());
-    serve.env("ODD_TOKEN", canaries.fly("environment"));
+    let environment = canaries.fly("environment");
+    serve.env("ODD_TOKEN", &environment);
     serve.env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.url);
     let gateway = Server::run(serve);
     for _ in 0..ROUNDS {
@@ -180,14 +236,18 @@ fn v_4_no_secret_of_any_door_stands_anywhere() {
         assert!(name != "jsonl" || ran.out.contains("I think of [masked:"), "{}", ran.out);
         places.push((format!("traces {name}"), (ran.out + &ran.err).into_bytes()));
     }
-    for args in [
-        vec!["config", "check", &file],
-        vec!["settings", "--config", &file],
-        vec!["models", "--config", &file],
-    ] {
-        let ran = place.think(&args);
-        places.push((args.join(" "), (ran.out + &ran.err).into_bytes()));
+    let listed = place.think(&["traces", "list", "--json", "--config", &file]).out;
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    let traces: Vec<String> =
+        listed.as_array().unwrap().iter().map(|it| it["id"].as_str().unwrap().to_owned()).collect();
+    assert!(traces.len() > ROUNDS, "{listed}");
+    for args in traces.iter().flat_map(|id| [vec![id.as_str()], vec![id, "--json"]]) {
+        let ran = place.think(&[&["traces", "show"][..], &args, &["--config", &file]].concat());
+        assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.err);
+        places.push((format!("traces show {}", args.join(" ")), (ran.out + &ran.err).into_bytes()));
     }
+    viewed(&gateway, &traces, &mut places);
+    diagnosed(&place, &file, &mut places, &environment);
     files(place.home(), &mut places);
     gateway.signal(rustix::process::Signal::TERM);
     let (_, said) = gateway.ends(PATIENCE);

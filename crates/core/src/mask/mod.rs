@@ -51,8 +51,12 @@ use personal::Personal;
 use registered::Form;
 use rule::{Look, REGISTERED, Rule};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use tag::TagKey;
+
+/// What stands in the place of a text whose masker broke: nothing of it is shown then.
+pub const BROKEN: &str = "[masked:error]";
 
 /// Which rules are used: the tiers of `docs/masking.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +105,8 @@ pub struct Masker {
     rules: Arc<Rules>,
     key: TagKey,
     tiers: Tiers,
+    /// Where it breaks, for tests.
+    breaks: Option<&'static str>,
 }
 
 #[derive(Clone)]
@@ -135,7 +141,7 @@ impl Masker {
             filter.add_first(personal::FIRST);
         }
         let rules = Rules { rules, filter, forms: Vec::new(), personal };
-        Masker { rules: Arc::new(rules), key: TagKey::new(key), tiers }
+        Masker { rules: Arc::new(rules), key: TagKey::new(key), tiers, breaks: None }
     }
 
     /// From now on this value is covered, in all its encodings. Says whether it is: a value of fewer than eight bytes
@@ -161,6 +167,13 @@ impl Masker {
                 .add(Anchor { literal, caseless: false, rule: REGISTERED, part }, set::Set::NONE);
         }
         true
+    }
+
+    /// The same masker, but that it breaks where it meets this text: for tests of what is shown then.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn breaking_at(self, text: &'static str) -> Self {
+        Masker { breaks: Some(text), ..self }
     }
 
     /// A digest of the rules, by which a masked text can say what it was masked with.
@@ -190,7 +203,7 @@ impl Masker {
         out
     }
 
-    /// Masks a text.
+    /// Masks a text. If that breaks, what comes out is [`BROKEN`].
     #[must_use]
     pub fn mask_text(&self, text: &str) -> String {
         String::from_utf8(self.mask(text.as_bytes()))
@@ -201,12 +214,15 @@ impl Masker {
     /// one, else what is secret by itself.
     #[must_use]
     pub fn mask_named(&self, name: &str, value: &str) -> String {
-        if let Some((rule, tag)) = find::named(self, name, value) {
-            let mut out = Vec::new();
-            tag.write(rule, &mut out);
-            return String::from_utf8(out).unwrap_or_default();
+        match catch_unwind(AssertUnwindSafe(|| find::named(self, name, value))) {
+            Err(_) => BROKEN.to_owned(),
+            Ok(Some((rule, tag))) => {
+                let mut out = Vec::new();
+                tag.write(rule, &mut out);
+                String::from_utf8(out).unwrap_or_default()
+            }
+            Ok(None) => self.mask_text(value),
         }
-        self.mask_text(value)
     }
 
     fn look(&self, rule: usize) -> Option<&Look> {

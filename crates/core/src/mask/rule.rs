@@ -134,7 +134,11 @@ fn rule(line: &str) -> Result<Rule, String> {
         "near" => Look::Near {
             names: names(first),
             values: patterns(rest.get(1..).unwrap_or_default(), 0)?,
-            wants: if has("sure") { Wants::Nothing } else { Wants::Drawn },
+            wants: match (has("sure"), has("plain")) {
+                (true, _) => Wants::Nothing,
+                (_, true) => Wants::NoSample,
+                _ => Wants::Drawn,
+            },
             is_direct: has("direct"),
         },
         "told" => Look::Told { cues: names(first), is_weak: has("weak") },

@@ -86,6 +86,7 @@ impl Set {
             '4' => Set::of("AEIMQUYcgk"),
             'w' => ALNUM.or(Set::of("_")),
             'b' => ALNUM.or(Set::of("-_")),
+            'E' => ALNUM.or(Set::of("-_=")),
             'B' => ALNUM.or(Set::of("+/")),
             'e' => ALNUM.or(Set::of("+/=")),
             'x' => ALNUM.or(Set::of("-_.")),

@@ -1,11 +1,12 @@
 //! Masks a text as it comes.
 
-use super::Masker;
 use super::block::{self, Step};
 use super::find::{self, Begins, Found, Open};
 use super::rule::REGISTERED;
 use super::tag::Tag;
 use super::text::{More, Runs, Text};
+use super::{BROKEN, Masker};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// So many bytes are looked at in one go, so that they are still at hand when they are copied.
 const PIECE: usize = 16 * 1024;
@@ -17,7 +18,8 @@ const DROPPED: usize = 4 * 1024;
 /// Masks a text as it comes, with bounded memory. There is one for each text: two texts that come at the same time need
 /// two.
 ///
-/// For every way to cut a text the output is the same, and what came out is never taken back.
+/// For every way to cut a text the output is the same, and what came out is never taken back. If masking breaks, what is
+/// left of the text is [`BROKEN`], and nothing else comes out until it ends.
 pub struct MaskStream {
     masker: Masker,
     buffer: Vec<u8>,
@@ -32,6 +34,8 @@ pub struct MaskStream {
     /// For each rule where its last secret ends: inside of it no other one of that rule begins.
     until: Vec<usize>,
     counts: Vec<u64>,
+    /// It broke within this text.
+    is_broken: bool,
 }
 
 struct Span {
@@ -60,24 +64,47 @@ impl MaskStream {
             spans: Vec::new(),
             until: vec![0; rules],
             counts: vec![0; rules],
+            is_broken: false,
         }
     }
 
     /// Takes the next bytes and writes all that is certain.
     pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        for piece in bytes.chunks(PIECE) {
-            self.buffer.extend_from_slice(piece);
-            self.work(false, out);
-        }
+        self.carefully(out, |stream, out| {
+            for piece in bytes.chunks(PIECE) {
+                stream.buffer.extend_from_slice(piece);
+                stream.work(false, out);
+            }
+        });
     }
 
     /// The text has ended: writes what was held back. What is pushed then is another text.
     pub fn end(&mut self, out: &mut Vec<u8>) {
-        self.work(true, out);
+        self.carefully(out, |stream, out| stream.work(true, out));
+        self.forget();
+        self.is_broken = false;
+    }
+
+    /// Nothing is left of the text.
+    fn forget(&mut self) {
         self.buffer.clear();
         self.spans.clear();
         self.until.fill(0);
         (self.said, self.seen, self.glue) = (0, 0, None);
+    }
+
+    /// A panic in a masker must neither end what masks nor let anything out: of what was to come out now, nothing does.
+    fn carefully(&mut self, out: &mut Vec<u8>, work: impl FnOnce(&mut Self, &mut Vec<u8>)) {
+        if self.is_broken {
+            return;
+        }
+        let before = out.len();
+        if catch_unwind(AssertUnwindSafe(|| work(&mut *self, &mut *out))).is_err() {
+            self.is_broken = true;
+            self.forget();
+            out.truncate(before);
+            out.extend_from_slice(BROKEN.as_bytes());
+        }
     }
 
     /// Writes of what is held back all that is no part of a secret, whatever follows: for whoever shows a text while
@@ -118,6 +145,10 @@ impl MaskStream {
     }
 
     fn work(&mut self, is_whole: bool, out: &mut Vec<u8>) {
+        if let Some(text) = self.masker.breaks {
+            let is_there = memchr::memmem::find(&self.buffer, text.as_bytes()).is_some();
+            assert!(!is_there, "a test wants the masker to break here");
+        }
         let buffer = std::mem::take(&mut self.buffer);
         let runs = Runs::new();
         let text = if is_whole { Text::whole(&buffer) } else { Text::begun(&buffer) };

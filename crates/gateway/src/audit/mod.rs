@@ -19,7 +19,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thinkthrough_core::json::{Raw, Writer};
-use thinkthrough_core::mask::Masker;
+use thinkthrough_core::mask::{BROKEN, Masker};
 use thinkthrough_core::plane::Masked;
 use thinkthrough_core::tokens::{TokenSource, estimate_utf16_quarter};
 use thinkthrough_core::usage::Usage;
@@ -31,6 +31,8 @@ use tokio::sync::mpsc;
 const ROOM: usize = 4_096;
 /// So many bytes of texts may wait.
 const BYTES: usize = 64 << 20;
+/// What is known besides of a trace that could not be masked.
+const UNTOLD: &str = "{\"masked\":\"error\"}";
 /// So many traces that were dropped are remembered.
 const DROPPED: usize = 4_096;
 
@@ -46,6 +48,8 @@ pub struct Audit {
 struct Inner {
     drafts: mpsc::Sender<Draft>,
     waiting: Mutex<Waiting>,
+    /// How many could not be masked.
+    broken: Counter,
     find: FindTraces,
 }
 
@@ -98,7 +102,8 @@ impl Audit {
     #[must_use]
     pub fn start(find: FindTraces) -> Self {
         let (drafts, taken) = mpsc::channel(ROOM);
-        let inner = Arc::new(Inner { drafts, waiting: Mutex::default(), find });
+        let inner =
+            Arc::new(Inner { drafts, waiting: Mutex::default(), broken: Counter::default(), find });
         tokio::spawn(run(taken, Recorder::new(Arc::downgrade(&inner))));
         Audit { inner }
     }
@@ -119,6 +124,11 @@ impl Audit {
     /// How many traces were dropped.
     pub(crate) fn lost(&self) -> Counter {
         self.waiting().lost.clone()
+    }
+
+    /// How many traces are without a text because masking it broke.
+    pub(crate) fn broken(&self) -> Counter {
+        self.inner.broken.clone()
     }
 
     /// Takes a trace, if there is room.
@@ -243,12 +253,36 @@ impl Draft {
             provider,
             thought: Masked::by(masker, &transcript.thought.text),
             answer: Masked::by(masker, &transcript.answer.text),
-            metadata: Masked::by(masker, &metadata.as_str().to_owned()),
+            metadata: told(Masked::by(masker, &metadata.as_str().to_owned())),
             why: why.masked(masker),
             numbers,
             state,
         }
     }
+
+    /// The trace with nothing in it that anybody said or chose.
+    fn without_texts(&self) -> NewTrace {
+        let broken = || Masked::fixed(BROKEN);
+        NewTrace {
+            id: self.id.clone(),
+            tenant: self.labels.tenant.clone(),
+            session: BROKEN.to_owned(),
+            run: self.labels.run.clone(),
+            model: BROKEN.to_owned(),
+            provider: self.labels.provider.clone(),
+            thought: broken(),
+            answer: broken(),
+            metadata: Masked::fixed(UNTOLD),
+            why: Masked::fixed(""),
+            numbers: self.numbers,
+            state: self.state,
+        }
+    }
+}
+
+/// What is known besides stays an object, though it could not be masked.
+fn told(metadata: Masked<String>) -> Masked<String> {
+    if metadata.get() == BROKEN { Masked::fixed(UNTOLD) } else { metadata }
 }
 
 /// How the answer to a request ended.
@@ -309,4 +343,27 @@ fn metadata(story: &Story, transcript: &Transcript, sources: [bool; 2]) -> Raw {
             }
         });
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thinkthrough_core::plane::Tenant;
+
+    /// A draft with this thought, and an answer that says `said`.
+    pub(super) fn draft(id: &str, thought: &str) -> Draft {
+        let mut story = Story::new(7, "/v1/messages");
+        story.id = id.to_owned();
+        let labels = Labels {
+            tenant: Tenant::local(),
+            session: "s".to_owned(),
+            run: "r".to_owned(),
+            model: "m".to_owned(),
+            provider: "p".to_owned(),
+        };
+        let mut transcript = Transcript::default();
+        transcript.thought.text = thought.to_owned();
+        transcript.answer.text = "said".to_owned();
+        Draft::of(&story, labels, transcript, Why::default())
+    }
 }

@@ -1,9 +1,10 @@
 //! The task that masks traces and hands them over to the store.
 
-use super::{Draft, Inner};
+use super::{Draft, Inner, UNTOLD};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use thinkthrough_core::mask::Masker;
+use thinkthrough_core::mask::{BROKEN, Masker};
 use thinkthrough_store::{LostTrace, NewTrace, Traces};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -51,8 +52,10 @@ impl Recorder {
         let Some((traces, masker)) = self.find().await else { return };
         let masked = masked(drafts, masker).await;
         let is_masked = masked.is_some();
-        traces.hand_over(masked.unwrap_or_default(), &self.lost).await;
+        let (masked, broken) = masked.unwrap_or_default();
+        traces.hand_over(masked, &self.lost).await;
         let Some(inner) = self.inner.upgrade() else { return };
+        inner.broken.inc_by(broken);
         let mut waiting = inner.waiting();
         for id in &ids {
             if is_masked {
@@ -64,12 +67,31 @@ impl Recorder {
     }
 }
 
-/// Long texts take their time, and other work must not wait for it.
-async fn masked(drafts: Vec<Draft>, masker: Masker) -> Option<Vec<NewTrace>> {
-    let masking = tokio::task::spawn_blocking(move || {
-        drafts.into_iter().map(|draft| draft.masked(&masker)).collect()
-    });
-    masking.await.ok()
+/// Long texts take their time, and other work must not wait for it. Also says of how many traces the texts are not there
+/// because masking them broke.
+async fn masked(drafts: Vec<Draft>, masker: Masker) -> Option<(Vec<NewTrace>, u64)> {
+    tokio::task::spawn_blocking(move || each(drafts, |draft| draft.masked(&masker))).await.ok()
+}
+
+/// Each draft by itself: one that cannot be masked leaves a trace without its texts, and the others theirs.
+fn each(drafts: Vec<Draft>, mask: impl Fn(Draft) -> NewTrace) -> (Vec<NewTrace>, u64) {
+    let traces: Vec<NewTrace> = drafts
+        .into_iter()
+        .map(|draft| {
+            let bare = draft.without_texts();
+            catch_unwind(AssertUnwindSafe(|| mask(draft))).unwrap_or(bare)
+        })
+        .collect();
+    let broken = traces.iter().filter(|trace| is_broken(trace)).count();
+    (traces, broken as u64)
+}
+
+/// Whether something of a trace could not be masked.
+fn is_broken(trace: &NewTrace) -> bool {
+    let texts = [&trace.thought, &trace.answer, &trace.metadata, &trace.why];
+    texts.iter().any(|text| text.get().contains(BROKEN))
+        || trace.metadata.get() == UNTOLD
+        || [&trace.session, &trace.model].iter().any(|name| name.as_str() == BROKEN)
 }
 
 /// Takes drafts until nobody makes any more.
@@ -85,5 +107,43 @@ pub(super) async fn run(mut taken: mpsc::Receiver<Draft>, recorder: Recorder) {
             }
         }
         recorder.hand_over(std::mem::take(&mut drafts)).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::draft;
+    use super::*;
+    use thinkthrough_core::mask::Tiers;
+
+    #[test]
+    fn a_draft_that_breaks_its_masker_leaves_a_trace_without_texts_and_the_others_theirs() {
+        let drafts =
+            || vec![draft("one", "a thought"), draft("two", "a boom"), draft("three", "b")];
+        let masker = Masker::new(Tiers::ALL, &[7; 32]).breaking_at("boom");
+        let (traces, broken) = each(drafts(), |draft| draft.masked(&masker));
+        let told = |traces: &[NewTrace]| -> Vec<(String, String, String)> {
+            let told =
+                |it: &NewTrace| (it.id.clone(), it.thought.get().clone(), it.answer.get().clone());
+            traces.iter().map(told).collect()
+        };
+        let row =
+            |id: &str, thought: &str, answer: &str| (id.into(), thought.into(), answer.into());
+        let others = [row("one", "a thought", "said"), row("three", "b", "said")];
+        assert_eq!(
+            told(&traces),
+            [others[0].clone(), row("two", BROKEN, "said"), others[1].clone()]
+        );
+        assert_eq!(broken, 1);
+        // Whatever else breaks in there, nothing of the texts is kept.
+        let (traces, broken) = each(drafts(), |draft| {
+            assert!(!draft.transcript.thought.text.contains("boom"), "broken on purpose");
+            draft.masked(&masker)
+        });
+        assert_eq!(
+            told(&traces),
+            [others[0].clone(), row("two", BROKEN, BROKEN), others[1].clone()]
+        );
+        assert_eq!((broken, traces[1].metadata.get().as_str()), (1, "{\"masked\":\"error\"}"));
     }
 }

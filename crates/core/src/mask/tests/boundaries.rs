@@ -1,7 +1,7 @@
 //! Where secrets stand: the surroundings that they are found in, and bodies of which only strings are masked.
 
 use super::masker;
-use crate::mask::{Opaque, mask_json};
+use crate::mask::{BROKEN, Opaque, mask_json};
 
 #[test]
 fn secrets_are_found_in_every_surrounding() {
@@ -71,4 +71,19 @@ fn a_secret_has_one_tag_under_one_key_and_another_under_another() {
     assert_eq!(one.mask_text("correct%20horse%20battery"), plain);
     assert_ne!(two.mask_text("correct horse battery"), plain);
     assert!(!format!("{one:?}").contains("correct"));
+}
+
+#[test]
+fn a_masker_that_breaks_shows_nothing_of_its_text_and_works_on_with_the_next() {
+    let breaking = masker().breaking_at("boom");
+    assert_eq!(breaking.mask_text("before boom behind"), BROKEN);
+    assert_eq!(breaking.mask_text("before and behind"), "before and behind");
+    let (mut stream, mut out) = (breaking.stream(), Vec::new());
+    for piece in ["shown, ", "and bo", "om and ", "more"] {
+        stream.push(piece.as_bytes(), &mut out);
+    }
+    stream.end(&mut out);
+    stream.push(b"; next", &mut out);
+    stream.end(&mut out);
+    assert_eq!(String::from_utf8(out).unwrap(), format!("shown, and {BROKEN}; next"));
 }
