@@ -21,11 +21,11 @@ def check_pages(place):
         wish = {"thought": f"I think of {fly('thought')}.", "answer": f"It is {fly('answer')}."}
         traces = [gateway.ask(wish, key=ADMIN, session=fly("session")), gateway.ask(wish, key=ADMIN)]
         traces.append(gateway.own({"thought": f"Of {fly('own thought')}.", "answer": f"And {fly('own answer')}."}))
-        wrong = {"model": fly("model"), "messages": []}
+        wrong = {"model": fly("model"), "messages": [{"role": "user", "content": "{}"}]}
         gateway.request("POST", "/v1/chat/completions", wrong, authorization=f"Bearer {ADMIN}", content_type="application/json")
         wrong = {"model": "thinker", "messages": [{"role": "user", "content": '{"error": "no, because of ' + fly("error") + '"}'}]}
         gateway.request("POST", "/v1/chat/completions", wrong, authorization=f"Bearer {ADMIN}", content_type="application/json")
-        for trace in traces:
+        for trace in traces[:2]:
             gateway.kept(trace, key=ADMIN)
         page = signed_in(place, gateway)
         pages = [("live", "document.querySelector('h1')"), ("traces", "document.querySelectorAll('.row').length > 2"),
