@@ -170,6 +170,31 @@ fn adr_schema_adr_trace_adr_masking_a_request_leaves_one_masked_row_that_can_be_
     }
 }
 
+/// What the gateway writes of a request whose texts could not be masked is shown as any other trace. No text breaks the
+/// masker of a program that works, so that the row is made here; `crates/gateway/src/audit/recorder.rs` tests that it
+/// becomes so.
+#[test]
+fn v_4_a_trace_whose_masker_broke_is_listed_and_shown_without_its_texts() {
+    let mut desk = Desk::new("");
+    let id = desk.ask("nightly", "A plain thought.", "It works.");
+    desk.stored(&id);
+    let file = rusqlite::Connection::open(desk.place.file("kept.db")).unwrap();
+    let sql = "UPDATE reasoning_traces SET reasoning_text = '[masked:error]', response_text = '[masked:error]', \
+               session_key = '[masked:error]', model = '[masked:error]', metadata = '{\"masked\":\"error\"}' WHERE id = ?1";
+    assert_eq!(file.execute(sql, [&id]).unwrap(), 1);
+    drop(file);
+    let shown = desk.think(&["show", &id]);
+    assert!(shown.matches("[masked:error]").count() >= 3, "{shown}");
+    assert!(!shown.contains("A plain thought.") && !shown.contains("It works."), "{shown}");
+    let shown: Value = serde_json::from_str(&desk.think(&["show", &id, "--json"])).unwrap();
+    assert_eq!(
+        (&shown["reasoning_text"], &shown["metadata"]["masked"]),
+        (&json!("[masked:error]"), &json!("error"))
+    );
+    assert!(desk.think(&["list"]).contains(&id));
+    assert!(desk.think(&["export", "--format", "html"]).contains("[masked:error]"));
+}
+
 #[test]
 fn adr_trace_search_export_and_prune() {
     let mut desk = Desk::new("");
