@@ -66,7 +66,7 @@ impl Default for Recent {
 }
 
 impl Recent {
-    /// Those of a tenant that any of these keys may find, each once.
+    /// Those of a tenant that any of these keys may find, each once, in the order of their numbers.
     pub(crate) fn with_keys(&self, tenant: i64, keys: &[i64]) -> Vec<Arc<Read>> {
         let mut index = self.index();
         let of_key = keys.iter().filter_map(|key| index.by_key.get(&(tenant, *key)));

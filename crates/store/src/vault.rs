@@ -120,7 +120,10 @@ impl Vault {
         for hit in hits {
             match hit {
                 Hit::Read(row) => rows.push(row),
-                Hit::Known(number) => found.extend(at_hand.iter().find(|it| it.number == number)),
+                Hit::Known(number) => {
+                    let place = at_hand.binary_search_by_key(&number, |it| it.number);
+                    found.extend(place.ok().and_then(|place| at_hand.get(place)));
+                }
             }
         }
         self.store.touch(found.iter().map(|it| it.thread));

@@ -16,7 +16,7 @@ const PASSING: i64 = 4 << 10;
 
 impl Sqlite {
     /// The records of a tenant with any of these keys, and how many more there are that cannot be read. Those that are
-    /// `known` are not read: no number is used again in a file.
+    /// `known`, in the order of their numbers, are not read: no number is used again in a file.
     pub(crate) async fn records(
         &self,
         tenant: i64,
@@ -27,7 +27,8 @@ impl Sqlite {
         self.read_in_two(
             move |connection| in_one(connection, || numbers(connection, tenant, &keys)),
             move |connection, (numbers, mut unreadable)| {
-                let is_known = |number: &i64| known.iter().any(|it| it.number == *number);
+                let is_known =
+                    |number: &i64| known.binary_search_by_key(number, |it| it.number).is_ok();
                 let (known, new): (Vec<i64>, Vec<i64>) = numbers.into_iter().partition(is_known);
                 let mut hits: Vec<Hit> = known.into_iter().map(Hit::Known).collect();
                 if !new.is_empty() {
