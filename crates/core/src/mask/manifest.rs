@@ -32,6 +32,10 @@ pub(super) fn fits(text: Text<'_>, at: usize, is_kind: bool) -> Result<Vec<Fit>,
             if text.continues(begin, b"data:", false)? {
                 return Ok(values(text, begin + b"data:".len(), begin - line)?.0);
             }
+            // Another document may begin here, which is looked at for itself.
+            if text.continues(begin, b"kind:", false)? {
+                break;
+            }
             here = begin;
         }
         return Ok(Vec::new());
@@ -43,6 +47,9 @@ pub(super) fn fits(text: Text<'_>, at: usize, is_kind: bool) -> Result<Vec<Fit>,
         if text.continues(begin, b"kind:", false)? && kind(text, begin + b"kind:".len())?.is_some()
         {
             return Ok(found);
+        }
+        if text.continues(begin, b"data:", false)? {
+            break;
         }
         let Some(line) = next_line(text, begin)? else { break };
         here = line;

@@ -21,7 +21,7 @@ const OPENING: Set = Set::of("\"'`(*");
 const ENDING: Set = Set::of("\"'`)*.,:;?");
 
 /// Words that name a password.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 16] = [
     "password",
     "passwords",
     "passwd",
@@ -34,8 +34,29 @@ const NAMES: [&str; 14] = [
     "pw",
     "pwd",
     "psk",
+    "secret",
+    "kennwort",
+    "contraseña",
+    "senha",
+];
+
+/// Where names of two words end.
+const ENDS: [&str; 1] = ["word"];
+
+/// Words of logging in.
+const LOGINS: [&str; 12] = [
     "login",
+    "logon",
     "credentials",
+    "creds",
+    "access",
+    "account",
+    "connect",
+    "vpn",
+    "wifi",
+    "wi-fi",
+    "wlan",
+    "user",
 ];
 
 /// Words that a value follows, whatever it looks like.
@@ -78,7 +99,10 @@ pub(super) fn fit(text: Text<'_>, at: usize, is_weak: bool) -> Result<Option<Fit
         }
         let is_arrow = matches!(there, b"->" | b"=>" | b"|" | b"=");
         let is_over = matches!(there.last(), Some(b'.' | b'!')) && found.is_none();
-        if is_over || is_name(there) || (!is_arrow && there.iter().any(|byte| CODE.has(*byte))) {
+        // From another cue on the sentence is read again.
+        let is_cue =
+            is_of(there, &NAMES) || is_of(there, &ENDS) || (is_weak && is_of(there, &LOGINS));
+        if is_over || is_cue || (!is_arrow && there.iter().any(|byte| CODE.has(*byte))) {
             return Ok(None);
         }
         (last, here, place) = (there, end, place + 1);
@@ -102,7 +126,7 @@ pub(super) fn tried(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
         if next == here || there.iter().any(|byte| CODE.has(*byte)) {
             return Ok(None);
         }
-        if is_name(there) {
+        if is_of(there, &NAMES) {
             let is_secret = is_said || found.strike == Strike::Strong;
             return Ok(is_secret.then(|| found.at(from)));
         }
@@ -156,8 +180,9 @@ impl Candidate {
         // `secret 0 ...`, `password 7 ...`: how it is written down.
         let is_kind = matches!(last, [b'0'..=b'9']);
         let plain = last.strip_suffix(b",").unwrap_or(last).to_ascii_lowercase();
-        let is_of = |words: &[&str]| words.iter().any(|word| word.as_bytes() == plain.as_slice());
-        let leads = self.strike == Strike::Strong && is_of(&LEADING);
+        let is_one_of =
+            |words: &[&str]| words.iter().any(|word| word.as_bytes() == plain.as_slice());
+        let leads = self.strike == Strike::Strong && is_one_of(&LEADING);
         if is_weak {
             return self.is_pair || (is_sign && !is_first) || leads;
         }
@@ -167,7 +192,7 @@ impl Candidate {
             || is_sign
             || is_kind
             || leads
-            || is_of(&INTRODUCING)
+            || is_one_of(&INTRODUCING)
     }
 }
 
@@ -196,13 +221,13 @@ fn candidate(word: &[u8]) -> Option<Candidate> {
     Some(Candidate { from, to, strike, is_quoted, is_pair: cut.is_some() })
 }
 
-/// Whether a word names a password itself: the sentence is read again from there.
-fn is_name(word: &[u8]) -> bool {
+/// Whether a word is one of these, whatever closes it.
+fn is_of(word: &[u8], words: &[&str]) -> bool {
     let is_sign = |byte: &u8| OPENING.or(ENDING).has(*byte);
     let from = word.iter().take_while(|byte| is_sign(byte)).count();
     let to = word.len() - word.iter().rev().take_while(|byte| is_sign(byte)).count();
     let plain = word.get(from..to).unwrap_or_default();
-    NAMES.iter().any(|name| plain.eq_ignore_ascii_case(name.as_bytes()))
+    words.iter().any(|word| plain.eq_ignore_ascii_case(word.as_bytes()))
 }
 
 #[cfg(test)]
