@@ -5,11 +5,13 @@ use super::offers::offers;
 use crate::choose::{Chosen, choose_named};
 use crate::config::Config;
 use crate::config::edit::{Edit, edit, file};
+use crate::masking;
 use crate::simulated;
 use crate::window::window_of;
 use thinkthrough_chat::Pending;
 use thinkthrough_chat::session::{Model, Offer, Write, Wrote};
 use thinkthrough_chat::terminal::{Connection, Host};
+use thinkthrough_core::mask::Masker;
 
 /// The configuration as it was read at the start.
 pub(super) struct Settings {
@@ -62,6 +64,11 @@ impl Host for Settings {
             let Chosen { target, transport, auth, .. } = chosen.ok()?;
             window_of(target, transport, auth).await
         })
+    }
+
+    fn masker(&self) -> Result<Masker, String> {
+        let masker = masking::of_process(&self.config, masking::tiers(&self.config));
+        masker.map_err(|failure| failure.to_string())
     }
 
     fn write(&self, write: &Write) -> Result<Wrote, String> {

@@ -8,11 +8,10 @@ use clap::{Args, ValueEnum};
 use std::io::{Read as _, Write};
 use std::path::{Path, PathBuf};
 use thinkthrough_chat::export::{
-    Exported, ThoughtForm, from_jsonl, from_markdown, to_html, to_jsonl, to_markdown,
+    Exported, ThoughtForm, from_jsonl, from_markdown, masked, to_html, to_jsonl, to_markdown,
 };
 use thinkthrough_chat::title;
-use thinkthrough_core::content::{Block, Content, Speaker};
-use thinkthrough_core::mask::{Masker, Opaque, mask_json};
+use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_store::Meta;
 
 /// Write a conversation to standard output
@@ -88,7 +87,10 @@ impl Export {
         };
         let mut exported = Exported { title: whole.meta.title, contents: whole.contents };
         if self.mask {
-            exported = masked(&exported, &masking::of_process(config, tiers(config))?)?;
+            let masker = masking::of_process(config, tiers(config))?;
+            let broken = "the conversation cannot be masked; export it without `--mask`";
+            exported =
+                masked(&exported, &masker).ok_or_else(|| Failure::Failed(broken.to_owned()))?;
         }
         let text = match self.format {
             Format::Jsonl => to_jsonl(&exported.contents),
@@ -98,37 +100,6 @@ impl Export {
         out.write_all(text.as_bytes())?;
         Ok(())
     }
-}
-
-/// The conversation without its secrets. What a provider sealed is left as it is, because nobody but that provider reads
-/// it, unless the thought that it belongs to is another one now.
-fn masked(exported: &Exported, masker: &Masker) -> Result<Exported, Failure> {
-    let broken = || {
-        Failure::Failed("the conversation cannot be masked; export it without `--mask`".to_owned())
-    };
-    let mut lines = String::new();
-    for line in to_jsonl(&exported.contents).lines() {
-        let masked = mask_json(masker, line.as_bytes(), Opaque::Kept).map_err(|_| broken())?;
-        match masked.map(String::from_utf8) {
-            Some(masked) => lines.push_str(&masked.map_err(|_| broken())?),
-            None => lines.push_str(line),
-        }
-        lines.push('\n');
-    }
-    let mut contents = from_jsonl(&lines).map_err(|_| broken())?;
-    for (content, original) in contents.iter_mut().zip(&exported.contents) {
-        for blocks in content.blocks.iter_mut().zip(&original.blocks) {
-            // A provider refuses its seal on a thought that is not its own any more.
-            if let (Block::Thinking(thinking), Block::Thinking(original)) = blocks
-                && (&thinking.thought, &thinking.summary, &thinking.content)
-                    != (&original.thought, &original.summary, &original.content)
-            {
-                (thinking.signature, thinking.encrypted_content) = (None, None);
-            }
-        }
-    }
-    let title = exported.title.as_deref().map(|title| masker.mask_text(title));
-    Ok(Exported { title, contents })
 }
 
 impl Import {

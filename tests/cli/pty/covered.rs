@@ -40,6 +40,17 @@ fn adr_boundaries_no_secret_reaches_the_terminal_and_the_model_is_sent_what_it_w
         pty.see(&format!("Read: {}", if is_covered { mark } else { "ghp_a1B2c3D4e5F6" }));
         assert_eq!(sees(&pty), !is_covered, "{}", pty.text());
         assert_eq!(script.results(), [format!("Read: {}\n", key())]);
+        // A file that others may read has them covered whatever the screen shows; one for oneself is whole.
+        for (line, is_whole) in [("/export all.md", true), ("/export shared.md --mask", false)] {
+            pty.line(line);
+            let name = line.split(' ').nth(1).unwrap_or_default();
+            pty.see(&format!("written to {name}"));
+            let written = std::fs::read_to_string(place.folder().join(name)).unwrap();
+            let has = ["Read: ", "Thought: ", "Said: "]
+                .map(|of| written.contains(&format!("{of}{}", key())));
+            assert_eq!(has, [is_whole; 3], "{written}");
+            assert_eq!(written.contains("[masked:github-token:"), !is_whole, "{written}");
+        }
         pty.press(CTRL_D);
         assert!(pty.end().success());
         // The conversation was kept as it was: what is shown of it is covered again, what is sent is not.

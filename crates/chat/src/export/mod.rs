@@ -9,12 +9,14 @@ mod html;
 mod jsonl;
 mod lines;
 mod markdown;
+mod masked;
 mod page;
 mod read;
 
 pub use html::to_html;
 pub use jsonl::{from_jsonl, to_jsonl};
 pub use markdown::to_markdown;
+pub use masked::masked;
 pub use read::from_markdown;
 
 use crate::counted::tokens;

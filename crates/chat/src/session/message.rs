@@ -328,6 +328,8 @@ pub enum Effect {
         title: String,
         /// Whether thoughts go along.
         with_thoughts: bool,
+        /// Whether secrets are covered.
+        is_masked: bool,
     },
     /// Read a conversation from a file.
     Import(PathBuf),

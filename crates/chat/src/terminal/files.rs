@@ -10,6 +10,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use thinkthrough_core::content::Content;
+use thinkthrough_core::mask::Masker;
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
@@ -42,18 +43,29 @@ impl Changer {
     }
 }
 
+/// What an export is to be.
+pub(super) struct Wanted {
+    pub(super) form: Form,
+    pub(super) with_thoughts: bool,
+    /// Covers secrets.
+    pub(super) masker: Option<Masker>,
+}
+
 /// Writes a conversation; never over another file.
 pub(super) fn export(
     path: &Path,
-    form: Form,
     contents: &[Content],
     title: &str,
-    with_thoughts: bool,
+    what: &Wanted,
 ) -> Result<String, String> {
     let contents =
-        if with_thoughts { contents.to_vec() } else { export::without_thoughts(contents) };
-    let exported = Exported { title: Some(title.to_owned()), contents };
-    let text = match form {
+        if what.with_thoughts { contents.to_vec() } else { export::without_thoughts(contents) };
+    let mut exported = Exported { title: Some(title.to_owned()), contents };
+    if let Some(masker) = &what.masker {
+        let broken = "the conversation cannot be masked; export it without `--mask`";
+        exported = export::masked(&exported, masker).ok_or(broken)?;
+    }
+    let text = match what.form {
         Form::Markdown(thoughts) => export::to_markdown(&exported, thoughts),
         Form::Html => export::to_html(&exported),
         Form::Jsonl => export::to_jsonl(&exported.contents),

@@ -4,6 +4,7 @@ use crate::session::{Model, Offer, Write, Wrote};
 use crate::tools::Pending;
 use thinkthrough_client::{Auth, Transport};
 use thinkthrough_core::budget::RateLimits;
+use thinkthrough_core::mask::Masker;
 
 /// A model and the way to it.
 #[derive(Clone)]
@@ -36,6 +37,12 @@ pub trait Host: Send + Sync {
 
     /// The context window of the model of this name in tokens, if its server tells it.
     fn window<'a>(&'a self, name: &'a str) -> Pending<'a, Option<u64>>;
+
+    /// What covers all secrets that are known, in what others may read.
+    ///
+    /// # Errors
+    /// When there can be none now, in a sentence for people.
+    fn masker(&self) -> Result<Masker, String>;
 
     /// Changes the user's configuration file.
     ///

@@ -378,10 +378,14 @@ impl App {
             }
             Effect::Count(count) => drop(self.counts.send(*count)),
             Effect::Aside(side, question) => self.aside(side, *question),
-            Effect::Export { path, form, contents, title, with_thoughts } => {
-                let sender = self.sender.clone();
+            Effect::Export { path, form, contents, title, with_thoughts, is_masked } => {
+                let (sender, host) = (self.sender.clone(), Arc::clone(&self.host));
                 tokio::task::spawn_blocking(move || {
-                    let said = files::export(&path, form, &contents, &title, with_thoughts);
+                    let masker = is_masked.then(|| host.masker()).transpose();
+                    let said = masker.and_then(|masker| {
+                        let what = files::Wanted { form, with_thoughts, masker };
+                        files::export(&path, &contents, &title, &what)
+                    });
                     drop(sender.send(Inbound::Message(Message::Said(said))));
                 });
             }

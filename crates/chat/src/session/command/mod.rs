@@ -175,8 +175,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "export",
-        arguments: "FILE [--as callout|details|fenced|html|jsonl] [--no-thoughts]",
-        about: "Write the conversation to a file; its name ends with `.md`, `.html` or `.jsonl`.",
+        arguments: "FILE [--as callout|details|fenced|html|jsonl] [--no-thoughts] [--mask]",
+        about: "Write the conversation to a file; its name ends with `.md`, `.html` or `.jsonl`. `--mask` covers secrets.",
         run: talk::export,
         words: talk::export_words,
     },

@@ -198,12 +198,13 @@ pub(super) fn search_words(_: &Session, before: &[&str]) -> Vec<Word> {
 }
 
 pub(super) fn export(session: &mut Session, rest: &str) {
-    let mut with_thoughts = true;
+    let (mut with_thoughts, mut is_masked) = (true, false);
     let mut form = None;
     let mut path = Vec::new();
     let mut words = rest.split(' ');
     while let Some(word) = words.next() {
         match word {
+            "--mask" => is_masked = true,
             "--no-thoughts" => with_thoughts = false,
             "--as" => {
                 let name = words.next().unwrap_or_default();
@@ -238,6 +239,7 @@ pub(super) fn export(session: &mut Session, rest: &str) {
         contents,
         title: session.conversation().title.clone().unwrap_or_else(|| "untitled".to_owned()),
         with_thoughts: with_thoughts && shows,
+        is_masked,
     });
 }
 
@@ -252,11 +254,13 @@ pub(super) fn export_words(_: &Session, before: &[&str]) -> Vec<Word> {
             Form::ALL.iter().map(|(name, _, about)| word(name, about, false)).collect()
         }
         Some(_) => {
-            [("--as", "in another form than the name says", true), ("--no-thoughts", "", false)]
-                .into_iter()
-                .filter(|(text, ..)| !before.contains(text))
-                .map(|(text, about, goes_on)| word(text, about, goes_on))
-                .collect()
+            let known = [
+                ("--as", "in another form than the name says", true),
+                ("--mask", "with placeholders in place of secrets", false),
+                ("--no-thoughts", "", false),
+            ];
+            let left = known.into_iter().filter(|(text, ..)| !before.contains(text));
+            left.map(|(text, about, goes_on)| word(text, about, goes_on)).collect()
         }
         None => Vec::new(),
     }

@@ -373,7 +373,8 @@ fn oq4_an_export_takes_the_form_that_is_said_or_that_the_name_says() {
         desk.answer("T", "first");
         desk.line(line);
         let forms = desk.effects.iter().find_map(|effect| match effect {
-            Effect::Export { form, path, with_thoughts, .. } => {
+            Effect::Export { form, path, with_thoughts, is_masked, .. } => {
+                assert_eq!(*is_masked, line.contains("--mask"));
                 Some((*form, path.display().to_string(), *with_thoughts))
             }
             _ => None,
@@ -387,6 +388,7 @@ fn oq4_an_export_takes_the_form_that_is_said_or_that_the_name_says() {
     );
     assert_eq!(form_of("/export a.html --no-thoughts"), said(Form::Html, "a.html", false));
     assert_eq!(form_of("/export a.jsonl"), said(Form::Jsonl, "a.jsonl", true));
+    assert_eq!(form_of("/export --mask a.jsonl"), said(Form::Jsonl, "a.jsonl", true));
     for (name, form, _) in Form::ALL {
         assert_eq!(form_of(&format!("/export a.txt --as {name}")), said(form, "a.txt", true));
     }

@@ -1,0 +1,33 @@
+//! A conversation that others may read.
+
+use super::{Exported, from_jsonl, to_jsonl};
+use thinkthrough_core::content::Block;
+use thinkthrough_core::mask::{Masker, Opaque, mask_json};
+
+/// The conversation without its secrets; `None` where its messages cannot be read back. What a provider sealed is left as
+/// it is, because nobody but that provider reads it, unless the thought that it belongs to is another one now.
+#[must_use]
+pub fn masked(exported: &Exported, masker: &Masker) -> Option<Exported> {
+    let mut lines = String::new();
+    for line in to_jsonl(&exported.contents).lines() {
+        match mask_json(masker, line.as_bytes(), Opaque::Kept).ok()? {
+            Some(masked) => lines.push_str(&String::from_utf8(masked).ok()?),
+            None => lines.push_str(line),
+        }
+        lines.push('\n');
+    }
+    let mut contents = from_jsonl(&lines).ok()?;
+    for (content, original) in contents.iter_mut().zip(&exported.contents) {
+        for blocks in content.blocks.iter_mut().zip(&original.blocks) {
+            // A provider refuses its seal on a thought that is not its own any more.
+            if let (Block::Thinking(thinking), Block::Thinking(original)) = blocks
+                && (&thinking.thought, &thinking.summary, &thinking.content)
+                    != (&original.thought, &original.summary, &original.content)
+            {
+                (thinking.signature, thinking.encrypted_content) = (None, None);
+            }
+        }
+    }
+    let title = exported.title.as_deref().map(|title| masker.mask_text(title));
+    Some(Exported { title, contents })
+}
