@@ -2,7 +2,8 @@
 //!
 //! Run with `cargo bench -p thinkthrough-store --bench traces`; `THINK_BENCH_TRACES` says how many, `THINK_BENCH_ON` takes
 //! only one of `file` and `server`, and `THINKTHROUGH_POSTGRES` names the server. `THINK_BENCH_KEEP` names a folder, or
-//! a database of the server: the store is left there, and the next run goes on with it.
+//! a database of the server: the store is left there, and the next run goes on with it; `THINK_BENCH_PART=prune` then
+//! measures that alone.
 
 #![expect(
     clippy::unwrap_used,
@@ -70,8 +71,11 @@ fn trace(at: usize, masker: &Masker) -> NewTrace {
 fn report(name: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
     let at = |percent: usize| times[(times.len() - 1) * percent / 100].as_secs_f64() * 1e3;
-    let (p50, p95, p99) = (at(50), at(95), at(99));
-    println!("{name:<52} p50 {p50:>9.3}  p95 {p95:>9.3}  p99 {p99:>9.3} ms, {} calls", times.len());
+    let (p50, p95, p99, most) = (at(50), at(95), at(99), at(100));
+    println!(
+        "{name:<52} p50 {p50:>9.3}  p95 {p95:>9.3}  p99 {p99:>9.3}  most {most:>9.3} ms, {} calls",
+        times.len()
+    );
 }
 
 async fn timed<F: Future>(name: &str, calls: usize, mut work: impl FnMut(usize) -> F) {
@@ -118,6 +122,9 @@ async fn measure(name: &str, store: &Store, count: usize) {
         index(name, &traces).await;
         fill(&format!("{name}, a burst"), &traces, count - burst, count).await;
         index(&format!("{name}, the burst"), &traces).await;
+    }
+    if std::env::var("THINK_BENCH_PART").is_ok_and(|part| part == "prune") {
+        return pruned(name, &traces, count).await;
     }
     lists(name, &traces, count).await;
     searches(name, &traces).await;
@@ -202,13 +209,11 @@ async fn pruned(name: &str, traces: &Traces, count: usize) {
     // What a writer waits when nothing else is done says what the machine adds to it.
     let masker = Masker::new(Tiers::REGISTERED, &[7; 32]);
     let new = count + usize::try_from(old).unwrap() * 10;
-    timed(&format!("{name}: a row written while nothing else is done"), 3_000, |call| {
-        let (traces, one) = (traces.clone(), vec![trace(new + 10 * count + call, &masker)]);
-        async move {
-            traces.add(one).await.unwrap();
-        }
-    })
-    .await;
+    let mut times = Vec::new();
+    for call in 0..3_000 {
+        times.push(written(traces, trace(new + 10 * count + call, &masker)).await);
+    }
+    report(&format!("{name}: a row written while nothing else is done"), times);
     let pruning = tokio::spawn({
         let traces = traces.clone();
         async move {
@@ -218,19 +223,19 @@ async fn pruned(name: &str, traces: &Traces, count: usize) {
     });
     let mut times = Vec::new();
     while !pruning.is_finished() {
-        let one = vec![trace(new + times.len(), &masker)];
-        let began = Instant::now();
-        traces.add(one).await.unwrap();
-        times.push(began.elapsed());
-        tokio::time::sleep(Duration::from_millis(2)).await;
+        times.push(written(traces, trace(new + times.len(), &masker)).await);
     }
     let (gone, took) = pruning.await.unwrap();
-    let slowest = times.iter().max().map_or(0.0, |it| it.as_secs_f64() * 1e3);
-    println!(
-        "{name}: {gone} rows pruned in {:.1} s; a writer waited {slowest:.1} ms at most",
-        took.as_secs_f64()
-    );
+    println!("{name}: {gone} rows pruned in {:.1} s", took.as_secs_f64());
     report(&format!("{name}: a row written meanwhile"), times);
+}
+
+/// How long a row takes, of one that comes every two milliseconds.
+async fn written(traces: &Traces, one: NewTrace) -> Duration {
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    let began = Instant::now();
+    traces.add(vec![one]).await.unwrap();
+    began.elapsed()
 }
 
 fn main() {

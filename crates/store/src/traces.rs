@@ -20,9 +20,9 @@ use thinkthrough_core::plane::{Masked, Tenant};
 use tokio::time::sleep;
 
 /// How many traces are taken out in one step at first, at least and at most.
-const STEPS: [u32; 3] = [64, 32, 512];
+const STEPS: [u32; 3] = [64, 8, 512];
 /// How long a step may take, so that no writer waits for long: the next one is smaller or larger for it.
-const STEP_TAKES: Duration = Duration::from_millis(25);
+const STEP_TAKES: Duration = Duration::from_millis(10);
 /// How long whoever asks for sessions waits for those that came last.
 const SUMMING: Duration = Duration::from_secs(2);
 /// How long the shortest pause between two steps is.

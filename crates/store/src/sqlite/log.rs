@@ -62,6 +62,15 @@ fn move_all(connection: &Connection, told: &Receiver<()>, writing: &Mutex<Connec
     }
 }
 
+/// Whether the log has room for more before it is moved, or begins anew with the next commit.
+pub(super) fn has_room(connection: &Connection) -> rusqlite::Result<bool> {
+    let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| {
+        let (pages, moved) = (row.get::<_, i64>(1)?, row.get::<_, i64>(2)?);
+        Ok(pages.saturating_mul(page) < LENGTH || moved >= pages)
+    })
+}
+
 fn move_once(connection: &Connection, writing: &Mutex<Connection>) -> rusqlite::Result<()> {
     let page: i64 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
     let pragma = |mode: &str| {
@@ -81,4 +90,31 @@ fn move_once(connection: &Connection, writing: &Mutex<Connection>) -> rusqlite::
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_has_room_until_it_is_long_and_again_once_it_was_moved() {
+        let folder = std::env::temp_dir().join(format!("think-log-{}", std::process::id()));
+        let connection = schema::open(&folder.join("room.db")).unwrap();
+        assert!(has_room(&connection).unwrap());
+        connection.execute_batch("CREATE TABLE it (bytes BLOB)").unwrap();
+        let write = || connection.execute("INSERT INTO it VALUES (zeroblob(1000000))", []);
+        for _ in 0..30 {
+            write().unwrap();
+        }
+        assert!(has_room(&connection).unwrap());
+        for _ in 30..40 {
+            write().unwrap();
+        }
+        assert!(!has_room(&connection).unwrap(), "it is to be moved first");
+        let moved = "PRAGMA wal_checkpoint(PASSIVE)";
+        connection.query_row(moved, [], |_| Ok(())).unwrap();
+        assert!(has_room(&connection).unwrap(), "it begins anew");
+        drop(connection);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -1,6 +1,6 @@
 //! What models thought, for people.
 
-use super::{Safety, Sqlite};
+use super::{Safety, Sqlite, log};
 use crate::error::StoreError;
 use crate::row::{Bound, SessionRow, SumRow, TraceRow, conditions};
 use crate::trace::{TraceFilter, TraceText};
@@ -11,8 +11,12 @@ use std::time::{Duration, Instant};
 
 /// So many bytes of text are indexed in one step, so that whoever else writes does not wait for long.
 const STEP: usize = 1 << 18;
-/// How long rows are taken out in one step.
-const REMOVING: Duration = Duration::from_millis(10);
+/// How long rows are taken out in one step; to commit them takes about as long again.
+const REMOVING: Duration = Duration::from_millis(5);
+/// How long one waits at most until the log has room, which somebody who reads for long may keep full.
+const ROOM: Duration = Duration::from_secs(2);
+/// The pause between two looks at it.
+const LOOK: Duration = Duration::from_millis(10);
 
 impl Sqlite {
     /// Adds traces; one that is there already stays as it is.
@@ -126,6 +130,12 @@ impl Sqlite {
 
     /// Takes out so many that are older, or fewer if that takes long; gives how many that were.
     pub(crate) async fn prune_traces(&self, before: i64, limit: u32) -> Result<u64, StoreError> {
+        // To take out a row changes many pages. Would the log grow by these faster than it can be moved into the file,
+        // whoever commits next would have to move it.
+        let began = Instant::now();
+        while !self.read(log::has_room).await? && began.elapsed() < ROOM {
+            tokio::time::sleep(LOOK).await;
+        }
         // The oldest are seldom at hand: who writes meanwhile does not wait until the disk has given them.
         self.read(move |connection| look_at_old(connection, before, limit)).await?;
         self.write(Safety::Process, move |connection| {
