@@ -100,14 +100,14 @@ fn adr_budget_on_exceed_block_refuses_the_next_request_in_one_sentence() {
 fn adr_budget_counts_what_a_provider_does_not_report_and_what_a_history_spent() {
     let place = Place::new("counts");
     let upstream = Upstream::start(vec![chat("one two three four five six seven", "done", None)]);
-    let budget = "[budget]\nreasoning_tokens_per_session = 20\n";
+    let budget = "[budget]\nreasoning_tokens_per_session = 12\n";
     let config = config(&place, &upstream, "deepseek", budget);
     let history = place.file("h.jsonl");
     let args = ["--config", &config, "-m", "own/deepseek-v4", "--history", &history, QUESTION];
     let first = place.ask(&args);
-    assert!(!first.err.contains("note:"), "11 tokens are not 80 % of 20: {}", first.err);
+    assert!(!first.err.contains("note:"), "9 tokens are not 80 % of 12: {}", first.err);
     let second = place.ask(&args);
-    let exceeded = "note: 22 of the session's 20 reasoning tokens are spent (110 %, estimated)";
+    let exceeded = "note: 18 of the session's 12 reasoning tokens are spent (150 %, estimated)";
     assert!(second.err.contains(exceeded), "{}", second.err);
 }
 
@@ -116,17 +116,17 @@ fn b_11_ask_says_of_a_thought_what_the_chat_and_an_export_say() {
     let place = Place::new("one-count");
     let thought = "one two three four five six seven";
     let upstream = Upstream::start(vec![chat(thought, "done", None)]);
-    let budget = "[budget]\nreasoning_tokens_per_session = 11\n";
+    let budget = "[budget]\nreasoning_tokens_per_session = 9\n";
     let config = config(&place, &upstream, "deepseek", budget);
     let ask = |more: &[&str]| {
         let args = ["--config", &config, "-m", "own/deepseek-v4"];
         place.ask(&[&args[..], more, &[QUESTION]].concat())
     };
     let text = ask(&["--set", "reasoning.display=collapsed"]);
-    assert!(text.err.contains(" s, about 11 tokens\n"), "{}", text.err);
-    assert!(text.err.contains("note: 11 of the session's 11 reasoning tokens"), "{}", text.err);
+    assert!(text.err.contains(" s, about 9 tokens\n"), "{}", text.err);
+    assert!(text.err.contains("note: 9 of the session's 9 reasoning tokens"), "{}", text.err);
     let json = ask(&["--json"]).json();
-    let count = serde_json::json!({"tokens": 11, "source": "estimated"});
+    let count = serde_json::json!({"tokens": 9, "source": "estimated"});
     assert_eq!((&json["reasoning"], &json["rounds"][0]["reasoning"]), (&count, &count));
     assert_eq!(json["usage"], Value::Null, "the provider said nothing");
     let block = serde_json::json!({"type": "thinking", "thought": thought, "sourceField": "reasoning_content"});
@@ -136,7 +136,7 @@ fn b_11_ask_says_of_a_thought_what_the_chat_and_an_export_say() {
     assert_eq!(imported.code, Some(0), "{}", imported.err);
     let id = imported.out.trim();
     let exported = place.think(&["sessions", "export", id, "--format", "md"]);
-    assert!(exported.out.contains("about 11 tokens"), "{}\n{}", exported.out, exported.err);
+    assert!(exported.out.contains("about 9 tokens"), "{}\n{}", exported.out, exported.err);
 }
 
 #[test]

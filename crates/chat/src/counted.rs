@@ -1,14 +1,12 @@
 //! The tokens of thoughts. One rule for whatever shows a number: the head of a thought, the lines of `think ask` and its
 //! JSON, the budget, `/explain`, exports.
 //!
-//! Where the provider tells no number it is estimated, and never counted by a tokenizer: a thought that still grows must
-//! have the count that it has later, and tables of 35 MB that no provider counts by make no number right.
+//! Where the provider tells no number it is estimated, by the same rule as in the gateway's traces and budgets
+//! (`core::tokens`), and never counted by a tokenizer.
 
 use crate::wording::grouped;
 use thinkthrough_core::content::{Block, Content, Thinking};
-use thinkthrough_core::tokens::{
-    IncrementalEstimate, TokenCount, TokenSource, estimate_conservative, estimate_opaque,
-};
+use thinkthrough_core::tokens::{ThoughtEstimate, TokenCount, TokenSource, estimate_thinking};
 use thinkthrough_core::usage::Usage;
 
 /// The tokens of each block that is a thought, as far as anybody knows.
@@ -64,7 +62,7 @@ pub fn sum(counts: impl IntoIterator<Item = TokenCount>) -> TokenCount {
 
 /// The count of a thought that is still being thought.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Growing(IncrementalEstimate);
+pub struct Growing(ThoughtEstimate);
 
 impl Growing {
     /// Appends `delta`.
@@ -82,9 +80,7 @@ impl Growing {
     /// deltas, where they differ. `None` where nobody knows it.
     #[must_use]
     pub fn ended(&self, thinking: &Thinking, whole: Option<&str>) -> Option<TokenCount> {
-        let text = whole.map_or_else(|| self.0.total(), estimate_conservative);
-        let text = Some(text).filter(|tokens| *tokens > 0);
-        text.or_else(|| opaque(thinking)).map(TokenCount::estimated)
+        self.0.ended(thinking, whole).map(TokenCount::estimated)
     }
 }
 
@@ -92,19 +88,9 @@ fn reported(usage: Option<&Usage>) -> Option<u64> {
     usage.and_then(|usage| usage.reasoning_tokens)
 }
 
-/// An estimate from what there is: the text, or else the payload that stands for it.
 fn estimate(block: &Block) -> Option<u64> {
     let Block::Thinking(thinking) = block else { return None };
-    if !thinking.thought.is_empty() {
-        return Some(estimate_conservative(&thinking.thought));
-    }
-    opaque(thinking)
-}
-
-/// An estimate from the payload that stands for a text: a seal beside one says nothing of its own.
-fn opaque(thinking: &Thinking) -> Option<u64> {
-    let payload = thinking.encrypted_content.as_ref().or(thinking.redacted_data.as_ref());
-    payload.or(thinking.signature.as_ref()).map(|payload| estimate_opaque(payload))
+    estimate_thinking(thinking)
 }
 
 /// `1,240 tokens`, with a mark where it was only estimated.
@@ -137,12 +123,12 @@ mod tests {
     #[test]
     fn b_11_thoughts_add_up_to_what_their_answer_cost() {
         for (thoughts, reported, want) in [
-            (&["twelve bytes"][..], None, &["about 4 tokens"][..]),
+            (&["twelve bytes"][..], None, &["about 3 tokens"][..]),
             (&["twelve bytes"], Some(1_240), &["1,240 tokens"]),
             (
                 &["twelve bytes", "twelve bytes", ""],
                 Some(100),
-                &["about 10 tokens", "about 10 tokens", "about 80 tokens"],
+                &["about 8 tokens", "about 8 tokens", "about 84 tokens"],
             ),
             (&[""], None, &["about 30 tokens"]),
             (&[], Some(7), &[]),

@@ -9,13 +9,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::json::Raw;
 use thinkthrough_core::mask::Masker;
-use thinkthrough_core::plane::{Masked, Tenant};
+use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider::Target;
-use thinkthrough_core::tokens::TokenSource;
-use thinkthrough_core::usage::Usage;
 use thinkthrough_core::why::Why;
 use thinkthrough_store::{
-    LostTrace, NewTrace, TraceNumbers, TracePlace, TraceState, TraceTexts, Traces,
+    LostTrace, NewTrace, TraceCount, TraceDraft, TraceNumbers, TracePlace, TraceState, TraceTexts,
+    Traces,
 };
 use tokio::task::JoinSet;
 
@@ -61,7 +60,7 @@ impl Tracer {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, draft: Draft) {
+    fn write(&self, draft: TraceDraft) {
         let Tracer { traces, masker, lost, .. } = self.clone();
         let mut writing = self.writing();
         while writing.try_join_next().is_some() {}
@@ -135,20 +134,6 @@ pub(crate) struct Generation<'a> {
     pub(crate) why: Why,
 }
 
-/// A trace before it is masked.
-struct Draft {
-    id: String,
-    session: String,
-    run: String,
-    model: String,
-    provider: String,
-    texts: TraceTexts,
-    metadata: Raw,
-    why: Why,
-    numbers: TraceNumbers,
-    state: TraceState,
-}
-
 impl Traced {
     /// A request is over; gives the id of its trace.
     pub(crate) fn leave(&self, generation: Generation<'_>) -> Option<String> {
@@ -157,24 +142,20 @@ impl Traced {
         let Generation { target, answer, is_whole, is_stopped, why, .. } = generation;
         let blocks = answer.map(|answer| answer.blocks.as_slice()).unwrap_or_default();
         let usage = answer.and_then(|answer| answer.usage.as_ref());
-        let (texts, reasoning) = (TraceTexts::of(blocks), counted::total(usage, blocks));
+        let (texts, count) =
+            (TraceTexts::of(blocks), TraceCount::of(usage, counted::total(usage, blocks)));
         let state = match (is_whole, blocks.is_empty()) {
             (true, _) => TraceState::Whole,
             (false, false) => TraceState::Cut,
             (false, true) => TraceState::Failed,
         };
-        let total = usage.and_then(Usage::total);
         let at = generation.at.duration_since(UNIX_EPOCH).unwrap_or_default();
         let numbers = TraceNumbers {
-            reasoning_tokens: reasoning.tokens,
-            total_tokens: total.unwrap_or(reasoning.tokens),
-            input_tokens: usage.and_then(Usage::input_tokens_with_cached),
-            output_tokens: usage.and_then(Usage::output_tokens_with_reasoning),
-            cached_tokens: usage.and_then(|usage| usage.cache_read_tokens),
             cost: target.price.zip(usage).and_then(|(price, usage)| price.of(usage)),
             duration: millis(generation.took),
             sealed_bytes: texts.sealed_bytes,
             created_at: millis(at),
+            ..count.numbers()
         };
         let outcome = match (state, is_stopped) {
             (_, true) => "cancelled",
@@ -185,10 +166,7 @@ impl Traced {
             w.object(|w| {
                 w.field_str("route", front);
                 w.field_str("outcome", outcome);
-                let source = |is_reported| if is_reported { "reported" } else { "estimated" };
-                let is_reported = reasoning.source == TokenSource::Reported;
-                w.field_str("reasoning_tokens_source", source(is_reported));
-                w.field_str("total_tokens_source", source(total.is_some()));
+                count.write_sources(w);
                 let finish = answer.and_then(|answer| answer.finish_reason.as_deref());
                 w.str_or_null("finish_reason", finish);
                 w.opt_str("error", generation.error.as_deref());
@@ -199,15 +177,15 @@ impl Traced {
                 }
             });
         });
-        let (session, run) = (self.session.clone(), self.run.clone());
-        let (model, provider) = (target.model.clone(), target.provider.clone());
-        let draft = Draft {
+        let draft = TraceDraft {
             id: id.clone(),
-            session,
-            run,
-            model,
-            provider,
-            texts,
+            tenant: Tenant::local(),
+            session: self.session.clone(),
+            run: self.run.clone(),
+            model: target.model.clone(),
+            provider: target.provider.clone(),
+            thought: texts.thought,
+            answer: texts.answer,
             metadata,
             why,
             numbers,
@@ -220,26 +198,4 @@ impl Traced {
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-impl Draft {
-    /// The trace as people may see it.
-    fn masked(self, masker: &Masker) -> NewTrace {
-        let Draft { id, session, run, model, provider, texts, metadata, why, numbers, state } =
-            self;
-        NewTrace {
-            id,
-            tenant: Tenant::local(),
-            session,
-            run,
-            model: masker.mask_text(&model),
-            provider,
-            thought: Masked::by(masker, &texts.thought),
-            answer: Masked::by(masker, &texts.answer),
-            metadata: Masked::by(masker, &metadata.as_str().to_owned()),
-            why: why.masked(masker),
-            numbers,
-            state,
-        }
-    }
 }

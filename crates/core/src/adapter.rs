@@ -9,7 +9,7 @@ use crate::pipeline::Pipeline;
 use crate::provider::{self, Target};
 use crate::read::{Form, Reader};
 use crate::tags::{Options, TagSpec};
-use crate::tokens::{TokenCount, estimate_utf16_quarter};
+use crate::tokens::{TokenCount, estimate_thought};
 use crate::usage::Usage;
 use crate::wire;
 use std::fmt;
@@ -172,7 +172,7 @@ impl ReasoningAccumulator {
     pub fn reasoning_tokens(&self) -> TokenCount {
         match self.usage.as_ref().and_then(|usage| usage.reasoning_tokens) {
             Some(tokens) => TokenCount::reported(tokens),
-            None => TokenCount::estimated(estimate_utf16_quarter(&self.reasoning)),
+            None => TokenCount::estimated(estimate_thought(&self.reasoning)),
         }
     }
 

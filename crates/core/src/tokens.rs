@@ -9,6 +9,7 @@ mod body;
 mod effective;
 mod estimate;
 mod running;
+mod thought;
 
 use std::fmt;
 
@@ -20,6 +21,7 @@ pub use estimate::{
     utf16_units,
 };
 pub use running::RunningCount;
+pub use thought::{AnswerEstimate, ThoughtEstimate, estimate_thinking, estimate_thought};
 
 /// How many tokens, and how we know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

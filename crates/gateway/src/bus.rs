@@ -1,6 +1,6 @@
 //! Where everything is told once, and who hears it: metrics, log and traces.
 
-use crate::audit::{Audit, Draft, Labels, Transcript};
+use crate::audit::{Audit, Labels, Transcript, draft};
 use crate::events::{Events, Hearing, Whose};
 use crate::log::Log;
 use crate::metrics::Metrics;
@@ -215,7 +215,7 @@ impl Seen {
         let (Some(audit), Some(labels)) = (&self.bus.audit, state.labels.take()) else { return };
         let transcript = std::mem::take(&mut state.transcript);
         let why = std::mem::take(&mut state.why);
-        audit.take(Draft::of(&state.story, labels, transcript, why));
+        audit.take(draft(&state.story, labels, transcript, why));
     }
 
     /// Whose answer it is.

@@ -45,6 +45,7 @@ mod backend;
 mod clock;
 mod conversations;
 mod credential;
+mod draft;
 mod error;
 mod facts;
 mod gateway_keys;
@@ -85,6 +86,7 @@ pub use conversations::{
     Conversation, Conversations, Draft, Found, Hit, Piece, Search, Summary, Within,
 };
 pub use credential::stands_for_nobody;
+pub use draft::{TraceCount, TraceDraft};
 pub use error::StoreError;
 pub use facts::{About, FACT_AGE, Fact, Facts};
 pub use gateway_keys::{GatewayKey, GatewayKeys, KeyHash, KeyList, KeyState, NewKey};

@@ -143,7 +143,7 @@ fn phase3_markdown_a_thought_is_a_folded_callout_by_default() {
     let exported = conversation(vec![thought("one\n\ntwo"), Block::text("The answer.")]);
     let page = to_markdown(&exported, ThoughtForm::default());
     assert!(
-        page.contains("> [!thinking]- Thinking, about 3 tokens\n> one\n>\n> two\n\nThe answer.\n"),
+        page.contains("> [!thinking]- Thinking, about 2 tokens\n> one\n>\n> two\n\nThe answer.\n"),
         "{page}"
     );
 }

@@ -97,7 +97,7 @@ fn adr_usage_what_is_not_reported_is_counted_and_says_how() {
     };
     assert_eq!(used(std::slice::from_ref(&reported)), TokenCount::reported(7));
     let readable = thinking("twelve bytes", None);
-    assert_eq!(used(&[reported, readable]), TokenCount::estimated(7 + 4));
+    assert_eq!(used(&[reported, readable]), TokenCount::estimated(7 + 3));
     let opaque = thinking("", Some(&"A".repeat(160)));
     assert_eq!(used(&[opaque]), TokenCount::estimated(30));
 }

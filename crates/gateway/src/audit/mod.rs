@@ -19,20 +19,16 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thinkthrough_core::json::{Raw, Writer};
-use thinkthrough_core::mask::{BROKEN, Masker};
-use thinkthrough_core::plane::Masked;
-use thinkthrough_core::tokens::{TokenSource, estimate_utf16_quarter};
+use thinkthrough_core::mask::Masker;
 use thinkthrough_core::usage::Usage;
 use thinkthrough_core::why::Why;
-use thinkthrough_store::{NewTrace, TraceNumbers, TracePlace, TraceState, Traces};
+use thinkthrough_store::{TraceCount, TraceDraft, TraceNumbers, TracePlace, TraceState, Traces};
 use tokio::sync::mpsc;
 
 /// So many drafts may wait.
 const ROOM: usize = 4_096;
 /// So many bytes of texts may wait.
 const BYTES: usize = 64 << 20;
-/// What is known besides of a trace that could not be masked.
-const UNTOLD: &str = "{\"masked\":\"error\"}";
 /// So many traces that were dropped are remembered.
 const DROPPED: usize = 4_096;
 
@@ -46,7 +42,7 @@ pub struct Audit {
 }
 
 struct Inner {
-    drafts: mpsc::Sender<Draft>,
+    drafts: mpsc::Sender<TraceDraft>,
     waiting: Mutex<Waiting>,
     /// How many could not be masked.
     broken: Counter,
@@ -85,18 +81,6 @@ impl Place {
     }
 }
 
-/// A trace before it is masked.
-#[derive(Clone, Debug)]
-pub(crate) struct Draft {
-    id: String,
-    labels: Labels,
-    transcript: Transcript,
-    metadata: Raw,
-    why: Why,
-    numbers: TraceNumbers,
-    state: TraceState,
-}
-
 impl Audit {
     /// Begins to take traces; the task ends with the last handle.
     #[must_use]
@@ -132,9 +116,9 @@ impl Audit {
     }
 
     /// Takes a trace, if there is room.
-    pub(crate) fn take(&self, draft: Draft) {
-        let (id, tenant) = (draft.id.clone(), draft.labels.tenant.as_str().to_owned());
-        let size = draft.transcript.thought.text.len() + draft.transcript.answer.text.len();
+    pub(crate) fn take(&self, draft: TraceDraft) {
+        let (id, tenant) = (draft.id.clone(), draft.tenant.as_str().to_owned());
+        let size = draft.size();
         {
             let mut waiting = self.waiting();
             if waiting.bytes + size > BYTES {
@@ -215,74 +199,34 @@ impl fmt::Debug for Audit {
     }
 }
 
-impl Draft {
-    /// The trace of a request that is over.
-    pub(crate) fn of(story: &Story, labels: Labels, transcript: Transcript, why: Why) -> Self {
-        let usage = story.said.as_ref().map(|said| said.usage.clone()).unwrap_or_default();
-        let estimate = || estimate_utf16_quarter(&transcript.thought.text);
-        let reasoning = Usage::spent_on_reasoning(Some(&usage), estimate);
-        let is_reported = reasoning.source == TokenSource::Reported;
-        let (reasoning_tokens, total) = (reasoning.tokens, usage.total());
-        let numbers = TraceNumbers {
-            reasoning_tokens,
-            total_tokens: total.unwrap_or(reasoning_tokens),
-            input_tokens: usage.input_tokens_with_cached(),
-            output_tokens: usage.output_tokens_with_reasoning(),
-            cached_tokens: usage.cache_read_tokens,
-            cost: story.cost(&usage),
-            duration: u64::try_from(story.total.as_millis()).unwrap_or(u64::MAX),
-            sealed_bytes: transcript.sealed,
-            created_at: story.at,
-        };
-        let state = state_of(story);
-        let sources = [is_reported, total.is_some()];
-        let metadata = metadata(story, &transcript, sources);
-        Draft { id: story.id.clone(), labels, transcript, metadata, why, numbers, state }
+/// The trace of a request that is over.
+pub(crate) fn draft(story: &Story, labels: Labels, transcript: Transcript, why: Why) -> TraceDraft {
+    let usage = story.said.as_ref().map(|said| &said.usage);
+    let thoughts = Usage::spent_on_reasoning(usage, || transcript.estimate.total());
+    let count = TraceCount::of(usage, thoughts);
+    let numbers = TraceNumbers {
+        cost: usage.and_then(|usage| story.cost(usage)),
+        duration: u64::try_from(story.total.as_millis()).unwrap_or(u64::MAX),
+        sealed_bytes: transcript.sealed,
+        created_at: story.at,
+        ..count.numbers()
+    };
+    let metadata = metadata(story, &transcript, count);
+    let Labels { tenant, session, run, model, provider } = labels;
+    TraceDraft {
+        id: story.id.clone(),
+        tenant,
+        session,
+        run,
+        model,
+        provider,
+        thought: transcript.thought.text,
+        answer: transcript.answer.text,
+        metadata,
+        why,
+        numbers,
+        state: state_of(story),
     }
-
-    /// The trace as people may see it.
-    fn masked(self, masker: &Masker) -> NewTrace {
-        let Draft { id, labels, transcript, metadata, why, numbers, state } = self;
-        let Labels { tenant, session, run, model, provider } = labels;
-        NewTrace {
-            id,
-            tenant,
-            session: masker.mask_text(&session),
-            run,
-            model: masker.mask_text(&model),
-            provider,
-            thought: Masked::by(masker, &transcript.thought.text),
-            answer: Masked::by(masker, &transcript.answer.text),
-            metadata: told(Masked::by(masker, &metadata.as_str().to_owned())),
-            why: why.masked(masker),
-            numbers,
-            state,
-        }
-    }
-
-    /// The trace with nothing in it that anybody said or chose.
-    fn without_texts(&self) -> NewTrace {
-        let broken = || Masked::fixed(BROKEN);
-        NewTrace {
-            id: self.id.clone(),
-            tenant: self.labels.tenant.clone(),
-            session: BROKEN.to_owned(),
-            run: self.labels.run.clone(),
-            model: BROKEN.to_owned(),
-            provider: self.labels.provider.clone(),
-            thought: broken(),
-            answer: broken(),
-            metadata: Masked::fixed(UNTOLD),
-            why: Masked::fixed(""),
-            numbers: self.numbers,
-            state: self.state,
-        }
-    }
-}
-
-/// What is known besides stays an object, though it could not be masked.
-fn told(metadata: Masked<String>) -> Masked<String> {
-    if metadata.get() == BROKEN { Masked::fixed(UNTOLD) } else { metadata }
 }
 
 /// How the answer to a request ended.
@@ -296,9 +240,7 @@ pub(crate) fn state_of(story: &Story) -> TraceState {
 }
 
 /// What is known besides: nothing in it was said by a person or a model but names.
-fn metadata(story: &Story, transcript: &Transcript, sources: [bool; 2]) -> Raw {
-    let source = |is_reported| if is_reported { "reported" } else { "estimated" };
-    let [reasoning, total] = sources.map(source);
+fn metadata(story: &Story, transcript: &Transcript, count: TraceCount) -> Raw {
     Raw::build(|w| {
         w.object(|w| {
             w.field_str("route", story.route);
@@ -306,8 +248,7 @@ fn metadata(story: &Story, transcript: &Transcript, sources: [bool; 2]) -> Raw {
             w.opt_str("client", story.client.as_deref());
             w.field_str("outcome", story.outcome);
             w.field_u64("status", story.status.into());
-            w.field_str("reasoning_tokens_source", reasoning);
-            w.field_str("total_tokens_source", total);
+            count.write_sources(w);
             if let Some(said) = &story.said {
                 w.str_or_null("finish_reason", said.finish_reason.as_deref());
             }
@@ -343,27 +284,4 @@ fn metadata(story: &Story, transcript: &Transcript, sources: [bool; 2]) -> Raw {
             }
         });
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use thinkthrough_core::plane::Tenant;
-
-    /// A draft with this thought, and an answer that says `said`.
-    pub(super) fn draft(id: &str, thought: &str) -> Draft {
-        let mut story = Story::new(7, "/v1/messages");
-        story.id = id.to_owned();
-        let labels = Labels {
-            tenant: Tenant::local(),
-            session: "s".to_owned(),
-            run: "r".to_owned(),
-            model: "m".to_owned(),
-            provider: "p".to_owned(),
-        };
-        let mut transcript = Transcript::default();
-        transcript.thought.text = thought.to_owned();
-        transcript.answer.text = "said".to_owned();
-        Draft::of(&story, labels, transcript, Why::default())
-    }
 }

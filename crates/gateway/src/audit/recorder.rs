@@ -1,11 +1,10 @@
 //! The task that masks traces and hands them over to the store.
 
-use super::{Draft, Inner, UNTOLD};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use super::Inner;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use thinkthrough_core::mask::{BROKEN, Masker};
-use thinkthrough_store::{LostTrace, NewTrace, Traces};
+use thinkthrough_core::mask::Masker;
+use thinkthrough_store::{LostTrace, NewTrace, TraceDraft, Traces};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
@@ -47,7 +46,7 @@ impl Recorder {
     }
 
     /// Masks and hands over a batch, once the store is open.
-    async fn hand_over(&self, drafts: Vec<Draft>) {
+    async fn hand_over(&self, drafts: Vec<TraceDraft>) {
         let ids: Vec<String> = drafts.iter().map(|draft| draft.id.clone()).collect();
         let Some((traces, masker)) = self.find().await else { return };
         let masked = masked(drafts, masker).await;
@@ -67,35 +66,19 @@ impl Recorder {
     }
 }
 
-/// Long texts take their time, and other work must not wait for it. Also says of how many traces the texts are not there
-/// because masking them broke.
-async fn masked(drafts: Vec<Draft>, masker: Masker) -> Option<(Vec<NewTrace>, u64)> {
-    tokio::task::spawn_blocking(move || each(drafts, |draft| draft.masked(&masker))).await.ok()
-}
-
-/// Each draft by itself: one that cannot be masked leaves a trace without its texts, and the others theirs.
-fn each(drafts: Vec<Draft>, mask: impl Fn(Draft) -> NewTrace) -> (Vec<NewTrace>, u64) {
-    let traces: Vec<NewTrace> = drafts
-        .into_iter()
-        .map(|draft| {
-            let bare = draft.without_texts();
-            catch_unwind(AssertUnwindSafe(|| mask(draft))).unwrap_or(bare)
-        })
-        .collect();
-    let broken = traces.iter().filter(|trace| is_broken(trace)).count();
-    (traces, broken as u64)
-}
-
-/// Whether something of a trace could not be masked.
-fn is_broken(trace: &NewTrace) -> bool {
-    let texts = [&trace.thought, &trace.answer, &trace.metadata, &trace.why];
-    texts.iter().any(|text| text.get().contains(BROKEN))
-        || trace.metadata.get() == UNTOLD
-        || [&trace.session, &trace.model].iter().any(|name| name.as_str() == BROKEN)
+/// Long texts take their time, and other work must not wait for it. Also says how many traces have a text that could not
+/// be masked.
+async fn masked(drafts: Vec<TraceDraft>, masker: Masker) -> Option<(Vec<NewTrace>, u64)> {
+    let mask = move || {
+        let traces: Vec<NewTrace> = drafts.into_iter().map(|draft| draft.masked(&masker)).collect();
+        let broken = traces.iter().filter(|trace| trace.is_broken()).count();
+        (traces, broken as u64)
+    };
+    tokio::task::spawn_blocking(mask).await.ok()
 }
 
 /// Takes drafts until nobody makes any more.
-pub(super) async fn run(mut taken: mpsc::Receiver<Draft>, recorder: Recorder) {
+pub(super) async fn run(mut taken: mpsc::Receiver<TraceDraft>, recorder: Recorder) {
     let mut drafts = Vec::with_capacity(BATCH);
     while taken.recv_many(&mut drafts, BATCH).await > 0 {
         if drafts.len() < BATCH {
@@ -107,43 +90,5 @@ pub(super) async fn run(mut taken: mpsc::Receiver<Draft>, recorder: Recorder) {
             }
         }
         recorder.hand_over(std::mem::take(&mut drafts)).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::tests::draft;
-    use super::*;
-    use thinkthrough_core::mask::Tiers;
-
-    #[test]
-    fn a_draft_that_breaks_its_masker_leaves_a_trace_without_texts_and_the_others_theirs() {
-        let drafts =
-            || vec![draft("one", "a thought"), draft("two", "a boom"), draft("three", "b")];
-        let masker = Masker::new(Tiers::ALL, &[7; 32]).breaking_at("boom");
-        let (traces, broken) = each(drafts(), |draft| draft.masked(&masker));
-        let told = |traces: &[NewTrace]| -> Vec<(String, String, String)> {
-            let told =
-                |it: &NewTrace| (it.id.clone(), it.thought.get().clone(), it.answer.get().clone());
-            traces.iter().map(told).collect()
-        };
-        let row =
-            |id: &str, thought: &str, answer: &str| (id.into(), thought.into(), answer.into());
-        let others = [row("one", "a thought", "said"), row("three", "b", "said")];
-        assert_eq!(
-            told(&traces),
-            [others[0].clone(), row("two", BROKEN, "said"), others[1].clone()]
-        );
-        assert_eq!(broken, 1);
-        // Whatever else breaks in there, nothing of the texts is kept.
-        let (traces, broken) = each(drafts(), |draft| {
-            assert!(!draft.transcript.thought.text.contains("boom"), "broken on purpose");
-            draft.masked(&masker)
-        });
-        assert_eq!(
-            told(&traces),
-            [others[0].clone(), row("two", BROKEN, BROKEN), others[1].clone()]
-        );
-        assert_eq!((broken, traces[1].metadata.get().as_str()), (1, "{\"masked\":\"error\"}"));
     }
 }

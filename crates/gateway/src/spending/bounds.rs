@@ -1,13 +1,13 @@
 //! What ends an answer before its model does: a budget that is spent, and a thought that goes round in circles.
 
-use super::money::Came;
+use super::came::Came;
 use super::tab::Most;
-use super::thoughts::Thoughts;
 use crate::bus::Seen;
 use crate::progress::Progress;
 use thinkthrough_core::content::Block;
 use thinkthrough_core::event::Event;
 use thinkthrough_core::runaway::{Circle, Circles, Runaway};
+use thinkthrough_core::tokens::AnswerEstimate;
 
 /// Hears one answer.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) struct Bounds {
     runaway: Runaway,
     /// It is one value, which cannot be cut any more when it is read.
     is_value: bool,
-    thoughts: Thoughts,
+    thoughts: AnswerEstimate,
     /// Up to 72 KiB, from the first thought on.
     circles: Circles,
     found: Option<Circle>,
@@ -24,7 +24,7 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     pub(crate) fn new(most: Most, runaway: Runaway, is_value: bool) -> Self {
-        let (thoughts, circles) = (Thoughts::default(), Circles::default());
+        let (thoughts, circles) = (AnswerEstimate::default(), Circles::default());
         Bounds { most, runaway, is_value, thoughts, circles, found: None }
     }
 
@@ -47,13 +47,13 @@ impl Bounds {
         if self.is_value {
             return None;
         }
-        if let Some(most) = self.most.thought.filter(|most| self.thoughts.tokens() > *most) {
+        if let Some(most) = self.most.thought.filter(|most| self.thoughts.total() > *most) {
             let why = format!(
                 "reasoning_budget_exceeded: the thought took more than the {most} tokens that its budget had left"
             );
             return Some(("budget", why));
         }
-        if let Some(most) = self.most.all.filter(|most| self.thoughts.with(heard) > *most) {
+        if let Some(most) = self.most.all.filter(|most| self.came(heard, false).all > *most) {
             let why = format!(
                 "reasoning_budget_exceeded: the answer took more than the {most} tokens that its budget in dollars had left"
             );
@@ -69,7 +69,7 @@ impl Bounds {
 
     /// What came so far, with so many bytes of text.
     pub(crate) fn came(&self, heard: usize, is_whole: bool) -> Came {
-        Came { thought: self.thoughts.tokens(), all: self.thoughts.with(heard), is_whole }
+        Came::of(self.thoughts, heard, is_whole)
     }
 }
 

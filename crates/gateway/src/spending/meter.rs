@@ -1,12 +1,12 @@
 //! What an answer spent that passes as it is: its bytes are read beside the caller, and nothing of them is changed.
 
 use super::allow::Room;
-use super::money::Came;
+use super::came::{Came, text};
 use super::tab::Tab;
-use super::thoughts::{Thoughts, text};
 use std::sync::Arc;
 use thinkthrough_core::event::Event;
 use thinkthrough_core::read::{Form, Reader};
+use thinkthrough_core::tokens::AnswerEstimate;
 use thinkthrough_core::usage::Usage;
 use thinkthrough_core::wire::{Dialect, Wire};
 
@@ -29,7 +29,7 @@ pub(crate) struct Meter {
 #[derive(Default)]
 struct Spent {
     usage: Option<Usage>,
-    thoughts: Thoughts,
+    thoughts: AnswerEstimate,
     /// Bytes of text that came.
     heard: usize,
     is_whole: bool,
@@ -67,10 +67,7 @@ impl Drop for Meter {
         let is_read = self.reader.end(&mut |event: Event<'_>| spent.hear(event));
         let (Room { thought, all }, is_whole) = (self.room, spent.is_whole);
         let came = match is_read {
-            true => {
-                let (thought, all) = (spent.thoughts.tokens(), spent.thoughts.with(spent.heard));
-                Came { thought, all, is_whole }
-            }
+            true => Came::of(spent.thoughts, spent.heard, is_whole),
             false => Came { thought, all, is_whole },
         };
         self.tab.settle(spent.usage.as_ref(), came);

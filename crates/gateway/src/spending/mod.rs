@@ -7,6 +7,7 @@
 mod allow;
 mod bounds;
 mod bulk;
+mod came;
 mod gate;
 mod limits;
 mod meter;
@@ -14,16 +15,14 @@ mod money;
 mod purse;
 mod size;
 mod tab;
-mod thoughts;
 mod window;
 
 pub(crate) use allow::{Allowed, Asking};
 pub(crate) use bounds::Bounds;
+pub(crate) use came::{Came, text};
 pub(crate) use gate::{LIMITED, seconds};
 pub(crate) use limits::Limits;
 pub(crate) use meter::{Meter, Metering};
-pub(crate) use money::Came;
 pub(crate) use purse::Purse;
 pub(crate) use size::expected;
 pub(crate) use tab::Tab;
-pub(crate) use thoughts::text;

@@ -1,6 +1,7 @@
 //! What a request may cost before it is sent, and what its answer may.
 
 use super::bulk;
+use super::came::Came;
 use crate::door::{Turned, turned};
 use thinkthrough_core::budget::Ask;
 use thinkthrough_core::exchange::RequestContext;
@@ -21,17 +22,6 @@ pub(super) struct Bill {
     price: Price,
     /// The estimate of its tokens.
     request: u64,
-}
-
-/// What came of an answer, where its provider does not say what it cost.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Came {
-    /// Tokens of thoughts.
-    pub(crate) thought: u64,
-    /// Tokens of all that came, thoughts among them.
-    pub(crate) all: u64,
-    /// It came to its end.
-    pub(crate) is_whole: bool,
 }
 
 impl Bill {

@@ -1,7 +1,8 @@
 //! What one request has taken, settled when its answer is over.
 
+use super::came::Came;
 use super::limits::{Charge, Limited, Limits, Whose};
-use super::money::{Bill, Came};
+use super::money::Bill;
 use super::purse::{Purse, Reserved};
 use crate::bus::Seen;
 use crate::progress::Progress;

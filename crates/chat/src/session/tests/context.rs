@@ -322,7 +322,7 @@ fn b_11_a_thought_has_one_count_on_every_surface() {
         });
         thoughts.collect()
     };
-    let count = TokenCount::estimated(11);
+    let count = TokenCount::estimated(9);
     desk.line("think");
     desk.told(Progress::Outgoing { warnings: Vec::new() });
     desk.told(Progress::ThoughtBegins(0));
@@ -338,14 +338,14 @@ fn b_11_a_thought_has_one_count_on_every_surface() {
     let exported = Exported { title: None, contents: vec![content.clone()] };
     for form in [ThoughtForm::Callout, ThoughtForm::Details] {
         let markdown = to_markdown(&exported, form);
-        assert!(markdown.contains("about 11 tokens"), "{markdown}");
+        assert!(markdown.contains("about 9 tokens"), "{markdown}");
     }
-    assert!(to_html(&exported).contains("Thought · 11 tokens</button>"));
+    assert!(to_html(&exported).contains("Thought · 9 tokens</button>"));
     desk.line("/explain");
-    assert!(desk.page().contains("about 11 tokens"), "{}", desk.page());
+    assert!(desk.page().contains("about 9 tokens"), "{}", desk.page());
     let mut again = super::start();
     again.resumed = Some(Stored { id: "a".into(), contents: vec![content], ..Stored::default() });
     let again = desk_of(again);
     assert_eq!(heads(&again), [Some(count)], "after a restart");
-    assert_eq!(again.session.view().status.budget.unwrap().used, 11);
+    assert_eq!(again.session.view().status.budget.unwrap().used, 9);
 }

@@ -1,0 +1,37 @@
+//! What came of an answer, for budgets whose provider says no number.
+
+use thinkthrough_core::content::Block;
+use thinkthrough_core::event::Event;
+use thinkthrough_core::tokens::AnswerEstimate;
+
+/// What came of an answer, estimated.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Came {
+    /// Tokens of thoughts.
+    pub(crate) thought: u64,
+    /// Tokens of all that came, thoughts among them.
+    pub(crate) all: u64,
+    /// It came to its end.
+    pub(crate) is_whole: bool,
+}
+
+impl Came {
+    /// So many bytes of text came, those of thoughts among them.
+    pub(super) fn of(thoughts: AnswerEstimate, text: usize, is_whole: bool) -> Self {
+        let all = (text as u64).div_ceil(4).saturating_add(thoughts.sealed());
+        Came { thought: thoughts.total(), all, is_whole }
+    }
+}
+
+/// How many bytes of text an event adds.
+pub(crate) fn text(event: Event<'_>) -> usize {
+    match event {
+        Event::ThinkingDelta { delta, .. }
+        | Event::TextDelta { delta, .. }
+        | Event::ToolCallDelta { delta, .. } => delta.len(),
+        Event::Whole { value: Block::Thinking(thinking), .. } => thinking.thought.len(),
+        Event::Whole { value: Block::Text(said), .. } => said.text.len(),
+        Event::Choice { event, .. } => text(*event),
+        _ => 0,
+    }
+}

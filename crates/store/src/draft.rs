@@ -1,0 +1,222 @@
+//! A trace before it is masked, as the gateway and the commands make it.
+
+use crate::trace::{NewTrace, TraceNumbers, TraceState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use thinkthrough_core::json::{Raw, Writer};
+use thinkthrough_core::mask::{BROKEN, Masker};
+use thinkthrough_core::plane::{Masked, Tenant};
+use thinkthrough_core::tokens::{TokenCount, TokenSource};
+use thinkthrough_core::usage::Usage;
+use thinkthrough_core::why::Why;
+
+/// What is known besides of a trace that could not be masked.
+const UNTOLD: &str = "{\"masked\":\"error\"}";
+
+/// A generation that is over: nothing in it is masked yet, so it is never written as it is.
+#[derive(Clone, Debug)]
+pub struct TraceDraft {
+    /// The id that the answer's header names.
+    pub id: String,
+    /// Whose it is.
+    pub tenant: Tenant,
+    /// The session.
+    pub session: String,
+    /// The user's turn; all its rounds have the same.
+    pub run: String,
+    /// The model as it was asked.
+    pub model: String,
+    /// The provider's name in the configuration.
+    pub provider: String,
+    /// All thoughts, an empty line between two.
+    pub thought: String,
+    /// All visible text.
+    pub answer: String,
+    /// What is known besides, a JSON object.
+    pub metadata: Raw,
+    /// Why the request went out as it did.
+    pub why: Why,
+    /// Its numbers.
+    pub numbers: TraceNumbers,
+    /// How it ended.
+    pub state: TraceState,
+}
+
+impl TraceDraft {
+    /// How many bytes its texts have.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.thought.len() + self.answer.len()
+    }
+
+    /// The trace as people may see it. One that cannot be masked is left without its texts.
+    #[must_use]
+    pub fn masked(self, masker: &Masker) -> NewTrace {
+        self.masked_by(|draft| draft.covered(masker))
+    }
+
+    fn masked_by(self, mask: impl Fn(Self) -> NewTrace) -> NewTrace {
+        let bare = self.without_texts();
+        catch_unwind(AssertUnwindSafe(|| mask(self))).unwrap_or(bare)
+    }
+
+    fn covered(self, masker: &Masker) -> NewTrace {
+        let metadata = Masked::by(masker, &self.metadata.as_str().to_owned());
+        let is_told = metadata.get() != BROKEN;
+        NewTrace {
+            id: self.id,
+            tenant: self.tenant,
+            session: masker.mask_text(&self.session),
+            run: self.run,
+            model: masker.mask_text(&self.model),
+            provider: self.provider,
+            thought: Masked::by(masker, &self.thought),
+            answer: Masked::by(masker, &self.answer),
+            // It stays an object, whatever becomes of it.
+            metadata: if is_told { metadata } else { Masked::fixed(UNTOLD) },
+            why: self.why.masked(masker),
+            numbers: self.numbers,
+            state: self.state,
+        }
+    }
+
+    /// The trace with nothing in it that anybody said or chose.
+    fn without_texts(&self) -> NewTrace {
+        let broken = || Masked::fixed(BROKEN);
+        NewTrace {
+            id: self.id.clone(),
+            tenant: self.tenant.clone(),
+            session: BROKEN.to_owned(),
+            run: self.run.clone(),
+            model: BROKEN.to_owned(),
+            provider: self.provider.clone(),
+            thought: broken(),
+            answer: broken(),
+            metadata: Masked::fixed(UNTOLD),
+            why: Masked::fixed(""),
+            numbers: self.numbers,
+            state: self.state,
+        }
+    }
+}
+
+impl NewTrace {
+    /// Whether something of it could not be masked.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        let texts = [&self.thought, &self.answer, &self.metadata, &self.why];
+        texts.iter().any(|text| text.get().contains(BROKEN))
+            || self.metadata.get() == UNTOLD
+            || [&self.session, &self.model].iter().any(|name| name.as_str() == BROKEN)
+    }
+}
+
+/// The tokens of a generation, and where the numbers come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceCount {
+    numbers: TraceNumbers,
+    reasoning: TokenSource,
+    is_total_reported: bool,
+}
+
+impl TraceCount {
+    /// The provider's counts, and those of the thoughts.
+    #[must_use]
+    pub fn of(usage: Option<&Usage>, thoughts: TokenCount) -> Self {
+        let total = usage.and_then(Usage::total);
+        let numbers = TraceNumbers {
+            reasoning_tokens: thoughts.tokens,
+            total_tokens: total.unwrap_or(thoughts.tokens),
+            input_tokens: usage.and_then(Usage::input_tokens_with_cached),
+            output_tokens: usage.and_then(Usage::output_tokens_with_reasoning),
+            cached_tokens: usage.and_then(|usage| usage.cache_read_tokens),
+            ..TraceNumbers::default()
+        };
+        TraceCount { numbers, reasoning: thoughts.source, is_total_reported: total.is_some() }
+    }
+
+    /// The numbers of a trace, without those that are no tokens.
+    #[must_use]
+    pub fn numbers(&self) -> TraceNumbers {
+        self.numbers
+    }
+
+    /// Writes into the metadata where the numbers come from.
+    pub fn write_sources(&self, w: &mut Writer) {
+        let total = match self.is_total_reported {
+            true => TokenSource::Reported,
+            false => TokenSource::Estimated,
+        };
+        w.field_str("reasoning_tokens_source", self.reasoning.as_str());
+        w.field_str("total_tokens_source", total.as_str());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thinkthrough_core::mask::Tiers;
+
+    fn draft(thought: &str) -> TraceDraft {
+        TraceDraft {
+            id: "one".to_owned(),
+            tenant: Tenant::local(),
+            session: "s".to_owned(),
+            run: "r".to_owned(),
+            model: "m".to_owned(),
+            provider: "p".to_owned(),
+            thought: thought.to_owned(),
+            answer: "said".to_owned(),
+            metadata: Raw::parse("{\"status\":200}").unwrap(),
+            why: Why::default(),
+            numbers: TraceNumbers::default(),
+            state: TraceState::Whole,
+        }
+    }
+
+    fn told(trace: &NewTrace) -> [&str; 4] {
+        [trace.thought.get(), trace.answer.get(), trace.metadata.get(), &trace.session]
+    }
+
+    #[test]
+    fn a_draft_that_breaks_its_masker_leaves_a_trace_without_that_text() {
+        let masker = Masker::new(Tiers::ALL, &[7; 32]).breaking_at("boom");
+        let whole = draft("a thought").masked(&masker);
+        assert_eq!(told(&whole), ["a thought", "said", "{\"status\":200}", "s"]);
+        let broken = draft("a boom").masked(&masker);
+        assert_eq!(told(&broken), [BROKEN, "said", "{\"status\":200}", "s"]);
+        assert_eq!((whole.is_broken(), broken.is_broken()), (false, true));
+        // Whatever else breaks in there, nothing of the texts is kept.
+        let bare = draft("a boom").masked_by(|draft| {
+            assert!(!draft.thought.contains("boom"), "broken on purpose");
+            draft.covered(&masker)
+        });
+        assert_eq!(told(&bare), [BROKEN, BROKEN, UNTOLD, BROKEN]);
+        assert!(bare.is_broken());
+    }
+
+    #[test]
+    fn the_tokens_of_a_trace_say_where_they_come_from() {
+        let usage = Usage {
+            input_tokens: Some(10),
+            output_tokens: Some(7),
+            reasoning_tokens: Some(5),
+            ..Usage::default()
+        };
+        let sources = |count: TraceCount| {
+            let object = Raw::build(|w| w.object(|w| count.write_sources(w)));
+            (
+                count.numbers().reasoning_tokens,
+                count.numbers().total_tokens,
+                object.as_str().to_owned(),
+            )
+        };
+        let [reported, estimated] = ["reported", "estimated"].map(|source| {
+            format!(
+                "{{\"reasoning_tokens_source\":\"{source}\",\"total_tokens_source\":\"{source}\"}}"
+            )
+        });
+        let of = |usage, count| sources(TraceCount::of(usage, count));
+        assert_eq!(of(Some(&usage), TokenCount::reported(5)), (5, 17, reported));
+        assert_eq!(of(None, TokenCount::estimated(9)), (9, 9, estimated));
+    }
+}
