@@ -203,12 +203,24 @@ impl Traces {
             let took = began.elapsed();
             gone += step;
             if step == 0 {
+                self.give_back_words().await?;
                 return Ok(gone);
             }
             limit = if took > STEP_TAKES { limit / 2 } else { limit + limit / 4 };
             limit = limit.clamp(least, most);
             // Half of the time is for those who write, and for moving the log of a file into it.
             sleep(took.max(PAUSE)).await;
+        }
+    }
+
+    /// Makes room in the file where whole indexes of words have lost their traces, in steps as well.
+    async fn give_back_words(&self) -> Result<(), StoreError> {
+        loop {
+            let began = Instant::now();
+            if !self.store.backend().give_back_words().await? {
+                return Ok(());
+            }
+            sleep(began.elapsed().max(PAUSE)).await;
         }
     }
 

@@ -164,6 +164,12 @@ impl Postgres {
         Ok(self.query_on(&self.inner.writing, &sql, &values).await?.len() as u64)
     }
 
+    /// Words stand in the rows here, and go with them.
+    #[expect(clippy::unused_async, reason = "both databases are asked alike")]
+    pub(crate) async fn give_back_words(&self) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
     /// Takes out so many that are older; gives how many that were.
     pub(crate) async fn prune_traces(&self, before: i64, limit: u32) -> Result<u64, StoreError> {
         let sql = "DELETE FROM reasoning_traces WHERE id IN (SELECT id FROM reasoning_traces \

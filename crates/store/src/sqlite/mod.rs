@@ -18,6 +18,7 @@ mod threads;
 mod traces;
 mod version;
 mod wal;
+mod words;
 mod writer;
 
 use crate::error::StoreError;

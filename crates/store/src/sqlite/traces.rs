@@ -1,6 +1,6 @@
 //! What models thought, for people.
 
-use super::{Safety, Sqlite, log};
+use super::{Safety, Sqlite, log, words};
 use crate::error::StoreError;
 use crate::row::{Bound, SessionRow, SumRow, TraceRow, conditions};
 use crate::trace::{TraceFilter, TraceText};
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 /// So many bytes of text are indexed in one step, so that whoever else writes does not wait for long.
 const STEP: usize = 1 << 18;
-/// How long rows are taken out in one step; to commit them takes about as long again.
-const REMOVING: Duration = Duration::from_millis(5);
+/// How long words are taken out in one step; their rows, and to commit both, take about as long again each.
+const REMOVING: Duration = Duration::from_millis(3);
 /// How long one waits at most until the log has room, which somebody who reads for long may keep full.
 const ROOM: Duration = Duration::from_secs(2);
 /// The pause between two looks at it.
@@ -45,7 +45,7 @@ impl Sqlite {
             where_all(&[], &all),
             filter.limit
         );
-        self.read(move |connection| rows(connection, &sql, None, &all)).await
+        self.read(move |connection| rows(connection, &sql, &all)).await
     }
 
     /// Those that are wanted and hold all these words, the newest first.
@@ -57,16 +57,23 @@ impl Sqlite {
     ) -> Result<Vec<TraceRow>, StoreError> {
         let Some(words) = expression(&words, within) else { return self.traces(filter).await };
         let all = conditions(&filter);
-        // The index itself walks from its newest row on, so that a common word costs no more than a rare one.
-        let sql = format!(
-            "SELECT {} FROM trace_words \
-             JOIN reasoning_traces ON reasoning_traces.rowid = trace_words.rowid \
-             {} ORDER BY trace_words.rowid DESC LIMIT {}",
-            qualified(),
-            where_all(&["trace_words MATCH ?"], &all),
-            filter.limit
-        );
-        self.read(move |connection| rows(connection, &sql, Some(&words), &all)).await
+        let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
+        self.read(move |connection| {
+            let found = words::search(connection, limit, |index| {
+                // The index itself walks from its newest row on, so that a common word costs no more than a rare one.
+                let sql = format!(
+                    "SELECT {}, {index}.rowid FROM {index} \
+                     JOIN reasoning_traces ON reasoning_traces.rowid = {index}.rowid \
+                     {} ORDER BY {index}.rowid DESC LIMIT {}",
+                    qualified(),
+                    where_all(&[&format!("{index} MATCH ?")], &all),
+                    filter.limit
+                );
+                found(connection, &sql, &words, &all)
+            })?;
+            Ok(found.into_iter().map(|found| found.row).collect())
+        })
+        .await
     }
 
     /// Those that are wanted, summed up.
@@ -86,9 +93,8 @@ impl Sqlite {
             SumRow::grouped()
         );
         self.read(move |connection| {
-            let bounds = all.iter().flat_map(|(_, bounds)| bounds).map(|it| it as &dyn ToSql);
             let mut statement = connection.prepare(&sql)?;
-            statement.query_map(params_from_iter(bounds), sum)?.collect()
+            statement.query_map(params_from_iter(bounds(&all)), sum)?.collect()
         })
         .await
     }
@@ -101,9 +107,8 @@ impl Sqlite {
         let all = SessionRow::conditions(&filter);
         let sql = SessionRow::select(&where_all(&[], &all), filter.limit);
         self.read(move |connection| {
-            let bounds = all.iter().flat_map(|(_, bounds)| bounds).map(|it| it as &dyn ToSql);
             let mut statement = connection.prepare(&sql)?;
-            statement.query_map(params_from_iter(bounds), session)?.collect()
+            statement.query_map(params_from_iter(bounds(&all)), session)?.collect()
         })
         .await
     }
@@ -146,6 +151,11 @@ impl Sqlite {
         .await
     }
 
+    /// Gives back a part of what the words of traces took that are gone; says whether there is more.
+    pub(crate) async fn give_back_words(&self) -> Result<bool, StoreError> {
+        self.write(Safety::Process, words::give_back).await
+    }
+
     /// How many are older.
     pub(crate) async fn older_traces(&self, before: i64) -> Result<u64, StoreError> {
         let sql = "SELECT count(*) FROM reasoning_traces WHERE created_at < ?";
@@ -180,6 +190,13 @@ impl Sqlite {
         })
         .await
     }
+}
+
+/// A row that a search found.
+pub(super) struct Found {
+    /// It counts up with the rows that are added.
+    pub(super) number: i64,
+    pub(super) row: TraceRow,
 }
 
 impl ToSql for Bound {
@@ -266,13 +283,28 @@ fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
 fn rows(
     connection: &Connection,
     sql: &str,
-    words: Option<&String>,
     conditions: &[(&str, Vec<Bound>)],
 ) -> rusqlite::Result<Vec<TraceRow>> {
-    let words = words.map(|words| words as &dyn ToSql);
-    let bounds = conditions.iter().flat_map(|(_, bounds)| bounds).map(|it| it as &dyn ToSql);
     let mut statement = connection.prepare(sql)?;
-    statement.query_map(params_from_iter(words.into_iter().chain(bounds)), trace)?.collect()
+    statement.query_map(params_from_iter(bounds(conditions)), trace)?.collect()
+}
+
+/// The same of those in which these words are found; the number stands behind the columns.
+fn found(
+    connection: &Connection,
+    sql: &str,
+    words: &String,
+    conditions: &[(&str, Vec<Bound>)],
+) -> rusqlite::Result<Vec<Found>> {
+    let values = std::iter::once(words as &dyn ToSql).chain(bounds(conditions));
+    let mut statement = connection.prepare(sql)?;
+    let number = statement.column_count() - 1;
+    let found = |row: &Row<'_>| Ok(Found { number: row.get(number)?, row: trace(row)? });
+    statement.query_map(params_from_iter(values), found)?.collect()
+}
+
+fn bounds<'a>(conditions: &'a [(&str, Vec<Bound>)]) -> impl Iterator<Item = &'a dyn ToSql> {
+    conditions.iter().flat_map(|(_, bounds)| bounds).map(|it| it as &dyn ToSql)
 }
 
 /// The columns, where two tables have some of one name.
@@ -311,13 +343,12 @@ fn index(connection: &Connection, limit: u32) -> rusqlite::Result<u64> {
                WHERE rowid > (SELECT up_to FROM trace_indexed) ORDER BY rowid LIMIT ?";
     let mut next = connection.prepare_cached(sql)?;
     let mut rows = next.query([limit])?;
-    let sql = "INSERT INTO trace_words (rowid, reasoning_text, response_text) VALUES (?, ?, ?)";
-    let mut add = connection.prepare_cached(sql)?;
+    let mut words = words::Adding::to(connection);
     let (mut count, mut bytes, mut last) = (0, 0, None);
     while let Some(row) = rows.next()? {
         let (number, thought, answer) =
             (row.get::<_, i64>(0)?, row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
-        add.execute(params![number, thought, answer])?;
+        words.add(number, thought, answer)?;
         (count, bytes, last) = (count + 1, bytes + thought.len() + answer.len(), Some(number));
         if bytes > STEP {
             break;
@@ -375,8 +406,7 @@ fn look_at_old(connection: &Connection, before: i64, limit: u32) -> rusqlite::Re
                    (SELECT 1 FROM reasoning_traces WHERE session_key = old.session_key \
                        AND created_at = old.created_at LIMIT 1), \
                    (SELECT 1 FROM reasoning_traces WHERE tenant = old.tenant \
-                       AND created_at = old.created_at LIMIT 1), \
-                   (SELECT 1 FROM trace_words_docsize WHERE id = old.rowid) \
+                       AND created_at = old.created_at LIMIT 1) \
                FROM reasoning_traces AS old WHERE created_at < ? ORDER BY created_at LIMIT ?";
     let mut old = connection.prepare_cached(sql)?;
     let mut old = old.query(params![before, limit])?;
@@ -391,17 +421,18 @@ fn remove(connection: &Connection, sql: &str, values: &[&dyn ToSql]) -> rusqlite
         .query_map(values, |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     let (began, mut count) = (Instant::now(), 0);
+    // Words first: whatever else is written sends them to their index.
+    let mut words = words::Removing::from(connection)?;
     for number in &numbers {
         if began.elapsed() > REMOVING {
             break;
         }
         count += 1;
-        for sql in [
-            "DELETE FROM trace_words WHERE rowid = ?",
-            "DELETE FROM reasoning_traces WHERE rowid = ?",
-        ] {
-            connection.prepare_cached(sql)?.execute([number])?;
-        }
+        words.remove(*number)?;
     }
-    Ok(count)
+    let mut row = connection.prepare_cached("DELETE FROM reasoning_traces WHERE rowid = ?")?;
+    for number in numbers.iter().take(count) {
+        row.execute([number])?;
+    }
+    Ok(count as u64)
 }

@@ -1,0 +1,295 @@
+//! The words of traces, for search.
+//!
+//! They stand in several full-text indexes, each of so many rows. One index for all of them would have to be merged
+//! again and again to get rid of old rows, and such a merge is one step however much it reads. Here old rows are only
+//! marked as deleted, and an index in which none is left goes as a whole, in steps.
+
+use super::traces::Found;
+use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
+use std::collections::BTreeMap;
+
+/// So many rows have their words in one index.
+const ROWS: i64 = 1 << 16;
+/// The index of stores before version 13, whose rows may have any number. Nothing is added to it.
+const FIRST: &str = "trace_words";
+/// So many blocks of an index are given back in one step: a megabyte.
+const BLOCKS: u32 = 256;
+/// Blocks up to this number say what an index has; all others are its words (section "data" of the shadow tables of FTS5).
+const HEAD: i64 = 10;
+
+/// The index for a row with this number.
+fn index_of(number: i64) -> String {
+    format!("{FIRST}_{}", number.div_euclid(ROWS))
+}
+
+/// All indexes, the first one first, then those of the newest rows.
+fn all(connection: &Connection) -> rusqlite::Result<Vec<String>> {
+    let sql = format!(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%' \
+         AND (name = '{FIRST}' OR name GLOB '{FIRST}_[0-9]*') \
+         ORDER BY name <> '{FIRST}', length(name) DESC, name DESC"
+    );
+    connection.prepare_cached(&sql)?.query_map([], |row| row.get(0))?.collect()
+}
+
+/// Whether any row has words in it. One that has none is about to go, and must not be asked.
+fn has_rows(connection: &Connection, index: &str) -> rusqlite::Result<bool> {
+    let sql = format!("SELECT EXISTS (SELECT 1 FROM {index}_docsize)");
+    connection.query_row(&sql, [], |row| row.get(0))
+}
+
+/// Indexes the words of rows.
+pub(super) struct Adding<'c> {
+    connection: &'c Connection,
+    /// The index of the last row.
+    index: String,
+}
+
+impl<'c> Adding<'c> {
+    pub(super) fn to(connection: &'c Connection) -> Self {
+        Adding { connection, index: String::new() }
+    }
+
+    pub(super) fn add(&mut self, number: i64, thought: &str, answer: &str) -> rusqlite::Result<()> {
+        let index = index_of(number);
+        if index != self.index {
+            self.begin(&index)?;
+            self.index = index;
+        }
+        let index = &self.index;
+        let sql =
+            format!("INSERT INTO {index} (rowid, reasoning_text, response_text) VALUES (?, ?, ?)");
+        self.connection.prepare_cached(&sql)?.execute(params![number, thought, answer]).map(|_| ())
+    }
+
+    /// Makes the index, where there is none; one without rows may be half given back, and begins anew.
+    fn begin(&self, index: &str) -> rusqlite::Result<()> {
+        if self.connection.table_exists(None, index)? && !has_rows(self.connection, index)? {
+            self.connection.execute_batch(&format!("DROP TABLE {index}"))?;
+        }
+        if !self.connection.table_exists(None, index)? {
+            self.connection.execute_batch(&format!(
+                "CREATE VIRTUAL TABLE {index} USING fts5(
+                     reasoning_text, response_text, content = '', contentless_delete = 1
+                 );
+                 INSERT INTO {index} ({index}, rank) VALUES ('deletemerge', 0);"
+            ))?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes the words of rows out.
+pub(super) struct Removing<'c> {
+    connection: &'c Connection,
+    /// Whether there are such indexes.
+    known: BTreeMap<String, bool>,
+    /// The last row of the first index.
+    last: Option<i64>,
+}
+
+impl<'c> Removing<'c> {
+    pub(super) fn from(connection: &'c Connection) -> rusqlite::Result<Self> {
+        let last = match connection.table_exists(None, FIRST)? {
+            true => {
+                let sql = format!("SELECT max(id) FROM {FIRST}_docsize");
+                connection.prepare_cached(&sql)?.query_row([], |row| row.get(0))?
+            }
+            false => None,
+        };
+        Ok(Removing { connection, known: BTreeMap::new(), last })
+    }
+
+    pub(super) fn remove(&mut self, number: i64) -> rusqlite::Result<()> {
+        let index = index_of(number);
+        let is_there = match self.known.get(&index) {
+            Some(is_there) => *is_there,
+            None => {
+                let is_there = self.connection.table_exists(None, index.as_str())?;
+                self.known.insert(index.clone(), is_there);
+                is_there
+            }
+        };
+        let is_first = self.last.is_some_and(|last| number <= last);
+        for index in is_there.then_some(index.as_str()).into_iter().chain(is_first.then_some(FIRST))
+        {
+            let sql = format!("DELETE FROM {index} WHERE rowid = ?");
+            self.connection.prepare_cached(&sql)?.execute([number])?;
+        }
+        Ok(())
+    }
+}
+
+/// The rows in which `words` are found, the newest first. `find` asks one index for at most `limit` of them, by a
+/// statement with its name.
+pub(super) fn search(
+    connection: &Connection,
+    limit: usize,
+    find: impl Fn(&str) -> rusqlite::Result<Vec<Found>>,
+) -> rusqlite::Result<Vec<Found>> {
+    // Between two statements an index may come or go.
+    let _moment = connection.unchecked_transaction()?;
+    let mut found = Vec::new();
+    // The numbers in the first index may be any. Of all others one has only newer rows than the next.
+    let mut newest = 0;
+    for index in all(connection)? {
+        if newest >= limit {
+            break;
+        }
+        if has_rows(connection, &index)? {
+            let rows = find(&index)?;
+            newest += if index == FIRST { 0 } else { rows.len() };
+            found.extend(rows);
+        }
+    }
+    found.sort_by(|a: &Found, b: &Found| b.number.cmp(&a.number));
+    found.truncate(limit);
+    Ok(found)
+}
+
+/// Gives back a part of an index that has no rows any more. Says whether there is more to do.
+pub(super) fn give_back(connection: &Connection) -> rusqlite::Result<bool> {
+    for index in all(connection)?.iter().rev() {
+        if has_rows(connection, index)? {
+            continue;
+        }
+        let sql = format!(
+            "DELETE FROM {index}_data WHERE id IN \
+             (SELECT id FROM {index}_data WHERE id > ? ORDER BY id LIMIT ?)"
+        );
+        let gone = connection.prepare(&sql)?.execute([&HEAD as &dyn ToSql, &BLOCKS])?;
+        let sql = format!("SELECT 1 FROM {index}_data WHERE id > ? LIMIT 1");
+        let is_left = connection.prepare(&sql)?.query_row([HEAD], |_| Ok(())).optional()?.is_some();
+        if is_left {
+            return Ok(true);
+        }
+        if index != FIRST {
+            connection.execute_batch(&format!("DROP TABLE {index}"))?;
+            return Ok(true);
+        }
+        if gone > 0 {
+            // An older version that runs beside this one may still add to it.
+            connection
+                .execute_batch(&format!("INSERT INTO {FIRST} ({FIRST}) VALUES ('delete-all')"))?;
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schema;
+    use super::*;
+    use crate::row::TraceRow;
+
+    /// A store whose traces have these numbers.
+    fn store(name: &str, numbers: &[i64]) -> (std::path::PathBuf, Connection) {
+        let folder =
+            std::env::temp_dir().join(format!("think-words-{name}-{}", std::process::id()));
+        let connection = schema::open(&folder.join("words.db")).unwrap();
+        for number in numbers {
+            insert(&connection, *number);
+        }
+        (folder, connection)
+    }
+
+    fn insert(connection: &Connection, number: i64) {
+        let sql = "INSERT INTO reasoning_traces (rowid, id, session_key, run_id, model, provider, \
+                   reasoning_text, created_at) VALUES (?1, ?1, 's', 'r', 'm', 'p', 'word', ?1)";
+        connection.execute(sql, [number]).unwrap();
+    }
+
+    fn add(connection: &Connection, numbers: &[i64]) {
+        let mut words = Adding::to(connection);
+        numbers.iter().for_each(|number| words.add(*number, "word", "").unwrap());
+    }
+
+    fn remove(connection: &Connection, numbers: &[i64]) {
+        let mut words = Removing::from(connection).unwrap();
+        for number in numbers {
+            words.remove(*number).unwrap();
+            connection.execute("DELETE FROM reasoning_traces WHERE rowid = ?", [number]).unwrap();
+        }
+    }
+
+    fn found(connection: &Connection, limit: usize) -> Vec<i64> {
+        let find = |index: &str| {
+            let sql = format!(
+                "SELECT {index}.rowid FROM {index} JOIN reasoning_traces \
+                 ON reasoning_traces.rowid = {index}.rowid WHERE {index} MATCH 'word' \
+                 ORDER BY {index}.rowid DESC LIMIT {limit}"
+            );
+            let mut statement = connection.prepare(&sql)?;
+            let row = |row: &rusqlite::Row<'_>| {
+                Ok(Found { number: row.get(0)?, row: TraceRow::default() })
+            };
+            statement.query_map([], row)?.collect()
+        };
+        let found = search(connection, limit, find).unwrap();
+        found.into_iter().map(|found| found.number).collect()
+    }
+
+    #[test]
+    fn a_search_finds_the_newest_rows_of_all_indexes_in_order() {
+        let numbers = [1, 2, ROWS - 1, ROWS, ROWS + 1, 9 * ROWS, 10 * ROWS, 10 * ROWS + 1];
+        let (folder, connection) = store("order", &numbers);
+        // One that an older version indexed, between the others.
+        let (first, rest): (Vec<i64>, Vec<i64>) = numbers.iter().partition(|it| **it == ROWS + 1);
+        let sql = format!("INSERT INTO {FIRST} (rowid, reasoning_text) VALUES (?, 'word')");
+        connection.execute(&sql, [first[0]]).unwrap();
+        add(&connection, &rest);
+        let newest: Vec<i64> = numbers.into_iter().rev().collect();
+        assert_eq!(found(&connection, 100), newest);
+        for limit in 1..newest.len() {
+            assert_eq!(found(&connection, limit), newest[..limit], "{limit}");
+        }
+        assert_eq!(all(&connection).unwrap().len(), 5);
+        drop(connection);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn an_index_without_rows_goes_and_its_numbers_begin_anew() {
+        let old: Vec<i64> = (1..600).collect();
+        let (folder, connection) = store("anew", &old);
+        add(&connection, &old);
+        insert(&connection, ROWS);
+        add(&connection, &[ROWS]);
+        assert!(!give_back(&connection).unwrap(), "all are in use");
+        remove(&connection, &old);
+        assert_eq!(found(&connection, 9), [ROWS]);
+        while give_back(&connection).unwrap() {}
+        assert_eq!(all(&connection).unwrap(), [FIRST, "trace_words_1"]);
+        // The numbers of rows that went may be given again, also to an index that is half given back.
+        insert(&connection, 7);
+        add(&connection, &[7]);
+        remove(&connection, &[7]);
+        let half = format!("DELETE FROM {FIRST}_0_data WHERE id > {HEAD}");
+        connection.execute_batch(&half).unwrap();
+        assert_eq!(found(&connection, 9), [ROWS], "it is not asked");
+        insert(&connection, 8);
+        add(&connection, &[8]);
+        assert_eq!(found(&connection, 9), [ROWS, 8]);
+        drop(connection);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn the_first_index_is_emptied_and_stays() {
+        let (folder, connection) = store("first", &[3]);
+        let sql = format!("INSERT INTO {FIRST} (rowid, reasoning_text) VALUES (3, 'word')");
+        connection.execute_batch(&sql).unwrap();
+        remove(&connection, &[3]);
+        while give_back(&connection).unwrap() {}
+        let sql = format!("SELECT count(*) FROM {FIRST}_data WHERE id > {HEAD}");
+        let left: i64 = connection.query_row(&sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(left, 0);
+        insert(&connection, 4);
+        let sql = format!("INSERT INTO {FIRST} (rowid, reasoning_text) VALUES (4, 'word')");
+        connection.execute_batch(&sql).unwrap();
+        assert_eq!(found(&connection, 9), [4], "an older version may go on with it");
+        drop(connection);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
