@@ -293,10 +293,10 @@ fn rows(
 fn found(
     connection: &Connection,
     sql: &str,
-    words: &String,
+    words: &str,
     conditions: &[(&str, Vec<Bound>)],
 ) -> rusqlite::Result<Vec<Found>> {
-    let values = std::iter::once(words as &dyn ToSql).chain(bounds(conditions));
+    let values = std::iter::once(&words as &dyn ToSql).chain(bounds(conditions));
     let mut statement = connection.prepare(sql)?;
     let number = statement.column_count() - 1;
     let found = |row: &Row<'_>| Ok(Found { number: row.get(number)?, row: trace(row)? });

@@ -6,6 +6,7 @@
 
 use super::traces::Found;
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// So many rows have their words in one index.
@@ -142,7 +143,7 @@ pub(super) fn search(
             found.extend(rows);
         }
     }
-    found.sort_by(|a: &Found, b: &Found| b.number.cmp(&a.number));
+    found.sort_by_key(|found: &Found| Reverse(found.number));
     found.truncate(limit);
     Ok(found)
 }
