@@ -2,7 +2,7 @@
 
 use super::{End, Ended, Output, Pipeline};
 use crate::answer::Answer;
-use crate::event::Event;
+use crate::event::{Event, Fact};
 use crate::problem::{Problem, ProblemCode};
 use crate::read::{Form, Reader};
 use crate::wire::{Dialect, Encode, ErrorBody, Wire};
@@ -147,7 +147,7 @@ impl<A: Adjust> Output for ToCaller<A> {
                 let is_cut = |problem: &&Problem| problem.code == ProblemCode::Truncated;
                 let cut = ended.answer.problems.iter().rfind(is_cut);
                 if let Some(cut) = cut.filter(|_| ended.failure.is_none()) {
-                    out.extend_from_slice(&error_event(self.wire, &cut.message));
+                    out.extend_from_slice(&error_of(self.wire, &ended.answer, &cut.message));
                 }
             }
         }
@@ -157,8 +157,19 @@ impl<A: Adjust> Output for ToCaller<A> {
 /// The wire's own event for an error in the middle of a stream.
 #[must_use]
 pub fn error_event(wire: &dyn Wire, message: &str) -> Vec<u8> {
-    let mut out = Vec::new();
+    error_of(wire, &Answer::default(), message)
+}
+
+/// The error of a stream that said already which answer it is: clients hold it to its id and its model.
+fn error_of(wire: &dyn Wire, answer: &Answer, message: &str) -> Vec<u8> {
+    let (mut out, mut before) = (Vec::new(), Vec::new());
     let mut encoder = wire.encoder();
+    let id = answer.response_id.as_deref().map(Fact::ResponseId);
+    let model = answer.model.as_deref().map(Fact::Model);
+    for fact in id.into_iter().chain(model) {
+        // What an encoder says of these the stream has said.
+        encoder.event(Event::Fact(fact), &mut before);
+    }
     encoder.event(Event::Problem(&Problem::new(ProblemCode::UpstreamError, message)), &mut out);
     encoder.end(&mut out);
     out
@@ -178,5 +189,30 @@ fn append(out: &mut Vec<u8>, mut bytes: Vec<u8>) {
         *out = bytes;
     } else {
         out.append(&mut bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::find;
+
+    #[test]
+    fn a_stream_that_broke_off_ends_as_the_answer_that_it_began_as() {
+        let answer = Answer {
+            response_id: Some("resp_1".to_owned()),
+            model: Some("m-1".to_owned()),
+            ..Answer::default()
+        };
+        for (wire, names) in [
+            ("responses", &["resp_1", "m-1", "response.failed", "it broke"][..]),
+            ("chat-completions", &["it broke"]),
+            ("messages", &["it broke"]),
+        ] {
+            let out = error_of(find(wire).unwrap(), &answer, "it broke");
+            let out = String::from_utf8(out).unwrap();
+            assert!(names.iter().all(|name| out.contains(name)), "{wire}: {out}");
+            assert!(!out.contains("created") || wire != "responses", "{out}");
+        }
     }
 }
