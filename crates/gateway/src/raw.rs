@@ -15,7 +15,7 @@ use crate::kept::{Known, Named, Spot, Tap, in_parameters, in_request, named_by, 
 use crate::load::{CAPS, PASSED, READ};
 use crate::models::Route;
 use crate::progress::Progress;
-use crate::raw_spending::{Spender, may_spend};
+use crate::raw_spending::{Spender, may_spend, wire_at};
 use crate::relay::relayed;
 use crate::reply::{Account, refusal};
 use crate::sending::{failed, reason};
@@ -46,7 +46,8 @@ pub(crate) async fn raw(
 ) -> Response<Flow> {
     let account = Account::open();
     let outcome = passed(house, parts, body, provider, path).await;
-    let mut answer = outcome.unwrap_or_else(|turned| refusal(None, &turned));
+    let wire = || segments(path).ok().and_then(|segments| wire_at(&segments));
+    let mut answer = outcome.unwrap_or_else(|turned| refusal(wire(), &turned));
     account.explain(&mut answer, &house.seen);
     answer
 }

@@ -59,6 +59,11 @@ fn spoken(segments: &[String]) -> Option<Spending> {
     Some(Spending { wire: find(id)?, model: model.map(str::to_owned) })
 }
 
+/// The API of a path, for errors of its own form; `None` where it is not known.
+pub(crate) fn wire_at(segments: &[String]) -> Option<&'static dyn Wire> {
+    spoken(segments).map(|spending| spending.wire)
+}
+
 fn unreadable(what: &str) -> Turned {
     let message = format!(
         "what this request to `/p/...` spends on reasoning cannot be read {what}, and this key has a budget of it; ask \
