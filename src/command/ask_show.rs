@@ -95,7 +95,10 @@ pub(crate) fn write_json(
     let mut last =
         outcome.rounds.last().map(|round| shown(&round.answer, shows)).unwrap_or_default();
     last.usage = summed(&outcome.rounds);
-    let count = |round: &Round| counted::total(round.answer.usage.as_ref(), &round.answer.blocks);
+    let count = |round: &Round| {
+        let Answer { usage, blocks, .. } = &round.answer;
+        counted::total(usage.as_ref(), blocks, round.answer.is_complete())
+    };
     let mut w = Writer::new();
     write_answer_and(&mut w, &last, &|w| {
         write_count(w, counted::sum(outcome.rounds.iter().map(count)));

@@ -6,48 +6,52 @@
 
 use crate::wording::grouped;
 use thinkthrough_core::content::{Block, Content, Thinking};
+use thinkthrough_core::settled::{AnswerSize, Settled};
 use thinkthrough_core::tokens::{ThoughtEstimate, TokenCount, TokenSource, estimate_thinking};
 use thinkthrough_core::usage::Usage;
 
 /// The tokens of each block that is a thought, as far as anybody knows.
 ///
-/// What the provider reported for a whole answer is shared out among its thoughts, so that their sum is what it cost.
+/// What the whole answer took is shared out among its thoughts, so that their sum is that.
 pub(crate) fn counts(content: &Content) -> Vec<Option<TokenCount>> {
+    let all = of(content);
     let estimates: Vec<Option<u64>> = content.blocks.iter().map(estimate).collect();
     let thoughts = content.thoughts().count() as u64;
-    let Some(reported) = reported(content.usage.as_ref()) else {
-        return estimates.into_iter().map(|it| it.map(TokenCount::estimated)).collect();
-    };
     let sum: u64 = estimates.iter().flatten().sum();
-    let (mut left, mut of_them) = (reported, thoughts);
+    if all.source == TokenSource::Estimated && all.tokens == sum {
+        return estimates.into_iter().map(|it| it.map(TokenCount::estimated)).collect();
+    }
+    let (mut left, mut of_them) = (all.tokens, thoughts);
     let mut share = |block: &Block, estimate: Option<u64>| {
         if !matches!(block, Block::Thinking(_)) {
             return None;
         }
         of_them = of_them.saturating_sub(1);
-        let part = u128::from(reported) * u128::from(estimate.unwrap_or_default());
+        let part = u128::from(all.tokens) * u128::from(estimate.unwrap_or_default());
         let part = part.checked_div(u128::from(sum)).and_then(|part| u64::try_from(part).ok());
         // The last one has what is left, so that nothing is lost by rounding.
         let tokens = if of_them == 0 { left } else { part.unwrap_or_default().min(left) };
         left -= tokens;
-        Some(if thoughts == 1 {
-            TokenCount::reported(tokens)
-        } else {
-            TokenCount::estimated(tokens)
-        })
+        let source = if thoughts == 1 { all.source } else { TokenSource::Estimated };
+        Some(TokenCount { tokens, source })
     };
     content.blocks.iter().zip(estimates).map(|(block, estimate)| share(block, estimate)).collect()
 }
 
+/// The reasoning tokens of a message.
+#[must_use]
+pub fn of(content: &Content) -> TokenCount {
+    total(content.usage.as_ref(), &content.blocks, !content.partial)
+}
+
 /// The reasoning tokens of an answer: those that the provider reported, else the sum of its thoughts'.
 #[must_use]
-pub fn total(usage: Option<&Usage>, blocks: &[Block]) -> TokenCount {
-    let thoughts = blocks.iter().filter_map(estimate);
+pub fn total(usage: Option<&Usage>, blocks: &[Block], is_whole: bool) -> TokenCount {
     let has_thoughts = blocks.iter().any(|block| matches!(block, Block::Thinking(_)));
-    match reported(usage) {
+    match usage.and_then(|usage| usage.reasoning_tokens) {
         // What nobody thought is known.
         None if !has_thoughts => TokenCount::reported(0),
-        _ => Usage::spent_on_reasoning(usage, || thoughts.fold(0, u64::saturating_add)),
+        _ => Settled::of(usage, AnswerSize::of(blocks), is_whole).reasoning,
     }
 }
 
@@ -84,10 +88,6 @@ impl Growing {
     }
 }
 
-fn reported(usage: Option<&Usage>) -> Option<u64> {
-    usage.and_then(|usage| usage.reasoning_tokens)
-}
-
 fn estimate(block: &Block) -> Option<u64> {
     let Block::Thinking(thinking) = block else { return None };
     estimate_thinking(thinking)
@@ -103,7 +103,7 @@ pub fn tokens(count: TokenCount) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{counts, tokens, total};
+    use super::{counts, tokens};
     use thinkthrough_core::content::{Block, Content, Speaker, Thinking};
     use thinkthrough_core::usage::Usage;
 
@@ -142,7 +142,7 @@ mod tests {
             if !thoughts.is_empty() {
                 assert_eq!(
                     counted.iter().map(|it| it.tokens).sum::<u64>(),
-                    total(content.usage.as_ref(), &content.blocks).tokens
+                    super::of(&content).tokens
                 );
             }
         }

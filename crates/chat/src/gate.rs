@@ -125,8 +125,8 @@ impl Gate {
 
     /// From now on the budget is that of a conversation; what it has spent before counts.
     pub fn resume(&self, conversation: &[Content]) {
-        let count = |it: &Content| counted::total(it.usage.as_ref(), &it.blocks);
-        let TokenCount { tokens: used, source } = counted::sum(conversation.iter().map(count));
+        let TokenCount { tokens: used, source } =
+            counted::sum(conversation.iter().map(counted::of));
         let mut state = self.state();
         state.budget = SessionBudget::resume(BudgetState { used, ..BudgetState::default() });
         state.source = source;
@@ -196,7 +196,8 @@ impl Gate {
         let Admission { provider, admitted: Admitted { rate, budget }, .. } = admission;
         let usage = answer.and_then(|answer| answer.usage.as_ref());
         let blocks = answer.map_or(&[][..], |answer| answer.blocks.as_slice());
-        let count = counted::total(usage, blocks);
+        let is_whole = answer.is_some_and(Answer::is_complete);
+        let count = counted::total(usage, blocks, is_whole);
         let total = usage.and_then(Usage::total);
         let now = self.began.elapsed();
         let mut state = self.state();

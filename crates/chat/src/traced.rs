@@ -11,14 +11,13 @@ use thinkthrough_core::json::Raw;
 use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider::Target;
+use thinkthrough_core::settled::{AnswerSize, Settled};
 use thinkthrough_core::why::Why;
 use thinkthrough_store::{
     LostTrace, NewTrace, TraceCount, TraceDraft, TraceNumbers, TracePlace, TraceState, TraceTexts,
     Traces,
 };
 use tokio::task::JoinSet;
-
-use crate::counted;
 
 /// The pauses in which a store takes what it did not take at once.
 const PAUSES: [Duration; 3] =
@@ -142,8 +141,8 @@ impl Traced {
         let Generation { target, answer, is_whole, is_stopped, why, .. } = generation;
         let blocks = answer.map(|answer| answer.blocks.as_slice()).unwrap_or_default();
         let usage = answer.and_then(|answer| answer.usage.as_ref());
-        let (texts, count) =
-            (TraceTexts::of(blocks), TraceCount::of(usage, counted::total(usage, blocks)));
+        let settled = Settled::of(usage, AnswerSize::of(blocks), is_whole);
+        let (texts, count) = (TraceTexts::of(blocks), TraceCount::of(&settled));
         let state = match (is_whole, blocks.is_empty()) {
             (true, _) => TraceState::Whole,
             (false, false) => TraceState::Cut,
@@ -151,7 +150,7 @@ impl Traced {
         };
         let at = generation.at.duration_since(UNIX_EPOCH).unwrap_or_default();
         let numbers = TraceNumbers {
-            cost: target.price.zip(usage).and_then(|(price, usage)| price.of(usage)),
+            cost: target.price.and_then(|price| price.of(&settled.usage)),
             duration: millis(generation.took),
             sealed_bytes: texts.sealed_bytes,
             created_at: millis(at),

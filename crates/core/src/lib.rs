@@ -63,6 +63,7 @@ pub mod request;
 pub mod restore;
 pub mod runaway;
 pub mod settings;
+pub mod settled;
 pub mod shape;
 pub mod tags;
 pub mod tokens;

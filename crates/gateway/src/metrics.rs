@@ -27,6 +27,8 @@ use thinkthrough_core::budget::{BudgetEventKind, Scope};
 use thinkthrough_core::decision::Counts;
 use thinkthrough_core::exchange::{RefusalCause, Without};
 use thinkthrough_core::price::DOLLAR;
+use thinkthrough_core::settled::{AnswerSize, Settled};
+use thinkthrough_core::tokens::TokenSource;
 use thinkthrough_core::usage::Usage;
 use thinkthrough_store::Backlog;
 
@@ -266,11 +268,11 @@ impl Metrics {
             Progress::FirstThought if story.stream => observe(&self.first_thought, story),
             Progress::FirstText if story.stream => observe(&self.first_text, story),
             Progress::FirstByte | Progress::FirstThought | Progress::FirstText => {}
-            Progress::Said { answer, is_stopped } => {
+            Progress::Said { answer, settled, is_stopped } => {
                 if let Some(reason) = flaw(answer).filter(|_| !is_stopped && story.cut.is_none()) {
                     self.failed(story, reason);
                 }
-                answer.usage.iter().for_each(|usage| self.used(story, usage));
+                self.used(story, settled);
             }
             Progress::Circles { .. } => count(&self.circles),
             Progress::Cut { reason } => {
@@ -312,7 +314,8 @@ impl Metrics {
         self.drained.get_or_create(&[("outcome", heard.as_str())]).inc();
         // An answer that ended in the moment in which its caller left was counted as any other.
         if story.said.is_none() {
-            usage.iter().for_each(|usage| self.used(story, usage));
+            let settled = usage.map(|usage| Settled::of(Some(usage), AnswerSize::default(), true));
+            settled.iter().for_each(|settled| self.used(story, settled));
         }
         for (name, count) in usage.map(spent).into_iter().flatten() {
             let provider = Arc::clone(story.answering());
@@ -357,17 +360,19 @@ impl Metrics {
         }
     }
 
-    fn used(&self, story: &Story, usage: &Usage) {
-        for (r#type, count) in [
-            ("input", usage.input_tokens_with_cached()),
-            ("output", usage.output_tokens_with_reasoning()),
-            ("reasoning", usage.reasoning_tokens),
-            ("cache_read", usage.cache_read_tokens),
-            ("cache_write", usage.cache_write_tokens),
+    fn used(&self, story: &Story, settled: &Settled) {
+        let Settled { usage, reasoning, total } = settled;
+        let reported = TokenSource::Reported;
+        for (r#type, count, source) in [
+            ("input", usage.input_tokens_with_cached(), reported),
+            ("output", usage.output_tokens_with_reasoning(), total.source),
+            ("reasoning", usage.reasoning_tokens, reasoning.source),
+            ("cache_read", usage.cache_read_tokens, reported),
+            ("cache_write", usage.cache_write_tokens, reported),
         ] {
             let Some(count) = count else { continue };
             let Whose { provider, model } = whose(story);
-            let labels = Tokens { provider, model, r#type, source: "reported" };
+            let labels = Tokens { provider, model, r#type, source: source.as_str() };
             self.tokens.get_or_create(&labels).inc_by(count);
         }
         self.cost(story, usage);

@@ -8,7 +8,7 @@ use crate::keeping::Keeping;
 use crate::kept::Tap;
 use crate::load::{Load, Reservation};
 use crate::progress::Progress;
-use crate::spending::{Bounds, Came, Tab, text};
+use crate::spending::{Bounds, Tab, text};
 use crate::story::now;
 use crate::vault::{APPEND, Vault};
 use crate::waits::{Breaker, Breakers};
@@ -23,6 +23,7 @@ use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Done, Ending, Exchange};
 use thinkthrough_core::restore::{Head, Kept};
 use thinkthrough_core::runaway::Runaway;
+use thinkthrough_core::settled::{AnswerSize, Settled};
 use thinkthrough_core::turn::Failure;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -207,9 +208,14 @@ impl Passage {
         self.bounds.reached(self.heard)
     }
 
-    /// What came of it so far.
-    fn came_of_it(&self, is_whole: bool) -> Came {
-        self.bounds.came(self.heard, is_whole)
+    /// Books what the answer took, and tells all who count.
+    fn settle(&self, answer: &Answer, is_stopped: bool) {
+        let is_whole = answer.is_complete() && !is_stopped;
+        let came = self.bounds.came(self.heard, is_whole);
+        let size = AnswerSize { thought: came.thought, all: came.all };
+        let settled = Settled::of(answer.usage.as_ref(), size, is_whole);
+        self.keep.tab.settle(Some(&settled.usage), came);
+        self.keep.seen.tell(&Progress::Said { answer, settled: &settled, is_stopped });
     }
 
     /// Nothing of the answer can come any more.
@@ -224,9 +230,7 @@ impl Passage {
         let ending = Ending { cut, is_stopped: false, at: now() };
         let done = exchange.end(&ending, &mut out, &mut |event: Event<'_>| self.last(event));
         self.told();
-        let came = self.came_of_it(done.answer.is_complete());
-        self.keep.tab.settle(done.answer.usage.as_ref(), came);
-        self.keep.seen.tell(&Progress::Said { answer: &done.answer, is_stopped: false });
+        self.settle(&done.answer, false);
         let Done { answer, has_said, failure, records, named } = done;
         let saving = self.save(records, named);
         Some(Ended { out, saving, answer, has_said, failure })
@@ -303,8 +307,7 @@ impl Drop for Passage {
         let ending = Ending { cut: None, is_stopped: true, at: now() };
         let done = exchange.end(&ending, &mut Vec::new(), &mut |event: Event<'_>| self.last(event));
         self.told();
-        self.keep.tab.settle(done.answer.usage.as_ref(), self.came_of_it(false));
-        self.keep.seen.tell(&Progress::Said { answer: &done.answer, is_stopped: true });
+        self.settle(&done.answer, true);
         drop(self.save(done.records, None));
     }
 }

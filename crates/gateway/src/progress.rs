@@ -8,6 +8,7 @@ use thinkthrough_core::budget::{BudgetEvent, Unit};
 use thinkthrough_core::decision::{Counts, Decision, Without};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider::Target;
+use thinkthrough_core::settled::Settled;
 
 /// Something that happened to one request. It may hold headers with keys in them, so that nothing prints it.
 pub(crate) enum Progress<'a> {
@@ -54,7 +55,7 @@ pub(crate) enum Progress<'a> {
     /// The first letter of visible text came.
     FirstText,
     /// The model's answer is over, or as far as it came when nobody wanted more of it.
-    Said { answer: &'a Answer, is_stopped: bool },
+    Said { answer: &'a Answer, settled: &'a Settled, is_stopped: bool },
     /// A thought says the same so many bytes again and again; the answer is cut there, if that is wanted.
     Circles { period: u64, is_cut: bool },
     /// The answer is cut here by the gateway, for a reason of a fixed list.

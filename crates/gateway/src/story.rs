@@ -10,6 +10,7 @@ use thinkthrough_core::decision::{Counts, Without};
 use thinkthrough_core::price::Price;
 use thinkthrough_core::problem::ProblemCode;
 use thinkthrough_core::provider::{self, Target};
+use thinkthrough_core::settled::Settled;
 use thinkthrough_core::usage::Usage;
 
 /// The longest name that is shown.
@@ -93,7 +94,7 @@ pub(crate) struct Upstream {
 /// What an answer says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Said {
-    pub(crate) usage: Usage,
+    pub(crate) settled: Settled,
     pub(crate) model: Option<String>,
     pub(crate) id: Option<String>,
     pub(crate) finish_reason: Option<String>,
@@ -206,10 +207,10 @@ impl Story {
                 self.decided = Alike::of(decisions);
             }
             Progress::Led => self.is_final = true,
-            Progress::Said { answer, is_stopped } => {
+            Progress::Said { answer, settled, is_stopped } => {
                 let own = || flaw(answer).filter(|_| !is_stopped);
                 self.error = self.cut.or_else(own).or(self.error);
-                self.said = Some(Said::of(answer));
+                self.said = Some(Said::of(answer, settled));
             }
             Progress::Circles { period, .. } => self.circles = Some(*period),
             Progress::Cut { reason } => self.cut = Some(reason),
@@ -251,10 +252,9 @@ impl Upstream {
 }
 
 impl Said {
-    fn of(answer: &Answer) -> Self {
+    fn of(answer: &Answer, settled: &Settled) -> Self {
         Said {
-            // The provider's own object stays where it came.
-            usage: Usage { raw: None, ..answer.usage.clone().unwrap_or_default() },
+            settled: settled.clone(),
             model: answer.model.clone(),
             id: answer.response_id.clone(),
             finish_reason: answer.finish_reason.clone(),
@@ -262,7 +262,7 @@ impl Said {
     }
 }
 
-/// What an answer cost, as far as its provider said; what it does not say is not guessed.
+/// What an answer took, as far as anybody knows.
 pub(crate) fn spent(usage: &Usage) -> Vec<(&'static str, u64)> {
     let all = [
         ("input_tokens", usage.input_tokens_with_cached()),

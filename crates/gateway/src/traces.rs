@@ -165,7 +165,8 @@ fn attributes(story: &Story, name: &dyn Fn(&str) -> String) -> Vec<KeyValue> {
     put("server.address", upstream.and_then(|it| it.host.clone()).map(Value::from));
     put("server.port", upstream.and_then(|it| it.port).map(|port| i64::from(port).into()));
     put("gen_ai.conversation.id", text(&story.session));
-    if let Some(Said { usage, model, id, finish_reason }) = &story.said {
+    if let Some(Said { settled, model, id, finish_reason }) = &story.said {
+        let usage = &settled.usage;
         put("gen_ai.response.model", text(model));
         put("gen_ai.response.id", text(id));
         let reasons = finish_reason

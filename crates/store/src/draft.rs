@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::mask::{BROKEN, Masker};
 use thinkthrough_core::plane::{Masked, Tenant};
-use thinkthrough_core::tokens::{TokenCount, TokenSource};
-use thinkthrough_core::usage::Usage;
+use thinkthrough_core::settled::Settled;
+use thinkthrough_core::tokens::TokenSource;
 use thinkthrough_core::why::Why;
 
 /// What is known besides of a trace that could not be masked.
@@ -115,23 +115,23 @@ impl NewTrace {
 pub struct TraceCount {
     numbers: TraceNumbers,
     reasoning: TokenSource,
-    is_total_reported: bool,
+    total: TokenSource,
 }
 
 impl TraceCount {
-    /// The provider's counts, and those of the thoughts.
+    /// What the generation took.
     #[must_use]
-    pub fn of(usage: Option<&Usage>, thoughts: TokenCount) -> Self {
-        let total = usage.and_then(Usage::total);
+    pub fn of(settled: &Settled) -> Self {
+        let Settled { usage, reasoning, total } = settled;
         let numbers = TraceNumbers {
-            reasoning_tokens: thoughts.tokens,
-            total_tokens: total.unwrap_or(thoughts.tokens),
-            input_tokens: usage.and_then(Usage::input_tokens_with_cached),
-            output_tokens: usage.and_then(Usage::output_tokens_with_reasoning),
-            cached_tokens: usage.and_then(|usage| usage.cache_read_tokens),
+            reasoning_tokens: reasoning.tokens,
+            total_tokens: total.tokens,
+            input_tokens: usage.input_tokens_with_cached(),
+            output_tokens: usage.output_tokens_with_reasoning(),
+            cached_tokens: usage.cache_read_tokens,
             ..TraceNumbers::default()
         };
-        TraceCount { numbers, reasoning: thoughts.source, is_total_reported: total.is_some() }
+        TraceCount { numbers, reasoning: reasoning.source, total: total.source }
     }
 
     /// The numbers of a trace, without those that are no tokens.
@@ -142,12 +142,8 @@ impl TraceCount {
 
     /// Writes into the metadata where the numbers come from.
     pub fn write_sources(&self, w: &mut Writer) {
-        let total = match self.is_total_reported {
-            true => TokenSource::Reported,
-            false => TokenSource::Estimated,
-        };
         w.field_str("reasoning_tokens_source", self.reasoning.as_str());
-        w.field_str("total_tokens_source", total.as_str());
+        w.field_str("total_tokens_source", self.total.as_str());
     }
 }
 
@@ -155,6 +151,8 @@ impl TraceCount {
 mod tests {
     use super::*;
     use thinkthrough_core::mask::Tiers;
+    use thinkthrough_core::settled::AnswerSize;
+    use thinkthrough_core::usage::Usage;
 
     fn draft(thought: &str) -> TraceDraft {
         TraceDraft {
@@ -202,21 +200,17 @@ mod tests {
             reasoning_tokens: Some(5),
             ..Usage::default()
         };
-        let sources = |count: TraceCount| {
+        for (usage, numbers, source) in
+            [(Some(&usage), (5, 17), "reported"), (None, (9, 20), "estimated")]
+        {
+            let size = AnswerSize { thought: 9, all: 20 };
+            let count = TraceCount::of(&Settled::of(usage, size, true));
+            let said = (count.numbers().reasoning_tokens, count.numbers().total_tokens);
             let object = Raw::build(|w| w.object(|w| count.write_sources(w)));
-            (
-                count.numbers().reasoning_tokens,
-                count.numbers().total_tokens,
-                object.as_str().to_owned(),
-            )
-        };
-        let [reported, estimated] = ["reported", "estimated"].map(|source| {
-            format!(
+            let sources = format!(
                 "{{\"reasoning_tokens_source\":\"{source}\",\"total_tokens_source\":\"{source}\"}}"
-            )
-        });
-        let of = |usage, count| sources(TraceCount::of(usage, count));
-        assert_eq!(of(Some(&usage), TokenCount::reported(5)), (5, 17, reported));
-        assert_eq!(of(None, TokenCount::estimated(9)), (9, 9, estimated));
+            );
+            assert_eq!((said, object.as_str()), (numbers, sources.as_str()));
+        }
     }
 }

@@ -141,8 +141,7 @@ impl Conversation {
     /// The reasoning tokens that the conversation cost, estimated where providers reported none.
     #[must_use]
     pub fn reasoning_tokens(&self) -> u64 {
-        let count = |it: &Content| counted::total(it.usage.as_ref(), &it.blocks);
-        counted::sum(self.contents.iter().map(count)).tokens
+        counted::sum(self.contents.iter().map(counted::of)).tokens
     }
 }
 

@@ -20,7 +20,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::mask::Masker;
-use thinkthrough_core::usage::Usage;
 use thinkthrough_core::why::Why;
 use thinkthrough_store::{TraceCount, TraceDraft, TraceNumbers, TracePlace, TraceState, Traces};
 use tokio::sync::mpsc;
@@ -201,11 +200,10 @@ impl fmt::Debug for Audit {
 
 /// The trace of a request that is over.
 pub(crate) fn draft(story: &Story, labels: Labels, transcript: Transcript, why: Why) -> TraceDraft {
-    let usage = story.said.as_ref().map(|said| &said.usage);
-    let thoughts = Usage::spent_on_reasoning(usage, || transcript.estimate.total());
-    let count = TraceCount::of(usage, thoughts);
+    let settled = story.said.as_ref().map(|said| said.settled.clone()).unwrap_or_default();
+    let count = TraceCount::of(&settled);
     let numbers = TraceNumbers {
-        cost: usage.and_then(|usage| story.cost(usage)),
+        cost: story.cost(&settled.usage),
         duration: u64::try_from(story.total.as_millis()).unwrap_or(u64::MAX),
         sealed_bytes: transcript.sealed,
         created_at: story.at,

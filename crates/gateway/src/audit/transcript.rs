@@ -2,7 +2,6 @@
 
 use thinkthrough_core::content::{Block, Thinking};
 use thinkthrough_core::event::Event;
-use thinkthrough_core::tokens::AnswerEstimate;
 
 /// So many bytes of a text are gathered; a trace says where there was more. Traces are for people, and what goes back to a
 /// model is kept whole elsewhere.
@@ -15,8 +14,6 @@ pub(crate) struct Transcript {
     pub(crate) answer: Gathered,
     /// The bytes of thoughts that only their provider can read.
     pub(crate) sealed: u64,
-    /// The tokens of the thoughts, where their provider says no number.
-    pub(crate) estimate: AnswerEstimate,
     /// Where the last block begins in its text.
     begin: usize,
 }
@@ -53,7 +50,6 @@ impl Gathered {
 impl Transcript {
     /// Something of the answer came. Of several answers to one request the first is gathered.
     pub(crate) fn event(&mut self, event: Event<'_>) {
-        self.estimate.hear(event);
         match event {
             Event::ThinkingStart { .. } => self.begin_thought(),
             Event::ThinkingDelta { delta, .. } => self.thought.add(delta),

@@ -215,8 +215,9 @@ fn ended(w: &mut Writer, masker: &Masker, story: &Story) {
     let said = story.said.as_ref();
     masked(w, masker, "model", said.and_then(|Said { model, .. }| model.as_deref()));
     masked(w, masker, "finish_reason", said.and_then(|it| it.finish_reason.as_deref()));
-    spent(w, said.map(|said| &said.usage));
-    w.u64_or_null("cost_micro_usd", said.and_then(|said| story.cost(&said.usage)));
+    let usage = said.map(|said| &said.settled.usage);
+    spent(w, usage);
+    w.u64_or_null("cost_micro_usd", usage.and_then(|usage| story.cost(usage)));
     w.field_u64("duration_ms", milliseconds(story.total));
     w.field_u64("bytes", story.bytes);
     w.field_u64("hops", story.hops as u64);

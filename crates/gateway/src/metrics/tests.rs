@@ -29,7 +29,8 @@ fn live(metrics: &Metrics, names: &Names, caller: &str, model: &str) {
     tell(Progress::FirstByte);
     tell(Progress::FirstThought);
     tell(Progress::FirstText);
-    tell(Progress::Said { answer: &answer, is_stopped: false });
+    let settled = Settled::of(answer.usage.as_ref(), AnswerSize::default(), true);
+    tell(Progress::Said { answer: &answer, settled: &settled, is_stopped: false });
     tell(Progress::Ended { outcome: "cancelled", bytes: 9 });
 }
 

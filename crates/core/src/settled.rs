@@ -1,0 +1,183 @@
+//! What an answer took in the end: the provider's own counts as far as they are counts, else estimates.
+//!
+//! Every sum is taken from here (trace, budget, price, metric, event, screen), so that an answer has one count everywhere.
+
+use crate::content::Block;
+use crate::tokens::{TokenCount, TokenSource, estimate_thinking};
+use crate::usage::Usage;
+
+/// How much of an answer came, estimated in tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnswerSize {
+    /// Of its thoughts.
+    pub thought: u64,
+    /// Of its thoughts and all else.
+    pub all: u64,
+}
+
+impl AnswerSize {
+    /// The size of an answer with these blocks.
+    #[must_use]
+    pub fn of(blocks: &[Block]) -> Self {
+        let mut size = AnswerSize::default();
+        for block in blocks {
+            let (thought, text) = match block {
+                Block::Thinking(thinking) => (estimate_thinking(thinking).unwrap_or_default(), ""),
+                Block::Text(text) => (0, text.text.as_str()),
+                Block::ToolCall(call) => (0, call.parameters.as_text()),
+                Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => (0, ""),
+            };
+            size.thought = size.thought.saturating_add(thought);
+            let text = (text.len() as u64).div_ceil(4);
+            size.all = size.all.saturating_add(thought).saturating_add(text);
+        }
+        size
+    }
+}
+
+/// The tokens of an answer that is over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// The provider's counts, with estimates where it has none.
+    pub usage: Usage,
+    /// The thoughts'.
+    pub reasoning: TokenCount,
+    /// Of request and answer.
+    pub total: TokenCount,
+}
+
+impl Settled {
+    /// What the provider says, and what came.
+    ///
+    /// - A zero beside a thought or a text is no count: some servers report it for every answer.
+    /// - Of an answer that was cut the provider may have said no more than its first event does, which is a placeholder
+    ///   (Messages): it took at least what came.
+    /// - An estimate of a thought is never more than the whole answer.
+    #[must_use]
+    pub fn of(usage: Option<&Usage>, came: AnswerSize, is_whole: bool) -> Self {
+        let mut usage = usage.map(|it| Usage { raw: None, ..it.clone() }).unwrap_or_default();
+        let is_blank = usage.output_tokens == Some(0) && came.all > 0;
+        if is_blank {
+            usage.output_tokens = None;
+            usage.total_tokens = None;
+            usage.input_tokens = usage.input_tokens.filter(|tokens| *tokens > 0);
+        }
+        let reasoning = thoughts(&usage, came.thought, is_whole);
+        let known = usage.reasoning_tokens;
+        let output = usage.output_tokens_with_reasoning();
+        if reasoning.tokens > 0 {
+            usage.reasoning_tokens = Some(reasoning.tokens);
+        }
+        let all = came.all.max(reasoning.tokens);
+        let is_short = !is_whole && output.is_some_and(|output| output < all);
+        if is_short {
+            // All of it stands in one number now.
+            usage.output_tokens = Some(all);
+            usage.is_reasoning_apart = false;
+            usage.total_tokens = None;
+        } else if known != usage.reasoning_tokens {
+            // An estimate changes nothing about what the provider counted in all.
+            usage.output_tokens = output;
+            usage.is_reasoning_apart = false;
+        }
+        let total = match usage.total() {
+            Some(tokens) if !is_short => TokenCount::reported(tokens),
+            Some(tokens) => TokenCount::estimated(tokens),
+            None => {
+                let input = usage.input_tokens_with_cached().unwrap_or_default();
+                let output = usage.output_tokens_with_reasoning().unwrap_or(all);
+                TokenCount::estimated(input.saturating_add(output))
+            }
+        };
+        Settled { usage, reasoning, total }
+    }
+}
+
+/// The tokens of the thoughts.
+fn thoughts(usage: &Usage, estimate: u64, is_whole: bool) -> TokenCount {
+    let reported = usage.reasoning_tokens.filter(|tokens| *tokens > 0 || estimate == 0);
+    match reported {
+        Some(tokens) if is_whole || tokens >= estimate => TokenCount::reported(tokens),
+        Some(_) => TokenCount::estimated(estimate),
+        None if !is_whole => TokenCount::estimated(estimate),
+        None => {
+            let most = usage.output_tokens_with_reasoning().unwrap_or(u64::MAX);
+            TokenCount::estimated(estimate.min(most))
+        }
+    }
+}
+
+impl Default for TokenCount {
+    /// Nothing, as far as anybody knows.
+    fn default() -> Self {
+        TokenCount { tokens: 0, source: TokenSource::Estimated }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(input: Option<u64>, output: Option<u64>, reasoning: Option<u64>) -> Usage {
+        Usage {
+            input_tokens: input,
+            output_tokens: output,
+            reasoning_tokens: reasoning,
+            ..Usage::default()
+        }
+    }
+
+    /// Thoughts, output with them, and total of a settled answer.
+    fn settled(usage: &Usage, (thought, all): (u64, u64), is_whole: bool) -> [String; 3] {
+        let settled = Settled::of(Some(usage), AnswerSize { thought, all }, is_whole);
+        let count = |it: TokenCount| format!("{} {}", it.tokens, it.source);
+        let output = settled.usage.output_tokens_with_reasoning();
+        let output = output.map_or("none".to_owned(), |output| output.to_string());
+        [count(settled.reasoning), output, count(settled.total)]
+    }
+
+    #[test]
+    fn b_47_the_providers_count_counts_and_an_estimate_is_never_more_than_the_answer() {
+        let plain = |reasoning| usage(Some(10), Some(50), reasoning);
+        for (usage, came, is_whole, expected) in [
+            (plain(Some(40)), (9, 20), true, ["40 reported", "50", "60 reported"]),
+            (plain(None), (9, 20), true, ["9 estimated", "50", "60 reported"]),
+            (plain(None), (90, 99), true, ["50 estimated", "50", "60 reported"]),
+            (plain(Some(0)), (9, 20), true, ["9 estimated", "50", "60 reported"]),
+            (plain(Some(0)), (0, 20), true, ["0 reported", "50", "60 reported"]),
+            // Cut: a placeholder, and a count that went on while it came.
+            (
+                usage(Some(7), Some(1), None),
+                (110, 130),
+                false,
+                ["110 estimated", "130", "137 estimated"],
+            ),
+            (plain(Some(40)), (9, 20), false, ["40 reported", "50", "60 reported"]),
+            (plain(Some(0)), (30, 99), false, ["30 estimated", "99", "109 estimated"]),
+            // Nobody counted.
+            (
+                usage(Some(0), Some(0), Some(0)),
+                (9, 20),
+                true,
+                ["9 estimated", "none", "20 estimated"],
+            ),
+            (usage(None, Some(50), None), (9, 20), true, ["9 estimated", "50", "50 estimated"]),
+            (Usage::default(), (9, 20), true, ["9 estimated", "none", "20 estimated"]),
+        ] {
+            assert_eq!(settled(&usage, came, is_whole), expected, "{usage:?} {came:?} {is_whole}");
+        }
+    }
+
+    #[test]
+    fn b_47_an_estimate_beside_the_answer_does_not_change_what_was_counted() {
+        let apart = Usage {
+            is_reasoning_apart: true,
+            total_tokens: Some(30),
+            ..usage(Some(10), Some(20), None)
+        };
+        assert_eq!(settled(&apart, (9, 25), true), ["9 estimated", "20", "30 reported"]);
+        let counted = Usage { reasoning_tokens: Some(5), total_tokens: Some(35), ..apart };
+        assert_eq!(settled(&counted, (9, 25), true), ["5 reported", "25", "35 reported"]);
+        assert_eq!(settled(&counted, (9, 25), false), ["9 estimated", "25", "35 reported"]);
+    }
+}
