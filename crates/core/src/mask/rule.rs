@@ -79,6 +79,8 @@ pub(super) struct Rule {
     pub(super) tier: u8,
     pub(super) look: Look,
     pub(super) caseless: bool,
+    /// Whether its names are those of constants, in large letters only.
+    pub(super) is_large: bool,
 }
 
 /// The rule of what was registered, which is always there.
@@ -86,8 +88,13 @@ pub(super) const REGISTERED: usize = 0;
 
 /// All rules of these tiers; a line that is none is left out, and a test sees to it that there is no such line.
 pub(super) fn rules(tiers: Tiers) -> Vec<Rule> {
-    let registered =
-        Rule { id: "registered".to_owned(), tier: 0, look: Look::Registered, caseless: false };
+    let registered = Rule {
+        id: "registered".to_owned(),
+        tier: 0,
+        look: Look::Registered,
+        caseless: false,
+        is_large: false,
+    };
     let read = lines().filter_map(|line| rule(line).ok()).filter(|rule| tiers.has(rule.tier));
     std::iter::once(registered).chain(read).collect()
 }
@@ -118,7 +125,7 @@ fn rule(line: &str) -> Result<Rule, String> {
     let has = |mark: &str| marks.contains(&mark);
     let look = match marks.first().copied().unwrap_or_default() {
         "form" => Look::Form {
-            patterns: patterns(&rest, 2)?,
+            patterns: patterns(&rest, 2, has("quoted"))?,
             left: match (has("any"), has("digit")) {
                 (true, _) => Left::Any,
                 (_, true) => Left::Digit,
@@ -133,7 +140,7 @@ fn rule(line: &str) -> Result<Rule, String> {
         },
         "near" => Look::Near {
             names: names(first),
-            values: patterns(rest.get(1..).unwrap_or_default(), 0)?,
+            values: patterns(rest.get(1..).unwrap_or_default(), 0, false)?,
             wants: match (has("sure"), has("plain")) {
                 (true, _) => Wants::Nothing,
                 (_, true) => Wants::NoSample,
@@ -161,13 +168,19 @@ fn rule(line: &str) -> Result<Rule, String> {
         "block" => Look::Block { openings: rest.iter().map(|text| (*text).to_owned()).collect() },
         _ => return Err(format!("no way to look: {line}")),
     };
-    Ok(Rule { id: id.to_owned(), tier, look, caseless: has("caseless") })
+    Ok(Rule { id: id.to_owned(), tier, look, caseless: has("caseless"), is_large: has("large") })
 }
 
-fn patterns(cells: &[&str], least: usize) -> Result<Vec<Pattern>, String> {
+/// The patterns of some cells; with quotes also as they stand in a JSON string, and in one inside of another.
+fn patterns(cells: &[&str], least: usize, is_quoted: bool) -> Result<Vec<Pattern>, String> {
+    const QUOTES: [&str; 3] = [r#"""#, r#"\\""#, r#"\\\\\\""#];
     let mut all = Vec::new();
     for cell in cells {
-        all.extend(Pattern::parse(cell).map_err(|error| format!("{cell}: {error}"))?);
+        let many = if is_quoted && cell.contains('"') { QUOTES.len() } else { 1 };
+        for quote in QUOTES.iter().take(many) {
+            let cell = cell.replace('"', quote);
+            all.extend(Pattern::parse(&cell).map_err(|error| format!("{cell}: {error}"))?);
+        }
     }
     let short = all.iter().find(|pattern| pattern.literal().len() < least);
     match short {
@@ -182,7 +195,10 @@ impl Rule {
         let texts = |names: &[String], caseless: bool| {
             // A name of two letters is one with what closes it, or with its sign.
             let then = |name: &str| if name.len() < 3 { Set::of(" :=\"'`\\") } else { Set::NONE };
-            let anchor = |name: &String| (name.as_bytes().to_vec(), caseless, then(name));
+            let anchor = |name: &String| match self.is_large {
+                true => (name.to_ascii_uppercase().into_bytes(), false, then(name)),
+                false => (name.as_bytes().to_vec(), caseless, then(name)),
+            };
             names.iter().map(anchor).collect()
         };
         match &self.look {
@@ -242,6 +258,20 @@ mod tests {
             }
         }
         assert!(ids.len() >= 200, "{} rules", ids.len());
+    }
+
+    #[test]
+    fn marks_change_what_a_rule_begins_with() {
+        let begins = |line: &str| -> Vec<String> {
+            let anchors = rule(line).unwrap().anchors().into_iter();
+            anchors.map(|(literal, ..)| String::from_utf8(literal).unwrap()).collect()
+        };
+        assert_eq!(
+            begins("a\t1\tform,quoted\t\"d\":{a3}"),
+            [r#""d":"#, r#"\"d\":"#, r#"\\\"d\\\":"#]
+        );
+        assert_eq!(begins("a\t2\tkey\t_KEY"), ["_key"]);
+        assert_eq!(begins("a\t2\tkey,large\t_KEY"), ["_KEY"]);
     }
 
     #[test]
