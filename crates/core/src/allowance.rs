@@ -1,5 +1,9 @@
 //! What a request asks of a budget, and what it becomes within what the budget grants.
 
+mod body;
+
+pub use body::{answers, may_think};
+
 use crate::budget::{Ask, OnExceed};
 use crate::provider::ModelRule;
 use crate::settings::{Budget, Effort, Resolved, Setting, Source};
@@ -29,8 +33,9 @@ pub fn within(
 ) -> Resolved {
     let mut settings = settings.clone();
     match exceeded {
-        Some(OnExceed::DisableReasoning) => settings.enabled = decided(false),
-        Some(OnExceed::LowerEffort) => lower(&mut settings, rule),
+        Some(OnExceed::DisableReasoning) if can_be_off(rule) => settings.enabled = decided(false),
+        // Where thinking cannot be switched off, the least of it is the nearest.
+        Some(OnExceed::DisableReasoning | OnExceed::LowerEffort) => lower(&mut settings, rule),
         Some(OnExceed::Warn | OnExceed::Block) => {}
         None => {
             // A grant that is above what the model can be told says nothing new.
@@ -41,6 +46,13 @@ pub fn within(
         }
     }
     settings
+}
+
+/// Whether the model can be told not to think, or does not think unless it is told to.
+#[must_use]
+pub fn can_be_off(rule: &ModelRule) -> bool {
+    let form = &rule.thinking;
+    form.off.is_some() || !form.default_on && form.on.is_some()
 }
 
 /// The least that still is thinking: the lowest effort, else the lowest cap.
@@ -59,4 +71,27 @@ fn lower(settings: &mut Resolved, rule: &ModelRule) {
 
 fn decided<T>(value: T) -> Setting<T> {
     Setting { value, source: Source::Request }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::provider::Target;
+    use crate::settings::resolve;
+
+    #[test]
+    fn a_model_that_cannot_be_switched_off_gets_its_lowest_effort_instead() {
+        for (provider, model, enabled, effort) in [
+            ("google", "gemini-3-pro-preview", true, Some(Effort::Low)),
+            ("moonshotai", "kimi-k3", true, Some(Effort::Low)),
+            ("groq", "openai/gpt-oss-120b", true, Some(Effort::Low)),
+            ("deepseek", "deepseek-v4", false, None),
+            ("anthropic", "claude-sonnet-4-5", false, None),
+        ] {
+            let rule = Target::built_in(provider, None, model).unwrap().rule;
+            let settings = within(&resolve(&[]), &rule, Some(OnExceed::DisableReasoning), None);
+            let said = (settings.enabled.value, settings.effort.value);
+            assert_eq!(said, (enabled, effort), "{model}");
+        }
+    }
 }

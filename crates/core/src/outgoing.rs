@@ -7,7 +7,7 @@ use crate::edit::list::{ListEdit, member, set_member};
 use crate::json::{Doc, Raw, Val, Writer, at_path, fill, merge};
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::{BudgetForm, ModelRule, Target};
-use crate::request::Request;
+use crate::request::{ReasoningAsk, Request};
 use crate::settings::{Budget, Effort, Key, Resolved};
 use crate::wire::{Wire, foreign};
 
@@ -49,6 +49,10 @@ pub(crate) fn write(
     let mut request = request.with_contents(applied.contents.into_owned());
     let translated = foreign_effort(&mut request, target);
     let asks = asks(&target.rule, settings, translated, &request, &mut warnings);
+    if is_off(settings) && target.rule.thinking.off.is_some() {
+        // The rule's own form says it, and nothing else is to speak against it.
+        request.reasoning = ReasoningAsk::default();
+    }
     request.model.clone_from(&target.model);
     request.max_tokens = asks.max_tokens.or(request.max_tokens);
     let written = target.wire.write_request(&request, &target.dialect);
@@ -118,6 +122,61 @@ pub(crate) fn merged_in(body: String, patches: &[Raw]) -> String {
         let edited = edited(&body, patch.doc().root());
         edited.unwrap_or_else(|| patched(&body, patch, merge))
     })
+}
+
+/// A body whose settings switch thinking off, without what else it says about how much to think; `None` where nothing
+/// of it has to change.
+pub(crate) fn without_contradiction(
+    body: &str,
+    rule: &ModelRule,
+    settings: &Resolved,
+) -> Option<String> {
+    let thinking = &rule.thinking;
+    let off = Raw::parse(thinking.off.filter(|_| is_off(settings))?).ok()?;
+    let paths = [
+        thinking.effort.map(|form| form.path),
+        thinking.budget.map(|form| form.path),
+        Some("reasoning_effort"),
+        Some("thinking_budget"),
+        Some("reasoning.effort"),
+        Some("reasoning.max_tokens"),
+        Some("output_config.effort"),
+    ];
+    let doc = Doc::parse_str(body).ok()?;
+    let paths = paths.into_iter().flatten().map(|path| path.split('.').collect::<Vec<_>>());
+    let stands =
+        |path: &Vec<&str>| off.doc().root().path(path).is_none() && doc.root().path(path).is_some();
+    let mut whole: Option<Raw> = None;
+    for path in paths.filter(stands) {
+        let left = whole.as_ref().map(Raw::doc);
+        let left = without(left.as_ref().map_or(doc.root(), Doc::root), &path);
+        whole = Some(left);
+    }
+    whole.map(|whole| whole.as_str().to_owned())
+}
+
+/// An object without the member at this path, and without the objects that become empty by that.
+fn without(object: Val<'_>, path: &[&str]) -> Raw {
+    Raw::build(|w| {
+        w.object(|w| {
+            for (key, value) in object.entries() {
+                match path {
+                    [name] if key == *name => {}
+                    [name, rest @ ..] if key == *name => {
+                        let left = without(value, rest);
+                        if left.as_str() != "{}" {
+                            w.field_raw(&key, &left);
+                        }
+                    }
+                    _ => w.key(&key).raw_str(value.raw()),
+                }
+            }
+        });
+    })
+}
+
+fn is_off(settings: &Resolved) -> bool {
+    !settings.enabled.value || settings.effort.value == Some(Effort::None)
 }
 
 fn edited(body: &str, patch: Val<'_>) -> Option<String> {
@@ -276,7 +335,7 @@ fn asks(
     warnings: &mut Vec<Problem>,
 ) -> Asks {
     let mut asks = Asks::default();
-    let off = !settings.enabled.value || settings.effort.value == Some(Effort::None);
+    let off = is_off(settings);
     // They also shape the answer (thoughts in a field of their own), so they go out whatever is sent back.
     asks.fill.extend(rule.contract.flags.and_then(|flags| Raw::parse(flags).ok()));
     if off {

@@ -12,6 +12,7 @@ mod align;
 mod answer;
 mod difference;
 mod handling;
+mod head;
 mod mint;
 mod pair;
 mod show;
@@ -88,6 +89,8 @@ pub struct RequestContext<'d> {
     name: Option<Name>,
     /// So many tokens may the answer take, where a budget says so.
     most: Option<u64>,
+    /// A budget asks for little effort, and the caller's own words are to say so.
+    is_lowered: bool,
     /// Somebody wants to know how what goes out differs from what came.
     is_compared: bool,
 }
@@ -148,6 +151,7 @@ impl<'d> RequestContext<'d> {
             },
             name: None,
             most: None,
+            is_lowered: false,
             is_compared: false,
         })
     }
@@ -201,8 +205,16 @@ impl<'d> RequestContext<'d> {
 
     /// The answer may take no more tokens than these: its caller's own cap holds where that is less.
     pub fn set_most(&mut self, tokens: u64) {
-        let most = self.request.max_tokens.map_or(tokens, |cap| cap.min(tokens));
+        // A cap of nothing is no cap: nobody asks for an answer of nothing.
+        let cap = self.request.max_tokens.filter(|cap| *cap > 0);
+        let most = cap.map_or(tokens, |cap| cap.min(tokens));
         (self.request.max_tokens, self.most) = (Some(most), Some(most));
+    }
+
+    /// Whether the answer is asked for as a stream.
+    #[must_use]
+    pub fn is_stream(&self) -> bool {
+        self.request.stream
     }
 
     /// Whether the answer is asked for as a stream; on wires where the path says so, the driver knows better.
@@ -409,6 +421,7 @@ impl<'d> RequestContext<'d> {
         };
         let mut said = outgoing::said(&self.request, &self.target, settings);
         let most = self.most.and_then(|most| outgoing::at_most(self.caller, self.doc.root(), most));
+        said.patches.extend(self.lowered());
         // Last, for it goes before whatever room a thought is given.
         said.patches.extend(most);
         let body = match said.patches.as_slice() {
@@ -418,7 +431,13 @@ impl<'d> RequestContext<'d> {
                 Some(outgoing::merged_in(body, patches))
             }
         };
-        Some((body, said.warnings))
+        let came = || self.doc.text();
+        let whole = outgoing::without_contradiction(
+            body.as_deref().unwrap_or_else(came),
+            &self.target.rule,
+            settings,
+        );
+        Some((whole.or(body), said.warnings))
     }
 
     /// The edits that make these messages of the caller's; `None` where its bytes cannot be edited.
