@@ -14,6 +14,8 @@ pub struct Share {
     reported: u64,
     /// Spent by everybody, as far as it was heard.
     used: u64,
+    /// What other processes hold, as far as it was heard.
+    others: u64,
     /// Reserved since the last beat, and between that and the one before it.
     taken: u64,
     taken_before: u64,
@@ -28,7 +30,8 @@ impl Share {
         self.holds.saturating_sub(bound)
     }
 
-    /// Reserves tokens of the slice, if there are so many idle ones.
+    /// Reserves tokens of the slice, if there are so many idle ones. A call whose answer takes more than it reserved
+    /// reserves again in this way, and settles all of it at once.
     pub fn reserve(&mut self, tokens: u64) -> bool {
         if tokens > self.idle() {
             return false;
@@ -62,6 +65,24 @@ impl Share {
         self.used.saturating_add(self.spent).saturating_add(self.reported)
     }
 
+    /// What calls of this process have reserved.
+    #[must_use]
+    pub fn reserved(&self) -> u64 {
+        self.reserved
+    }
+
+    /// What nobody has spent of a budget of `max`, as far as it is known here.
+    #[must_use]
+    pub fn left(&self, max: u64) -> u64 {
+        max.saturating_sub(self.used())
+    }
+
+    /// What nobody has spent and no call has reserved of a budget of `max`, as far as it is known here.
+    #[must_use]
+    pub fn free(&self, max: u64) -> u64 {
+        self.left(max).saturating_sub(self.reserved.saturating_add(self.others))
+    }
+
     /// Begins a report that wants so much more, and gives back what is idle but for `spare`. One that was begun and
     /// not heard is made again as it was, with what is wanted now.
     pub fn begin(&mut self, wants: u64, spare: u64) -> Report {
@@ -79,7 +100,7 @@ impl Share {
     pub fn heard(&mut self, report: Report, given: &Given) {
         self.holds = self.holds.saturating_sub(report.keeps).saturating_sub(self.reported);
         self.holds = self.holds.saturating_add(given.holds);
-        (self.reported, self.used) = (0, given.used);
+        (self.reported, self.used, self.others) = (0, given.used, given.others);
     }
 
     /// What is likely to be asked for soon: as much as was reserved between two beats.
