@@ -5,7 +5,7 @@ use crate::answer::Answer;
 use crate::event::{Event, Fact};
 use crate::problem::{Problem, ProblemCode};
 use crate::read::{Form, Reader};
-use crate::wire::{Dialect, Encode, ErrorBody, Wire};
+use crate::wire::{Dialect, Encode, ErrorBody, Wire, error};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -124,7 +124,7 @@ impl<A: Adjust> Output for ToCaller<A> {
             ProblemCode::CapReached | ProblemCode::Truncated if was_told => {}
             ProblemCode::CapReached | ProblemCode::Truncated => {
                 // It is an error on every wire, also where the missing end alone would tell.
-                let error = Problem::new(ProblemCode::UpstreamError, problem.message.as_str());
+                let error = broken_off(&problem.message);
                 self.adjust.event(Event::Problem(&error), &mut write);
             }
             ProblemCode::Fallback
@@ -154,6 +154,17 @@ impl<A: Adjust> Output for ToCaller<A> {
     }
 }
 
+/// The error of an answer that broke off; one that a gateway cut has a code of its own, so that it is not taken for a
+/// fault of the upstream.
+fn broken_off(message: &str) -> Problem {
+    let problem = Problem::new(ProblemCode::UpstreamError, message);
+    let word = message.split_once(':').map(|(word, _)| word);
+    match word.filter(|word| error::CUT_BY.contains(word)) {
+        Some(word) => problem.at(word),
+        None => problem,
+    }
+}
+
 /// The wire's own event for an error in the middle of a stream.
 #[must_use]
 pub fn error_event(wire: &dyn Wire, message: &str) -> Vec<u8> {
@@ -170,7 +181,7 @@ fn error_of(wire: &dyn Wire, answer: &Answer, message: &str) -> Vec<u8> {
         // What an encoder says of these the stream has said.
         encoder.event(Event::Fact(fact), &mut before);
     }
-    encoder.event(Event::Problem(&Problem::new(ProblemCode::UpstreamError, message)), &mut out);
+    encoder.event(Event::Problem(&broken_off(message)), &mut out);
     encoder.end(&mut out);
     out
 }

@@ -4,6 +4,9 @@ use super::ErrorBody;
 use crate::json::{Doc, Val};
 use crate::problem::{Problem, ProblemCode};
 
+/// Why a gateway cuts an answer: the code of the error that its caller gets, and the first word of its message.
+pub(crate) const CUT_BY: [&str; 2] = ["reasoning_budget_exceeded", "thought_repeats"];
+
 /// The error that a body is, if it is one.
 ///
 /// Shapes: `{"error": {"message"}}`, `{"error": "text"}`, `{"type":"error", ...}`, `{"object":"error","message"}`,

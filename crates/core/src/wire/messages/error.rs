@@ -3,6 +3,7 @@
 use crate::json::Writer;
 use crate::problem::Problem;
 use crate::wire::ErrorBody;
+use crate::wire::error::CUT_BY;
 
 /// The words that this wire has for errors.
 const ERROR_TYPES: &[&str] = &[
@@ -53,8 +54,14 @@ fn type_of(status: u16) -> &'static str {
 /// Writes the member `error` of a stream's error event. A finding that stands at one of the wire's words has it.
 pub(super) fn write_member(w: &mut Writer, problem: &Problem) {
     let own = problem.at.as_deref().filter(|kind| ERROR_TYPES.contains(kind));
+    let code = problem.at.as_deref().filter(|code| CUT_BY.contains(code));
+    let kind = match code {
+        Some("reasoning_budget_exceeded") => "billing_error",
+        Some(_) | None => own.unwrap_or("api_error"),
+    };
     w.key("error").object(|w| {
-        w.field_str("type", own.unwrap_or("api_error"));
+        w.field_str("type", kind);
         w.field_str("message", &problem.message);
+        w.opt_str("code", code);
     });
 }
