@@ -61,6 +61,7 @@ mod serve_access;
 mod serve_addresses;
 mod serve_bad_disk;
 mod serve_budgets;
+mod serve_budgets_claims;
 mod serve_budgets_raw;
 mod serve_config;
 mod serve_damage;

@@ -135,6 +135,7 @@ impl Counting {
             hint: hint.as_deref(),
             labels,
             tokens: 0,
+            is_as_it_is: true,
         };
         house.tab.check(purse, &asked).await?;
         learned.into_iter().for_each(|repair| asked.repair(repair));

@@ -16,7 +16,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use thinkthrough_client::BodyStream;
+use thinkthrough_client::{BodyStream, ClientError};
 use thinkthrough_core::exchange::error_event;
 use thinkthrough_core::frame::Framing;
 use thinkthrough_core::wire::{Wire, error};
@@ -182,6 +182,13 @@ impl State {
     }
 }
 
+/// What comes next of an answer.
+enum Came {
+    Body(Option<Result<Bytes, ClientError>>),
+    /// No more of it may come, in a word and for its caller.
+    Stop(&'static str, String),
+}
+
 /// What a poll gives: bytes for the caller, and the state that follows, if it is another.
 type Step = (Bytes, Option<State>);
 
@@ -197,10 +204,18 @@ impl Live {
     /// Gives all that is there at once: chunks that came together go on together, in one write.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
         loop {
-            let (out, next) = match self.body.poll_next(cx) {
-                Poll::Ready(Some(Ok(bytes))) => self.take(bytes),
-                Poll::Ready(None) => self.end(Bytes::new(), None),
-                Poll::Ready(Some(Err(error))) => self.end(Bytes::new(), Some(&error.to_string())),
+            let came = match self.passage.poll_room(cx).map(|()| self.passage.stopped()) {
+                Poll::Ready(None) => self.body.poll_next(cx).map(Came::Body),
+                Poll::Ready(Some((reason, why))) => Poll::Ready(Came::Stop(reason, why)),
+                Poll::Pending => Poll::Pending,
+            };
+            let (out, next) = match came {
+                Poll::Ready(Came::Body(Some(Ok(bytes)))) => self.take(bytes),
+                Poll::Ready(Came::Body(None)) => self.end(Bytes::new(), None),
+                Poll::Ready(Came::Body(Some(Err(error)))) => {
+                    self.end(Bytes::new(), Some(&error.to_string()))
+                }
+                Poll::Ready(Came::Stop(reason, why)) => self.cut(reason, &why),
                 Poll::Pending if self.gathered.is_empty() => return self.wait(cx),
                 Poll::Pending => {
                     ready!(self.gathered.poll_others(cx));
@@ -234,14 +249,15 @@ impl Live {
         if self.passage.is_relayed() {
             out = self.events.take(out);
         }
-        if let Some((reason, why)) = self.passage.stopped() {
-            self.passage.seen().tell(&Progress::Cut { reason });
-            // The upstream is left, and what it goes on to say is nobody's.
-            self.passage.abandon();
-            self.body = BodyStream::whole(Bytes::new());
-            return self.end(out, Some(&why));
-        }
         (out, None)
+    }
+
+    /// No more of the answer may come: the upstream is left, and what it goes on to say is nobody's.
+    fn cut(&mut self, reason: &'static str, why: &str) -> Step {
+        self.passage.seen().tell(&Progress::Cut { reason });
+        self.passage.abandon();
+        self.body = BodyStream::whole(Bytes::new());
+        self.end(Bytes::new(), Some(why))
     }
 
     /// The answer is over, or the upstream's body is.

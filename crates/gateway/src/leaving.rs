@@ -74,6 +74,7 @@ async fn listen(body: &mut BodyStream, passage: &mut Passage) -> Option<Option<C
             Some(Err(error)) => return Some(Some(error)),
             Some(Ok(bytes)) => drop(passage.push(bytes)),
         }
+        std::future::poll_fn(|cx| passage.poll_room(cx)).await;
         if passage.heard() - before > TEXT || passage.stopped().is_some() {
             return None;
         }

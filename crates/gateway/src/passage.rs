@@ -97,7 +97,7 @@ impl Passage {
         let (is_relayed, is_untouched) = (exchange.is_relayed(), exchange.is_untouched());
         let held = keep.load.share.reserve();
         let is_value = !exchange.outgoing().stream;
-        let bounds = Bounds::new(keep.tab.most(), keep.runaway, is_value);
+        let bounds = Bounds::new(&keep.tab, keep.runaway, is_value);
         Passage {
             exchange: Some(exchange),
             is_value,
@@ -201,6 +201,12 @@ impl Passage {
     /// Nothing comes: those who listen are told what may be told by then.
     pub(crate) fn poll_quiet(&mut self, cx: &mut Context<'_>) {
         self.hearing.poll_quiet(cx);
+    }
+
+    /// Waits until more of the answer may come: an answer that has used up what was reserved for it is kept waiting until
+    /// the budget gave more, or has nothing more.
+    pub(crate) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.bounds.poll_room(self.heard, cx)
     }
 
     /// Why no more of the answer may come, in a word and for its caller.

@@ -55,6 +55,7 @@ impl Caller {
             hint: self.hint.as_deref(),
             labels: payer.0.clone(),
             tokens,
+            is_as_it_is: false,
         };
         tab.allow(asking, asked).await.map(drop)
     }

@@ -111,6 +111,7 @@ impl Spender {
             hint: hint.as_deref(),
             labels,
             tokens: 0,
+            is_as_it_is: true,
         };
         let Allowed { exceeded, room } = house.tab.allow(asking, &mut asked).await?;
         match exceeded {

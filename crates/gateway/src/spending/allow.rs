@@ -1,23 +1,22 @@
 //! What a request may spend on reasoning, and in all.
 
 use super::money::Bill;
-use super::purse::{About, Denied, Reserved};
-use super::tab::{Most, Tab};
+use super::purse::{About, Demand, Denied, Reservation};
+use super::tab::{Paid, Tab};
 use crate::audit::Labels;
-use crate::door::{Turned, turned};
+use crate::door::Turned;
 use crate::keys::Pass;
-use crate::progress::Progress;
 use crate::vault::Vaults;
 use http::HeaderMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use thinkthrough_core::allowance::{ask, within};
-use thinkthrough_core::budget::{Ask, BudgetRules, OnExceed, Scope, Unit};
+use thinkthrough_core::allowance::{answers, can_be_off, may_think, within};
+use thinkthrough_core::budget::{Ask, OnExceed, Scope, Unit};
 use thinkthrough_core::content::Content;
 use thinkthrough_core::exchange::RequestContext;
+use thinkthrough_core::json::Val;
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_core::price::Dollars;
-use thinkthrough_core::settings::Effort;
+use thinkthrough_core::settings::Budget;
 use thinkthrough_core::turns::begins;
 use thinkthrough_store::LedgerKey;
 use tokio::time::timeout;
@@ -30,6 +29,10 @@ const ROOM: u64 = 32_768;
 const MOST: u64 = 131_072;
 /// Room for a text without a cap of its own.
 const ANSWER: u64 = 8_192;
+/// What is reserved at first for an answer that can be cut, where the budget has all that it may take.
+const FIRST: u64 = 4_096;
+/// How long a request waits for what others have reserved.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// No provider takes a cap on an answer that is less.
 const LEAST: u64 = 16;
 /// Nothing is asked of a budget.
@@ -48,6 +51,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) labels: Option<Labels>,
     /// The request has at least so many tokens as it goes out.
     pub(crate) tokens: u64,
+    /// Its bytes go out as they came, and its answer is passed on whatever it takes.
+    pub(crate) is_as_it_is: bool,
 }
 
 /// What became of a request's budgets.
@@ -57,6 +62,13 @@ pub(crate) struct Allowed {
     pub(crate) exceeded: Option<OnExceed>,
     /// How many tokens its answer may take as it was sent.
     pub(crate) room: Room,
+}
+
+/// What is asked of each kind of budget.
+#[derive(Clone, Copy, Debug)]
+struct Demands {
+    thought: Demand,
+    money: Demand,
 }
 
 /// Tokens of an answer.
@@ -78,33 +90,45 @@ impl Tab {
         let Some(pass) = asking.pass.filter(|pass| !pass.budgets.is_none()) else {
             return Ok(Allowed::default());
         };
-        let wanted = wanted(asked);
-        let room = Room { thought: wanted.wanted, all: longest(asked, wanted) };
+        let is_hard = pass.budgets.on_exceed == OnExceed::Block;
+        let is_cut = is_hard && asked.is_stream() && !asking.is_as_it_is;
+        let (wanted, room, count) = match asking.is_as_it_is {
+            true => reckon(asked, asked.root(), is_cut),
+            false => reckon(asked, asked.head().doc().root(), is_cut),
+        };
         let bill = pass.budgets.has_money().then(|| Bill::of(asked, asking.tokens)).transpose()?;
-        let least = LEAST.max(wanted.least.saturating_mul(2));
-        let money = bill.map_or(NOTHING, |bill| bill.ask(room.all, least));
+        let least = LEAST.saturating_mul(count).max(wanted.least.saturating_mul(2));
+        let money = |all: u64| bill.map_or(NOTHING, |bill| bill.ask(all, least));
+        let first = |most: u64| if is_cut { most.min(FIRST.saturating_mul(count)) } else { most };
+        let demand = |ask: Ask, first: u64| Demand { ask, first, patience: PATIENCE, own: 0 };
+        let demands = Demands {
+            thought: demand(wanted, first(wanted.wanted)),
+            money: demand(money(room.all), money(first(room.all)).wanted),
+        };
         self.put_back();
-        let all = self.reserve(&asking, pass, asked.contents(), (wanted, money)).await?;
-        let exceeded = all.iter().find_map(|one| one.exceeded);
-        let of = |unit| all.iter().filter(move |one: &&Reserved| one.unit == unit);
-        let paid = |micro: Option<u64>| Some(bill?.answer_for(micro?));
-        let cap = of(Unit::Reasoning).filter_map(|one| one.granted).min();
-        let affordable = paid(of(Unit::Money).filter_map(|one| one.granted).min());
+        let budgets = self.reserve(&asking, pass, asked.contents(), demands).await?;
+        let exceeded = budgets.iter().find_map(|one| one.exceeded);
+        let granted = |unit| {
+            let of = budgets.iter().filter(move |one: &&Reservation| one.unit == unit);
+            of.filter_map(|one| one.granted).min()
+        };
+        let affordable =
+            granted(Unit::Money).and_then(|micro| Some(bill?.answer_for(micro) / count));
         // A part of what is paid for is left to the text.
         let thought = affordable.map(|tokens| tokens - (tokens / 4).min(ANSWER));
+        let cap = granted(Unit::Reasoning).map(|tokens| tokens / count);
         let cap = cap.into_iter().chain(thought).min();
-        let stops = |ask: Ask| pass.budgets.on_exceed == OnExceed::Block && ask.wanted > 0;
-        let most = Most {
-            thought: of(Unit::Reasoning).map(Reserved::tokens).min().filter(|_| stops(wanted)),
-            all: paid(of(Unit::Money).map(Reserved::tokens).min()).filter(|_| stops(money)),
-        };
-        self.keep(all, bill, most);
-        if let Some(tokens) = affordable.filter(|_| stops(money)) {
-            asked.set_most(tokens);
+        self.keep(Paid { budgets, bill, is_cut });
+        if let Some(tokens) = affordable.filter(|_| is_hard) {
+            asked.set_most(tokens.max(1));
         }
-        let is_off = exceeded == Some(OnExceed::DisableReasoning);
+        let may_be_off = can_be_off(&asked.target().rule);
+        let is_off = exceeded == Some(OnExceed::DisableReasoning) && may_be_off;
         // What was not asked to think is not told how much.
         if is_off || thinks(asked) {
+            if exceeded.is_some_and(|it| it != OnExceed::Warn) {
+                asked.lower_effort();
+            }
             let settings = within(asked.settings(), &asked.target().rule, exceeded, cap);
             asked.set_settings(settings);
         }
@@ -121,8 +145,11 @@ impl Tab {
         let Some(pass) = asking.pass.filter(|it| !it.budgets.is_none()).filter(is_blocked) else {
             return Ok(());
         };
-        let one = Ask::up_to(1);
-        drop(self.reserve(&asking, pass, asked.contents(), (one, one)).await?);
+        let one = Demand::of(Ask::up_to(1));
+        drop(
+            self.reserve(&asking, pass, asked.contents(), Demands { thought: one, money: one })
+                .await?,
+        );
         Ok(())
     }
 
@@ -132,8 +159,8 @@ impl Tab {
         asking: &Asking<'_>,
         pass: &Pass,
         contents: &[Content],
-        (wanted, money): (Ask, Ask),
-    ) -> Result<Vec<Reserved>, Turned> {
+        demands: Demands,
+    ) -> Result<Vec<Reservation>, Turned> {
         let ledgers = self.purse.ledgers(asking.vaults);
         let (session, run) = names(asking, contents);
         let mut all = Vec::new();
@@ -153,12 +180,17 @@ impl Tab {
                 session: session.clone(),
                 run: run.clone(),
             };
-            let ask = match unit {
-                Unit::Reasoning => wanted,
-                Unit::Money => money,
+            let demand = match unit {
+                Unit::Reasoning => demands.thought,
+                Unit::Money => demands.money,
             };
-            let reserved = self.purse.reserve(&ledgers, key, (rules, about), ask).await;
-            all.push(reserved.map_err(|denied| self.denied(denied, (unit, scope), &rules))?);
+            let reserved = self.purse.reserve(&ledgers, key, (rules, about), demand).await;
+            match reserved {
+                Ok(reserved) => all.push(reserved),
+                // What asks without waiting only looks whether anything is left.
+                Err(Denied::Reserved { .. }) if demand.patience.is_zero() => {}
+                Err(denied) => return Err(self.denied(denied, (unit, scope), &rules)),
+            }
         }
         Ok(all)
     }
@@ -181,66 +213,31 @@ impl Tab {
         let key = LedgerKey::new(tenant, unit.ledger(scope), &name);
         timeout(patience, ledgers.used(&key)).await.ok()?.ok()
     }
-
-    fn denied(&self, denied: Denied, what: (Unit, Scope), rules: &BudgetRules) -> Turned {
-        let (unit, scope) = what;
-        let word = match unit {
-            Unit::Reasoning => "reasoning",
-            Unit::Money => "usd",
-        };
-        let amount = |amount: u64| match unit {
-            Unit::Reasoning => amount.to_string(),
-            Unit::Money => format!("${}", Dollars(amount)),
-        };
-        let things = match unit {
-            Unit::Reasoning => " reasoning tokens",
-            Unit::Money => "",
-        };
-        self.seen.tell(&Progress::Limited { by: "key", unit: word });
-        let of = match scope {
-            Scope::Session | Scope::Turn | Scope::Task | Scope::Key => {
-                format!("this {}", scope.as_str())
-            }
-            Scope::Day => "the day".to_owned(),
-        };
-        match denied {
-            Denied::Spent { used, max } => {
-                let (used, max) = (amount(used), amount(max));
-                let left = match unit {
-                    Unit::Reasoning => "is reserved",
-                    Unit::Money => "is reserved, or pays for no answer to this request",
-                };
-                let message = format!(
-                    "{used} of the {max}{things} of {of} are spent, and what is left {left}; begin another one, or ask \
-                     the gateway's operator for a greater budget"
-                );
-                turned(402, "reasoning_budget_exceeded", message)
-            }
-            Denied::Unknown => {
-                let max = amount(rules.max.get().unwrap_or_default());
-                let message = format!(
-                    "what is left of the {max}{things} of {of} cannot be said while the store is away; ask again"
-                );
-                turned(503, "budget_unavailable", message)
-            }
-        }
-    }
 }
 
-/// What the request asks of its budgets.
-fn wanted(asked: &RequestContext<'_>) -> Ask {
-    let (rule, said) = (&asked.target().rule, asked.reasoning());
-    if said.enabled == Some(false) || said.effort == Some(Effort::None) {
-        return Ask { wanted: 0, least: 0 };
-    }
-    let cap = rule.thinking.budget.map_or(ROOM, |form| form.max).min(MOST);
-    let caps = [asked.cap(), said.max_tokens].into_iter().flatten();
-    ask(rule, asked.settings(), caps.fold(cap, u64::min))
-}
-
-/// The most tokens that the answer may take: what its caller says, else the thought and room for a text.
-fn longest(asked: &RequestContext<'_>, thought: Ask) -> u64 {
-    asked.cap().unwrap_or_else(|| thought.wanted.saturating_add(ANSWER)).min(MOST + ANSWER)
+/// What the body of a request asks of its budgets, how many tokens all of its answers may take, and how many answers
+/// it asks for.
+fn reckon(asked: &RequestContext<'_>, body: Val<'_>, is_cut: bool) -> (Ask, Room, u64) {
+    let (rule, count) = (&asked.target().rule, answers(body));
+    let own = asked.cap().filter(|cap| *cap > 0);
+    let most = rule.thinking.budget.map_or(ROOM, |form| form.max).min(MOST);
+    let set = match asked.settings().max_tokens.value {
+        Some(Budget::Tokens(tokens)) => Some(tokens.get()),
+        Some(Budget::Unlimited) | None => None,
+    };
+    let said = asked.reasoning().max_tokens.filter(|cap| *cap > 0);
+    let caps = [own, said, set].into_iter().flatten();
+    let thought = match may_think(rule, body) {
+        true => caps.fold(most, u64::min),
+        false => 0,
+    };
+    // What cannot be cut is to be paid for as a whole.
+    let text = if is_cut || thought > 0 { ANSWER } else { ROOM };
+    let all = own.unwrap_or_else(|| thought.saturating_add(text)).min(MOST + ANSWER);
+    let least = rule.thinking.budget.map_or(1, |form| form.min).min(thought);
+    let of = |tokens: u64| tokens.saturating_mul(count);
+    let ask = Ask { wanted: of(thought), least: of(least) };
+    (ask, Room { thought: of(thought), all: of(all) }, count)
 }
 
 /// Whether the model will think as far as anybody can tell from the request.

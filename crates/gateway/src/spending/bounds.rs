@@ -1,36 +1,77 @@
 //! What ends an answer before its model does: a budget that is spent, and a thought that goes round in circles.
+//!
+//! A budget cuts an answer only where no more of it can be had: as an answer comes near to what was reserved for it, more
+//! is reserved.
 
+use super::allow::Room;
 use super::came::Came;
-use super::tab::Most;
+use super::purse::Denied;
+use super::tab::{Most, Tab};
 use crate::bus::Seen;
 use crate::progress::Progress;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
 use thinkthrough_core::content::Block;
 use thinkthrough_core::event::Event;
 use thinkthrough_core::runaway::{Circle, Circles, Runaway};
 use thinkthrough_core::tokens::AnswerEstimate;
+use thinkthrough_core::usage::Usage;
+
+/// More is reserved once no more than so many tokens, or a quarter, are left of what was reserved.
+const NEAR: u64 = 1_024;
+/// The least that is reserved more.
+const STEP: u64 = 2_048;
+/// How long an answer that has used up all it had waits for what others have reserved.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Hears one answer.
-#[derive(Debug)]
 pub(crate) struct Bounds {
+    /// Where more can be reserved for it.
+    tab: Option<Arc<Tab>>,
     most: Most,
+    growth: Growth,
     runaway: Runaway,
     /// It is one value, which cannot be cut any more when it is read.
     is_value: bool,
     thoughts: AnswerEstimate,
+    /// The most that the provider itself counted so far.
+    counted: Room,
     /// Up to 72 KiB, from the first thought on.
     circles: Circles,
     found: Option<Circle>,
 }
 
+type Asking = Pin<Box<dyn Future<Output = Result<(), Denied>> + Send>>;
+
+/// How more is reserved.
+#[derive(Default)]
+enum Growth {
+    #[default]
+    Idle,
+    /// The ledger is asked; `is_last` if the answer may not go on before it answered.
+    Asking { asking: Asking, is_last: bool },
+    /// There was no more when it was asked for in time. It is asked for once more before the answer is cut.
+    Refused,
+    /// There is no more.
+    Over(Denied),
+}
+
 impl Bounds {
-    pub(crate) fn new(most: Most, runaway: Runaway, is_value: bool) -> Self {
-        let (thoughts, circles) = (AnswerEstimate::default(), Circles::default());
-        Bounds { most, runaway, is_value, thoughts, circles, found: None }
+    pub(crate) fn new(tab: &Arc<Tab>, runaway: Runaway, is_value: bool) -> Self {
+        let (most, tab) = (tab.most(), Some(Arc::clone(tab)));
+        Bounds { tab, most, runaway, is_value, ..Bounds::default() }
     }
 
     /// Something of the answer came.
     pub(crate) fn hear(&mut self, event: Event<'_>, seen: &Seen) {
         self.thoughts.hear(event);
+        if let Event::Usage(usage) = event {
+            self.count(usage);
+        }
         if self.runaway == Runaway::Off || self.found.is_some() {
             return;
         }
@@ -41,23 +82,89 @@ impl Bounds {
         }
     }
 
+    /// Some providers count while they answer.
+    fn count(&mut self, usage: &Usage) {
+        let Room { thought, all } = self.counted;
+        self.counted = Room {
+            thought: usage.reasoning_tokens.unwrap_or_default().max(thought),
+            all: usage.output_tokens_with_reasoning().unwrap_or_default().max(all),
+        };
+    }
+
+    /// Waits until more may come. So many bytes of text came; as they come near to what was reserved, more is reserved,
+    /// and only an answer that has used up all of it is kept waiting.
+    pub(crate) fn poll_room(&mut self, heard: usize, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(tab) = self.tab.clone().filter(|_| !self.is_value) else { return Poll::Ready(()) };
+        loop {
+            let so_far = self.so_far(heard);
+            let is_beyond = self.most.is_below(so_far);
+            match &mut self.growth {
+                Growth::Asking { asking, is_last } => {
+                    let Poll::Ready(asked) = asking.as_mut().poll(cx) else {
+                        return if is_beyond { Poll::Pending } else { Poll::Ready(()) };
+                    };
+                    let is_last = *is_last;
+                    self.most = tab.most();
+                    self.growth = match asked {
+                        Ok(()) => Growth::Idle,
+                        Err(denied) if is_last => Growth::Over(denied),
+                        Err(_) => Growth::Refused,
+                    };
+                }
+                Growth::Over(_) => return Poll::Ready(()),
+                Growth::Refused if !is_beyond => return Poll::Ready(()),
+                Growth::Idle if !self.most.is_near(so_far) => return Poll::Ready(()),
+                Growth::Idle | Growth::Refused => {
+                    let more = |tokens: u64| tokens.saturating_add(tokens.max(STEP));
+                    let to = Room { thought: more(so_far.thought), all: more(so_far.all) };
+                    let to = self.most.only(to, so_far);
+                    let is_all = tab.grow_here(to);
+                    self.most = tab.most();
+                    if !is_all {
+                        let patience = if is_beyond { PATIENCE } else { Duration::ZERO };
+                        let asking = Box::pin(Arc::clone(&tab).grow(to, patience));
+                        self.growth = Growth::Asking { asking, is_last: is_beyond };
+                    } else {
+                        self.growth = Growth::Idle;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tokens that came, by the estimate or by the provider's own running count.
+    fn so_far(&self, heard: usize) -> Room {
+        let Came { thought, all, .. } = self.came(heard, false);
+        Room { thought: thought.max(self.counted.thought), all: all.max(self.counted.all) }
+    }
+
     /// Why no more of the answer may come, whatever cap its model was told: in a word, and for its caller. So many bytes
     /// of text came.
     pub(crate) fn reached(&self, heard: usize) -> Option<(&'static str, String)> {
         if self.is_value {
             return None;
         }
-        if let Some(most) = self.most.thought.filter(|most| self.thoughts.total() > *most) {
-            let why = format!(
-                "reasoning_budget_exceeded: the thought took more than the {most} tokens that its budget had left"
-            );
-            return Some(("budget", why));
-        }
-        if let Some(most) = self.most.all.filter(|most| self.came(heard, false).all > *most) {
-            let why = format!(
-                "reasoning_budget_exceeded: the answer took more than the {most} tokens that its budget in dollars had left"
-            );
-            return Some(("budget", why));
+        if let Growth::Over(denied) = self.growth {
+            let so_far = self.so_far(heard);
+            let left = match denied {
+                Denied::Spent { .. } => "had left",
+                Denied::Reserved { .. } => "had left beside what other requests have reserved",
+                Denied::Unknown => "had left while the store is away",
+            };
+            let Most { thought, all } = self.most;
+            if let Some(most) = thought.filter(|most| so_far.thought > *most) {
+                let why = format!(
+                    "reasoning_budget_exceeded: the thought took more than the {most} tokens that its budget {left}"
+                );
+                return Some(("budget", why));
+            }
+            if let Some(most) = all.filter(|most| so_far.all > *most) {
+                let why = format!(
+                    "reasoning_budget_exceeded: the answer took more than the {most} tokens that its budget in dollars \
+                     {left}"
+                );
+                return Some(("budget", why));
+            }
         }
         let Circle { period, .. } = self.found.filter(|_| self.runaway == Runaway::Cut)?;
         let why = format!(
@@ -73,10 +180,52 @@ impl Bounds {
     }
 }
 
+impl Most {
+    /// More came than was reserved.
+    fn is_below(self, came: Room) -> bool {
+        let is_below = |most: Option<u64>, came: u64| most.is_some_and(|most| came > most);
+        is_below(self.thought, came.thought) || is_below(self.all, came.all)
+    }
+
+    /// Nearly as much came as was reserved.
+    fn is_near(self, came: Room) -> bool {
+        is_near(self.thought, came.thought) || is_near(self.all, came.all)
+    }
+
+    /// Of what is wanted, that of which nearly as much came as was reserved.
+    fn only(self, to: Room, came: Room) -> Room {
+        let of = |most, to: u64, came| if is_near(most, came) { to } else { 0 };
+        Room {
+            thought: of(self.thought, to.thought, came.thought),
+            all: of(self.all, to.all, came.all),
+        }
+    }
+}
+
+fn is_near(most: Option<u64>, came: u64) -> bool {
+    most.is_some_and(|most| came > most - (most / 4).min(NEAR))
+}
+
 /// Of an answer that others took over.
 impl Default for Bounds {
     fn default() -> Self {
-        Bounds::new(Most::default(), Runaway::Off, true)
+        Bounds {
+            tab: None,
+            most: Most::default(),
+            growth: Growth::Idle,
+            runaway: Runaway::Off,
+            is_value: true,
+            thoughts: AnswerEstimate::default(),
+            counted: Room::default(),
+            circles: Circles::default(),
+            found: None,
+        }
+    }
+}
+
+impl fmt::Debug for Bounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bounds").field("most", &self.most).finish_non_exhaustive()
     }
 }
 
@@ -87,5 +236,70 @@ fn thought(event: Event<'_>) -> Option<&str> {
         Event::Whole { value: Block::Thinking(thinking), .. } => Some(&thinking.thought),
         Event::Choice { event, .. } => thought(*event),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::purse::{About, Demand, Purse};
+    use super::super::tab::Paid;
+    use super::*;
+    use crate::bus::Bus;
+    use crate::log::Log;
+    use crate::traces::Traces;
+    use std::future::poll_fn;
+    use thinkthrough_core::budget::{Ask, BudgetRules, Limit, OnExceed, Unit};
+    use thinkthrough_core::plane::Tenant;
+    use thinkthrough_store::LedgerKey;
+
+    /// An answer that reserved so much of a budget of ten thousand tokens.
+    async fn answer(first: u64) -> (Arc<Seen>, Arc<Tab>, Bounds) {
+        let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None, None));
+        let (seen, purse) = (Seen::new(&bus, 0, "/v1/messages"), Arc::new(Purse::new(&bus)));
+        let tenant = Tenant::named("alice").unwrap();
+        let key = LedgerKey::new(&tenant, "key", "");
+        let max = Limit::from_config(10_000);
+        let rules = BudgetRules { max, on_exceed: OnExceed::Block, ..BudgetRules::DEFAULT };
+        let (session, run) = (String::new(), String::new());
+        let about = About { tenant, scope: "key", unit: Unit::Reasoning, session, run };
+        let demand = Demand { first, ..Demand::of(Ask { wanted: first, least: 1 }) };
+        let ledgers = purse.ledgers(None);
+        let reserved = purse.reserve(&ledgers, key, (rules, about), demand).await.unwrap();
+        let tab = Tab::open(&Arc::default(), &purse, &seen, None);
+        tab.keep(Paid { budgets: vec![reserved], bill: None, is_cut: true });
+        let bounds = Bounds::new(&tab, Runaway::Off, false);
+        (seen, tab, bounds)
+    }
+
+    #[tokio::test]
+    async fn req_budget_is_reserved_as_a_thought_goes_on_and_cuts_it_where_there_is_no_more() {
+        for first in [0, 1_000] {
+            let (seen, tab, mut bounds) = answer(first).await;
+            let piece = "word".repeat(100);
+            let mut came = 0;
+            while bounds.reached(0).is_none() {
+                bounds.hear(Event::ThinkingDelta { block: 0, delta: &piece }, &seen);
+                came += 100;
+                poll_fn(|cx| bounds.poll_room(0, cx)).await;
+                assert!(came <= 10_100, "{came}");
+            }
+            // All of it, and the piece that went beyond.
+            assert_eq!((came, tab.most().thought), (10_100, Some(10_000)), "{first}");
+        }
+    }
+
+    #[tokio::test]
+    async fn req_budget_hears_the_running_count_of_a_provider() {
+        let (seen, tab, mut bounds) = answer(1_000).await;
+        let count = |bounds: &mut Bounds, tokens| {
+            let usage = Usage { reasoning_tokens: Some(tokens), ..Usage::default() };
+            bounds.hear(Event::Usage(&usage), &seen);
+        };
+        count(&mut bounds, 5_000);
+        poll_fn(|cx| bounds.poll_room(0, cx)).await;
+        assert_eq!((bounds.reached(0), tab.most().thought), (None, Some(10_000)));
+        count(&mut bounds, 10_001);
+        poll_fn(|cx| bounds.poll_room(0, cx)).await;
+        assert_eq!(bounds.reached(0).map(|(reason, _)| reason), Some("budget"));
     }
 }

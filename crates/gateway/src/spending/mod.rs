@@ -8,6 +8,7 @@ mod allow;
 mod bounds;
 mod bulk;
 mod came;
+mod denied;
 mod gate;
 mod limits;
 mod meter;

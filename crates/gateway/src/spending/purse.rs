@@ -4,6 +4,10 @@
 //! ledger is asked within the request, and other gateways give back what they do not use. What was spent is reported
 //! behind the answers, many at a time.
 
+mod reservation;
+
+pub(crate) use reservation::{Demand, Denied, Reservation};
+
 use crate::bus::Bus;
 use crate::names::random_id;
 use crate::progress::BudgetReached;
@@ -13,24 +17,18 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use thinkthrough_core::budget::{Ask, BudgetRules, Given, LEASE, Ledger, OnExceed, Share, Unit};
+use thinkthrough_core::budget::{BudgetRules, Given, Ledger, Share, Unit};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::LedgerKey;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-/// How long a request waits until other gateways gave back what they do not use.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// How often it asks meanwhile.
-const AGAIN: Duration = Duration::from_millis(50);
 /// How long one question to the ledger may take.
 const ANSWER: Duration = Duration::from_secs(1);
 /// How often what was spent is reported, and what is idle given back.
 const REPORT: Duration = Duration::from_millis(300);
 /// How often a slice is kept alive that is only reserved.
 const ALIVE: Duration = Duration::from_secs(15);
-/// So long before others may take a slice, this gateway stops spending it.
-const MARGIN: Duration = Duration::from_secs(10);
 
 /// All budgets of which this gateway holds something.
 pub(crate) struct Purse {
@@ -41,7 +39,7 @@ pub(crate) struct Purse {
 }
 
 /// One budget.
-struct Held {
+pub(crate) struct Held {
     key: LedgerKey,
     /// Who holds it, to the ledger. Reports are counted from one on, so that whoever begins anew is another one: else its
     /// first ones would be taken for those that were heard already.
@@ -49,7 +47,10 @@ struct Held {
     state: Mutex<State>,
     /// One question at a time.
     asking: tokio::sync::Mutex<()>,
+    /// A call was settled, so that there is something to report.
     news: Notify,
+    /// The same, for the requests that wait for what others have reserved.
+    settled: Notify,
 }
 
 struct State {
@@ -78,28 +79,6 @@ pub(crate) struct About {
     pub(crate) run: String,
 }
 
-/// What a request took of one budget. One that is given up spent nothing.
-pub(crate) struct Reserved {
-    held: Option<Arc<Held>>,
-    tokens: u64,
-    pub(crate) unit: Unit,
-    /// The cap that holds for it, if that is less than it wanted.
-    pub(crate) granted: Option<u64>,
-    /// What the rules demand of it because the budget is spent.
-    pub(crate) exceeded: Option<OnExceed>,
-}
-
-/// Why a request gets nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Denied {
-    Spent {
-        used: u64,
-        max: u64,
-    },
-    /// The ledger cannot be asked, and what is held of the budget is used up.
-    Unknown,
-}
-
 impl Purse {
     pub(crate) fn new(bus: &Arc<Bus>) -> Self {
         let (held, own) = (Mutex::default(), Arc::default());
@@ -110,75 +89,6 @@ impl Purse {
     pub(crate) fn ledgers(&self, vaults: Option<&Arc<dyn Vaults>>) -> Arc<dyn Ledgers> {
         let kept = vaults.and_then(|vaults| vaults.ledgers());
         kept.unwrap_or_else(|| Arc::clone(&self.own) as Arc<dyn Ledgers>)
-    }
-
-    /// Reserves tokens of a budget, as many as there are and are wanted.
-    pub(crate) async fn reserve(
-        self: &Arc<Self>,
-        ledgers: &Arc<dyn Ledgers>,
-        key: LedgerKey,
-        (rules, about): (BudgetRules, About),
-        ask: Ask,
-    ) -> Result<Reserved, Denied> {
-        let unit = about.unit;
-        let held = self.visit(ledgers, key, rules, about);
-        // From here on a caller that goes away, or is refused, is no visitor any more.
-        let visit = Reserved {
-            held: Some(Arc::clone(&held)),
-            tokens: 0,
-            unit,
-            granted: None,
-            exceeded: None,
-        };
-        let (tokens, granted, exceeded) = match rules.on_exceed {
-            _ if ask.wanted == 0 => (0, None, None),
-            OnExceed::Warn => (0, None, None),
-            OnExceed::Block | OnExceed::DisableReasoning | OnExceed::LowerEffort => {
-                self.take(ledgers, &held, &rules, ask).await?
-            }
-        };
-        Ok(visit.of(tokens, granted, exceeded))
-    }
-
-    async fn take(
-        &self,
-        ledgers: &Arc<dyn Ledgers>,
-        held: &Held,
-        rules: &BudgetRules,
-        ask: Ask,
-    ) -> Result<(u64, Option<u64>, Option<OnExceed>), Denied> {
-        let (least, until) = (ask.least.max(1), Instant::now() + PATIENCE);
-        if held.reserve(ask.wanted, ask.wanted) == ask.wanted {
-            return Ok((ask.wanted, None, None));
-        }
-        loop {
-            let heard = self.ask(ledgers, held, ask.wanted).await;
-            let may_wait = match &heard {
-                Ok(given) => given.others > 0 && Instant::now() < until,
-                Err(_) => false,
-            };
-            let floor = if may_wait { ask.wanted } else { least };
-            let taken = held.reserve(ask.wanted, floor);
-            if taken > 0 {
-                let cap = (taken < ask.wanted).then_some(taken);
-                return Ok((taken, cap, None));
-            }
-            match (heard, rules.on_exceed) {
-                (Ok(_), _) if may_wait => {
-                    // Too little of it here may be what is missing elsewhere, and the other way round.
-                    self.give_back(ledgers, held).await;
-                    tokio::time::sleep(AGAIN).await;
-                }
-                (Ok(given), OnExceed::Block) => {
-                    let max = rules.max.get().unwrap_or(u64::MAX);
-                    return Err(Denied::Spent { used: given.used, max });
-                }
-                (Err(_), OnExceed::Block) => return Err(Denied::Unknown),
-                // Nobody knows whether anything is left, and nobody is stopped for that.
-                (Err(_), _) => return Ok((0, None, None)),
-                (Ok(_), on_exceed) => return Ok((0, None, Some(on_exceed))),
-            }
-        }
     }
 
     /// The budget, and somebody who reports what becomes of it.
@@ -209,7 +119,8 @@ impl Purse {
         };
         let state = Mutex::new(state);
         let (asking, news) = (tokio::sync::Mutex::default(), Notify::new());
-        let held = Arc::new(Held { key: key.clone(), holder: random_id(), state, asking, news });
+        let (key_of, holder, settled) = (key.clone(), random_id(), Notify::new());
+        let held = Arc::new(Held { key: key_of, holder, state, asking, news, settled });
         all.insert(key, Arc::clone(&held));
         let (purse, reporting) = (Arc::clone(self), Arc::clone(&held));
         tokio::spawn(purse.report(Arc::clone(ledgers), reporting));
@@ -327,54 +238,6 @@ impl Purse {
 impl Held {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reserves as many as there are, up to `wanted` and no fewer than `least`; gives how many.
-    fn reserve(&self, wanted: u64, least: u64) -> u64 {
-        let mut state = self.state();
-        // What was not heard of for so long may be another one's already.
-        let is_ours = state.heard.is_some_and(|heard| heard.elapsed() + MARGIN < LEASE);
-        let tokens = state.share.idle().min(wanted);
-        if is_ours && tokens >= least && state.share.reserve(tokens) { tokens } else { 0 }
-    }
-}
-
-impl Reserved {
-    fn of(mut self, tokens: u64, granted: Option<u64>, exceeded: Option<OnExceed>) -> Self {
-        (self.tokens, self.granted, self.exceeded) = (tokens, granted, exceeded);
-        self
-    }
-
-    /// What it may spend.
-    pub(crate) fn tokens(&self) -> u64 {
-        self.tokens
-    }
-
-    /// The request is over and spent so much.
-    pub(crate) fn settle(mut self, spent: u64) {
-        if let Some(held) = self.held.take() {
-            let mut state = held.state();
-            state.share.settle(self.tokens, spent);
-            state.visitors -= 1;
-            drop(state);
-            held.news.notify_one();
-        }
-    }
-}
-
-impl Drop for Reserved {
-    fn drop(&mut self) {
-        if let Some(held) = self.held.take() {
-            let mut state = held.state();
-            state.share.settle(self.tokens, 0);
-            state.visitors -= 1;
-        }
-    }
-}
-
-impl fmt::Debug for Reserved {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reserved").field("tokens", &self.tokens).finish_non_exhaustive()
     }
 }
 

@@ -1,16 +1,17 @@
 //! What one request has taken, settled when its answer is over.
 
+use super::allow::Room;
 use super::came::Came;
 use super::limits::{Charge, Limited, Limits, Whose};
 use super::money::Bill;
-use super::purse::{Purse, Reserved};
+use super::purse::{Demand, Denied, Held, Purse, Reservation};
 use crate::bus::Seen;
 use crate::progress::Progress;
-use crate::vault::Vaults;
+use crate::vault::{Ledgers, Vaults};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use thinkthrough_core::budget::{RateLimits, Unit};
+use thinkthrough_core::budget::{Ask, RateLimits, Unit};
 use thinkthrough_core::usage::Usage;
 
 /// The charges of one request: at its key, at the provider that was asked last, and to the key's budgets.
@@ -27,13 +28,20 @@ pub(crate) struct Tab {
 struct Charges {
     key: Option<Charge>,
     provider: Option<Charge>,
-    budgets: Vec<Reserved>,
-    /// What the request costs, where a budget is in money.
-    bill: Option<Bill>,
-    most: Most,
+    paid: Paid,
 }
 
-/// How many tokens may come, and then the answer is cut.
+/// What a request reserved of its key's budgets.
+#[derive(Debug, Default)]
+pub(super) struct Paid {
+    pub(super) budgets: Vec<Reservation>,
+    /// What the request costs, where a budget is in money.
+    pub(super) bill: Option<Bill>,
+    /// The answer is cut where no more can be reserved.
+    pub(super) is_cut: bool,
+}
+
+/// How many tokens may come before more is to be reserved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Most {
     pub(crate) thought: Option<u64>,
@@ -105,7 +113,8 @@ impl Tab {
     /// The answer is over, with what it says that it cost, and what came of it.
     pub(crate) fn settle(&self, usage: Option<&Usage>, came: Came) {
         let tokens = usage.and_then(Usage::total);
-        let Charges { key, provider, budgets, bill, .. } = self.change(std::mem::take);
+        let Charges { key, provider, paid } = self.change(std::mem::take);
+        let Paid { budgets, bill, .. } = paid;
         let thought = Usage::spent_on_reasoning(usage, || came.thought).tokens;
         for budget in budgets {
             let spent = match (budget.unit, &bill) {
@@ -120,28 +129,93 @@ impl Tab {
 
     /// What was reserved of budgets is given back.
     pub(super) fn put_back(&self) {
-        drop(self.change(|charges| std::mem::take(&mut charges.budgets)));
+        drop(self.change(|charges| std::mem::take(&mut charges.paid)));
     }
 
     /// This was reserved of budgets.
-    pub(super) fn keep(&self, budgets: Vec<Reserved>, bill: Option<Bill>, most: Most) {
-        self.change(|charges| {
-            (charges.budgets, charges.bill, charges.most) = (budgets, bill, most);
-        });
+    pub(super) fn keep(&self, paid: Paid) {
+        self.change(|charges| charges.paid = paid);
     }
 
     /// The tokens of a body that goes out, where a budget in dollars was asked for fewer.
     pub(crate) fn underpaid(&self, body: &str) -> Option<u64> {
-        self.change(|charges| charges.bill)?.lacks(body)
+        self.change(|charges| charges.paid.bill)?.lacks(body)
     }
 
-    /// How many tokens may come before the answer is cut.
+    /// How many tokens may come before more is to be reserved.
     pub(crate) fn most(&self) -> Most {
-        self.change(|charges| charges.most)
+        self.change(|charges| charges.paid.most())
+    }
+
+    /// Reserves for an answer of so many tokens what this gateway has at hand; says whether that is all.
+    pub(super) fn grow_here(&self, to: Room) -> bool {
+        self.change(|Charges { paid, .. }| {
+            let lacks = paid.lacks(to);
+            paid.budgets.iter_mut().zip(lacks).fold(true, |is_all, (budget, lacks)| {
+                let tokens = budget.held().map_or(0, |held| held.reserve(lacks, lacks));
+                budget.add(tokens);
+                is_all && tokens == lacks
+            })
+        })
+    }
+
+    /// Reserves for an answer of so many tokens what the ledgers have; fails where one of them has nothing more.
+    pub(super) async fn grow(self: Arc<Self>, to: Room, patience: Duration) -> Result<(), Denied> {
+        let ledgers: Arc<dyn Ledgers> = self.purse.ledgers(self.vaults.as_ref());
+        let lacking: Vec<(Arc<Held>, Demand)> = self.change(|Charges { paid, .. }| {
+            let all = paid.budgets.iter().zip(paid.lacks(to));
+            let all = all.filter(|(_, lacks)| *lacks > 0);
+            let demand = |own: u64, lacks: u64| {
+                let ask = Ask::up_to(lacks);
+                Demand { patience, own, ..Demand::of(ask) }
+            };
+            let all = all.filter_map(|(budget, lacks)| {
+                Some((Arc::clone(budget.held()?), demand(budget.tokens(), lacks)))
+            });
+            all.collect()
+        });
+        for (held, demand) in lacking {
+            let tokens = self.purse.grow(&ledgers, &held, demand).await?;
+            let is_kept = self.change(|Charges { paid, .. }| {
+                let is_it =
+                    |it: &&mut Reservation| it.held().is_some_and(|it| Arc::ptr_eq(it, &held));
+                let budget = paid.budgets.iter_mut().find(is_it);
+                budget.map(|budget| budget.add(tokens)).is_some()
+            });
+            // The answer was over before that.
+            if !is_kept {
+                held.release(tokens);
+            }
+        }
+        Ok(())
     }
 
     fn change<T>(&self, work: impl FnOnce(&mut Charges) -> T) -> T {
         work(&mut self.charges.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Paid {
+    fn most(&self) -> Most {
+        let of = |unit| {
+            let all = self.budgets.iter().filter(move |one| one.unit == unit && self.is_cut);
+            all.map(Reservation::tokens).min()
+        };
+        let paid_for = |micro| Some(self.bill?.answer_for(micro));
+        Most { thought: of(Unit::Reasoning), all: of(Unit::Money).and_then(paid_for) }
+    }
+
+    /// What each budget lacks for an answer of so many tokens.
+    fn lacks(&self, to: Room) -> Vec<u64> {
+        let lacks = |one: &Reservation| {
+            let wanted = match (one.unit, &self.bill) {
+                (Unit::Reasoning, _) => to.thought,
+                (Unit::Money, Some(bill)) => bill.ask(to.all, 0).wanted,
+                (Unit::Money, None) => 0,
+            };
+            wanted.saturating_sub(one.tokens())
+        };
+        self.budgets.iter().map(lacks).collect()
     }
 }
 

@@ -2,7 +2,12 @@ use super::*;
 use crate::log::Log;
 use crate::traces::Traces;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use thinkthrough_core::budget::Limit;
+use thinkthrough_core::budget::{Ask, Limit, OnExceed};
+
+/// A demand that waits for what others have reserved.
+fn patient(ask: Ask) -> Demand {
+    Demand { patience: Duration::from_secs(5), ..Demand::of(ask) }
+}
 
 /// A ledger that counts how often it is asked for something.
 #[derive(Default)]
@@ -39,7 +44,7 @@ async fn req_budget_of_a_key_that_asks_again_and_again_is_seldom_asked_of_its_le
         let (session, run) = (String::new(), String::new());
         let unit = Unit::Reasoning;
         let about = About { tenant: tenant.clone(), scope: "key", unit, session, run };
-        let asking = purse.reserve(&ledgers, key.clone(), (rules, about), Ask::up_to(64));
+        let asking = purse.reserve(&ledgers, key.clone(), (rules, about), patient(Ask::up_to(64)));
         let reserved = asking.await.unwrap();
         tokio::time::sleep(Duration::from_millis(5)).await;
         reserved.settle(5);
@@ -68,7 +73,7 @@ async fn req_budget_that_only_warns_books_each_of_requests_that_are_far_apart() 
         let (session, run) = (String::new(), String::new());
         let about =
             About { tenant: tenant.clone(), scope: "key", unit: Unit::Reasoning, session, run };
-        purse.reserve(&ledgers, key.clone(), (rules(on_exceed), about), ask).await
+        purse.reserve(&ledgers, key.clone(), (rules(on_exceed), about), patient(ask)).await
     };
     for _ in 0..3 {
         let reserved = reserve(OnExceed::Warn, Ask::up_to(50)).await;
@@ -76,7 +81,7 @@ async fn req_budget_that_only_warns_books_each_of_requests_that_are_far_apart() 
         tokio::time::sleep(REPORT * 5).await;
     }
     let denied = reserve(OnExceed::Block, Ask::up_to(1)).await.unwrap_err();
-    assert_eq!(denied, Denied::Spent { used: 120, max: 100 });
+    assert_eq!(denied, Denied::Spent { used: 120, max: 100, least: 1 });
 }
 
 /// Each of two gateways has a part of what one request needs.
@@ -94,7 +99,7 @@ async fn req_budget_that_lies_about_in_pieces_is_enough_for_whoever_needs_all_of
         let about =
             About { tenant: tenant.clone(), scope: "key", unit: Unit::Reasoning, session, run };
         let ask = Ask { wanted: tokens, least: tokens };
-        purses[one].reserve(&ledgers, key.clone(), (rules, about), ask).await
+        purses[one].reserve(&ledgers, key.clone(), (rules, about), patient(ask)).await
     };
     let (one, other) = (reserve(0, 600).await.unwrap(), reserve(1, 400).await.unwrap());
     one.settle(0);
@@ -109,4 +114,97 @@ async fn req_budget_that_lies_about_in_pieces_is_enough_for_whoever_needs_all_of
     };
     // It does not wait for the other's next report.
     assert!(took < REPORT / 2, "{took:?}");
+}
+
+/// A purse with a budget of this key, and what reserves in it.
+struct Alice {
+    purse: Arc<Purse>,
+    ledgers: Arc<dyn Ledgers>,
+    max: u64,
+    on_exceed: OnExceed,
+}
+
+impl Alice {
+    fn new(max: u64, on_exceed: OnExceed) -> Self {
+        let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None, None));
+        let purse = Arc::new(Purse::new(&bus));
+        let ledgers = purse.ledgers(None);
+        Alice { purse, ledgers, max, on_exceed }
+    }
+
+    fn key(&self) -> LedgerKey {
+        LedgerKey::new(&Tenant::named("alice").unwrap(), "key", "")
+    }
+
+    async fn reserve(&self, demand: Demand) -> Result<Reservation, Denied> {
+        let (max, on_exceed) = (Limit::from_config(self.max), self.on_exceed);
+        let rules = BudgetRules { max, on_exceed, ..BudgetRules::DEFAULT };
+        let (tenant, unit) = (Tenant::named("alice").unwrap(), Unit::Reasoning);
+        let (session, run) = (String::new(), String::new());
+        let about = About { tenant, scope: "key", unit, session, run };
+        self.purse.reserve(&self.ledgers, self.key(), (rules, about), demand).await
+    }
+
+    async fn grow(&self, reservation: &mut Reservation, wanted: u64) -> Result<u64, Denied> {
+        let held = Arc::clone(reservation.held().unwrap());
+        let demand = Demand { own: reservation.tokens(), ..Demand::of(Ask::up_to(wanted)) };
+        let tokens = self.purse.grow(&self.ledgers, &held, demand).await?;
+        reservation.add(tokens);
+        Ok(tokens)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn req_budget_many_at_once_that_may_take_much_and_take_little_are_all_let_in() {
+    let own = Alice::new(500_000, OnExceed::Block);
+    let ask = Ask { wanted: 32_768, least: 1 };
+    let demand = Demand { first: 4_096, ..patient(ask) };
+    let mut all = Vec::new();
+    for _ in 0..50 {
+        let reserved = own.reserve(demand).await.unwrap();
+        assert_eq!((reserved.tokens(), reserved.granted), (4_096, None));
+        all.push(reserved);
+    }
+    // What goes beyond what it reserved reserves more, as long as there is more.
+    let first = all.first_mut().unwrap();
+    assert_eq!(own.grow(first, 100_000).await, Ok(100_000));
+    assert_eq!(own.grow(first, 1_000_000).await, Ok(500_000 - 100_000 - 50 * 4_096));
+    let denied = Denied::Reserved { used: 0, max: 500_000 };
+    assert_eq!(own.grow(first, 1).await, Err(denied));
+}
+
+#[tokio::test(start_paused = true)]
+async fn req_budget_that_is_reserved_is_waited_for_and_one_that_is_spent_is_not() {
+    let own = Alice::new(100, OnExceed::Block);
+    let first = own.reserve(patient(Ask::up_to(100))).await.unwrap();
+    let began = Instant::now();
+    let denied = own.reserve(patient(Ask::up_to(100))).await.unwrap_err();
+    assert_eq!(denied, Denied::Reserved { used: 0, max: 100 });
+    assert!(began.elapsed() >= Duration::from_secs(5), "{:?}", began.elapsed());
+    let began = Instant::now();
+    let settling = async {
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        first.settle(30);
+    };
+    let (second, ()) = tokio::join!(own.reserve(patient(Ask::up_to(100))), settling);
+    let second = second.unwrap();
+    assert_eq!((second.tokens(), second.granted), (70, Some(70)));
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    second.settle(70);
+    let began = Instant::now();
+    let denied = own.reserve(patient(Ask::up_to(100))).await.unwrap_err();
+    assert_eq!(denied, Denied::Spent { used: 100, max: 100, least: 1 });
+    assert!(began.elapsed() < Duration::from_millis(100), "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn req_budget_asks_for_less_thought_only_once_it_is_spent() {
+    let own = Alice::new(100, OnExceed::DisableReasoning);
+    let first = own.reserve(patient(Ask::up_to(100))).await.unwrap();
+    let second = own.reserve(patient(Ask::up_to(100))).await.unwrap();
+    assert_eq!((second.tokens(), second.granted, second.exceeded), (0, None, None));
+    first.settle(100);
+    second.settle(0);
+    let third = own.reserve(patient(Ask::up_to(100))).await.unwrap();
+    assert_eq!(third.exceeded, Some(OnExceed::DisableReasoning));
 }

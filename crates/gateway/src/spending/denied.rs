@@ -1,0 +1,79 @@
+//! What a caller is told whose budget gives nothing.
+
+use super::purse::Denied;
+use super::tab::Tab;
+use crate::door::{Turned, turned};
+use crate::progress::Progress;
+use thinkthrough_core::budget::{BudgetRules, Scope, Unit};
+use thinkthrough_core::price::Dollars;
+
+/// After so many seconds a request may ask again that found everything reserved: some answers are over by then.
+const AGAIN: u64 = 2;
+
+impl Tab {
+    pub(super) fn denied(
+        &self,
+        denied: Denied,
+        what: (Unit, Scope),
+        rules: &BudgetRules,
+    ) -> Turned {
+        let (unit, scope) = what;
+        let word = match unit {
+            Unit::Reasoning => "reasoning",
+            Unit::Money => "usd",
+        };
+        let amount = |amount: u64| match unit {
+            Unit::Reasoning => amount.to_string(),
+            Unit::Money => format!("${}", Dollars(amount)),
+        };
+        let things = match unit {
+            Unit::Reasoning => " reasoning tokens",
+            Unit::Money => "",
+        };
+        self.seen.tell(&Progress::Limited { by: "key", unit: word });
+        let of = match scope {
+            Scope::Session | Scope::Turn | Scope::Task | Scope::Key => {
+                format!("this {}", scope.as_str())
+            }
+            Scope::Day => "the day".to_owned(),
+        };
+        match denied {
+            Denied::Spent { used, max, least } => {
+                let left = match (max.saturating_sub(used), unit) {
+                    (0, _) => String::new(),
+                    (left, Unit::Reasoning) => {
+                        format!(
+                            ", and the {left} that are left are fewer than the {least} that its model needs"
+                        )
+                    }
+                    (_, Unit::Money) => {
+                        ", and what is left pays for no answer to this request".to_owned()
+                    }
+                };
+                let message = format!(
+                    "{} of the {}{things} of {of} are spent{left}; begin another one, or ask the gateway's operator for \
+                     a greater budget",
+                    amount(used),
+                    amount(max)
+                );
+                turned(402, "reasoning_budget_exceeded", message)
+            }
+            Denied::Reserved { used, max } => {
+                let message = format!(
+                    "{} of the {}{things} of {of} are spent, and what is left is reserved by requests that are under \
+                     way; ask again in {AGAIN} s",
+                    amount(used),
+                    amount(max)
+                );
+                Turned { retry_after: Some(AGAIN), ..turned(429, "budget_reserved", message) }
+            }
+            Denied::Unknown => {
+                let max = amount(rules.max.get().unwrap_or_default());
+                let message = format!(
+                    "what is left of the {max}{things} of {of} cannot be said while the store is away; ask again"
+                );
+                turned(503, "budget_unavailable", message)
+            }
+        }
+    }
+}

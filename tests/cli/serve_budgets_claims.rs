@@ -1,0 +1,167 @@
+//! What requests claim of their key's budgets: by what goes out and not by what is said, and more as an answer goes on.
+
+use crate::place::Place;
+use crate::serve_budgets::{ALICE, gateway, status};
+use crate::server::{Server, body};
+use crate::upstream::{Upstream, chat};
+use serde_json::{Value, json};
+use std::fmt::Write;
+
+const PLAIN: &str = "wire = \"chat-completions\"";
+const SIXTY: &str = "reasoning_tokens_per_key = 60, on_exceed = \"block\"";
+
+/// Asks on a path, with more header lines and members.
+fn ask(gateway: &Server, path: &str, headers: &str, more: &Value) -> String {
+    let mut asked = json!({"model": "own/m", "stream": true,
+        "messages": [{"role": "user", "content": "Why?"}]});
+    asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let headers = format!("{ALICE}{headers}");
+    gateway.request("POST", path, &headers, &asked.to_string())
+}
+
+const CHAT: &str = "/v1/chat/completions";
+
+#[test]
+fn req_budget_that_is_spent_is_not_walked_around_by_what_only_says_that_nothing_is_thought() {
+    let (place, upstream) =
+        (Place::new("claims-off"), Upstream::start(vec![chat("hm", "ok", Some(60))]));
+    let gateway = gateway(&place, &upstream, PLAIN, SIXTY, "");
+    assert_eq!(status(&ask(&gateway, CHAT, "", &json!({}))), 200);
+    let header = |set: &str| format!("x-thinkthrough-set: reasoning.{set}\r\n");
+    let high = "high";
+    for (path, headers, more) in [
+        (CHAT, header("enabled=false"), json!({"reasoning_effort": high})),
+        (CHAT, header("effort=none"), json!({"reasoning_effort": high})),
+        (CHAT, String::new(), json!({"max_tokens": 0})),
+        (CHAT, String::new(), json!({"max_completion_tokens": 0})),
+        (CHAT, String::new(), json!({"reasoning_effort": "none"})),
+        (CHAT, String::new(), json!({"reasoning_effort": high, "enable_thinking": false})),
+        (CHAT, String::new(), json!({"reasoning_effort": high, "thinking": {"type": "disabled"}})),
+        (CHAT, String::new(), json!({"reasoning": {"enabled": false, "effort": high}})),
+        ("/v1/messages", String::new(), json!({"max_tokens": 0})),
+        (
+            "/v1/messages",
+            String::new(),
+            json!({"max_tokens": 9_000, "thinking": {"type": "enabled", "budget_tokens": 0}}),
+        ),
+        ("/p/own/v1/chat/completions", String::new(), json!({"model": "m", "max_tokens": 0})),
+        (
+            "/p/own/v1/chat/completions",
+            String::new(),
+            json!({"model": "m", "reasoning_effort": "none"}),
+        ),
+    ] {
+        let answer = ask(&gateway, path, &headers, &more);
+        assert_eq!(status(&answer), 402, "{path} {headers} {more}: {answer}");
+    }
+    assert_eq!(upstream.bodies().len(), 1);
+}
+
+#[test]
+fn req_budget_that_is_spent_lets_what_cannot_think_go_on_and_cuts_it_if_it_thinks_all_the_same() {
+    for (extends, model, more, thinks) in [
+        ("extends = \"openai\"\nwire = \"chat-completions\"", "own/gpt-4o", json!({}), false),
+        (
+            "extends = \"deepseek\"",
+            "own/deepseek-v4",
+            json!({"thinking": {"type": "disabled"}}),
+            true,
+        ),
+    ] {
+        let thought = if thinks { "hm" } else { "" };
+        let spends = chat("hm", "ok", Some(60));
+        let then = chat(thought, "ok", thinks.then_some(60));
+        let (place, upstream) = (Place::new("claims-none"), Upstream::start(vec![spends, then]));
+        let other = format!(
+            "[providers.first]\n{PLAIN}\nbase_url = \"{}\"\napi_key = \"k\"\n",
+            upstream.url
+        );
+        let gateway = gateway(&place, &upstream, extends, SIXTY, &other);
+        assert_eq!(status(&ask(&gateway, CHAT, "", &json!({"model": "first/m"}))), 200);
+        assert_eq!(status(&ask(&gateway, CHAT, "", &json!({"model": "first/m"}))), 402);
+        let mut asked = json!({"model": model});
+        asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let answer = ask(&gateway, CHAT, "", &asked);
+        assert_eq!(status(&answer), 200, "{model}: {answer}");
+        assert_eq!(answer.contains("reasoning_budget_exceeded"), thinks, "{model}: {answer}");
+    }
+}
+
+#[test]
+fn req_budget_that_has_plenty_left_cuts_nothing() {
+    let prices = "[prices.\"own/m\"]\ninput = 1\noutput = 10\n";
+    let dollars = "usd_per_key = 1000, on_exceed = \"block\"";
+    let tokens = "reasoning_tokens_per_key = 10000000, on_exceed = \"block\"";
+    for (budget, thought, text, more) in [
+        (tokens, 36_000, 1, json!({})),
+        (tokens, 1_200, 1, json!({"max_tokens": 1_000})),
+        (dollars, 1, 42_000, json!({})),
+        (dollars, 1, 1_200, json!({"max_tokens": 1_000})),
+    ] {
+        let answer = chat(&"word".repeat(thought), &"text".repeat(text), Some(700));
+        let (place, upstream) = (Place::new("claims-whole"), Upstream::start(vec![answer]));
+        let gateway = gateway(&place, &upstream, PLAIN, budget, prices);
+        let said = body(&ask(&gateway, CHAT, "", &more));
+        assert!(said.contains("[DONE]"), "{budget} {more}: {}", &said[said.len() - 400..]);
+        assert!(!said.contains("budget_exceeded"), "{budget} {more}");
+    }
+}
+
+/// A stream that counts its own thought as it goes.
+fn counting() -> String {
+    let mut stream = String::new();
+    for step in 1..=300 {
+        let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
+            "choices": [{"index": 0, "delta": {"reasoning_content": "ab "}, "finish_reason": null}],
+            "usage": {"prompt_tokens": 5, "completion_tokens": step * 20, "total_tokens": 5 + step * 20,
+                "completion_tokens_details": {"reasoning_tokens": step * 20}}});
+        writeln!(stream, "data: {chunk}\n").unwrap();
+    }
+    stream + "data: [DONE]\n\n"
+}
+
+#[test]
+fn req_budget_cuts_where_the_providers_own_count_is_beyond_it() {
+    let (place, upstream) = (Place::new("claims-count"), Upstream::start(vec![counting()]));
+    let budget = "reasoning_tokens_per_key = 1000, on_exceed = \"block\"";
+    let gateway = gateway(&place, &upstream, PLAIN, budget, "");
+    let said = body(&ask(&gateway, CHAT, "", &json!({})));
+    assert!(
+        said.contains("\"code\":\"reasoning_budget_exceeded\""),
+        "{}",
+        &said[said.len() - 400..]
+    );
+}
+
+#[test]
+fn req_budget_in_dollars_pays_for_each_of_several_answers() {
+    let (place, upstream) =
+        (Place::new("claims-several"), Upstream::start(vec![chat("", "ok", Some(0))]));
+    let budget = "usd_per_key = 0.001, on_exceed = \"block\"";
+    let prices = "[prices.\"own/m\"]\ninput = 0\noutput = 10\n";
+    let gateway = gateway(&place, &upstream, PLAIN, budget, prices);
+    let answer = ask(&gateway, CHAT, "", &json!({"n": 4}));
+    assert_eq!(status(&answer), 200, "{answer}");
+    // A hundred tokens are paid for.
+    assert_eq!(upstream.last()["max_tokens"], 25, "{}", upstream.last());
+}
+
+#[test]
+fn req_budget_that_is_spent_lowers_the_effort_where_thinking_cannot_be_switched_off() {
+    for (extends, model, effort) in [
+        (PLAIN, "own/m", json!("low")),
+        ("extends = \"groq\"", "own/openai/gpt-oss-120b", json!("low")),
+        ("extends = \"deepseek\"", "own/deepseek-v4", Value::Null),
+    ] {
+        let (place, upstream) =
+            (Place::new("claims-low"), Upstream::start(vec![chat("hm", "ok", Some(60))]));
+        let budget = "reasoning_tokens_per_key = 60, on_exceed = \"disable_reasoning\"";
+        let gateway = gateway(&place, &upstream, extends, budget, "");
+        let more = json!({"model": model, "reasoning_effort": "high"});
+        for expected in [&json!("high"), &effort] {
+            let answer = ask(&gateway, CHAT, "", &more);
+            assert_eq!(status(&answer), 200, "{model}: {answer}");
+            assert_eq!(&upstream.last()["reasoning_effort"], expected, "{model}");
+        }
+    }
+}
