@@ -227,9 +227,12 @@ impl Purse {
             held.values().cloned().collect()
         };
         for held in all {
+            // Else it would keep what its own requests are likely to need soon.
+            held.state().is_wanted = true;
             // Twice: the first one may only hear what was said before.
             for _ in 0..2 {
                 drop(self.ask(&ledgers, &held, 0).await);
+                held.state().is_wanted = true;
             }
         }
     }

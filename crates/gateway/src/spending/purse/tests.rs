@@ -208,3 +208,15 @@ async fn req_budget_asks_for_less_thought_only_once_it_is_spent() {
     let third = own.reserve(patient(Ask::up_to(100))).await.unwrap();
     assert_eq!(third.exceeded, Some(OnExceed::DisableReasoning));
 }
+
+#[tokio::test(start_paused = true)]
+async fn req_budget_of_a_gateway_that_ends_in_good_order_is_held_by_nobody() {
+    let own = Alice::new(1_000, OnExceed::Block);
+    for _ in 0..5 {
+        own.reserve(patient(Ask::up_to(100))).await.unwrap().settle(50);
+    }
+    own.purse.close(None).await;
+    let held = own.purse.held.lock().unwrap().get(&own.key()).map(|held| held.state().share.idle());
+    assert_eq!(held.unwrap_or_default(), 0);
+    assert_eq!(own.ledgers.used(&own.key()).await.unwrap(), 250);
+}
