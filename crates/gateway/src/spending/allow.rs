@@ -101,10 +101,14 @@ impl Tab {
         let money = |all: u64| bill.map_or(NOTHING, |bill| bill.ask(all, least));
         let first = |most: u64| if is_cut { most.min(FIRST.saturating_mul(count)) } else { most };
         let demand = |ask: Ask, first: u64| Demand { ask, first, patience: PATIENCE, own: 0 };
-        let demands = Demands {
+        let mut demands = Demands {
             thought: demand(wanted, first(wanted.wanted)),
             money: demand(money(room.all), money(first(room.all)).wanted),
         };
+        if asking.is_as_it_is && asked.cap().is_some_and(|cap| cap > 0) {
+            // It cannot be told a lower cap than its own.
+            demands.money.ask.least = demands.money.ask.wanted;
+        }
         self.put_back();
         let budgets = self.reserve(&asking, pass, asked.contents(), demands).await?;
         let exceeded = budgets.iter().find_map(|one| one.exceeded);
@@ -184,7 +188,14 @@ impl Tab {
                 Unit::Reasoning => demands.thought,
                 Unit::Money => demands.money,
             };
-            let reserved = self.purse.reserve(&ledgers, key, (rules, about), demand).await;
+            let what = (rules, about.clone());
+            let mut reserved = self.purse.reserve(&ledgers, key.clone(), what, demand).await;
+            if let (Err(Denied::Spent { used: 0, .. }), true) = (&reserved, asking.is_as_it_is) {
+                // Nobody is refused for a cap alone: nothing is spent yet, and what there is may be enough.
+                let ask = Ask { least: 1, ..demand.ask };
+                let any = Demand { ask, ..demand };
+                reserved = self.purse.reserve(&ledgers, key, (rules, about), any).await;
+            }
             match reserved {
                 Ok(reserved) => all.push(reserved),
                 // What asks without waiting only looks whether anything is left.
