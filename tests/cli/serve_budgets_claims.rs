@@ -165,3 +165,16 @@ fn req_budget_that_is_spent_lowers_the_effort_where_thinking_cannot_be_switched_
         }
     }
 }
+
+#[test]
+fn req_budget_is_not_spent_for_good_by_a_count_that_no_answer_can_have() {
+    let (place, upstream) = (
+        Place::new("claims-absurd"),
+        Upstream::start(vec![chat("hm", "ok", Some(9_223_372_036_854_775_807))]),
+    );
+    let gateway = gateway(&place, &upstream, PLAIN, SIXTY, "");
+    for _ in 0..3 {
+        let answer = ask(&gateway, CHAT, "", &json!({}));
+        assert_eq!(status(&answer), 200, "{answer}");
+    }
+}

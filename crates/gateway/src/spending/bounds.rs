@@ -6,7 +6,7 @@
 use super::allow::Room;
 use super::came::Came;
 use super::purse::Denied;
-use super::tab::{Most, Tab};
+use super::tab::{Most, Tab, is_plausible};
 use crate::bus::Seen;
 use crate::progress::Progress;
 use std::fmt;
@@ -69,7 +69,9 @@ impl Bounds {
     /// Something of the answer came.
     pub(crate) fn hear(&mut self, event: Event<'_>, seen: &Seen) {
         self.thoughts.hear(event);
-        if let Event::Usage(usage) = event {
+        if let Event::Usage(usage) = event
+            && is_plausible(usage)
+        {
             self.count(usage);
         }
         if self.runaway == Runaway::Off || self.found.is_some() {
@@ -298,6 +300,10 @@ mod tests {
         count(&mut bounds, 5_000);
         poll_fn(|cx| bounds.poll_room(0, cx)).await;
         assert_eq!((bounds.reached(0), tab.most().thought), (None, Some(10_000)));
+        // Nobody counts so many in earnest.
+        count(&mut bounds, u64::MAX);
+        poll_fn(|cx| bounds.poll_room(0, cx)).await;
+        assert_eq!(bounds.reached(0), None);
         count(&mut bounds, 10_001);
         poll_fn(|cx| bounds.poll_room(0, cx)).await;
         assert_eq!(bounds.reached(0).map(|(reason, _)| reason), Some("budget"));

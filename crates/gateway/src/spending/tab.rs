@@ -14,6 +14,10 @@ use std::time::Duration;
 use thinkthrough_core::budget::{Ask, RateLimits, Unit};
 use thinkthrough_core::usage::Usage;
 
+/// No model gives more tokens in one go, and none takes more: the greatest windows are of ten million.
+const GIVES: u64 = 1 << 22;
+const TAKES: u64 = 1 << 25;
+
 /// The charges of one request: at its key, at the provider that was asked last, and to the key's budgets.
 pub(crate) struct Tab {
     limits: Arc<Limits>,
@@ -112,6 +116,8 @@ impl Tab {
 
     /// The answer is over, with what it says that it cost, and what came of it.
     pub(crate) fn settle(&self, usage: Option<&Usage>, came: Came) {
+        // A count that no answer can have says nothing: what came is reckoned with instead.
+        let usage = usage.filter(|usage| is_plausible(usage));
         let tokens = usage.and_then(Usage::total);
         let Charges { key, provider, paid } = self.change(std::mem::take);
         let Paid { budgets, bill, .. } = paid;
@@ -193,6 +199,14 @@ impl Tab {
     fn change<T>(&self, work: impl FnOnce(&mut Charges) -> T) -> T {
         work(&mut self.charges.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Whether an answer can have taken what its provider counted.
+pub(super) fn is_plausible(usage: &Usage) -> bool {
+    let given = [usage.reasoning_tokens, usage.output_tokens];
+    let taken = [usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens];
+    let is_within = |counts: &[Option<u64>], most| counts.iter().flatten().all(|it| *it <= most);
+    is_within(&given, GIVES) && is_within(&taken, TAKES)
 }
 
 impl Paid {
