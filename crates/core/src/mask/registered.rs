@@ -19,76 +19,145 @@ pub(super) const KEPT: usize = 4;
 /// The forms of a value, each with its first bytes.
 pub(super) fn forms(value: &str, key: &TagKey) -> Vec<(Vec<u8>, Form)> {
     let tag = key.tag(value.as_bytes());
-    let form = |text: Vec<u8>| {
-        let first = text.get(..KEPT).unwrap_or_default().to_vec();
+    let form = |(text, kept): (Vec<u8>, usize)| {
+        let first = text.get(..kept).unwrap_or_default().to_vec();
         (first, Form { length: text.len(), fingerprint: key.fingerprint(&text), tag })
     };
     written(value).into_iter().map(form).collect()
 }
 
+/// All ways to write a value, each once, and how much of each is kept.
+#[derive(Default)]
+struct Ways(Vec<(Vec<u8>, usize)>);
+
+impl Ways {
+    fn add(&mut self, text: impl Into<Vec<u8>>) {
+        self.add_keeping(text, KEPT);
+    }
+
+    fn add_keeping(&mut self, text: impl Into<Vec<u8>>, kept: usize) {
+        let text = text.into();
+        if text.len() >= SHORTEST && !self.0.iter().any(|(known, _)| *known == text) {
+            self.0.push((text, kept));
+        }
+    }
+}
+
 /// All ways to write it: as it is, as JSON, as a URL, in hexadecimal digits, and inside of base64.
-fn written(value: &str) -> Vec<Vec<u8>> {
-    let mut all: Vec<Vec<u8>> = Vec::new();
-    let mut add = |text: Vec<u8>| {
-        if text.len() >= SHORTEST && !all.contains(&text) {
-            all.push(text);
-        }
+fn written(value: &str) -> Vec<(Vec<u8>, usize)> {
+    let mut all = Ways::default();
+    all.add(value);
+    json(value, &mut all);
+    percents(value, &mut all);
+    let quoted = |one: &str| {
+        value
+            .replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;")
+            .replace('"', "&quot;")
+            .replace('\'', one)
     };
-    add(value.as_bytes().to_vec());
-    let mut json = String::new();
-    crate::json::write_escaped(value, &mut json);
-    let json = json
-        .strip_prefix('"')
-        .and_then(|json| json.strip_suffix('"'))
-        .unwrap_or_default()
-        .to_owned();
-    let ascii = escaped_for_ascii(&json);
-    for text in [&json, &ascii] {
-        let slashes = text.replace('/', "\\/");
-        // Inside of a string inside of a string.
-        for text in [text.clone(), slashes] {
-            add(text.replace('\\', "\\\\").replace('"', "\\\"").into_bytes());
-            add(text.into_bytes());
-        }
-    }
-    for (is_kept, is_upper) in [
-        (UNRESERVED, true),
-        (UNRESERVED, false),
-        (COMPONENT, true),
-        (COMPONENT, false),
-        ("-_.*", true),
-    ] {
-        let text = percent(value, is_kept, is_upper);
-        add(text.replace("%20", "+").into_bytes());
-        add(text.into_bytes());
-    }
+    ["'", "&#39;", "&#x27;"].iter().for_each(|one| all.add(quoted(one)));
+    all.add(value.replace('\'', "'\\''"));
+    all.add(value.replace('\n', "\r\n"));
     let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
-    add(hex.to_ascii_uppercase().into_bytes());
-    add(hex.into_bytes());
+    all.add(hex.to_ascii_uppercase());
+    all.add(hex);
     for shift in 0..3 {
         for letters in [STANDARD, FOR_URLS] {
-            add(base64(value.as_bytes(), shift, letters));
+            all.add(base64(value.as_bytes(), shift, letters));
         }
     }
-    all
+    all.0
+}
+
+/// As JSON, as its writers write it: with more or fewer escapes, in large or small digits, and in strings inside of
+/// strings.
+fn json(value: &str, all: &mut Ways) {
+    let mut json = String::new();
+    crate::json::write_escaped(value, &mut json);
+    let plain = json.strip_prefix('"').and_then(|json| json.strip_suffix('"'));
+    let plain = plain.unwrap_or_default();
+    let html = |char| matches!(char, '<' | '>' | '&');
+    let mut texts = Vec::new();
+    for escapes in [
+        (|_| false) as fn(char) -> bool,
+        |char| char == '\u{7f}',
+        |char| !char.is_ascii(),
+        |char| !char.is_ascii() || char == '\u{7f}',
+        |char| matches!(char, '\u{2028}' | '\u{2029}'),
+        |char| !char.is_ascii() && char < '\u{10000}',
+    ] {
+        texts.push(escaped(plain, &escapes));
+        texts.push(escaped(plain, &|char| escapes(char) || html(char)));
+    }
+    texts.dedup();
+    for text in texts {
+        for text in [text.replace('/', "\\/"), text] {
+            for text in [large_digits(&text), text] {
+                let twice = text.replace('\\', "\\\\").replace('"', "\\\"");
+                all.add(twice.replace('\\', "\\\\").replace('"', "\\\""));
+                all.add(twice);
+                all.add(text);
+            }
+        }
+    }
+    // Every letter of it: two of them are kept.
+    let units: String = value.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+    all.add_keeping(large_digits(&units), 2 * "\\u0000".len());
+    all.add_keeping(units, 2 * "\\u0000".len());
+}
+
+/// As a part of a URL, once and twice.
+fn percents(value: &str, all: &mut Ways) {
+    for kept in [UNRESERVED, COMPONENT, "-_.*", PATH, WHOLE] {
+        for is_upper in [true, false] {
+            let text = percent(value, kept, is_upper);
+            all.add(text.replace("%20", "+"));
+            all.add(percent(&text, kept, is_upper));
+            all.add(text);
+        }
+    }
+    for is_upper in [true, false] {
+        let digits = |byte| if is_upper { format!("%{byte:02X}") } else { format!("%{byte:02x}") };
+        let text: String = value.bytes().map(digits).collect();
+        all.add_keeping(text, 2 * "%00".len());
+    }
 }
 
 const UNRESERVED: &str = "-_.~";
 /// What JavaScript's `encodeURIComponent` leaves as it is, beside letters and digits.
 const COMPONENT: &str = "-_.~!*'()";
+/// What Python's `quote` leaves as it is.
+const PATH: &str = "-_.~/";
+/// What JavaScript's `encodeURI` leaves as it is.
+const WHOLE: &str = ";,/?:@&=+$-_.!~*'()#";
 const STANDARD: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 const FOR_URLS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-fn escaped_for_ascii(json: &str) -> String {
+/// The text with some of its signs as `\u0026`.
+fn escaped(json: &str, is_escaped: &dyn Fn(char) -> bool) -> String {
     let mut out = String::with_capacity(json.len());
     for char in json.chars() {
-        if char.is_ascii() {
-            out.push(char);
-        } else {
+        if is_escaped(char) {
             char.encode_utf16(&mut [0; 2])
                 .iter()
                 .for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            out.push(char);
         }
+    }
+    out
+}
+
+/// The text with the digits behind `\u` in large letters.
+fn large_digits(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let (mut is_slash, mut digits) = (false, 0);
+    for char in json.chars() {
+        out.push(if digits > 0 { char.to_ascii_uppercase() } else { char });
+        digits = if is_slash && char == 'u' { 4 } else { usize::saturating_sub(digits, 1) };
+        is_slash = char == '\\' && !is_slash;
     }
     out
 }
@@ -132,13 +201,22 @@ mod tests {
     fn a_value_is_written_in_all_ways() {
         let texts: Vec<String> = written("p+ss/w\"rd é")
             .into_iter()
-            .map(|text| String::from_utf8(text).unwrap())
+            .map(|(text, _)| String::from_utf8(text).unwrap())
             .collect();
         for text in [
             "p+ss/w\"rd é",
             "p+ss/w\\\"rd é",
             "p+ss\\/w\\\"rd é",
             "p+ss/w\\\"rd \\u00e9",
+            "p+ss/w\\\"rd \\u00E9",
+            "p+ss/w\\\\\\\\\\\\\\\"rd",
+            "p+ss/w&quot;rd",
+            "\\u0070\\u002b\\u0073",
+            "\\u0070\\u002B\\u0073",
+            "%70%2B%73",
+            "p%2Bss/w%22rd%20%C3%A9",
+            "p+ss/w%22rd%20%C3%A9",
+            "p%252Bss%252Fw%2522rd%2520",
             "p+ss/w\\\\\\\"rd é",
             "p%2Bss%2Fw%22rd%20%C3%A9",
             "p%2bss%2fw%22rd%20%c3%a9",
