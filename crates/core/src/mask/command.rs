@@ -85,7 +85,7 @@ fn value(text: Text<'_>, at: usize, flag: &Flag) -> Result<Option<Fit>, More> {
             return Ok(None);
         }
     }
-    let mut quotes = text.run(from, QUOTES, 1)?;
+    let mut quotes = quote(text, from)?;
     from += quotes;
     if let Value::Behind(sign) = flag.value {
         let name = match sign {
@@ -95,17 +95,17 @@ fn value(text: Text<'_>, at: usize, flag: &Flag) -> Result<Option<Fit>, More> {
         let begin = from;
         from += text.run(from, name, 64)?;
         // `"name":"password"`.
-        let closing = text.run(from, QUOTES, quotes)?;
-        (from, quotes) = (from + closing, quotes - closing);
+        let closing = if quotes > 0 { quote(text, from)? } else { 0 };
+        (from, quotes) = (from + closing, quotes.saturating_sub(closing));
         if text.byte(from)? != Some(sign) {
             return Ok(None);
         }
-        if quotes > 0 && text.byte(from + 1)?.is_some_and(|byte| QUOTES.has(byte)) {
+        if quotes > 0 && quote(text, from + 1)? > 0 {
             return Ok(user(text, begin, from));
         }
         from += 1;
         if quotes == 0 {
-            quotes = text.run(from, QUOTES, 1)?;
+            quotes = quote(text, from)?;
             from += quotes;
         }
     }
@@ -115,6 +115,13 @@ fn value(text: Text<'_>, at: usize, flag: &Flag) -> Result<Option<Fit>, More> {
         || is_braced_name(there);
     let is_secret = length >= 4 && !refers && !is_word(there) && !judge::is_sample(there);
     Ok(is_secret.then_some(Fit { from, to: from + length, open: None }))
+}
+
+/// How long a quote is, with the backslashes that are before it inside of a string.
+fn quote(text: Text<'_>, at: usize) -> Result<usize, More> {
+    let slashes = text.run(at, Set::of("\\"), 7)?;
+    let quotes = text.run(at + slashes, QUOTES, 1)?;
+    Ok(if quotes == 0 { 0 } else { slashes + quotes })
 }
 
 /// Where nothing stands behind the sign, the user's name is the secret, if it is none.
