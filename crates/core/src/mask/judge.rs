@@ -54,16 +54,13 @@ pub(super) const TERMS: [&str; 30] = [
 pub(super) fn is_sample(value: &[u8]) -> bool {
     // A long secret may hold any short word by chance, and is not looked through for each place in it.
     let value = value.get(..64).unwrap_or(value);
-    if is_typed_idly(value) {
-        return true;
-    }
     let least = match value.len() {
         ..12 => 2,
         length @ 12..24 => u32::try_from(length / 4).unwrap_or(6),
         24.. => 6,
     };
     let there = there(value);
-    if distinct(there) < least {
+    if distinct(there) < least || is_typed_idly(value) {
         return true;
     }
     // Few values have all letters of a word.
@@ -140,12 +137,12 @@ fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
     let first = value.first().copied().unwrap_or_default();
     let has = |text: &str| memchr::memmem::find(value, text.as_bytes()).is_some();
     let refers = [b'$', b'{', b'<', b'%', b'(', b'&'].contains(&first) && !is_quoted
-        || ["${", "{{", "<%", "%(", "$(", "%{", "://", "::", "->", "=>", "</", "{}"]
+        || ["${", "{{", "<%", "%(", "$(", "%{", "://", "::", "->", "=>", "</", "{}", "/{", ": '"]
             .into_iter()
             .any(has);
     let calls = !is_quoted && value.iter().any(|byte| b"(){}<>[".contains(byte));
     let is_tag = first == b'!' && value.iter().skip(1).all(u8::is_ascii_alphabetic);
-    let is_variable = first == b'%' && value.ends_with(b"%");
+    let is_variable = (first == b'%' && value.ends_with(b"%")) || is_variable(value);
     let is_path = first == b'/' || value.starts_with(b"./") || value.starts_with(b"~/");
     let is_words = value.iter().filter(|byte| **byte == b' ').count() > 1;
     let reads = [
@@ -168,6 +165,30 @@ fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
         || is_path
         || is_words
         || reads.into_iter().any(has)
+}
+
+/// Whether it is the name of a variable behind its sign, as a shell writes it also in quotes: in large letters, or without
+/// digits.
+pub(super) fn is_variable(value: &[u8]) -> bool {
+    let Some((b'$', name)) = value.split_first() else { return false };
+    let name = name.strip_suffix(b";").unwrap_or(name);
+    let is_name = name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let has_case = name.iter().any(u8::is_ascii_lowercase);
+    is_name && !name.is_empty() && !(has_case && name.iter().any(u8::is_ascii_digit))
+}
+
+/// Whether it is the name of a constant: words in large letters with `_` between them.
+fn is_constant(value: &[u8]) -> bool {
+    let mut parts = value.split(|byte| *byte == b'_');
+    let is_word = |part: &[u8]| {
+        let letters = part.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
+        let digits = part.get(letters..).unwrap_or_default();
+        part.is_empty()
+            || ((letters > 1 || digits.is_empty())
+                && digits.len() <= 2
+                && digits.iter().all(u8::is_ascii_digit))
+    };
+    value.contains(&b'_') && value.iter().any(u8::is_ascii_uppercase) && parts.all(is_word)
 }
 
 /// Whether the literal that a program or file sets a password to can be one: a word of its own.
@@ -202,11 +223,12 @@ pub(super) fn is_literal(value: &[u8]) -> bool {
     (8..=64).contains(&value.len())
         && value.iter().all(is_word)
         && !is_sample(value)
+        && !is_constant(value)
         && !value.split(|byte| b"-_".contains(byte)).all(says_nothing)
 }
 
 fn is_password(value: &[u8], is_quoted: bool, is_prose: bool) -> bool {
-    if value.len() < 6 || is_dotted(value) || is_term(value) {
+    if value.len() < 6 || is_dotted(value) || is_term(value) || is_constant(value) {
         return false;
     }
     let classes = Classes::of(value);
@@ -238,6 +260,7 @@ fn is_plainly(value: &[u8]) -> bool {
         classes.digits > 1 || classes.strange > 0 || (classes.lower > 0 && classes.upper > 0);
     plain.len() >= 6
         && !is_dotted(plain)
+        && !is_constant(plain)
         && classes.letters() > 2
         && classes.digits > 0
         && is_varied
@@ -400,6 +423,7 @@ mod tests {
             "required",
             "get_password()",
             "$PASSWORD",
+            "ERR_INVALID_CHAR",
             "${DB}",
             "config.password",
             "1.2.3",
@@ -407,6 +431,8 @@ mod tests {
         ] {
             assert!(!password(value), "{value}");
         }
+        let quoted = |value: &str| is_secret(value.as_bytes(), Kind::Password, true, false);
+        assert!(!quoted("$DB_PASSWORD") && !quoted("GOOGLE_CLOUD_APP") && quoted("$ecret99x"));
         let key = |value: &str| is_secret(value.as_bytes(), Kind::Key, true, false);
         assert!(key("9f8a7c6b5d4e3f2a1b0c") && key("q8Zr2LkV0tXw7NfB"));
         assert!(key("name:9f8a7c6b5d4e3f2a1b0c"));
