@@ -1,7 +1,7 @@
 //! The password or token in the address of a service: `scheme://user:password@host`.
 
 use super::pattern::Fit;
-use super::set::{PRINTABLE, Set};
+use super::set::{ALNUM, DIGIT, PRINTABLE, Set};
 use super::text::{More, Text};
 
 const USER: Set = PRINTABLE.without(Set::of("/@:?#'\"`<>\\[]{}()$,"));
@@ -30,8 +30,11 @@ const KNOWN: [&str; 16] = [
     "p@ssw0rd",
 ];
 
-/// Reads what follows `://`.
-pub(super) fn fit(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
+/// Reads what follows `://`, or the same as a part of another address: `%3A%2F%2F`.
+pub(super) fn fit(text: Text<'_>, at: usize, is_encoded: bool) -> Result<Option<Fit>, More> {
+    if is_encoded {
+        return encoded(text, at + b"%3A%2F%2F".len());
+    }
     let user = at + 3;
     let length = text.run(user, USER, LONGEST)?;
     let behind = user + length;
@@ -44,7 +47,9 @@ pub(super) fn fit(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
             let from = behind + 1;
             let length = text.run(from, PASSWORD, LONGEST)?;
             let there = text.part(from, from + length);
-            let Some(password) = memchr::memrchr(b'@', there) else { return Ok(None) };
+            let Some(password) = memchr::memrchr(b'@', there) else {
+                return odd(text, from, length);
+            };
             let value = there.get(..password).unwrap_or_default();
             Ok(is_password(value, text.part(user, behind)).then_some(Fit {
                 from,
@@ -54,6 +59,46 @@ pub(super) fn fit(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
         }
         _ => Ok(None),
     }
+}
+
+/// `user%3Apassword%40host`.
+fn encoded(text: Text<'_>, user: usize) -> Result<Option<Fit>, More> {
+    const ANY: Set = ALNUM.or(Set::of("-_.~%!*"));
+    let all = text.part(user, user + text.run(user, ANY, LONGEST)?);
+    let find = |sign: &[u8]| {
+        let mut places = all.windows(3).enumerate();
+        places.find(|(_, three)| three.eq_ignore_ascii_case(sign)).map(|(at, _)| at)
+    };
+    let (Some(colon), Some(at)) = (find(b"%3A"), find(b"%40")) else { return Ok(None) };
+    let value = all.get(colon + 3..at).unwrap_or_default();
+    let is_secret = is_password(value, all.get(..colon).unwrap_or_default());
+    let (from, to) = (user + colon + 3, user + at);
+    Ok(is_secret.then_some(Fit { from, to, open: None }))
+}
+
+/// A password with signs in it that should have been written otherwise, `/`, `?` or `#`: it looks drawn, and a host
+/// with its port or its dots follows.
+fn odd(text: Text<'_>, from: usize, seen: usize) -> Result<Option<Fit>, More> {
+    const ODD: Set = PASSWORD.or(Set::of("/?#")).without(Set::of("@"));
+    const HOST: Set = ALNUM.or(Set::of("-."));
+    let digits = text.run(from, DIGIT, 5)?;
+    // What begins like a port is one.
+    let is_port = digits > 0 && digits == seen;
+    if is_port || seen >= LONGEST || !text.byte(from + seen)?.is_some_and(|byte| ODD.has(byte)) {
+        return Ok(None);
+    }
+    let length = text.run(from, ODD, LONGEST)?;
+    let to = from + length;
+    if text.byte(to)? != Some(b'@') {
+        return Ok(None);
+    }
+    let host = text.run(to + 1, HOST, 64)?;
+    let behind = to + 1 + host;
+    let has_port = text.byte(behind)? == Some(b':') && text.run(behind + 1, DIGIT, 5)? > 1;
+    let has_dot = text.part(to + 1, behind).contains(&b'.');
+    let value = text.part(from, to);
+    let is_secret = (has_port || has_dot) && value.len() >= 8 && super::judge::is_drawn(value);
+    Ok(is_secret.then_some(Fit { from, to, open: None }))
 }
 
 fn is_password(value: &[u8], user: &[u8]) -> bool {
@@ -70,14 +115,18 @@ mod tests {
     #[test]
     fn passwords_of_addresses_are_found() {
         let found = |text: &'static str| -> Option<&str> {
-            let at = text.find("://").unwrap();
-            let fit = fit(Text::whole(text.as_bytes()), at).unwrap()?;
+            let at = text.find("://").or(text.find('%')).unwrap();
+            let fit = fit(Text::whole(text.as_bytes()), at, text.contains('%')).unwrap()?;
             text.get(fit.from..fit.to)
         };
         assert_eq!(found("postgres://app:h8Kd@2q!x@db/x"), Some("h8Kd@2q!x"));
         assert_eq!(found("redis://:h8Kd2q@cache:6379"), Some("h8Kd2q"));
         assert_eq!(found("https://q8Zr2LkV0tXw7NfB9dKe@host/r.git"), Some("q8Zr2LkV0tXw7NfB9dKe"));
+        assert_eq!(found("amqp://svc:h8Kd/q2x#Z9@10.0.0.5:5672/x"), Some("h8Kd/q2x#Z9"));
+        assert_eq!(found("redis%3A%2F%2Fu%3Ah8Kd2q%40cache%3A6379"), Some("h8Kd2q"));
         for text in [
+            "https://host:8080/a1B2c3@b.org",
+            "git://host:path/of/things@b.org",
             "https://host:8080/a@b",
             "postgres://postgres:postgres@db",
             "https://user@host",

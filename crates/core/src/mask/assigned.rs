@@ -1,13 +1,13 @@
 //! `name = "value"` in all the ways in which code, files and people write it.
 
+use super::escape;
 use super::set::{ALNUM, BLANK, PRINTABLE, Set};
+use super::sign::{QUOTES, Sign, Stands, sign};
 use super::text::{More, Text};
 
 pub(super) const NAME: Set = ALNUM.or(Set::of("_.-"));
 /// What closes a name: quotes, brackets, and the backslash before a quote inside of a string.
 const CLOSERS: Set = Set::of("\"'`])\\*");
-const QUOTES: Set = Set::of("\"'`");
-const TYPE: Set = ALNUM.or(Set::of("&'<>_"));
 /// The longest value that is looked at.
 pub(super) const LONGEST: usize = 256;
 
@@ -31,29 +31,29 @@ pub(super) struct Value {
     pub(super) open: Option<Set>,
 }
 
-/// What stands between name and value.
-enum Sign {
-    None,
-    /// An operator or a word that ends here.
-    Ends {
-        at: usize,
-        is_prose: bool,
-        wants_quote: bool,
-    },
-}
-
 /// Finds the value behind a name that ends at `at`; up to `words` words may follow the name.
 pub(super) fn start(text: Text<'_>, at: usize, words: usize) -> Result<Option<Start>, More> {
     let mut here = at;
     for word in 0..=words {
         let name = text.run(here, NAME, 32)?;
         here += name;
-        let closers = text.run(here, CLOSERS, 4)?;
+        // `password policy: ...` says something about passwords.
+        if word == 1 && ABOUT.iter().any(|about| about.as_bytes() == text.part(here - name, here)) {
+            return Ok(None);
+        }
+        let closers = closers(text, here)?;
         here += closers;
+        here = escape::behind_colours(text, here)?;
         if word == 0
             && let Some(at) = sibling(text, here)?
         {
             return value_start(text, at, false);
+        }
+        if word == 0
+            && let Some(at) = behind_attributes(text, here)?
+        {
+            let found = value_start(text, at, false)?;
+            return Ok(found.map(|start| Start { is_element: true, ..start }));
         }
         here += text.run(here, BLANK, 8)?;
         here = behind_remark(text, here)?;
@@ -81,16 +81,81 @@ pub(super) fn start(text: Text<'_>, at: usize, words: usize) -> Result<Option<St
 /// Behind `value` and its sign, where name and value are members of one entry: `name: X` and `value: ...` on the next
 /// line, or `key="X" value="..."`.
 fn sibling(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
-    let gap = text.run(at, BLANK.or(Set::of("\r\n,")), 48)?;
-    let mut here = at + gap + text.run(at + gap, CLOSERS, 3)?;
+    let gap = gap(text, at, BLANK.or(Set::of("\r\n,")), 48)?;
+    let mut here = at + gap;
+    here += closers(text, here)?;
     if gap == 0 || !text.continues(here, b"value", true)? {
         return Ok(None);
     }
     here += b"value".len();
-    here += text.run(here, CLOSERS, 3)?;
+    here += closers(text, here)?;
     here += text.run(here, BLANK, 8)?;
     let signs = text.run(here, Set::of(":=>"), 2)?;
     Ok((signs > 0).then_some(here + signs))
+}
+
+/// How much closes a name.
+fn closers(text: Text<'_>, at: usize) -> Result<usize, More> {
+    const MOST: usize = 4;
+    let mut here = at;
+    while here - at < MOST {
+        let Some(byte) = text.byte(here)? else { break };
+        let is_slash = byte == b'\\';
+        if byte == b'&' {
+            let Some(end) = escape::entity(text, here)? else { break };
+            here = end;
+        } else if !CLOSERS.has(byte)
+            || (is_slash && (escape::parts(text, here)? || escape::colour(text, here)?.is_some()))
+        {
+            break;
+        } else {
+            here += 1;
+        }
+    }
+    Ok(here - at)
+}
+
+/// How many bytes of a set there are, written ends of lines among them.
+fn gap(text: Text<'_>, at: usize, set: Set, most: usize) -> Result<usize, More> {
+    let mut here = at;
+    loop {
+        here += text.run(here, set, most)?;
+        match escape::line_end(text, here)? {
+            Some(end) if end - at <= most => here = end,
+            _ => return Ok(here - at),
+        }
+    }
+}
+
+/// Behind the attributes of an element whose name ends at a place, where it has some.
+fn behind_attributes(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
+    const MOST: usize = 4;
+    let name = NAME.or(Set::of(":"));
+    let back = (1..40).find(|back| !text.before(at, *back).is_some_and(|byte| name.has(byte)));
+    if back.and_then(|back| text.before(at, back)) != Some(b'<') {
+        return Ok(None);
+    }
+    let mut here = at;
+    for _ in 0..MOST {
+        let blanks = text.run(here, BLANK, 4)?;
+        let end = here + blanks + text.run(here + blanks, name, 40)?;
+        let slashes = text.run(end + 1, Set::of("\\"), 7)?;
+        let quote = end + 1 + slashes;
+        if blanks == 0 || text.byte(end)? != Some(b'=') || text.byte(quote)? != Some(b'"') {
+            return Ok(None);
+        }
+        here = quote + 1;
+        here += text.run(here, PRINTABLE.without(Set::of("\"\\<>")), 128)?;
+        here += text.run(here, Set::of("\\"), slashes)?;
+        if text.byte(here)? != Some(b'"') {
+            return Ok(None);
+        }
+        here += 1;
+        if text.byte(here)? == Some(b'>') {
+            return Ok(Some(here + 1));
+        }
+    }
+    Ok(None)
 }
 
 /// Behind a remark, as in `password (case sensitive): value`.
@@ -121,6 +186,22 @@ pub(super) fn direct(text: Text<'_>, at: usize) -> Result<Option<Start>, More> {
     }
     here += text.run(here, Set::of("("), 1)?;
     value_start(text, here, true)
+}
+
+/// Whether the name that a place stands in or behind is that of a flag, or is set by a shell: `--api-key`, `set -gx
+/// API_TOKEN`, `setx API_TOKEN`. Its value follows without a sign then.
+pub(super) fn is_flag(text: Text<'_>, at: usize) -> bool {
+    const LONGEST: usize = 40;
+    let mut begin = at;
+    while at - begin < LONGEST && text.before(begin, 1).is_some_and(|byte| NAME.has(byte)) {
+        begin -= 1;
+    }
+    let name = text.part(begin, at);
+    let before = text.part(begin.saturating_sub(9), begin);
+    let is_set = ["setx ", "set -gx ", "set -x ", "set -Ux ", "set -xg "]
+        .iter()
+        .any(|set| before.ends_with(set.as_bytes()));
+    is_set || (name.starts_with(b"--") && text.before(begin, 1).is_some_and(|byte| byte <= b' '))
 }
 
 /// Endings of names whose values say something about a secret, and are none.
@@ -196,89 +277,23 @@ pub(super) fn is_told(text: Text<'_>, at: usize) -> Result<bool, More> {
         || text.continues(here, b"are ", false)?)
 }
 
-/// What stands behind a name.
-#[derive(Clone, Copy)]
-struct Stands {
-    /// Something closed it: a quote or a bracket.
-    is_closed: bool,
-    /// Nothing but its own closing.
-    is_bare: bool,
-    /// No other word.
-    is_first: bool,
-}
-
-fn sign(text: Text<'_>, at: usize, stands: Stands) -> Result<Sign, More> {
-    let ends = |at| Sign::Ends { at, is_prose: false, wants_quote: false };
-    let Some(first) = text.byte(at)? else { return Ok(Sign::None) };
-    Ok(match first {
-        b'=' | b':' | b'!' | b'?' => {
-            let length = text.run(at, Set::of("=:>!?~"), 4)?;
-            if first == b':' && length == 1 {
-                return Ok(ends(typed(text, at + 1)?.unwrap_or(at + 1)));
-            }
-            let signs = text.part(at, at + length);
-            if signs.contains(&b'=') { ends(at + length) } else { Sign::None }
-        }
-        0xE2 if text.continues(at, "→".as_bytes(), false)? => ends(at + "→".len()),
-        b'<' if text.byte(at + 1)? == Some(b'-') => ends(at + 2),
-        b'>' | b'|' => ends(at + 1),
-        b'.' if text.byte(at + 1)? == Some(b'=') => ends(at + 2),
-        b'(' if stands.is_bare => Sign::Ends { at: at + 1, is_prose: false, wants_quote: true },
-        b',' if stands.is_closed && stands.is_first => {
-            Sign::Ends { at: at + 1, is_prose: false, wants_quote: true }
-        }
-        b'i' | b'w' | b't' | b'a' | b'b' | b's' => {
-            for word in
-                [b"is ".as_slice(), b"was ", b"to ", b"is: ", b"as ", b"be ", b"are ", b"stays "]
-            {
-                if text.continues(at, word, false)? {
-                    let at = behind_filler(text, at + word.len())?;
-                    return Ok(Sign::Ends { at, is_prose: true, wants_quote: false });
-                }
-            }
-            Sign::None
-        }
-        _ => Sign::None,
-    })
-}
-
-/// Behind a word that changes nothing, as in `is still v4lue`.
-fn behind_filler(text: Text<'_>, at: usize) -> Result<usize, More> {
-    for word in [b"still ".as_slice(), b"now ", b"just ", b"probably ", b"currently ", b"set to "] {
-        if text.continues(at, word, false)? {
-            return Ok(at + word.len());
-        }
-    }
-    Ok(at)
-}
-
-/// Behind a type, as in `name: &str = "value"`.
-fn typed(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
-    let mut here = at + text.run(at, BLANK, 2)?;
-    let length = text.run(here, TYPE, 24)?;
-    here += length;
-    here += text.run(here, BLANK, 2)?;
-    if length == 0 || text.byte(here)? != Some(b'=') {
-        return Ok(None);
-    }
-    here += 1;
-    let blanks = text.run(here, BLANK, 2)?;
-    let is_quoted = text.byte(here + blanks)?.is_some_and(|byte| QUOTES.has(byte));
-    Ok(is_quoted.then_some(here))
-}
-
 fn value_start(text: Text<'_>, at: usize, is_prose: bool) -> Result<Option<Start>, More> {
     const LINES: Set = BLANK.or(Set::of("\r\n"));
-    let mut here = at + text.run(at, BLANK, 8)?;
+    let mut here = escape::behind_colours(text, at)?;
+    here += text.run(here, BLANK, 8)?;
     // The text of an element, or a block of YAML, may begin on the next line.
-    let is_line_end = |byte: Option<u8>| matches!(byte, Some(b'\r' | b'\n'));
-    if text.before(at, 1) == Some(b'>') && is_line_end(text.byte(here)?) {
-        here += text.run(here, LINES, 64)?;
+    if text.before(at, 1) == Some(b'>') && escape::line_end(text, here)?.is_some() {
+        here += gap(text, here, LINES, 64)?;
     } else if text.before(at, 1) == Some(b':') && matches!(text.byte(here)?, Some(b'|' | b'>')) {
         let mark = here + 1 + text.run(here + 1, Set::of("+-0123456789"), 2)?;
-        if is_line_end(text.byte(mark)?) {
-            here = mark + text.run(mark, LINES, 64)?;
+        if escape::line_end(text, mark)?.is_some() {
+            here = mark + gap(text, mark, LINES, 64)?;
         }
+    }
+    here = escape::behind_colours(text, here)?;
+    if let Some(at) = escape::entity(text, here)? {
+        let start = Start { at, quote: Some(b'&'), is_prose, is_element: false };
+        return Ok(text.byte(at)?.map(|_| start));
     }
     // `b"..."`, `r"..."`, `rb'...'`, `$'...'`.
     let prefix = text.run(here, Set::of("bBrRuUfF$@"), 2)?;
@@ -293,6 +308,23 @@ fn value_start(text: Text<'_>, at: usize, is_prose: bool) -> Result<Option<Start
         here += quotes;
     }
     Ok(text.byte(here)?.map(|_| Start { at: here, quote, is_prose, is_element: false }))
+}
+
+/// Where the value begins that a command of PowerShell makes a password of, as in `ConvertTo-SecureString "v4lue"`, if one
+/// stands where a value could.
+pub(super) fn behind_cmdlet(text: Text<'_>, start: Start) -> Result<Option<Start>, More> {
+    const CMDLET: &[u8] = b"ConvertTo-SecureString";
+    if start.quote.is_some() || !text.continues(start.at, CMDLET, true)? {
+        return Ok(Some(start));
+    }
+    let mut here = start.at + CMDLET.len();
+    here += text.run(here, BLANK, 4)?;
+    for flag in [b"-String ".as_slice(), b"-AsPlainText ", b"-Force "] {
+        if text.continues(here, flag, true)? {
+            here += flag.len();
+        }
+    }
+    Ok(value_start(text, here, false)?.filter(|start| start.quote.is_some()))
 }
 
 /// Where a value ends: at its quote, or where no value goes on.
@@ -332,6 +364,7 @@ fn quote_text(quote: u8) -> &'static str {
     match quote {
         b'"' => "\"",
         b'\'' => "'",
+        b'&' => "&",
         _ => "`",
     }
 }
@@ -380,6 +413,15 @@ mod tests {
             "password>\n  v4lue\n</password>",
             "password: |\n  v4lue\n",
             "password: >-\r\n  v4lue\r\n",
+            "password || \"v4lue\"",
+            "password ?? 'v4lue'",
+            "password or 'v4lue'",
+            "password lautet v4lue, ja",
+            "password：v4lue",
+            "password\\n  value: v4lue\\n",
+            "password: \u{1b}[32mv4lue\u{1b}[0m",
+            "password\u{1b}[0m=v4lue",
+            "password&quot;: &quot;v4lue&quot;",
             "password\n  value: v4lue\n",
             "password\" value=\"v4lue\" />",
             "PASSWORD\", \"value\": \"v4lue\"}",

@@ -2,7 +2,11 @@
 //!
 //! A block is long, and its end may never come. So it is certain as soon as its head and a first line of its body are
 //! there, and from then on everything is swallowed that can belong to a body ([`step`]).
+//!
+//! Where each line has something before it (its number, a time, the name of its file), the first line of the body says
+//! what: the other lines begin in the same way, whatever their numbers ([`Lead`]).
 
+use super::escape;
 use super::set::{ALNUM, Set};
 use super::text::{More, Text};
 
@@ -15,6 +19,21 @@ const BETWEEN: Set = Set::of(" \t\r\n\"'+,>#|*");
 const LINE: usize = 16;
 const WORD: usize = 512;
 
+/// The longest lead of a line that is read.
+const LEAD: usize = 96;
+/// The least length of a line of the body where another thing stands before it.
+const LED: usize = 32;
+
+/// A digest of what stands before each line of a block, where all numbers are one and all blanks are one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lead(u64);
+
+/// Where a head ends, and what stands before the lines behind it.
+pub(super) struct Head {
+    pub(super) to: usize,
+    pub(super) lead: Lead,
+}
+
 /// What a block may go on with.
 pub(super) enum Step {
     /// This much more belongs to it.
@@ -24,7 +43,7 @@ pub(super) enum Step {
 }
 
 /// Where the head ends that begins at `at` with `opening`, if a body follows it.
-pub(super) fn head(text: Text<'_>, at: usize, opening: usize) -> Result<Option<usize>, More> {
+pub(super) fn head(text: Text<'_>, at: usize, opening: usize) -> Result<Option<Head>, More> {
     let mut here = at + opening;
     if text.part(at, here).starts_with(b"Private") {
         here += text.run(here, ALNUM.or(Set::of(" ")), 8)?;
@@ -49,15 +68,116 @@ pub(super) fn head(text: Text<'_>, at: usize, opening: usize) -> Result<Option<u
             body = end;
             continue;
         }
-        let is_body = text.run(begin, BASE64, LINE)? == LINE;
-        return Ok(is_body.then_some(here));
+        if text.run(begin, BASE64, LINE)? == LINE {
+            return Ok(Some(Head { to: here, lead: Lead::NONE }));
+        }
+        break;
+    }
+    Ok(led(text, here)?.map(|lead| Head { to: here, lead }))
+}
+
+/// What stands before each line behind a head, if a line of a body is among the first of them.
+fn led(text: Text<'_>, at: usize) -> Result<Option<Lead>, More> {
+    const LINES: usize = 6;
+    const NAMES: [&[u8]; 5] =
+        [b"Proc-Type: ", b"DEK-Info: ", b"Version: ", b"Comment: ", b"Hash: "];
+    let mut here = at;
+    for _ in 0..LINES {
+        let Some(begin) = behind_line_end(text, here)? else { return Ok(None) };
+        let mut length = 0;
+        while length < LEAD + LED && !is_line_end(text, begin + length)? {
+            length += 1;
+        }
+        let line = text.part(begin, begin + length);
+        here = begin + length;
+        let has = |name: &&[u8]| memchr::memmem::find(line, name).is_some();
+        if NAMES.iter().any(has) {
+            while here - begin < 4 * LEAD && !is_line_end(text, here)? {
+                here += 1;
+            }
+            continue;
+        }
+        let from = line.iter().rposition(|byte| !BASE64.has(*byte)).map_or(0, |at| at + 1);
+        let from = from + written(line, from);
+        if from == 0 || text.run(begin + from, BASE64, LED)? < LED {
+            // A line between head and body is as short as what stands before it.
+            if length >= LEAD {
+                return Ok(None);
+            }
+            continue;
+        }
+        return Ok(line.get(..from).map(Lead::of).filter(|lead| *lead != Lead::NONE));
     }
     Ok(None)
 }
 
+/// How many letters belong to the sign that a backslash began: `\t`, or an arrow as `\u2192`.
+fn written(line: &[u8], from: usize) -> usize {
+    let is_begun = from.checked_sub(1).and_then(|at| line.get(at)) == Some(&b'\\');
+    match line.get(from) {
+        Some(b't') if is_begun => 1,
+        Some(b'u') if is_begun => 5,
+        _ => 0,
+    }
+}
+
+fn is_line_end(text: Text<'_>, at: usize) -> Result<bool, More> {
+    Ok(text.byte(at)?.is_none() || escape::line_end(text, at)?.is_some())
+}
+
+/// Behind the end of a line and what closes it.
+fn behind_line_end(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
+    let closed = at + text.run(at, Set::of(" \t\"'+,"), 8)?;
+    escape::line_end(text, closed)
+}
+
+impl Lead {
+    /// Nothing stands before the lines.
+    const NONE: Lead = Lead(0);
+    const BASIS: Lead = Lead(0xCBF2_9CE4_8422_2325);
+
+    fn of(bytes: &[u8]) -> Lead {
+        let mut last = 0;
+        bytes.iter().fold(Lead::BASIS, |lead, byte| lead.with(&mut last, *byte))
+    }
+
+    /// The digest with one byte more (FNV-1a).
+    fn with(self, last: &mut u8, byte: u8) -> Lead {
+        let kind = match byte {
+            b'0'..=b'9' => b'0',
+            b'\t' => b' ',
+            other => other,
+        };
+        if kind == *last && matches!(kind, b'0' | b' ') {
+            return self;
+        }
+        *last = kind;
+        Lead((self.0 ^ u64::from(kind)).wrapping_mul(0x0100_0000_01B3))
+    }
+
+    /// Where the next line begins behind its lead.
+    fn next(self, text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
+        let Some(begin) = behind_line_end(text, at)? else { return Ok(None) };
+        let (mut lead, mut last) = (Lead::BASIS, 0);
+        for here in begin..begin + LEAD {
+            let Some(byte) = text.byte(here)? else { return Ok(None) };
+            // Another blank or digit may belong to it.
+            let is_over = lead == self && !matches!(byte, b' ' | b'\t');
+            if is_over && !(last == b'0' && byte.is_ascii_digit()) {
+                return Ok(Some(here));
+            }
+            if is_line_end(text, here)? {
+                break;
+            }
+            lead = lead.with(&mut last, byte);
+        }
+        Ok(None)
+    }
+}
+
 /// What follows in a body from here on.
-pub(super) fn step(text: Text<'_>, at: usize) -> Result<Step, More> {
-    let begin = between(text, at)?;
+pub(super) fn step(text: Text<'_>, at: usize, lead: Lead) -> Result<Step, More> {
+    let Some(begin) = next(text, at, lead)? else { return Ok(Step::Done(at)) };
     if let Some(end) = tail(text, begin)? {
         return Ok(Step::Done(end));
     }
@@ -65,16 +185,37 @@ pub(super) fn step(text: Text<'_>, at: usize) -> Result<Step, More> {
         return Ok(Step::On(end));
     }
     let length = text.run(begin, BASE64, WORD)?;
+    // A line may be empty, but for what stands before it.
+    if length == 0
+        && lead != Lead::NONE
+        && let Some(next) = lead.next(text, begin)?
+    {
+        let length = text.run(next, BASE64, WORD)?;
+        return Ok(if length < LINE { Step::Done(at) } else { Step::On(next + length) });
+    }
     let end = begin + length;
     let word = text.part(begin, end);
     let is_odd = word.iter().any(|byte| byte.is_ascii_digit() || b"+/=".contains(byte));
     let is_line = match length {
         0 => false,
         LINE.. => true,
-        8.. => is_odd || tail(text, between(text, end)?)?.is_some(),
-        _ => word.starts_with(b"=") || tail(text, between(text, end)?)?.is_some(),
+        8.. => is_odd || is_last(text, end, lead)?,
+        _ => word.starts_with(b"=") || is_last(text, end, lead)?,
     };
     Ok(if is_line { Step::On(end) } else { Step::Done(at) })
+}
+
+/// Where the next line of a body may begin.
+fn next(text: Text<'_>, at: usize, lead: Lead) -> Result<Option<usize>, More> {
+    if lead == Lead::NONE { between(text, at).map(Some) } else { lead.next(text, at) }
+}
+
+/// Whether the end of the block follows.
+fn is_last(text: Text<'_>, at: usize, lead: Lead) -> Result<bool, More> {
+    Ok(match next(text, at, lead)? {
+        Some(begin) => tail(text, begin)?.is_some(),
+        None => false,
+    })
 }
 
 /// Behind blanks, line ends and escapes of line ends.
@@ -115,7 +256,8 @@ fn header(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
 
 /// Behind `-----END ...-----`.
 fn tail(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
-    let dashes = text.run(at, Set::of("-"), 5)?;
+    // One dash more is that of a line that was taken out.
+    let dashes = text.run(at, Set::of("-"), 6)?;
     if dashes < 4 {
         return Ok(None);
     }
@@ -134,9 +276,10 @@ mod tests {
 
     fn covered(text: &str) -> Option<usize> {
         let text = Text::whole(text.as_bytes());
-        let mut at = head(text, 0, "-----BEGIN".len()).unwrap()?;
+        let head = head(text, 0, "-----BEGIN".len()).unwrap()?;
+        let mut at = head.to;
         loop {
-            match step(text, at).unwrap() {
+            match step(text, at, head.lead).unwrap() {
                 Step::On(end) => at = end,
                 Step::Done(end) => return Some(end),
             }
@@ -151,6 +294,22 @@ mod tests {
         for between in ["\n", "\r\n", "\\n", "\\\\n", " ", "\\n\" +\n    \""] {
             let block = format!("{head}{between}{line}{between}{line}{between}Qk={between}{tail}");
             assert_eq!(covered(&format!("{block}\nand more")), Some(block.len()), "{block}");
+        }
+        for (one, two, end) in [
+            ("     2\t", "     3\t", "    10\t"),
+            ("    9→", "   10→", "   11→"),
+            ("k.pem:2:", "k.pem:3:", "k.pem:4:"),
+            ("2024-05-05T12:00:01Z x F ", "2024-05-05T12:00:02Z x F ", "2024-05-05T12:01:00Z x F "),
+            ("-", "-", "-"),
+            ("1 | ", "2 | ", "3 | "),
+        ] {
+            for (new, tab) in [("\n", "\t"), ("\r\n", "\t"), ("\\n", "\\t"), ("\\\\n", "\\\\t")] {
+                let block =
+                    format!("{head}{new}{one}{line}{new}{two}{line}{new}{two}Qk={new}{end}{tail}");
+                let block = block.replace('\t', tab);
+                let more = format!("{block}{new}{end}and more of it").replace('\t', tab);
+                assert_eq!(covered(&more), Some(block.len()), "{more}");
+            }
         }
         let cut = format!("{head}\nProc-Type: 4,ENCRYPTED\n\n{line}\n{line}");
         assert_eq!(covered(&format!("{cut}\n\nThen it says more.")), Some(cut.len()));

@@ -4,10 +4,10 @@ use super::assigned::{self, Start};
 use super::judge::{self, Kind};
 use super::pattern::{Fit, Pattern};
 use super::rule::{Left, Look, REGISTERED, Wants};
-use super::set::{ALNUM, BLANK, PRINTABLE, Set};
+use super::set::{ALNUM, BLANK, Set};
 use super::tag::{self, Tag};
 use super::text::{More, Text};
-use super::{Masker, address, block, command, manifest, personal, told};
+use super::{Masker, address, block, command, escape, header, manifest, personal, told};
 
 /// Stands for the rule of our own placeholders, which are left as they are.
 pub(super) const PLACEHOLDER: usize = usize::MAX;
@@ -30,8 +30,8 @@ pub(super) enum Open {
     Closed,
     /// With all that is in a set.
     Set(Set),
-    /// With the lines of a block.
-    Block,
+    /// With the lines of a block, each behind this.
+    Block(block::Lead),
 }
 
 /// Something that begins at a place.
@@ -52,10 +52,12 @@ pub(super) fn at(
 ) -> Result<(), More> {
     let rest = text.part(at, text.len());
     for anchor in masker.rules.filter.at(rest) {
-        if is_done(anchor.rule) || !is_left_fine(masker, anchor.rule, text, at) {
+        if is_done(anchor.rule) {
             continue;
         }
-        if !text.continues(at, &anchor.literal, anchor.caseless)? {
+        // What most anchors fail at comes first.
+        let is_there = text.continues(at, &anchor.literal, anchor.caseless);
+        if is_there == Ok(false) || !is_left_fine(masker, anchor.rule, text, at) || !is_there? {
             continue;
         }
         if anchor.rule == PLACEHOLDER {
@@ -67,18 +69,20 @@ pub(super) fn at(
             of_manifest(text, at, anchor.rule, anchor.part, length, take)?;
             continue;
         }
-        if is_outdone(masker, text, at, anchor)? || straddles(masker, text, at, anchor)? {
+        if straddles(masker, text, at, anchor)? {
             continue;
         }
         let found = match anchor.rule {
             REGISTERED => registered(masker, text, at, anchor.part)?,
             rule => by_rule(masker, text, at, rule, anchor.part, length)?,
         };
-        if let Some(found) = found
-            && found.to > found.from
-            && !tag::meets(text, at, found.to)?
-        {
-            take.push(Begins::Secret(found));
+        if found.is_empty() || is_outdone(masker, text, at, anchor)? {
+            continue;
+        }
+        for found in found {
+            if found.to > found.from && !tag::meets(text, at, found.to)? {
+                take.push(Begins::Secret(found));
+            }
         }
     }
     if masker.rules.personal.is_empty() || !personal::may_begin(text, at) {
@@ -96,6 +100,57 @@ pub(super) fn at(
         }
     }
     Ok(())
+}
+
+/// Before which place no secret begins that something at `at` may turn out to be: most names stand before their secret.
+pub(super) fn earliest(masker: &Masker, text: Text<'_>, at: usize) -> usize {
+    if !masker.rules.personal.is_empty() && personal::may_begin(text, at) {
+        return at;
+    }
+    let mut earliest = text.len();
+    for anchor in masker.rules.filter.at(text.part(at, text.len())) {
+        if !is_left_fine(masker, anchor.rule, text, at)
+            || text.continues(at, &anchor.literal, anchor.caseless) == Ok(false)
+        {
+            continue;
+        }
+        let behind = at + anchor.literal.len();
+        let is_before = match masker.look(anchor.rule) {
+            Some(
+                Look::Assigned { .. } | Look::Told { .. } | Look::Near { is_direct: false, .. },
+            ) => {
+                earliest = earliest.min(behind_name(text, behind));
+                continue;
+            }
+            Some(Look::Form { patterns, .. }) => {
+                patterns.get(anchor.part).is_some_and(Pattern::is_before)
+            }
+            Some(Look::Block { .. } | Look::Personal(_) | Look::Registered) | None => false,
+            Some(
+                Look::Near { .. }
+                | Look::Header { .. }
+                | Look::Line { .. }
+                | Look::Tried { .. }
+                | Look::Manifest { .. }
+                | Look::Command { .. }
+                | Look::Address,
+            ) => true,
+        };
+        earliest = earliest.min(if is_before { behind } else { at });
+    }
+    earliest
+}
+
+/// Behind the rest of a name and a sign with a blank behind it, as far as the text goes: there no value begins.
+fn behind_name(text: Text<'_>, at: usize) -> usize {
+    let run = |at: usize, set: Set| {
+        at + text.part(at, text.len()).iter().take_while(|byte| set.has(**byte)).count()
+    };
+    let name = run(run(at, assigned::NAME), BLANK);
+    match text.part(name, name + 2) {
+        [b':' | b'=', blank] if BLANK.has(*blank) => run(name + 1, BLANK),
+        _ => name,
+    }
 }
 
 /// The values of a document, each by itself.
@@ -163,25 +218,16 @@ fn straddles(
         || goes_on(text.before(behind, 1), text.byte(behind)?))
 }
 
-fn registered(
-    masker: &Masker,
-    text: Text<'_>,
-    at: usize,
-    part: usize,
-) -> Result<Option<Found>, More> {
-    let Some(form) = masker.rules.forms.get(part) else { return Ok(None) };
+fn registered(masker: &Masker, text: Text<'_>, at: usize, part: usize) -> Result<Vec<Found>, More> {
+    let Some(form) = masker.rules.forms.get(part) else { return Ok(Vec::new()) };
     let there = text.part(at, at + form.length);
     if there.len() < form.length {
-        return if text.is_whole() { Ok(None) } else { Err(More) };
+        return if text.is_whole() { Ok(Vec::new()) } else { Err(More) };
     }
     let is_it = masker.key.fingerprint(there) == form.fingerprint;
-    Ok(is_it.then_some(Found {
-        rule: REGISTERED,
-        from: at,
-        to: at + form.length,
-        open: Open::Closed,
-        tag: Some(form.tag),
-    }))
+    let (from, to) = (at, at + form.length);
+    let found = Found { rule: REGISTERED, from, to, open: Open::Closed, tag: Some(form.tag) };
+    Ok(is_it.then_some(found).into_iter().collect())
 }
 
 fn by_rule(
@@ -191,8 +237,12 @@ fn by_rule(
     rule: usize,
     part: usize,
     literal: usize,
-) -> Result<Option<Found>, More> {
-    let Some(look) = masker.look(rule) else { return Ok(None) };
+) -> Result<Vec<Found>, More> {
+    let Some(look) = masker.look(rule) else { return Ok(Vec::new()) };
+    let found = |Fit { from, to, open }| {
+        let open = open.map_or(Open::Closed, Open::Set);
+        Found { rule, from, to, open, tag: None }
+    };
     let behind = at + literal;
     let fit = match look {
         Look::Form { patterns, wants, .. } => match patterns.get(part) {
@@ -202,34 +252,58 @@ fn by_rule(
         Look::Near { values, wants, is_direct, .. } => {
             near(values, text, behind, *wants, *is_direct)?
         }
-        Look::Header { .. } => header(text, behind)?,
-        Look::Line { .. } => line(text, behind)?,
+        Look::Header { .. } => {
+            return Ok(header::fits(text, behind)?.into_iter().map(found).collect());
+        }
+        Look::Line { .. } => header::line(text, behind)?,
         Look::Assigned { is_word: true, .. } if !assigned::is_told(text, behind)? => None,
         Look::Assigned { kind: Kind::Key, .. } if assigned::is_public(text, at) => None,
-        Look::Assigned { kind, .. } => assigned_value(text, behind, *kind)?,
+        Look::Assigned { kind, .. } => {
+            let first = assigned_value(text, behind, *kind)?;
+            let second = match first {
+                Some(fit) => changed(text, fit, *kind)?,
+                None => None,
+            };
+            return Ok(first.into_iter().chain(second).map(found).collect());
+        }
         Look::Told { is_weak, .. } => told::fit(text, behind, *is_weak)?,
         Look::Tried { .. } => told::tried(text, behind)?,
-        Look::Address => address::fit(text, at)?,
+        Look::Address => address::fit(text, at, part == 1)?,
         Look::Block { .. } => {
             let head = block::head(text, at, literal)?;
-            return Ok(head.map(|to| Found { rule, from: at, to, open: Open::Block, tag: None }));
+            let block = |block::Head { to, lead }| {
+                let open = Open::Block(lead);
+                Found { rule, from: at, to, open, tag: None }
+            };
+            return Ok(head.map(block).into_iter().collect());
         }
         Look::Command { flags, .. } => command::fit(text, behind, flags)?,
         Look::Personal(_) | Look::Registered | Look::Manifest { .. } => None,
     };
-    Ok(fit.map(|Fit { from, to, open }| Found {
-        rule,
-        from,
-        to,
-        open: open.map_or(Open::Closed, Open::Set),
-        tag: None,
-    }))
+    Ok(fit.map(found).into_iter().collect())
+}
+
+/// The value that another one in quotes becomes: `"a" -> "b"`.
+fn changed(text: Text<'_>, fit: Fit, kind: Kind) -> Result<Option<Fit>, More> {
+    let quote = match text.byte(fit.to)? {
+        Some(quote @ (b'"' | b'\'')) if fit.open.is_none() => quote,
+        _ => return Ok(None),
+    };
+    if !text.continues(fit.to + 1, &[b' ', b'-', b'>', b' ', quote], false)? {
+        return Ok(None);
+    }
+    let start = Start { at: fit.to + 6, quote: Some(quote), is_prose: false, is_element: false };
+    value_of(text, start, kind, false)
 }
 
 fn form(pattern: &Pattern, text: Text<'_>, at: usize, wants: Wants) -> Result<Option<Fit>, More> {
     let Some(fit) = pattern.rest(text, at)? else { return Ok(None) };
     let secret = text.part(fit.from, fit.to);
-    let drawn = secret.strip_prefix(pattern.literal()).unwrap_or(secret);
+    // Where a secret could stand, there may be the name of one.
+    if fit.from > at && judge::is_variable(secret) {
+        return Ok(None);
+    }
+    let drawn = secret.strip_prefix(pattern.beginning()).unwrap_or(secret);
     Ok(wants.is_met(drawn).then_some(fit))
 }
 
@@ -253,6 +327,12 @@ fn near(
     let from = match assigned::start(text, at, 3)? {
         Some(start) => start.at,
         None if is_direct => at + text.run(at, BLANK, 2)?,
+        None if assigned::is_flag(text, at) => {
+            match assigned::direct(text, at + text.run(at, assigned::NAME, 32)?)? {
+                Some(start) => start.at,
+                None => return Ok(None),
+            }
+        }
         None => return Ok(None),
     };
     let name = text.part(at, at + text.run(at, assigned::NAME, 32)?);
@@ -282,17 +362,23 @@ fn assigned_value(text: Text<'_>, at: usize, kind: Kind) -> Result<Option<Fit>, 
         let is_set = kind == Kind::Password && rest == 0 && assigned::is_set(text, at, start);
         return value_of(text, start, kind, is_set);
     }
-    match kind {
-        Kind::Password if rest == 0 => match assigned::direct(text, at)? {
-            Some(start) => value_of(text, start, Kind::Plain, false),
-            None => Ok(None),
-        },
-        _ => Ok(None),
+    let is_flag = assigned::is_flag(text, at);
+    let kind = match kind {
+        Kind::Password if rest == 0 => Kind::Plain,
+        Kind::Key if is_flag => Kind::Key,
+        _ => return Ok(None),
+    };
+    match assigned::direct(text, at + rest)? {
+        Some(start) => {
+            value_of(text, Start { is_prose: start.is_prose && !is_flag, ..start }, kind, false)
+        }
+        None => Ok(None),
     }
 }
 
 /// The value that begins there, if it is a secret. One that is set may also be a plain word.
 fn value_of(text: Text<'_>, start: Start, kind: Kind, is_set: bool) -> Result<Option<Fit>, More> {
+    let Some(start) = assigned::behind_cmdlet(text, start)? else { return Ok(None) };
     let value = assigned::value(text, start)?;
     let mut to = value.to;
     if start.is_prose
@@ -311,59 +397,6 @@ fn value_of(text: Text<'_>, start: Start, kind: Kind, is_set: bool) -> Result<Op
     Ok(is_secret.then_some(Fit { from: start.at, to, open: value.open }))
 }
 
-/// The value of a header that carries a credential, behind the name of its scheme if it has one.
-fn header(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
-    const VALUE: Set = PRINTABLE.without(Set::of("\"'`\\<>[],;"));
-    if text.run(at, assigned::NAME, 1)? > 0 {
-        return Ok(None);
-    }
-    let Some(start) = assigned::start(text, at, 0)? else { return Ok(None) };
-    if start.is_prose || start.is_element {
-        return Ok(None);
-    }
-    let mut from = start.at;
-    // `Bearer`, `Basic`, `Token`, and what `Digest` and `AWS4-HMAC-SHA256` say in several parts.
-    let word = text.run(from, ALNUM.or(Set::of("-")), 32)?;
-    if word > 0 && text.byte(from + word)? == Some(b' ') {
-        from += word + 1;
-    }
-    let length = text.run(from, VALUE, super::pattern::CERTAIN)?;
-    let to = from + length;
-    let value = text.part(from, to);
-    let is_value = length >= 8
-        && value.iter().any(|byte| {
-            byte.is_ascii_digit() || b"+/=".contains(byte) || byte.is_ascii_uppercase()
-        });
-    let is_code = value.iter().any(|byte| b"${(".contains(byte)) || judge::is_sample(value);
-    let open = (length == super::pattern::CERTAIN).then_some(VALUE);
-    Ok((is_value && !is_code).then_some(Fit { from, to, open }))
-}
-
-/// All of a header's value, to the end of its line.
-fn line(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
-    const VALUE: Set = PRINTABLE.or(Set::of(" ")).without(Set::of("\"'`\\<>[]"));
-    if text.run(at, assigned::NAME, 1)? > 0 {
-        return Ok(None);
-    }
-    let Some(Start { at: from, is_prose: false, is_element: false, .. }) =
-        assigned::start(text, at, 0)?
-    else {
-        return Ok(None);
-    };
-    let length = text.run(from, VALUE, super::pattern::CERTAIN)?;
-    let value = text.part(from, from + length);
-    let pair = memchr::memchr(b'=', value).and_then(|at| value.split_at_checked(at));
-    let is_cookie = pair.is_some_and(|(name, value)| {
-        !name.contains(&b' ')
-            && value.len() >= 8
-            && value.iter().any(u8::is_ascii_digit)
-            && !value.contains(&b'{')
-            && !value.contains(&b'(')
-    });
-    let open = (length == super::pattern::CERTAIN).then_some(VALUE);
-    Ok((is_cookie && !judge::is_sample(value)).then_some(Fit { from, to: from + length, open }))
-}
-
 /// Whether a rule's secret may begin behind what stands before it.
 fn is_left_fine(masker: &Masker, rule: usize, text: Text<'_>, at: usize) -> bool {
     let left = match masker.look(rule) {
@@ -375,13 +408,13 @@ fn is_left_fine(masker: &Masker, rule: usize, text: Text<'_>, at: usize) -> bool
             | Look::Command { .. }
             | Look::Assigned { is_word: true, .. },
         ) => {
-            return text.before(at, 1).is_none_or(|before| !ALNUM.or(Set::of("_")).has(before))
-                || is_escape(text, at);
+            return !escape::is_inside_word(text, at);
         }
         // A cue is a word of a sentence, and no part of a name or of code.
         Some(Look::Told { .. } | Look::Tried { .. }) => {
             const INSIDE: Set = ALNUM.or(Set::of("_$.@<#=&"));
-            return text.before(at, 1).is_none_or(|before| before < 128 && !INSIDE.has(before));
+            return text.before(at, 1).is_none_or(|before| before < 128 && !INSIDE.has(before))
+                || escape::ends_at(text, at);
         }
         Some(Look::Manifest { .. }) => {
             return text.before(at, 1).is_none_or(|before| b" \t\r\n".contains(&before));
@@ -392,18 +425,8 @@ fn is_left_fine(masker: &Masker, rule: usize, text: Text<'_>, at: usize) -> bool
     match left {
         Left::Any => true,
         Left::Digit => before.is_ascii_digit(),
-        Left::Bound => !ALNUM.has(before) || is_escape(text, at),
+        Left::Bound => !ALNUM.has(before) || escape::ends_at(text, at),
     }
-}
-
-/// Whether an escape ends before a place: `\n`, `\u0022`, `%3D`, or the end of a terminal's colour.
-fn is_escape(text: Text<'_>, at: usize) -> bool {
-    let back = |many: usize| text.before(at, many);
-    let is_hex = |many: usize| back(many).is_some_and(|byte| byte.is_ascii_hexdigit());
-    (back(2) == Some(b'\\') && matches!(back(1), Some(b'n' | b'r' | b't' | b'b' | b'f')))
-        || (back(3) == Some(b'%') && is_hex(2) && is_hex(1))
-        || (back(6) == Some(b'\\') && back(5) == Some(b'u') && (1..=4).all(is_hex))
-        || (back(4) == Some(b'\\') && back(3) == Some(b'x') && is_hex(2) && is_hex(1))
 }
 
 /// What the name of a member says about its value, where that is a secret as a whole.

@@ -7,11 +7,15 @@
 //!
 //! A run takes all it can get and gives nothing back, so that a match takes one look at each byte.
 
+use super::escape;
 use super::set::{ALNUM, Set};
 use super::text::{More, Text};
 
 /// The most bytes of a secret that are looked at before it is certain; what follows in its set belongs to it.
 pub(super) const CERTAIN: usize = 512;
+
+/// Signs that addresses and strings write otherwise: `%2F` and `\/` for `/`.
+const SIGNS: Set = Set::of("\"$/:+=!@?&");
 
 /// A piece of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +34,10 @@ enum Step {
 /// What a secret looks like.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
-    /// The literal that it begins with.
+    /// The literal that it begins with, up to a sign that may be written otherwise.
     literal: Vec<u8>,
+    /// All of that literal.
+    beginning: Vec<u8>,
     /// Everything behind it.
     steps: Vec<Step>,
     /// All bytes that may stand behind the first run: what a secret that is too long to look at goes on with.
@@ -82,22 +88,38 @@ impl Pattern {
         if steps.is_empty() {
             return Err("a pattern says something".to_owned());
         }
-        let literal = match steps.first() {
+        let beginning = match steps.first() {
             Some(Step::Literal(literal)) => literal.clone(),
             _ => Vec::new(),
         };
-        if !literal.is_empty() {
+        if !beginning.is_empty() {
             steps.remove(0);
+        }
+        let mut literal = beginning.clone();
+        let is_loose =
+            |(at, byte): (usize, &u8)| at > 2 && SIGNS.has(*byte) || at == 2 && *byte == b'"';
+        if let Some(cut) = literal.iter().enumerate().position(is_loose) {
+            steps.insert(0, Step::Literal(literal.split_off(cut)));
         }
         let all = steps.iter().fold(Set::NONE, |all, step| match step {
             Step::Run { set, .. } => all.or(*set),
             Step::Literal(text) => all.or(std::str::from_utf8(text).map_or(Set::NONE, Set::of)),
             Step::From | Step::To => all,
         });
-        Ok(Pattern { literal, steps, all })
+        Ok(Pattern { literal, beginning, steps, all })
     }
 
-    /// The literal that it begins with.
+    /// All of the literal that it begins with.
+    pub(super) fn beginning(&self) -> &[u8] {
+        &self.beginning
+    }
+
+    /// Whether its literal stands before the secret and is no part of it.
+    pub(super) fn is_before(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::From))
+    }
+
+    /// What of that literal finds it.
     pub(super) fn literal(&self) -> &[u8] {
         &self.literal
     }
@@ -107,6 +129,7 @@ impl Pattern {
         let first = self.steps.iter().find(|step| !matches!(step, Step::From | Step::To));
         match first {
             Some(Step::Run { set, .. }) => Some(*set),
+            Some(Step::Literal(_)) => Some(Set::of("\"\\&%")),
             _ => None,
         }
     }
@@ -116,23 +139,32 @@ impl Pattern {
         let mut here = at + self.literal.len();
         let (mut from, mut to) = (at, None);
         let mut last = None;
-        for step in &self.steps {
+        for (place, step) in self.steps.iter().enumerate() {
             match step {
                 Step::Literal(literal) => {
-                    if !text.continues(here, literal, false)? {
+                    here = escape::behind_colours(text, here)?;
+                    let Some(end) = escape::literal(text, here, literal, SIGNS)? else {
                         return Ok(None);
-                    }
-                    here += literal.len();
+                    };
+                    here = end;
                     last = None;
                 }
                 Step::Run { set, least, most } => {
                     let cap = most.unwrap_or(CERTAIN);
+                    here = escape::behind_colours(text, here)?;
                     let length = text.run(here, *set, cap)?;
                     if length < *least {
                         return Ok(None);
                     }
                     here += length;
                     if most.is_none() && length == cap {
+                        // A short beginning, or one inside of a longer run, may be anything before the rest was seen.
+                        let is_glued = matches!(text.before(at, 1), Some(b'-' | b'_'));
+                        let rest = self.steps.get(place..).unwrap_or_default();
+                        let is_begun = rest.iter().any(|step| matches!(step, Step::Literal(_)));
+                        if is_begun && (is_glued || self.beginning.len() < 3) {
+                            return Ok(None);
+                        }
                         return Ok(Some(Fit { from, to: here, open: Some(self.all) }));
                     }
                     last = Some((*set, most.is_some()));
@@ -204,6 +236,9 @@ mod tests {
         assert_eq!(fit("(x|yy)z:<{d1-3}>!", "yyz:77!"), Some((4, 6)));
         assert_eq!(fit("a\\{{d1}\\}", "a{7}"), Some((0, 4)));
         assert_eq!(fit("a{d1}.", "a7,"), None);
+        assert_eq!(fit("abc/{d1}:{d1}", "abc%2F7%3a7"), Some((0, 11)));
+        assert_eq!(fit("abc/{d1}", "abc\\/7"), Some((0, 6)));
+        assert_eq!(fit("\"ab\":\"<{d2}>", "\"ab\\\\\":\\\\\"77"), Some((10, 12)));
     }
 
     #[test]

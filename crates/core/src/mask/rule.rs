@@ -195,11 +195,24 @@ impl Rule {
         let texts = |names: &[String], caseless: bool| {
             // A name of two letters is one with what closes it, or with its sign.
             let then = |name: &str| if name.len() < 3 { Set::of(" :=\"'`\\") } else { Set::NONE };
-            let anchor = |name: &String| match self.is_large {
-                true => (name.to_ascii_uppercase().into_bytes(), false, then(name)),
-                false => (name.as_bytes().to_vec(), caseless, then(name)),
+            // Only letters of ASCII are compared without case: others are looked for in each.
+            let cases = |name: &String| {
+                let mut cases = vec![name.clone()];
+                let mut letters = name.chars();
+                if caseless && !name.is_ascii() {
+                    let first = letters.next().map(char::to_uppercase);
+                    cases.push(first.into_iter().flatten().chain(letters).collect());
+                    cases.push(name.to_uppercase());
+                    cases.iter_mut().for_each(|name| name.make_ascii_lowercase());
+                    cases.dedup();
+                }
+                cases
             };
-            names.iter().map(anchor).collect()
+            let anchor = |name: String| match self.is_large {
+                true => (name.to_ascii_uppercase().into_bytes(), false, then(&name)),
+                false => (name.as_bytes().to_vec(), caseless, then(&name)),
+            };
+            names.iter().flat_map(cases).map(anchor).collect()
         };
         match &self.look {
             Look::Form { patterns, .. } => patterns
@@ -223,7 +236,9 @@ impl Rule {
                 texts(&verbs, true)
             }
             Look::Manifest { names } => texts(names, false),
-            Look::Address => vec![(b"://".to_vec(), false, Set::NONE)],
+            Look::Address => {
+                vec![(b"://".to_vec(), false, Set::NONE), (b"%3a%2f%2f".to_vec(), true, Set::NONE)]
+            }
             Look::Block { openings } => texts(openings, false),
             Look::Command { programs, .. } => programs
                 .iter()

@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// So many bytes are looked at in one go, so that they are still at hand when they are copied.
 const PIECE: usize = 16 * 1024;
 /// So much of what was said stays, for what must be seen before a secret.
-const BEHIND: usize = 16;
+const BEHIND: usize = 64;
 /// What was said is dropped when it is this much.
 const DROPPED: usize = 4 * 1024;
 
@@ -155,8 +155,9 @@ impl MaskStream {
         let text = text.remembering(&runs);
         self.grow(text);
         self.look(text);
+        let free = self.free(text);
         self.buffer = buffer;
-        self.say(out);
+        self.say(free, out);
         self.drop_said();
     }
 
@@ -190,6 +191,19 @@ impl MaskStream {
                 }
             }
         }
+    }
+
+    /// Up to where no secret begins, although not everything before it was looked at.
+    fn free(&self, text: Text<'_>) -> usize {
+        let (mut at, mut free) = (self.seen, text.len());
+        if text.is_whole() || self.spans.iter().any(|span| span.open != Open::Closed) {
+            return at;
+        }
+        while at < free {
+            free = free.min(find::earliest(&self.masker, text, at));
+            at = self.masker.rules.filter.next(text.bytes(), at + 1, false);
+        }
+        free
     }
 
     fn add(&mut self, found: &Found, text: Text<'_>) {
@@ -229,8 +243,8 @@ impl MaskStream {
                         span.open = Open::Closed;
                     }
                 }
-                Open::Block => loop {
-                    match block::step(text, span.to) {
+                Open::Block(lead) => loop {
+                    match block::step(text, span.to, lead) {
                         Ok(Step::On(to)) if to > span.to => span.to = to,
                         Ok(Step::On(to) | Step::Done(to)) => {
                             span.to = to;
@@ -252,8 +266,8 @@ impl MaskStream {
         }
     }
 
-    /// Writes what is certain: text up to the first place that is not, and placeholders.
-    fn say(&mut self, out: &mut Vec<u8>) {
+    /// Writes what is certain: text up to the first place that is not, which is not before `free`, and placeholders.
+    fn say(&mut self, free: usize, out: &mut Vec<u8>) {
         let mut done = 0;
         for span in &self.spans {
             if span.from >= self.seen || span.open != Open::Closed {
@@ -279,13 +293,14 @@ impl MaskStream {
             self.said = span.to;
         }
         self.spans.drain(..done);
-        let end = self.spans.first().map_or(self.seen, |span| span.from.min(self.seen));
+        let end = self.spans.first().map_or(free, |span| span.from.min(free));
         if end > self.said {
             out.extend_from_slice(self.buffer.get(self.said..end).unwrap_or_default());
             self.said = end;
         }
         // What lies inside of a secret that goes on says nothing of its own.
-        if let Some(Span { to, open: Open::Set(_) | Open::Block, from, .. }) = self.spans.first() {
+        if let Some(Span { to, open: Open::Set(_) | Open::Block(_), from, .. }) = self.spans.first()
+        {
             let (from, to) = (*from, *to);
             self.spans.retain(|span| span.open != Open::Closed || span.to > to || span.from < from);
         }

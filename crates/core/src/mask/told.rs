@@ -4,6 +4,7 @@
 //! A sentence is read word by word from a cue on. What looks like a password in it is one if what stands before it
 //! introduces a value. Sentences with the signs of programs in them are left to the other rules.
 
+use super::escape;
 use super::pattern::Fit;
 use super::set::{ALNUM, BLANK, Set};
 use super::strike::{Strike, strike};
@@ -79,7 +80,7 @@ pub(super) fn fit(text: Text<'_>, at: usize, is_weak: bool) -> Result<Option<Fit
     while here - at < SENTENCE {
         let blanks = text.run(here, BLANK, 8)?;
         here += blanks;
-        if matches!(text.byte(here)?, Some(b'\r' | b'\n')) {
+        if escape::line_end(text, here)?.is_some() {
             let announces = place == 0 || matches!(last.last(), Some(b':' | b'?' | b','));
             return if is_weak || !announces { Ok(None) } else { alone(text, here) };
         }
@@ -92,6 +93,7 @@ pub(super) fn fit(text: Text<'_>, at: usize, is_weak: bool) -> Result<Option<Fit
         // `Passwords: laptop ...`
         let is_listed = place == 1 && opening.contains(&b':');
         if let Some(found) = found
+            && !(place == 0 && is_verb(text, at, end)?)
             && (found.is_introduced(last, place == 0, is_weak)
                 || (is_listed && found.strike == Strike::Strong && !is_weak))
         {
@@ -108,6 +110,19 @@ pub(super) fn fit(text: Text<'_>, at: usize, is_weak: bool) -> Result<Option<Fit
         (last, here, place) = (there, end, place + 1);
     }
     Ok(None)
+}
+
+/// Whether a cue that ends at `at` is the verb `pass`: `pass v1beta2 to ...`, where the word behind it ends at `end`.
+fn is_verb(text: Text<'_>, at: usize, end: usize) -> Result<bool, More> {
+    if !text.part(at.saturating_sub(4), at).eq_ignore_ascii_case(b"pass") {
+        return Ok(false);
+    }
+    for word in [b" to ".as_slice(), b" into ", b" as ", b" through ", b" via "] {
+        if text.continues(end, word, false)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Reads what follows a verb that ends at `at`, if the sentence says behind it that it is a password.
@@ -138,19 +153,32 @@ pub(super) fn tried(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
 
 /// A value that is alone on its line, a line or two below what announces it.
 fn alone(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
-    let from = at + text.run(at, Set::of("\r\n \t>"), 24)?;
-    let lines = text.part(at, from).iter().filter(|byte| **byte == b'\n').count();
+    let (mut from, mut lines) = (at, 0);
+    while let Some(end) = escape::line_end(text, from)?.filter(|_| lines <= 2) {
+        from = end + text.run(end, Set::of(" \t>"), 24)?;
+        lines += 1;
+    }
     let end = from + word(text, from)?;
     let behind = end + text.run(end, BLANK, 8)?;
-    let is_alone = matches!(text.byte(behind)?, None | Some(b'\r' | b'\n'));
+    let is_alone = text.byte(behind)?.is_none()
+        || escape::line_end(text, behind)?.is_some()
+        || escape::ends_string(text, behind)?;
     let found = candidate(text.part(from, end)).filter(|found| !found.is_pair);
     Ok(found.filter(|_| is_alone && lines <= 2).map(|found| found.at(from)))
 }
 
-/// How long a word is: all up to a blank or the end of its line.
+/// How long a word is: all up to a blank, the end of its line, or the end of the string that it stands in.
 fn word(text: Text<'_>, at: usize) -> Result<usize, More> {
     let mut length = 0;
-    while length < WORD && text.byte(at + length)?.is_some_and(|byte| byte > b' ') {
+    while length < WORD
+        && let Some(byte) = text.byte(at + length)?.filter(|byte| *byte > b' ')
+    {
+        let here = at + length;
+        if (byte == b'\\' && escape::parts(text, here)?)
+            || (b"\\\"".contains(&byte) && escape::ends_string(text, here)?)
+        {
+            break;
+        }
         length += 1;
     }
     Ok(length)
@@ -258,6 +286,7 @@ mod tests {
         for text in [
             "the pass of host-12 is long. It is v4lue9xyZ",
             "the pass { v4lue9xyZ }",
+            "pass v4lue9xyZ to the next",
             "the pass policy of v4lue9xyZ",
             "the pass is checked against bcrypt and sha256",
             "pass\n\n\nv4lue9xyZ",

@@ -1,0 +1,159 @@
+//! Headers that carry a credential: `Authorization: Bearer ...`, `Cookie: ...`.
+
+use super::assigned::{self, NAME, Start};
+use super::judge;
+use super::pattern::{CERTAIN, Fit};
+use super::set::{ALNUM, PRINTABLE, Set};
+use super::text::{More, Text};
+
+const VALUE: Set = PRINTABLE.without(Set::of("\"'`\\<>[],;"));
+/// So many parts of a value are read.
+const PARTS: usize = 16;
+
+/// Names of the parts of a value that are secret.
+const SECRETS: [&[u8]; 14] = [
+    b"signature",
+    b"oauth_signature",
+    b"oauth_token",
+    b"oauth_verifier",
+    b"mac",
+    b"token",
+    b"access_token",
+    b"response",
+    b"apikey",
+    b"api_key",
+    b"key",
+    b"secret",
+    b"password",
+    b"sig",
+];
+
+/// What is secret in the value of a header whose name ends at `at`: the parts of it whose names say so, else all of it
+/// behind the name of its scheme.
+pub(super) fn fits(text: Text<'_>, at: usize) -> Result<Vec<Fit>, More> {
+    if text.run(at, NAME, 1)? > 0 {
+        return Ok(Vec::new());
+    }
+    let Some(Start { at: mut from, is_prose: false, is_element: false, .. }) =
+        assigned::start(text, at, 0)?
+    else {
+        return Ok(Vec::new());
+    };
+    // `Bearer`, `Basic`, `Token`, and what `Digest` and `AWS4-HMAC-SHA256` say in several parts.
+    let word = text.run(from, ALNUM.or(Set::of("-")), 32)?;
+    if word > 0 && text.byte(from + word)? == Some(b' ') {
+        from += word + 1;
+    }
+    if let Some(parts) = parts(text, from)? {
+        return Ok(parts);
+    }
+    let length = text.run(from, VALUE, CERTAIN)?;
+    let to = from + length;
+    let open = (length == CERTAIN).then_some(VALUE);
+    let is_value = is_value(text.part(from, to));
+    Ok(is_value.then_some(Fit { from, to, open }).into_iter().collect())
+}
+
+/// The secret ones of `name="value", name=value`, if some are named so.
+fn parts(text: Text<'_>, at: usize) -> Result<Option<Vec<Fit>>, More> {
+    let mut found = Vec::new();
+    let (mut here, mut is_named) = (at, false);
+    for _ in 0..PARTS {
+        let name = text.part(here, here + text.run(here, NAME, 32)?);
+        here += name.len();
+        if name.is_empty() || text.byte(here)? != Some(b'=') {
+            break;
+        }
+        here += 1;
+        let slashes = text.run(here, Set::of("\\"), 7)?;
+        let quotes = text.run(here + slashes, Set::of("\""), 1)?;
+        here += slashes + quotes;
+        let set = VALUE.or(Set::of(if quotes > 0 { " ,;" } else { ";" }));
+        let length = text.run(here, set, CERTAIN)?;
+        let (from, to) = (here, here + length);
+        let is_secret = SECRETS.iter().any(|secret| name.eq_ignore_ascii_case(secret));
+        is_named |= is_secret;
+        if is_secret && is_value(text.part(from, to)) {
+            let open = (length == CERTAIN).then_some(set);
+            found.push(Fit { from, to, open });
+        }
+        if length == CERTAIN {
+            break;
+        }
+        here = to + if quotes > 0 { text.run(to, Set::of("\\\""), slashes + 1)? } else { 0 };
+        let sign = text.run(here, Set::of(","), 1)?;
+        here += sign;
+        here += text.run(here, Set::of(" "), 2)?;
+        if sign == 0 {
+            break;
+        }
+    }
+    Ok(is_named.then_some(found))
+}
+
+fn is_value(value: &[u8]) -> bool {
+    let is_drawn =
+        |byte: &u8| byte.is_ascii_digit() || b"+/=".contains(byte) || byte.is_ascii_uppercase();
+    let is_code = value.iter().any(|byte| b"${(".contains(byte)) || judge::is_sample(value);
+    value.len() >= 8 && value.iter().any(is_drawn) && !is_code
+}
+
+/// All of a header's value, to the end of its line.
+pub(super) fn line(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
+    const VALUE: Set = PRINTABLE.or(Set::of(" ")).without(Set::of("\"'`\\<>[]"));
+    if text.run(at, NAME, 1)? > 0 {
+        return Ok(None);
+    }
+    let Some(Start { at: from, is_prose: false, is_element: false, .. }) =
+        assigned::start(text, at, 0)?
+    else {
+        return Ok(None);
+    };
+    let length = text.run(from, VALUE, CERTAIN)?;
+    let value = text.part(from, from + length);
+    let pair = memchr::memchr(b'=', value).and_then(|at| value.split_at_checked(at));
+    let is_cookie = pair.is_some_and(|(name, value)| {
+        !name.contains(&b' ')
+            && value.len() >= 8
+            && value.iter().any(u8::is_ascii_digit)
+            && !value.contains(&b'{')
+            && !value.contains(&b'(')
+    });
+    let open = (length == CERTAIN).then_some(VALUE);
+    Ok((is_cookie && !judge::is_sample(value)).then_some(Fit { from, to: from + length, open }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<&str> {
+        let at = text.find(':').unwrap();
+        let fits = fits(Text::whole(text.as_bytes()), at).unwrap();
+        fits.iter().filter_map(|fit| text.get(fit.from..fit.to)).collect()
+    }
+
+    #[test]
+    fn the_secret_parts_of_a_value_are_found() {
+        for (text, expected) in [
+            ("a: Bearer v4lue9xyZ", vec!["v4lue9xyZ"]),
+            ("a: Token token=\"v4lue9xyZ\", email=\"x\"", vec!["v4lue9xyZ"]),
+            ("a: Token token=\\\"v4lue9xyZ\\\"", vec!["v4lue9xyZ"]),
+            (
+                "a: H1-X Credential=ID/2025/x, SignedHeaders=a;b, Signature=v4lue9xyZ",
+                vec!["v4lue9xyZ"],
+            ),
+            ("a: Hawk id=\"x\", ts=\"1\", mac=\"v4lue9xyZ=\", ext=\"y\"", vec!["v4lue9xyZ="]),
+            (
+                "a: OAuth oauth_token=\"v4lue9xyA\", oauth_signature=\"v4lue9xyB\"",
+                vec!["v4lue9xyA", "v4lue9xyB"],
+            ),
+            ("a: Basic dXNlcjpwYXNz==", vec!["dXNlcjpwYXNz=="]),
+        ] {
+            assert_eq!(found(text), expected, "{text}");
+        }
+        for text in ["a: Bearer token", "a: Token token=\"$TOKEN12345\"", "a: Bearer ${TOKEN9}"] {
+            assert!(found(text).is_empty(), "{text}");
+        }
+    }
+}
