@@ -17,6 +17,8 @@ const HEADER: Set = ALNUM.or(Set::of("-"));
 const BETWEEN: Set = Set::of(" \t\r\n\"'+,>#|*");
 /// The least length of a line of which it is clear that it belongs to a body.
 const LINE: usize = 16;
+/// So long is a line of a body that stands behind a line of a head; what else stands there is shorter.
+const BODY: usize = 48;
 const WORD: usize = 512;
 
 /// The longest lead of a line that is read.
@@ -250,7 +252,14 @@ fn header(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     // A comment may be quoted; any other quote ends the string that the block stands in.
     let quotes = text.run(here, Set::of("\""), 1)?;
     here += quotes;
-    here += text.run(here, line, 128)?;
+    let length = text.run(here, line, 128)?;
+    // Where a block has lost its line ends, the body follows a blank.
+    for blank in memchr::memchr_iter(b' ', text.part(here, here + length)) {
+        if text.run(here + blank + 1, BASE64, BODY)? == BODY {
+            return Ok(Some(here + blank));
+        }
+    }
+    here += length;
     Ok(Some(here + if quotes == 1 { text.run(here, Set::of("\""), 1)? } else { 0 }))
 }
 
@@ -313,6 +322,10 @@ mod tests {
         }
         let cut = format!("{head}\nProc-Type: 4,ENCRYPTED\n\n{line}\n{line}");
         assert_eq!(covered(&format!("{cut}\n\nThen it says more.")), Some(cut.len()));
+        let flat = format!(
+            "{head} Proc-Type: 4,ENCRYPTED DEK-Info: AES-128-CBC,00FF  {line} {line} {tail}"
+        );
+        assert_eq!(covered(&flat), Some(flat.len()));
         assert_eq!(covered(&format!("{head}\nfollows in the next message")), None);
         assert_eq!(covered("-----BEGIN CERTIFICATE-----\nMIIabcdEFGH0123456789\n"), None);
     }
