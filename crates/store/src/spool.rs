@@ -34,6 +34,8 @@ pub(crate) struct Spool {
     places: Mutex<HashMap<String, Place>>,
     /// The process is about to end: what search does not find yet, the next one indexes.
     is_closing: AtomicBool,
+    /// Words could not be indexed when that was tried last.
+    is_failing: AtomicBool,
 }
 
 struct Place {
@@ -67,6 +69,16 @@ impl Spool {
         self.is_closing.load(Ordering::Relaxed)
     }
 
+    /// Words were indexed.
+    pub(crate) fn indexes(&self) {
+        self.is_failing.store(false, Ordering::Relaxed);
+    }
+
+    /// Words could not be indexed; says whether that is new, and to be told.
+    pub(crate) fn fails_to_index(&self) -> bool {
+        !self.is_failing.swap(true, Ordering::Relaxed)
+    }
+
     /// With the journal that keeps them meanwhile.
     pub(crate) fn new(journal: Option<Journal>) -> Self {
         let spool = Spool {
@@ -74,6 +86,7 @@ impl Spool {
             journal: OnceLock::new(),
             places: Mutex::default(),
             is_closing: AtomicBool::new(false),
+            is_failing: AtomicBool::new(false),
         };
         journal.into_iter().for_each(|journal| spool.keep_in(journal));
         spool

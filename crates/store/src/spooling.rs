@@ -233,5 +233,20 @@ async fn see_to_all(store: Store) {
 async fn is_indexed(store: &Store) -> bool {
     let spool = store.spool();
     let _turn = spool.waiting.turn().await;
-    !spool.is_closing() && store.backend().index_traces(INDEXED).await.is_ok_and(|count| count > 0)
+    if spool.is_closing() {
+        return false;
+    }
+    match store.backend().index_traces(INDEXED).await {
+        Ok(count) => {
+            spool.indexes();
+            count > 0
+        }
+        // That the store stands still is told where it takes no traces.
+        Err(error) => {
+            if !error.is_everybodys() && spool.fails_to_index() {
+                store.note(format!("new traces are not found by a search, nor summed up: {error}"));
+            }
+            false
+        }
+    }
 }

@@ -142,6 +142,27 @@ pub struct TraceNumbers {
     pub created_at: u64,
 }
 
+/// No count of a generation is larger, whatever an upstream says, so that many can be summed up.
+const MOST_COUNTED: u64 = 1 << 40;
+
+impl TraceNumbers {
+    /// The same, with no count above what can be summed up. When the request came is no count.
+    pub(crate) fn bounded(self) -> Self {
+        let bound = |count: u64| count.min(MOST_COUNTED);
+        TraceNumbers {
+            reasoning_tokens: bound(self.reasoning_tokens),
+            total_tokens: bound(self.total_tokens),
+            input_tokens: self.input_tokens.map(bound),
+            output_tokens: self.output_tokens.map(bound),
+            cached_tokens: self.cached_tokens.map(bound),
+            cost: self.cost.map(bound),
+            duration: bound(self.duration),
+            sealed_bytes: bound(self.sealed_bytes),
+            created_at: self.created_at,
+        }
+    }
+}
+
 /// A generation as it was kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {

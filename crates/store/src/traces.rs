@@ -248,7 +248,7 @@ impl From<NewTrace> for TraceRow {
             why,
             ..
         } = new;
-        let numbers = new.numbers;
+        let numbers = new.numbers.bounded();
         TraceRow {
             id,
             tenant: tenant.as_str().to_owned(),

@@ -378,7 +378,9 @@ fn fill_sessions(connection: &Connection) -> rusqlite::Result<bool> {
                SELECT tenant, session_key, min(created_at), max(created_at), \
                    substr(max(printf('%020d', created_at) || id), 21), \
                    substr(group_concat(DISTINCT model), 1, 2000), count(*), \
-                   sum(reasoning_tokens), sum(total_tokens), sum(duration_ms) \
+                   CAST(min(total(min(reasoning_tokens, 1 << 40)), 1 << 62) AS INTEGER), \
+                   CAST(min(total(min(total_tokens, 1 << 40)), 1 << 62) AS INTEGER), \
+                   CAST(min(total(min(duration_ms, 1 << 40)), 1 << 62) AS INTEGER) \
                FROM reasoning_traces WHERE session_key >= ? AND session_key <= ? \
                    AND rowid <= (SELECT up_to FROM trace_indexed) GROUP BY session_key, tenant";
     if let Some(last) = keys.last() {

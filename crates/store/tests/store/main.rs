@@ -52,6 +52,7 @@ mod spool;
 mod talk;
 mod timing;
 mod tls;
+mod trace_counts;
 mod trace_search;
 mod trace_sessions;
 mod traces;

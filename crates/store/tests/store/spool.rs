@@ -17,13 +17,13 @@ on_each_database! {
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Whoever hears of lost traces, and what was heard.
-fn ear() -> (LostTrace, Arc<Mutex<Vec<String>>>) {
+pub(crate) fn ear() -> (LostTrace, Arc<Mutex<Vec<String>>>) {
     let heard: Arc<Mutex<Vec<String>>> = Arc::default();
     let hears = Arc::clone(&heard);
     (Arc::new(move |_, id| hears.lock().unwrap().push(id.to_owned())), heard)
 }
 
-async fn until_taken(traces: &Traces) {
+pub(crate) async fn until_taken(traces: &Traces) {
     let began = Instant::now();
     while traces.waiting() > 0 {
         assert!(began.elapsed() < PATIENCE, "{} wait for ever", traces.waiting());

@@ -172,7 +172,7 @@ async fn sessions_are_found_by_their_newest_trace(folder: Folder) {
     }
 }
 
-async fn execute(folder: &Folder, sql: &[&str]) {
+pub(crate) async fn execute(folder: &Folder, sql: &[&str]) {
     match &folder.server {
         Some(server) => server.execute(sql).await,
         None => {
