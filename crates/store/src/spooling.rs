@@ -108,6 +108,23 @@ impl Store {
         }
     }
 
+    /// What waits in memory goes into the journal, where that can be written again.
+    pub(crate) async fn spool_again(&self) {
+        let spool = self.spool();
+        let Some(journal) = spool.journal() else { return };
+        // Nobody takes what is on its way.
+        let _turn = spool.waiting.turn().await;
+        let mut in_memory = spool.waiting.take_those(|batch| batch.spot.is_none()).into_iter();
+        while let Some(batch) = in_memory.next() {
+            // What is written goes behind the others, as the journal has it.
+            let handed_over = HandedOver { store: self.clone(), batch };
+            if let Err(HandedOver { batch, .. }) = journal.append_beside(handed_over).await {
+                let left = std::iter::once(batch).chain(in_memory).collect();
+                return spool.waiting.put_back(left);
+            }
+        }
+    }
+
     /// Writes the traces that wait, and comes back when that is done, or cannot be done now.
     pub(crate) async fn flush_traces(&self) {
         let store = self.clone();
@@ -216,6 +233,7 @@ async fn see_to_all(store: Store) {
     loop {
         waiting.gathered().await;
         if store.take_traces().await.is_err() {
+            store.spool_again().await;
             sleep(pause).await;
             pause = (pause * 2).min(longest);
             continue;

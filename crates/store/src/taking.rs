@@ -96,6 +96,7 @@ impl Store {
     pub async fn close(&self) {
         self.flush().await;
         self.flush_traces().await;
+        self.spool_again().await;
         self.spool().ends_indexing().await;
         if let Some(journal) = self.journal() {
             journal.close().await;

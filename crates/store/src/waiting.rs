@@ -159,6 +159,16 @@ impl<T: Waits> Waiting<T> {
         next
     }
 
+    /// Takes out those that are like this, wherever they stand.
+    pub(crate) fn take_those(&self, is_it: impl Fn(&T) -> bool) -> Vec<T> {
+        let mut state = self.state();
+        let (those, others) = std::mem::take(&mut state.all).into_iter().partition(is_it);
+        state.all = others;
+        let those: VecDeque<T> = those;
+        state.weight -= those.iter().map(Waits::weight).sum::<usize>();
+        those.into()
+    }
+
     /// These could not be taken; they come first.
     pub(crate) fn put_back(&self, all: Vec<T>) {
         let mut state = self.state();

@@ -1,11 +1,11 @@
 //! Opening a file: its settings, and bringing its tables up to date.
 
 use super::log;
-use super::writer::trouble;
+use super::writer::{only_read, trouble};
 use crate::error::StoreError;
 use crate::master;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, MAIN_DB, OpenFlags};
 use std::io;
 use std::path::Path;
 use std::thread;
@@ -74,7 +74,25 @@ fn set_up(path: &Path, at: &str) -> Result<Connection, StoreError> {
     check(&connection, at)?;
     prepare(&connection).map_err(|error| trouble(at, &error))?;
     migrate(&mut connection, at)?;
+    may_write(&connection, at)?;
     Ok(connection)
+}
+
+/// Refuses a file that can only be read. SQLite opens it all the same, and would not notice that its disk is well again:
+/// whoever comes back later opens it anew.
+fn may_write(connection: &Connection, at: &str) -> Result<(), StoreError> {
+    let failed = |error: rusqlite::Error| trouble(at, &error);
+    if connection.is_readonly(MAIN_DB).map_err(failed)? {
+        return Err(only_read(at));
+    }
+    // The log, or its index, may be what cannot be written. Another process that writes proves nothing of the kind.
+    connection.busy_timeout(Duration::ZERO).map_err(failed)?;
+    let written = connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK");
+    connection.busy_timeout(PATIENCE).map_err(failed)?;
+    match written.map_err(failed) {
+        Err(StoreError::Busy(_)) | Ok(()) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// A connection to a file that is a store already.
@@ -196,4 +214,25 @@ fn put_aside_traces(connection: &Connection) -> rusqlite::Result<bool> {
 
 fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_can_only_be_read_is_refused_and_one_that_is_held_is_not() {
+        let folder = std::env::temp_dir().join(format!("think-read-{}", std::process::id()));
+        let path = folder.join("read.db");
+        let writes = open(&path).unwrap();
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let reads = Connection::open_with_flags(&path, flags).unwrap();
+        assert_eq!(may_write(&reads, "read.db"), Err(only_read("read.db")));
+        writes.execute_batch("BEGIN IMMEDIATE").unwrap();
+        assert_eq!(may_write(&connect(&path).unwrap(), "read.db"), Ok(()));
+        writes.execute_batch("ROLLBACK").unwrap();
+        let refused = reads.execute_batch("CREATE TABLE it (n)").unwrap_err();
+        assert_eq!(trouble("read.db", &refused), only_read("read.db"));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

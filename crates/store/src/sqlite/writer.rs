@@ -191,11 +191,18 @@ pub(super) fn trouble(at: &str, error: &rusqlite::Error) -> StoreError {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy(at),
         Some(ErrorCode::DiskFull) => StoreError::Full(at),
+        Some(ErrorCode::ReadOnly) => only_read(&at),
         // A limit of file sizes is met so, which says as little about what was to be written.
         Some(ErrorCode::SystemIoFailure) if is_unwritten(error) => StoreError::Full(at),
         _ if is_damage(error) => StoreError::Damaged { what: format!("the store `{at}`") },
         _ => StoreError::Database { at, message: error.to_string() },
     }
+}
+
+/// The file, its folder or its disk can be read, and not written.
+pub(super) fn only_read(at: &str) -> StoreError {
+    let message = "it can only be read; make its disk, its folder and its files writable";
+    StoreError::Database { at: at.to_owned(), message: message.to_owned() }
 }
 
 fn is_unwritten(error: &rusqlite::Error) -> bool {

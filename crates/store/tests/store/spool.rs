@@ -166,6 +166,37 @@ async fn d_5_where_no_journal_can_be_written_traces_wait_in_memory_and_it_is_sai
 }
 
 #[tokio::test]
+async fn d_5_what_waits_in_memory_goes_into_the_journal_as_soon_as_that_can_be_written() {
+    let folder = Folder::new();
+    let store = folder.open().await.unwrap();
+    let (traces, (lost, _)) = (store.traces(), ear());
+    let writer = writer(&folder);
+    // No file can be made in a folder that is not there.
+    let away = folder.path.with_extension("away");
+    std::fs::rename(&folder.path, &away).unwrap();
+    for id in ["a", "b"] {
+        traces.hand_over(vec![trace(id, 1, "hm", "")], &lost).await;
+        assert_eq!(traces.place(id), Some((TracePlace::Waiting, "local".to_owned())));
+    }
+    std::fs::rename(&away, &folder.path).unwrap();
+    let began = Instant::now();
+    for id in ["a", "b"] {
+        while traces.place(id) != Some((TracePlace::Spooled, "local".to_owned())) {
+            assert!(began.elapsed() < PATIENCE, "it waits in memory for ever");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    traces.hand_over(vec![trace("c", 1, "hm", "")], &lost).await;
+    let next = killed(&folder).open().await.unwrap();
+    assert_eq!(all(&next).await, ["a", "b", "c"]);
+    writer.execute_batch("ROLLBACK").unwrap();
+    until_taken(&traces).await;
+    assert_eq!(all(&store).await, ["a", "b", "c"]);
+    store.close().await;
+    assert_eq!(journals(&folder.path), Vec::<PathBuf>::new());
+}
+
+#[tokio::test]
 async fn d_2_what_finds_no_room_is_told_and_nothing_else_is_lost() {
     let folder = Folder::new();
     let store = folder.open().await.unwrap();
