@@ -4,14 +4,16 @@ use crate::config::Config;
 use crate::failure::say;
 use crate::keeper::Keeper;
 use crate::masking::{secrets, tiers, with};
+use std::sync::Arc;
+use std::time::Duration;
 use thinkthrough_chat::Tracer;
+use thinkthrough_core::mask::Masker;
 use thinkthrough_gateway::{Audit, FindMasker};
-use thinkthrough_store::Store;
+use thinkthrough_store::{Store, StoreError};
 
 /// Where the questions of a command leave traces; nowhere, where the configuration wants none.
 pub(crate) fn tracer(config: &Config, store: &Store, front: &'static str) -> Option<Tracer> {
-    let masker = || with(tiers(config), &store.mask_key(), &secrets(config));
-    config.traces.on.then(|| Tracer::new(store.traces(), masker(), front))
+    config.traces.on.then(|| Tracer::new(store.traces(), masker(config, store), front))
 }
 
 /// Waits until all traces are written, and says what was lost.
@@ -23,11 +25,43 @@ pub(crate) async fn say_lost(tracer: Option<&Tracer>) {
     }
 }
 
+/// The pause between two looks whether the store is open.
+const LOOK: Duration = Duration::from_secs(1);
+/// The pause before what failed is tried again.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// What covers the secrets in the traces of this store.
+pub(crate) fn masker(config: &Config, store: &Store) -> Masker {
+    with(tiers(config), &store.mask_key(), &secrets(config))
+}
+
 /// Begins to keep traces, covered by this masker, where the configuration wants any and there is a place for them.
 pub(crate) fn start(config: &Config, keeper: &Keeper, masker: FindMasker) -> Option<Audit> {
     if !config.traces.on || !keeper.has_place {
         return None;
     }
     let keeper = keeper.clone();
+    tokio::spawn(take_over(keeper.clone(), Arc::clone(&masker)));
     Some(Audit::start(Box::new(move || Some((keeper.store()?.traces(), masker())))))
+}
+
+/// Masks the traces that stood in a table of another program, and keeps them among the others: nobody reads them before.
+pub(crate) async fn mask_taken_over(store: &Store, masker: &Masker) -> Result<(), StoreError> {
+    while store.mask_taken_over(masker).await? {}
+    while store.traces().index().await? > 0 {}
+    Ok(())
+}
+
+/// The same by a gateway, once its store is open.
+async fn take_over(keeper: Keeper, masker: FindMasker) {
+    loop {
+        if let Some(store) = keeper.store() {
+            match mask_taken_over(store, &masker()).await {
+                Ok(()) => return,
+                Err(error) => say(format_args!("{error}")),
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
 }

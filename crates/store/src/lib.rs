@@ -73,6 +73,7 @@ mod spool;
 mod spooling;
 mod sqlite;
 mod store;
+mod taken_over;
 mod taking;
 mod touched;
 mod trace;

@@ -9,6 +9,7 @@ mod time;
 mod why;
 
 use super::asking::Asking;
+use crate::audit;
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::stored;
@@ -117,7 +118,10 @@ impl Traces {
 
 /// The traces, where a store is.
 async fn existing(config: &Config) -> Result<Option<Store>, Failure> {
-    Ok(stored::existing(config).await?.map(|store| store.traces()))
+    let Some(store) = stored::existing(config).await? else { return Ok(None) };
+    // Those of another program are read as any other, and not before they are masked.
+    audit::mask_taken_over(&store, &audit::masker(config, &store)).await?;
+    Ok(Some(store.traces()))
 }
 
 /// What stands for the thought on a line: its first words, or why there are none.

@@ -17,6 +17,7 @@ mod relock;
 mod responses;
 mod schema;
 mod search;
+mod taken_over;
 mod tenants;
 mod threads;
 mod tls;

@@ -1,6 +1,7 @@
 //! Opening a file: its settings, and bringing its tables up to date.
 
 use super::log;
+use super::taken_over;
 use super::writer::{only_read, trouble};
 use crate::error::StoreError;
 use crate::master;
@@ -130,17 +131,23 @@ fn check(connection: &Connection, at: &str) -> Result<(), StoreError> {
     // The tables first: another process that makes them says in the same transaction whose they are, and may do so now.
     let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0));
     let tables: i64 = tables.map_err(failed)?;
-    let application =
-        connection.pragma_query_value(None, "application_id", |row| row.get::<_, i64>(0));
-    let application = application.map_err(failed)?;
-    let is_new = application == 0 && tables == 0;
-    if is_new || application == i64::from(APPLICATION) {
+    let application = application(connection).map_err(failed)?;
+    if application == i64::from(APPLICATION) {
+        return Ok(());
+    }
+    let is_new = tables == 0 || taken_over::is_all_there_is(connection).map_err(failed)?;
+    if application == 0 && is_new {
         return Ok(());
     }
     Err(StoreError::Database {
         at: at.to_owned(),
         message: "it is a database of another program; name another file".to_owned(),
     })
+}
+
+/// Whose the file is.
+fn application(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.pragma_query_value(None, "application_id", |row| row.get(0))
 }
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
@@ -181,38 +188,21 @@ fn migrate_from(connection: &mut Connection, at: &str, known: u32) -> Result<(),
         return Err(StoreError::Newer { at: at.to_owned(), found, known });
     }
     let behind = usize::try_from(found).unwrap_or(usize::MAX);
-    let has_older = put_aside_traces(&transaction).map_err(failed)?;
+    let was_put_aside = taken_over::put_aside(&transaction).map_err(failed)?;
     for migration in MIGRATIONS.iter().skip(behind) {
         transaction.execute_batch(migration).map_err(failed)?;
     }
-    if has_older {
-        transaction.execute_batch(TAKE_OVER_TRACES).map_err(failed)?;
-    }
+    taken_over::keep_apart(&transaction, was_put_aside).map_err(failed)?;
     transaction.pragma_update(None, "user_version", known).map_err(failed)?;
     transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
     transaction.commit().map_err(failed)
 }
 
-/// Moves the rows of a table that was called as ours is before ours was made.
-const TAKE_OVER_TRACES: &str = "INSERT OR IGNORE INTO reasoning_traces (id, session_key, run_id, \
-    model, provider, reasoning_text, reasoning_tokens, total_tokens, duration_ms, metadata, \
-    created_at) SELECT CAST(id AS TEXT), session_key, run_id, model, provider, reasoning_text, \
-    reasoning_tokens, total_tokens, duration_ms, metadata, created_at \
-    FROM reasoning_traces_before; DROP TABLE reasoning_traces_before;";
-
-/// Renames a table of traces that no migration of ours made; gives whether there was one.
-fn put_aside_traces(connection: &Connection) -> rusqlite::Result<bool> {
-    let is_there = connection.table_exists(None, "reasoning_traces")?;
-    let is_ours = connection.table_exists(None, "trace_indexed")?;
-    if !is_there || is_ours {
-        return Ok(false);
-    }
-    let sql = "ALTER TABLE reasoning_traces RENAME TO reasoning_traces_before";
-    connection.execute_batch(sql)?;
-    Ok(true)
-}
-
+/// How far the tables are. The number that another program gave its file says nothing.
 fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    if application(connection)? != i64::from(APPLICATION) {
+        return Ok(0);
+    }
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 

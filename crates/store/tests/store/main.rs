@@ -49,6 +49,7 @@ mod search;
 mod secrecy;
 mod server;
 mod spool;
+mod taken_over;
 mod talk;
 mod timing;
 mod tls;

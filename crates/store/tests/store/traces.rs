@@ -1,7 +1,6 @@
 //! The audit copy of what models thought.
 
 use super::Folder;
-use super::trace_sessions::without_sessions;
 use thinkthrough_core::json::Writer;
 use thinkthrough_core::mask::{Masker, Tiers};
 use thinkthrough_core::plane::{Masked, Tenant};
@@ -20,7 +19,6 @@ on_each_database! {
     old_traces_all_go_however_long_each_takes,
     t_10_traces_go_with_their_tenant,
     traces_go_with_their_conversation,
-    a_table_with_numbers_for_ids_keeps_its_rows,
 }
 
 fn masked(text: &str) -> Masked<String> {
@@ -336,37 +334,4 @@ async fn sessions_are_listed_by_their_newest_trace_and_page_by_page(folder: Fold
     assert_eq!(names(&rest), [("one".to_owned(), 1), ("three".to_owned(), 1)]);
     let hers = traces.sessions(page(9, None, Some(&alice))).await.unwrap();
     assert_eq!((hers.len(), hers[0].last_id.as_str()), (1, "h"));
-}
-
-/// As an older program made it: in a database that is a store, but for this table.
-async fn a_table_with_numbers_for_ids_keeps_its_rows(folder: Folder) {
-    drop(folder.open().await.unwrap());
-    without_sessions(&folder).await;
-    let table = "CREATE TABLE reasoning_traces (id INTEGER PRIMARY KEY, session_key TEXT NOT NULL, \
-                 run_id TEXT NOT NULL, model TEXT NOT NULL DEFAULT '', provider TEXT NOT NULL DEFAULT '', \
-                 reasoning_text TEXT NOT NULL DEFAULT '', reasoning_tokens INTEGER NOT NULL DEFAULT 0, \
-                 total_tokens INTEGER NOT NULL DEFAULT 0, duration_ms INTEGER NOT NULL DEFAULT 0, \
-                 metadata TEXT DEFAULT '{}', created_at INTEGER NOT NULL)";
-    let row = "INSERT INTO reasoning_traces (id, session_key, run_id, reasoning_text, created_at) \
-               VALUES (41, 's', 'r', 'old words', 7)";
-    let undo = "DROP TABLE ledger; DROP TABLE reasoning_traces; \
-                ALTER TABLE old_record DROP COLUMN anchored";
-    match &folder.server {
-        Some(server) => {
-            let back = "DELETE FROM thinkthrough_schema WHERE version >= 5";
-            server.execute(&[undo, back, table, row]).await;
-        }
-        None => {
-            let file = rusqlite::Connection::open(folder.file()).unwrap();
-            let back = "DROP TABLE trace_words; DROP TABLE trace_indexed; PRAGMA user_version = 5";
-            file.execute_batch(&[undo, back, table, row].join(";")).unwrap();
-        }
-    }
-    for _ in 0..2 {
-        let traces = folder.open().await.unwrap().traces();
-        while traces.index().await.unwrap() > 0 {}
-        let filter = TraceFilter::default();
-        let found = traces.search("old", TraceText::Thoughts, filter).await.unwrap().traces;
-        assert_eq!((ids(&found), found[0].thought.as_str()), (vec!["41"], "old words"));
-    }
 }
