@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_chat::Tracer;
 use thinkthrough_core::mask::Masker;
-use thinkthrough_gateway::{Audit, FindMasker};
+use thinkthrough_gateway::{Audit, FindMasker, TracesTo};
 use thinkthrough_store::{Store, StoreError};
 
 /// Where the questions of a command leave traces; nowhere, where the configuration wants none.
@@ -42,7 +42,13 @@ pub(crate) fn start(config: &Config, keeper: &Keeper, masker: FindMasker) -> Opt
     }
     let keeper = keeper.clone();
     tokio::spawn(take_over(keeper.clone(), Arc::clone(&masker)));
-    Some(Audit::start(Box::new(move || Some((keeper.store()?.traces(), masker())))))
+    Some(Audit::start(Box::new(move || {
+        let to = match keeper.store() {
+            Some(store) => TracesTo::Store(store.traces()),
+            None => TracesTo::Early(keeper.early()?.clone()),
+        };
+        Some((to, masker()))
+    })))
 }
 
 /// Masks the traces that stood in a table of another program, and keeps them among the others: nobody reads them before.

@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::failure::{Failure, say};
 use crate::stored::{self, place, say_notes};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thinkthrough_core::budget::{BudgetRules, Given, RateGiven, RateLimits, RateReport, Report};
@@ -13,13 +13,16 @@ use thinkthrough_gateway::{
     Facts, KeptResponses, Later, Ledgers, SharedPlaces, Vault, VaultError, Vaults,
 };
 use thinkthrough_store::{
-    Backlog, KeySource, KeyState, KeyWatch, LedgerKey, Limits, Location, Store, StoreError,
+    Backlog, EarlyTraces, KeySource, KeyState, KeyWatch, LedgerKey, Limits, Location, Store,
+    StoreError,
 };
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 /// How long the start waits for the store; then the gateway listens, and lets nobody in.
 const FIRST: Duration = Duration::from_secs(3);
+/// How long one try may take before traces stand in a journal meanwhile.
+const EARLY: Duration = Duration::from_secs(1);
 /// The pauses between two tries grow from the first of these to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(5)];
 
@@ -27,6 +30,8 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(5
 #[derive(Clone)]
 pub(crate) struct Keeper {
     open: Arc<OnceLock<Open>>,
+    /// Where traces wait until it is open.
+    early: Arc<OnceLock<EarlyTraces>>,
     /// There is a place for a store; the task that opens it goes on until it is open.
     pub(crate) has_place: bool,
 }
@@ -53,7 +58,7 @@ impl Keeper {
         config: &Config,
         limits: &watch::Sender<Limits>,
     ) -> Result<(Keeper, Keeping), Failure> {
-        let mut keeper = Keeper { open: Arc::default(), has_place: true };
+        let mut keeper = Keeper { open: Arc::default(), early: Arc::default(), has_place: true };
         let (location, key) = match place(config) {
             Ok(place) => place,
             Err(Failure::Failed(why)) if may_do_without(config) => {
@@ -70,11 +75,11 @@ impl Keeper {
             Err(failure) => return Err(failure),
         };
         let (tell, told) = oneshot::channel();
-        let (open, limits) = (Arc::clone(&keeper.open), limits.subscribe());
+        let (opening, limits) = (keeper.clone(), limits.subscribe());
         let spool = stored::spool(config).map(Path::to_owned);
         let task = tokio::spawn(async move {
-            open_at_last(&open, &location, &key, spool.as_deref(), tell).await;
-            if let Some(Open { store, .. }) = open.get() {
+            opening.open_at_last(&Place { location, key, spool }, tell).await;
+            if let Some(Open { store, .. }) = opening.open.get() {
                 let old = stored::bring_up_to_date(store.clone());
                 tokio::join!(old, stored::prune(store.clone(), limits));
             }
@@ -140,52 +145,95 @@ fn say_closed(error: &StoreError) {
     ));
 }
 
-/// Opens the store and reads its keys, again and again until that works. Tells the outcome of the first try.
-async fn open_at_last(
-    open: &OnceLock<Open>,
-    location: &Location,
-    key: &KeySource,
-    spool: Option<&Path>,
-    tell: oneshot::Sender<Option<StoreError>>,
-) {
-    let mut tell = Some(tell);
-    let [mut pause, longest] = PAUSES;
-    let mut last = None;
-    loop {
-        let error = match try_open(location, key, spool).await {
-            Ok(opened) => {
-                say_notes(&opened.store);
-                // Nobody else sets it.
-                let _ = open.set(opened);
-                match tell.take().map(|tell| tell.send(None)) {
-                    Some(Ok(())) => {}
-                    Some(Err(_)) | None => say(format_args!(
-                        "the store `{location}` is open; thoughts are kept and put back from now on"
-                    )),
-                }
-                return;
-            }
-            Err(error) => error,
-        };
-        let is_told = tell.take().is_some_and(|tell| tell.send(Some(error.clone())).is_ok());
-        // It is said once, not with every try.
-        if last.as_ref() != Some(&error) && !is_told {
-            say_closed(&error);
-        }
-        last = Some(error);
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(longest);
+/// Where the store is, its key, and the folder in which traces wait for a server.
+struct Place {
+    location: Location,
+    key: KeySource,
+    spool: Option<PathBuf>,
+}
+
+impl Place {
+    async fn open(&self) -> Result<Open, StoreError> {
+        let store = stored::opened(&self.location, &self.key, self.spool.as_deref()).await?;
+        let keys = store.gateway_keys().watch().await?;
+        Ok(Open { store, keys })
     }
 }
 
-async fn try_open(
-    location: &Location,
-    key: &KeySource,
-    spool: Option<&Path>,
-) -> Result<Open, StoreError> {
-    let store = stored::opened(location, key, spool).await?;
-    let keys = store.gateway_keys().watch().await?;
-    Ok(Open { store, keys })
+impl Keeper {
+    /// Opens the store and reads its keys, again and again until that works. Tells the outcome of the first try.
+    async fn open_at_last(&self, place: &Place, tell: oneshot::Sender<Option<StoreError>>) {
+        let mut tell = Some(tell);
+        let [mut pause, longest] = PAUSES;
+        let mut last = None;
+        loop {
+            let opened = {
+                let opening = place.open();
+                tokio::pin!(opening);
+                match tokio::time::timeout(EARLY, &mut opening).await {
+                    Ok(opened) => opened,
+                    Err(_) => {
+                        self.begin_early(place).await;
+                        opening.await
+                    }
+                }
+            };
+            let error = match opened {
+                Ok(opened) => {
+                    self.take_early(place, &opened.store).await;
+                    say_notes(&opened.store);
+                    // Nobody else sets it.
+                    let _ = self.open.set(opened);
+                    self.early.get().into_iter().for_each(EarlyTraces::forget);
+                    match tell.take().map(|tell| tell.send(None)) {
+                        Some(Ok(())) => {}
+                        Some(Err(_)) | None => say(format_args!(
+                            "the store `{}` is open; thoughts are kept and put back from now on",
+                            place.location
+                        )),
+                    }
+                    return;
+                }
+                Err(error) => error,
+            };
+            let is_told = tell.take().is_some_and(|tell| tell.send(Some(error.clone())).is_ok());
+            // It is said once, not with every try.
+            if last.as_ref() != Some(&error) && !is_told {
+                say_closed(&error);
+            }
+            last = Some(error);
+            self.begin_early(place).await;
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(longest);
+        }
+    }
+
+    /// Traces stand in a journal from now on, as far as there is a key to name it.
+    async fn begin_early(&self, place: &Place) {
+        // For a server without a folder there is none.
+        let has_place = place.spool.is_some() || matches!(place.location, Location::Sqlite(_));
+        if has_place
+            && self.early.get().is_none()
+            && let Ok(Some(early)) =
+                EarlyTraces::before(&place.location, &place.key, place.spool.as_deref()).await
+        {
+            // Nobody else sets it.
+            let _ = self.early.set(early);
+        }
+    }
+
+    /// The store takes what was written down before it was open, by this process or another.
+    async fn take_early(&self, place: &Place, store: &Store) {
+        if let Some(early) = self.early.get() {
+            early.close().await;
+        }
+        store.take_early_traces(&place.location, place.spool.as_deref()).await;
+    }
+
+    /// Where traces wait while the store is not open.
+    pub(crate) fn early(&self) -> Option<&EarlyTraces> {
+        self.early.get().filter(|_| self.store().is_none())
+    }
 }
 
 /// A store that is not open yet fails as one does that was lost.

@@ -38,6 +38,7 @@ pub(crate) async fn or_why(config: &Config) -> (Option<Store>, Option<String>) {
 pub(crate) async fn open(config: &Config) -> Result<Store, Failure> {
     let (location, key) = place(config)?;
     let store = opened(&location, &key, spool(config)).await?;
+    store.take_early_traces(&location, spool(config)).await;
     say_notes(&store);
     Ok(store)
 }
@@ -136,6 +137,7 @@ pub(crate) async fn existing(config: &Config) -> Result<Option<Store>, Failure> 
         return Ok(None);
     }
     let store = opened(&location, &key, spool(config)).await?;
+    store.take_early_traces(&location, spool(config)).await;
     say_notes(&store);
     Ok(Some(store))
 }

@@ -22,7 +22,7 @@ use thinkthrough_core::mask::Tiers;
 use thinkthrough_gateway::{
     Audit, Events, Heard, InFlight, Keys, Log, Options, Running, Tls, Traces, Vaults, Viewer, serve,
 };
-use thinkthrough_store::{KeyState, Limits, Location};
+use thinkthrough_store::{KeyState, Limits, Location, Store};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -138,7 +138,7 @@ impl Serve {
         let draining = async {
             running.drain(delay, DRAIN).await;
             if let Some(audit) = &base.audit {
-                // What the store does not take in this time is lost.
+                // What neither the store nor a journal takes in this time is lost, which is said below.
                 drop(tokio::time::timeout(FLUSH[1], audit.flush()).await);
             }
             if let Some(store) = base.keeper.store() {
@@ -153,6 +153,7 @@ impl Serve {
             () = draining => {}
             () = signals.again() => {}
         }
+        base.say_lost();
         base.log.close();
         Ok(())
     }
@@ -353,6 +354,20 @@ impl Base {
 }
 
 impl Base {
+    /// Says how many traces end with this process, because neither the store nor a journal took them.
+    fn say_lost(&self) {
+        let Some(audit) = &self.audit else { return };
+        let in_memory = self.keeper.store().map_or(0, Store::traces_in_memory);
+        let lost = audit.left() + in_memory as u64;
+        audit.lose(lost);
+        if lost > 0 {
+            say(format_args!(
+                "{lost} traces are lost, because neither the store nor its journal took them; see whether they can be \
+                 written"
+            ));
+        }
+    }
+
     /// Says where the viewer is. On an address that only this machine reaches the link lets one person in, once; it
     /// stands behind the `#`, so that no log has it.
     fn invite(&self, scheme: &str, door: SocketAddr) {

@@ -101,10 +101,39 @@ fn p_1_traces_of_a_time_before_the_store_was_open_are_kept() {
         on_server(&place, &database).replace(server, &format!("127.0.0.1:{}", reserved.port));
     let gateway = serve(&place, &config);
     let answers = ask(&gateway, 0, 5);
-    until(&gateway, &answers, "waiting");
+    until(&gateway, &answers, "spooled");
+    assert_eq!(figure(&gateway, "thinkthrough_traces_waiting "), 5);
     let _proxy = Proxy::new(server, reserved.port);
     until(&gateway, &answers, "stored");
+    assert_eq!(figure(&gateway, "thinkthrough_traces_waiting "), 0);
     assert_eq!(figure(&gateway, "thinkthrough_traces_lost_total "), 0);
+}
+
+#[test]
+fn p_1_traces_of_a_time_before_the_store_was_open_outlive_the_gateway() {
+    let Some(database) = Database::new() else { return };
+    let place = Place::new("traces-early-killed");
+    let (_, server) = database.url.split_once('@').unwrap();
+    let (server, _) = server.split_once('/').unwrap();
+    let direct = format!("{}spool = \"waiting/here\"\n", on_server(&place, &database));
+    let reserved = Reserved::new();
+    let away = direct.replace(server, &format!("127.0.0.1:{}", reserved.port));
+    let mut all = Vec::new();
+    for (round, signal) in (0..).zip([Signal::KILL, Signal::INT]) {
+        let gateway = serve(&place, &away);
+        let answers = ask(&gateway, 10 * round, 5);
+        until(&gateway, &answers, "spooled");
+        gateway.signal(signal);
+        let (_, said) = gateway.ends(PATIENCE);
+        assert!(!said.contains("are lost"), "{said}");
+        all.extend(answers);
+    }
+    let gateway = serve(&place, &direct);
+    until(&gateway, &all, "stored");
+    all_there(&place, &all);
+    let early = std::fs::read_dir(place.file("waiting/here")).unwrap();
+    let early = early.map(|it| it.unwrap().file_name().into_string().unwrap());
+    assert_eq!(early.filter(|name| name.starts_with("early-")).count(), 0);
 }
 
 #[test]
@@ -176,6 +205,19 @@ pub(crate) fn with_little_room(place: &Place) -> Server {
     command.args(["serve", "--listen", "127.0.0.1:0", "--config", &file]);
     command.env("HOME", place.home()).env("XDG_CONFIG_HOME", place.home());
     Server::run(command)
+}
+
+#[test]
+fn d_2_a_gateway_that_ends_on_a_full_disk_says_how_many_traces_are_lost() {
+    let place = Place::new("traces-full-end");
+    let gateway = with_little_room(&place);
+    until(&gateway, &ask(&gateway, 0, 2), "stored");
+    gateway.limit_files(Some(0));
+    let full = ask(&gateway, 5, 3);
+    until(&gateway, &full, "waiting");
+    gateway.signal(Signal::INT);
+    let (_, said) = gateway.ends(Duration::from_secs(40));
+    assert!(said.contains("3 traces are lost"), "{said}");
 }
 
 #[test]

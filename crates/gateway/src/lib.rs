@@ -73,7 +73,7 @@ mod waits;
 mod watched;
 mod whole_events;
 
-pub use audit::{Audit, FindTraces};
+pub use audit::{Audit, FindTraces, TracesTo};
 pub use edge::headers::may_forward;
 pub use events::{Events, FindMasker};
 pub use guests::Viewer;

@@ -46,6 +46,7 @@ mod clock;
 mod conversations;
 mod credential;
 mod draft;
+mod early;
 mod error;
 mod facts;
 mod gateway_keys;
@@ -88,6 +89,7 @@ pub use conversations::{
 };
 pub use credential::stands_for_nobody;
 pub use draft::{TraceCount, TraceDraft};
+pub use early::EarlyTraces;
 pub use error::StoreError;
 pub use facts::{About, FACT_AGE, Fact, Facts};
 pub use gateway_keys::{GatewayKey, GatewayKeys, KeyHash, KeyList, KeyState, NewKey};

@@ -116,6 +116,11 @@ impl Spool {
         self.places().len()
     }
 
+    /// How many wait in memory alone.
+    pub(crate) fn in_memory(&self) -> usize {
+        self.places().values().filter(|place| !place.is_spooled).count()
+    }
+
     fn places(&self) -> MutexGuard<'_, HashMap<String, Place>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -142,6 +147,7 @@ impl Spool {
     pub(crate) async fn end(&self, batches: Vec<Batch>) {
         self.forget(&batches);
         let spots: Vec<Spot> = batches.into_iter().filter_map(|batch| batch.spot).collect();
+        // One that another process left, or that was written before the store was open, goes the same way.
         if let Some(journal) = self.journal().filter(|_| !spots.is_empty()) {
             journal.taken(spots).await;
         }

@@ -125,6 +125,12 @@ impl Store {
         }
     }
 
+    /// How many traces stand nowhere but in memory, so that the end of this process loses them.
+    #[must_use]
+    pub fn traces_in_memory(&self) -> usize {
+        self.spool().in_memory()
+    }
+
     /// Writes the traces that wait, and comes back when that is done, or cannot be done now.
     pub(crate) async fn flush_traces(&self) {
         let store = self.clone();
@@ -203,7 +209,13 @@ impl Store {
     /// Takes the traces that processes which ended left in their journals. Comes back when the database has them, or does
     /// not take them now.
     pub(crate) async fn take_traces_over(&self) {
-        let Some(journal) = self.spool().journal() else { return };
+        if let Some(journal) = self.spool().journal() {
+            self.take_traces_of(journal).await;
+        }
+    }
+
+    /// Takes those that such processes left in a journal like this.
+    pub(crate) async fn take_traces_of(&self, journal: &Journal) {
         let mut is_any = false;
         loop {
             let (journal, room) = (journal.clone(), self.spool().waiting.left() as u64);

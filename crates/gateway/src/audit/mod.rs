@@ -2,8 +2,8 @@
 //!
 //! A request is gathered while it goes on ([`Transcript`]); at its end the draft of its trace goes to one task, which
 //! masks it and hands it over to the store with what came meanwhile. There it stands in a journal until the database has
-//! it. A store that is not open or does not answer keeps nobody waiting: drafts and traces wait up to a bound each, and
-//! beyond it they are dropped and counted.
+//! it, or in one of its own where the store is not open yet. Nobody is kept waiting: drafts and traces wait up to a bound
+//! each, and beyond it they are dropped and counted.
 
 mod labels;
 mod recorder;
@@ -21,7 +21,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::mask::Masker;
 use thinkthrough_core::why::Why;
-use thinkthrough_store::{TraceCount, TraceDraft, TraceNumbers, TracePlace, TraceState, Traces};
+use thinkthrough_store::{
+    EarlyTraces, TraceCount, TraceDraft, TraceNumbers, TracePlace, TraceState, Traces,
+};
 use tokio::sync::mpsc;
 
 /// So many drafts may wait.
@@ -31,8 +33,17 @@ const BYTES: usize = 64 << 20;
 /// So many traces that were dropped are remembered.
 const DROPPED: usize = 4_096;
 
-/// Where traces go, and what covers the secrets in them; `None` while the store is not open.
-pub type FindTraces = Box<dyn Fn() -> Option<(Traces, Masker)> + Send + Sync>;
+/// Where traces go.
+#[derive(Clone, Debug)]
+pub enum TracesTo {
+    /// Into the store, which is open.
+    Store(Traces),
+    /// Into a journal, until it is.
+    Early(EarlyTraces),
+}
+
+/// Where traces go, and what covers the secrets in them; `None` while neither the store nor a journal can be used.
+pub type FindTraces = Box<dyn Fn() -> Option<(TracesTo, Masker)> + Send + Sync>;
 
 /// Where requests leave their traces. Clones are handles to the same one.
 #[derive(Clone)]
@@ -98,10 +109,25 @@ impl Audit {
         }
     }
 
+    /// How many traces were taken and stand neither in the store nor in a journal.
+    #[must_use]
+    pub fn left(&self) -> u64 {
+        self.waiting().drafts.len() as u64
+    }
+
     /// How many traces wait for the store, or in it for its database.
     pub(crate) fn waiting_now(&self) -> u64 {
-        let handed_over = self.traces().map_or(0, |traces| traces.waiting());
-        (self.waiting().drafts.len() + handed_over) as u64
+        let handed_over = match (self.inner.find)() {
+            Some((TracesTo::Store(traces), _)) => traces.waiting(),
+            Some((TracesTo::Early(early), _)) => early.waiting(),
+            None => 0,
+        };
+        self.left() + handed_over as u64
+    }
+
+    /// So many that were taken are lost with the end of this process.
+    pub fn lose(&self, count: u64) {
+        self.waiting().lost.inc_by(count);
     }
 
     /// How many traces were dropped.
@@ -143,7 +169,11 @@ impl Audit {
                 return Some(Place::Dropped);
             }
         }
-        let (place, _) = self.traces()?.place(id).filter(|(_, its)| its == tenant)?;
+        let (place, _) = match (self.inner.find)()?.0 {
+            TracesTo::Store(traces) => traces.place(id),
+            TracesTo::Early(early) => early.tenant(id).map(|its| (TracePlace::Spooled, its)),
+        }
+        .filter(|(_, its)| its == tenant)?;
         Some(match place {
             TracePlace::Spooled => Place::Spooled,
             TracePlace::Waiting => Place::Waiting,
@@ -152,7 +182,10 @@ impl Audit {
 
     /// The store's traces.
     pub(crate) fn traces(&self) -> Option<Traces> {
-        Some((self.inner.find)()?.0)
+        match (self.inner.find)()?.0 {
+            TracesTo::Store(traces) => Some(traces),
+            TracesTo::Early(_) => None,
+        }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {

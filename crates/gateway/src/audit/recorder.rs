@@ -1,10 +1,10 @@
 //! The task that masks traces and hands them over to the store.
 
-use super::Inner;
+use super::{Inner, TracesTo};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use thinkthrough_core::mask::Masker;
-use thinkthrough_store::{LostTrace, NewTrace, TraceDraft, Traces};
+use thinkthrough_store::{LostTrace, NewTrace, TraceDraft};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
@@ -14,6 +14,8 @@ const BATCH: usize = 64;
 const GATHER: Duration = Duration::from_millis(20);
 /// The pauses between two looks whether the store is open grow from the first of these to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+/// The pause before the next try where a journal takes nothing.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Masks and hands over.
 pub(super) struct Recorder {
@@ -33,8 +35,8 @@ impl Recorder {
         Recorder { inner, lost: Arc::new(lost) }
     }
 
-    /// The store's traces, once it is open; `None` where nobody wants to know any more.
-    async fn find(&self) -> Option<(Traces, Masker)> {
+    /// Where traces go, as soon as there is a place; `None` where nobody wants to know any more.
+    async fn find(&self) -> Option<(TracesTo, Masker)> {
         let [mut pause, longest] = PAUSES;
         loop {
             if let Some(found) = (self.inner.upgrade()?.find)() {
@@ -45,19 +47,33 @@ impl Recorder {
         }
     }
 
-    /// Masks and hands over a batch, once the store is open.
+    /// Masks and hands over a batch, once there is a place for it.
     async fn hand_over(&self, drafts: Vec<TraceDraft>) {
         let ids: Vec<String> = drafts.iter().map(|draft| draft.id.clone()).collect();
-        let Some((traces, masker)) = self.find().await else { return };
-        let masked = masked(drafts, masker).await;
-        let is_masked = masked.is_some();
-        let (masked, broken) = masked.unwrap_or_default();
-        traces.hand_over(masked, &self.lost).await;
+        let broken = loop {
+            let Some((to, masker)) = self.find().await else { return };
+            match to {
+                TracesTo::Store(traces) => {
+                    let Some((new, broken)) = masked(drafts, masker).await else { break None };
+                    traces.hand_over(new, &self.lost).await;
+                    break Some(broken);
+                }
+                TracesTo::Early(early) => {
+                    // They are masked anew where the store is open first.
+                    let masking = masked(drafts.clone(), masker);
+                    let Some((new, broken)) = masking.await else { break None };
+                    if early.keep(new).await {
+                        break Some(broken);
+                    }
+                    sleep(AGAIN).await;
+                }
+            }
+        };
         let Some(inner) = self.inner.upgrade() else { return };
-        inner.broken.inc_by(broken);
+        inner.broken.inc_by(broken.unwrap_or_default());
         let mut waiting = inner.waiting();
         for id in &ids {
-            if is_masked {
+            if broken.is_some() {
                 waiting.take_out(id);
             } else {
                 waiting.lose(id);
