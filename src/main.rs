@@ -37,6 +37,7 @@ use crate::failure::Failure;
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    outlive_limits();
     let mut out = BufWriter::new(io::stdout().lock());
     let result = run(&args.command, &mut out);
     // What was written before a failure is still worth reading.
@@ -46,6 +47,21 @@ fn main() -> ExitCode {
         Err(failure) => failure.report(),
     }
 }
+
+/// A write that is beyond the limit of file sizes fails from now on. Unheard, its signal would end this process instead.
+#[cfg(unix)]
+fn outlive_limits() {
+    use tokio::signal::unix::{SignalKind, signal};
+    // Nobody waits for it: what hears it stays when the runtime goes. Commands that this one starts do not inherit it.
+    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() {
+        let _inside = runtime.enter();
+        // Where the system does not grant that, a full disk is an error all the same.
+        drop(signal(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw())));
+    }
+}
+
+#[cfg(not(unix))]
+fn outlive_limits() {}
 
 fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
     match command {

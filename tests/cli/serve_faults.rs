@@ -8,7 +8,6 @@ use crate::serve_kills::{first_turn, post, state_of, trace_of, traces_of};
 use crate::serve_shared::{IN_A_FILE, on_server};
 use crate::server::{PATIENCE, Server};
 use rustix::process::Signal;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -197,14 +196,9 @@ fn p_3_a_server_that_is_slow_for_every_statement_holds_up_no_answer_and_gets_eve
     all_there(&place, &answers);
 }
 
-/// A gateway that hears of a limit to its files as an error, and not as its end.
+/// A gateway whose files get a limit. It hears of that as an error, and not as its end.
 pub(crate) fn with_little_room(place: &Place) -> Server {
-    let file = place.write("config.toml", IN_A_FILE);
-    let mut command = Command::new("/bin/bash");
-    command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_think")]);
-    command.args(["serve", "--listen", "127.0.0.1:0", "--config", &file]);
-    command.env("HOME", place.home()).env("XDG_CONFIG_HOME", place.home());
-    Server::run(command)
+    serve(place, IN_A_FILE)
 }
 
 #[test]
