@@ -32,6 +32,7 @@ mod broken_log;
 mod conversations;
 mod damage;
 mod drafts;
+mod early;
 mod facts;
 mod gateway_keys;
 mod journal;
