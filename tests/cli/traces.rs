@@ -304,3 +304,49 @@ fn adr_retention_old_traces_go_when_the_configuration_says_so() {
         }
     }
 }
+
+/// A file with nothing but the traces of another program; nobody masked them.
+fn of_another_program(name: &str) -> (Place, String) {
+    let place = Place::new(name);
+    let file = rusqlite::Connection::open(place.file("kept.db")).unwrap();
+    let table = "CREATE TABLE reasoning_traces (id INTEGER PRIMARY KEY AUTOINCREMENT, \
+        session_key TEXT, run_id TEXT, model TEXT, provider TEXT, reasoning_text TEXT, \
+        reasoning_tokens INTEGER, total_tokens INTEGER, duration_ms INTEGER, metadata TEXT, \
+        created_at INTEGER)";
+    let row = format!(
+        "INSERT INTO reasoning_traces VALUES (41, 's', 'r', 'm', 'p', 'old words {}', 1, 2, 3, '{{}}', \
+         unixepoch() * 1000)",
+        AWS.concat()
+    );
+    file.execute_batch(&format!("{table}; {row}")).unwrap();
+    let config = place.write("config.toml", "[store]\nurl = \"sqlite:kept.db\"\n");
+    (place, config)
+}
+
+/// The old trace is found, and covered.
+fn finds_old(place: &Place, config: &str) {
+    let found = place.think(&["traces", "search", "old", "words", "--json", "--config", config]);
+    assert_eq!(found.code, Some(0), "{}", found.err);
+    assert!(found.out.contains("old words [masked:"), "{}", found.out);
+    assert!(!found.out.contains(AWS[1]), "{}", found.out);
+    let shown = place.think(&["traces", "show", "41", "--config", config]);
+    assert_eq!(shown.code, Some(0), "{}", shown.err);
+    assert!(!shown.out.contains(AWS[1]), "{}", shown.out);
+}
+
+#[test]
+fn traces_of_another_program_are_covered_before_they_are_read() {
+    let (place, config) = of_another_program("traces-other");
+    finds_old(&place, &config);
+    // A gateway does so without being asked.
+    let (place, config) = of_another_program("traces-other-served");
+    let gateway = serve(&place, "[store]\nurl = \"sqlite:kept.db\"\n");
+    let file = rusqlite::Connection::open(place.file("kept.db")).unwrap();
+    let masked = "SELECT count(*) FROM reasoning_traces";
+    let began = Instant::now();
+    while file.query_row(masked, [], |row| row.get::<_, i64>(0)).unwrap() < 1 {
+        assert!(began.elapsed() < PATIENCE, "{}", gateway.said());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    finds_old(&place, &config);
+}
