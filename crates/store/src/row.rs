@@ -1,6 +1,6 @@
 //! What the databases keep: rows whose content is sealed already, and traces, which are masked.
 
-use crate::trace::TraceFilter;
+use crate::trace::{TraceFilter, summed};
 
 /// What a store has one of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -385,20 +385,11 @@ pub(crate) struct SumRow {
 impl SumRow {
     /// No more stretches of time times models are given.
     pub(crate) const MOST: u32 = 5_000;
-    /// No sum is larger.
-    const LARGEST: u64 = 1 << 62;
 
     /// The columns, for stretches of so many milliseconds; `outcome` reads a number of the metadata by its name, and
     /// `client` the name of the client's program.
     pub(crate) fn columns(bucket: i64, outcome: impl Fn(&str) -> String, client: &str) -> String {
-        // As doubles, which are exact up to 2^53 and do not overflow beyond: an upstream may have said any number.
-        let sum = |of: &str| {
-            let sum = format!("sum(CAST({of} AS DOUBLE PRECISION))");
-            let most = Self::LARGEST;
-            format!(
-                "CAST(coalesce(CASE WHEN {sum} > {most} THEN {most} ELSE {sum} END, 0) AS BIGINT)"
-            )
-        };
+        let sum = summed;
         let columns = [
             format!("model, provider, tenant, coalesce({client}, '') AS client"),
             format!("(created_at / {bucket}) * {bucket} AS began"),

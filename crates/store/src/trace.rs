@@ -145,6 +145,16 @@ pub struct TraceNumbers {
 /// No count of a generation is larger, whatever an upstream says, so that many can be summed up.
 const MOST_COUNTED: u64 = 1 << 40;
 
+/// No sum of counts is larger.
+const MOST_SUMMED: u64 = 1 << 62;
+
+/// The sum of a column in the language of both databases. It is made of doubles, which are exact up to 2^53 and do not
+/// overflow beyond: a row of an older version may have any number.
+pub(crate) fn summed(of: &str) -> String {
+    let (sum, most) = (format!("sum(CAST({of} AS DOUBLE PRECISION))"), MOST_SUMMED);
+    format!("CAST(coalesce(CASE WHEN {sum} > {most} THEN {most} ELSE {sum} END, 0) AS BIGINT)")
+}
+
 impl TraceNumbers {
     /// The same, with no count above what can be summed up. When the request came is no count.
     pub(crate) fn bounded(self) -> Self {
