@@ -1,7 +1,7 @@
 //! A table of traces that another program made: it is put aside, and its rows become ours one step after the other, as
 //! they are masked (`crate::taken_over`). Nobody reads them before.
 
-use super::{Safety, Sqlite};
+use super::{Safety, Sqlite, words};
 use crate::error::StoreError;
 use crate::row::TraceRow;
 use crate::taken_over::{COLUMNS, OldTrace};
@@ -57,11 +57,10 @@ pub(super) fn keep_apart(connection: &Connection, was_put_aside: bool) -> rusqli
         ))?;
     }
     if was_taken_over {
-        if connection.table_exists(None, "trace_words")? {
-            connection.execute_batch(
-                "DELETE FROM trace_words WHERE rowid IN \
-                 (SELECT rowid FROM reasoning_traces WHERE tenant = '')",
-            )?;
+        let sql = "SELECT rowid FROM reasoning_traces WHERE tenant = ''";
+        let mut words = words::Removing::from(connection)?;
+        for number in connection.prepare(sql)?.query_map([], |row| row.get(0))? {
+            words.remove(number?)?;
         }
         connection.execute_batch(&format!(
             "INSERT OR IGNORE INTO trace_unmasked SELECT {} FROM reasoning_traces WHERE tenant = ''; \
