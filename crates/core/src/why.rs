@@ -12,6 +12,7 @@ use crate::plane::Masked;
 use crate::provider::Target;
 use crate::request::Request;
 use crate::settings::Resolved;
+use crate::tags::redacted;
 use crate::turns::begins;
 
 /// So many answers, and so many blocks, are told of: the newest.
@@ -218,10 +219,10 @@ fn change(w: &mut Writer, it: &Difference) {
     });
 }
 
-/// The first words of a text, masked before they are cut once more.
+/// The first words of a text, with its spans and secrets hidden before they are cut once more.
 fn words(masker: &Masker, side: Option<&Side>) -> String {
     let Some(side) = side else { return String::new() };
-    let masked = masker.mask_text(&side.words);
+    let masked = masker.mask_text(&redacted(&side.words));
     let is_cut = side.words.len() < side.bytes || masked.chars().nth(WORDS).is_some();
     let mut words: String = masked.chars().take(WORDS).collect();
     if is_cut && matches!(side.kind, "text" | "thinking") {

@@ -1,11 +1,12 @@
-//! Text that people may see.
+//! Text that people may see: with `<REDACTED>` spans hidden first, and then what is secret.
 
 use crate::mask::{MaskStream, Masker};
+use crate::tags::{Redactor, redacted};
 use std::fmt;
 
 /// A value made of text, each piece of which can be masked.
 pub trait Maskable {
-    /// The same value with the secrets in all its text covered.
+    /// The same value with the redacted spans and the secrets in all its text covered.
     #[must_use]
     fn masked(&self, masker: &Masker) -> Self;
 }
@@ -71,6 +72,13 @@ impl Masked<String> {
         Masked(text.to_owned())
     }
 
+    /// The beginning of a text of which the rest is not known: without its end, where that may be the beginning of a
+    /// secret.
+    #[must_use]
+    pub fn beginning(masker: &Masker, text: &str) -> Self {
+        MaskedText::new(masker).push(text)
+    }
+
     /// Text that was masked in pieces, as one. Whoever cuts a text must see to it that no secret is cut in two: a
     /// masker of streams does.
     #[must_use]
@@ -95,41 +103,109 @@ impl<T> Masked<T> {
 
 /// Text that is masked while it comes: for views of what is not yet whole.
 #[derive(Debug)]
-pub struct MaskedText(MaskStream);
+pub struct MaskedText {
+    redactor: Redactor,
+    stream: MaskStream,
+    /// The bytes of a letter that is not whole.
+    left: Vec<u8>,
+}
 
 impl MaskedText {
     /// The beginning of a text.
     #[must_use]
     pub fn new(masker: &Masker) -> Self {
-        MaskedText(masker.stream())
+        let (redactor, stream) = (Redactor::default(), masker.stream());
+        MaskedText { redactor, stream, left: Vec::new() }
     }
 
     /// What is certain after this piece; joined with [`Masked::joined`], all pieces are the masked text.
     pub fn push(&mut self, piece: &str) -> Masked<String> {
-        let mut out = Vec::new();
-        self.0.push(piece.as_bytes(), &mut out);
-        text(out)
+        let mut plain = String::with_capacity(piece.len());
+        self.redactor.push(piece, &mut plain);
+        self.stream.push(plain.as_bytes(), &mut self.left);
+        self.letters()
     }
 
-    /// The rest, behind the text's end.
+    /// The rest, behind the text's end. What is pushed then is another text.
     pub fn end(&mut self) -> Masked<String> {
-        let mut out = Vec::new();
-        self.0.end(&mut out);
-        text(out)
+        let mut plain = String::new();
+        self.redactor.end(&mut plain);
+        self.stream.push(plain.as_bytes(), &mut self.left);
+        self.stream.end(&mut self.left);
+        let rest = std::mem::take(&mut self.left);
+        Masked(String::from_utf8_lossy(&rest).into_owned())
+    }
+
+    /// What is held back and is no part of a secret or a span, whatever follows: for whoever has waited long enough. The
+    /// public beginning of a secret or of a tag may be out then; what it covers never is.
+    pub fn flush(&mut self) -> Masked<String> {
+        let mut plain = String::new();
+        self.redactor.flush(&mut plain);
+        self.stream.push(plain.as_bytes(), &mut self.left);
+        self.stream.flush(&mut self.left);
+        self.letters()
+    }
+
+    /// How many bytes are held back.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.redactor.held() + self.stream.held() + self.left.len()
+    }
+
+    /// What came out, up to its last whole letter.
+    fn letters(&mut self) -> Masked<String> {
+        let whole = match std::str::from_utf8(&self.left) {
+            Ok(text) => text.len(),
+            Err(error) => error.valid_up_to(),
+        };
+        let rest = self.left.split_off(whole);
+        Masked(String::from_utf8(std::mem::replace(&mut self.left, rest)).unwrap_or_default())
     }
 }
 
-/// A masker cuts a text between letters only, so that nothing is ever replaced here.
-fn text(bytes: Vec<u8>) -> Masked<String> {
-    Masked(
-        String::from_utf8(bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
-    )
+/// What came of a text while nobody listened: not masked, but enough of its end is kept that whoever listens from some
+/// place on hears nothing of a secret or a span that began before it.
+#[derive(Clone, Debug, Default)]
+pub struct Unheard {
+    redactor: Redactor,
+    tail: String,
+}
+
+impl Unheard {
+    /// So many bytes of the end are kept: more than the longest secret that has a form, a private key.
+    const TAIL: usize = 16 * 1024;
+
+    /// The next piece of the text.
+    pub fn push(&mut self, piece: &str) {
+        self.redactor.push(piece, &mut self.tail);
+        // It is cut seldom, so that a piece costs no more than its own length.
+        if self.tail.len() > 2 * Self::TAIL {
+            let from = self.tail.len() - Self::TAIL;
+            let at = (from..self.tail.len()).find(|at| self.tail.is_char_boundary(*at));
+            self.tail.drain(..at.unwrap_or_default());
+        }
+    }
+
+    /// Whether nothing came.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tail.is_empty() && self.redactor.held() == 0
+    }
+
+    /// The text from here on, masked: what came before is not said, but for a word that was open.
+    #[must_use]
+    pub fn listen(&self, masker: &Masker) -> MaskedText {
+        let mut text = MaskedText::new(masker);
+        let mut unsaid = Vec::new();
+        text.stream.push(self.tail.as_bytes(), &mut unsaid);
+        text.redactor = self.redactor.clone();
+        text
+    }
 }
 
 impl Maskable for String {
     fn masked(&self, masker: &Masker) -> Self {
-        masker.mask_text(self)
+        masker.mask_text(&redacted(self))
     }
 }
 
@@ -186,5 +262,58 @@ mod tests {
             whole.chars().map(|char| text.push(&char.to_string())).collect();
         pieces.push(text.end());
         assert_eq!(Masked::joined(pieces).into_inner(), masker.mask_text(whole));
+    }
+
+    #[test]
+    fn redacted_spans_are_hidden_before_secrets_whole_and_in_pieces() {
+        let masker = Masker::new(Tiers::ALL, &[7; 32]);
+        let whole = "a <REDACTED>PIIalpha77</REDACTED> password=hunter2x <REDACTED>open".to_owned();
+        let masked = Masked::by(&masker, &whole).into_inner();
+        assert!(
+            masked.starts_with("a [redacted] password=[masked:") && masked.ends_with(" [redacted]")
+        );
+        for cut in 0..whole.len() {
+            let mut text = MaskedText::new(&masker);
+            let pieces = [text.push(&whole[..cut]), text.push(&whole[cut..]), text.end()];
+            assert_eq!(Masked::joined(pieces).get(), &masked, "{cut}");
+        }
+    }
+
+    #[test]
+    fn who_listens_from_the_middle_on_hears_nothing_of_what_began_before() {
+        let masker = Masker::new(Tiers::ALL, &[7; 32]);
+        let key = format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3));
+        for secret in [key, "<REDACTED>PIIalpha77 PIIbeta88</REDACTED>".to_owned()] {
+            let whole = format!("so it is {secret}, and on");
+            for cut in 0..whole.len() {
+                let mut unheard = Unheard::default();
+                whole[..cut].chars().for_each(|it| unheard.push(it.encode_utf8(&mut [0; 4])));
+                let mut text = unheard.listen(&masker);
+                let heard = Masked::joined([text.push(&whole[cut..]), text.end()]).into_inner();
+                assert!(heard.ends_with("on") || cut >= whole.len() - 1, "{cut}: {heard}");
+                for at in 4..secret.len() - 4 {
+                    let part = &secret[at..at + 4];
+                    assert!(
+                        part.contains("EDACTED") || part.contains('<') || !heard.contains(part),
+                        "{cut}: {heard}"
+                    );
+                }
+            }
+        }
+        let mut long = Unheard::default();
+        (0..10).for_each(|_| long.push(&"\u{e4}".repeat(Unheard::TAIL / 3)));
+        assert!(long.tail.len() <= 2 * Unheard::TAIL && !long.is_empty());
+    }
+
+    #[test]
+    fn a_beginning_ends_before_what_may_be_a_secret() {
+        let masker = Masker::new(Tiers::ALL, &[7; 32]);
+        let key = format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3));
+        for cut in 5..key.len() {
+            let text = format!("it is {}", &key[..cut]);
+            assert_eq!(Masked::beginning(&masker, &text).get(), "it is ", "{cut}");
+        }
+        let whole = Masked::beginning(&masker, &format!("it is {key}, and")).into_inner();
+        assert!(whole.starts_with("it is [masked:") && whole.contains(','), "{whole}");
     }
 }

@@ -10,6 +10,6 @@ mod masked;
 mod sealed;
 mod tenant;
 
-pub use masked::{Maskable, Masked, MaskedText};
+pub use masked::{Maskable, Masked, MaskedText, Unheard};
 pub use sealed::{Exact, Open, Place, Seal, SealError, Sealed};
 pub use tenant::{Tenant, TenantError};

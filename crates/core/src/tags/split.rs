@@ -3,6 +3,7 @@
 use super::family::Role;
 use super::parts::{Part, Parts};
 use super::piece::End;
+use super::redacted::redacted;
 use super::scanner::{Options, Start, TagScanner};
 use super::spec::TagSpec;
 use crate::json::Writer;
@@ -73,7 +74,7 @@ pub fn split(text: &str, options: &SplitOptions) -> Split {
     } else {
         scan(text, options)
     };
-    let mut thoughts = thoughts.iter().map(|thought| redact(thought));
+    let mut thoughts = thoughts.iter().map(|thought| redacted(thought).into_owned());
     let reasoning = if options.staged {
         Reasoning::Staged(thoughts.map(Thought::new).collect())
     } else {
@@ -87,7 +88,7 @@ pub fn split(text: &str, options: &SplitOptions) -> Split {
         });
         Reasoning::One(joined.map(Thought::new))
     };
-    Split { visible: redact(&visible), reasoning }
+    Split { visible: redacted(&visible).into_owned(), reasoning }
 }
 
 impl Split {
@@ -173,19 +174,4 @@ fn compat(text: &str, options: &SplitOptions) -> (String, Vec<String>) {
 /// Trims what JavaScript trims: all of Unicode's white space and the byte order mark, but not U+0085.
 fn trim(text: &str) -> &str {
     text.trim_matches(|c: char| (c.is_whitespace() && c != '\u{85}') || c == '\u{feff}')
-}
-
-/// Replaces redacted spans. One without an end goes on to the end of the text: better too little than a secret.
-fn redact(text: &str) -> String {
-    const OPEN: &str = "<REDACTED>";
-    const CLOSE: &str = "</REDACTED>";
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, inside)) = rest.split_once(OPEN) {
-        out.push_str(before);
-        out.push_str("[redacted]");
-        rest = inside.split_once(CLOSE).map_or("", |(_, after)| after);
-    }
-    out.push_str(rest);
-    out
 }
