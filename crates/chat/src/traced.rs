@@ -171,7 +171,7 @@ impl Traced {
                 w.opt_str("error", generation.error.as_deref());
                 let priced = target.price.and_then(|price| price.as_of);
                 w.opt_str("price_as_of", priced.map(|day| day.to_string()).as_deref());
-                if texts.is_cut {
+                if texts.is_cut() {
                     w.field_bool("text_is_cut", true);
                 }
             });

@@ -1,11 +1,12 @@
 //! A trace before it is masked, as the gateway and the commands make it.
 
-use crate::trace::{NewTrace, TraceNumbers, TraceState};
+use crate::trace::{DraftText, NewTrace, TraceNumbers, TraceState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::mask::{BROKEN, Masker};
 use thinkthrough_core::plane::{Masked, Tenant};
 use thinkthrough_core::settled::Settled;
+use thinkthrough_core::tags::redacted_json;
 use thinkthrough_core::tokens::TokenSource;
 use thinkthrough_core::why::Why;
 
@@ -28,9 +29,9 @@ pub struct TraceDraft {
     /// The provider's name in the configuration.
     pub provider: String,
     /// All thoughts, an empty line between two.
-    pub thought: String,
+    pub thought: DraftText,
     /// All visible text.
-    pub answer: String,
+    pub answer: DraftText,
     /// What is known besides, a JSON object.
     pub metadata: Raw,
     /// Why the request went out as it did.
@@ -45,7 +46,7 @@ impl TraceDraft {
     /// How many bytes its texts have.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.thought.len() + self.answer.len()
+        self.thought.text.len() + self.answer.text.len()
     }
 
     /// The trace as people may see it. One that cannot be masked is left without its texts.
@@ -60,7 +61,9 @@ impl TraceDraft {
     }
 
     fn covered(self, masker: &Masker) -> NewTrace {
-        let metadata = Masked::by(masker, &self.metadata.as_str().to_owned());
+        // A span that has no end must not take the rest of the object with it.
+        let metadata = redacted_json(self.metadata.as_str()).into_owned();
+        let metadata = Masked::by(masker, &metadata);
         let is_told = metadata.get() != BROKEN;
         NewTrace {
             id: self.id,
@@ -69,8 +72,8 @@ impl TraceDraft {
             run: self.run,
             model: masker.mask_text(&self.model),
             provider: self.provider,
-            thought: Masked::by(masker, &self.thought),
-            answer: Masked::by(masker, &self.answer),
+            thought: self.thought.masked(masker),
+            answer: self.answer.masked(masker),
             // It stays an object, whatever becomes of it.
             metadata: if is_told { metadata } else { Masked::fixed(UNTOLD) },
             why: self.why.masked(masker),
@@ -162,8 +165,8 @@ mod tests {
             run: "r".to_owned(),
             model: "m".to_owned(),
             provider: "p".to_owned(),
-            thought: thought.to_owned(),
-            answer: "said".to_owned(),
+            thought: DraftText::fitting(thought.to_owned()),
+            answer: DraftText::fitting("said".to_owned()),
             metadata: Raw::parse("{\"status\":200}").unwrap(),
             why: Why::default(),
             numbers: TraceNumbers::default(),
@@ -185,11 +188,37 @@ mod tests {
         assert_eq!((whole.is_broken(), broken.is_broken()), (false, true));
         // Whatever else breaks in there, nothing of the texts is kept.
         let bare = draft("a boom").masked_by(|draft| {
-            assert!(!draft.thought.contains("boom"), "broken on purpose");
+            assert!(!draft.thought.text.contains("boom"), "broken on purpose");
             draft.covered(&masker)
         });
         assert_eq!(told(&bare), [BROKEN, BROKEN, UNTOLD, BROKEN]);
         assert!(bare.is_broken());
+    }
+
+    #[test]
+    fn a_trace_hides_redacted_spans_in_its_texts_and_its_metadata() {
+        let masker = Masker::new(Tiers::ALL, &[7; 32]);
+        let mut draft = draft("a <REDACTED>PIIalpha77</REDACTED> b <REDACTED>PIIbeta88");
+        draft.answer = DraftText::fitting("c <REDACTED>PIIgamma99</REDACTED>".to_owned());
+        draft.metadata = Raw::parse("{\"asked\":\"<REDACTED>m\",\"status\":200}").unwrap();
+        let trace = draft.masked(&masker);
+        let metadata = "{\"asked\":\"[redacted]\",\"status\":200}";
+        assert_eq!(told(&trace), ["a [redacted] b [redacted]", "c [redacted]", metadata, "s"]);
+    }
+
+    #[test]
+    fn a_secret_at_the_cut_of_a_text_is_not_in_the_trace() {
+        let masker = Masker::new(Tiers::ALL, &[7; 32]);
+        let key = format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3));
+        for inside in [5, 20, key.len() - 1] {
+            // Words, because a key begins where one does.
+            let mut text = "word ".repeat((1 << 20) / 5 + 1);
+            text.truncate((1 << 20) - inside);
+            let text = format!("{} {key}", text.get(1..).unwrap_or_default());
+            let trace = draft(&text).masked(&masker);
+            let thought = trace.thought.get();
+            assert!(thought.len() > 1_000_000 && !thought.contains(&key[..5]), "{inside}");
+        }
     }
 
     #[test]

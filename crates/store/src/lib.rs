@@ -106,8 +106,8 @@ pub use spool::{LostTrace, TracePlace};
 pub use store::Store;
 pub use taking::Backlog;
 pub use trace::{
-    NewTrace, TRACE_AGE, Trace, TraceFilter, TraceHits, TraceNumbers, TraceSession, TraceState,
-    TraceSum, TraceText, TraceTexts,
+    DraftText, NewTrace, TRACE_AGE, Trace, TraceFilter, TraceHits, TraceNumbers, TraceSession,
+    TraceState, TraceSum, TraceText, TraceTexts,
 };
 pub use traces::Traces;
 pub use vault::{Commit, Looked, Opener, Vault};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 use thinkthrough_core::content::{Block, Thinking};
 use thinkthrough_core::json::{Raw, Writer};
+use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::{Masked, Tenant};
 
 /// How long traces stay where nothing else is said.
@@ -72,43 +73,72 @@ pub struct NewTrace {
 /// So many bytes of a text stand in a trace.
 const MOST: usize = 1 << 20;
 
+/// A text of a trace: nothing in it is masked yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DraftText {
+    /// What is known of it.
+    pub text: String,
+    /// There was more: what stands at its end may be the beginning of a secret.
+    pub is_cut: bool,
+}
+
+impl DraftText {
+    /// The text up to the room that a trace has.
+    #[must_use]
+    pub fn fitting(mut text: String) -> Self {
+        let is_cut = text.len() > MOST;
+        let end = (0..=MOST.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+        text.truncate(end.unwrap_or_default());
+        DraftText { text, is_cut }
+    }
+
+    /// The text as people may see it. Of a cut one the end is left out that may have become a secret.
+    #[must_use]
+    pub(crate) fn masked(&self, masker: &Masker) -> Masked<String> {
+        match self.is_cut {
+            true => Masked::beginning(masker, &self.text),
+            false => Masked::by(masker, &self.text),
+        }
+    }
+}
+
 /// What an answer says, as a trace has it: nothing in it is masked yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceTexts {
     /// All thoughts, an empty line between two.
-    pub thought: String,
+    pub thought: DraftText,
     /// All visible text.
-    pub answer: String,
+    pub answer: DraftText,
     /// How many bytes of thoughts nobody but the provider can read.
     pub sealed_bytes: u64,
-    /// There was more than a trace has room for.
-    pub is_cut: bool,
 }
 
 impl TraceTexts {
     /// What these blocks say.
     #[must_use]
     pub fn of(blocks: &[Block]) -> Self {
-        let mut texts = TraceTexts::default();
+        let (mut thought, mut answer, mut sealed_bytes) = (String::new(), String::new(), 0);
         for block in blocks {
             match block {
                 Block::Thinking(thinking) => {
-                    if !texts.thought.is_empty() {
-                        texts.thought.push_str("\n\n");
+                    if !thought.is_empty() {
+                        thought.push_str("\n\n");
                     }
-                    texts.thought.push_str(&thinking.thought);
-                    texts.sealed_bytes += sealed(thinking);
+                    thought.push_str(&thinking.thought);
+                    sealed_bytes += sealed(thinking);
                 }
-                Block::Text(text) => texts.answer.push_str(&text.text),
+                Block::Text(text) => answer.push_str(&text.text),
                 _ => {}
             }
         }
-        for text in [&mut texts.thought, &mut texts.answer] {
-            texts.is_cut |= text.len() > MOST;
-            let end = (0..=MOST.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-            text.truncate(end.unwrap_or_default());
-        }
-        texts
+        let [thought, answer] = [thought, answer].map(DraftText::fitting);
+        TraceTexts { thought, answer, sealed_bytes }
+    }
+
+    /// There was more than a trace has room for.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.thought.is_cut || self.answer.is_cut
     }
 }
 

@@ -22,7 +22,7 @@ use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::mask::Masker;
 use thinkthrough_core::why::Why;
 use thinkthrough_store::{
-    EarlyTraces, TraceCount, TraceDraft, TraceNumbers, TracePlace, TraceState, Traces,
+    DraftText, EarlyTraces, TraceCount, TraceDraft, TraceNumbers, TracePlace, TraceState, Traces,
 };
 use tokio::sync::mpsc;
 
@@ -251,8 +251,8 @@ pub(crate) fn draft(story: &Story, labels: Labels, transcript: Transcript, why: 
         run,
         model,
         provider,
-        thought: transcript.thought.text,
-        answer: transcript.answer.text,
+        thought: DraftText { text: transcript.thought.text, is_cut: transcript.thought.is_cut },
+        answer: DraftText { text: transcript.answer.text, is_cut: transcript.answer.is_cut },
         metadata,
         why,
         numbers,

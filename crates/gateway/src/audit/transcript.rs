@@ -22,7 +22,7 @@ pub(crate) struct Transcript {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Gathered {
     pub(crate) text: String,
-    /// There was more.
+    /// There was more, so that whoever masks it leaves out what its end may have become.
     pub(crate) is_cut: bool,
 }
 

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use thinkthrough_core::content::{Block, Content, Parameters, Speaker};
 use thinkthrough_core::mask::Masker;
+use thinkthrough_core::plane::Masked;
 
 /// What to look for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,7 +170,7 @@ fn hits(
         };
         let text = text_of(it).filter(|_| is_wanted)?;
         let text = match masker {
-            Some(masker) => Cow::Owned(masker.mask_text(text)),
+            Some(masker) => Cow::Owned(Masked::by(masker, &text.to_owned()).into_inner()),
             None => Cow::Borrowed(text),
         };
         let (excerpt, at) = excerpt(&text, needle.find(&text)?);
