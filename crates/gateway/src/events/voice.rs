@@ -13,7 +13,8 @@ use std::time::Duration;
 use thinkthrough_core::content::{Block, Thinking};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::json::Writer;
-use thinkthrough_core::mask::{MaskStream, Masker};
+use thinkthrough_core::mask::Masker;
+use thinkthrough_core::plane::{Masked, MaskedText, Unheard};
 use tokio::time::{Instant, Sleep};
 
 /// How long the end of a text that may be the beginning of a secret is held back while nothing follows.
@@ -25,6 +26,7 @@ pub(crate) struct Hearing {
     /// Who listened when it was looked at last.
     generation: u64,
     voice: Option<Box<Voice>>,
+    open: OpenBlock,
     /// When what is held back is let go.
     until: Option<Instant>,
     quiet: Option<Pin<Box<Sleep>>>,
@@ -50,7 +52,9 @@ impl Hearing {
             None => {
                 let masker = events.masker();
                 let about = whose.about(story, &masker);
-                self.voice = Some(Box::new(Voice::new(&masker, about, channels)));
+                let mut voice = Voice::new(&masker, about, channels);
+                voice.join(&self.open);
+                self.voice = Some(Box::new(voice));
             }
         }
     }
@@ -60,6 +64,7 @@ impl Hearing {
         if let Some(voice) = &mut self.voice {
             voice.event(event);
         }
+        self.open.event(event);
     }
 
     /// All that came together was heard.
@@ -98,13 +103,48 @@ enum Part {
     Text,
 }
 
+/// What came of the block that is being said, for whoever begins to listen in its middle. Nothing of it is masked
+/// while nobody does.
+#[derive(Default)]
+struct OpenBlock {
+    at: Option<(Part, usize)>,
+    came: Unheard,
+}
+
+impl OpenBlock {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::ThinkingStart { block, .. } => self.begin(Part::Thought, block),
+            Event::ThinkingDelta { block, delta } => self.push(Part::Thought, block, delta),
+            Event::TextStart { block } => self.begin(Part::Text, block),
+            Event::TextDelta { block, delta } => self.push(Part::Text, block, delta),
+            Event::ThinkingEnd { .. }
+            | Event::TextEnd { .. }
+            | Event::ToolCallStart { .. }
+            | Event::Whole { .. } => *self = OpenBlock::default(),
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, part: Part, block: usize) {
+        if self.at != Some((part, block)) {
+            *self = OpenBlock { at: Some((part, block)), came: Unheard::default() };
+        }
+    }
+
+    fn push(&mut self, part: Part, block: usize, delta: &str) {
+        self.begin(part, block);
+        self.came.push(delta);
+    }
+}
+
 struct Voice {
     masker: Masker,
     about: Arc<About>,
     channels: Vec<Arc<Channel>>,
     phase: &'static str,
     /// What of its block is not masked yet.
-    streams: [MaskStream; 2],
+    streams: [MaskedText; 2],
     /// The block that is being said, where one is.
     open: Option<(Part, usize)>,
     /// It has been said that a thought begins.
@@ -112,7 +152,7 @@ struct Voice {
     /// A word of the block has come.
     has_come: bool,
     /// What is masked and not said yet.
-    ready: Vec<u8>,
+    ready: String,
 }
 
 impl Voice {
@@ -122,12 +162,25 @@ impl Voice {
             about,
             channels,
             phase: "waiting",
-            streams: [masker.stream(), masker.stream()],
+            streams: [MaskedText::new(masker), MaskedText::new(masker)],
             open: None,
             is_begun: false,
             has_come: false,
-            ready: Vec::new(),
+            ready: String::new(),
         }
+    }
+
+    /// Goes on in the middle of this block: nothing of what came of it is said.
+    fn join(&mut self, open: &OpenBlock) {
+        let Some((part, block)) = open.at.filter(|_| !open.came.is_empty()) else { return };
+        self.open = Some((part, block));
+        self.has_come = true;
+        *self.stream(part) = open.came.listen(&self.masker);
+    }
+
+    fn stream(&mut self, part: Part) -> &mut MaskedText {
+        let [thought, text] = &mut self.streams;
+        if part == Part::Thought { thought } else { text }
     }
 
     fn event(&mut self, event: Event<'_>) {
@@ -205,9 +258,8 @@ impl Voice {
             self.begin_thought(block, None);
         }
         self.has_come |= !delta.is_empty();
-        let [thought, text] = &mut self.streams;
-        let stream = if part == Part::Thought { thought } else { text };
-        stream.push(delta.as_bytes(), &mut self.ready);
+        let said = self.stream(part).push(delta);
+        self.ready.push_str(said.get());
     }
 
     /// A thought is complete. Where the wire's last word differs from what came, it is said.
@@ -218,7 +270,7 @@ impl Voice {
                 self.push(Part::Thought, block, whole);
                 None
             }
-            whole => whole.map(|whole| self.masker.mask_text(whole)),
+            whole => whole.map(|whole| Masked::by(&self.masker, &whole.to_owned()).into_inner()),
         };
         if !self.is_begun {
             self.begin_thought(block, None);
@@ -250,24 +302,21 @@ impl Voice {
     /// Says what is left of the block.
     fn rest(&mut self) {
         let Some((part, _)) = self.open else { return };
-        let [thought, text] = &mut self.streams;
-        let stream = if part == Part::Thought { thought } else { text };
-        stream.end(&mut self.ready);
+        let said = self.stream(part).end();
+        self.ready.push_str(said.get());
         self.say();
     }
 
-    /// Says what is masked, up to its last whole letter.
+    /// Says what is masked.
     fn say(&mut self) {
         let Some((part, block)) = self.open else { return };
-        let whole = match std::str::from_utf8(&self.ready) {
-            Ok(text) => text.len(),
-            Err(error) => error.valid_up_to(),
-        };
-        let left = self.ready.split_off(whole);
-        let said = std::mem::replace(&mut self.ready, left);
-        let delta = String::from_utf8(said).unwrap_or_default();
+        let delta = std::mem::take(&mut self.ready);
         if delta.is_empty() {
             return;
+        }
+        if part == Part::Thought && !self.is_begun {
+            // A word that was open when somebody began to listen.
+            self.begin_thought(block, None);
         }
         let kind = if part == Part::Thought { "thinking_delta" } else { "text_delta" };
         self.tell(Stream::Thinking, kind, &|w| {
@@ -282,17 +331,77 @@ impl Voice {
 
     fn flush(&mut self) {
         let Some((part, _)) = self.open else { return };
-        let [thought, text] = &mut self.streams;
-        let stream = if part == Part::Thought { thought } else { text };
-        stream.flush(&mut self.ready);
+        let said = self.stream(part).flush();
+        self.ready.push_str(said.get());
         self.say();
     }
 
     fn end(&mut self) {
-        let open = self.open.filter(|_| self.is_begun);
+        let open = self.open;
         self.close();
-        if let Some((_, block)) = open {
+        if let Some((_, block)) = open.filter(|_| self.is_begun) {
             self.thought_ends(block, 0, None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::announced::Whose;
+    use super::super::{Scope, Wish};
+    use super::*;
+    use thinkthrough_core::mask::Tiers;
+    use thinkthrough_core::plane::Tenant;
+
+    /// What a listener hears that comes after so many letters.
+    async fn heard_from(masker: &Masker, text: &str, cut: usize) -> String {
+        let masker = masker.clone();
+        let events = Events::masked_by(Arc::new(move || masker.clone()));
+        let (tenant, mut hearing) = (Tenant::local(), Hearing::default());
+        hearing.event(Event::ThinkingStart { block: 0, source_field: "thinking" });
+        let say = |hearing: &mut Hearing, text: &str| {
+            for letter in text.chars().map(String::from) {
+                let delta = letter.as_str();
+                hearing.event(Event::ThinkingDelta { block: 0, delta });
+                hearing.pause();
+            }
+        };
+        say(&mut hearing, &text[..cut]);
+        let scope = Scope::Tenants(vec![tenant.clone()]);
+        let mut listener = events.listen(scope, Wish::default()).unwrap();
+        let whose = Whose { tenant, session: None, run: None };
+        hearing.tune(events.generation(), Some((&events, &whose, &Story::new(0, "chat"))));
+        say(&mut hearing, &text[cut..]);
+        let thinking = Thinking::new(text, "thinking");
+        hearing.event(Event::ThinkingEnd { block: 0, thinking: &thinking, thought: None });
+        hearing.end();
+        let mut told = String::new();
+        while !told.contains("thinking_end") {
+            listener.next().await.iter().for_each(|event| told.push_str(&event.json));
+        }
+        told
+    }
+
+    #[tokio::test]
+    async fn a_listener_that_comes_inside_of_a_secret_or_a_span_hears_nothing_of_it() {
+        let key = format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3));
+        let span = "<REDACTED>PIIalpha77 PIIbeta88</REDACTED>";
+        let text = format!("it is {key}, and {span} here");
+        let masker = Masker::new(Tiers::ALL, &[7; 32]);
+        for cut in 0..text.len() {
+            let told = heard_from(&masker, &text, cut).await;
+            for secret in [key.as_str(), "PIIalpha77", "PIIbeta88"] {
+                // Letters are told one by one, so that those of a secret would stand apart.
+                let said: String = told
+                    .split("\"delta\":\"")
+                    .skip(1)
+                    .filter_map(|rest| rest.split('"').next())
+                    .collect();
+                let parts = secret.as_bytes().windows(5);
+                let part = parts.filter_map(|part| std::str::from_utf8(part).ok());
+                assert_eq!(part.filter(|part| said.contains(part)).count(), 0, "{cut}: {said}");
+            }
+            assert!(told.contains("thinking_start") && told.contains("thinking_end"), "{told}");
         }
     }
 }
