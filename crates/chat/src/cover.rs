@@ -1,4 +1,5 @@
-//! Covers secrets in what is shown of a conversation: thoughts, answers, tool calls and what tools gave.
+//! Covers secrets and `<REDACTED>` spans in what is shown of a conversation: thoughts, answers, tool calls and what tools
+//! gave.
 //!
 //! What is kept, and what goes back to a provider, stays as it came: only a copy is covered, on its way to the screen,
 //! to standard output or to an editor. Text that comes in pieces is covered as the whole would be, so that no part of a
@@ -18,6 +19,8 @@ use thinkthrough_core::content::{
 };
 use thinkthrough_core::json::Raw;
 use thinkthrough_core::mask::{Masker, Opaque, mask_json};
+use thinkthrough_core::plane::Masked;
+use thinkthrough_core::tags::redacted_json;
 
 /// Covers secrets in what is shown, where that is wanted. Copies share their rules.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +42,7 @@ impl Cover {
     #[must_use]
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match &self.0 {
-            Some(masker) => Cow::Owned(masker.mask_text(text)),
+            Some(masker) => Cow::Owned(Masked::by(masker, &text.to_owned()).into_inner()),
             None => Cow::Borrowed(text),
         }
     }
@@ -153,8 +156,9 @@ impl Cover {
 
     fn strings<'t>(&self, body: &'t str, opaque: Opaque) -> Cow<'t, str> {
         let Some(masker) = &self.0 else { return Cow::Borrowed(body) };
-        match mask_json(masker, body.as_bytes(), opaque) {
-            Ok(None) => Cow::Borrowed(body),
+        let hidden = redacted_json(body);
+        match mask_json(masker, hidden.as_bytes(), opaque) {
+            Ok(None) => hidden,
             Ok(Some(masked)) => Cow::Owned(String::from_utf8_lossy(&masked).into_owned()),
             Err(_) => self.text(body),
         }

@@ -121,3 +121,27 @@ fn what_comes_whole_is_covered_in_every_place_and_what_is_sealed_stays() {
         assert!(!said.contains(&key) && said.contains("[masked:"), "{said}");
     }
 }
+
+#[test]
+fn req_delimiter_redacted_spans_are_shown_to_nobody() {
+    let (one, two) = ("a <REDACTED>PIIalp", "ha77</REDACTED> b <REDACTED>PIIbeta88");
+    let thinking = Thinking::new(format!("{one}{two}"), "thinking");
+    let arguments = Raw::parse("{\"to\":\"<REDACTED>PIIalpha77\",\"n\":1}").unwrap();
+    let call = ToolCall { parameters: Parameters::Json(arguments), ..ToolCall::new(None, "f") };
+    let told = said(&[
+        Event::ThinkingDelta { block: 0, delta: one },
+        Event::ThinkingDelta { block: 0, delta: two },
+        Event::ThinkingEnd { block: 0, thinking: &thinking, thought: None },
+        Event::ToolCallEnd { block: 1, call: &call },
+    ]);
+    assert!(told.starts_with("a [redacted] b [redacted]<ThinkingEnd"), "{told}");
+    let content =
+        Content::new(Speaker::Ai, vec![Block::Thinking(thinking), Block::ToolCall(call.clone())]);
+    let shown = format!("{:?}", cover().content(&content));
+    for told in [told, shown] {
+        assert!(!told.contains("PII") && told.contains("[redacted]"), "{told}");
+    }
+    let covered = cover().call(&call);
+    assert_eq!(covered.parameters.as_text(), "{\"to\":\"[redacted]\",\"n\":1}");
+    assert_eq!(Cover::default().content(&content), content, "what is not covered keeps each byte");
+}

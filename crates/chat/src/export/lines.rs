@@ -77,6 +77,22 @@ pub(super) fn closes_fence(line: &str) -> bool {
     line.trim_end() == FENCE_END
 }
 
+/// A line of a callout. A carriage return ends a line of Markdown too, so that what follows one in the line needs a `>`
+/// of its own to stay inside.
+pub(super) fn quote_returns(line: &str, out: &mut String) {
+    let (inner, last) = match line.strip_suffix('\r') {
+        Some(inner) => (inner, "\r"),
+        None => (line, ""),
+    };
+    out.push_str(&inner.replace('\r', "\r> "));
+    out.push_str(last);
+}
+
+/// The line that [`quote_returns`] was given.
+pub(super) fn unquote_returns(line: &str) -> String {
+    line.replace("\r> ", "\r")
+}
+
 /// JSON inside a comment: without the one sign that could end it.
 pub(super) fn hide(json: &str) -> String {
     json.replace('&', "&amp;").replace('>', "&gt;")

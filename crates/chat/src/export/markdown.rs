@@ -2,7 +2,7 @@
 
 use super::lines::{
     DETAILS, DETAILS_END, FENCE, FENCE_END, MARK, MARK_END, SUMMARY_END, closes_fence, escape,
-    heading, hide, hide_details, is_structural,
+    heading, hide, hide_details, is_structural, quote_returns,
 };
 use super::{Exported, ThoughtForm, label};
 use crate::counted::counts;
@@ -165,7 +165,7 @@ fn callout(opening: &str, title: &str, body: &str) -> String {
     let mut lines = format!("{opening} {title}");
     for line in body.split('\n').filter(|_| !body.is_empty()) {
         lines.push_str(if line.is_empty() { "\n>" } else { "\n> " });
-        lines.push_str(line);
+        quote_returns(line, &mut lines);
     }
     lines
 }

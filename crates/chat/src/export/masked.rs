@@ -3,16 +3,19 @@
 use super::{Exported, from_jsonl, to_jsonl};
 use thinkthrough_core::content::Block;
 use thinkthrough_core::mask::{Masker, Opaque, mask_json};
+use thinkthrough_core::plane::Masked;
+use thinkthrough_core::tags::redacted_json;
 
-/// The conversation without its secrets; `None` where its messages cannot be read back. What a provider sealed is left as
+/// The conversation without its secrets and redacted spans; `None` where its messages cannot be read back. What a provider sealed is left as
 /// it is, because nobody but that provider reads it, unless the thought that it belongs to is another one now.
 #[must_use]
 pub fn masked(exported: &Exported, masker: &Masker) -> Option<Exported> {
     let mut lines = String::new();
     for line in to_jsonl(&exported.contents).lines() {
+        let line = redacted_json(line);
         match mask_json(masker, line.as_bytes(), Opaque::Kept).ok()? {
             Some(masked) => lines.push_str(&String::from_utf8(masked).ok()?),
-            None => lines.push_str(line),
+            None => lines.push_str(&line),
         }
         lines.push('\n');
     }
@@ -28,6 +31,6 @@ pub fn masked(exported: &Exported, masker: &Masker) -> Option<Exported> {
             }
         }
     }
-    let title = exported.title.as_deref().map(|title| masker.mask_text(title));
+    let title = Masked::by(masker, &exported.title).into_inner();
     Some(Exported { title, contents })
 }

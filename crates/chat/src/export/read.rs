@@ -2,7 +2,7 @@
 
 use super::lines::{
     CALLOUTS, DETAILS_END, FENCE, MARK, MARK_END, closes_fence, is_structural, opens_details,
-    show_details, speaker, unescape, unhide,
+    show_details, speaker, unescape, unhide, unquote_returns,
 };
 use super::{Exported, ImportError};
 use thinkthrough_core::content::{Block, Content, Parameters, Text, Thinking};
@@ -203,7 +203,7 @@ impl<'t> Reader<'t> {
         self.at += 1;
         let mut lines = Vec::new();
         while let Some(line) = self.peek().and_then(|line| line.strip_prefix('>')) {
-            lines.push(line.strip_prefix(' ').unwrap_or(line));
+            lines.push(unquote_returns(line.strip_prefix(' ').unwrap_or(line)));
             self.at += 1;
         }
         Ok(lines.join("\n"))

@@ -10,6 +10,7 @@ use thinkthrough_core::content::{
     ToolCall, ToolResponse,
 };
 use thinkthrough_core::json::{Extra, Raw};
+use thinkthrough_core::mask::{Masker, Tiers};
 use thinkthrough_core::tokens::TokenCount;
 
 const FORMS: [ThoughtForm; 3] = [ThoughtForm::Callout, ThoughtForm::Details, ThoughtForm::Fenced];
@@ -153,6 +154,33 @@ fn phase3_markdown_a_thought_that_holds_the_terminator_stays_whole() {
     for text in ["</details>", "x\n</details>\ny", "---/thinking---", "\\---/thinking---", "> a"] {
         comes_back(&conversation(vec![thought(text), Block::text(text)]));
     }
+}
+
+#[test]
+fn a_carriage_return_does_not_lead_out_of_a_callout() {
+    let exported = conversation(vec![thought("x\r## Heading\r\n\r> quoted\r\r")]);
+    let page = to_markdown(&exported, ThoughtForm::Callout);
+    let quoted = page.split_once("> [!thinking]").unwrap().1;
+    assert!(
+        quoted.split(['\r', '\n']).skip(1).all(|it| it.is_empty() || it.starts_with('>')),
+        "{page:?}"
+    );
+    comes_back(&exported);
+}
+
+#[test]
+fn req_delimiter_redacted_a_masked_conversation_hides_spans_and_leaves_their_seal_out() {
+    let mut thinking = Thinking::new("a <REDACTED>PIIalpha77</REDACTED> b", "thinking");
+    thinking.signature = Some("sealed".to_owned());
+    let exported = Exported {
+        title: Some("<REDACTED>PIIbeta88</REDACTED> t".to_owned()),
+        contents: conversation(vec![Block::Thinking(thinking)]).contents,
+    };
+    let masker = Masker::new(Tiers::ALL, &[7; 32]);
+    let masked = super::masked(&exported, &masker).unwrap();
+    assert_eq!(masked.title.as_deref(), Some("[redacted] t"));
+    let hidden = Block::Thinking(Thinking::new("a [redacted] b", "thinking"));
+    assert_eq!(masked.contents, conversation(vec![hidden]).contents);
 }
 
 #[test]
