@@ -7,7 +7,7 @@ use crate::keeper::Keeper;
 use crate::stored;
 use std::sync::Arc;
 use thinkthrough_chat::Cover;
-use thinkthrough_client::Secret;
+use thinkthrough_client::{Secret, private_parts};
 use thinkthrough_core::mask::{Masker, Tiers};
 use thinkthrough_gateway::{Covering, FindMasker, Heard};
 
@@ -99,14 +99,17 @@ pub(crate) fn with(tiers: Tiers, key: &[u8; 32], secrets: &[Secret]) -> Masker {
     masker
 }
 
-/// The credentials of the configuration.
+/// The credentials of the configuration: keys, and what is secret in headers.
 pub(crate) fn secrets(config: &Config) -> Vec<Secret> {
     let first = config.providers.iter().filter_map(|provider| match &provider.key {
         Some(Credential::Given(secret)) => Some(secret.clone()),
         Some(Credential::Missing(_)) | None => None,
     });
     let more = config.providers.iter().flat_map(|provider| provider.more_keys.iter().cloned());
-    first.chain(more).collect()
+    let own = config.providers.iter().flat_map(|provider| provider.headers.given());
+    let headers = own.chain(config.models.iter().flat_map(|model| model.forms.headers.given()));
+    let headers = headers.flat_map(|(name, value)| private_parts(name, value.expose()));
+    first.chain(more).chain(headers.map(Secret::new)).collect()
 }
 
 /// A masker with this key, that knows the secrets in the environment.

@@ -3,6 +3,7 @@
 use super::secret::{Credential, Sources, one};
 use super::table::Section;
 use http::{HeaderName, HeaderValue};
+use thinkthrough_client::Secret;
 use thinkthrough_core::provider::Target;
 
 /// Headers of the user's own; their values may be secret.
@@ -30,6 +31,14 @@ impl Headers {
                 target.headers.push((name.clone(), value.expose().to_owned()));
             }
         }
+    }
+
+    /// The values that are there, with the headers' names.
+    pub(crate) fn given(&self) -> impl Iterator<Item = (&str, &Secret)> {
+        self.0.iter().filter_map(|(name, value)| match value {
+            Credential::Given(value) => Some((name.as_str(), value)),
+            Credential::Missing(_) => None,
+        })
     }
 
     /// The environment variables that should hold a value and do not, with the header's name.

@@ -12,8 +12,9 @@ use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, Uri};
 
 use crate::error::{ClientError, shown};
 use crate::gate::Gate;
+use crate::private_header::private_parts;
 use crate::proxy::{basic, credentials};
-use crate::scrub::Secrets;
+use crate::scrub::{Forms, Secrets};
 use crate::secret::{Auth, Secret};
 
 /// Makes a body without its optional part; `None` where it has none.
@@ -80,11 +81,15 @@ impl Request {
         Ok(Self { body: body.into(), ..Self::new(Method::POST, url)? })
     }
 
-    /// What of its credential must not come back.
+    /// What of its credential, and of secrets in its headers, must not come back.
     pub(crate) fn secrets(&self) -> Secrets {
         let mut forms = self.auth.secrets();
         let user = self.url.authority().and_then(|it| credentials(it.as_str()));
         forms.extend(user.and_then(|(_, password)| password.forms()));
+        for (name, value) in &self.headers {
+            let parts = private_parts(name.as_str(), value.to_str().unwrap_or_default());
+            forms.extend(parts.into_iter().filter_map(Forms::of).map(Arc::new));
+        }
         Secrets::new(forms)
     }
 
@@ -316,6 +321,19 @@ mod tests {
         let error = with_key.prepare("agent/1").unwrap_err().to_string();
         assert!(error.contains("user name besides the key"), "{error}");
         assert!(!error.contains("canary") && !error.contains("pw"), "{error}");
+    }
+
+    #[test]
+    fn t_7_what_is_secret_in_a_header_is_not_to_come_back() {
+        let mut request = Request::post("https://a.example", "").unwrap();
+        request.headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        assert!(request.secrets().is_empty());
+        let value = HeaderValue::from_static("Bearer violet-heron-1847");
+        request.headers.insert("x-gateway-token", value);
+        let mut headers = HeaderMap::new();
+        headers.insert("x-echo", HeaderValue::from_static("violet-heron-1847 of Bearer"));
+        request.secrets().leave_headers(&mut headers);
+        assert_eq!(headers["x-echo"], "***************** of Bearer");
     }
 
     #[test]
