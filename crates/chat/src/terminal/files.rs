@@ -5,7 +5,7 @@ use super::host::Host;
 use crate::export::{self, Exported};
 use crate::session::{Form, Message, Write as Change};
 use std::ffi::OsStr;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -70,15 +70,19 @@ pub(super) fn export(
         Form::Html => export::to_html(&exported),
         Form::Jsonl => export::to_jsonl(&exported.contents),
     };
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()));
-    match written {
+    match create(path).and_then(|mut file| file.write_all(text.as_bytes())) {
         Ok(()) => Ok(format!("written to `{}`", path.display())),
         Err(error) => Err(format!("`{}` cannot be written: {error}", path.display())),
     }
+}
+
+/// A new file that nobody else on the machine may read: thoughts are in it.
+fn create(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 /// Reads an exported conversation.
@@ -96,4 +100,26 @@ pub(super) fn import(path: &Path) -> Result<(String, Vec<Content>), String> {
         read.map_err(|error| format!("`{shown}` is no exported conversation: {error}"))?;
     let name = path.file_stem().and_then(OsStr::to_str).unwrap_or("imported").to_owned();
     Ok((title.unwrap_or(name), contents))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn an_export_is_for_its_owner_alone_and_overwrites_nothing() {
+        let name = format!("think-export-{}.md", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let what = Wanted {
+            form: Form::Markdown(export::ThoughtForm::Callout),
+            with_thoughts: true,
+            masker: None,
+        };
+        export(&path, &[], "Talk", &what).unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert!(export(&path, &[], "Talk", &what).unwrap_err().contains("cannot be written"));
+        std::fs::remove_file(&path).unwrap();
+    }
 }
