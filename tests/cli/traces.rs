@@ -226,10 +226,41 @@ fn adr_trace_search_export_and_prune() {
     assert!(answers.contains("Use a lock.") && !answers.contains("Consider"), "{answers}");
     let page = desk.think(&["export", "--format", "html"]);
     assert!(page.contains("Consider the race condition.") && page.starts_with("<!"), "{page}");
+    let page = desk.think(&["export", "--format", "md"]);
+    let places = [&first, &second].map(|id| page.find(&format!("## Trace `{id}`")).unwrap());
+    assert!(places[0] < places[1] && page.contains("- session: `one`"), "{page}");
+    assert_eq!(desk.think(&["export", "--limit", "1"]).lines().count(), 1);
+    for nothing in ["", "\"", " -- "] {
+        assert_eq!(desk.try_think(&["search", "--", nothing]).code, Some(2), "{nothing}");
+    }
     assert_eq!(desk.think(&["prune", "--yes"]), "0 traces deleted\n");
     assert_eq!(desk.try_think(&["prune"]).code, Some(2), "nobody can be asked here");
     assert_eq!(desk.think(&["prune", "--until", "0s", "--yes"]), "2 traces deleted\n");
     assert_eq!(desk.think(&["list"]), "");
+}
+
+#[test]
+fn req_delimiter_redacted_spans_and_secrets_of_headers_are_in_no_trace() {
+    let own = "headers = { x-api-token = \"violet-heron-sleeps-1847\", x-version = \"2023-06-01-word\" }\n";
+    let mut desk =
+        Desk::new(&format!("[models.other]\nprovider = \"paced\"\nmodel = \"m\"\n{own}"));
+    let thought =
+        "a <REDACTED>PIIalpha77</REDACTED> b violet-heron-sleeps-1847 <REDACTED>PIIbeta88";
+    let id = desk.ask("nightly", thought, "c <REDACTED>PIIgamma99</REDACTED> d 2023-06-01-word");
+    let trace = desk.stored(&id);
+    let shown = trace["reasoning_text"].as_str().unwrap();
+    assert!(shown.starts_with("a [redacted] b [masked:") && shown.ends_with(" [redacted]"));
+    assert_eq!(trace["response_text"], "c [redacted] d 2023-06-01-word");
+    let told = [
+        desk.think(&["show", &id]),
+        desk.think(&["export"]),
+        desk.think(&["export", "--format", "md"]),
+        desk.think(&["export", "--format", "html"]),
+    ];
+    for told in told {
+        assert!(told.contains("[redacted]") && !told.contains("PII"), "{told}");
+        assert!(!told.contains("violet-heron-sleeps-1847"), "{told}");
+    }
 }
 
 #[test]

@@ -1,17 +1,16 @@
 //! `think traces export`
 
+use super::pages::Pages;
 use super::{Part, Wanted};
 use crate::config::Config;
 use crate::failure::{Failure, say};
 use clap::{Args, ValueEnum};
+use std::collections::HashSet;
 use std::io::Write;
-use thinkthrough_chat::export::{Exported, ThoughtForm, to_html, to_markdown};
-use thinkthrough_core::content::{Block, Content, Speaker, Text, Thinking};
-use thinkthrough_core::json::Writer;
 use thinkthrough_store::{Trace, TraceFilter, Traces};
 
 /// So many traces are read at once.
-const PAGE: u32 = 200;
+const PAGE: usize = 200;
 
 /// Write traces to standard output, the earliest first
 #[derive(Debug, Args)]
@@ -27,7 +26,7 @@ pub(super) struct Export {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
+pub(super) enum Format {
     Jsonl,
     Md,
     Html,
@@ -46,61 +45,66 @@ impl Export {
             ));
         }
         let Some(store) = super::existing(config).await? else { return Ok(()) };
-        let mut traces = all(&store, self.wanted.filter(u32::MAX)).await?;
-        traces.reverse();
         let with_thoughts = shows && self.within != Part::Answers;
-        for trace in &mut traces {
-            if self.within == Part::Thoughts {
-                trace.answer.clear();
-            }
-        }
-        let text = match self.format {
-            Format::Jsonl => {
-                for trace in &traces {
-                    let mut w = Writer::new();
-                    trace.write(&mut w, with_thoughts);
-                    writeln!(out, "{}", w.finish())?;
+        let pages = Pages { form: self.format, with_thoughts };
+        pages.begin(out)?;
+        let (keys, mut number) = (keys(&store, self.wanted.filter(u32::MAX)).await?, 0);
+        for chunk in keys.rchunks(PAGE) {
+            for mut trace in page(&store, self.wanted.filter(u32::MAX), chunk).await? {
+                if self.within == Part::Thoughts {
+                    trace.answer.clear();
                 }
-                return Ok(());
+                pages.trace(number, &trace, out)?;
+                number += 1;
             }
-            Format::Md => to_markdown(&exported(&traces, with_thoughts), ThoughtForm::Callout),
-            Format::Html => to_html(&exported(&traces, with_thoughts)),
-        };
-        Ok(out.write_all(text.as_bytes())?)
+        }
+        pages.end(out)
     }
 }
 
-/// Page by page, so that the store is free for others in between.
-async fn all(store: &Traces, mut filter: TraceFilter) -> Result<Vec<Trace>, Failure> {
-    let (mut traces, limit) = (Vec::new(), filter.limit as usize);
-    loop {
-        let left = u32::try_from(limit - traces.len()).unwrap_or(u32::MAX);
-        filter.limit = left.min(PAGE);
+/// What a trace is found by.
+type Key = (u64, String);
+
+/// Which traces go out, the latest first. Lists begin with the latest and an export with the earliest, and no more than
+/// a page of texts is held at a time.
+async fn keys(store: &Traces, mut filter: TraceFilter) -> Result<Vec<Key>, Failure> {
+    let (mut keys, limit) = (Vec::new(), filter.limit as usize);
+    filter.brief = Some(1);
+    while keys.len() < limit {
+        let left = limit - keys.len();
+        filter.limit = u32::try_from(left.min(PAGE)).unwrap_or(u32::MAX);
         let page = store.list(filter.clone()).await?;
-        let Some(last) = page.last() else { return Ok(traces) };
-        filter.after = Some((last.numbers.created_at, last.id.clone()));
-        traces.extend(page);
-        if traces.len() >= limit {
-            return Ok(traces);
+        let page = page.into_iter().map(|trace| (trace.numbers.created_at, trace.id));
+        keys.extend(page);
+        let last = keys.last().cloned();
+        if last.is_none() || last == filter.after {
+            break;
         }
+        filter.after = last;
     }
+    Ok(keys)
 }
 
-fn exported(traces: &[Trace], with_thoughts: bool) -> Exported {
-    let contents = traces.iter().map(|trace| {
-        let mut blocks = Vec::new();
-        if with_thoughts && !trace.thought.is_empty() {
-            let mut thinking = Thinking::new(&*trace.thought, "trace");
-            thinking.duration_ms = None;
-            blocks.push(Block::Thinking(thinking));
-        }
-        let sealed = trace.numbers.sealed_bytes;
-        if with_thoughts && trace.thought.is_empty() && sealed > 0 {
-            let note = format!("[sealed, {sealed} bytes, by {}]\n\n", trace.provider);
-            blocks.push(Block::Text(Text::new(&*note)));
-        }
-        blocks.push(Block::Text(Text::new(&*trace.answer)));
-        Content::new(Speaker::Ai, blocks)
-    });
-    Exported { title: None, contents: contents.collect() }
+/// These traces, the earliest first; without those that were deleted meanwhile.
+async fn page(store: &Traces, filter: TraceFilter, chunk: &[Key]) -> Result<Vec<Trace>, Failure> {
+    let (Some((latest, _)), Some((earliest, _))) = (chunk.first(), chunk.last()) else {
+        return Ok(Vec::new());
+    };
+    let mut filter = TraceFilter {
+        since: Some(*earliest),
+        until: Some(latest.saturating_add(1)),
+        limit: u32::try_from(PAGE).unwrap_or(u32::MAX),
+        ..filter
+    };
+    let wanted: HashSet<&str> = chunk.iter().map(|(_, id)| id.as_str()).collect();
+    let mut traces: Vec<Trace> = Vec::with_capacity(chunk.len());
+    // Many traces of one moment may be of other chunks.
+    while traces.len() < chunk.len() {
+        let found = store.list(filter.clone()).await?;
+        let Some(last) = found.last() else { break };
+        filter.after = Some((last.numbers.created_at, last.id.clone()));
+        traces.extend(found.into_iter().filter(|trace| wanted.contains(trace.id.as_str())));
+    }
+    traces.reverse();
+    Ok(traces)
 }

@@ -2,6 +2,7 @@
 
 mod export;
 mod list;
+mod pages;
 mod prune;
 mod search;
 mod show;

@@ -41,7 +41,8 @@ impl Search {
         out: &mut dyn Write,
     ) -> Result<(), Failure> {
         let words = self.words.join(" ");
-        if words.trim().is_empty() {
+        // Signs stand between words, and no word is made of them alone.
+        if words.chars().all(|sign| sign.is_whitespace() || sign.is_ascii_punctuation()) {
             return Err(Failure::Usage("there is nothing to look for; write a word".to_owned()));
         }
         let within = match self.within {

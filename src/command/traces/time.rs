@@ -67,6 +67,27 @@ fn date(text: &str) -> Option<u64> {
     is_valid.then(|| (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000)
 }
 
+/// A point in time as [`date`] reads it, to the second. What lies behind the year 9999 is shown as its end.
+pub(super) fn shown(millis: u64) -> String {
+    let seconds = millis / 1000;
+    let (mut days, of_day) = (seconds / 86_400, seconds % 86_400);
+    let (mut year, mut month) = (1970, 1);
+    loop {
+        let all = if is_leap(year) { 366 } else { 365 };
+        if days < all || year == 9999 {
+            break;
+        }
+        (days, year) = (days - all, year + 1);
+    }
+    while month < 12 && days >= days_of(year, month) {
+        days -= days_of(year, month);
+        month += 1;
+    }
+    let day = (days + 1).min(31);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    format!("{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
 fn numbers(text: &str, between: char) -> Option<[u64; 3]> {
     let parts: Vec<u64> =
         text.split(between).map(|part| part.parse().ok()).collect::<Option<_>>()?;
@@ -106,6 +127,20 @@ mod tests {
         ] {
             assert_eq!(date(text), millis, "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_shown_is_read_as_the_same_time() {
+        for text in [
+            "1970-01-01T00:00:00Z",
+            "2000-02-29T12:30:15Z",
+            "2026-11-24T13:11:18Z",
+            "2027-12-31T23:59:59Z",
+            "9999-12-31T23:59:59Z",
+        ] {
+            assert_eq!(date(text).map(shown).as_deref(), Some(text));
+        }
+        assert!(shown(u64::MAX).starts_with("9999-12-31T"));
     }
 
     #[test]

@@ -18,18 +18,42 @@ use thinkthrough_core::tokens::TokenCount;
 /// become markup: HTML in it is shown as text, and links lead to the web or to mail only.
 #[must_use]
 pub fn to_html(exported: &Exported) -> String {
-    let title = escaped(exported.title.as_deref().unwrap_or("Conversation"));
+    let mut page = html_opening(exported.title.as_deref().unwrap_or("Conversation"));
+    for (number, content) in exported.contents.iter().enumerate() {
+        page.push_str(&message(number, content));
+    }
+    page.push_str(&html_closing());
+    page
+}
+
+/// The beginning of a page, for whoever writes it piece by piece.
+#[must_use]
+pub fn html_opening(title: &str) -> String {
+    let title = escaped(title);
     let policy = POLICY.replace("HASH", SCRIPT_HASH);
-    let mut page = format!(
+    format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n\
          <title>{title}</title>\n<style>{STYLE}{ELEMENT_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
-    );
-    for (number, content) in exported.contents.iter().enumerate() {
-        page.push_str(&message(number, content));
+    )
+}
+
+/// The end of a page.
+#[must_use]
+pub fn html_closing() -> String {
+    format!("<script type=\"module\">{SCRIPT}</script>\n</body>\n</html>\n")
+}
+
+/// A message of a page, behind what is known of it.
+#[must_use]
+pub fn html_message(number: usize, facts: &[(&str, String)], content: &Content) -> String {
+    let mut page = "<p class=\"note\">".to_owned();
+    for (name, value) in facts {
+        page.push_str(&format!("{}: {}<br>\n", escaped(name), escaped(value)));
     }
-    page.push_str(&format!("<script type=\"module\">{SCRIPT}</script>\n</body>\n</html>\n"));
+    page.push_str("</p>\n");
+    page.push_str(&message(number, content));
     page
 }
 

@@ -13,7 +13,7 @@ mod masked;
 mod page;
 mod read;
 
-pub use html::to_html;
+pub use html::{html_closing, html_message, html_opening, to_html};
 pub use jsonl::{from_jsonl, to_jsonl};
 pub use markdown::to_markdown;
 pub use masked::masked;
