@@ -6,7 +6,7 @@ use crate::draft::TraceDraft;
 use crate::error::StoreError;
 use crate::row::TraceRow;
 use crate::store::Store;
-use crate::trace::{TraceNumbers, TraceState};
+use crate::trace::{DraftText, TraceNumbers, TraceState};
 use std::sync::Arc;
 use thinkthrough_core::json::Raw;
 use thinkthrough_core::mask::Masker;
@@ -82,8 +82,9 @@ impl OldTrace {
             run: masker.mask_text(&old.run),
             model: old.model,
             provider: masker.mask_text(&old.provider),
-            thought: old.thought,
-            answer: String::new(),
+            // However long it is: nothing of it is lost.
+            thought: DraftText { text: old.thought, is_cut: false },
+            answer: DraftText::default(),
             metadata: Raw::parse(&old.metadata)
                 .unwrap_or_else(|_| Raw::build(|w| w.str(&old.metadata))),
             why: Why::default(),
