@@ -111,26 +111,22 @@ fn req_budget_that_has_plenty_left_cuts_nothing() {
 fn counting() -> String {
     let mut stream = String::new();
     for step in 1..=300 {
-        let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m",
-            "choices": [{"index": 0, "delta": {"reasoning_content": "ab "}, "finish_reason": null}],
-            "usage": {"prompt_tokens": 5, "completion_tokens": step * 20, "total_tokens": 5 + step * 20,
-                "completion_tokens_details": {"reasoning_tokens": step * 20}}});
-        writeln!(stream, "data: {chunk}\n").unwrap();
+        let part = json!({"text": "ab ", "thought": true});
+        let chunk = json!({"candidates": [{"content": {"role": "model", "parts": [part]}, "index": 0}],
+            "usageMetadata": {"promptTokenCount": 5, "thoughtsTokenCount": step * 20,
+                "totalTokenCount": 5 + step * 20}});
+        write!(stream, "data: {chunk}\r\n\r\n").unwrap();
     }
-    stream + "data: [DONE]\n\n"
+    stream
 }
 
 #[test]
-fn req_budget_cuts_where_the_providers_own_count_is_beyond_it() {
+fn req_budget_cuts_where_the_providers_own_count_is_beyond_it_and_says_so_in_a_code() {
     let (place, upstream) = (Place::new("claims-count"), Upstream::start(vec![counting()]));
     let budget = "reasoning_tokens_per_key = 1000, on_exceed = \"block\"";
-    let gateway = gateway(&place, &upstream, PLAIN, budget, "");
+    let gateway = gateway(&place, &upstream, "wire = \"generate-content\"", budget, "");
     let said = body(&ask(&gateway, CHAT, "", &json!({})));
-    assert!(
-        said.contains("\"code\":\"reasoning_budget_exceeded\""),
-        "{}",
-        &said[said.len() - 400..]
-    );
+    assert!(said.contains("\"code\":\"reasoning_budget_exceeded\""), "{said}");
 }
 
 #[test]

@@ -190,7 +190,8 @@ impl Tab {
             };
             let what = (rules, about.clone());
             let mut reserved = self.purse.reserve(&ledgers, key.clone(), what, demand).await;
-            if let (Err(Denied::Spent { used: 0, .. }), true) = (&reserved, asking.is_as_it_is) {
+            let is_untouched = matches!(reserved, Err(Denied::Spent { used: 0, .. }));
+            if is_untouched && (asking.is_as_it_is || unit == Unit::Reasoning) {
                 // Nobody is refused for a cap alone: nothing is spent yet, and what there is may be enough.
                 let ask = Ask { least: 1, ..demand.ask };
                 let any = Demand { ask, ..demand };
