@@ -49,12 +49,14 @@ pub struct Settled {
 impl Settled {
     /// What the provider says, and what came.
     ///
+    /// - A count that no answer can have is none.
     /// - A zero beside a thought or a text is no count: some servers report it for every answer.
     /// - Of an answer that was cut the provider may have said no more than its first event does, which is a placeholder
     ///   (Messages): it took at least what came.
     /// - An estimate of a thought is never more than the whole answer.
     #[must_use]
     pub fn of(usage: Option<&Usage>, came: AnswerSize, is_whole: bool) -> Self {
+        let usage = usage.filter(|usage| usage.is_plausible());
         let mut usage = usage.map(|it| Usage { raw: None, ..it.clone() }).unwrap_or_default();
         let is_blank = usage.output_tokens == Some(0) && came.all > 0;
         if is_blank {
@@ -163,6 +165,7 @@ mod tests {
             ),
             (usage(None, Some(50), None), (9, 20), true, ["9 estimated", "50", "50 estimated"]),
             (Usage::default(), (9, 20), true, ["9 estimated", "none", "20 estimated"]),
+            (plain(Some(u64::MAX)), (9, 20), true, ["9 estimated", "none", "20 estimated"]),
         ] {
             assert_eq!(settled(&usage, came, is_whole), expected, "{usage:?} {came:?} {is_whole}");
         }

@@ -4,7 +4,11 @@
 //! sum (of a trace, a budget, a limit, a price, a metric, a screen) is taken from here, so that it is the same everywhere.
 
 use crate::json::Raw;
-use crate::tokens::TokenCount;
+
+/// No model gives more tokens in one go, and none takes more: the greatest windows are of ten million.
+const GIVES: u64 = 1 << 22;
+/// See [`GIVES`].
+const TAKES: u64 = 1 << 25;
 
 /// Token counts of one answer: the provider's own numbers, nothing added up. Unknown is `None`, never 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,13 +79,14 @@ impl Usage {
         Some(all.saturating_sub(self.reasoning_tokens.unwrap_or_default()))
     }
 
-    /// What an answer spent on reasoning: the provider's own number, else the estimate, marked as one.
+    /// Whether an answer can have taken what its provider counted.
     #[must_use]
-    pub fn spent_on_reasoning(usage: Option<&Usage>, estimate: impl FnOnce() -> u64) -> TokenCount {
-        match usage.and_then(|usage| usage.reasoning_tokens) {
-            Some(tokens) => TokenCount::reported(tokens),
-            None => TokenCount::estimated(estimate()),
-        }
+    pub fn is_plausible(&self) -> bool {
+        let given = [self.reasoning_tokens, self.output_tokens];
+        let taken = [self.input_tokens, self.cache_read_tokens, self.cache_write_tokens];
+        let is_within =
+            |counts: &[Option<u64>], most| counts.iter().flatten().all(|it| *it <= most);
+        is_within(&given, GIVES) && is_within(&taken, TAKES)
     }
 
     fn cached(&self) -> u64 {
@@ -167,8 +172,6 @@ mod tests {
             let usage = read(wire, body);
             let said = (usage.output_tokens_with_reasoning(), usage.total());
             assert_eq!(said, (Some(7), Some(17)), "{wire}: {usage:?}");
-            let count = Usage::spent_on_reasoning(Some(&usage), || 3);
-            assert_eq!(count, TokenCount::estimated(3), "{wire}");
         }
     }
 }

@@ -23,7 +23,6 @@ use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Done, Ending, Exchange};
 use thinkthrough_core::restore::{Head, Kept};
 use thinkthrough_core::runaway::Runaway;
-use thinkthrough_core::settled::{AnswerSize, Settled};
 use thinkthrough_core::turn::Failure;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -218,9 +217,8 @@ impl Passage {
     fn settle(&self, answer: &Answer, is_stopped: bool) {
         let is_whole = answer.is_complete() && !is_stopped;
         let came = self.bounds.came(self.heard, is_whole);
-        let size = AnswerSize { thought: came.thought, all: came.all };
-        let settled = Settled::of(answer.usage.as_ref(), size, is_whole);
-        self.keep.tab.settle(Some(&settled.usage), came);
+        let settled = came.settled(answer.usage.as_ref());
+        self.keep.tab.settle(&settled, came);
         self.keep.seen.tell(&Progress::Said { answer, settled: &settled, is_stopped });
     }
 

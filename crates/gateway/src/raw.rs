@@ -30,6 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_client::{ClientError, Request as Outbound, Response as Answer, shown};
 use thinkthrough_core::json::{Doc, JsonErrorKind};
+use thinkthrough_core::settled::Settled;
 
 /// A longer answer about something that was made goes on before it is known whose that is.
 const LONGEST: usize = 1 << 20;
@@ -249,7 +250,7 @@ pub(crate) async fn pass(
     let mut answer = route.transport.send(send).await.map_err(refuse)?;
     // Where what it costs is not read, what was reserved stands.
     if answer.status.is_success() && metering.is_none() {
-        house.tab.settle(None, Came::default());
+        house.tab.settle(&Settled::default(), Came::default());
     }
     if answer.status.is_informational() || answer.status.is_redirection() {
         let detail = format!("its status is {}, which is no answer", answer.status.as_u16());

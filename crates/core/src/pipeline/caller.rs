@@ -223,7 +223,8 @@ mod tests {
             let out = error_of(find(wire).unwrap(), &answer, "it broke");
             let out = String::from_utf8(out).unwrap();
             assert!(names.iter().all(|name| out.contains(name)), "{wire}: {out}");
-            assert!(!out.contains("created") || wire != "responses", "{out}");
+            assert!(!out.contains("response.created"), "{out}");
+            assert_eq!(out.matches("data: ").count(), 1, "{wire}: {out}");
         }
     }
 }

@@ -6,7 +6,7 @@
 use super::allow::Room;
 use super::came::Came;
 use super::purse::Denied;
-use super::tab::{Most, Tab, is_plausible};
+use super::tab::{Most, Tab};
 use crate::bus::Seen;
 use crate::progress::Progress;
 use std::fmt;
@@ -70,7 +70,7 @@ impl Bounds {
     pub(crate) fn hear(&mut self, event: Event<'_>, seen: &Seen) {
         self.thoughts.hear(event);
         if let Event::Usage(usage) = event
-            && is_plausible(usage)
+            && usage.is_plausible()
         {
             self.count(usage);
         }

@@ -2,7 +2,9 @@
 
 use thinkthrough_core::content::Block;
 use thinkthrough_core::event::Event;
+use thinkthrough_core::settled::{AnswerSize, Settled};
 use thinkthrough_core::tokens::AnswerEstimate;
+use thinkthrough_core::usage::Usage;
 
 /// What came of an answer, estimated.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,6 +22,12 @@ impl Came {
     pub(super) fn of(thoughts: AnswerEstimate, text: usize, is_whole: bool) -> Self {
         let all = (text as u64).div_ceil(4).saturating_add(thoughts.sealed());
         Came { thought: thoughts.total(), all, is_whole }
+    }
+
+    /// What the answer took, by what its provider counted and what came.
+    pub(crate) fn settled(self, usage: Option<&Usage>) -> Settled {
+        let size = AnswerSize { thought: self.thought, all: self.all };
+        Settled::of(usage, size, self.is_whole)
     }
 }
 

@@ -70,6 +70,6 @@ impl Drop for Meter {
             true => Came::of(spent.thoughts, spent.heard, is_whole),
             false => Came { thought, all, is_whole },
         };
-        self.tab.settle(spent.usage.as_ref(), came);
+        self.tab.settle(&came.settled(spent.usage.as_ref()), came);
     }
 }

@@ -66,18 +66,12 @@ impl Bill {
         self.price.answer_for(self.request, left)
     }
 
-    /// What it did cost: what its provider counted, else what came. Of an answer that was cut the provider may have
-    /// counted less than it will say to whoever pays.
-    pub(super) fn settled(&self, usage: Option<&Usage>, came: Came) -> u64 {
-        let estimate = || {
+    /// What it did cost: what was counted, else what came.
+    pub(super) fn settled(&self, usage: &Usage, came: Came) -> u64 {
+        self.price.of(usage).unwrap_or_else(|| {
             let answer = self.price.of_answer(self.request, came.all);
             self.price.of_request(self.request).saturating_add(answer)
-        };
-        match usage.and_then(|usage| self.price.of(usage)) {
-            Some(cost) if came.is_whole => cost,
-            Some(cost) => cost.max(estimate()),
-            None => estimate(),
-        }
+        })
     }
 }
 
@@ -94,9 +88,13 @@ mod tests {
         assert_eq!((bill.answer_for(150), bill.answer_for(99)), (5, 0));
         let usage = Usage { input_tokens: Some(90), output_tokens: Some(2), ..Usage::default() };
         let came = |is_whole| Came { thought: 0, all: 7, is_whole };
-        assert_eq!(bill.settled(Some(&usage), came(true)), 110);
-        assert_eq!(bill.settled(Some(&usage), came(false)), 170);
-        assert_eq!(bill.settled(None, came(true)), 170);
+        let settled = |usage, is_whole| {
+            let came = came(is_whole);
+            bill.settled(&came.settled(usage).usage, came)
+        };
+        assert_eq!(settled(Some(&usage), true), 110);
+        assert_eq!(settled(Some(&usage), false), 160);
+        assert_eq!(settled(None, true), 170);
         let free = Bill { price: Price::FREE, ..bill };
         assert_eq!(free.ask(5, 1), Ask { wanted: 0, least: 0 });
     }

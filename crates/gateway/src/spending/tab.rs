@@ -12,11 +12,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use thinkthrough_core::budget::{Ask, RateLimits, Unit};
-use thinkthrough_core::usage::Usage;
-
-/// No model gives more tokens in one go, and none takes more: the greatest windows are of ten million.
-const GIVES: u64 = 1 << 22;
-const TAKES: u64 = 1 << 25;
+use thinkthrough_core::settled::Settled;
+use thinkthrough_core::tokens::TokenSource;
 
 /// The charges of one request: at its key, at the provider that was asked last, and to the key's budgets.
 pub(crate) struct Tab {
@@ -114,22 +111,21 @@ impl Tab {
         Ok(charge)
     }
 
-    /// The answer is over, with what it says that it cost, and what came of it.
-    pub(crate) fn settle(&self, usage: Option<&Usage>, came: Came) {
-        // A count that no answer can have says nothing: what came is reckoned with instead.
-        let usage = usage.filter(|usage| is_plausible(usage));
-        let tokens = usage.and_then(Usage::total);
+    /// The answer is over: this is what it took, and what came of it.
+    pub(crate) fn settle(&self, settled: &Settled, came: Came) {
         let Charges { key, provider, paid } = self.change(std::mem::take);
         let Paid { budgets, bill, .. } = paid;
-        let thought = Usage::spent_on_reasoning(usage, || came.thought).tokens;
         for budget in budgets {
             let spent = match (budget.unit, &bill) {
-                (Unit::Reasoning, _) => thought,
-                (Unit::Money, Some(bill)) => bill.settled(usage, came),
+                (Unit::Reasoning, _) => settled.reasoning.tokens,
+                (Unit::Money, Some(bill)) => bill.settled(&settled.usage, came),
                 (Unit::Money, None) => 0,
             };
             budget.settle(spent);
         }
+        // Where the provider counts nothing, what was reserved stays taken.
+        let total = Some(settled.total).filter(|total| total.source == TokenSource::Reported);
+        let tokens = total.map(|total| total.tokens);
         key.into_iter().chain(provider).for_each(|charge| charge.settle(tokens));
     }
 
@@ -199,14 +195,6 @@ impl Tab {
     fn change<T>(&self, work: impl FnOnce(&mut Charges) -> T) -> T {
         work(&mut self.charges.lock().unwrap_or_else(PoisonError::into_inner))
     }
-}
-
-/// Whether an answer can have taken what its provider counted.
-pub(super) fn is_plausible(usage: &Usage) -> bool {
-    let given = [usage.reasoning_tokens, usage.output_tokens];
-    let taken = [usage.input_tokens, usage.cache_read_tokens, usage.cache_write_tokens];
-    let is_within = |counts: &[Option<u64>], most| counts.iter().flatten().all(|it| *it <= most);
-    is_within(&given, GIVES) && is_within(&taken, TAKES)
 }
 
 impl Paid {
