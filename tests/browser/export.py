@@ -38,9 +38,9 @@ def check_page(place):
         page.run("window.heard = []; addEventListener('svmai:event', e => heard.push([e.detail, e.target.tagName])); 1")
         same(page.run("document.querySelector('[data-ai-reasoning-content]').checkVisibility({contentVisibilityAuto: true}) && document.querySelector('[data-unseen]').dataset.unseen"), "U+200B", "what is unseen is named")
         before = page.run("[...document.querySelectorAll('[data-ai-reasoning-toggle]')].map(it => it.textContent)")
-        same(before, ["Thought · 10 tokens", "Sealed, 1,200 bytes · 225 tokens"], "labels")
+        same(before, ["Thought · 8 tokens", "Sealed, 1,200 bytes · 225 tokens"], "labels")
         page.click("[data-ai-reasoning-toggle]")
-        payload = {"msgId": "m1", "expanded": True, "tokens": 10}
+        payload = {"msgId": "m1", "expanded": True, "tokens": 8}
         same(page.until("heard.length && heard"), [[{"type": "reasoning_toggle", "payload": payload}, "BUTTON"]], "one event, with the number that is shown")
         same(page.run("document.querySelector('[data-ai-reasoning-content]').textContent"), "Short waves scatter more.", "the text")
         same((page.faults, page.dialogs), ([], 0), "faults")

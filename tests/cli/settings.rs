@@ -219,8 +219,8 @@ fn adr_modes_oq1_oq3_q2_display_has_four_modes_and_accepts_the_words_of_others()
         ("reasoning.display=stream_only", &in_full),
         ("reasoning.display=stream", &in_full),
         ("show_thinking=false", &in_full),
-        ("reasoning.display=collapsed", "Thought for TIME, about 4 tokens"),
-        ("reasoning.display=off", "thinking: TIME, about 4 tokens"),
+        ("reasoning.display=collapsed", "Thought for TIME, about 3 tokens"),
+        ("reasoning.display=off", "thinking: TIME, about 3 tokens"),
     ] {
         let (out, err) = bench.shown(&config, &["--set", pair]);
         let err = if expected.contains("TIME") { timeless(&err) } else { err };

@@ -231,7 +231,7 @@ fn adr_trace_search_export_and_prune() {
     assert!(places[0] < places[1] && page.contains("- session: `one`"), "{page}");
     assert_eq!(desk.think(&["export", "--limit", "1"]).lines().count(), 1);
     for nothing in ["", "\"", " -- "] {
-        assert_eq!(desk.try_think(&["search", "--", nothing]).code, Some(2), "{nothing}");
+        assert_eq!(desk.try_think(&["search", nothing]).code, Some(2), "{nothing}");
     }
     assert_eq!(desk.think(&["prune", "--yes"]), "0 traces deleted\n");
     assert_eq!(desk.try_think(&["prune"]).code, Some(2), "nobody can be asked here");

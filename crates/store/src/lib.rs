@@ -61,6 +61,7 @@ mod marker;
 mod master;
 mod meta;
 mod notes;
+mod old_trace;
 mod older;
 mod postgres;
 mod recent;

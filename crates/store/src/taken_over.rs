@@ -4,6 +4,7 @@
 use crate::backend::Backend;
 use crate::draft::TraceDraft;
 use crate::error::StoreError;
+use crate::old_trace::OldTrace;
 use crate::row::TraceRow;
 use crate::store::Store;
 use crate::trace::{DraftText, TraceNumbers, TraceState};
@@ -15,24 +16,6 @@ use thinkthrough_core::why::Why;
 
 /// How many are masked in one step.
 const STEP: u32 = 64;
-
-/// What such a table has, the numbers and what is known besides at the end.
-pub(crate) const COLUMNS: [&str; 11] = [
-    "id",
-    "session_key",
-    "run_id",
-    "model",
-    "provider",
-    "reasoning_text",
-    "reasoning_tokens",
-    "total_tokens",
-    "duration_ms",
-    "metadata",
-    "created_at",
-];
-
-/// A row that nobody masked: it is not to be shown, nor kept among the others.
-pub(crate) struct OldTrace(pub(crate) TraceRow);
 
 impl Store {
     /// Masks the next traces that stood in a table of another program, and keeps them as traces of this machine's user;

@@ -134,7 +134,7 @@ fn oq3_a_live_thought_says_its_time_and_tokens_in_every_mode() {
         (Display::Off, false, false),
     ] {
         let screen = whole(&states::live(display));
-        assert!(screen.contains("Thinking for 7 s, about 192 tokens"), "{display:?}\n{screen}");
+        assert!(screen.contains("Thinking for 7 s, about 144 tokens"), "{display:?}\n{screen}");
         assert_eq!(screen.contains("one more thing"), newest, "{display:?}");
         assert_eq!(screen.contains("come to mind"), oldest, "{display:?}");
     }

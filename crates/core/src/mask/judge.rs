@@ -70,7 +70,18 @@ pub(super) fn is_sample(value: &[u8]) -> bool {
         return false;
     }
     let lower = value.to_ascii_lowercase();
-    could_be.any(|word| memchr::memmem::find(&lower, word.0.as_bytes()).is_some())
+    could_be.any(|Word(word, _)| {
+        let places = memchr::memmem::find_iter(&lower, word.as_bytes());
+        let written = |at: usize| value.get(at..at + word.len()).unwrap_or_default();
+        places.map(written).any(is_of_one_case)
+    })
+}
+
+/// Whether somebody may have written these letters as a word: small or large, or with a large one first. In a drawn value
+/// any letters may meet.
+fn is_of_one_case(word: &[u8]) -> bool {
+    let rest = word.get(1..).unwrap_or_default();
+    !rest.iter().any(u8::is_ascii_uppercase) || !word.iter().any(u8::is_ascii_lowercase)
 }
 
 /// Whether somebody leant on a key, or wrote the alphabet down: most letters are the same as those before them, or many

@@ -125,7 +125,7 @@ fn rule(line: &str) -> Result<Rule, String> {
     let has = |mark: &str| marks.contains(&mark);
     let look = match marks.first().copied().unwrap_or_default() {
         "form" => Look::Form {
-            patterns: patterns(&rest, 2, has("quoted"))?,
+            patterns: patterns(&rest, 2)?,
             left: match (has("any"), has("digit")) {
                 (true, _) => Left::Any,
                 (_, true) => Left::Digit,
@@ -140,7 +140,7 @@ fn rule(line: &str) -> Result<Rule, String> {
         },
         "near" => Look::Near {
             names: names(first),
-            values: patterns(rest.get(1..).unwrap_or_default(), 0, false)?,
+            values: patterns(rest.get(1..).unwrap_or_default(), 0)?,
             wants: match (has("sure"), has("plain")) {
                 (true, _) => Wants::Nothing,
                 (_, true) => Wants::NoSample,
@@ -171,16 +171,11 @@ fn rule(line: &str) -> Result<Rule, String> {
     Ok(Rule { id: id.to_owned(), tier, look, caseless: has("caseless"), is_large: has("large") })
 }
 
-/// The patterns of some cells; with quotes also as they stand in a JSON string, and in one inside of another.
-fn patterns(cells: &[&str], least: usize, is_quoted: bool) -> Result<Vec<Pattern>, String> {
-    const QUOTES: [&str; 3] = [r#"""#, r#"\\""#, r#"\\\\\\""#];
+/// The patterns of some cells. Quotes in them stand for those of strings in strings, too.
+fn patterns(cells: &[&str], least: usize) -> Result<Vec<Pattern>, String> {
     let mut all = Vec::new();
     for cell in cells {
-        let many = if is_quoted && cell.contains('"') { QUOTES.len() } else { 1 };
-        for quote in QUOTES.iter().take(many) {
-            let cell = cell.replace('"', quote);
-            all.extend(Pattern::parse(&cell).map_err(|error| format!("{cell}: {error}"))?);
-        }
+        all.extend(Pattern::parse(cell).map_err(|error| format!("{cell}: {error}"))?);
     }
     let short = all.iter().find(|pattern| pattern.literal().len() < least);
     match short {
@@ -281,10 +276,6 @@ mod tests {
             let anchors = rule(line).unwrap().anchors().into_iter();
             anchors.map(|(literal, ..)| String::from_utf8(literal).unwrap()).collect()
         };
-        assert_eq!(
-            begins("a\t1\tform,quoted\t\"d\":{a3}"),
-            [r#""d":"#, r#"\"d\":"#, r#"\\\"d\\\":"#]
-        );
         assert_eq!(begins("a\t2\tkey\t_KEY"), ["_key"]);
         assert_eq!(begins("a\t2\tkey,large\t_KEY"), ["_KEY"]);
     }

@@ -2,7 +2,7 @@
 
 use super::{End, Ended, Output, Pipeline};
 use crate::answer::Answer;
-use crate::event::{Event, Fact};
+use crate::event::Event;
 use crate::problem::{Problem, ProblemCode};
 use crate::read::{Form, Reader};
 use crate::wire::{Dialect, Encode, ErrorBody, Wire, error};
@@ -173,14 +173,8 @@ pub fn error_event(wire: &dyn Wire, message: &str) -> Vec<u8> {
 
 /// The error of a stream that said already which answer it is: clients hold it to its id and its model.
 fn error_of(wire: &dyn Wire, answer: &Answer, message: &str) -> Vec<u8> {
-    let (mut out, mut before) = (Vec::new(), Vec::new());
-    let mut encoder = wire.encoder();
-    let id = answer.response_id.as_deref().map(Fact::ResponseId);
-    let model = answer.model.as_deref().map(Fact::Model);
-    for fact in id.into_iter().chain(model) {
-        // What an encoder says of these the stream has said.
-        encoder.event(Event::Fact(fact), &mut before);
-    }
+    let (mut out, mut encoder) = (Vec::new(), wire.encoder());
+    encoder.go_on(answer);
     encoder.event(Event::Problem(&broken_off(message)), &mut out);
     encoder.end(&mut out);
     out
@@ -224,7 +218,8 @@ mod tests {
             let out = String::from_utf8(out).unwrap();
             assert!(names.iter().all(|name| out.contains(name)), "{wire}: {out}");
             assert!(!out.contains("response.created"), "{out}");
-            assert_eq!(out.matches("data: ").count(), 1, "{wire}: {out}");
+            let events = if wire == "responses" { 2 } else { 1 };
+            assert_eq!(out.matches("data: ").count(), events, "{wire}: {out}");
         }
     }
 }

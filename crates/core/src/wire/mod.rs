@@ -247,6 +247,9 @@ impl PartialEq for dyn Decode {
 
 /// Encodes events as one response stream, framing included.
 pub trait Encode: fmt::Debug + Send {
+    /// Others wrote the beginning of the stream, as this answer: where events name it, they go on to.
+    fn go_on(&mut self, _answer: &Answer) {}
+
     /// Appends what this event means on the wire; often nothing.
     fn event(&mut self, event: Event<'_>, out: &mut Vec<u8>);
 

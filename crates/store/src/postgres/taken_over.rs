@@ -2,8 +2,8 @@
 
 use super::{Postgres, get};
 use crate::error::StoreError;
+use crate::old_trace::{COLUMNS, OldTrace};
 use crate::row::TraceRow;
-use crate::taken_over::{COLUMNS, OldTrace};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 

@@ -3,8 +3,8 @@
 
 use super::{Safety, Sqlite, words};
 use crate::error::StoreError;
+use crate::old_trace::{COLUMNS, OldTrace};
 use crate::row::TraceRow;
-use crate::taken_over::{COLUMNS, OldTrace};
 use rusqlite::{Connection, Row, params_from_iter};
 
 /// Whether a file that is nobody's has nothing but such a table and what belongs to it; a table `meta` stays as it is.

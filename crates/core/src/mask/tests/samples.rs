@@ -21,9 +21,8 @@ pub(super) struct Sample {
     pub(super) secrets: Vec<String>,
 }
 
-/// All samples, filled in from a number.
+/// All samples, filled in from a number; each by itself, so that a new one changes no other.
 pub(super) fn samples(seed: u64) -> Vec<Sample> {
-    let mut random = Random(seed);
     let lines = SAMPLES.iter().flat_map(|samples| samples.lines());
     let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
@@ -32,7 +31,10 @@ pub(super) fn samples(seed: u64) -> Vec<Sample> {
             let [rule, sign @ ("+" | "-"), template] = cells[..] else {
                 panic!("no sample: {line}")
             };
-            let (text, secrets) = filled(template, &mut random);
+            let number = line.bytes().fold(seed, |sum, byte| {
+                sum.wrapping_mul(0x0100_0000_01B3).wrapping_add(u64::from(byte))
+            });
+            let (text, secrets) = filled(template, &mut Random(number));
             Sample { rule, is_secret: sign == "+", text, secrets }
         })
         .collect()

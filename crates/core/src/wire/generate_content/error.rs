@@ -56,7 +56,9 @@ fn code_of(word: &str) -> (u16, &str) {
         "not_found_error" => (404, "NOT_FOUND"),
         "overloaded_error" => (503, "UNAVAILABLE"),
         "permission_error" => (403, "PERMISSION_DENIED"),
-        "rate_limit_error" | "rate_limit_exceeded" | "reasoning_budget_exceeded" => (429, "RESOURCE_EXHAUSTED"),
+        "rate_limit_error" | "rate_limit_exceeded" | "reasoning_budget_exceeded" => {
+            (429, "RESOURCE_EXHAUSTED")
+        }
         "thought_repeats" => (499, "CANCELLED"),
         _ => (500, "INTERNAL"),
     }

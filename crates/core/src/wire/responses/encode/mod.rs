@@ -5,6 +5,7 @@ mod say;
 use super::ID;
 use super::response::{Ended, refusal_block};
 use super::write_item::{continues, is_part};
+use crate::answer::Answer;
 use crate::content::{Block, Parameters, Text, Thinking, ToolCall};
 use crate::event::{Event, Fact};
 use crate::json::{Extra, Raw};
@@ -74,6 +75,11 @@ struct Held {
 }
 
 impl Encode for Encoder {
+    fn go_on(&mut self, answer: &Answer) {
+        let Steady { id, model, started, .. } = &mut self.writer;
+        (*id, *model, *started) = (answer.response_id.clone(), answer.model.clone(), true);
+    }
+
     fn event(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
         let Encoder { serial, writer } = self;
         serial.event(event, &mut |event| writer.event(event, out));
