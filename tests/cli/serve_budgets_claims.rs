@@ -95,7 +95,7 @@ fn req_budget_that_has_plenty_left_cuts_nothing() {
         let (place, upstream) = (Place::new("claims-whole"), Upstream::start(vec![answer]));
         let gateway = gateway(&place, &upstream, PLAIN, budget, prices);
         let said = body(&ask(&gateway, CHAT, "", &more));
-        assert!(said.contains("[DONE]"), "{budget} {more}: {}", &said[said.len() - 400..]);
+        assert!(said.contains("[DONE]"), "{budget} {more}");
         assert!(!said.contains("budget_exceeded"), "{budget} {more}");
     }
 }

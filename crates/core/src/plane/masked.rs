@@ -274,7 +274,8 @@ mod tests {
         );
         for cut in 0..whole.len() {
             let mut text = MaskedText::new(&masker);
-            let pieces = [text.push(&whole[..cut]), text.push(&whole[cut..]), text.end()];
+            let (one, two) = whole.split_at(cut);
+            let pieces = [text.push(one), text.push(two), text.end()];
             assert_eq!(Masked::joined(pieces).get(), &masked, "{cut}");
         }
     }
@@ -287,12 +288,13 @@ mod tests {
             let whole = format!("so it is {secret}, and on");
             for cut in 0..whole.len() {
                 let mut unheard = Unheard::default();
-                whole[..cut].chars().for_each(|it| unheard.push(it.encode_utf8(&mut [0; 4])));
+                let (before, from) = whole.split_at(cut);
+                before.chars().for_each(|it| unheard.push(it.encode_utf8(&mut [0; 4])));
                 let mut text = unheard.listen(&masker);
-                let heard = Masked::joined([text.push(&whole[cut..]), text.end()]).into_inner();
+                let heard = Masked::joined([text.push(from), text.end()]).into_inner();
                 assert!(heard.ends_with("on") || cut >= whole.len() - 1, "{cut}: {heard}");
                 for at in 4..secret.len() - 4 {
-                    let part = &secret[at..at + 4];
+                    let part = secret.get(at..at + 4).unwrap();
                     assert!(
                         part.contains("EDACTED") || part.contains('<') || !heard.contains(part),
                         "{cut}: {heard}"
@@ -310,7 +312,7 @@ mod tests {
         let masker = Masker::new(Tiers::ALL, &[7; 32]);
         let key = format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3));
         for cut in 5..key.len() {
-            let text = format!("it is {}", &key[..cut]);
+            let text = format!("it is {}", key.split_at(cut).0);
             assert_eq!(Masked::beginning(&masker, &text).get(), "it is ", "{cut}");
         }
         let whole = Masked::beginning(&masker, &format!("it is {key}, and")).into_inner();

@@ -366,12 +366,13 @@ mod tests {
                 hearing.pause();
             }
         };
-        say(&mut hearing, &text[..cut]);
+        let (before, from) = text.split_at(cut);
+        say(&mut hearing, before);
         let scope = Scope::Tenants(vec![tenant.clone()]);
         let mut listener = events.listen(scope, Wish::default()).unwrap();
         let whose = Whose { tenant, session: None, run: None };
         hearing.tune(events.generation(), Some((&events, &whose, &Story::new(0, "chat"))));
-        say(&mut hearing, &text[cut..]);
+        say(&mut hearing, from);
         let thinking = Thinking::new(text, "thinking");
         hearing.event(Event::ThinkingEnd { block: 0, thinking: &thinking, thought: None });
         hearing.end();
