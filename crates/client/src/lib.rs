@@ -61,7 +61,7 @@ pub use config::{AnswerCaps, ClientConfig, Timeouts};
 pub use error::{ClientError, Excess, Phase, shown};
 pub use events::Events;
 pub use gate::{Gate, Held, Passing};
-pub use private_header::private_parts;
+pub use private_header::{mark_private, private_parts};
 pub use proxy::ProxyRules;
 pub use request::{Plainer, Request};
 pub use retry::{Advice, Failure, RetryPolicy};

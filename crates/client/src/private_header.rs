@@ -7,6 +7,8 @@
 //! - One whose name speaks of a credential (`key`, `token`, `auth`, `secret`, ...) holds nothing else.
 //! - In all others what looks drawn is secret: letters and digits mixed. Words, numbers, dates and versions are not.
 
+use http::{HeaderName, HeaderValue};
+
 /// A shorter text may stand anywhere.
 const SHORTEST: usize = 8;
 /// Words and numbers that are joined to something longer than this are taken for a pass phrase.
@@ -67,6 +69,13 @@ pub fn private_parts<'v>(name: &str, value: &'v str) -> Vec<&'v str> {
     let found: Vec<&str> = parts.filter(|part| is_credential || is_drawn(part)).collect();
     // A pass phrase with spaces is one secret.
     if found.is_empty() && is_credential { vec![value] } else { found }
+}
+
+/// Marks the value of a header of the configuration, where a part of it is secret: nothing of it may come back.
+pub fn mark_private(name: &HeaderName, value: &mut HeaderValue) {
+    let is_private =
+        value.to_str().is_ok_and(|text| !private_parts(name.as_str(), text).is_empty());
+    value.set_sensitive(is_private);
 }
 
 /// Whether a text looks like something that nobody made up as a name.

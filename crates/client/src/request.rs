@@ -86,7 +86,8 @@ impl Request {
         let mut forms = self.auth.secrets();
         let user = self.url.authority().and_then(|it| credentials(it.as_str()));
         forms.extend(user.and_then(|(_, password)| password.forms()));
-        for (name, value) in &self.headers {
+        // What a caller sent along may come back to it; what is ours was marked as it was put in.
+        for (name, value) in self.headers.iter().filter(|(_, value)| value.is_sensitive()) {
             let parts = private_parts(name.as_str(), value.to_str().unwrap_or_default());
             forms.extend(parts.into_iter().filter_map(Forms::of).map(Arc::new));
         }
@@ -258,6 +259,7 @@ pub(crate) fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::private_header::mark_private;
 
     fn prepared(request: &Request) -> http::Request<Bytes> {
         request.prepare("agent/1").unwrap()
@@ -328,8 +330,12 @@ mod tests {
         let mut request = Request::post("https://a.example", "").unwrap();
         request.headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
         assert!(request.secrets().is_empty());
-        let value = HeaderValue::from_static("Bearer violet-heron-1847");
-        request.headers.insert("x-gateway-token", value);
+        let name = HeaderName::from_static("x-gateway-token");
+        let mut value = HeaderValue::from_static("Bearer violet-heron-1847");
+        request.headers.insert(&name, value.clone());
+        assert!(request.secrets().is_empty(), "a caller's own may come back");
+        mark_private(&name, &mut value);
+        request.headers.insert(name, value);
         let mut headers = HeaderMap::new();
         headers.insert("x-echo", HeaderValue::from_static("violet-heron-1847 of Bearer"));
         request.secrets().leave_headers(&mut headers);

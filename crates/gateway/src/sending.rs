@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_client::{
     AnswerCaps, Auth, BodyStream, ClientError, Events, Gate, Request as Outbound,
-    Response as Answer, RetryPolicy, shown,
+    Response as Answer, RetryPolicy, mark_private, shown,
 };
 use thinkthrough_core::decision::Counts;
 use thinkthrough_core::exchange::{Exchange, Prepared, Repair, Without};
@@ -303,7 +303,8 @@ pub(crate) fn merged(own: &[(String, String)], callers: HeaderMap) -> HeaderMap 
                 merged_headers(&own, &said).pop().map_or_else(|| value.clone(), |(_, all)| all)
             }
         };
-        if let Ok(all) = HeaderValue::try_from(all) {
+        if let Ok(mut all) = HeaderValue::try_from(all) {
+            mark_private(&name, &mut all);
             merged.insert(name, all);
         }
     }

@@ -18,7 +18,9 @@ use clock::Clock;
 use ear::Ear;
 use std::fmt;
 use std::time::{Duration, SystemTime};
-use thinkthrough_client::{Auth, ClientError, Request as Send, Retry, RetryPolicy, Transport};
+use thinkthrough_client::{
+    Auth, ClientError, Request as Send, Retry, RetryPolicy, Transport, mark_private,
+};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::budget::BudgetRefusal;
 use thinkthrough_core::content::{Content, ToolCall, ToolResponse};
@@ -397,7 +399,8 @@ fn prepare(setup: &Setup<'_>, outgoing: &Outgoing) -> Result<Send, AskError> {
     for (name, value) in outgoing.headers.iter().chain(&json) {
         let bad = || AskError::Header(name.clone());
         let name = http::HeaderName::try_from(name.as_str()).map_err(|_| bad())?;
-        let value = http::HeaderValue::try_from(value.as_str()).map_err(|_| bad())?;
+        let mut value = http::HeaderValue::try_from(value.as_str()).map_err(|_| bad())?;
+        mark_private(&name, &mut value);
         send.headers.insert(name, value);
     }
     send.auth = setup.auth.clone();
