@@ -153,6 +153,8 @@ impl Sqlite {
 
     /// Gives back a part of what the words of traces took that are gone; says whether there is more.
     pub(crate) async fn give_back_words(&self) -> Result<bool, StoreError> {
+        // The oldest are seldom at hand: who writes meanwhile does not wait until the disk has given them.
+        self.read(words::look_at_gone).await?;
         self.write(Safety::Process, words::give_back).await
     }
 

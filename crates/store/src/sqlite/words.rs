@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 const ROWS: i64 = 1 << 16;
 /// The index of stores before version 13, whose rows may have any number. Nothing is added to it.
 const FIRST: &str = "trace_words";
-/// So many blocks of an index are given back in one step: a megabyte.
-const BLOCKS: u32 = 256;
+/// So many blocks of an index are given back in one step: half a megabyte.
+const BLOCKS: u32 = 128;
 /// Blocks up to this number say what an index has; all others are its words (section "data" of the shadow tables of FTS5).
 const HEAD: i64 = 10;
 
@@ -146,6 +146,27 @@ pub(super) fn search(
     found.sort_by_key(|found: &Found| Reverse(found.number));
     found.truncate(limit);
     Ok(found)
+}
+
+/// Reads the blocks that [`give_back`] takes next.
+pub(super) fn look_at_gone(connection: &Connection) -> rusqlite::Result<()> {
+    for index in all(connection)?.iter().rev() {
+        if has_rows(connection, index)? {
+            continue;
+        }
+        let sql = format!("SELECT block FROM {index}_data WHERE id > ? ORDER BY id LIMIT ?");
+        let mut blocks = connection.prepare(&sql)?;
+        let mut blocks = blocks.query([&HEAD as &dyn ToSql, &BLOCKS])?;
+        let mut is_any = false;
+        while let Some(block) = blocks.next()? {
+            block.get_ref(0)?.as_bytes_or_null()?;
+            is_any = true;
+        }
+        if is_any {
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 /// Gives back a part of an index that has no rows any more. Says whether there is more to do.
