@@ -167,3 +167,39 @@ fn req_budget_is_not_spent_for_good_by_a_count_that_no_answer_can_have() {
         assert_eq!(status(&answer), 200, "{answer}");
     }
 }
+
+/// A provider that keeps its answers, and thinks for 600 tokens each time.
+fn keeper() -> Upstream {
+    let mut made = 0;
+    Upstream::answering(move |_| {
+        made += 1;
+        let message = json!({"type": "message", "id": format!("msg_{made}"), "role": "assistant",
+            "status": "completed",
+            "content": [{"type": "output_text", "text": "ok", "annotations": []}]});
+        json!({"id": format!("resp_{made}"), "object": "response", "status": "completed",
+            "model": "m", "output": [message], "usage": {"input_tokens": 10, "output_tokens": 605,
+            "output_tokens_details": {"reasoning_tokens": 600}, "total_tokens": 615}})
+        .to_string()
+    })
+}
+
+#[test]
+fn req_budget_of_a_session_goes_on_with_an_answer_that_its_provider_keeps() {
+    for path in ["/v1/responses", "/p/own/v1/responses"] {
+        let (place, upstream) = (Place::new("claims-kept"), keeper());
+        let budget = "reasoning_tokens_per_session = 1000, on_exceed = \"block\"";
+        let gateway = gateway(&place, &upstream, "wire = \"responses\"", budget, "");
+        let model = if path.starts_with("/p/") { "m" } else { "own/m" };
+        let mut asked = json!({"model": model, "input": "first"});
+        for (turn, expected) in [200, 200, 402].into_iter().enumerate() {
+            let answer = gateway.request("POST", path, ALICE, &asked.to_string());
+            assert_eq!(status(&answer), expected, "{path} {turn}: {answer}");
+            asked = json!({"model": model, "input": format!("other words {turn}"),
+                "previous_response_id": format!("resp_{}", turn + 1)});
+        }
+        // Another conversation has its own.
+        let other = json!({"model": model, "input": "something else"});
+        let answer = gateway.request("POST", path, ALICE, &other.to_string());
+        assert_eq!(status(&answer), 200, "{path}: {answer}");
+    }
+}

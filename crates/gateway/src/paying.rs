@@ -5,6 +5,7 @@ use crate::asking::tenant as whose;
 use crate::audit::Labels;
 use crate::door::Turned;
 use crate::house::House;
+use crate::kept::Tap;
 use crate::models::Route;
 use crate::names;
 use crate::spending::Asking;
@@ -13,8 +14,16 @@ use thinkthrough_core::exchange::RequestContext;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::Secret;
 
-/// What the sessions and turns of a request's budgets are called by, where it has budgets.
+/// What the sessions and turns of a request's budgets are called by, where it has budgets, or where its provider keeps
+/// what it answers.
 pub(crate) struct Payer(Option<Labels>);
+
+impl Payer {
+    /// The session of the request, where it is known.
+    pub(crate) fn session(&self) -> Option<String> {
+        self.0.as_ref().map(|labels| labels.session.clone())
+    }
+}
 
 impl Caller {
     /// Says whose request it is to whoever watches.
@@ -23,13 +32,15 @@ impl Caller {
         route: &Route,
         owner: Option<(Tenant, Secret)>,
         asked: &RequestContext<'_>,
+        followed: Option<&str>,
     ) -> Payer {
         let House { seen, pass, vaults, .. } = &*self.house;
-        let hint = self.hint.as_deref();
-        let has_budget = pass.as_ref().is_some_and(|it| !it.budgets.is_none());
+        let hint = self.hint.as_deref().or(followed);
+        let keeps = Tap::hears(route.target.wire.id());
+        let is_named = pass.as_ref().is_some_and(|it| keeps || !it.budgets.is_none());
         let known = owner.as_ref().map(|(tenant, _)| tenant.clone());
         let tenant = known.or_else(|| whose(&self.house, route, &self.credential));
-        let spender = owner.clone().filter(|_| has_budget);
+        let spender = owner.clone().filter(|_| is_named);
         let spender = spender.map(|(tenant, secret)| Labels::of(tenant, &secret, hint, asked));
         // Of a store that is late or away the secret is not known; a trace is left all the same.
         let stranger = || Some((tenant.clone().filter(|_| vaults.is_some())?, names::secret()));

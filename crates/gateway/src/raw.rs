@@ -96,13 +96,15 @@ async fn passed(
     });
     send.auth = credential_for(&route, credential);
     house.tab.enter(house.pass.as_deref(), || expected(&send.body, None)).await?;
-    let metering = match metering {
+    let (metering, session) = match metering {
         Some((spending, spender)) => {
             let reserving = Box::pin(spender.reserve(spending));
-            Some(house.load.offload.run(send.body.len(), reserving).await?)
+            let (metering, session) = house.load.offload.run(send.body.len(), reserving).await?;
+            (Some(metering), session)
         }
-        None => None,
+        None => (None, None),
     };
+    let tap = tap.map(|tap| tap.in_session(session));
     send.gate = house.tab.gate(&route, || expected(&send.body, None));
     let answer = pass(house, &route, &send, (tap, metering)).await;
     drop(held);

@@ -5,6 +5,7 @@ use crate::asking::{Claim, claim};
 use crate::audit::Labels;
 use crate::door::{Turned, turned};
 use crate::house::House;
+use crate::kept::{Known, in_request};
 use crate::load::CAPS;
 use crate::models::Route;
 use crate::spending::{Allowed, Asking, Metering};
@@ -82,8 +83,11 @@ pub(crate) struct Spender {
 }
 
 impl Spender {
-    /// Reserves what the request may think, as on other routes.
-    pub(crate) async fn reserve(self, spending: Spending) -> Result<Metering, Turned> {
+    /// Reserves what the request may think, as on other routes; gives the session that it is of as well.
+    pub(crate) async fn reserve(
+        self,
+        spending: Spending,
+    ) -> Result<(Metering, Option<String>), Turned> {
         let Spender { house, route, headers, credential, body } = self;
         let Spending { wire, model } = spending;
         let doc = Doc::parse_within(&body, CAPS.values);
@@ -101,9 +105,14 @@ impl Spender {
         let (settings, handling) = (resolve(&[]), Handling::default());
         let asked = RequestContext::read(wire, &doc, &route.target, &settings, handling, None);
         let mut asked = asked.map_err(|_| unreadable("out of this body"))?;
-        let labels = claim.map(|Claim { owner, .. }| {
-            Labels::of(owner.tenant, &owner.secret, hint.as_deref(), &asked)
-        });
+        let followed = match (&hint, Known::of(&house, &route.target.provider)) {
+            (None, Some(known)) => known.session_of(&in_request(root)).await,
+            _ => None,
+        };
+        let session = hint.as_deref().or(followed.as_deref());
+        let labels = claim
+            .map(|Claim { owner, .. }| Labels::of(owner.tenant, &owner.secret, session, &asked));
+        let session = labels.as_ref().map(|labels| labels.session.clone());
         let asking = Asking {
             pass: house.pass.as_deref(),
             vaults: house.vaults.as_ref(),
@@ -121,7 +130,7 @@ impl Spender {
                 Err(turned(402, "reasoning_budget_exceeded", message))
             }
             Some(OnExceed::Block | OnExceed::Warn) | None => {
-                Ok(Metering { wire, dialect: route.target.dialect.clone(), room })
+                Ok((Metering { wire, dialect: route.target.dialect.clone(), room }, session))
             }
         }
     }

@@ -165,7 +165,8 @@ impl Caller {
         let asked = RequestContext::read(self.wire, doc, &route.target, &settings, handling, owner);
         let mut asked = asked.map_err(|error| bad(error.to_string()))?;
         asked.set_stream(self.stream);
-        let payer = self.open(&route, audited, &asked);
+        let followed = self.followed(&route).await;
+        let payer = self.open(&route, audited, &asked, followed.as_deref());
         self.pay(&payer, 0, &mut asked).await?;
         if let Some(tenant) = tenant {
             way.learn(tenant, &self.house.learned);
@@ -185,7 +186,7 @@ impl Caller {
         self.explain(way, &asked, &mut prepared);
         let body = prepared.body.take().map_or_else(|| self.body.clone(), Bytes::from);
         let body = on_platform(body, &route);
-        let tap = self.admit(&route, &body).await?;
+        let tap = self.admit(&route, &body, payer.session()).await?;
         way.sent = vault.clone().filter(|_| !prepared.put_back.is_empty()).map(|vault| Restored {
             put_back: std::mem::take(&mut prepared.put_back),
             body: body.clone(),
@@ -247,10 +248,24 @@ impl Caller {
         }
     }
 
+    /// The session of what its provider keeps and the request goes on from, where the client names none.
+    async fn followed(&self, route: &Route) -> Option<String> {
+        if self.hint.is_some() || self.named.is_empty() {
+            return None;
+        }
+        Known::of(&self.house, &route.target.provider)?.session_of(&self.named).await
+    }
+
     /// Refuses what the request names and is not its tenant's at this provider. What the answer names then is.
-    async fn admit(&self, route: &Route, sent: &[u8]) -> Result<Option<Tap>, Turned> {
+    async fn admit(
+        &self,
+        route: &Route,
+        sent: &[u8],
+        session: Option<String>,
+    ) -> Result<Option<Tap>, Turned> {
         let Some(known) = Known::of(&self.house, &route.target.provider) else { return Ok(None) };
         known.admit_sent(&self.named, sent).await?;
+        let known = known.in_session(session);
         Ok(Tap::new(known, route.target.wire.id(), self.stream).filter(|_| self.is_kept))
     }
 

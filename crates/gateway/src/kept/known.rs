@@ -6,7 +6,7 @@ use crate::house::House;
 use crate::models::Models;
 use crate::references::patiently;
 use crate::vault::{KeptResponses, VaultError};
-use crate::waits::Waits;
+use crate::waits::{Waited, Waits};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +20,9 @@ const LONGEST: usize = 1_024;
 /// The member of a row that says what it is about. Rows of kept answers, whose ids others may choose, never have it.
 const ROW: &str = "provider_keeps";
 
+/// The member of the row of an answer that says which session it is of.
+const SESSION: &str = "session";
+
 /// What one tenant has at one provider.
 #[derive(Clone)]
 pub(crate) struct Known {
@@ -29,6 +32,8 @@ pub(crate) struct Known {
     models: Arc<dyn Models>,
     /// The key may name what is made where nobody can see it.
     may_name_untracked: bool,
+    /// What is made for the request is of this session.
+    session: Option<String>,
 }
 
 impl Known {
@@ -39,7 +44,29 @@ impl Known {
             house.vaults.as_ref().and_then(|vaults| vaults.kept_responses(&pass.tenant));
         let (provider, models) = (provider.to_owned(), Arc::clone(&house.models));
         let waits = Arc::clone(&house.waits);
-        Some(Known { kept_responses, waits, provider, models, may_name_untracked: pass.raw })
+        let may_name_untracked = pass.raw;
+        Some(Known { kept_responses, waits, provider, models, may_name_untracked, session: None })
+    }
+
+    /// What is made from now on is of this session.
+    pub(crate) fn in_session(self, session: Option<String>) -> Self {
+        Known { session, ..self }
+    }
+
+    /// The session of a request that goes on from what its provider keeps: it does not say itself how its conversation
+    /// began. `None` where it names nothing of that kind, or the store does not answer in time.
+    pub(crate) async fn session_of(&self, named: &BTreeSet<Named>) -> Option<String> {
+        let conversation = named.iter().find(|one| one.kind == Kind::Conversation);
+        if let Some(Named { id, .. }) = conversation {
+            return Some(id.clone());
+        }
+        let goes_on = |one: &&Named| matches!(one.kind, Kind::Response | Kind::Interaction);
+        let key = key(&self.provider, named.iter().find(goes_on)?);
+        let kept_responses = self.kept_responses.as_ref()?;
+        let Waited::Answered(found) = self.waits.answer(kept_responses.get(key)).await else {
+            return None;
+        };
+        Doc::parse(&found.ok()??).ok()?.root().string(SESSION)
     }
 
     /// Lets a request go on that names nothing but things of its own tenant. A store that cannot say so refuses it.
@@ -90,12 +117,12 @@ impl Known {
 
     /// Keeps that these are the tenant's. Whether all of it can be seen now.
     pub(crate) async fn record(self, made: Vec<Named>) -> bool {
-        let Some(kept_responses) = self.kept_responses else { return false };
+        let Some(kept_responses) = &self.kept_responses else { return false };
         let made: BTreeSet<Named> = made.into_iter().filter(|it| it.id.len() <= LONGEST).collect();
         let mut puts = JoinSet::new();
         for one in made.iter().take(MOST) {
             let (key, row, kept_responses) =
-                (key(&self.provider, one), row(&self.provider, one), Arc::clone(&kept_responses));
+                (key(&self.provider, one), self.row(one), Arc::clone(kept_responses));
             puts.spawn(async move { kept_responses.put(key, row, None).await.is_ok() });
         }
         puts.join_all().await.into_iter().all(|is_kept| is_kept)
@@ -110,7 +137,8 @@ impl Known {
             return Ok(false);
         };
         if let Some(found) = kept_responses.get(key(&self.provider, one)).await? {
-            return Ok(found == row(&self.provider, one));
+            let key = key(&self.provider, one);
+            return Ok(Doc::parse(&found).is_ok_and(|row| row.root().string(ROW) == Some(key)));
         }
         // Of a response that was kept by a version before this one, only the model is known.
         let before = match one.kind {
@@ -118,6 +146,16 @@ impl Known {
             _ => None,
         };
         Ok(before.is_some_and(|row| self.is_from_here(&row)))
+    }
+
+    fn row(&self, one: &Named) -> Vec<u8> {
+        let raw = Raw::build(|w| {
+            w.object(|w| {
+                w.field_str(ROW, &key(&self.provider, one));
+                w.opt_str(SESSION, self.session.as_deref());
+            });
+        });
+        raw.as_str().as_bytes().to_vec()
     }
 
     fn is_from_here(&self, row: &[u8]) -> bool {
@@ -173,9 +211,4 @@ fn shown(id: &str) -> String {
 /// What a thing is kept under. No id of an answer is allowed to look like it, and if one did, its row would not.
 fn key(provider: &str, one: &Named) -> String {
     format!("\t{provider}\t{}\t{}", one.kind.label(), one.id)
-}
-
-fn row(provider: &str, one: &Named) -> Vec<u8> {
-    let raw = Raw::build(|w| w.object(|w| w.field_str(ROW, &key(provider, one))));
-    raw.as_str().as_bytes().to_vec()
 }

@@ -43,6 +43,11 @@ pub(crate) struct Tap {
 }
 
 impl Tap {
+    /// Whether an answer of this wire may be gone on from by its id.
+    pub(crate) fn hears(wire: &str) -> bool {
+        matches!(wire, "responses" | "interactions")
+    }
+
     /// For an answer of this wire; `None` where it can name nothing.
     pub(crate) fn new(known: Known, wire: &str, is_stream: bool) -> Option<Self> {
         let (wire, words) = WIRES.iter().find(|(known, _)| *known == wire)?;
@@ -73,6 +78,11 @@ impl Tap {
             Spot::List | Spot::Unknown => return None,
         };
         Some(Tap { place, ..Tap::new(known, wire, is_stream)? })
+    }
+
+    /// What the answer makes is of this session.
+    pub(crate) fn in_session(self, session: Option<String>) -> Self {
+        Tap { known: self.known.in_session(session), ..self }
     }
 
     /// The answer is one value, though a stream was asked for.
@@ -131,7 +141,7 @@ impl Tap {
 
     fn take_whole(&mut self, whole: &[u8]) {
         // Of a whole answer of these two, its own id is always something new.
-        let is_new = matches!(self.wire, "responses" | "interactions") || self.place.is_some();
+        let is_new = Tap::hears(self.wire) || self.place.is_some();
         let names = || self.words.iter().any(|word| contains(whole, word.as_bytes()));
         if !is_new && !names() {
             return;
