@@ -42,7 +42,7 @@ pub(super) fn client(
     ] {
         if let Some(value) = section.table.get(key) {
             *slot = duration(value).ok_or_else(|| {
-                format!("`client.{key}` must be a time, like 30, \"30s\", \"15m\" or \"500ms\"")
+                section.wrong(key, "a time, like 30, \"30s\", \"15m\" or \"500ms\"")
             })?;
         }
     }
@@ -58,7 +58,7 @@ fn answer_caps(section: Section<'_>, caps: &mut AnswerCaps) -> Result<(), String
             let number = value.as_integer().and_then(|it| usize::try_from(it).ok());
             let number = number.filter(|number| *number > 0);
             let what = if key == "answer_events" { "events" } else { "bytes" };
-            let wrong = || format!("`client.{key}` must be a number of {what} greater than 0");
+            let wrong = || section.wrong(key, &format!("a number of {what} greater than 0"));
             number.map(Some).ok_or_else(wrong)
         }
     };

@@ -84,7 +84,7 @@ fn context_window(section: Section<'_>) -> Result<Option<u64>, String> {
 fn whole(section: Section<'_>, key: &str, of: &str) -> Result<Option<u64>, String> {
     let Some(value) = section.table.get(key) else { return Ok(None) };
     let number = value.as_integer().and_then(|it| u64::try_from(it).ok()).filter(|it| *it > 0);
-    let wrong = || format!("`{}` must be a whole number of {of} above 0", section.at(key));
+    let wrong = || section.wrong(key, &format!("a whole number of {of} above 0"));
     number.map(Some).ok_or_else(wrong)
 }
 

@@ -69,7 +69,7 @@ fn warn_at(section: Section<'_>) -> Result<Option<WarnAt>, String> {
         true => WarnAt::from_fraction(number),
         false => WarnAt::from_percent(number),
     };
-    share.map(Some).map_err(|error| format!("`{at}`: {error}"))
+    share.map(Some).map_err(|error| format!("`{at}` cannot be `{number}`: {error}"))
 }
 
 fn on_exceed(section: Section<'_>) -> Result<Option<OnExceed>, String> {
@@ -101,6 +101,6 @@ pub(super) fn limit(section: Section<'_>, key: &str) -> Result<Option<Limit>, St
         Value::String(text) => Limit::parse(text),
         _ => None,
     };
-    let wrong = || format!("`{}` must be a whole number or \"unlimited\"", section.at(key));
+    let wrong = || section.wrong(key, "a whole number or \"unlimited\"");
     limit.map(Some).ok_or_else(wrong)
 }

@@ -74,7 +74,7 @@ fn day(section: Section<'_>) -> Result<Option<Day>, String> {
         _ => String::new(),
     };
     let day = Day::parse(&text);
-    day.map(Some).ok_or_else(|| format!("`{}` must be a day as 2026-11-23", section.at("as_of")))
+    day.map(Some).ok_or_else(|| section.wrong("as_of", "a day as 2026-11-23"))
 }
 
 /// Dollars in micro-dollars. A number is read by its digits, so that nothing is rounded.
@@ -85,12 +85,8 @@ pub(super) fn amount(section: Section<'_>, key: &str) -> Result<Option<u64>, Str
         Some(Value::Float(number)) => number.to_string(),
         Some(_) => String::new(),
     };
-    let wrong = || {
-        format!(
-            "`{}` must be 0 or more dollars, with at most six digits behind the point",
-            section.at(key)
-        )
-    };
+    let allowed = "0 or more dollars, with at most six digits behind the point";
+    let wrong = || section.wrong(key, allowed);
     micro(&text).map(Some).ok_or_else(wrong)
 }
 

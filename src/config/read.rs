@@ -171,7 +171,7 @@ const COMPRESS_AT: u8 = 80;
 /// `[chat] runaway` and `[server] runaway`: what is done about thoughts that say the same again and again.
 pub(super) fn runaway(section: Section<'_>) -> Result<Option<Runaway>, String> {
     let Some(word) = section.string("runaway")? else { return Ok(None) };
-    let wrong = || format!("`{}` must be \"off\", \"warn\" or \"cut\"", section.at("runaway"));
+    let wrong = || section.wrong("runaway", "\"off\", \"warn\" or \"cut\"");
     Runaway::parse(&word).map(Some).ok_or_else(wrong)
 }
 
@@ -184,7 +184,5 @@ fn compress_at(section: Section<'_>) -> Result<u8, String> {
             value.as_integer().and_then(|it| u8::try_from(it).ok()).filter(|it| *it <= 100)
         }
     };
-    percent.ok_or_else(|| {
-        format!("`{}` must be 1 to 100 percent, or \"never\"", section.at("compress_at"))
-    })
+    percent.ok_or_else(|| section.wrong("compress_at", "1 to 100 percent, or \"never\""))
 }

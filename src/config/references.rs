@@ -42,6 +42,14 @@ pub(super) fn dangling(root: &Table) -> Vec<String> {
             found.extend(names.model(&format!("profiles.{name}.model"), model));
         }
     }
+    for (key, entry) in tables(root, "keys") {
+        let providers = entry.get("providers").and_then(Value::as_array).into_iter().flatten();
+        // A pattern may be of any provider.
+        let said = providers.filter_map(Value::as_str);
+        for provider in said.filter(|it| !it.contains('*') && *it != "sim") {
+            found.extend(names.provider(&format!("keys.{key}.providers"), provider));
+        }
+    }
     for (role, model) in root.get("roles").and_then(Value::as_table).into_iter().flatten() {
         if let Some(model) = model.as_str() {
             found.extend(names.of_role(role, model));

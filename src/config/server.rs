@@ -138,10 +138,8 @@ fn load(section: Section<'_>) -> Result<Load, String> {
     };
     let connections = limit(section, "connections_per_address")?;
     let body_timeout = section.table.get("body_timeout").map(|value| {
-        duration(value).ok_or_else(|| {
-            let at = section.at("body_timeout");
-            format!("`{at}` must be a time, like 30, \"30s\", \"15m\" or \"500ms\"")
-        })
+        let allowed = "a time, like 30, \"30s\", \"15m\" or \"500ms\"";
+        duration(value).ok_or_else(|| section.wrong("body_timeout", allowed))
     });
     Ok(Load {
         in_flight: all,

@@ -15,12 +15,8 @@ pub(super) fn size(section: Section<'_>, key: &str) -> Result<Option<usize>, Str
         Value::String(text) => bytes(text),
         _ => None,
     };
-    let bytes = bytes.ok_or_else(|| {
-        format!(
-            "`{}` must be a size, like \"256MiB\", \"64KiB\", a number of bytes, or \"unlimited\"",
-            section.at(key)
-        )
-    })?;
+    let allowed = "a size, like \"256MiB\", \"64KiB\", a number of bytes, or \"unlimited\"";
+    let bytes = bytes.ok_or_else(|| section.wrong(key, allowed))?;
     Ok(Some(if bytes == 0 { usize::MAX } else { bytes }))
 }
 

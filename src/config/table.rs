@@ -109,6 +109,17 @@ impl<'a> Section<'a> {
             .collect()
     }
 
+    /// What is said of a value that is not what is allowed. Not for values that may be secret.
+    pub(super) fn wrong(self, key: &str, allowed: &str) -> String {
+        const LONGEST: usize = 60;
+        let at = self.at(key);
+        let Some(value) = self.table.get(key) else { return format!("`{at}` must be {allowed}") };
+        let said = value.to_string();
+        let short: String = said.chars().filter(|sign| !sign.is_control()).take(LONGEST).collect();
+        let more = if said.chars().count() > LONGEST { "..." } else { "" };
+        format!("`{at}` must be {allowed}, not `{short}{more}`")
+    }
+
     fn typed<T>(
         self,
         key: &str,

@@ -29,6 +29,10 @@ fn names_that_lead_nowhere_are_refused_by_every_command() {
             "`models.a.provider` is `owm`, which is no provider; did you mean `own`?",
         ),
         (
+            "[keys.a]\nproviders = [\"o*\", \"sim\", \"owm\"]\n",
+            "`keys.a.providers` is `owm`, which is no provider; did you mean `own`?",
+        ),
+        (
             "[models.a]\nprovider = \"own\"\nfallback = [\"kimi\", \"kimmi\"]\n",
             "`models.a.fallback` is `kimmi`, which is no model; did you mean `kimi`?",
         ),
