@@ -85,6 +85,7 @@ calls! {
     index_traces(limit: u32) -> u64;
     prune_traces(before: i64, limit: u32) -> u64;
     give_back_words() -> bool;
+    forget_words() -> bool;
     older_traces(before: i64) -> u64;
     erase_traces(tenant: String, limit: u32) -> u64;
     erase_session_traces(tenant: String, session: String, limit: u32) -> u64;

@@ -102,6 +102,8 @@ impl Store {
         for usage in usage {
             pruned.conversations += self.prune_one(usage, limits, before).await?;
         }
+        // Where whoever erased them was stopped in between.
+        self.traces().forget_words().await?;
         pruned.held_back += self.prune_traces(limits, now, is_steady).await?;
         // Where the clock jumped they are learned anew.
         let today = now.wall.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();

@@ -213,6 +213,17 @@ impl Traces {
         }
     }
 
+    /// Takes the words of erased traces out of a file, in steps: an index keeps them until it is merged.
+    pub(crate) async fn forget_words(&self) -> Result<(), StoreError> {
+        loop {
+            let began = Instant::now();
+            if !self.store.backend().forget_words().await? {
+                return Ok(());
+            }
+            sleep(began.elapsed().max(PAUSE)).await;
+        }
+    }
+
     /// Makes room in the file where whole indexes of words have lost their traces, in steps as well.
     async fn give_back_words(&self) -> Result<(), StoreError> {
         loop {

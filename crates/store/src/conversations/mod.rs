@@ -290,8 +290,10 @@ impl Conversations {
     pub async fn delete(&self, id: &ConversationId) -> Result<(), StoreError> {
         let opened = self.opened(id).await?;
         // First what can be read without a key, so that nothing of it stays behind a conversation that is gone.
+        self.store.flush_traces().await;
         let (backend, name) = (self.store.backend(), || self.tenant.as_str().to_owned());
         while backend.erase_session_traces(name(), id.as_str().to_owned(), TRACES).await? > 0 {}
+        self.store.traces().forget_words().await?;
         let was_there = self.store.backend().remove_conversation(opened.nr).await?;
         let gone = self.gone(id);
         if was_there { Ok(()) } else { Err(gone) }

@@ -36,7 +36,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::task::spawn_blocking;
 
-/// How many bytes of what was taken stay in a file before it is cleared: less often than it is written to.
+/// How many bytes of records that were taken stay in a file before it is cleared: less often than it is written to.
 const KEPT: u64 = 256 << 10;
 /// How long a file gets before another one is begun, because there was no moment at which all of it was taken.
 const LONG: u64 = 4 << 20;
@@ -219,6 +219,15 @@ impl Holds {
             Holds::Traces => "traces",
         }
     }
+
+    /// How many bytes of what was taken stay in a file before it is cleared. Traces are read without a key, and nobody
+    /// waits for them: nothing of one stays here, where it would outlive its erasure.
+    fn kept(self) -> u64 {
+        match self {
+            Holds::Records => KEPT,
+            Holds::Traces => HEAD as u64,
+        }
+    }
 }
 
 /// What waits for the database.
@@ -338,7 +347,7 @@ impl Inner {
                 state.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, segment));
             match segment.take_left(own.len()) {
                 0 if !is_current => segment.remove(),
-                0 if segment.len() > KEPT && segment.clear() => {}
+                0 if segment.len() > self.holds.kept() && segment.clear() => {}
                 _ => {
                     let marked = segment.mark_taken(*end);
                     if marked.is_err_and(|failed| failed.is_torn) && is_current {

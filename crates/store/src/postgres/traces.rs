@@ -166,6 +166,12 @@ impl Postgres {
 
     /// Words stand in the rows here, and go with them.
     #[expect(clippy::unused_async, reason = "both databases are asked alike")]
+    /// A row that is deleted takes its words along.
+    #[expect(clippy::unused_async, reason = "a file has to wait here")]
+    pub(crate) async fn forget_words(&self) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
     pub(crate) async fn give_back_words(&self) -> Result<bool, StoreError> {
         Ok(false)
     }

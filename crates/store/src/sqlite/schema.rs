@@ -5,6 +5,7 @@ use super::taken_over;
 use super::writer::{only_read, trouble};
 use crate::error::StoreError;
 use crate::master;
+use crate::old_trace::lacks;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
 use std::io;
@@ -13,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Each brings the tables from the version before to its own, counted from 1. They never change once shipped.
-const MIGRATIONS: [&str; 14] = [
+const MIGRATIONS: [&str; 15] = [
     include_str!("001.sql"),
     include_str!("002.sql"),
     include_str!("003.sql"),
@@ -28,6 +29,7 @@ const MIGRATIONS: [&str; 14] = [
     include_str!("012.sql"),
     include_str!("013.sql"),
     include_str!("014.sql"),
+    include_str!("015.sql"),
 ];
 
 /// "think" in a way that SQLite's header has room for; `file` and we know our files by it.
@@ -135,14 +137,15 @@ fn check(connection: &Connection, at: &str) -> Result<(), StoreError> {
     if application == i64::from(APPLICATION) {
         return Ok(());
     }
-    let is_new = tables == 0 || taken_over::is_all_there_is(connection).map_err(failed)?;
-    if application == 0 && is_new {
-        return Ok(());
+    let refused = |message: String| Err(StoreError::Database { at: at.to_owned(), message });
+    let is_taken_over = taken_over::is_all_there_is(connection).map_err(failed)?;
+    if application != 0 || (tables > 0 && !is_taken_over) {
+        return refused("it is a database of another program; name another file".to_owned());
     }
-    Err(StoreError::Database {
-        at: at.to_owned(),
-        message: "it is a database of another program; name another file".to_owned(),
-    })
+    match taken_over::lacking(connection).map_err(failed)? {
+        Some(column) if is_taken_over => refused(lacks(column)),
+        _ => Ok(()),
+    }
 }
 
 /// Whose the file is.

@@ -158,6 +158,15 @@ impl Sqlite {
         self.write(Safety::Process, words::give_back).await
     }
 
+    /// Takes a part of the words of erased traces out of the file; says whether there is more.
+    pub(crate) async fn forget_words(&self) -> Result<bool, StoreError> {
+        // Most of the time there are none, and nobody who writes has to wait.
+        match self.read(words::is_any_erased).await? {
+            true => self.write(Safety::Process, words::forget).await,
+            false => Ok(false),
+        }
+    }
+
     /// How many are older.
     pub(crate) async fn older_traces(&self, before: i64) -> Result<u64, StoreError> {
         let sql = "SELECT count(*) FROM reasoning_traces WHERE created_at < ?";
@@ -173,7 +182,7 @@ impl Sqlite {
     pub(crate) async fn erase_traces(&self, tenant: String, limit: u32) -> Result<u64, StoreError> {
         self.write(Safety::Process, move |connection| {
             let sql = "SELECT rowid FROM reasoning_traces WHERE tenant = ? LIMIT ?";
-            remove(connection, sql, params![tenant, limit])
+            erase(connection, sql, params![tenant, limit])
         })
         .await
     }
@@ -188,7 +197,7 @@ impl Sqlite {
         self.write(Safety::Process, move |connection| {
             let sql = "SELECT rowid FROM reasoning_traces WHERE session_key = ? AND tenant = ? \
                        LIMIT ?";
-            remove(connection, sql, params![session, tenant, limit])
+            erase(connection, sql, params![session, tenant, limit])
         })
         .await
     }
@@ -243,16 +252,16 @@ fn add(connection: &Connection, row: &TraceRow) -> rusqlite::Result<()> {
 
 fn trace(row: &Row<'_>) -> rusqlite::Result<TraceRow> {
     Ok(TraceRow {
-        id: row.get(0)?,
-        tenant: row.get(1)?,
-        session: row.get(2)?,
-        run: row.get(3)?,
-        model: row.get(4)?,
-        provider: row.get(5)?,
-        thought: row.get(6)?,
-        answer: row.get(7)?,
-        metadata: row.get::<_, Option<String>>(8)?.unwrap_or_default(),
-        state: row.get(9)?,
+        id: text(row, 0)?,
+        tenant: text(row, 1)?,
+        session: text(row, 2)?,
+        run: text(row, 3)?,
+        model: text(row, 4)?,
+        provider: text(row, 5)?,
+        thought: text(row, 6)?,
+        answer: text(row, 7)?,
+        metadata: text(row, 8)?,
+        state: text(row, 9)?,
         created_at: row.get(10)?,
         reasoning_tokens: row.get(11)?,
         total_tokens: row.get(12)?,
@@ -261,9 +270,19 @@ fn trace(row: &Row<'_>) -> rusqlite::Result<TraceRow> {
         input_tokens: row.get(15)?,
         output_tokens: row.get(16)?,
         cached_tokens: row.get(17)?,
-        why: row.get(18)?,
+        why: text(row, 18)?,
         cost: row.get(19)?,
     })
+}
+
+/// A text, as far as it is one: a letter that a disk changed must not hide all traces. Where there is none it is empty.
+pub(super) fn text(row: &Row<'_>, at: usize) -> rusqlite::Result<String> {
+    let bytes = row.get_ref(at)?.as_bytes_or_null()?.unwrap_or_default();
+    Ok(String::from_utf8_lossy(bytes).into_owned())
+}
+
+fn texts(row: &Row<'_>) -> rusqlite::Result<[String; 4]> {
+    Ok([text(row, 0)?, text(row, 1)?, text(row, 2)?, text(row, 3)?])
 }
 
 fn sum(row: &Row<'_>) -> rusqlite::Result<SumRow> {
@@ -271,7 +290,7 @@ fn sum(row: &Row<'_>) -> rusqlite::Result<SumRow> {
     for (at, number) in (4..).zip(&mut numbers) {
         *number = row.get(at)?;
     }
-    Ok(SumRow { names: [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?], numbers })
+    Ok(SumRow { names: texts(row)?, numbers })
 }
 
 fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
@@ -279,7 +298,7 @@ fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     for (at, number) in (4..).zip(&mut numbers) {
         *number = row.get(at)?;
     }
-    Ok(SessionRow { texts: [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?], numbers })
+    Ok(SessionRow { texts: texts(row)?, numbers })
 }
 
 fn rows(
@@ -340,26 +359,35 @@ fn expression(words: &[String], within: TraceText) -> Option<String> {
     })
 }
 
-fn index(connection: &Connection, limit: u32) -> rusqlite::Result<u64> {
+pub(super) fn index(connection: &Connection, limit: u32) -> rusqlite::Result<u64> {
+    // All of them first: an index that begins anew cannot be dropped while anything is read.
+    let rows = unindexed(connection, limit)?;
+    let mut words = words::Adding::to(connection);
+    for (number, [thought, answer]) in &rows {
+        words.add(*number, thought, answer)?;
+    }
+    if let Some((last, _)) = rows.last() {
+        connection.prepare_cached("UPDATE trace_indexed SET up_to = ?")?.execute([last])?;
+    }
+    Ok(rows.len() as u64)
+}
+
+/// The texts of the next rows without words, by the numbers of the rows.
+fn unindexed(connection: &Connection, limit: u32) -> rusqlite::Result<Vec<(i64, [String; 2])>> {
     let sql = "SELECT rowid, reasoning_text, response_text FROM reasoning_traces \
                WHERE rowid > (SELECT up_to FROM trace_indexed) ORDER BY rowid LIMIT ?";
     let mut next = connection.prepare_cached(sql)?;
-    let mut rows = next.query([limit])?;
-    let mut words = words::Adding::to(connection);
-    let (mut count, mut bytes, mut last) = (0, 0, None);
-    while let Some(row) = rows.next()? {
-        let (number, thought, answer) =
-            (row.get::<_, i64>(0)?, row.get_ref(1)?.as_str()?, row.get_ref(2)?.as_str()?);
-        words.add(number, thought, answer)?;
-        (count, bytes, last) = (count + 1, bytes + thought.len() + answer.len(), Some(number));
+    let mut next = next.query([limit])?;
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = next.next()? {
+        let texts = [text(row, 1)?, text(row, 2)?];
+        bytes += texts.iter().map(String::len).sum::<usize>();
+        rows.push((row.get(0)?, texts));
         if bytes > STEP {
             break;
         }
     }
-    if let Some(last) = last {
-        connection.prepare_cached("UPDATE trace_indexed SET up_to = ?")?.execute([last])?;
-    }
-    Ok(count)
+    Ok(rows)
 }
 
 fn fill_sessions(connection: &Connection) -> rusqlite::Result<bool> {
@@ -418,16 +446,31 @@ fn look_at_old(connection: &Connection, before: i64, limit: u32) -> rusqlite::Re
     Ok(())
 }
 
+/// As [`remove`]; the words are not only found no more, but go from the file ([`words::forget`]).
+fn erase(connection: &Connection, sql: &str, values: &[&dyn ToSql]) -> rusqlite::Result<u64> {
+    let numbers = numbers(connection, sql, values)?;
+    words::erased(connection, &numbers)?;
+    remove_all(connection, &numbers)
+}
+
 /// Removes the rows that a statement names, and their words, as many as there is time for.
 fn remove(connection: &Connection, sql: &str, values: &[&dyn ToSql]) -> rusqlite::Result<u64> {
-    let numbers: Vec<i64> = connection
-        .prepare_cached(sql)?
-        .query_map(values, |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
+    remove_all(connection, &numbers(connection, sql, values)?)
+}
+
+fn numbers(
+    connection: &Connection,
+    sql: &str,
+    values: &[&dyn ToSql],
+) -> rusqlite::Result<Vec<i64>> {
+    connection.prepare_cached(sql)?.query_map(values, |row| row.get(0))?.collect()
+}
+
+fn remove_all(connection: &Connection, numbers: &[i64]) -> rusqlite::Result<u64> {
     let (began, mut count) = (Instant::now(), 0);
     // Words first: whatever else is written sends them to their index.
     let mut words = words::Removing::from(connection)?;
-    for number in &numbers {
+    for number in numbers {
         if began.elapsed() > REMOVING {
             break;
         }

@@ -7,7 +7,7 @@
 use super::traces::Found;
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// So many rows have their words in one index.
 const ROWS: i64 = 1 << 16;
@@ -15,6 +15,8 @@ const ROWS: i64 = 1 << 16;
 const FIRST: &str = "trace_words";
 /// So many blocks of an index are given back in one step: half a megabyte.
 const BLOCKS: u32 = 128;
+/// So many blocks of an index are merged in one step, so that erased words go.
+const MERGED: u32 = 64;
 /// Blocks up to this number say what an index has; all others are its words (section "data" of the shadow tables of FTS5).
 const HEAD: i64 = 10;
 
@@ -101,6 +103,11 @@ impl<'c> Removing<'c> {
         Ok(Removing { connection, known: BTreeMap::new(), last })
     }
 
+    /// Whether the first index may have it.
+    fn is_in_first(&self, number: i64) -> bool {
+        self.last.is_some_and(|last| number <= last)
+    }
+
     pub(super) fn remove(&mut self, number: i64) -> rusqlite::Result<()> {
         let index = index_of(number);
         let is_there = match self.known.get(&index) {
@@ -111,7 +118,7 @@ impl<'c> Removing<'c> {
                 is_there
             }
         };
-        let is_first = self.last.is_some_and(|last| number <= last);
+        let is_first = self.is_in_first(number);
         for index in is_there.then_some(index.as_str()).into_iter().chain(is_first.then_some(FIRST))
         {
             let sql = format!("DELETE FROM {index} WHERE rowid = ?");
@@ -199,9 +206,59 @@ pub(super) fn give_back(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(false)
 }
 
+/// The words of these rows are to go from the file, and not only to be found no more: deleted rows are only marked in an
+/// index, until it is merged. Which indexes that are is written down, so that a process which ends leaves it to the next.
+pub(super) fn erased(connection: &Connection, numbers: &[i64]) -> rusqlite::Result<()> {
+    let removing = Removing::from(connection)?;
+    let mut indexes: BTreeSet<String> = numbers.iter().map(|number| index_of(*number)).collect();
+    if numbers.iter().any(|number| removing.is_in_first(*number)) {
+        indexes.insert(FIRST.to_owned());
+    }
+    for index in indexes {
+        let sql = "INSERT OR IGNORE INTO trace_words_erased (name) VALUES (?)";
+        connection.prepare_cached(sql)?.execute([index])?;
+    }
+    Ok(())
+}
+
+/// Whether words are to go from the file.
+pub(super) fn is_any_erased(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM trace_words_erased)";
+    connection.prepare_cached(sql)?.query_row([], |row| row.get(0))
+}
+
+/// Merges a part of an index with erased words, which go from the file with that. Says whether there is more to do.
+pub(super) fn forget(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT name FROM trace_words_erased ORDER BY name LIMIT 1";
+    let index: Option<String> =
+        connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?;
+    let Some(index) = index else { return Ok(false) };
+    // Of an index without rows all is given back.
+    let is_merged = match all(connection)?.contains(&index) && has_rows(connection, &index)? {
+        true => !merge(connection, &index)?,
+        false => !give_back(connection)?,
+    };
+    if is_merged {
+        let sql = "DELETE FROM trace_words_erased WHERE name = ?";
+        connection.prepare_cached(sql)?.execute([index])?;
+    }
+    Ok(true)
+}
+
+/// Merges some blocks of an index; says whether there was anything to merge (section "The 'merge' Command" of FTS5: a
+/// negative number begins, or goes on, with merging all of it into one, and a call that changes fewer than two rows had
+/// nothing to do).
+fn merge(connection: &Connection, index: &str) -> rusqlite::Result<bool> {
+    let changes = || connection.query_row("SELECT total_changes()", [], |row| row.get::<_, i64>(0));
+    let before = changes()?;
+    let sql = format!("INSERT INTO {index} ({index}, rank) VALUES ('merge', -{MERGED})");
+    connection.execute_batch(&sql)?;
+    Ok(changes()? - before >= 2)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::schema;
+    use super::super::{schema, traces};
     use super::*;
     use crate::row::TraceRow;
 
@@ -293,6 +350,57 @@ mod tests {
         insert(&connection, 8);
         add(&connection, &[8]);
         assert_eq!(found(&connection, 9), [ROWS, 8]);
+        drop(connection);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn rows_are_indexed_where_an_index_lost_all_of_its_own() {
+        let (folder, connection) = store("lost", &[1, 2]);
+        assert_eq!(traces::index(&connection, 9).unwrap(), 2);
+        remove(&connection, &[1, 2]);
+        insert(&connection, 3);
+        assert_eq!(traces::index(&connection, 9).unwrap(), 1);
+        assert_eq!(found(&connection, 9), [3]);
+        drop(connection);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn the_words_of_erased_rows_go_and_those_of_others_stay() {
+        let numbers: Vec<i64> = (1..900).chain(ROWS..ROWS + 50).collect();
+        let (folder, connection) = store("erased", &numbers);
+        let mut words = Adding::to(&connection);
+        let erased = |number: i64| number % 3 == 0;
+        for number in numbers.iter().filter(|it| ![5, 6].contains(*it)) {
+            let own = if erased(*number) { "xylophone" } else { "quagmire" };
+            words.add(*number, &format!("word {own}{number}"), own).unwrap();
+        }
+        // Two as an older version had them.
+        let sql = format!("INSERT INTO {FIRST} (rowid, reasoning_text) VALUES (?, ?)");
+        connection.execute(&sql, params![5, "word quagmire"]).unwrap();
+        connection.execute(&sql, params![6, "word xylophone"]).unwrap();
+        let has = |word: &str| {
+            let is_in = |index: &String| {
+                let sql = format!("SELECT 1 FROM {index}_data WHERE instr(block, CAST(? AS BLOB))");
+                connection.prepare(&sql).unwrap().exists([word]).unwrap()
+            };
+            all(&connection).unwrap().iter().filter(|index| is_in(index)).count()
+        };
+        assert_eq!((has("xylophone"), has("quagmire")), (3, 3));
+        let gone: Vec<i64> = numbers.iter().copied().filter(|it| erased(*it)).collect();
+        super::erased(&connection, &gone).unwrap();
+        remove(&connection, &gone);
+        assert!(is_any_erased(&connection).unwrap());
+        let mut steps = 0;
+        while forget(&connection).unwrap() {
+            steps += 1;
+            assert!(steps < 1000, "it comes to an end");
+        }
+        assert!(!is_any_erased(&connection).unwrap());
+        assert_eq!((has("xylophone"), has("quagmire")), (0, 3));
+        let left = numbers.iter().filter(|it| !erased(**it)).count();
+        assert_eq!(found(&connection, 10_000).len(), left);
         drop(connection);
         std::fs::remove_dir_all(folder).unwrap();
     }

@@ -79,7 +79,7 @@ async fn a_newer_schema_is_refused_and_left_alone() {
     assert!(
         error
             .to_string()
-            .ends_with("has schema 99 and this version knows up to 14; use a newer `think`"),
+            .ends_with("has schema 99 and this version knows up to 15; use a newer `think`"),
         "{error}"
     );
     let connection = rusqlite::Connection::open(folder.file()).unwrap();

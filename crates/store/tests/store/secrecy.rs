@@ -1,8 +1,12 @@
 //! What is in the files, and who can read it.
 
+use super::traces::trace;
 use super::{Folder, answer, holds, local, mode, question, titled};
+use std::sync::Arc;
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_store::{KeySource, Location, Meta, Store, StoreError};
+use thinkthrough_store::{
+    KeySource, Location, LostTrace, Meta, NewTrace, Store, StoreError, TraceFilter, TraceText,
+};
 
 const CANARIES: [&str; 5] =
     ["question-canary", "thought-canary", "answer-canary", "title-canary", "model-canary"];
@@ -143,6 +147,32 @@ async fn an_erased_tenant_leaves_no_key() {
     assert!(keys.iter().all(|key| holds(&folder.bytes(), key)));
     assert_eq!(store.erase(&alice).await, Ok(Some(1)));
     assert!(keys.iter().all(|key| !holds(&folder.bytes(), key)));
+}
+
+#[tokio::test]
+async fn the_words_of_a_deleted_conversations_traces_are_nowhere() {
+    let folder = Folder::new();
+    let store = folder.open().await.unwrap();
+    let conversations = store.conversations(&Tenant::local());
+    let id = conversations.create(&titled("t")).await.unwrap();
+    let traces = store.traces();
+    for at in 0..40 {
+        let thought = format!("quagmire {at}");
+        let other = trace(&format!("kept-{at}"), at, &thought, "");
+        let session = id.as_str().to_owned();
+        let its = trace(&format!("its-{at}"), at, &format!("xylophone {at}"), "");
+        traces.add(vec![other, NewTrace { session, ..its }]).await.unwrap();
+        while traces.index().await.unwrap() > 0 {}
+    }
+    // One that waits in the journal, as a gateway has it.
+    let session = id.as_str().to_owned();
+    let waits = NewTrace { session, ..trace("waits", 99, "xylophone of late", "") };
+    traces.hand_over(vec![waits], &(Arc::new(|_: &str, _: &str| {}) as LostTrace)).await;
+    assert!(holds(&folder.bytes(), b"xylophone"));
+    conversations.delete(&id).await.unwrap();
+    assert!(!holds(&folder.bytes(), b"xylophone"), "neither file, index, log nor journal");
+    let found = traces.search("quagmire", TraceText::All, TraceFilter::default()).await.unwrap();
+    assert_eq!(found.traces.len(), 40);
 }
 
 pub(super) fn rows(folder: &Folder, sql: &str) -> Vec<Vec<u8>> {
