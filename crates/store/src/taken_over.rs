@@ -29,13 +29,13 @@ impl Store {
         if old.is_empty() {
             return Ok(false);
         }
-        let ids = old.iter().map(|old| old.0.id.clone()).collect();
+        let marks = old.iter().map(|old| old.mark.clone()).collect();
         let masker = masker.clone();
         let mask = move || old.into_iter().map(|old| Arc::new(old.masked(&masker))).collect();
         let masked = tokio::task::spawn_blocking(mask).await.map_err(|_| StoreError::Closed)?;
         // One that is there already stays, so that it does no harm to be stopped between the two.
         self.backend().add_traces(masked).await?;
-        self.backend().forget_unmasked(ids).await?;
+        self.backend().forget_unmasked(marks).await?;
         Ok(true)
     }
 
@@ -49,14 +49,14 @@ impl Store {
             if old.is_empty() {
                 return Ok(());
             }
-            self.backend().forget_unmasked(old.into_iter().map(|old| old.0.id).collect()).await?;
+            self.backend().forget_unmasked(old.into_iter().map(|old| old.mark).collect()).await?;
         }
     }
 }
 
 impl OldTrace {
     fn masked(self, masker: &Masker) -> TraceRow {
-        let OldTrace(old) = self;
+        let OldTrace { row: old, .. } = self;
         let number = |number: i64| u64::try_from(number).unwrap_or_default();
         let draft = TraceDraft {
             id: old.id,
@@ -92,10 +92,10 @@ impl Backend {
         }
     }
 
-    async fn forget_unmasked(&self, ids: Vec<String>) -> Result<(), StoreError> {
+    async fn forget_unmasked(&self, marks: Vec<String>) -> Result<(), StoreError> {
         match self {
-            Backend::Postgres(database) => Box::pin(database.forget_unmasked(ids)).await,
-            Backend::Sqlite(database) => database.forget_unmasked(ids).await,
+            Backend::Postgres(database) => Box::pin(database.forget_unmasked(marks)).await,
+            Backend::Sqlite(database) => database.forget_unmasked(marks).await,
         }
     }
 }

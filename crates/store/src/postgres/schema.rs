@@ -1,6 +1,6 @@
 //! Bringing the tables of a database up to date.
 
-use super::trouble;
+use super::{taken_over, trouble};
 use crate::error::StoreError;
 use tokio_postgres::Client;
 
@@ -20,6 +20,9 @@ const MIGRATIONS: [&str; 13] = [
     include_str!("012.sql"),
     include_str!("013.sql"),
 ];
+
+/// The version that has traces: a table of theirs in an older database is another program's.
+const TRACES: u32 = 5;
 
 /// Processes that start at once wait for each other here. The number is nobody else's: "think".
 const LOCK: i64 = 0x74_6869_6E6B;
@@ -55,6 +58,9 @@ pub(super) async fn migrate(client: &mut Client, at: &str) -> Result<(), StoreEr
     };
     if found > known {
         return Err(StoreError::Newer { at: at.to_owned(), found, known });
+    }
+    if found < TRACES {
+        taken_over::put_aside(&transaction, at).await?;
     }
     let behind = usize::try_from(found).unwrap_or(usize::MAX);
     for (version, migration) in (1_i64..).zip(MIGRATIONS).skip(behind) {

@@ -1,23 +1,28 @@
 //! A table of traces that another program made: it is put aside, and its rows become ours one step after the other, as
 //! they are masked (`crate::taken_over`). Nobody reads them before.
 
+use super::traces::text;
 use super::{Safety, Sqlite, words};
 use crate::error::StoreError;
-use crate::old_trace::{COLUMNS, OldTrace};
+use crate::old_trace::{APART, COLUMNS, OldTrace};
 use crate::row::TraceRow;
 use rusqlite::{Connection, Row, params_from_iter};
 
 /// Whether a file that is nobody's has nothing but such a table and what belongs to it; a table `meta` stays as it is.
 pub(super) fn is_all_there_is(connection: &Connection) -> rusqlite::Result<bool> {
+    let is_there = connection.table_exists(None, "reasoning_traces")?;
     let others = "SELECT count(*) FROM sqlite_schema WHERE tbl_name NOT IN \
                   ('reasoning_traces', 'meta', 'sqlite_sequence') OR type NOT IN ('table', 'index')";
     let others: i64 = connection.query_row(others, [], |row| row.get(0))?;
-    let names = COLUMNS.map(|name| format!("'{name}'")).join(", ");
-    let columns = format!(
-        "SELECT count(*) FROM pragma_table_info('reasoning_traces') WHERE name IN ({names})"
-    );
-    let columns: i64 = connection.query_row(&columns, [], |row| row.get(0))?;
-    Ok(others == 0 && usize::try_from(columns) == Ok(COLUMNS.len()))
+    Ok(is_there && others == 0)
+}
+
+/// A column that such a table lacks.
+pub(super) fn lacking(connection: &Connection) -> rusqlite::Result<Option<&'static str>> {
+    let sql = "SELECT lower(name) FROM pragma_table_info('reasoning_traces')";
+    let mut names = connection.prepare(sql)?;
+    let names = names.query_map([], |row| row.get(0))?.collect::<Result<Vec<String>, _>>()?;
+    Ok(COLUMNS.into_iter().find(|column| !names.iter().any(|name| name == column)))
 }
 
 /// Renames such a table before ours is made; gives whether there was one.
@@ -51,9 +56,8 @@ pub(super) fn keep_apart(connection: &Connection, was_put_aside: bool) -> rusqli
     }
     if was_put_aside {
         connection.execute_batch(&format!(
-            "INSERT INTO trace_unmasked SELECT {} FROM reasoning_traces_before; \
-             DROP TABLE reasoning_traces_before;",
-            told()
+            "{}; DROP TABLE reasoning_traces_before;",
+            told("reasoning_traces_before")
         ))?;
     }
     if was_taken_over {
@@ -63,38 +67,35 @@ pub(super) fn keep_apart(connection: &Connection, was_put_aside: bool) -> rusqli
             words.remove(number?)?;
         }
         connection.execute_batch(&format!(
-            "INSERT OR IGNORE INTO trace_unmasked SELECT {} FROM reasoning_traces WHERE tenant = ''; \
-             DELETE FROM reasoning_traces WHERE tenant = '';",
-            told()
+            "{}; DELETE FROM reasoning_traces WHERE tenant = '';",
+            told("reasoning_traces WHERE tenant = ''")
         ))?;
     }
     Ok(())
 }
 
-/// Rows that are not masked yet. There is none in most stores.
-const APART: &str = "CREATE TABLE IF NOT EXISTS trace_unmasked (
-    id TEXT PRIMARY KEY,
-    session_key TEXT NOT NULL,
-    run_id TEXT NOT NULL,
-    model TEXT NOT NULL,
-    provider TEXT NOT NULL,
-    reasoning_text TEXT NOT NULL,
-    reasoning_tokens INTEGER NOT NULL,
-    total_tokens INTEGER NOT NULL,
-    duration_ms INTEGER NOT NULL,
-    metadata TEXT NOT NULL,
-    created_at INTEGER NOT NULL
-);";
-
-/// The columns, whatever the other program wrote into them: no row is lost for that.
-fn told() -> String {
+/// Keeps rows apart, whatever the other program wrote into them: no row is lost for that, and none stops the others. A row
+/// without an id, or with one that another has, gets one of its own. A time is in milliseconds, or a date; one that is
+/// still to come would never grow old, and is now.
+fn told(from: &str) -> String {
     let [texts @ .., _, _, _, _, _] = COLUMNS;
     let text = |name: &str| format!("CAST(coalesce({name}, '') AS TEXT)");
-    let number = |name: &str| format!("CAST(coalesce({name}, 0) AS INTEGER)");
+    let number = |name: &str| format!("max(0, CAST(coalesce({name}, 0) AS INTEGER))");
     let numbers = ["reasoning_tokens", "total_tokens", "duration_ms"].map(number);
-    let all = texts.iter().map(|name| text(name)).chain(numbers);
-    let all = all.chain([text("metadata"), number("created_at")]);
-    all.collect::<Vec<_>>().join(", ")
+    let texts = texts.iter().skip(1).map(|name| text(name));
+    let all = texts.chain(numbers).chain([text("metadata")]).collect::<Vec<_>>().join(", ");
+    let time = format!(
+        "min(1000 * CAST(unixepoch('now') AS INTEGER), CASE \
+         WHEN CAST(created_at AS TEXT) GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]*' \
+         THEN max(0, 1000 * coalesce(unixepoch(created_at), 0)) ELSE {} END)",
+        number("created_at")
+    );
+    format!(
+        "INSERT INTO trace_unmasked SELECT CASE \
+             WHEN id <> '' AND row_number() OVER (PARTITION BY CAST(id AS TEXT)) = 1 \
+             THEN CAST(id AS TEXT) ELSE 'without-id-' || hex(randomblob(16)) END, {all}, {time} \
+         FROM {from}"
+    )
 }
 
 impl Sqlite {
@@ -104,37 +105,40 @@ impl Sqlite {
             if !connection.table_exists(None, "trace_unmasked")? {
                 return Ok(Vec::new());
             }
-            let sql =
-                format!("SELECT {} FROM trace_unmasked ORDER BY id LIMIT ?", COLUMNS.join(", "));
+            let sql = format!(
+                "SELECT {}, CAST(rowid AS TEXT) FROM trace_unmasked ORDER BY rowid LIMIT ?",
+                COLUMNS.join(", ")
+            );
             connection.prepare(&sql)?.query_map([limit], old)?.collect()
         })
         .await
     }
 
     /// These are masked, and stand among the others.
-    pub(crate) async fn forget_unmasked(&self, ids: Vec<String>) -> Result<(), StoreError> {
+    pub(crate) async fn forget_unmasked(&self, marks: Vec<String>) -> Result<(), StoreError> {
         self.write(Safety::Process, move |connection| {
-            let places = vec!["?"; ids.len()].join(", ");
-            let sql = format!("DELETE FROM trace_unmasked WHERE id IN ({places})");
-            connection.execute(&sql, params_from_iter(&ids)).map(|_| ())
+            let places = vec!["?"; marks.len()].join(", ");
+            let sql = format!("DELETE FROM trace_unmasked WHERE rowid IN ({places})");
+            connection.execute(&sql, params_from_iter(&marks)).map(|_| ())
         })
         .await
     }
 }
 
 fn old(row: &Row<'_>) -> rusqlite::Result<OldTrace> {
-    Ok(OldTrace(TraceRow {
-        id: row.get(0)?,
-        session: row.get(1)?,
-        run: row.get(2)?,
-        model: row.get(3)?,
-        provider: row.get(4)?,
-        thought: row.get(5)?,
+    let trace = TraceRow {
+        id: text(row, 0)?,
+        session: text(row, 1)?,
+        run: text(row, 2)?,
+        model: text(row, 3)?,
+        provider: text(row, 4)?,
+        thought: text(row, 5)?,
         reasoning_tokens: row.get(6)?,
         total_tokens: row.get(7)?,
         duration: row.get(8)?,
-        metadata: row.get(9)?,
+        metadata: text(row, 9)?,
         created_at: row.get(10)?,
         ..TraceRow::default()
-    }))
+    };
+    Ok(OldTrace { row: trace, mark: row.get(11)? })
 }

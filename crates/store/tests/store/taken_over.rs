@@ -13,6 +13,8 @@ on_each_database! {
     a_table_beside_those_of_a_store_keeps_its_rows,
     rows_that_an_older_version_took_over_are_masked_too,
     rows_are_masked_in_steps_and_go_with_this_machines_user,
+    whatever_stands_in_such_a_table_is_taken_over,
+    a_table_that_lacks_a_column_is_named,
 }
 
 const TABLE: &str = "CREATE TABLE reasoning_traces (id INTEGER PRIMARY KEY, session_key TEXT NOT NULL, \
@@ -128,16 +130,75 @@ async fn rows_are_masked_in_steps_and_go_with_this_machines_user(folder: Folder)
     assert_eq!(all(&store).await.len(), 0);
 }
 
+/// Rows of no type, without ids, with one id for two, with texts that are none, and with times of all kinds.
+async fn whatever_stands_in_such_a_table_is_taken_over(folder: Folder) {
+    fs::create_dir_all(&folder.path).unwrap();
+    let is_file = folder.server.is_none();
+    let date = if is_file { "TEXT" } else { "TIMESTAMPTZ" };
+    let bytes = if is_file { "CAST(x'6f6c6420ff' AS TEXT)" } else { "'old'" };
+    let table = format!(
+        "CREATE TABLE reasoning_traces (id TEXT, session_key TEXT, run_id TEXT, model TEXT, \
+         provider TEXT, reasoning_text TEXT, reasoning_tokens REAL, total_tokens TEXT, \
+         duration_ms NUMERIC, metadata TEXT, created_at {date})"
+    );
+    let row = |id: &str, text: &str, number: &str, time: &str| {
+        format!(
+            "INSERT INTO reasoning_traces VALUES ({id}, 's', NULL, NULL, NULL, {text}, {number}, \
+             '12', {number}, NULL, {time})"
+        )
+    };
+    let date = "'2026-01-02 03:04:05+00:00'";
+    let rows = [
+        row("NULL", "NULL", "NULL", "NULL"),
+        row("NULL", "'second'", "-5", date),
+        row("'twice'", bytes, "1e30", "'2999-01-01 00:00:00+00:00'"),
+        row("'twice'", "'other'", "7", "'1969-01-01 00:00:00+00:00'"),
+    ];
+    let rows = rows.iter().map(String::as_str);
+    execute(&folder, &std::iter::once(&*table).chain(rows).collect::<Vec<_>>()).await;
+    let store = folder.open().await.unwrap();
+    let mut steps = 0;
+    while store.mask_taken_over(&masker(&store)).await.unwrap() {
+        steps += 1;
+        assert!(steps < 9, "each is taken once");
+    }
+    while store.traces().index().await.unwrap() > 0 {}
+    let found = all(&store).await;
+    let texts = |it: &Trace| it.thought.clone();
+    let by = |thought: &str| found.iter().find(|it| texts(it).starts_with(thought)).unwrap();
+    assert_eq!(found.len(), 4);
+    assert_eq!(ids(&found).iter().filter(|id| **id == "twice").count(), 1);
+    assert!(found.iter().all(|it| !it.id.is_empty()));
+    assert_eq!(by("second").numbers.created_at, 1_767_323_045_000);
+    assert_eq!(by("second").numbers.reasoning_tokens, 0);
+    assert_eq!(by("second").numbers.total_tokens, 12);
+    let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis();
+    assert!(u128::from(by("old").numbers.created_at) <= now, "it grows old");
+    assert_eq!(by("other").numbers.created_at, 0);
+    let filter = TraceFilter::default();
+    let search = store.traces().search("second", TraceText::All, filter).await.unwrap();
+    assert_eq!(search.traces.len(), 1);
+}
+
+async fn a_table_that_lacks_a_column_is_named(folder: Folder) {
+    fs::create_dir_all(&folder.path).unwrap();
+    execute(&folder, &[&TABLE.replace("reasoning_text", "thought")]).await;
+    for _ in 0..2 {
+        let error = folder.open().await.unwrap_err();
+        assert!(matches!(error, StoreError::Database { .. }), "{error}");
+        let said = "the table `reasoning_traces` of another program has no column `reasoning_text`";
+        assert!(error.to_string().contains(said), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn a_file_with_more_than_such_a_table_is_left_alone() {
-    let without_text = TABLE.replace("reasoning_text", "thought");
     for more in
-        ["CREATE TABLE users (id)", "CREATE VIEW v AS SELECT 1", "PRAGMA application_id = 7", ""]
+        ["CREATE TABLE users (id)", "CREATE VIEW v AS SELECT 1", "PRAGMA application_id = 7"]
     {
         let folder = Folder::new();
         fs::create_dir_all(&folder.path).unwrap();
-        let table = if more.is_empty() { &without_text } else { TABLE };
-        execute(&folder, &[table, more]).await;
+        execute(&folder, &[TABLE, more]).await;
         let before = fs::read(folder.file()).unwrap();
         let error = folder.open().await.unwrap_err();
         assert!(matches!(error, StoreError::Database { .. }), "{error}");
