@@ -160,6 +160,10 @@ fn plus(a: &Usage, b: &Usage) -> Usage {
         reasoning_tokens: add(a.reasoning_tokens, b.reasoning_tokens),
         cache_read_tokens: add(a.cache_read_tokens, b.cache_read_tokens),
         cache_write_tokens: add(a.cache_write_tokens, b.cache_write_tokens),
+        tool_input_tokens: match (a.tool_input_tokens, b.tool_input_tokens) {
+            (None, None) => None,
+            (a, b) => Some(a.unwrap_or_default().saturating_add(b.unwrap_or_default())),
+        },
         is_cached_apart: a.is_cached_apart && b.is_cached_apart,
         is_reasoning_apart: a.is_reasoning_apart || b.is_reasoning_apart,
         total_tokens: add(a.total_tokens, b.total_tokens),

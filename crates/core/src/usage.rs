@@ -19,6 +19,9 @@ pub struct Usage {
     pub output_tokens: Option<u64>,
     /// Tokens spent on reasoning.
     pub reasoning_tokens: Option<u64>,
+    /// Tokens that the provider's own tools put into the request, beside those of `input_tokens` (generate-content,
+    /// interactions).
+    pub tool_input_tokens: Option<u64>,
     /// Request tokens that were read from a prompt cache.
     pub cache_read_tokens: Option<u64>,
     /// Request tokens that were written to a prompt cache.
@@ -34,7 +37,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Request tokens that no cache gave or took. Most providers count cached tokens into the request's; where
+    /// Request tokens that no cache gave or took, those of the provider's tools included. Most providers count cached tokens into the request's; where
     /// the total shows that this one does not, its number stands.
     #[must_use]
     pub fn uncached_input_tokens(&self) -> Option<u64> {
@@ -42,7 +45,8 @@ impl Usage {
         let cached = self.cached();
         let is_apart =
             self.is_cached_apart || cached > input || self.total_tokens == Some(self.sum(cached));
-        Some(if is_apart { input } else { input - cached })
+        let own = if is_apart { input } else { input - cached };
+        Some(own.saturating_add(self.tool_input_tokens.unwrap_or_default()))
     }
 
     /// Request tokens, those that a cache gave or took included.
@@ -83,7 +87,9 @@ impl Usage {
     #[must_use]
     pub fn is_plausible(&self) -> bool {
         let given = [self.reasoning_tokens, self.output_tokens];
-        let taken = [self.input_tokens, self.cache_read_tokens, self.cache_write_tokens];
+        let cached = [self.cache_read_tokens, self.cache_write_tokens];
+        let taken = [self.input_tokens, self.tool_input_tokens].into_iter().chain(cached);
+        let taken: Vec<Option<u64>> = taken.collect();
         let is_within =
             |counts: &[Option<u64>], most| counts.iter().flatten().all(|it| *it <= most);
         is_within(&given, GIVES) && is_within(&taken, TAKES)
@@ -154,6 +160,20 @@ mod tests {
             assert_eq!(usage.output_tokens_without_reasoning(), Some(output - 5), "{wire}");
             assert_eq!(usage.input_tokens_with_cached(), Some(10), "{wire}");
             assert_eq!(usage.uncached_input_tokens(), Some(6), "{wire}");
+        }
+    }
+
+    #[test]
+    fn what_the_providers_own_tools_put_into_a_request_counts() {
+        let gemini = r#"{"candidates":[],"usageMetadata":{"promptTokenCount":10,"cachedContentTokenCount":4,
+            "toolUsePromptTokenCount":100,"candidatesTokenCount":2,"thoughtsTokenCount":5}}"#;
+        let interactions = r#"{"id":"i","status":"completed","outputs":[],"usage":{"total_input_tokens":10,
+            "total_cached_tokens":4,"total_tool_use_tokens":100,"total_output_tokens":2,
+            "total_thought_tokens":5}}"#;
+        for (wire, body) in [("generate-content", gemini), ("interactions", interactions)] {
+            let usage = read(wire, body);
+            let said = (usage.uncached_input_tokens(), usage.input_tokens_with_cached());
+            assert_eq!((said, usage.total()), ((Some(106), Some(110)), Some(117)), "{wire}");
         }
     }
 

@@ -102,6 +102,7 @@ pub fn read_usage(value: Val<'_>) -> Usage {
         reasoning_tokens: value.u64("reasoningTokens"),
         cache_read_tokens: value.u64("cacheReadTokens"),
         cache_write_tokens: value.u64("cacheWriteTokens"),
+        tool_input_tokens: None,
         is_cached_apart: false,
         is_reasoning_apart: false,
         total_tokens: value.u64("totalTokens"),

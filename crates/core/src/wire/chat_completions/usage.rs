@@ -24,6 +24,7 @@ pub(super) fn read(usage: Val<'_>) -> Usage {
             &["output_tokens_details", "reasoning_tokens"],
             &["reasoning_tokens"],
         ]),
+        tool_input_tokens: None,
         cache_read_tokens: read.or_else(|| alias(&["cached_tokens", "cache_read_input_tokens"])),
         cache_write_tokens: written.or_else(|| alias(&["cache_creation_input_tokens"])),
         is_cached_apart: false,

@@ -143,6 +143,7 @@ pub(super) fn usage_of(raw: &Raw) -> Usage {
         reasoning_tokens: None,
         cache_read_tokens: usage.u64("cacheReadInputTokens"),
         cache_write_tokens: usage.u64("cacheWriteInputTokens"),
+        tool_input_tokens: None,
         is_cached_apart: true,
         is_reasoning_apart: false,
         total_tokens: usage.u64("totalTokens"),

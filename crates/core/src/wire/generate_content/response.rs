@@ -15,6 +15,7 @@ pub(super) fn counts(usage: Val<'_>) -> Usage {
         input_tokens: usage.u64("promptTokenCount"),
         output_tokens: usage.u64("candidatesTokenCount"),
         reasoning_tokens: usage.u64("thoughtsTokenCount"),
+        tool_input_tokens: usage.u64("toolUsePromptTokenCount"),
         cache_read_tokens: usage.u64("cachedContentTokenCount"),
         cache_write_tokens: None,
         is_cached_apart: false,

@@ -57,6 +57,7 @@ fn counts(usage: Val<'_>) -> Usage {
         reasoning_tokens: usage
             .u64("total_thought_tokens")
             .or_else(|| usage.u64("total_reasoning_tokens")),
+        tool_input_tokens: usage.u64("total_tool_use_tokens"),
         cache_read_tokens: usage.u64("total_cached_tokens"),
         cache_write_tokens: None,
         is_cached_apart: false,

@@ -156,6 +156,7 @@ pub(super) fn usage_of(raw: &Raw) -> Usage {
         reasoning_tokens: thinking.and_then(Val::as_u64),
         cache_read_tokens: usage.u64("cache_read_input_tokens"),
         cache_write_tokens: usage.u64("cache_creation_input_tokens"),
+        tool_input_tokens: None,
         is_cached_apart: true,
         is_reasoning_apart: false,
         total_tokens: None,

@@ -85,6 +85,7 @@ pub(super) fn counts(usage: Val<'_>) -> Usage {
         reasoning_tokens: detail(output_details, "reasoning_tokens"),
         cache_read_tokens: detail(input_details, "cached_tokens"),
         cache_write_tokens: detail(input_details, "cache_write_tokens"),
+        tool_input_tokens: None,
         is_cached_apart: false,
         is_reasoning_apart: false,
         total_tokens: usage.u64("total_tokens"),
