@@ -233,8 +233,10 @@ impl fmt::Debug for Audit {
 
 /// The trace of a request that is over.
 pub(crate) fn draft(story: &Story, labels: Labels, transcript: Transcript, why: Why) -> TraceDraft {
+    let transcript = transcript.joined();
     let settled = story.said.as_ref().map(|said| said.settled.clone()).unwrap_or_default();
     let count = TraceCount::of(&settled);
+    let metadata = metadata(story, &transcript, count);
     let numbers = TraceNumbers {
         cost: story.cost(&settled.usage),
         duration: u64::try_from(story.total.as_millis()).unwrap_or(u64::MAX),
@@ -242,7 +244,6 @@ pub(crate) fn draft(story: &Story, labels: Labels, transcript: Transcript, why: 
         created_at: story.at,
         ..count.numbers()
     };
-    let metadata = metadata(story, &transcript, count);
     let Labels { tenant, session, run, model, provider } = labels;
     TraceDraft {
         id: story.id.clone(),

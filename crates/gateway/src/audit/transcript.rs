@@ -1,11 +1,15 @@
 //! What a model thought and said, gathered as it comes.
 
+use std::collections::BTreeMap;
 use thinkthrough_core::content::{Block, Thinking};
 use thinkthrough_core::event::Event;
 
 /// So many bytes of a text are gathered; a trace says where there was more. Traces are for people, and what goes back to a
 /// model is kept whole elsewhere.
 const MOST: usize = 1 << 20;
+
+/// So many further answers to one request are gathered: more than anybody asks for.
+const FURTHER: usize = 15;
 
 /// The texts of one answer, as they came: nothing in them is masked yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub(crate) struct Transcript {
     pub(crate) sealed: u64,
     /// Where the last block begins in its text.
     begin: usize,
+    /// The other answers to the same request, by their numbers, which begin with 1.
+    further: BTreeMap<usize, Transcript>,
 }
 
 /// A text up to a limit.
@@ -38,6 +44,15 @@ impl Gathered {
         self.is_cut = fits < text.len();
     }
 
+    /// The same of another answer follows.
+    fn join(&mut self, index: usize, further: &Gathered) {
+        if !further.text.is_empty() {
+            let line = if self.text.is_empty() { "" } else { "\n\n" };
+            self.add(&format!("{line}[choice {index}]\n{}", further.text));
+        }
+        self.is_cut |= further.is_cut;
+    }
+
     /// What stands from there on is this instead.
     fn replace(&mut self, begin: usize, text: &str) {
         if !self.is_cut {
@@ -48,7 +63,7 @@ impl Gathered {
 }
 
 impl Transcript {
-    /// Something of the answer came. Of several answers to one request the first is gathered.
+    /// Something of the answer came, or of one of several answers to one request.
     pub(crate) fn event(&mut self, event: Event<'_>) {
         match event {
             Event::ThinkingStart { .. } => self.begin_thought(),
@@ -68,8 +83,23 @@ impl Transcript {
                 self.seal(thinking);
             }
             Event::Whole { value: Block::Text(text), .. } => self.answer.add(&text.text),
+            Event::Choice { index, event } => {
+                if index <= FURTHER {
+                    self.further.entry(index).or_default().event(*event);
+                }
+            }
             _ => {}
         }
+    }
+
+    /// All answers as one, each further one behind a line with its number.
+    pub(crate) fn joined(mut self) -> Self {
+        for (index, further) in std::mem::take(&mut self.further) {
+            self.thought.join(index, &further.thought);
+            self.answer.join(index, &further.answer);
+            self.sealed += further.sealed;
+        }
+        self
     }
 
     /// An empty line stands between two thoughts.
@@ -124,6 +154,26 @@ mod tests {
             Thinking { encrypted_content: Some("12345".into()), ..Thinking::new("", "summary") };
         transcript.event(Event::Whole { block: 1, value: &Block::Thinking(sealed) });
         assert_eq!((transcript.thought.text.as_str(), transcript.sealed), ("", 8));
+    }
+
+    #[test]
+    fn further_answers_stand_behind_the_first() {
+        let mut transcript = Transcript::default();
+        let mut said = |index: usize, delta: &'static str| {
+            let text = Event::TextDelta { block: 0, delta };
+            let further = Event::Choice { index, event: &text };
+            transcript.event(if index == 0 { text } else { further });
+        };
+        said(1, "sec");
+        said(0, "first");
+        said(1, "ond");
+        said(3, "fourth");
+        let end = Thinking { signature: Some("abc".into()), ..Thinking::new("", "thinking") };
+        let thought = Event::Whole { block: 0, value: &Block::Thinking(end) };
+        transcript.event(Event::Choice { index: 2, event: &thought });
+        let joined = transcript.joined();
+        assert_eq!(joined.answer.text, "first\n\n[choice 1]\nsecond\n\n[choice 3]\nfourth");
+        assert_eq!((joined.thought.text.as_str(), joined.sealed), ("", 3));
     }
 
     #[test]
