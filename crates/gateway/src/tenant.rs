@@ -2,7 +2,7 @@
 
 use crate::models::Route;
 use crate::pool::account_of;
-use http::{HeaderMap, HeaderName};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use thinkthrough_client::Auth;
 use thinkthrough_core::contract::Readable;
 use thinkthrough_core::json::Val;
@@ -37,7 +37,9 @@ pub fn account(target: &Target, auth: &Auth) -> Option<String> {
 /// What the client says about its session.
 pub(crate) fn hint(headers: &HeaderMap, body: Val<'_>) -> Option<String> {
     let [ours, theirs @ ..] = &SESSIONS;
-    let header = |name: &HeaderName| headers.get(name)?.to_str().ok().map(str::to_owned);
+    // Names are in any language.
+    let text = |value: &HeaderValue| std::str::from_utf8(value.as_bytes()).ok().map(str::to_owned);
+    let header = |name: &HeaderName| headers.get(name).and_then(text);
     let said = header(ours)
         .or_else(|| body.string("prompt_cache_key"))
         .or_else(|| theirs.iter().find_map(header));
@@ -47,7 +49,6 @@ pub(crate) fn hint(headers: &HeaderMap, body: Val<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
     use thinkthrough_core::json::Doc;
 
     #[test]
@@ -67,5 +68,8 @@ mod tests {
             assert_eq!(hint(&some, empty.root()).as_deref(), Some(name.as_str()));
         }
         assert_eq!(hint(&HeaderMap::new(), empty.root()), None);
+        let name = HeaderValue::from_bytes("Träume".as_bytes()).unwrap();
+        let named = [(SESSIONS[0].clone(), name)].into_iter().collect();
+        assert_eq!(hint(&named, empty.root()).as_deref(), Some("Träume"));
     }
 }

@@ -29,7 +29,7 @@ impl Labels {
         let contents = asked.contents();
         let first = contents.iter().find(|content| content.speaker == Speaker::Human);
         let session = match hint {
-            Some(hint) => plain(hint),
+            Some(hint) => named(hint, secret),
             None => secret.pseudonym(&first.map(Content::visible_text).unwrap_or_default()),
         };
         let turns = contents.iter().filter(|content| begins(content)).count();
@@ -44,5 +44,32 @@ impl Labels {
             model: target.model.clone(),
             provider: target.provider.clone(),
         }
+    }
+}
+
+/// A session by the name that its client gave it. A name that is too long, or could steer a terminal, is shown as far as it
+/// can be, and told from others by its pseudonym.
+fn named(hint: &str, secret: &Secret) -> String {
+    let shown = plain(hint);
+    let without_blanks: String = hint.split(' ').collect();
+    if shown == without_blanks { hint.to_owned() } else { format!("{shown}~{}", secret.pseudonym(hint)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_of_two_names_are_two() {
+        let secret = Secret::new([7; 32]);
+        for name in ["plain", "two words", "Träume", ""] {
+            assert_eq!(named(name, &secret), name);
+        }
+        let long = "x".repeat(300);
+        let names = ["a\tb", "ab", "a b", "a\nb", &long, &(long.clone() + "y")];
+        let shown: std::collections::BTreeSet<String> =
+            names.iter().map(|name| named(name, &secret)).collect();
+        assert_eq!(shown.len(), names.len());
+        assert!(shown.iter().all(|name| name.len() < 300 && !name.contains(char::is_control)));
     }
 }
