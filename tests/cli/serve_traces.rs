@@ -137,10 +137,19 @@ fn t_18_a_span_has_what_is_documented_and_nothing_that_was_said() {
     names.extend(["error.type", "gen_ai.conversation.id", "thinkthrough.trace"].map(str::to_owned));
     assert_eq!(documented(), names);
 
+    // A state with a secret in it goes neither to the collector nor to the provider.
+    let secret = ["ghp_", "Zk3vRt8mQw1xYb6nLd4sHc9fJg2pTe7uAa5K"].concat();
+    let state =
+        format!("traceparent: 00-{TRACE}-{PARENT}-01\r\ntracestate: vendor={secret}\r\n");
+    ask(&gateway, "/v1/chat/completions", &state);
+    let its = collector.spans(2).remove(1);
+    assert_eq!((hex(&its.trace_id), its.trace_state.as_str()), (TRACE.into(), ""));
+    assert_eq!(header(&upstream, "tracestate"), None);
+
     // On another API, and without a trace of the caller's: one of our own goes on.
     let answer = ask(&gateway, "/v1/messages", "x-api-key: canary-caller\r\n");
     assert!(answer.contains("canary-thought"), "{answer}");
-    let own = collector.spans(2).remove(1);
+    let own = collector.spans(3).remove(2);
     assert!(own.parent_span_id.is_empty() && hex(&own.trace_id) != TRACE, "{own:?}");
     let forwarded = format!("00-{}-{}-01", hex(&own.trace_id), hex(&own.span_id));
     assert_eq!(header(&upstream, "traceparent"), Some(forwarded));
@@ -162,7 +171,7 @@ fn tells_nothing(collector: &Collector, gateway: Server) {
     let metrics = gateway.request("GET", "/metrics", "", "");
     // Names that stand in no list are callers' own; figures know them by one name.
     assert!(
-        metrics.contains("model=\"other\",type=\"reasoning\",source=\"reported\"} 14"),
+        metrics.contains("model=\"other\",type=\"reasoning\",source=\"reported\"} 21"),
         "{metrics}"
     );
     assert!(!metrics.contains("there/m"), "{metrics}");

@@ -4,7 +4,7 @@
 use crate::collector;
 use crate::progress::Progress;
 use crate::story::{Said, Story, plain};
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::{
     Span as _, SpanBuilder, SpanKind, Status, TraceContextExt, Tracer, TracerProvider,
@@ -112,14 +112,15 @@ pub(crate) fn carry(span: &Span, headers: &mut HeaderMap) {
     let context = Context::new().with_remote_span_context(span.span_context().clone());
     TraceContextPropagator::new().inject_context(&context, &mut HeaderInjector(headers));
     // A state without members is none.
-    if headers.get(CONTEXT[1]).is_some_and(http::HeaderValue::is_empty) {
+    if headers.get(CONTEXT[1]).is_some_and(HeaderValue::is_empty) {
         headers.remove(CONTEXT[1]);
     }
 }
 
 impl On {
     fn begin(&self, story: &Story, headers: &HeaderMap) -> Span {
-        let extractor = HeaderExtractor(headers);
+        let own = self.context(headers);
+        let extractor = HeaderExtractor(&own);
         let parent =
             TraceContextPropagator::new().extract_with_context(&Context::new(), &extractor);
         let model = self.name(&story.model);
@@ -144,6 +145,21 @@ impl On {
             }
         }
         span.end_with_timestamp(end);
+    }
+
+    /// The headers of the trace that a caller is in. What a caller keeps in its state goes on to the collector and to the
+    /// provider, so that one with a secret in it is left out.
+    fn context(&self, headers: &HeaderMap) -> HeaderMap {
+        let is_clean = |value: &HeaderValue| {
+            value.to_str().is_ok_and(|text| self.masker.mask_text(text) == text)
+        };
+        let of = |name: &'static str| headers.get_all(name).iter().map(move |value| (name, value));
+        CONTEXT
+            .into_iter()
+            .flat_map(of)
+            .filter(|(_, value)| is_clean(value))
+            .map(|(name, value)| (HeaderName::from_static(name), value.clone()))
+            .collect()
     }
 
     /// A name as it may be shown.

@@ -1,7 +1,7 @@
 //! Rules of the seeds and old mistakes of others, each with its number.
 
 use crate::reading::{stream, whole};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::content::Block;
@@ -9,7 +9,7 @@ use thinkthrough_core::event::{Event, Fold};
 use thinkthrough_core::wire::chat_completions::ChatCompletions;
 use thinkthrough_core::wire::{Dialect, Wire};
 
-fn chunks(deltas: &[serde_json::Value]) -> Answer {
+fn chunks(deltas: &[Value]) -> Answer {
     let mut body = String::new();
     for delta in deltas {
         let chunk = json!({ "choices": [{"index": 0, "delta": delta, "finish_reason": null}] });
@@ -21,7 +21,7 @@ fn chunks(deltas: &[serde_json::Value]) -> Answer {
     stream(&ChatCompletions, body.as_bytes())
 }
 
-fn body(message: &serde_json::Value) -> Answer {
+fn body(message: &Value) -> Answer {
     let body = json!({ "choices": [{"index": 0, "message": message, "finish_reason": "stop"}] });
     whole(&ChatCompletions, body.to_string().as_bytes())
 }
@@ -185,6 +185,29 @@ fn b47_counts_are_the_providers_own() {
         (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens, usage.total_tokens);
     assert_eq!(counts, (Some(5), Some(3), Some(12), Some(20)));
     assert_eq!(usage.cache_read_tokens, None, "unknown is not 0");
+}
+
+#[test]
+fn a_running_count_is_told_as_it_comes_and_the_last_one_once() {
+    let chunk = |choice: Value, tokens: u64| {
+        json!({"choices": choice, "usage": {"prompt_tokens": 5, "completion_tokens": tokens}})
+    };
+    let said = json!([{"index": 0, "delta": {"content": "x"}}]);
+    let ends = json!([{"index": 0, "delta": {}, "finish_reason": "stop"}]);
+    let all = [(said, 1), (json!([]), 2), (ends, 3), (json!([]), 4)];
+    let mut counted = Vec::new();
+    let mut decoder = ChatCompletions.decoder(&Dialect::PLAIN);
+    let mut hear = |event: Event<'_>| {
+        if let Event::Usage(usage) = event {
+            counted.push(usage.output_tokens);
+        }
+    };
+    for (choice, tokens) in all {
+        decoder.message(None, &chunk(choice, tokens).to_string(), &mut hear);
+    }
+    decoder.message(None, "[DONE]", &mut hear);
+    decoder.end(&mut hear);
+    assert_eq!(counted, [Some(1), Some(2), Some(4)]);
 }
 
 #[test]

@@ -197,6 +197,10 @@ impl Decoder {
         }
         if let Some(usage) = usage {
             self.usage = Some(Raw::from(usage));
+            // Some count while they answer, and a budget wants to hear it. Behind the reasons it is the last one.
+            if mode == Mode::Delta && !self.has_reasons() {
+                sink.event(Event::Usage(&usage::read(usage)));
+            }
         }
         if let Some(problem) = error {
             self.fail(&problem, sink);
