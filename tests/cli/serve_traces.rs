@@ -139,8 +139,7 @@ fn t_18_a_span_has_what_is_documented_and_nothing_that_was_said() {
 
     // A state with a secret in it goes neither to the collector nor to the provider.
     let secret = ["ghp_", "Zk3vRt8mQw1xYb6nLd4sHc9fJg2pTe7uAa5K"].concat();
-    let state =
-        format!("traceparent: 00-{TRACE}-{PARENT}-01\r\ntracestate: vendor={secret}\r\n");
+    let state = format!("traceparent: 00-{TRACE}-{PARENT}-01\r\ntracestate: vendor={secret}\r\n");
     ask(&gateway, "/v1/chat/completions", &state);
     let its = collector.spans(2).remove(1);
     assert_eq!((hex(&its.trace_id), its.trace_state.as_str()), (TRACE.into(), ""));

@@ -83,6 +83,7 @@ mod traces;
 mod unwritten;
 mod vault;
 mod waiting;
+mod word;
 
 pub use clock::Moment;
 pub use conversations::{

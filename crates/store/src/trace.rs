@@ -117,7 +117,9 @@ impl TraceTexts {
     /// What these blocks say.
     #[must_use]
     pub fn of(blocks: &[Block]) -> Self {
-        let (mut thought, mut answer, mut sealed_bytes) = (String::new(), String::new(), 0);
+        let (mut thought, mut answer) = (String::new(), String::new());
+        let (mut sealed_bytes, mut carried) = (0, 0);
+        let bytes = |payload: &Option<String>| payload.as_ref().map_or(0, |it| it.len() as u64);
         for block in blocks {
             match block {
                 Block::Thinking(thinking) => {
@@ -127,9 +129,17 @@ impl TraceTexts {
                     thought.push_str(&thinking.thought);
                     sealed_bytes += sealed(thinking);
                 }
-                Block::Text(text) => answer.push_str(&text.text),
+                Block::Text(text) => {
+                    answer.push_str(&text.text);
+                    carried += bytes(&text.signature);
+                }
+                Block::ToolCall(call) => carried += bytes(&call.signature),
                 _ => {}
             }
+        }
+        // Gemini's calls and texts carry a thought that is shown nowhere.
+        if thought.is_empty() {
+            sealed_bytes += carried;
         }
         let [thought, answer] = [thought, answer].map(DraftText::fitting);
         TraceTexts { thought, answer, sealed_bytes }

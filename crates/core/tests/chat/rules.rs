@@ -189,9 +189,7 @@ fn b47_counts_are_the_providers_own() {
 
 #[test]
 fn a_running_count_is_told_as_it_comes_and_the_last_one_once() {
-    let chunk = |choice: Value, tokens: u64| {
-        json!({"choices": choice, "usage": {"prompt_tokens": 5, "completion_tokens": tokens}})
-    };
+    let chunk = |choice: Value, tokens: u64| json!({"choices": choice, "usage": {"prompt_tokens": 5, "completion_tokens": tokens}});
     let said = json!([{"index": 0, "delta": {"content": "x"}}]);
     let ends = json!([{"index": 0, "delta": {}, "finish_reason": "stop"}]);
     let all = [(said, 1), (json!([]), 2), (ends, 3), (json!([]), 4)];

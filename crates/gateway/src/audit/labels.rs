@@ -52,7 +52,11 @@ impl Labels {
 fn named(hint: &str, secret: &Secret) -> String {
     let shown = plain(hint);
     let without_blanks: String = hint.split(' ').collect();
-    if shown == without_blanks { hint.to_owned() } else { format!("{shown}~{}", secret.pseudonym(hint)) }
+    if shown == without_blanks {
+        hint.to_owned()
+    } else {
+        format!("{shown}~{}", secret.pseudonym(hint))
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ pub(crate) struct Transcript {
     pub(crate) answer: Gathered,
     /// The bytes of thoughts that only their provider can read.
     pub(crate) sealed: u64,
+    /// The same on texts and calls, which counts where no thought is shown (Gemini's `thoughtSignature`).
+    carried: u64,
     /// Where the last block begins in its text.
     begin: usize,
     /// The other answers to the same request, by their numbers, which begin with 1.
@@ -76,13 +78,23 @@ impl Transcript {
             }
             Event::TextStart { .. } => self.begin = self.answer.text.len(),
             Event::TextDelta { delta, .. } => self.answer.add(delta),
-            Event::TextEnd { whole: Some(whole), .. } => self.answer.replace(self.begin, whole),
+            Event::TextEnd { text, whole, .. } => {
+                whole.into_iter().for_each(|whole| self.answer.replace(self.begin, whole));
+                self.carry(text.signature.as_ref());
+            }
+            Event::ToolCallEnd { call, .. } => self.carry(call.signature.as_ref()),
             Event::Whole { value: Block::Thinking(thinking), .. } => {
                 self.begin_thought();
                 self.thought.add(&thinking.thought);
                 self.seal(thinking);
             }
-            Event::Whole { value: Block::Text(text), .. } => self.answer.add(&text.text),
+            Event::Whole { value: Block::Text(text), .. } => {
+                self.answer.add(&text.text);
+                self.carry(text.signature.as_ref());
+            }
+            Event::Whole { value: Block::ToolCall(call), .. } => {
+                self.carry(call.signature.as_ref());
+            }
             Event::Choice { index, event } => {
                 if index <= FURTHER {
                     self.further.entry(index).or_default().event(*event);
@@ -92,12 +104,19 @@ impl Transcript {
         }
     }
 
+    fn carry(&mut self, payload: Option<&String>) {
+        self.carried += payload.map_or(0, |it| it.len() as u64);
+    }
+
     /// All answers as one, each further one behind a line with its number.
     pub(crate) fn joined(mut self) -> Self {
+        if self.thought.text.is_empty() {
+            self.sealed += std::mem::take(&mut self.carried);
+        }
         for (index, further) in std::mem::take(&mut self.further) {
             self.thought.join(index, &further.thought);
             self.answer.join(index, &further.answer);
-            self.sealed += further.sealed;
+            self.sealed += further.joined().sealed;
         }
         self
     }
@@ -123,7 +142,7 @@ impl Transcript {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use thinkthrough_core::content::Text;
+    use thinkthrough_core::content::{Text, ToolCall};
 
     fn thought(transcript: &mut Transcript, delta: &str, whole: Option<&str>, end: &Thinking) {
         transcript.event(Event::ThinkingStart { block: 0, source_field: "thinking" });
@@ -154,6 +173,16 @@ mod tests {
             Thinking { encrypted_content: Some("12345".into()), ..Thinking::new("", "summary") };
         transcript.event(Event::Whole { block: 1, value: &Block::Thinking(sealed) });
         assert_eq!((transcript.thought.text.as_str(), transcript.sealed), ("", 8));
+    }
+
+    #[test]
+    fn a_call_may_carry_a_thought_that_is_shown_nowhere() {
+        let mut transcript = Transcript::default();
+        let call = ToolCall { signature: Some("123".into()), ..ToolCall::new(None, "f") };
+        transcript.event(Event::ToolCallEnd { block: 0, call: &call });
+        assert_eq!(transcript.clone().joined().sealed, 3);
+        thought(&mut transcript, "shown", None, &Thinking::new("", "thought"));
+        assert_eq!(transcript.joined().sealed, 0);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::{Postgres, Value, get};
 use crate::error::StoreError;
 use crate::row::{TraceRow, conditions};
 use crate::trace::{TraceFilter, TraceText};
+use crate::word;
 use tokio_postgres::types::Type;
 
 /// So many of the newest traces are looked at one by one.
@@ -28,7 +29,7 @@ impl Postgres {
         within: TraceText,
         filter: TraceFilter,
     ) -> Result<Vec<TraceRow>, StoreError> {
-        let Some(words) = expression(&words, within) else { return self.traces(filter).await };
+        let Some(words) = Sought::of(&words, within) else { return self.traces(filter).await };
         let is_enough = |found: &Vec<TraceRow>| found.len() >= filter.limit as usize;
         let found = self.walked(&words, &filter).await?;
         if is_enough(&found) {
@@ -50,13 +51,13 @@ impl Postgres {
     /// Those among the newest.
     async fn walked(
         &self,
-        words: &String,
+        words: &Sought,
         filter: &TraceFilter,
     ) -> Result<Vec<TraceRow>, StoreError> {
         let (near, all) = (conditions(&span(filter)), conditions(filter));
-        let mut values: Vec<Value<'_>> = vec![(words, Type::TEXT)];
+        let (mut values, holds) = words.condition();
         let near = where_all(&near, &mut values, Vec::new());
-        let all = where_all(&all, &mut values, vec![HOLDS.to_owned()]);
+        let all = where_all(&all, &mut values, vec![holds]);
         // What is asked for is looked for behind the limit, so that there is one.
         let sql = format!(
             "SELECT {} FROM (SELECT * FROM reasoning_traces WHERE {near} {NEWEST_FIRST} \
@@ -85,17 +86,17 @@ impl Postgres {
     /// Those that the index of words has from this time on, and how many it has; no more than `most` are looked at.
     async fn indexed(
         &self,
-        words: &String,
+        words: &Sought,
         since: Option<i64>,
         most: i64,
         filter: &TraceFilter,
     ) -> Result<(Vec<TraceRow>, i64), StoreError> {
         let all = conditions(filter);
-        let (mut values, mut first): (Vec<Value<'_>>, _) =
-            (vec![(words, Type::TEXT)], vec![HOLDS.to_owned()]);
+        let (mut values, holds) = words.condition();
+        let mut first = vec![holds];
         if let Some(since) = &since {
             values.push((since, Type::INT8));
-            first.push("created_at >= $2".to_owned());
+            first.push(format!("created_at >= ${}", values.len()));
         }
         let all = where_all(&all, &mut values, first);
         // Without an order there is nothing to walk by, and a limit apart changes no plan, so that the server takes the
@@ -117,7 +118,6 @@ impl Postgres {
 
 /// Where the number of hits stands, behind the columns of a trace.
 const COUNT: usize = 20;
-const HOLDS: &str = "words @@ to_tsquery('simple', $1)";
 
 /// What is walked through in the order of time without a look at anything else.
 fn span(filter: &TraceFilter) -> TraceFilter {
@@ -125,17 +125,59 @@ fn span(filter: &TraceFilter) -> TraceFilter {
     TraceFilter { tenant, until, after, ..TraceFilter::default() }
 }
 
-/// The words in the server's language of search, each as text; `None` where there are none.
-fn expression(words: &[String], within: TraceText) -> Option<String> {
-    // Without a weight the index alone says whether a trace has a word.
-    let weight = match within {
-        TraceText::All => "",
-        TraceText::Answers => ":B",
-        TraceText::Thoughts => ":A",
-    };
-    let words = words.iter().map(|word| word.replace('\0', "")).filter(|word| !word.is_empty());
-    let quoted =
-        words.map(|word| format!("'{}'{weight}", word.replace('\\', "\\\\").replace('\'', "''")));
-    let quoted: Vec<String> = quoted.collect();
-    (!quoted.is_empty()).then(|| quoted.join(" & "))
+/// What is looked for.
+struct Sought {
+    /// In the server's language of search.
+    words: String,
+    /// Texts that have to stand in a trace as they are: their letters are words of their own, and the index does not say
+    /// in what order all of them stand.
+    texts: Vec<String>,
+    within: TraceText,
+}
+
+impl Sought {
+    /// All of these words; `None` where there are none.
+    fn of(words: &[String], within: TraceText) -> Option<Sought> {
+        // Without a weight the index alone says whether a trace has a word.
+        let weight = match within {
+            TraceText::All => "",
+            TraceText::Answers => ":B",
+            TraceText::Thoughts => ":A",
+        };
+        let quoted =
+            |word: &str| format!("'{}'{weight}", word.replace('\\', "\\\\").replace('\'', "''"));
+        let either = |word: &String| {
+            let parts: Vec<String> = word::words(word).iter().map(|part| quoted(part)).collect();
+            // Older versions left it to the server where a word ends.
+            match parts.as_slice() {
+                [one] if *one == quoted(word) => quoted(word),
+                [] => quoted(word),
+                parts => format!("(({}) | {})", parts.join(" & "), quoted(word)),
+            }
+        };
+        let words = words.iter().map(|word| word.replace('\0', "")).filter(|word| !word.is_empty());
+        let words: Vec<String> = words.collect();
+        let is_apart = |word: &&String| word.chars().filter(|it| word::is_apart(*it)).count() > 1;
+        let texts = words.iter().filter(is_apart).map(|word| word.to_lowercase()).collect();
+        let sought = words.iter().map(either).collect::<Vec<_>>().join(" & ");
+        (!words.is_empty()).then_some(Sought { words: sought, texts, within })
+    }
+
+    /// The condition for a trace, and its values, which are the first of a statement.
+    fn condition(&self) -> (Vec<Value<'_>>, String) {
+        let holds = "words @@ to_tsquery('simple', $1)";
+        if self.texts.is_empty() {
+            return (vec![(&self.words, Type::TEXT)], holds.to_owned());
+        }
+        let text = match self.within {
+            TraceText::All => "reasoning_text || ' ' || response_text",
+            TraceText::Answers => "response_text",
+            TraceText::Thoughts => "reasoning_text",
+        };
+        let holds = format!(
+            "{holds} AND (SELECT bool_and(strpos(lower({text}), sought) > 0) \
+             FROM unnest($2) AS sought)"
+        );
+        (vec![(&self.words, Type::TEXT), (&self.texts, Type::TEXT_ARRAY)], holds)
+    }
 }

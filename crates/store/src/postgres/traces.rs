@@ -4,6 +4,7 @@ use super::{Postgres, Value, Whose, get};
 use crate::error::StoreError;
 use crate::row::{Bound, SessionRow, SumRow, TraceRow, conditions};
 use crate::trace::TraceFilter;
+use crate::word::spaced_sql;
 use std::sync::Arc;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -152,11 +153,13 @@ impl Postgres {
 
     /// Indexes the words of the next traces; gives how many there were.
     pub(crate) async fn index_traces(&self, limit: u32) -> Result<u64, StoreError> {
+        let [thought, answer] = ["reasoning_text", "response_text"]
+            .map(|column| spaced_sql(&format!("left({column}, {SEARCHED})")));
         // Several gateways share the work: each takes what no other has in hand.
         let sql = format!(
             "UPDATE reasoning_traces SET words = \
-                 setweight(to_tsvector('simple', left(reasoning_text, {SEARCHED})), 'A') || \
-                 setweight(to_tsvector('simple', left(response_text, {SEARCHED})), 'B') \
+                 setweight(to_tsvector('simple', {thought}), 'A') || \
+                 setweight(to_tsvector('simple', {answer}), 'B') \
              WHERE id IN (SELECT id FROM reasoning_traces WHERE words IS NULL \
                  ORDER BY created_at LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING 1"
         );

@@ -4,8 +4,10 @@ use super::{Safety, Sqlite, log, words};
 use crate::error::StoreError;
 use crate::row::{Bound, SessionRow, SumRow, TraceRow, conditions};
 use crate::trace::{TraceFilter, TraceText};
+use crate::word::spaced;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params, params_from_iter};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -345,9 +347,14 @@ fn where_all(first: &[&str], conditions: &[(&str, Vec<Bound>)]) -> String {
 
 /// The words in the language of the index, each as text; `None` where there are none.
 fn expression(words: &[String], within: TraceText) -> Option<String> {
-    let quoted = words.iter().map(|word| word.replace('\0', "")).filter(|word| !word.is_empty());
-    let quoted: Vec<String> =
-        quoted.map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
+    let words = words.iter().map(|word| word.replace('\0', "")).filter(|word| !word.is_empty());
+    let quoted = |word: &str| format!("\"{}\"", word.replace('"', "\"\""));
+    let either = |word: String| match spaced(&word) {
+        // Older versions had all these letters for one word.
+        Cow::Owned(spaced) => format!("({} OR {})", quoted(&spaced), quoted(&word)),
+        Cow::Borrowed(word) => quoted(word),
+    };
+    let quoted: Vec<String> = words.map(either).collect();
     if quoted.is_empty() {
         return None;
     }
@@ -364,7 +371,7 @@ pub(super) fn index(connection: &Connection, limit: u32) -> rusqlite::Result<u64
     let rows = unindexed(connection, limit)?;
     let mut words = words::Adding::to(connection);
     for (number, [thought, answer]) in &rows {
-        words.add(*number, thought, answer)?;
+        words.add(*number, &spaced(thought), &spaced(answer))?;
     }
     if let Some((last, _)) = rows.last() {
         connection.prepare_cached("UPDATE trace_indexed SET up_to = ?")?.execute([last])?;

@@ -145,6 +145,13 @@ async fn words_are_found_where_they_are_looked_for(folder: Folder) {
         trace("1", 1, "The user wants a \"quoted\" thing", "Here it is"),
         trace("2", 2, "Nothing of that kind", "The user gets a quoted thing"),
         trace("3", 3, "don't panic: user's choice", "quoted"),
+        trace(
+            "4",
+            4,
+            "see https://example.com/docs/page_two?x=1 on node.js, v1.2",
+            "我在思考这个问题",
+        ),
+        trace("5", 5, "思 and 考 apart; カタカナで書く", "foo::bar[baz]"),
     ];
     traces.add(new).await.unwrap();
     while traces.index().await.unwrap() > 0 {}
@@ -159,7 +166,21 @@ async fn words_are_found_where_they_are_looked_for(folder: Folder) {
         ("user OR nowhere", TraceText::All, vec![]),
         ("reasoning_text:", TraceText::Answers, vec![]),
         ("\"quoted\" 'don\\", TraceText::All, vec!["3"]),
-        ("", TraceText::All, vec!["3", "2", "1"]),
+        ("", TraceText::All, vec!["5", "4", "3", "2", "1"]),
+        // Signs stand between words, wherever the database would end one.
+        ("node.js", TraceText::Thoughts, vec!["4"]),
+        ("js", TraceText::Thoughts, vec!["4"]),
+        ("example", TraceText::All, vec!["4"]),
+        ("page_two", TraceText::All, vec!["4"]),
+        ("example.com/docs", TraceText::All, vec!["4"]),
+        ("v1.2", TraceText::All, vec!["4"]),
+        ("bar", TraceText::Answers, vec!["5"]),
+        ("foo::bar", TraceText::All, vec!["5"]),
+        // Writing without blanks.
+        ("思考", TraceText::All, vec!["4"]),
+        ("思考", TraceText::Thoughts, vec![]),
+        ("问题 在思", TraceText::Answers, vec!["4"]),
+        ("タカナ", TraceText::All, vec!["5"]),
     ];
     for (words, within, found) in all {
         let hits = traces.search(words, within, TraceFilter::default()).await.unwrap();
