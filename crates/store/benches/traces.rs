@@ -124,7 +124,8 @@ async fn measure(name: &str, store: &Store, count: usize) {
         index(&format!("{name}, the burst"), &traces).await;
     }
     if std::env::var("THINK_BENCH_PART").is_ok_and(|part| part == "prune") {
-        return pruned(name, &traces, count).await;
+        pruned(name, &traces, count).await;
+        return erased(name, store, count).await;
     }
     lists(name, &traces, count).await;
     searches(name, &traces).await;
@@ -134,6 +135,7 @@ async fn measure(name: &str, store: &Store, count: usize) {
     })
     .await;
     pruned(name, &traces, count).await;
+    erased(name, store, count).await;
 }
 
 fn page() -> TraceFilter {
@@ -195,6 +197,28 @@ async fn searches(name: &str, traces: &Traces) {
         })
         .await;
     }
+}
+
+/// What a writer waits while the traces of a tenant are erased, whose words stand in one index with those of others.
+async fn erased(name: &str, store: &Store, count: usize) {
+    let (masker, gone) = (Masker::new(Tiers::REGISTERED, &[7; 32]), Tenant::named("gone").unwrap());
+    let traces = store.traces();
+    let new = 40 * count;
+    let its = |at| NewTrace { tenant: gone.clone(), ..trace(new + at, &masker) };
+    traces.add((0..20).map(its).collect()).await.unwrap();
+    while traces.index().await.unwrap() > 0 {}
+    let (erasing, tenant) = (store.clone(), gone.clone());
+    let erasing = tokio::spawn(async move {
+        let began = Instant::now();
+        erasing.erase(&tenant).await.unwrap();
+        began.elapsed()
+    });
+    let mut times = Vec::new();
+    while !erasing.is_finished() {
+        times.push(written(&traces, trace(new + 100 + times.len(), &masker)).await);
+    }
+    println!("{name}: 20 rows erased in {:.1} s", erasing.await.unwrap().as_secs_f64());
+    report(&format!("{name}: a row written meanwhile"), times);
 }
 
 /// What a writer waits while a tenth of all is taken out.
