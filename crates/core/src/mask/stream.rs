@@ -1,7 +1,7 @@
 //! Masks a text as it comes.
 
 use super::block::{self, Step};
-use super::find::{self, Begins, Found, Open};
+use super::find::{self, Begins, Found, Open, Places};
 use super::rule::REGISTERED;
 use super::tag::Tag;
 use super::text::{More, Runs, Text};
@@ -135,6 +135,16 @@ impl MaskStream {
         if !self.masker.rules.personal.is_empty() {
             return false;
         }
+        // Nor is a lead, of which nothing is public.
+        let text = Text::begun(&self.buffer);
+        let mut places = Places::default();
+        let mut at = places.next(&self.masker, text, self.seen);
+        while at < text.len() {
+            if places.is_lead(at) && self.masker.rules.leads.earliest(text, at) < text.len() {
+                return false;
+            }
+            at = places.next(&self.masker, text, at + 1);
+        }
         let held = self.buffer.get(self.seen..).unwrap_or_default();
         let all = self.masker.rules.filter.at(held);
         let mut fitting = all.filter(|anchor| {
@@ -165,8 +175,9 @@ impl MaskStream {
     fn look(&mut self, text: Text<'_>) {
         let masker = self.masker.clone();
         let mut begins = Vec::new();
+        let mut places = Places::default();
         while self.seen < text.len() {
-            let at = masker.rules.filter.next(text.bytes(), self.seen, text.is_whole());
+            let at = places.next(&masker, text, self.seen);
             self.seen = at;
             // Whether it is inside of a secret that goes on may not be known yet.
             let is_open = |span: &Span| span.open != Open::Closed && span.to <= at;
@@ -180,7 +191,11 @@ impl MaskStream {
                 until.get(rule).is_some_and(|until| rule != REGISTERED && at < *until)
                     || (glued && rule != find::PLACEHOLDER && rule != REGISTERED)
             };
-            if find::at(&masker, text, at, &is_done, &mut begins) == Err(More) {
+            let mut found = find::at(&masker, text, at, &is_done, &mut begins);
+            if found.is_ok() && places.is_lead(at) {
+                found = find::leads(&masker, text, at, &is_done, &mut begins);
+            }
+            if found == Err(More) {
                 break;
             }
             self.seen = at + 1;
@@ -199,9 +214,14 @@ impl MaskStream {
         if text.is_whole() || self.spans.iter().any(|span| span.open != Open::Closed) {
             return at;
         }
+        let mut places = Places::default();
+        at = places.next(&self.masker, text, at);
         while at < free {
             free = free.min(find::earliest(&self.masker, text, at));
-            at = self.masker.rules.filter.next(text.bytes(), at + 1, false);
+            if places.is_lead(at) {
+                free = free.min(self.masker.rules.leads.earliest(text, at));
+            }
+            at = places.next(&self.masker, text, at + 1);
         }
         free
     }
