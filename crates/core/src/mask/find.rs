@@ -7,9 +7,7 @@ use super::rule::{Left, Look, REGISTERED, Wants};
 use super::set::{ALNUM, BLANK, Set};
 use super::tag::{self, Tag};
 use super::text::{More, Text};
-use super::{
-    Masker, Rules, address, block, command, escape, header, lead, manifest, personal, told,
-};
+use super::{Masker, address, block, command, escape, header, lead, manifest, personal, told};
 
 /// Stands for the rule of our own placeholders, which are left as they are.
 pub(super) const PLACEHOLDER: usize = usize::MAX;
@@ -125,31 +123,6 @@ pub(super) fn leads(
         }
     }
     Ok(())
-}
-
-/// Finds the places where something may begin, and looks at no part of a text twice for it.
-#[derive(Default)]
-pub(super) struct Places {
-    anchor: Option<usize>,
-    lead: Option<usize>,
-}
-
-impl Places {
-    /// The first place from `from` on; the end of the text if there is none.
-    pub(super) fn next(&mut self, masker: &Masker, text: Text<'_>, from: usize) -> usize {
-        let Rules { filter, leads, .. } = &*masker.rules;
-        let is_known = |place: &usize| *place >= from;
-        let anchor = self.anchor.filter(is_known);
-        let anchor = anchor.unwrap_or_else(|| filter.next(text.bytes(), from, text.is_whole()));
-        let lead = self.lead.filter(is_known).unwrap_or_else(|| leads.next(text, from));
-        (self.anchor, self.lead) = (Some(anchor), Some(lead));
-        anchor.min(lead)
-    }
-
-    /// Whether a lead may begin at a place that was the last one.
-    pub(super) fn is_lead(&self, at: usize) -> bool {
-        self.lead == Some(at)
-    }
 }
 
 /// Before which place no secret begins that something at `at` may turn out to be: most names stand before their secret.

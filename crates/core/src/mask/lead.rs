@@ -15,6 +15,7 @@ use super::escape;
 use super::pattern::{Lead, Pattern};
 use super::set::{ALNUM, DIGIT, Set};
 use super::text::{More, Text};
+use super::{Masker, Rules};
 
 /// What a lead begins with.
 const FIRST: Set = ALNUM.or(Set::of("+/"));
@@ -203,6 +204,32 @@ fn begins_at(text: Text<'_>, at: usize) -> bool {
 fn is_short(text: Text<'_>, at: usize) -> bool {
     let part = text.part(at, at + SHORTEST);
     (part.len() < SHORTEST && text.is_whole()) || !part.iter().rev().all(|byte| is_run(*byte))
+}
+
+/// Finds the places where something may begin, a lead or one of the filter's beginnings, and looks at no part of a text
+/// twice for it.
+#[derive(Default)]
+pub(super) struct Places {
+    anchor: Option<usize>,
+    lead: Option<usize>,
+}
+
+impl Places {
+    /// The first place from `from` on; the end of the text if there is none.
+    pub(super) fn next(&mut self, masker: &Masker, text: Text<'_>, from: usize) -> usize {
+        let Rules { filter, leads, .. } = &*masker.rules;
+        let is_known = |place: &usize| *place >= from;
+        let anchor = self.anchor.filter(is_known);
+        let anchor = anchor.unwrap_or_else(|| filter.next(text.bytes(), from, text.is_whole()));
+        let lead = self.lead.filter(is_known).unwrap_or_else(|| leads.next(text, from));
+        (self.anchor, self.lead) = (Some(anchor), Some(lead));
+        anchor.min(lead)
+    }
+
+    /// Whether a lead may begin at a place that was the last one.
+    pub(super) fn is_lead(&self, at: usize) -> bool {
+        self.lead == Some(at)
+    }
 }
 
 impl Shape {
