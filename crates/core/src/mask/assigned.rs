@@ -50,7 +50,7 @@ pub(super) fn start(text: Text<'_>, at: usize, words: usize) -> Result<Option<St
             return value_start(text, at, false);
         }
         if word == 0
-            && let Some(at) = behind_attributes(text, here)?
+            && let Some(at) = behind_name(text, here)?
         {
             let found = value_start(text, at, false)?;
             return Ok(found.map(|start| Start { is_element: true, ..start }));
@@ -125,6 +125,25 @@ fn gap(text: Text<'_>, at: usize, set: Set, most: usize) -> Result<usize, More> 
             _ => return Ok(here - at),
         }
     }
+}
+
+/// Where the text of an element begins whose name, or the name in it, ends at a place and is not all of its tag.
+fn behind_name(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
+    match behind_key(text, at)? {
+        Some(at) => Ok(Some(at)),
+        None => behind_attributes(text, at),
+    }
+}
+
+/// Behind the end of a name in a property list, where a string follows: `<key>name</key> <string>value</string>`.
+fn behind_key(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
+    const KEY: &[u8] = b"</key>";
+    const STRING: &[u8] = b"<string>";
+    if !text.continues(at, KEY, false)? {
+        return Ok(None);
+    }
+    let string = at + KEY.len() + gap(text, at + KEY.len(), BLANK.or(Set::of("\r\n")), 48)?;
+    Ok(text.continues(string, STRING, false)?.then_some(string + STRING.len()))
 }
 
 /// Behind the attributes of an element whose name ends at a place, where it has some.
@@ -394,6 +413,8 @@ mod tests {
             "password := `v4lue`",
             "password => 'v4lue'",
             "password>v4lue</password>",
+            "password</key><string>v4lue</string>",
+            "password</key>\n\t<string>v4lue</string>",
             "password(\"v4lue\")",
             "password\", \"v4lue\")",
             "password is v4lue, then",

@@ -7,7 +7,7 @@ use super::rule::{Left, Look, REGISTERED, Wants};
 use super::set::{ALNUM, BLANK, Set};
 use super::tag::{self, Tag};
 use super::text::{More, Text};
-use super::{Masker, address, block, command, escape, header, manifest, personal, told};
+use super::{Masker, address, block, command, escape, header, lead, manifest, personal, told};
 
 /// Stands for the rule of our own placeholders, which are left as they are.
 pub(super) const PLACEHOLDER: usize = usize::MAX;
@@ -102,6 +102,29 @@ pub(super) fn at(
     Ok(())
 }
 
+/// The secrets whose lead begins at a place. Of each it is covered what is no word, as it was held back.
+pub(super) fn leads(
+    masker: &Masker,
+    text: Text<'_>,
+    at: usize,
+    is_done: &dyn Fn(usize) -> bool,
+    take: &mut Vec<Begins>,
+) -> Result<(), More> {
+    for lead::Maybe { rule, pattern, from } in masker.rules.leads.at(text, at) {
+        if is_done(rule) {
+            continue;
+        }
+        let (Some(fit), Some(least)) = (pattern.rest(text, at)?, from) else { continue };
+        let Some(Look::Lead { wants, .. }) = masker.look(rule) else { continue };
+        let from = fit.from.max(least);
+        if wants.is_met(text.part(fit.from, fit.to)) && !tag::meets(text, at, fit.to)? {
+            let open = fit.open.map_or(Open::Closed, Open::Set);
+            take.push(Begins::Secret(Found { rule, from, to: fit.to, open, tag: None }));
+        }
+    }
+    Ok(())
+}
+
 /// Before which place no secret begins that something at `at` may turn out to be: most names stand before their secret.
 pub(super) fn earliest(masker: &Masker, text: Text<'_>, at: usize) -> usize {
     if !masker.rules.personal.is_empty() && personal::may_begin(text, at) {
@@ -125,7 +148,8 @@ pub(super) fn earliest(masker: &Masker, text: Text<'_>, at: usize) -> usize {
             Some(Look::Form { patterns, .. }) => {
                 patterns.get(anchor.part).is_some_and(Pattern::is_before)
             }
-            Some(Look::Block { .. } | Look::Personal(_) | Look::Registered) | None => false,
+            Some(Look::Block { .. } | Look::Lead { .. } | Look::Personal(_) | Look::Registered)
+            | None => false,
             Some(
                 Look::Near { .. }
                 | Look::Header { .. }
@@ -278,7 +302,7 @@ fn by_rule(
             return Ok(head.map(block).into_iter().collect());
         }
         Look::Command { flags, .. } => command::fit(text, behind, flags)?,
-        Look::Personal(_) | Look::Registered | Look::Manifest { .. } => None,
+        Look::Lead { .. } | Look::Personal(_) | Look::Registered | Look::Manifest { .. } => None,
     };
     Ok(fit.map(found).into_iter().collect())
 }

@@ -145,29 +145,47 @@ pub(super) fn is_secret(value: &[u8], kind: Kind, is_quoted: bool, is_prose: boo
 
 /// References, calls, paths and addresses: where a secret comes from, and not what it is.
 fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
+    const REFERS: [Word; 14] = [
+        word("${"),
+        word("{{"),
+        word("<%"),
+        word("%("),
+        word("$("),
+        word("%{"),
+        word("://"),
+        word("::"),
+        word("->"),
+        word("=>"),
+        word("</"),
+        word("{}"),
+        word("/{"),
+        word(": '"),
+    ];
+    const READS: [Word; 10] = [
+        word("process.env"),
+        word("os.environ"),
+        word("getenv"),
+        word("config."),
+        word("self."),
+        word("this."),
+        word("settings."),
+        word("secrets."),
+        word("var."),
+        word("env."),
+    ];
     let first = value.first().copied().unwrap_or_default();
-    let has = |text: &str| memchr::memmem::find(value, text.as_bytes()).is_some();
+    // Few values have all letters of a word.
+    let letters = Set::of_either_case(there(value));
+    let has = |Word(word, set): &Word| {
+        letters.has_all(*set) && memchr::memmem::find(value, word.as_bytes()).is_some()
+    };
     let refers = [b'$', b'{', b'<', b'%', b'(', b'&'].contains(&first) && !is_quoted
-        || ["${", "{{", "<%", "%(", "$(", "%{", "://", "::", "->", "=>", "</", "{}", "/{", ": '"]
-            .into_iter()
-            .any(has);
+        || REFERS.iter().any(has);
     let calls = !is_quoted && value.iter().any(|byte| b"(){}<>[".contains(byte));
     let is_tag = first == b'!' && value.iter().skip(1).all(u8::is_ascii_alphabetic);
     let is_variable = (first == b'%' && value.ends_with(b"%")) || is_variable(value);
     let is_path = first == b'/' || value.starts_with(b"./") || value.starts_with(b"~/");
     let is_words = value.iter().filter(|byte| **byte == b' ').count() > 1;
-    let reads = [
-        "process.env",
-        "os.environ",
-        "getenv",
-        "config.",
-        "self.",
-        "this.",
-        "settings.",
-        "secrets.",
-        "var.",
-        "env.",
-    ];
     refers
         || is_tag
         || is_variable
@@ -175,7 +193,7 @@ fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
         || (!is_quoted && may_refer && is_path_of_names(value))
         || is_path
         || is_words
-        || reads.into_iter().any(has)
+        || READS.iter().any(has)
 }
 
 /// Whether it is the name of a variable behind its sign, as a shell writes it also in quotes: in large letters, or without

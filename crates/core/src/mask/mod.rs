@@ -28,6 +28,7 @@ mod filter;
 mod find;
 mod header;
 mod judge;
+mod lead;
 mod manifest;
 mod pattern;
 mod personal;
@@ -50,6 +51,7 @@ pub use request::mask_request;
 pub use stream::MaskStream;
 
 use filter::{Anchor, Filter};
+use lead::Leads;
 use personal::Personal;
 use registered::Form;
 use rule::{Look, REGISTERED, Rule};
@@ -119,6 +121,8 @@ struct Rules {
     forms: Vec<Form>,
     /// The rules of what begins at any word.
     personal: Vec<(usize, Personal)>,
+    /// What begins with a run of letters.
+    leads: Leads,
 }
 
 impl Masker {
@@ -131,10 +135,13 @@ impl Masker {
         let placeholder =
             Anchor { literal: tag::opening(), caseless: false, rule: find::PLACEHOLDER, part: 0 };
         filter.add(placeholder, set::Set::NONE);
-        let mut personal = Vec::new();
+        let (mut personal, mut leads) = (Vec::new(), Leads::default());
         for (at, rule) in rules.iter().enumerate() {
             if let Look::Personal(kind) = rule.look {
                 personal.push((at, kind));
+            }
+            if let Look::Lead { patterns, .. } = &rule.look {
+                patterns.iter().for_each(|pattern| leads.add(at, pattern));
             }
             for (part, (literal, caseless, then)) in rule.anchors().into_iter().enumerate() {
                 filter.add(Anchor { literal, caseless, rule: at, part }, then);
@@ -143,7 +150,7 @@ impl Masker {
         if !personal.is_empty() {
             filter.add_first(personal::FIRST);
         }
-        let rules = Rules { rules, filter, forms: Vec::new(), personal };
+        let rules = Rules { rules, filter, forms: Vec::new(), personal, leads };
         Masker { rules: Arc::new(rules), key: TagKey::new(key), tiers, breaks: None }
     }
 

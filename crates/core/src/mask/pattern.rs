@@ -44,6 +44,17 @@ pub(super) struct Pattern {
     all: Set,
 }
 
+/// The run that a pattern begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lead {
+    pub(super) set: Set,
+    pub(super) least: usize,
+    /// Whether it has no other length.
+    pub(super) is_exact: bool,
+    /// The letter behind it.
+    pub(super) then: Option<u8>,
+}
+
 /// Where a pattern was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fit {
@@ -122,6 +133,18 @@ impl Pattern {
     /// What of that literal finds it.
     pub(super) fn literal(&self) -> &[u8] {
         &self.literal
+    }
+
+    /// The run that it begins with, if it begins with none of its own letters.
+    pub(super) fn lead(&self) -> Option<Lead> {
+        let Some(Step::Run { set, least, most }) = self.steps.first() else { return None };
+        let then = self.steps.iter().skip(1).find(|step| !matches!(step, Step::From | Step::To));
+        let then = match then {
+            Some(Step::Literal(literal)) => literal.first().copied(),
+            _ => None,
+        };
+        let is_lead = self.beginning.is_empty() && *least > 0 && most.is_some();
+        is_lead.then_some(Lead { set: *set, least: *least, is_exact: *most == Some(*least), then })
     }
 
     /// The bytes that may follow the literal.

@@ -24,6 +24,8 @@ pub(super) enum Look {
     /// By its own form, which begins where nothing else goes on; `is_general` if a form with a longer beginning decides
     /// where there is one.
     Form { patterns: Vec<Pattern>, left: Left, wants: Wants, is_general: bool },
+    /// By its own form, whose own letters stand behind a run of others.
+    Lead { patterns: Vec<Pattern>, wants: Wants },
     /// By its form where a name stands before it; `is_direct` if it may follow without a sign.
     Near { names: Vec<String>, values: Vec<Pattern>, wants: Wants, is_direct: bool },
     /// Behind the name of a header.
@@ -138,6 +140,14 @@ fn rule(line: &str) -> Result<Rule, String> {
             },
             is_general: has("general"),
         },
+        "lead" => {
+            let patterns = patterns(&rest, 0)?;
+            if patterns.iter().any(|pattern| pattern.lead().is_none()) {
+                return Err(format!("no lead: {line}"));
+            }
+            let wants = if has("mixed") { Wants::Drawn } else { Wants::NoSample };
+            Look::Lead { patterns, wants }
+        }
         "near" => Look::Near {
             names: names(first),
             values: patterns(rest.get(1..).unwrap_or_default(), 0)?,
@@ -239,7 +249,7 @@ impl Rule {
                 .iter()
                 .map(|name| (name.as_bytes().to_vec(), false, Set::of(" \t")))
                 .collect(),
-            Look::Personal(_) | Look::Registered => Vec::new(),
+            Look::Lead { .. } | Look::Personal(_) | Look::Registered => Vec::new(),
         }
     }
 }
@@ -282,7 +292,14 @@ mod tests {
 
     #[test]
     fn lines_that_are_no_rules_are_refused() {
-        for bad in ["a", "a\t1\tform", "a\tx\tform\tabc", "a\t1\tform\tx{a3}", "a\t1\tlooks\tabc"] {
+        for bad in [
+            "a",
+            "a\t1\tform",
+            "a\tx\tform\tabc",
+            "a\t1\tform\tx{a3}",
+            "a\t1\tlooks\tabc",
+            "a\t1\tlead\tabc",
+        ] {
             assert!(rule(bad).is_err(), "{bad}");
         }
     }

@@ -2,6 +2,7 @@
 
 use super::block::{self, Step};
 use super::find::{self, Begins, Found, Open};
+use super::lead::Places;
 use super::rule::REGISTERED;
 use super::tag::Tag;
 use super::text::{More, Runs, Text};
@@ -31,6 +32,8 @@ pub struct MaskStream {
     glue: Option<usize>,
     /// What was found and has not come out, in the order in which it will.
     spans: Vec<Span>,
+    /// How many of these go on. A text may hold many secrets, of which hardly any does.
+    open: usize,
     /// For each rule where its last secret ends: inside of it no other one of that rule begins.
     until: Vec<usize>,
     counts: Vec<u64>,
@@ -62,6 +65,7 @@ impl MaskStream {
             seen: 0,
             glue: None,
             spans: Vec::new(),
+            open: 0,
             until: vec![0; rules],
             counts: vec![0; rules],
             is_broken: false,
@@ -90,7 +94,7 @@ impl MaskStream {
         self.buffer.clear();
         self.spans.clear();
         self.until.fill(0);
-        (self.said, self.seen, self.glue) = (0, 0, None);
+        (self.said, self.seen, self.glue, self.open) = (0, 0, None, 0);
     }
 
     /// A panic in a masker must neither end what masks nor let anything out: of what was to come out now, nothing does.
@@ -135,6 +139,16 @@ impl MaskStream {
         if !self.masker.rules.personal.is_empty() {
             return false;
         }
+        // Nor is a lead, of which nothing is public.
+        let text = Text::begun(&self.buffer);
+        let mut places = Places::default();
+        let mut at = places.next(&self.masker, text, self.seen);
+        while at < text.len() {
+            if places.is_lead(at) && self.masker.rules.leads.earliest(text, at) < text.len() {
+                return false;
+            }
+            at = places.next(&self.masker, text, at + 1);
+        }
         let held = self.buffer.get(self.seen..).unwrap_or_default();
         let all = self.masker.rules.filter.at(held);
         let mut fitting = all.filter(|anchor| {
@@ -165,12 +179,13 @@ impl MaskStream {
     fn look(&mut self, text: Text<'_>) {
         let masker = self.masker.clone();
         let mut begins = Vec::new();
+        let mut places = Places::default();
         while self.seen < text.len() {
-            let at = masker.rules.filter.next(text.bytes(), self.seen, text.is_whole());
+            let at = places.next(&masker, text, self.seen);
             self.seen = at;
             // Whether it is inside of a secret that goes on may not be known yet.
             let is_open = |span: &Span| span.open != Open::Closed && span.to <= at;
-            if at >= text.len() || self.spans.iter().any(is_open) {
+            if at >= text.len() || (self.open > 0 && self.spans.iter().any(is_open)) {
                 break;
             }
             begins.clear();
@@ -180,7 +195,11 @@ impl MaskStream {
                 until.get(rule).is_some_and(|until| rule != REGISTERED && at < *until)
                     || (glued && rule != find::PLACEHOLDER && rule != REGISTERED)
             };
-            if find::at(&masker, text, at, &is_done, &mut begins) == Err(More) {
+            let mut found = find::at(&masker, text, at, &is_done, &mut begins);
+            if found.is_ok() && places.is_lead(at) {
+                found = find::leads(&masker, text, at, &is_done, &mut begins);
+            }
+            if found == Err(More) {
                 break;
             }
             self.seen = at + 1;
@@ -196,12 +215,17 @@ impl MaskStream {
     /// Up to where no secret begins, although not everything before it was looked at.
     fn free(&self, text: Text<'_>) -> usize {
         let (mut at, mut free) = (self.seen, text.len());
-        if text.is_whole() || self.spans.iter().any(|span| span.open != Open::Closed) {
+        if text.is_whole() || self.open > 0 {
             return at;
         }
+        let mut places = Places::default();
+        at = places.next(&self.masker, text, at);
         while at < free {
             free = free.min(find::earliest(&self.masker, text, at));
-            at = self.masker.rules.filter.next(text.bytes(), at + 1, false);
+            if places.is_lead(at) {
+                free = free.min(self.masker.rules.leads.earliest(text, at));
+            }
+            at = places.next(&self.masker, text, at + 1);
         }
         free
     }
@@ -226,11 +250,15 @@ impl MaskStream {
         let span = Span { rule, tier, from, to, open, sum };
         let place = self.spans.partition_point(|known| order(known) <= order(&span));
         self.spans.insert(place, span);
+        self.open += usize::from(open != Open::Closed);
         self.grow(text);
     }
 
     /// Lets secrets that go on take what belongs to them.
     fn grow(&mut self, text: Text<'_>) {
+        if self.open == 0 {
+            return;
+        }
         for span in self.spans.iter_mut().filter(|span| span.open != Open::Closed) {
             let start = span.to;
             match span.open {
@@ -258,10 +286,11 @@ impl MaskStream {
             if let Sum::Going(digest) = &mut span.sum {
                 digest.update(text.part(start, span.to));
             }
-            if span.open == Open::Closed
-                && let Some(until) = self.until.get_mut(span.rule)
-            {
-                *until = span.to;
+            if span.open == Open::Closed {
+                self.open -= 1;
+                if let Some(until) = self.until.get_mut(span.rule) {
+                    *until = span.to;
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 mod benign;
 mod boundaries;
-mod samples;
+pub(super) mod samples;
 mod sets;
 mod sets_named;
 mod splits;

@@ -68,7 +68,7 @@ fn filled(template: &str, random: &mut Random) -> (String, Vec<String>) {
 }
 
 /// Seeded random numbers (splitmix64).
-pub(super) struct Random(pub(super) u64);
+pub(in super::super) struct Random(pub(in super::super) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -78,7 +78,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    pub(super) fn below(&mut self, bound: usize) -> usize {
+    pub(in super::super) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % bound as u64).unwrap()
     }
 }

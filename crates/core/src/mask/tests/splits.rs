@@ -176,7 +176,7 @@ proptest::proptest! {
     }
 }
 
-const WORDS: [&str; 62] = [
+const WORDS: [&str; 68] = [
     "ghp_",
     "sk-",
     "sk-ant-",
@@ -239,4 +239,10 @@ const WORDS: [&str; 62] = [
     "/",
     "csrf",
     "xoxe-1-",
+    "7aB9xQ2zK5mW8rT3vY6n",
+    "3f9a12bc3f9a12bd",
+    "-us12",
+    "tt-12345-",
+    "123456789012345|",
+    "_mmk",
 ];

@@ -1,0 +1,389 @@
+//! Secrets whose fixed letters stand behind drawn ones: the `+ASt` of `{B76}+ASt{B6}==`, the end of `{h32}-us{d1-2}`.
+//!
+//! Nothing says where such a secret begins, and any word could be its beginning: to hold each word back until it ends
+//! would make text that streams stand still at every second delta. So a lead is only held back from where it cannot be a
+//! word or name any more, and is covered from there on, in a whole text as in one that streams. How far that is depends
+//! on nothing but the letters up to there, so that it is the same for each cut. Of a lead of both cases it is 5 letters in
+//! the middle, at most 9 of 97 in 100 leads and 16 of all that are found; of hexadecimal digits 4 or some more. What is
+//! left to see of 40 to 88 drawn letters is too little to guess the others, and looks like a word. Leads are long and most
+//! have one length, so that a word that goes on too far is let go, and what is held is bounded by the longest form.
+//!
+//! Of 20 MB of code a third of a percent of the letters is held for these forms; with each word held to its end, it was
+//! every third delta.
+
+use super::escape;
+use super::pattern::{Lead, Pattern};
+use super::set::{ALNUM, DIGIT, Set};
+use super::text::{More, Text};
+use super::{Masker, Rules};
+
+/// What a lead begins with.
+const FIRST: Set = ALNUM.or(Set::of("+/"));
+/// Behind these none begins: a word, a path, a name of a host or a hyphenated one goes on.
+const WITHIN: Set = ALNUM.or(Set::of("-./+"));
+/// A written sign may end some letters behind these, as `\n` and `%3D` do.
+const ESCAPES: Set = Set::of("\\%[;");
+/// How far behind it ends at most.
+const ESCAPE: usize = 6;
+/// Nearly all words and names are shorter than the shortest lead.
+const SHORTEST: usize = 15;
+/// So many letters of a lead may look like a word.
+const WORD: usize = 16;
+/// Fewer letters tell nothing.
+const LEAST: usize = 4;
+/// So many digits in a row are no number that somebody wrote.
+const NUMBER: usize = 8;
+const HEX: Set = DIGIT.or(Set::range(b'a', b'f'));
+
+/// The forms that begin with a lead.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Leads {
+    members: Vec<Member>,
+    /// Whether there are leads of each shape.
+    shapes: [bool; 3],
+}
+
+#[derive(Clone, Debug)]
+struct Member {
+    rule: usize,
+    shape: Shape,
+    lead: Lead,
+    pattern: Pattern,
+}
+
+/// What a lead is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// Letters of both cases, and digits.
+    Mixed,
+    /// Hexadecimal digits with small letters.
+    Hex,
+    /// Digits, which nobody keeps secret.
+    Number,
+}
+
+const SHAPES: [Shape; 3] = [Shape::Mixed, Shape::Hex, Shape::Number];
+
+/// What the first letters of a word say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    /// It is no lead.
+    Word,
+    /// It may be one, but all of it so far may be a word.
+    Nothing,
+    /// From this letter on it is no word.
+    Drawn(usize),
+}
+
+/// A form that may begin at a place.
+pub(super) struct Maybe<'l> {
+    pub(super) rule: usize,
+    pub(super) pattern: &'l Pattern,
+    /// Where it is held back and covered from, if it is known yet.
+    pub(super) from: Option<usize>,
+}
+
+impl Leads {
+    /// Adds the pattern of a rule, which begins with a run.
+    pub(super) fn add(&mut self, rule: usize, pattern: &Pattern) {
+        let Some(lead) = pattern.lead() else { return };
+        let shape = match lead.set {
+            DIGIT => Shape::Number,
+            HEX => Shape::Hex,
+            _ => Shape::Mixed,
+        };
+        for (known, has) in SHAPES.iter().zip(&mut self.shapes) {
+            *has |= *known == shape;
+        }
+        self.members.push(Member { rule, shape, lead, pattern: pattern.clone() });
+    }
+
+    /// The first place from `from` on where a lead may begin; the end of the text if there is none. Where a run ends before
+    /// the shortest lead would, nothing in it is looked at.
+    pub(super) fn next(&self, text: Text<'_>, from: usize) -> usize {
+        let bytes = text.bytes();
+        if self.members.is_empty() {
+            return bytes.len();
+        }
+        let mut at = from;
+        while let Some(part) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
+            let is_last = part.len() < SHORTEST;
+            let part = part.get(..SHORTEST).unwrap_or(part);
+            if let Some(gap) = part.iter().rposition(|byte| !is_run(*byte)) {
+                at += gap + 1;
+                continue;
+            }
+            if is_last && text.is_whole() {
+                break;
+            }
+            if begins_at(text, at) && self.may_begin(text, at) {
+                return at;
+            }
+            at += 1;
+        }
+        bytes.len()
+    }
+
+    /// Whether the first letters from a place on leave it open.
+    fn may_begin(&self, text: Text<'_>, at: usize) -> bool {
+        let says = |(shape, has): (&Shape, &bool)| *has && shape.said(text, at) != Said::Word;
+        SHAPES.iter().zip(&self.shapes).any(says)
+    }
+
+    /// The forms that may begin at a place.
+    pub(super) fn at<'l>(&'l self, text: Text<'_>, at: usize) -> impl Iterator<Item = Maybe<'l>> {
+        let mut said = [Said::Word; 3];
+        if !self.members.is_empty() && !is_short(text, at) && begins_at(text, at) {
+            said = SHAPES.map(|shape| shape.said(text, at));
+        }
+        let is_any = said.iter().any(|said| *said != Said::Word);
+        let members = if is_any { self.members.as_slice() } else { &[] };
+        members.iter().filter_map(move |member| {
+            let [mixed, hex, number] = said;
+            let said = match member.shape {
+                Shape::Mixed => mixed,
+                Shape::Hex => hex,
+                Shape::Number => number,
+            };
+            let from = match said {
+                Said::Word => return None,
+                Said::Nothing => None,
+                Said::Drawn(letters) => Some(at + letters),
+            };
+            // Most forms have leads of one length, and other letters behind it.
+            let Lead { least, is_exact, then, .. } = member.lead;
+            let other = text.part(at + least, at + least + 1).first();
+            let differs = |byte: &u8| Some(*byte) != then && !b"%\\&".contains(byte);
+            if is_exact && then.is_some() && other.is_some_and(differs) {
+                return None;
+            }
+            Some(Maybe { rule: member.rule, pattern: &member.pattern, from })
+        })
+    }
+
+    /// Before which place no secret begins that a lead at `at` may turn out to be.
+    pub(super) fn earliest(&self, text: Text<'_>, at: usize) -> usize {
+        let mut earliest = text.len();
+        for Maybe { pattern, from, .. } in self.at(text, at) {
+            let Some(from) = from.filter(|from| *from < earliest) else { continue };
+            match pattern.rest(text, at) {
+                Ok(None) => {}
+                Ok(Some(fit)) => earliest = earliest.min(from.max(fit.from)),
+                // What stands before a secret is no part of it.
+                Err(More) if pattern.is_before() => {
+                    let set = pattern.lead().map_or(Set::NONE, |lead| lead.set);
+                    let rest = text.part(at, text.len());
+                    let length = rest.iter().take_while(|byte| set.has(**byte)).count();
+                    earliest = earliest.min(at + length);
+                }
+                Err(More) => earliest = earliest.min(from),
+            }
+        }
+        earliest
+    }
+}
+
+/// Whether words, names and leads are made of it.
+fn is_run(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_')
+}
+
+/// Whether a lead may begin at a place, by what stands before it.
+fn begins_at(text: Text<'_>, at: usize) -> bool {
+    text.part(at, at + 1).iter().any(|byte| FIRST.has(*byte))
+        && match text.before(at, 1) {
+            Some(before) if WITHIN.has(before) => {
+                let before = text.part(at.saturating_sub(ESCAPE), at);
+                before.iter().any(|byte| ESCAPES.has(*byte)) && escape::ends_at(text, at)
+            }
+            _ => true,
+        }
+}
+
+/// Whether the run there ends before a lead could.
+fn is_short(text: Text<'_>, at: usize) -> bool {
+    let part = text.part(at, at + SHORTEST);
+    (part.len() < SHORTEST && text.is_whole()) || !part.iter().rev().all(|byte| is_run(*byte))
+}
+
+/// Finds the places where something may begin, a lead or one of the filter's beginnings, and looks at no part of a text
+/// twice for it.
+#[derive(Default)]
+pub(super) struct Places {
+    anchor: Option<usize>,
+    lead: Option<usize>,
+}
+
+impl Places {
+    /// The first place from `from` on; the end of the text if there is none.
+    pub(super) fn next(&mut self, masker: &Masker, text: Text<'_>, from: usize) -> usize {
+        let Rules { filter, leads, .. } = &*masker.rules;
+        let is_known = |place: &usize| *place >= from;
+        let anchor = self.anchor.filter(is_known);
+        let anchor = anchor.unwrap_or_else(|| filter.next(text.bytes(), from, text.is_whole()));
+        let lead = self.lead.filter(is_known).unwrap_or_else(|| leads.next(text, from));
+        (self.anchor, self.lead) = (Some(anchor), Some(lead));
+        anchor.min(lead)
+    }
+
+    /// Whether a lead may begin at a place that was the last one.
+    pub(super) fn is_lead(&self, at: usize) -> bool {
+        self.lead == Some(at)
+    }
+}
+
+impl Shape {
+    fn said(self, text: Text<'_>, at: usize) -> Said {
+        let part = text.part(at, at + WORD);
+        let said = match self {
+            Shape::Mixed => mixed(part),
+            // A list of changes links what it names by such digits.
+            Shape::Hex if text.before(at, 1) == Some(b'[') => Said::Word,
+            Shape::Hex => hex(part),
+            Shape::Number => number(part),
+        };
+        // No more letters come, or there are enough of them.
+        if said == Said::Nothing && (text.is_whole() || part.len() >= WORD) {
+            return Said::Word;
+        }
+        said
+    }
+}
+
+/// Words and names are made of parts in which case does not change but behind the first letter, and few parts are as short
+/// as those of drawn letters. All letters that are drawn of both cases have some of each soon.
+fn mixed(part: &[u8]) -> Said {
+    const MEAN: usize = 4;
+    let (mut parts, mut length, mut last) = (0, 0, 0);
+    let (mut upper, mut lower, mut digit) = (false, false, false);
+    for (at, byte) in part.iter().enumerate() {
+        let class = match byte {
+            b'a'..=b'z' => 1,
+            b'A'..=b'Z' => 2,
+            b'0'..=b'9' => 3,
+            b'+' | b'/' | b'-' | b'_' => 4,
+            _ => return Said::Word,
+        };
+        let goes_on = class == last || (class == 1 && last == 2 && length == 1);
+        if !goes_on {
+            parts += usize::from(last != 0 && last != 4);
+            length = 0;
+        }
+        length += 1;
+        last = class;
+        upper |= class == 2;
+        lower |= class == 1;
+        digit |= class == 3;
+        let letters = at + 1;
+        let are_short = parts >= 2 && (parts + 1) * MEAN > letters;
+        let is_drawn = upper && lower && (are_short || digit && parts >= 1);
+        if letters >= LEAST && is_drawn {
+            return Said::Drawn(letters);
+        }
+    }
+    Said::Nothing
+}
+
+/// No word of hexadecimal letters has digits.
+fn hex(part: &[u8]) -> Said {
+    let (mut letter, mut digit) = (false, false);
+    for (at, byte) in part.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => digit = true,
+            b'a'..=b'f' => letter = true,
+            _ => return Said::Word,
+        }
+        if at + 1 >= LEAST && letter && digit {
+            return Said::Drawn(at + 1);
+        }
+    }
+    Said::Nothing
+}
+
+fn number(part: &[u8]) -> Said {
+    let digits = part.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    match digits {
+        NUMBER.. => Said::Drawn(NUMBER),
+        _ if digits == part.len() => Said::Nothing,
+        _ => Said::Word,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::samples::Random;
+    use super::*;
+
+    fn said(shape: Shape, text: &str) -> Said {
+        shape.said(Text::begun(text.as_bytes()), 0)
+    }
+
+    #[test]
+    fn words_and_names_are_no_leads() {
+        for word in [
+            "configuration ",
+            "Configuration ",
+            "readValue ",
+            "HashMap<",
+            "SECRET_KEY_OF_NOBODY",
+            "utf8",
+            "usr/share/doc",
+            "sha256",
+            "0123456789abcdef",
+            "deadbeefdeadbeef",
+        ] {
+            assert!(!matches!(said(Shape::Mixed, word), Said::Drawn(_)), "{word}");
+        }
+        for word in ["added", "deadbeef", "12345678", "facade "] {
+            assert!(!matches!(said(Shape::Hex, word), Said::Drawn(_)), "{word}");
+        }
+        assert_eq!(said(Shape::Hex, "3f9a12"), Said::Drawn(4));
+        assert_eq!(said(Shape::Mixed, "aB3x"), Said::Drawn(4));
+        assert_eq!((said(Shape::Number, "1234567"), said(Shape::Number, "1234 ")), {
+            (Said::Nothing, Said::Word)
+        });
+    }
+
+    #[test]
+    fn little_is_shown_of_a_drawn_lead() {
+        const DRAWN: usize = 20_000;
+        let letters: Vec<char> = Set::named('B').unwrap().bytes().map(char::from).collect();
+        let mut random = Random(7);
+        let mut shown: Vec<usize> = (0..DRAWN)
+            .map(|_| {
+                let lead: String =
+                    (0..WORD).map(|_| letters[random.below(letters.len())]).collect();
+                match said(Shape::Mixed, &lead) {
+                    Said::Drawn(letters) => letters,
+                    _ => usize::MAX,
+                }
+            })
+            .collect();
+        shown.sort_unstable();
+        let at = |share: usize| shown[DRAWN * share / 1000];
+        assert!(
+            at(500) <= 5 && at(970) <= 10 && at(995) <= WORD,
+            "{} {} {}",
+            at(500),
+            at(970),
+            at(995)
+        );
+    }
+
+    #[test]
+    fn what_is_said_of_a_beginning_stays() {
+        let mut random = Random(9);
+        for _ in 0..2_000 {
+            let text: String =
+                (0..20).map(|_| ["a", "B", "7", "word", "/", "e", "F"][random.below(7)]).collect();
+            for shape in SHAPES {
+                let whole = said(shape, &text);
+                for end in 0..text.len() {
+                    let begun = said(shape, text.get(..end).unwrap());
+                    let is_fine = begun == Said::Nothing || begun == whole;
+                    assert!(is_fine, "{text} at {end}: {begun:?} and {whole:?}");
+                }
+            }
+        }
+    }
+}
