@@ -39,13 +39,15 @@ const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 /// Why answers are cut.
 const CUTS: [Word; 2] = ["budget", "runaway"];
 /// Who has limits of what.
-const LIMITS: [(Word, Word); 6] = [
+const LIMITS: [(Word, Word); 8] = [
     ("key", "reasoning"),
     ("key", "requests"),
     ("key", "tokens"),
+    ("key", "unknown"),
     ("key", "usd"),
     ("provider", "requests"),
     ("provider", "tokens"),
+    ("provider", "unknown"),
 ];
 /// Until an answer is over: thoughts take minutes.
 const LONG: [f64; 14] =
