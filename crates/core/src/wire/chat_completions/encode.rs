@@ -362,6 +362,7 @@ impl Encoder {
             Fact::Beside { .. }
             | Fact::Field { .. }
             | Fact::Note { .. }
+            | Fact::Sequence(_)
             | Fact::StopSequence(_) => {}
         }
     }
