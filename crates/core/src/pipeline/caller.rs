@@ -256,4 +256,35 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn nothing_follows_the_error_of_a_stream_that_is_written_anew() {
+        let start = r#"{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":9,"output_tokens":1}}}"#;
+        let text =
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
+        let delta = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"so far"}}"#;
+        let failed = r#"{"type":"error","error":{"type":"overloaded_error","message":"it broke"}}"#;
+        for caller in crate::wire::ALL {
+            for (events, cut) in [
+                (&[start, text, delta, failed][..], None),
+                (&[start, text, delta], Some("it broke")),
+                (&[start, text, delta], None),
+            ] {
+                let reader = Reader::new(find("messages").unwrap(), &Dialect::PLAIN, Form::Stream);
+                let mut pipeline = Pipeline::with(reader, ToCaller::written(*caller, true, ()));
+                let mut out = Vec::new();
+                for event in events {
+                    let event = format!("data: {event}\n\n");
+                    pipeline.push(event.as_bytes(), &mut out, &mut |_: Event<'_>| {});
+                }
+                let _ended = pipeline.end(cut, &mut out, &mut |_: Event<'_>| {});
+                let out = String::from_utf8_lossy(&out);
+                let told = if cut.is_some() || events.len() > 3 { "it broke" } else { "ended" };
+                let at = out.rfind(told).unwrap_or_else(|| panic!("{}: {out}", caller.id()));
+                let rest = &out[at..];
+                assert!(rest.lines().count() < 3, "{}: {out}", caller.id());
+                assert_eq!(rest.matches("data:").count(), 0, "{}: {out}", caller.id());
+            }
+        }
+    }
 }

@@ -32,6 +32,8 @@ pub(in crate::wire) struct Encoder {
     is_finished: bool,
     /// Something is missing, whatever may be said after it.
     is_broken: bool,
+    /// An error was said, and nothing may follow it.
+    has_error: bool,
 }
 
 /// One choice as far as it was written.
@@ -86,6 +88,16 @@ impl Choice {
         Some(std::mem::take(&mut self.beside).raw())
     }
 
+    /// Whether the event is of a thought that goes out whole, and for which an error waits.
+    fn is_awaited(&self, event: &Event<'_>) -> bool {
+        let own = match event {
+            Event::ThinkingDelta { block, .. } | Event::ThinkingEnd { block, .. } => *block,
+            _ => return false,
+        };
+        let is_it = |open: &Open| open.block == own && matches!(open.kind, Kind::Entry { .. });
+        !self.held.is_empty() && self.open.iter().any(is_it)
+    }
+
     /// Whether a thought that goes out whole began before the block of `event` and is not over.
     fn must_wait(&self, event: &Event<'_>) -> bool {
         let own = match event {
@@ -108,6 +120,7 @@ impl Encoder {
             beside: Beside::default(),
             is_finished: false,
             is_broken: false,
+            has_error: false,
         }
     }
 
@@ -159,6 +172,16 @@ impl Encoder {
         }
     }
 
+    /// Writes what waits in any choice.
+    fn write_rest(&mut self, out: &mut Vec<u8>) {
+        for at in 0..self.choices.len() {
+            let mut held = std::mem::take(&mut self.choice(at).held);
+            self.write_abreast(at, &mut held);
+            self.write_beside(at, &mut held);
+            out.append(&mut held);
+        }
+    }
+
     fn take(&mut self, at: usize, event: Event<'_>, out: &mut Vec<u8>) {
         if !abreast::may_wait(&event) {
             self.write_abreast(at, out);
@@ -182,7 +205,8 @@ impl Encoder {
             Event::Finish { finish_reason, model } => self.finish(at, finish_reason, model, out),
             Event::Fact(fact) => self.fact(at, fact, out),
             Event::Problem(found) if found.code == ProblemCode::UpstreamError => {
-                self.is_broken = true;
+                (self.is_broken, self.has_error) = (true, true);
+                self.write_rest(out);
                 self.chunk(out, |w| w.key("error").object(|w| problem::write(w, found)));
             }
             Event::Choice { index, event } => self.take(index.min(MAX_CHOICES - 1), *event, out),
@@ -374,7 +398,11 @@ impl Encode for Encoder {
             Event::Choice { index, event } => (index.min(MAX_CHOICES - 1), *event),
             other => (0, other),
         };
+        let has_error = self.has_error;
         let choice = self.choice(at);
+        if has_error && !choice.is_awaited(&event) {
+            return;
+        }
         if choice.must_wait(&event) {
             let mut held = std::mem::take(&mut choice.held);
             choice.waits = true;
@@ -391,12 +419,11 @@ impl Encode for Encoder {
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
-        for at in 0..self.choices.len() {
-            let mut held = std::mem::take(&mut self.choice(at).held);
-            self.write_abreast(at, &mut held);
-            self.write_beside(at, &mut held);
-            out.append(&mut held);
+        if self.has_error {
+            // It may have waited for a thought that goes out whole.
+            return self.choices.iter_mut().for_each(|choice| out.append(&mut choice.held));
         }
+        self.write_rest(out);
         if let Some(raw) = self.usage.as_ref().map(usage::write) {
             self.chunk(out, |w| {
                 w.key("choices").array(|_| {});
