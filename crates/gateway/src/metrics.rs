@@ -252,7 +252,9 @@ impl Metrics {
             Progress::Blind => count(&self.blind),
             Progress::Led => self.decided(story),
             Progress::Sent { took, .. } => self.took("restore", *took),
-            Progress::Failed { reason, .. } => self.failed(story, reason),
+            Progress::Failed { reason, .. } | Progress::TryFailed { reason } => {
+                self.failed(story, reason);
+            }
             Progress::Repaired => count(&self.repairs),
             Progress::FellBack => count(&self.fallbacks),
             Progress::Limited { by, unit } => {
