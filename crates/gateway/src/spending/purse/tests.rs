@@ -43,7 +43,7 @@ async fn req_budget_of_a_key_that_asks_again_and_again_is_seldom_asked_of_its_le
     for _ in 0..400 {
         let (session, run) = (String::new(), String::new());
         let unit = Unit::Reasoning;
-        let about = About { tenant: tenant.clone(), scope: "key", unit, session, run };
+        let about = About { tenant: tenant.clone(), scope: Scope::Key, unit, session, run };
         let asking = purse.reserve(&ledgers, key.clone(), (rules, about), patient(Ask::up_to(64)));
         let reserved = asking.await.unwrap();
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -71,8 +71,13 @@ async fn req_budget_that_only_warns_books_each_of_requests_that_are_far_apart() 
     };
     let reserve = async |on_exceed, ask| {
         let (session, run) = (String::new(), String::new());
-        let about =
-            About { tenant: tenant.clone(), scope: "key", unit: Unit::Reasoning, session, run };
+        let about = About {
+            tenant: tenant.clone(),
+            scope: Scope::Key,
+            unit: Unit::Reasoning,
+            session,
+            run,
+        };
         purse.reserve(&ledgers, key.clone(), (rules(on_exceed), about), patient(ask)).await
     };
     for _ in 0..3 {
@@ -96,8 +101,13 @@ async fn req_budget_that_lies_about_in_pieces_is_enough_for_whoever_needs_all_of
         let max = Limit::from_config(1_000);
         let rules = BudgetRules { max, on_exceed: OnExceed::Block, ..BudgetRules::DEFAULT };
         let (session, run) = (String::new(), String::new());
-        let about =
-            About { tenant: tenant.clone(), scope: "key", unit: Unit::Reasoning, session, run };
+        let about = About {
+            tenant: tenant.clone(),
+            scope: Scope::Key,
+            unit: Unit::Reasoning,
+            session,
+            run,
+        };
         let ask = Ask { wanted: tokens, least: tokens };
         purses[one].reserve(&ledgers, key.clone(), (rules, about), patient(ask)).await
     };
@@ -141,7 +151,7 @@ impl Alice {
         let rules = BudgetRules { max, on_exceed, ..BudgetRules::DEFAULT };
         let (tenant, unit) = (Tenant::named("alice").unwrap(), Unit::Reasoning);
         let (session, run) = (String::new(), String::new());
-        let about = About { tenant, scope: "key", unit, session, run };
+        let about = About { tenant, scope: Scope::Key, unit, session, run };
         self.purse.reserve(&self.ledgers, self.key(), (rules, about), demand).await
     }
 
