@@ -230,3 +230,47 @@ async fn req_budget_of_a_gateway_that_ends_in_good_order_is_held_by_nobody() {
     assert_eq!(held.unwrap_or_default(), 0);
     assert_eq!(own.ledgers.used(&own.key()).await.unwrap(), 250);
 }
+
+/// A ledger that takes so long for each answer.
+struct Late(Own, Duration);
+
+impl Ledgers for Late {
+    fn report<'a>(
+        &'a self,
+        key: &'a LedgerKey,
+        rules: &'a BudgetRules,
+        holder: &'a str,
+        report: thinkthrough_core::budget::Report,
+        now: u64,
+    ) -> crate::vault::Later<'a, Given> {
+        Box::pin(async move {
+            tokio::time::sleep(self.1).await;
+            self.0.report(key, rules, holder, report, now).await
+        })
+    }
+
+    fn used<'a>(&'a self, key: &'a LedgerKey) -> crate::vault::Later<'a, u64> {
+        self.0.used(key)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn req_budget_waits_for_a_ledger_that_is_late_and_not_for_one_that_is_away() {
+    for (takes, waits, is_given) in [(1_300, 1, true), (3_900, 3, true), (90_000, 4, false)] {
+        let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None, None));
+        let purse = Arc::new(Purse::new(&bus));
+        let late = Late(Own::default(), Duration::from_millis(takes));
+        let ledgers: Arc<dyn Ledgers> = Arc::new(late);
+        let tenant = Tenant::named("alice").unwrap();
+        let key = LedgerKey::new(&tenant, "key", "");
+        let max = Limit::from_config(1_000);
+        let rules = BudgetRules { max, on_exceed: OnExceed::Block, ..BudgetRules::DEFAULT };
+        let (session, run) = (String::new(), String::new());
+        let about = About { tenant, scope: Scope::Key, unit: Unit::Reasoning, session, run };
+        let began = Instant::now();
+        let asking = purse.reserve(&ledgers, key, (rules, about), patient(Ask::up_to(64)));
+        let reserved = asking.await.map(|reserved| reserved.tokens());
+        let expected = if is_given { Ok(64) } else { Err(Denied::Unknown) };
+        assert_eq!((reserved, began.elapsed().as_secs()), (expected, waits), "{takes}");
+    }
+}
