@@ -163,6 +163,27 @@ impl<A: Adjust> Output for ToCaller<A> {
     }
 }
 
+impl<A: Adjust> Pipeline<ToCaller<A>> {
+    /// The error that ends a stream here and now, because there is no time for the rest of it.
+    #[must_use]
+    pub fn interrupted(&mut self, why: &str) -> Vec<u8> {
+        let Pipeline { reader, fold, output, .. } = self;
+        if let Some(encoder) = &mut output.encoder {
+            let mut out = Vec::new();
+            encoder.event(Event::Problem(&broken_off(why)), &mut out);
+            encoder.end(&mut out);
+            return out;
+        }
+        let mut said = None;
+        reader.clone().end(&mut |event: Event<'_>| {
+            if let Event::Fact(Fact::Sequence(number)) = event {
+                said = Some(number);
+            }
+        });
+        error_of(output.wire, (&fold.clone().finish(), said), why)
+    }
+}
+
 /// The error of an answer that broke off; one that a gateway cut has a code of its own, so that it is not taken for a
 /// fault of the upstream.
 fn broken_off(message: &str) -> Problem {
@@ -248,11 +269,14 @@ mod tests {
                 let mut pipeline = Pipeline::with(reader(), ToCaller::relayed(wire, true, ()));
                 let mut out = Vec::new();
                 pipeline.push(stream.as_bytes(), &mut out, &mut |_: Event<'_>| {});
+                let interrupted = pipeline.interrupted("it is being stopped");
                 let _ended = pipeline.end(cut, &mut out, &mut |_: Event<'_>| {});
-                let out = String::from_utf8(out).unwrap();
-                let said = out.split("\"sequence_number\":").skip(1);
-                let said: Vec<_> = said.filter_map(|rest| rest.split(',').next()).collect();
-                assert_eq!(said, numbers, "{out}");
+                for out in [out, interrupted] {
+                    let out = String::from_utf8(out).unwrap();
+                    let said = out.split("\"sequence_number\":").skip(1);
+                    let said: Vec<_> = said.filter_map(|rest| rest.split(',').next()).collect();
+                    assert_eq!(said, numbers, "{out}");
+                }
             }
         }
     }
