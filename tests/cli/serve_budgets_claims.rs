@@ -226,7 +226,7 @@ fn req_budget_that_never_had_what_a_model_thinks_at_least_gives_an_answer_withou
     }
     let place = Place::new("claims-least-on");
     let upstream = Upstream::start(vec![chat("", "ok", None)]);
-    let extends = "extends = \"google\"\nwire = \"chat-completions\"";
+    let extends = "extends = \"google\"\nwire = \"generate-content\"";
     let budget = "reasoning_tokens_per_session = 60, on_exceed = \"block\"";
     let gateway = crate::serve_budgets::gateway(&place, &upstream, extends, budget, "");
     let more = json!({"model": "own/gemini-2.5-pro", "reasoning_effort": "high"});
