@@ -342,7 +342,6 @@ impl Metrics {
         self.trouble.get_or_create(&Trouble { provider, reason }).inc();
     }
 
-    /// A request had answers whose thoughts were wanted.
     /// What was done about the thoughts: of several ways the last one counts, as the answer's header has it.
     fn decided(&self, story: &Story) {
         let Some(Verdict { counts, without, is_relayed }) = story.verdict else { return };
