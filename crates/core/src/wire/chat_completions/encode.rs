@@ -10,7 +10,7 @@ use super::{details, parts, problem, signature, thoughts, usage};
 use crate::content::{Block, Text, Thinking};
 use crate::event::{Event, Fact};
 use crate::json::{Extra, Gathered, Raw, Writer};
-use crate::problem::ProblemCode;
+use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 use crate::wire::Encode;
 use abreast::Abreast;
@@ -32,8 +32,8 @@ pub(in crate::wire) struct Encoder {
     is_finished: bool,
     /// Something is missing, whatever may be said after it.
     is_broken: bool,
-    /// An error was said, and nothing may follow it.
-    has_error: bool,
+    /// The first error that was said: it is written last, because nothing may follow it.
+    error: Option<Problem>,
 }
 
 /// One choice as far as it was written.
@@ -88,16 +88,6 @@ impl Choice {
         Some(std::mem::take(&mut self.beside).raw())
     }
 
-    /// Whether the event is of a thought that goes out whole, and for which an error waits.
-    fn is_awaited(&self, event: &Event<'_>) -> bool {
-        let own = match event {
-            Event::ThinkingDelta { block, .. } | Event::ThinkingEnd { block, .. } => *block,
-            _ => return false,
-        };
-        let is_it = |open: &Open| open.block == own && matches!(open.kind, Kind::Entry { .. });
-        !self.held.is_empty() && self.open.iter().any(is_it)
-    }
-
     /// Whether a thought that goes out whole began before the block of `event` and is not over.
     fn must_wait(&self, event: &Event<'_>) -> bool {
         let own = match event {
@@ -120,7 +110,7 @@ impl Encoder {
             beside: Beside::default(),
             is_finished: false,
             is_broken: false,
-            has_error: false,
+            error: None,
         }
     }
 
@@ -205,9 +195,8 @@ impl Encoder {
             Event::Finish { finish_reason, model } => self.finish(at, finish_reason, model, out),
             Event::Fact(fact) => self.fact(at, fact, out),
             Event::Problem(found) if found.code == ProblemCode::UpstreamError => {
-                (self.is_broken, self.has_error) = (true, true);
-                self.write_rest(out);
-                self.chunk(out, |w| w.key("error").object(|w| problem::write(w, found)));
+                self.is_broken = true;
+                self.error.get_or_insert_with(|| found.clone());
             }
             Event::Choice { index, event } => self.take(index.min(MAX_CHOICES - 1), *event, out),
             Event::Problem(found) => {
@@ -398,11 +387,7 @@ impl Encode for Encoder {
             Event::Choice { index, event } => (index.min(MAX_CHOICES - 1), *event),
             other => (0, other),
         };
-        let has_error = self.has_error;
         let choice = self.choice(at);
-        if has_error && !choice.is_awaited(&event) {
-            return;
-        }
         if choice.must_wait(&event) {
             let mut held = std::mem::take(&mut choice.held);
             choice.waits = true;
@@ -419,11 +404,10 @@ impl Encode for Encoder {
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
-        if self.has_error {
-            // It may have waited for a thought that goes out whole.
-            return self.choices.iter_mut().for_each(|choice| out.append(&mut choice.held));
-        }
         self.write_rest(out);
+        if let Some(found) = self.error.take() {
+            return self.chunk(out, |w| w.key("error").object(|w| problem::write(w, &found)));
+        }
         if let Some(raw) = self.usage.as_ref().map(usage::write) {
             self.chunk(out, |w| {
                 w.key("choices").array(|_| {});
