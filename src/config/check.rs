@@ -1,7 +1,7 @@
 //! Everything that is wrong with a file, at once.
 
 use super::places::{self, Lookup};
-use super::read::{config, warnings_of};
+use super::read::{config, too_large, warnings_of};
 use super::{references, trust};
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
@@ -31,7 +31,8 @@ pub(crate) fn check(named: Option<&Path>, lookup: Lookup<'_>) -> Result<Report, 
         Ok(table) => table,
         Err(error) => {
             // With the line and a caret below the place.
-            report.errors.push(error.to_string().trim_end().to_owned());
+            let said = too_large(&text, &error);
+            report.errors.push(said.unwrap_or_else(|| error.to_string().trim_end().to_owned()));
             return Ok(report);
         }
     };

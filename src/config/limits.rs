@@ -10,6 +10,10 @@ const USD: [&str; 5] =
     ["usd_per_session", "usd_per_turn", "usd_per_task", "usd_per_day", "usd_per_key"];
 const WARN: [&str; 2] = ["warn_at", "warningThresholdPercent"];
 
+/// More is a mistake, and sums of it could not be told.
+const MOST: u64 = 1_000_000_000_000_000;
+const WHOLE: &str = "a whole number or \"unlimited\"";
+
 /// `[budget]`; what it does not say is as without it.
 pub(super) fn budget(section: Option<Section<'_>>) -> Result<BudgetRules, String> {
     const MAX: [&str; 2] = ["reasoning_tokens_per_session", "maxReasoningTokensPerSession"];
@@ -62,21 +66,36 @@ fn dollars(section: Section<'_>, key: &str) -> Result<Option<Limit>, String> {
 }
 
 fn warn_at(section: Section<'_>) -> Result<Option<WarnAt>, String> {
+    const SHARE: &str = "a share above 0 and at most 1, like 0.8";
     let Some(key) = section.one_of(WARN)? else { return Ok(None) };
+    if key == WARN[1] {
+        return percent(section, key).map(Some);
+    }
+    let number = section.number(key).map_err(|_| section.wrong(key, SHARE))?.unwrap_or_default();
     let at = section.at(key);
-    let number = section.number(key)?.unwrap_or_default();
-    let share = match key == WARN[0] {
-        true => WarnAt::from_fraction(number),
-        false => WarnAt::from_percent(number),
-    };
+    let share = WarnAt::from_fraction(number);
     share.map(Some).map_err(|error| format!("`{at}` cannot be `{number}`: {error}"))
 }
 
+/// Whoever writes 0.8 here means 80, and would be warned at once.
+fn percent(section: Section<'_>, key: &str) -> Result<WarnAt, String> {
+    let percent = section.table.get(key).and_then(Value::as_integer);
+    let percent = percent.and_then(|it| u8::try_from(it).ok()).filter(|it| *it <= 100);
+    let share = percent.and_then(|it| WarnAt::from_percent(f64::from(it)).ok());
+    let allowed = format!(
+        "a whole number from 1 to 100, like 80, or be said as `{} = 0.8`",
+        section.at(WARN[0])
+    );
+    share.ok_or_else(|| section.wrong(key, &allowed))
+}
+
 fn on_exceed(section: Section<'_>) -> Result<Option<OnExceed>, String> {
-    let Some(word) = section.string("on_exceed")? else { return Ok(None) };
-    let action = OnExceed::parse(&word).ok_or_else(|| {
+    const KEY: &str = "on_exceed";
+    let Some(value) = section.table.get(KEY) else { return Ok(None) };
+    let action = value.as_str().and_then(OnExceed::parse).ok_or_else(|| {
         let allowed = OnExceed::ALL.map(OnExceed::as_str).join(", ");
-        format!("`{}` cannot be `{word}`; allowed: {allowed}", section.at("on_exceed"))
+        let said = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        format!("`{}` cannot be `{said}`; allowed: {allowed}", section.at(KEY))
     });
     action.map(Some)
 }
@@ -96,11 +115,16 @@ pub(super) fn limits(section: Section<'_>) -> Result<RateLimits, String> {
 /// A number of things; `0` and `"unlimited"` are no limit.
 pub(super) fn limit(section: Section<'_>, key: &str) -> Result<Option<Limit>, String> {
     let Some(value) = section.table.get(key) else { return Ok(None) };
-    let limit = match value {
-        Value::Integer(number) => u64::try_from(*number).ok().map(Limit::from_config),
-        Value::String(text) => Limit::parse(text),
-        _ => None,
+    let (limit, allowed) = match value {
+        Value::Integer(number) => match u64::try_from(*number) {
+            Ok(number) if number > MOST => (None, "at most 1000000000000000, or \"unlimited\""),
+            number => (number.ok().map(Limit::from_config), WHOLE),
+        },
+        Value::String(text) if text == "unlimited" => (Some(Limit::Unlimited), WHOLE),
+        Value::String(text) if Limit::parse(text).is_some() => {
+            (None, "a whole number without quotes, or \"unlimited\"")
+        }
+        _ => (None, WHOLE),
     };
-    let wrong = || section.wrong(key, "a whole number or \"unlimited\"");
-    limit.map(Some).ok_or_else(wrong)
+    limit.map(Some).ok_or_else(|| section.wrong(key, allowed))
 }

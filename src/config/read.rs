@@ -50,7 +50,39 @@ fn in_a_line(text: &str, error: &toml::de::Error) -> String {
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
     let message = error.message().lines().collect::<Vec<_>>().join(", ");
+    let message = too_large(text, error).unwrap_or(message);
     format!("line {line}, column {column}: {message}; `think config check` shows the place")
+}
+
+/// What is said of a number that no number of a configuration can be: where it stands is known of the file without it.
+pub(super) fn too_large(text: &str, error: &toml::de::Error) -> Option<String> {
+    let span = error.span()?;
+    let number = text.get(span.clone())?;
+    let digits = number.trim_start_matches(['-', '+']);
+    if digits.is_empty() || !digits.bytes().all(|it| it.is_ascii_digit() || it == b'_') {
+        return None;
+    }
+    let with = |other: &str| -> Option<Value> {
+        let text = [text.get(..span.start)?, other, text.get(span.end..)?].concat();
+        text.parse().ok().map(Value::Table)
+    };
+    let at = differs_at(&with("0")?, &with("1")?)?;
+    Some(format!(
+        "`{}` cannot be `{number}`: no number here is more than {}; \"unlimited\" is none at all, where there can be none",
+        at.join("."),
+        i64::MAX
+    ))
+}
+
+/// The names that lead to the one value in which two tables differ.
+fn differs_at(one: &Value, other: &Value) -> Option<Vec<String>> {
+    let (Value::Table(one), Value::Table(other)) = (one, other) else {
+        return (one != other).then(Vec::new);
+    };
+    one.iter().find_map(|(name, value)| {
+        let below = differs_at(value, other.get(name)?)?;
+        Some(std::iter::once(name.clone()).chain(below).collect())
+    })
 }
 
 /// Reads a configuration as if it stood in a file of this folder.
@@ -170,9 +202,9 @@ const COMPRESS_AT: u8 = 80;
 
 /// `[chat] runaway` and `[server] runaway`: what is done about thoughts that say the same again and again.
 pub(super) fn runaway(section: Section<'_>) -> Result<Option<Runaway>, String> {
-    let Some(word) = section.string("runaway")? else { return Ok(None) };
+    let Some(value) = section.table.get("runaway") else { return Ok(None) };
     let wrong = || section.wrong("runaway", "\"off\", \"warn\" or \"cut\"");
-    Runaway::parse(&word).map(Some).ok_or_else(wrong)
+    value.as_str().and_then(Runaway::parse).map(Some).ok_or_else(wrong)
 }
 
 /// `[chat] compress_at`: percent, or `"never"`.

@@ -240,6 +240,31 @@ fn values_that_make_no_sense_are_refused_with_what_is_allowed() {
             "[budget]\nreasoning_tokens_per_session = -1",
             "must be a whole number or \"unlimited\", not `-1`",
         ),
+        (
+            "[budget]\nwarningThresholdPercent = 0.8",
+            "`budget.warningThresholdPercent` must be a whole number from 1 to 100, like 80, or be said as \
+             `budget.warn_at = 0.8`, not `0.8`",
+        ),
+        (
+            "[keys.a]\nkey = \"abcdefghijklmnop0123\"\nbudget = { warningThresholdPercent = 101 }",
+            "`keys.a.budget.warningThresholdPercent` must be a whole number from 1 to 100, like 80, or be said as \
+             `keys.a.budget.warn_at = 0.8`, not `101`",
+        ),
+        ("[budget]\nwarningThresholdPercent = 0", "not `0`"),
+        ("[budget]\nwarn_at = \"0.8\"", "`budget.warn_at` must be a share above 0 and at most 1"),
+        (
+            "[budget]\non_exceed = true",
+            "`budget.on_exceed` cannot be `true`; allowed: warn, lower_effort, disable_reasoning, block",
+        ),
+        (
+            "[keys.a]\nkey = \"abcdefghijklmnop0123\"\nlimits = { requests_per_minute = \"60\" }",
+            "`keys.a.limits.requests_per_minute` must be a whole number without quotes, or \"unlimited\", not `\"60\"`",
+        ),
+        (
+            "[keys.a]\nkey = \"abcdefghijklmnop0123\"\nlimits = { tokens_per_minute = 9223372036854775807 }",
+            "`keys.a.limits.tokens_per_minute` must be at most 1000000000000000, or \"unlimited\", not \
+             `9223372036854775807`",
+        ),
         ("[client]\nidle_timeout = \"soon\"", "or \"500ms\", not `\"soon\"`"),
         ("[budget]\nwarn_at = 0.5\nwarningThresholdPercent = 50", "keep one of them"),
         ("[store]\nurl = \"talks.db\"", "write `sqlite:FILE`"),
@@ -444,6 +469,10 @@ fn what_server_cannot_mean_is_refused() {
         ("[server]\ntls = { cert = \"a\" }", "`server.tls` needs `key`"),
         ("[server]\nhosts = \"a\"", "a list of strings"),
         ("[server]\nhots = []", "did you mean `hosts`"),
+        (
+            "[server]\nrunaway = true",
+            "`server.runaway` must be \"off\", \"warn\" or \"cut\", not `true`",
+        ),
         ("[server]\nrunaway = \"stop\"", "`server.runaway` must be \"off\", \"warn\" or \"cut\""),
     ] {
         let error = refused(text);

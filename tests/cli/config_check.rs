@@ -232,3 +232,16 @@ fn every_example_in_the_documents_is_fine() {
     }
     assert!(examples >= 4, "{examples}");
 }
+
+#[test]
+fn a_number_that_is_too_large_is_told_with_the_key_that_it_stands_at() {
+    let place = Place::new("check-large");
+    let number = "99999999999999999999";
+    let said = format!("`keys.alice.limits.requests_per_minute` cannot be `{number}`");
+    let config = format!("[keys.alice]\nlimits = {{ requests_per_minute = {number} }}\n");
+    let (is_fine, told) = check(&place, &config);
+    assert!(!is_fine && told.contains(&said), "{told}");
+    let file = place.write("large.toml", &config);
+    let ran = place.think(&["models", "--config", &file]);
+    assert!(ran.err.contains(&said), "{ran:?}");
+}

@@ -3,7 +3,7 @@
 use crate::place::Place;
 use crate::serve_budgets::{ALICE, gateway, status};
 use crate::server::{Server, body};
-use crate::upstream::{Upstream, chat};
+use crate::upstream::{Upstream, chat, messages};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -201,5 +201,59 @@ fn req_budget_of_a_session_goes_on_with_an_answer_that_its_provider_keeps() {
         let other = json!({"model": model, "input": "something else"});
         let answer = gateway.request("POST", path, ALICE, &other.to_string());
         assert_eq!(status(&answer), 200, "{path}: {answer}");
+    }
+}
+
+/// A Claude model with a budget of 500 tokens that blocks, and one of Google's that cannot be told not to think.
+#[test]
+fn req_budget_that_never_had_what_a_model_thinks_at_least_gives_an_answer_without_a_thought() {
+    let place = Place::new("claims-least");
+    let upstream = Upstream::start(vec![messages()]);
+    let budget = "reasoning_tokens_per_session = 500, on_exceed = \"block\"";
+    let extends = "extends = \"anthropic\"\nwire = \"messages\"";
+    let gateway = gateway(&place, &upstream, extends, budget, "");
+    let asked = |budget: u64| {
+        json!({"model": "own/claude-sonnet-4-5", "stream": true, "max_tokens": 9_000,
+            "thinking": {"type": "enabled", "budget_tokens": budget},
+            "messages": [{"role": "user", "content": "Why?"}]})
+    };
+    for budget in [1_024, 4_096] {
+        let answer = ask(&gateway, "/v1/messages", "", &asked(budget));
+        assert_eq!(status(&answer), 200, "{answer}");
+        let sent = upstream.last();
+        assert!(sent["thinking"]["type"] != "enabled", "{sent}");
+        assert_eq!(sent["thinking"]["budget_tokens"], Value::Null, "{sent}");
+    }
+    let place = Place::new("claims-least-on");
+    let upstream = Upstream::start(vec![chat("", "ok", None)]);
+    let extends = "extends = \"google\"\nwire = \"generate-content\"";
+    let budget = "reasoning_tokens_per_session = 60, on_exceed = \"block\"";
+    let gateway = crate::serve_budgets::gateway(&place, &upstream, extends, budget, "");
+    let more = json!({"model": "own/gemini-2.5-pro", "reasoning_effort": "high"});
+    let answer = ask(&gateway, CHAT, "", &more);
+    assert_eq!(status(&answer), 402, "{answer}");
+    assert!(answer.contains("0 of the 60 reasoning tokens of this session are spent"), "{answer}");
+    assert!(upstream.bodies().is_empty());
+}
+
+#[test]
+fn req_budget_lower_effort_lowers_what_thinks_by_itself_and_leaves_what_does_not_think() {
+    let extends = "extends = \"deepseek\"\nwire = \"chat-completions\"";
+    let budget = "reasoning_tokens_per_session = 60, on_exceed = \"lower_effort\"";
+    for (extends, model, effort) in [
+        (extends, "own/deepseek-v4", json!("low")),
+        ("extends = \"openai\"\nwire = \"chat-completions\"", "own/gpt-5.1", Value::Null),
+    ] {
+        let place = Place::new("claims-silent");
+        let upstream = Upstream::start(vec![chat("hm", "ok", Some(60))]);
+        let gateway = gateway(&place, &upstream, extends, budget, "");
+        for _ in 0..2 {
+            let answer =
+                ask(&gateway, CHAT, "x-thinkthrough-session: s\r\n", &json!({"model": model}));
+            assert_eq!(status(&answer), 200, "{answer}");
+        }
+        let bodies = upstream.bodies();
+        let efforts = [&bodies[0], &bodies[1]].map(|body| body["reasoning_effort"].clone());
+        assert_eq!(efforts, [Value::Null, effort], "{model}");
     }
 }

@@ -168,6 +168,32 @@ fn req_limits_count_each_retry_at_the_provider() {
 }
 
 #[test]
+fn f_9_each_failed_try_is_counted_by_its_provider_also_where_a_later_one_answers() {
+    let (place, other) = (Place::new("tries"), Upstream::start(vec![chat("", "ok", None)]));
+    let sim = Server::start("sim", &["--fault", "status=503"]);
+    let config = format!(
+        "[providers.own]\nwire = \"chat-completions\"\nbase_url = \"http://{}/default\"\napi_key = \"k\"\n\
+         [providers.other]\nwire = \"chat-completions\"\nbase_url = \"{}\"\napi_key = \"k\"\n\
+         [models.first]\nprovider = \"own\"\nmodel = \"m\"\nfallback = [\"other/m\"]\n",
+        sim.addr, other.url
+    );
+    let gateway = serve(&place, &config);
+    let failed = |count: u32| {
+        let line = "thinkthrough_upstream_errors_total{provider=\"own\",reason=\"server_error\"}";
+        let metrics = gateway.request("GET", "/metrics", "", "");
+        let has_other = metrics.contains("upstream_errors_total{provider=\"other\"");
+        assert!(metrics.contains(&format!("{line} {count}\n")) && !has_other, "{metrics}");
+    };
+    assert_eq!(status(&gateway.ask("/v1/chat/completions", &question("first"))), 200);
+    failed(1);
+    // Two retries follow the first try.
+    assert_eq!(status(&gateway.ask("/v1/chat/completions", &question("own/m"))), 503);
+    failed(4);
+    assert_eq!(status(&gateway.ask("/p/own/v1/chat/completions", &question("m"))), 503);
+    failed(5);
+}
+
+#[test]
 fn req_limits_of_tokens_are_reserved_before_a_request_and_settled_with_what_it_cost() {
     let (place, upstream) =
         (Place::new("limit-tokens"), Upstream::start(vec![chat("hm", "ok", Some(85))]));

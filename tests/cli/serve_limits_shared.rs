@@ -8,7 +8,9 @@ use crate::server::Server;
 use crate::upstream::{Upstream, chat};
 use rustix::process::Signal;
 use serde_json::json;
-use std::time::Duration;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
 
 const ALICE: &str = "authorization: Bearer alice-key-0123456789\r\n";
 
@@ -26,11 +28,14 @@ fn config(store: &str, key: &str, provider: &str, upstream: &Upstream) -> String
 }
 
 fn ask(gateway: &Server) -> u16 {
+    answer(gateway).split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+fn answer(gateway: &Server) -> String {
     let asked = json!({"model": "own/m", "stream": true, "max_tokens": 100,
         "messages": [{"role": "user", "content": "Why?"}]})
     .to_string();
-    let answer = gateway.request("POST", "/v1/chat/completions", ALICE, &asked);
-    answer.split(' ').nth(1).unwrap().parse().unwrap()
+    gateway.request("POST", "/v1/chat/completions", ALICE, &asked)
 }
 
 /// How many of so many requests at once are let out, each asked of the next of these gateways.
@@ -136,4 +141,68 @@ fn req_limits_hold_at_each_gateway_alone_while_the_store_is_away_and_that_is_cou
     database.open();
     std::thread::sleep(IDLE);
     assert_eq!(let_out(&[&serve(&place, &config)], 5), 0);
+}
+
+/// What stands before the server: every two seconds it takes 1.3 s for what the server says. Its address, in place of the
+/// server's own.
+fn late_now_and_then(database: &Database) -> String {
+    let rest = database.url.split_once('@').expect("a user is named").1;
+    let server = rest.split_once('/').unwrap().0.to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let url = database.url.replacen(&server, &address, 1);
+    let began = Instant::now();
+    std::thread::spawn(move || {
+        for caller in listener.incoming() {
+            let (caller, server) = (caller.unwrap(), TcpStream::connect(&server).unwrap());
+            let back = (server.try_clone().unwrap(), caller.try_clone().unwrap());
+            std::thread::spawn(move || pass(caller, server, |_| Duration::ZERO, began));
+            let late = |so_far: Duration| {
+                let millis = so_far.as_millis() % 2_000;
+                Duration::from_millis(if so_far.as_secs() > 3 && millis < 300 { 1_300 } else { 0 })
+            };
+            std::thread::spawn(move || pass(back.0, back.1, late, began));
+        }
+    });
+    url
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream, late: fn(Duration) -> Duration, began: Instant) {
+    let mut piece = [0; 16 * 1024];
+    while let Ok(1..) = from.read(&mut piece).map(|length| {
+        std::thread::sleep(late(began.elapsed()));
+        if to.write_all(&piece[..length]).is_err() { 0 } else { length }
+    }) {}
+    drop(to.shutdown(Shutdown::Both));
+}
+
+#[test]
+fn req_limits_hold_while_the_store_answers_late_now_and_then() {
+    let Some(database) = Database::new() else { return };
+    let (place, upstream) = (Place::new("fleet-late"), Upstream::start(vec![chat("", "ok", None)]));
+    let store = on_server(&place, &database).replace(&database.url, &late_now_and_then(&database));
+    let config = config(&store, SIXTY, "", &upstream);
+    let gateways = [0, 1].map(|_| serve(&place, &config));
+    let began = Instant::now();
+    let answers: Vec<String> = std::thread::scope(|scope| {
+        let ask = |one: usize| {
+            let gateway = &gateways[one % 2];
+            std::thread::sleep(Duration::from_millis(100));
+            scope.spawn(|| answer(gateway))
+        };
+        let all: Vec<_> = (0..200).map(ask).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let let_out = answers.iter().filter(|answer| answer.starts_with("HTTP/1.1 200")).count();
+    assert!(began.elapsed() < Duration::from_secs(50), "{:?}", began.elapsed());
+    assert_eq!(let_out, 60);
+    for answer in answers.iter().filter(|answer| !answer.starts_with("HTTP/1.1 200")) {
+        assert!(answer.starts_with("HTTP/1.1 429"), "{answer}");
+        let is_unasked = answer.contains("could not be asked for");
+        assert!(!is_unasked || answer.contains("retry-after: 1\r\n"), "{answer}");
+    }
+    for gateway in &gateways {
+        let metrics = gateway.request("GET", "/metrics", "", "");
+        assert!(metrics.contains("thinkthrough_limit_alone_total{by=\"key\"} 0"), "{metrics}");
+    }
 }

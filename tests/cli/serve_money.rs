@@ -138,7 +138,7 @@ fn req_budget_in_dollars_cuts_an_answer_that_goes_on_beyond_it_with_an_end_that_
         let answer = gateway.request("POST", path, &headers, &asks.to_string());
         assert_eq!(status(&answer), 200);
         let said = body(&answer);
-        assert!(said.contains("its budget in dollars had left") && said.contains(end), "{said}");
+        assert!(said.contains("had left") && said.contains(end), "{said}");
         wait_for(&gateway, "thinkthrough_cut_total{reason=\"budget\"} 1");
         let refused = gateway.request("POST", path, &headers, &asks.to_string());
         assert_eq!(status(&refused), 402, "{refused}");

@@ -147,3 +147,43 @@ fn req_runaway_is_cut_with_an_end_that_each_api_has() {
         assert!(!said.contains("zebra"), "{wire} {path}");
     }
 }
+
+/// The same on the wire `responses`, whose events are numbered.
+fn responses() -> String {
+    let mut out = String::new();
+    let mut number = 0;
+    let mut event = |mut event: Value| {
+        event["sequence_number"] = json!(number);
+        number += 1;
+        out.push_str(&format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()));
+    };
+    let response = json!({"id": "resp_1", "object": "response", "status": "in_progress",
+        "model": "m", "output": []});
+    event(json!({"type": "response.created", "response": response}));
+    event(json!({"type": "response.output_item.added", "output_index": 0,
+        "item": {"id": "rs_1", "type": "reasoning", "summary": []}}));
+    for _ in 0..400 {
+        event(json!({"type": "response.reasoning_summary_text.delta", "item_id": "rs_1",
+            "output_index": 0, "summary_index": 0, "delta": "Wait, let me see it again. "}));
+    }
+    out
+}
+
+#[test]
+fn req_runaway_a_cut_stream_of_numbered_events_goes_on_with_their_numbers() {
+    let place = Place::new("runaway-numbers");
+    for setting in ["runaway = \"cut\"\n", ""] {
+        let upstream = Upstream::start(vec![responses()]);
+        let gateway = gateway(&place, &upstream, "responses", setting);
+        let asked = json!({"model": "own/m", "stream": true, "input": "what is a zebra"});
+        let answer = gateway.ask("/v1/responses", &asked.to_string());
+        let said = body(&answer);
+        let events = said.lines().filter_map(|line| line.strip_prefix("data: "));
+        let events: Vec<Value> = events.filter_map(|it| serde_json::from_str(it).ok()).collect();
+        for (number, event) in events.iter().enumerate() {
+            assert_eq!(event["sequence_number"], json!(number), "{setting}: {event}");
+        }
+        let last = &events.last().unwrap()["type"];
+        assert_eq!(last, "response.failed", "{setting}: {said}");
+    }
+}

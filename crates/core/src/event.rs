@@ -145,6 +145,9 @@ pub enum Fact<'a> {
     },
     /// The response's own id.
     ResponseId(&'a str),
+    /// The number of the last event, of a stream whose events are numbered and that broke off: whoever ends it goes on
+    /// from there. Not a part of the answer.
+    Sequence(u64),
     /// The stop sequence that ended the answer.
     StopSequence(&'a str),
     /// More text that goes before tool calls.
@@ -247,6 +250,7 @@ impl Fold {
             Fact::Model(text) => answer.model = Some(text.to_owned()),
             Fact::Refusal(text) => answer.refusal.get_or_insert_default().push_str(text),
             Fact::ResponseId(text) => answer.response_id = Some(text.to_owned()),
+            Fact::Sequence(_) => {}
             Fact::StopSequence(text) => answer.stop_sequence = Some(text.to_owned()),
             Fact::ToolPlan(text) => answer.tool_plan.get_or_insert_default().push_str(text),
         }

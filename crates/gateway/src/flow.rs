@@ -116,6 +116,17 @@ impl Flow {
         Flow { state }
     }
 
+    /// The process ends: gives what a stream of events ends with, behind what waits to be written.
+    pub(crate) fn interrupted(&mut self, wire: &dyn Wire, why: &str) -> Bytes {
+        let last = match &mut self.state {
+            State::Live(live) => {
+                live.passage.interrupted(why).map(|error| joined(live.gathered.take(), &error))
+            }
+            _ => None,
+        };
+        last.unwrap_or_else(|| error_event(wire, why).into())
+    }
+
     /// The process ends: what is still to come is heard by nobody.
     pub(crate) fn abandon(&mut self) {
         if let State::Live(live) = &mut self.state {

@@ -39,13 +39,15 @@ const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 /// Why answers are cut.
 const CUTS: [Word; 2] = ["budget", "runaway"];
 /// Who has limits of what.
-const LIMITS: [(Word, Word); 6] = [
+const LIMITS: [(Word, Word); 8] = [
     ("key", "reasoning"),
     ("key", "requests"),
     ("key", "tokens"),
+    ("key", "unknown"),
     ("key", "usd"),
     ("provider", "requests"),
     ("provider", "tokens"),
+    ("provider", "unknown"),
 ];
 /// Until an answer is over: thoughts take minutes.
 const LONG: [f64; 14] =
@@ -250,7 +252,9 @@ impl Metrics {
             Progress::Blind => count(&self.blind),
             Progress::Led => self.decided(story),
             Progress::Sent { took, .. } => self.took("restore", *took),
-            Progress::Failed { reason, .. } => self.failed(story, reason),
+            Progress::Failed { reason, .. } | Progress::TryFailed { reason } => {
+                self.failed(story, reason);
+            }
             Progress::Repaired => count(&self.repairs),
             Progress::FellBack => count(&self.fallbacks),
             Progress::Limited { by, unit } => {
@@ -338,7 +342,6 @@ impl Metrics {
         self.trouble.get_or_create(&Trouble { provider, reason }).inc();
     }
 
-    /// A request had answers whose thoughts were wanted.
     /// What was done about the thoughts: of several ways the last one counts, as the answer's header has it.
     fn decided(&self, story: &Story) {
         let Some(Verdict { counts, without, is_relayed }) = story.verdict else { return };

@@ -136,6 +136,11 @@ impl Passage {
         self.keep.drained = None;
     }
 
+    /// The error that ends its stream here and now; `None` if it was over before.
+    pub(crate) fn interrupted(&mut self, why: &str) -> Option<Vec<u8>> {
+        Some(self.exchange.as_mut()?.interrupted(why))
+    }
+
     /// Whose it is.
     pub(crate) fn seen(&self) -> Arc<Seen> {
         Arc::clone(&self.keep.seen)

@@ -33,6 +33,9 @@ pub(crate) enum Progress<'a> {
     /// The upstream gave no answer, or broke off, for a reason of a fixed list; what is known about it is for whoever
     /// runs the gateway, with the address.
     Failed { reason: &'static str, cause: Option<String> },
+    /// A try got no proper answer, and the request is not over with that: it is tried again, or its caller gets what the
+    /// provider said as it is.
+    TryFailed { reason: &'static str },
     /// A refused request was mended and goes out again.
     Repaired,
     /// Another model is asked in its place.

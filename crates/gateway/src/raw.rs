@@ -18,7 +18,7 @@ use crate::progress::Progress;
 use crate::raw_spending::{Spender, may_spend, wire_at};
 use crate::relay::relayed;
 use crate::reply::{Account, refusal};
-use crate::sending::{failed, reason};
+use crate::sending::{self, failed, reason};
 use crate::spending::{Came, Meter, Metering, expected};
 use crate::take;
 use bytes::{Bytes, BytesMut};
@@ -260,6 +260,9 @@ pub(crate) async fn pass(
     }
     answer.headers = Crossing::to_all(route).response(&answer.headers);
     let is_error = answer.status.is_client_error() || answer.status.is_server_error();
+    if is_error {
+        house.seen.tell(&Progress::TryFailed { reason: sending::refusal(answer.status) });
+    }
     if is_error && send.method != Method::HEAD {
         // What is left of a key in it can only be told of the whole.
         answer.headers.remove(CONTENT_LENGTH);

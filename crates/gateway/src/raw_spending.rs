@@ -124,12 +124,15 @@ impl Spender {
         };
         let Allowed { exceeded, room } = house.tab.allow(asking, &mut asked).await?;
         match exceeded {
-            Some(OnExceed::DisableReasoning | OnExceed::LowerEffort) => {
-                let message = "the budget is spent, and requests to `/p/...` cannot be made to think \
-                               less; ask by the gateway's own routes";
+            Some((OnExceed::DisableReasoning | OnExceed::LowerEffort, scope)) => {
+                let message = format!(
+                    "the budget of {} is spent, and requests to `/p/...` cannot be made to think less; ask by the \
+                     gateway's own routes",
+                    scope.in_words()
+                );
                 Err(turned(402, "reasoning_budget_exceeded", message))
             }
-            Some(OnExceed::Block | OnExceed::Warn) | None => {
+            Some((OnExceed::Block | OnExceed::Warn, _)) | None => {
                 Ok((Metering { wire, dialect: route.target.dialect.clone(), room }, session))
             }
         }

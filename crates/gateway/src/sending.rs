@@ -16,8 +16,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_client::{
-    AnswerCaps, Auth, BodyStream, ClientError, Events, Gate, Request as Outbound,
-    Response as Answer, RetryPolicy, mark_private, shown,
+    AnswerCaps, Auth, BodyStream, ClientError, Events, Failure, Gate, Request as Outbound,
+    Response as Answer, Retry, RetryPolicy, mark_private, shown,
 };
 use thinkthrough_core::decision::Counts;
 use thinkthrough_core::exchange::{Exchange, Prepared, Repair, Without};
@@ -146,7 +146,15 @@ impl Job {
         let Attempt { send, mut exchange, made } = attempt;
         let transport = &self.route.transport;
         let policy = if self.is_last { RetryPolicy::default() } else { RetryPolicy::NEVER };
-        let mut answer = transport.send_with_retry(&send, &policy, &mut |_| {}).await?;
+        let seen = Arc::clone(&self.keep.seen);
+        let mut again = |retry: &Retry<'_>| {
+            let reason = match retry.failure {
+                Failure::Error(error) => reason(error),
+                Failure::Status(status) => refusal(status),
+            };
+            seen.tell(&Progress::TryFailed { reason });
+        };
+        let mut answer = transport.send_with_retry(&send, &policy, &mut again).await?;
         // What was sent is not needed while the answer comes.
         let url = send.url.clone();
         drop(send);

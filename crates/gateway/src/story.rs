@@ -219,6 +219,7 @@ impl Story {
             }
             Progress::TurnedAway
             | Progress::Blind
+            | Progress::TryFailed { .. }
             | Progress::Repaired
             | Progress::FellBack
             | Progress::Limited { .. }

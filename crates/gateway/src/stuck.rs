@@ -13,6 +13,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use thinkthrough_core::exchange::error_event;
+use thinkthrough_core::wire::Wire;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -56,6 +58,14 @@ impl Slot {
 
     pub(crate) fn size_hint(&self) -> SizeHint {
         self.inner().flow.as_ref().map(Body::size_hint).unwrap_or_default()
+    }
+
+    /// The process ends: gives what a stream of events ends with.
+    pub(crate) fn interrupted(&self, wire: &dyn Wire, why: &str) -> Bytes {
+        match &mut self.inner().flow {
+            Some(flow) => flow.interrupted(wire, why),
+            None => error_event(wire, why).into(),
+        }
     }
 
     /// The process ends: what is still to come is heard by nobody.

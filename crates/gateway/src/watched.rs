@@ -18,7 +18,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use thinkthrough_core::exchange::error_event;
 use thinkthrough_core::wire::Wire;
 
 /// Comes when answers that are still under way have to end.
@@ -106,11 +105,13 @@ impl Watched {
     fn interrupt(&mut self) -> Option<io::Result<Frame<Bytes>>> {
         const WHY: &str = "the gateway is being stopped; ask again";
         self.interrupted = None;
+        let stream = self.stream.filter(|_| self.is_between);
+        let last = stream.map(|wire| self.flow.interrupted(wire, WHY));
         // What the upstream still says is for nobody.
         self.flow.abandon();
         self.entry.finish("interrupted");
-        Some(match self.stream.filter(|_| self.is_between) {
-            Some(wire) => Ok(Frame::data(Bytes::from(error_event(wire, WHY)))),
+        Some(match last {
+            Some(last) => Ok(Frame::data(last)),
             None => Err(io::Error::other(WHY)),
         })
     }

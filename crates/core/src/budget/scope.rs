@@ -54,6 +54,18 @@ impl Scope {
             Self::Key => "key",
         }
     }
+
+    /// Whose budget it is, in a sentence: the budget of ...
+    #[must_use]
+    pub fn in_words(self) -> &'static str {
+        match self {
+            Self::Session => "this session",
+            Self::Turn => "this turn",
+            Self::Task => "this task",
+            Self::Day => "this key's day",
+            Self::Key => "this key",
+        }
+    }
 }
 
 impl Budgets {

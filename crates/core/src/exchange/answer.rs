@@ -209,6 +209,12 @@ impl Exchange {
         self.pipeline.is_over()
     }
 
+    /// The error that ends a stream here and now, because there is no time for the rest of it.
+    #[must_use]
+    pub fn interrupted(&mut self, why: &str) -> Vec<u8> {
+        self.pipeline.interrupted(why)
+    }
+
     /// The answer is over: appends what the caller is still to get.
     #[must_use]
     pub fn end(mut self, ending: &Ending<'_>, out: &mut Vec<u8>, sink: &mut dyn Sink) -> Done {

@@ -2,7 +2,7 @@
 
 use super::{End, Ended, Output, Pipeline};
 use crate::answer::Answer;
-use crate::event::Event;
+use crate::event::{Event, Fact};
 use crate::problem::{Problem, ProblemCode};
 use crate::read::{Form, Reader};
 use crate::wire::{Dialect, Encode, ErrorBody, Wire, error};
@@ -48,6 +48,8 @@ pub struct ToCaller<A> {
     encoder: Option<Box<dyn Encode>>,
     /// The stream said that something went wrong.
     is_told: bool,
+    /// The number of the last event that the upstream wrote, if it numbers them.
+    said: Option<u64>,
     adjust: A,
 }
 
@@ -55,14 +57,14 @@ impl<A: Adjust> ToCaller<A> {
     /// The caller gets the upstream's own bytes. Those that are not adjusted are the driver's to pass on.
     #[must_use]
     pub fn relayed(wire: &'static dyn Wire, is_stream: bool, adjust: A) -> Self {
-        ToCaller { wire, is_stream, encoder: None, is_told: false, adjust }
+        ToCaller { wire, is_stream, encoder: None, is_told: false, said: None, adjust }
     }
 
     /// The caller gets the answer on its own wire.
     #[must_use]
     pub fn written(wire: &'static dyn Wire, is_stream: bool, adjust: A) -> Self {
         let encoder = Some(wire.encoder());
-        ToCaller { wire, is_stream, encoder, is_told: false, adjust }
+        ToCaller { wire, is_stream, encoder, is_told: false, said: None, adjust }
     }
 
     /// Whether the caller gets the upstream's own bytes.
@@ -115,6 +117,9 @@ impl<A: Adjust> Output for ToCaller<A> {
     }
 
     fn event(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
+        if let Event::Fact(Fact::Sequence(said)) = event {
+            self.said = Some(said);
+        }
         let Some(encoder) = self.encoder.as_mut().filter(|_| self.is_stream) else { return };
         let mut write = |event: Event<'_>| encoder.event(event, out);
         let Event::Problem(problem) = event else { return self.adjust.event(event, &mut write) };
@@ -147,10 +152,35 @@ impl<A: Adjust> Output for ToCaller<A> {
                 let is_cut = |problem: &&Problem| problem.code == ProblemCode::Truncated;
                 let cut = ended.answer.problems.iter().rfind(is_cut);
                 if let Some(cut) = cut.filter(|_| ended.failure.is_none()) {
-                    out.extend_from_slice(&error_of(self.wire, &ended.answer, &cut.message));
+                    out.extend_from_slice(&error_of(
+                        self.wire,
+                        (&ended.answer, self.said),
+                        &cut.message,
+                    ));
                 }
             }
         }
+    }
+}
+
+impl<A: Adjust> Pipeline<ToCaller<A>> {
+    /// The error that ends a stream here and now, because there is no time for the rest of it.
+    #[must_use]
+    pub fn interrupted(&mut self, why: &str) -> Vec<u8> {
+        let Pipeline { reader, fold, output, .. } = self;
+        if let Some(encoder) = &mut output.encoder {
+            let mut out = Vec::new();
+            encoder.event(Event::Problem(&broken_off(why)), &mut out);
+            encoder.end(&mut out);
+            return out;
+        }
+        let mut said = None;
+        reader.clone().end(&mut |event: Event<'_>| {
+            if let Event::Fact(Fact::Sequence(number)) = event {
+                said = Some(number);
+            }
+        });
+        error_of(output.wire, (&fold.clone().finish(), said), why)
     }
 }
 
@@ -168,13 +198,15 @@ fn broken_off(message: &str) -> Problem {
 /// The wire's own event for an error in the middle of a stream.
 #[must_use]
 pub fn error_event(wire: &dyn Wire, message: &str) -> Vec<u8> {
-    error_of(wire, &Answer::default(), message)
+    error_of(wire, (&Answer::default(), None), message)
 }
 
-/// The error of a stream that said already which answer it is: clients hold it to its id and its model.
-fn error_of(wire: &dyn Wire, answer: &Answer, message: &str) -> Vec<u8> {
+/// The error of a stream that said already which answer it is, in events up to this number: clients hold it to its id, its
+/// model and its numbers.
+fn error_of(wire: &dyn Wire, begun: (&Answer, Option<u64>), message: &str) -> Vec<u8> {
     let (mut out, mut encoder) = (Vec::new(), wire.encoder());
-    encoder.go_on(answer);
+    let (answer, said) = begun;
+    encoder.go_on(answer, said);
     encoder.event(Event::Problem(&broken_off(message)), &mut out);
     encoder.end(&mut out);
     out
@@ -214,12 +246,69 @@ mod tests {
             ("chat-completions", &["it broke"]),
             ("messages", &["it broke"]),
         ] {
-            let out = error_of(find(wire).unwrap(), &answer, "it broke");
+            let out = error_of(find(wire).unwrap(), (&answer, None), "it broke");
             let out = String::from_utf8(out).unwrap();
             assert!(names.iter().all(|name| out.contains(name)), "{wire}: {out}");
             assert!(!out.contains("response.created"), "{out}");
             let events = if wire == "responses" { 2 } else { 1 };
             assert_eq!(out.matches("data: ").count(), events, "{wire}: {out}");
+        }
+    }
+
+    #[test]
+    fn the_events_that_end_a_relayed_responses_stream_have_the_numbers_that_come_next() {
+        let wire = find("responses").unwrap();
+        let reader = || Reader::new(wire, &Dialect::PLAIN, Form::Stream);
+        let response = r#"{"id":"resp_1","status":"in_progress","model":"m","output":[]}"#;
+        let stream = format!(
+            "data: {{\"type\":\"response.created\",\"sequence_number\":40,\"response\":{response}}}\n\n\
+             data: {{\"type\":\"response.in_progress\",\"sequence_number\":41,\"response\":{response}}}\n\n"
+        );
+        for (stream, numbers) in [(&*stream, ["42", "43"]), ("", ["0", "1"])] {
+            for cut in [None, Some("reasoning_budget_exceeded: it is spent")] {
+                let mut pipeline = Pipeline::with(reader(), ToCaller::relayed(wire, true, ()));
+                let mut out = Vec::new();
+                pipeline.push(stream.as_bytes(), &mut out, &mut |_: Event<'_>| {});
+                let interrupted = pipeline.interrupted("it is being stopped");
+                let _ended = pipeline.end(cut, &mut out, &mut |_: Event<'_>| {});
+                for out in [out, interrupted] {
+                    let out = String::from_utf8(out).unwrap();
+                    let said = out.split("\"sequence_number\":").skip(1);
+                    let said: Vec<_> = said.filter_map(|rest| rest.split(',').next()).collect();
+                    assert_eq!(said, numbers, "{out}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_follows_the_error_of_a_stream_that_is_written_anew() {
+        let start = r#"{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":9,"output_tokens":1}}}"#;
+        let text =
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
+        let delta = r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"so far"}}"#;
+        let failed = r#"{"type":"error","error":{"type":"overloaded_error","message":"it broke"}}"#;
+        for caller in crate::wire::ALL {
+            for (events, cut) in [
+                (&[start, text, delta, failed][..], None),
+                (&[start, text, delta], Some("it broke")),
+                (&[start, text, delta], None),
+            ] {
+                let reader = Reader::new(find("messages").unwrap(), &Dialect::PLAIN, Form::Stream);
+                let mut pipeline = Pipeline::with(reader, ToCaller::written(*caller, true, ()));
+                let mut out = Vec::new();
+                for event in events {
+                    let event = format!("data: {event}\n\n");
+                    pipeline.push(event.as_bytes(), &mut out, &mut |_: Event<'_>| {});
+                }
+                let _ended = pipeline.end(cut, &mut out, &mut |_: Event<'_>| {});
+                let out = String::from_utf8_lossy(&out);
+                let told = if cut.is_some() || events.len() > 3 { "it broke" } else { "ended" };
+                let rest = out.rsplit_once(told).map(|(_, rest)| rest);
+                let rest = rest.unwrap_or_else(|| panic!("{}: {out}", caller.id()));
+                assert!(rest.lines().count() < 3, "{}: {out}", caller.id());
+                assert_eq!(rest.matches("data:").count(), 0, "{}: {out}", caller.id());
+            }
         }
     }
 }

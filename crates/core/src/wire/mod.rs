@@ -247,8 +247,9 @@ impl PartialEq for dyn Decode {
 
 /// Encodes events as one response stream, framing included.
 pub trait Encode: fmt::Debug + Send {
-    /// Others wrote the beginning of the stream, as this answer: where events name it, they go on to.
-    fn go_on(&mut self, _answer: &Answer) {}
+    /// Others wrote the beginning of the stream, as this answer: where events name it, they go on to. Where they are
+    /// numbered, `said` is the number of the last one.
+    fn go_on(&mut self, _answer: &Answer, _said: Option<u64>) {}
 
     /// Appends what this event means on the wire; often nothing.
     fn event(&mut self, event: Event<'_>, out: &mut Vec<u8>);

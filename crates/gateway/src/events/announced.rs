@@ -126,6 +126,7 @@ impl Whose {
             | Progress::Passed { .. }
             | Progress::Blind
             | Progress::LetOutAlone { .. }
+            | Progress::TryFailed { .. }
             | Progress::Panicked
             | Progress::Explained { .. }
             | Progress::Head { .. }

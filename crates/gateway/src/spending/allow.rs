@@ -58,10 +58,17 @@ pub(crate) struct Asking<'a> {
 /// What became of a request's budgets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Allowed {
-    /// What the rules demand of it, because a budget is spent.
-    pub(crate) exceeded: Option<OnExceed>,
+    /// What the rules demand of it, because a budget is spent, and which one that is.
+    pub(crate) exceeded: Option<(OnExceed, Scope)>,
     /// How many tokens its answer may take as it was sent.
     pub(crate) room: Room,
+}
+
+/// What a request reserved.
+struct Reserved {
+    budgets: Vec<Reservation>,
+    /// A budget has never had as much as its model thinks at least.
+    is_too_little: bool,
 }
 
 /// What is asked of each kind of budget.
@@ -110,8 +117,11 @@ impl Tab {
             demands.money.ask.least = demands.money.ask.wanted;
         }
         self.put_back();
-        let budgets = self.reserve(&asking, pass, asked.contents(), demands).await?;
-        let exceeded = budgets.iter().find_map(|one| one.exceeded);
+        let may_be_off = !asking.is_as_it_is && can_be_off(&asked.target().rule);
+        let reserved = self.reserve(&asking, pass, asked.contents(), (demands, may_be_off)).await?;
+        let Reserved { budgets, is_too_little } = reserved;
+        let spent = budgets.iter().find_map(|one| one.exceeded.zip(one.scope()));
+        let exceeded = spent.map(|(action, _)| action);
         let granted = |unit| {
             let of = budgets.iter().filter(move |one: &&Reservation| one.unit == unit);
             of.filter_map(|one| one.granted).min()
@@ -126,17 +136,17 @@ impl Tab {
         if let Some(tokens) = affordable.filter(|_| is_hard) {
             asked.set_most(tokens.max(1));
         }
-        let may_be_off = can_be_off(&asked.target().rule);
-        let is_off = exceeded == Some(OnExceed::DisableReasoning) && may_be_off;
+        let is_off = is_too_little || exceeded == Some(OnExceed::DisableReasoning) && may_be_off;
         // What was not asked to think is not told how much.
         if is_off || thinks(asked) {
             if exceeded.is_some_and(|it| it != OnExceed::Warn) {
                 asked.lower_effort();
             }
-            let settings = within(asked.settings(), &asked.target().rule, exceeded, cap);
+            let demanded = if is_off { Some(OnExceed::DisableReasoning) } else { exceeded };
+            let settings = within(asked.settings(), &asked.target().rule, demanded, cap);
             asked.set_settings(settings);
         }
-        Ok(Allowed { exceeded, room })
+        Ok(Allowed { exceeded: spent, room })
     }
 
     /// Refuses a request that spends nothing where the budget is spent and its key is blocked.
@@ -150,10 +160,8 @@ impl Tab {
             return Ok(());
         };
         let one = Demand::of(Ask::up_to(1));
-        drop(
-            self.reserve(&asking, pass, asked.contents(), Demands { thought: one, money: one })
-                .await?,
-        );
+        let demands = Demands { thought: one, money: one };
+        drop(self.reserve(&asking, pass, asked.contents(), (demands, false)).await?);
         Ok(())
     }
 
@@ -163,11 +171,11 @@ impl Tab {
         asking: &Asking<'_>,
         pass: &Pass,
         contents: &[Content],
-        demands: Demands,
-    ) -> Result<Vec<Reservation>, Turned> {
+        (demands, may_be_off): (Demands, bool),
+    ) -> Result<Reserved, Turned> {
         let ledgers = self.purse.ledgers(asking.vaults);
         let (session, run) = names(asking, contents);
-        let mut all = Vec::new();
+        let (mut all, mut is_too_little) = (Vec::new(), false);
         for (unit, scope, rules) in pass.budgets.rules() {
             let name = match scope {
                 Scope::Session => session.clone(),
@@ -179,7 +187,7 @@ impl Tab {
             let key = LedgerKey::new(&pass.tenant, unit.ledger(scope), &name);
             let about = About {
                 tenant: pass.tenant.clone(),
-                scope: scope.as_str(),
+                scope,
                 unit,
                 session: session.clone(),
                 run: run.clone(),
@@ -191,8 +199,11 @@ impl Tab {
             let what = (rules, about.clone());
             let mut reserved = self.purse.reserve(&ledgers, key.clone(), what, demand).await;
             let is_untouched = matches!(reserved, Err(Denied::Spent { used: 0, .. }));
-            if is_untouched && (asking.is_as_it_is || unit == Unit::Reasoning) {
-                // Nobody is refused for a cap alone: nothing is spent yet, and what there is may be enough.
+            let is_off = may_be_off && unit == Unit::Reasoning;
+            if is_untouched && (asking.is_as_it_is || is_off) {
+                // Nothing is spent yet, so that it is not refused: it goes as it is, or without a thought, where its
+                // model cannot be told to think as little as there is.
+                is_too_little |= is_off;
                 let ask = Ask { least: 1, ..demand.ask };
                 let any = Demand { ask, ..demand };
                 reserved = self.purse.reserve(&ledgers, key, (rules, about), any).await;
@@ -204,7 +215,7 @@ impl Tab {
                 Err(denied) => return Err(self.denied(denied, (unit, scope), &rules)),
             }
         }
-        Ok(all)
+        Ok(Reserved { budgets: all, is_too_little })
     }
 
     /// What is spent of a budget that is one for the whole key or the day; `None` for those that each session, turn or

@@ -15,6 +15,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use thinkthrough_core::budget::Scope;
 use thinkthrough_core::content::Block;
 use thinkthrough_core::event::Event;
 use thinkthrough_core::runaway::{Circle, Circles, Runaway};
@@ -45,7 +46,7 @@ pub(crate) struct Bounds {
     found: Option<Circle>,
 }
 
-type Asking = Pin<Box<dyn Future<Output = Result<(), Denied>> + Send>>;
+type Asking = Pin<Box<dyn Future<Output = Result<(), (Denied, Scope)>> + Send>>;
 
 /// How more is reserved.
 #[derive(Default)]
@@ -56,8 +57,8 @@ enum Growth {
     Asking { asking: Asking, is_last: bool },
     /// There was no more when it was asked for in time. It is asked for once more before the answer is cut.
     Refused,
-    /// There is no more.
-    Over(Denied),
+    /// There is no more of this budget.
+    Over(Denied, Scope),
 }
 
 impl Bounds {
@@ -109,11 +110,11 @@ impl Bounds {
                     self.most = tab.most();
                     self.growth = match asked {
                         Ok(()) => Growth::Idle,
-                        Err(denied) if is_last => Growth::Over(denied),
+                        Err((denied, scope)) if is_last => Growth::Over(denied, scope),
                         Err(_) => Growth::Refused,
                     };
                 }
-                Growth::Over(_) => return Poll::Ready(()),
+                Growth::Over(..) => return Poll::Ready(()),
                 Growth::Refused if !is_beyond => return Poll::Ready(()),
                 Growth::Idle if !self.most.is_near(so_far) => return Poll::Ready(()),
                 Growth::Idle | Growth::Refused => {
@@ -146,24 +147,26 @@ impl Bounds {
         if self.is_value {
             return None;
         }
-        if let Growth::Over(denied) = self.growth {
+        if let Growth::Over(denied, scope) = self.growth {
+            let of = scope.in_words();
             let so_far = self.so_far(heard);
             let left = match denied {
                 Denied::Spent { .. } => "had left",
                 Denied::Reserved { .. } => "had left beside what other requests have reserved",
                 Denied::Unknown => "had left while the store is away",
+                Denied::Unasked => "had left while the store answers late",
             };
             let Most { thought, all } = self.most;
             if let Some(most) = thought.filter(|most| so_far.thought > *most) {
                 let why = format!(
-                    "reasoning_budget_exceeded: the thought took more than the {most} tokens that its budget {left}"
+                    "reasoning_budget_exceeded: the thought took more than the {most} tokens that the budget of {of} {left}"
                 );
                 return Some(("budget", why));
             }
             if let Some(most) = all.filter(|most| so_far.all > *most) {
                 let why = format!(
-                    "reasoning_budget_exceeded: the answer took more than the {most} tokens that its budget in dollars \
-                     {left}"
+                    "reasoning_budget_exceeded: the answer took more than the {most} tokens that the budget in dollars \
+                     of {of} {left}"
                 );
                 return Some(("budget", why));
             }
@@ -263,7 +266,7 @@ mod tests {
         let max = Limit::from_config(10_000);
         let rules = BudgetRules { max, on_exceed: OnExceed::Block, ..BudgetRules::DEFAULT };
         let (session, run) = (String::new(), String::new());
-        let about = About { tenant, scope: "key", unit: Unit::Reasoning, session, run };
+        let about = About { tenant, scope: Scope::Key, unit: Unit::Reasoning, session, run };
         let demand = Demand { first, ..Demand::of(Ask { wanted: first, least: 1 }) };
         let ledgers = purse.ledgers(None);
         let reserved = purse.reserve(&ledgers, key, (rules, about), demand).await.unwrap();

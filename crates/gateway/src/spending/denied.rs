@@ -9,6 +9,8 @@ use thinkthrough_core::price::Dollars;
 
 /// After so many seconds a request may ask again that found everything reserved: some answers are over by then.
 const AGAIN: u64 = 2;
+/// After so many seconds one may that found a store that is late.
+const SOON: u64 = 1;
 
 impl Tab {
     pub(super) fn denied(
@@ -31,12 +33,7 @@ impl Tab {
             Unit::Money => "",
         };
         self.seen.tell(&Progress::Limited { by: "key", unit: word });
-        let of = match scope {
-            Scope::Session | Scope::Turn | Scope::Task | Scope::Key => {
-                format!("this {}", scope.as_str())
-            }
-            Scope::Day => "the day".to_owned(),
-        };
+        let of = scope.in_words();
         match denied {
             Denied::Spent { used, max, least } => {
                 let left = match (max.saturating_sub(used), unit) {
@@ -73,6 +70,14 @@ impl Tab {
                     "what is left of the {max}{things} of {of} cannot be said while the store is away; ask again"
                 );
                 turned(503, "budget_unavailable", message)
+            }
+            Denied::Unasked => {
+                let max = amount(rules.max.get().unwrap_or_default());
+                let message = format!(
+                    "what is left of the {max}{things} of {of} could not be asked for, because the store answers late; \
+                     ask again in {SOON} s"
+                );
+                Turned { retry_after: Some(SOON), ..turned(429, "budget_unavailable", message) }
             }
         }
     }

@@ -18,6 +18,9 @@ pub(crate) const LIMITED: &str = "rate_limit_exceeded";
 /// its provider counts it.
 const UNDER_WAY: Duration = Duration::from_secs(2);
 
+/// When to ask again where the limit could not be asked for.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// A wait as `retry-after` says it.
 pub(crate) fn seconds(wait: Duration) -> u64 {
     u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1)
@@ -38,17 +41,9 @@ impl Tab {
         let whose = Whose::Key(pass.tenant.clone());
         let charged = self.charge_key(whose, &pass.limits, tokens).await;
         let Err(limited) = charged else { return Ok(()) };
-        let Limited { unit, limit, retry_after } = limited;
-        self.seen.tell(&Progress::Limited { by: "key", unit: unit.as_str() });
-        let message = match unit {
-            RateUnit::Requests => format!("this key may make {limit} requests in any minute"),
-            RateUnit::Tokens => {
-                format!("the requests of this key may cost {limit} tokens in any minute")
-            }
-        };
-        let wait = seconds(retry_after);
-        let message = format!("{message}, and that is used up; ask again in {wait} s");
-        Err(Turned { retry_after: Some(wait), ..turned(429, LIMITED, message) })
+        self.seen.tell(&Progress::Limited { by: "key", unit: limited.unit() });
+        let message = limited.message(&Whom::Key);
+        Err(Turned { retry_after: Some(seconds(limited.wait())), ..turned(429, LIMITED, message) })
     }
 
     /// What each try of a request to this provider has to pass; nothing where nothing is limited.
@@ -71,6 +66,67 @@ fn counts_tokens(limits: &RateLimits) -> bool {
     limits.tokens_per_minute != Limit::Unlimited
 }
 
+/// Whose limit it is.
+enum Whom<'a> {
+    Key,
+    Provider(&'a str),
+}
+
+impl Limited {
+    /// When to ask again.
+    fn wait(&self) -> Duration {
+        match self {
+            Limited::Reached(refusal) | Limited::Elsewhere(refusal) => refusal.retry_after,
+            Limited::Unasked => AGAIN,
+        }
+    }
+
+    /// What is counted that there is not enough of.
+    fn unit(&self) -> &'static str {
+        match self {
+            Limited::Reached(refusal) | Limited::Elsewhere(refusal) => refusal.unit.as_str(),
+            Limited::Unasked => "unknown",
+        }
+    }
+
+    /// What the caller is told.
+    fn message(&self, whom: &Whom<'_>) -> String {
+        let refusal = match self {
+            Limited::Reached(refusal) | Limited::Elsewhere(refusal) => refusal,
+            Limited::Unasked => {
+                let of = match whom {
+                    Whom::Key => "this key".to_owned(),
+                    Whom::Provider(provider) => format!("the provider `{provider}`"),
+                };
+                return format!(
+                    "the limit of {of} could not be asked for, because the store answers late; ask again in {} s",
+                    seconds(AGAIN)
+                );
+            }
+        };
+        let limit = refusal.limit;
+        let rule = match (whom, refusal.unit) {
+            (Whom::Key, RateUnit::Requests) => {
+                format!("this key may make {limit} requests in any minute")
+            }
+            (Whom::Key, RateUnit::Tokens) => {
+                format!("the requests of this key may cost {limit} tokens in any minute")
+            }
+            (Whom::Provider(provider), RateUnit::Requests) => {
+                format!("this gateway asks `{provider}` {limit} times in any minute")
+            }
+            (Whom::Provider(provider), RateUnit::Tokens) => {
+                format!("this gateway spends {limit} tokens at `{provider}` in any minute")
+            }
+        };
+        let why = match self {
+            Limited::Elsewhere(_) => "what is left of that another gateway holds",
+            Limited::Reached(_) | Limited::Unasked => "that is used up",
+        };
+        format!("{rule}, and {why}; ask again in {} s", seconds(refusal.retry_after))
+    }
+}
+
 /// Counts each try at its provider.
 struct ProviderGate {
     tab: Arc<Tab>,
@@ -83,19 +139,10 @@ impl ProviderGate {
     async fn try_pass(&self) -> Result<(), Held> {
         let whose = Whose::Provider(self.provider.clone());
         let charged = self.tab.charge_provider(whose, &self.limits, self.tokens).await;
-        let Err(Limited { unit, limit, retry_after }) = charged else { return Ok(()) };
-        self.tab.seen.tell(&Progress::Limited { by: "provider", unit: unit.as_str() });
-        let (provider, wait) = (&self.provider, seconds(retry_after));
-        let message = match unit {
-            RateUnit::Requests => {
-                format!("this gateway asks `{provider}` {limit} times in any minute")
-            }
-            RateUnit::Tokens => {
-                format!("this gateway spends {limit} tokens at `{provider}` in any minute")
-            }
-        };
-        let message = format!("{message}, and that is used up; ask again in {wait} s");
-        Err(Held { message, retry_after })
+        let Err(limited) = charged else { return Ok(()) };
+        self.tab.seen.tell(&Progress::Limited { by: "provider", unit: limited.unit() });
+        let message = limited.message(&Whom::Provider(&self.provider));
+        Err(Held { message, retry_after: limited.wait() })
     }
 }
 

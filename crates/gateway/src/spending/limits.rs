@@ -2,8 +2,9 @@
 //!
 //! Gateways that share a store share their limits: each holds some places of one, and takes those without a way to the
 //! store. Where too few are left, the ledger is asked within the request, and other gateways give back what they do not
-//! use. While the store is away, each goes on with its own window.
+//! use. While the store is late, requests wait for it; while it is away, each gateway goes on with its own window.
 
+use super::silence::Silence;
 use super::window::{Asked, Window};
 use crate::names::random_id;
 use crate::vault::{SharedPlaces, Vaults};
@@ -13,14 +14,18 @@ use std::time::Duration;
 use thinkthrough_core::budget::{RateLimits, RatePermit, RateRefusal};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::LedgerKey;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 
-pub(super) use thinkthrough_core::budget::RateRefusal as Limited;
-
-/// How long a request waits until other gateways gave back what they do not use.
+/// How long a request waits until other gateways gave back what they do not use, from the first answer on.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// A store that takes longer for an answer is late.
+const USUAL: Duration = Duration::from_secs(1);
+/// How long a request waits in all, which is longer than a store is silent that is there.
+const LONGEST: Duration = Duration::from_secs(7);
 /// How often it asks meanwhile.
 const AGAIN: Duration = Duration::from_millis(50);
+/// How long nothing is asked after a question that got no answer.
+const PAUSE: Duration = Duration::from_millis(200);
 /// How often what is idle is given back, and a store that is away asked again.
 const REPORT: Duration = Duration::from_millis(300);
 
@@ -30,6 +35,29 @@ const REPORT: Duration = Duration::from_millis(300);
 pub(crate) struct Limits {
     holder: String,
     windows: Mutex<HashMap<Whose, Arc<Window>>>,
+    silence: Arc<Mutex<Silence>>,
+}
+
+/// Why a request is not let out.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Limited {
+    /// The limit is reached.
+    Reached(RateRefusal),
+    /// What is left of it is held by another gateway, which did not give it back in time.
+    Elsewhere(RateRefusal),
+    /// Nobody knows: the store was late.
+    Unasked,
+}
+
+impl Limited {
+    /// It may get something yet, or not; the store was late, or not.
+    fn of(refusal: RateRefusal, may_get: bool, was_late: bool) -> Self {
+        match (may_get, was_late) {
+            (false, _) => Limited::Reached(refusal),
+            (true, false) => Limited::Elsewhere(refusal),
+            (true, true) => Limited::Unasked,
+        }
+    }
 }
 
 /// Whose window it is: names of the configuration, so that there are few.
@@ -50,7 +78,8 @@ impl Whose {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { holder: random_id(), windows: Mutex::default() }
+        let (windows, silence) = (Mutex::default(), Arc::default());
+        Limits { holder: random_id(), windows, silence }
     }
 }
 
@@ -61,17 +90,17 @@ impl Limits {
         limits: &RateLimits,
         tokens: u64,
         vaults: Option<&Arc<dyn Vaults>>,
-    ) -> Result<Charge, RateRefusal> {
+    ) -> Result<Charge, Limited> {
         let window = self.window(whose);
         let Some(places) = vaults.and_then(|vaults| vaults.places()) else {
-            return Ok(Charge::of(&window, window.take_alone(limits, tokens)?, false));
+            return Charge::alone(&window, limits, tokens, false);
         };
         window.set(limits);
         if let Some(permit) = window.take(limits, tokens) {
             return Ok(Charge::of(&window, permit, false));
         }
         if let Some(refusal) = window.would_refuse(limits, tokens) {
-            return Err(refusal);
+            return Err(Limited::Reached(refusal));
         }
         self.keep_reporting(&window, &places);
         self.ask(&window, (limits, tokens), &places).await
@@ -83,33 +112,46 @@ impl Limits {
         window: &Arc<Window>,
         (limits, tokens): (&RateLimits, u64),
         places: &Arc<dyn SharedPlaces>,
-    ) -> Result<Charge, RateRefusal> {
-        let (_waiting, until) = (window.wait_for(limits.one(tokens)), Instant::now() + PATIENCE);
+    ) -> Result<Charge, Limited> {
+        let (_waiting, began) = (window.wait_for(limits.one(tokens)), Instant::now());
+        let (mut first, mut was_late) = (None, false);
         loop {
-            let asked = match window.is_away() {
-                true => Asked::Away,
-                false => window.ask_for_all(&self.holder, &**places).await,
-            };
+            let since = Instant::now();
+            let asking = window.ask_for_all(&self.holder, &**places);
+            // Others may wait before it, each for an answer that is late.
+            let asked = timeout_at(began + LONGEST, asking).await.unwrap_or(Asked::Silent);
+            was_late |= since.elapsed() > USUAL;
             if let Some(permit) = window.take(limits, tokens) {
                 return Ok(Charge::of(window, permit, false));
             }
-            let given = match asked {
-                Asked::Away => {
-                    return Ok(Charge::of(window, window.take_alone(limits, tokens)?, true));
+            let pause = match asked {
+                Asked::Away => return Charge::alone(window, limits, tokens, true),
+                Asked::Silent => {
+                    was_late = true;
+                    PAUSE
                 }
-                Asked::Heard(given) => given,
+                Asked::Heard(given) => {
+                    let may_get = window.may_get(limits, tokens, &given);
+                    let is_over = first.get_or_insert_with(Instant::now).elapsed() >= PATIENCE;
+                    if !may_get || is_over {
+                        let refusal = window.refusal(limits, tokens, &given);
+                        return Err(Limited::of(refusal, may_get, was_late));
+                    }
+                    AGAIN
+                }
             };
-            if !window.may_get(limits, tokens, &given) || Instant::now() >= until {
-                return Err(window.refusal(limits, tokens, &given));
+            if began.elapsed() + pause >= LONGEST {
+                return Err(Limited::Unasked);
             }
-            sleep(AGAIN).await;
+            sleep(pause).await;
         }
     }
 
     fn window(&self, whose: Whose) -> Arc<Window> {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         let window = windows.entry(whose);
-        let window = window.or_insert_with_key(|whose| Arc::new(Window::new(whose.ledger())));
+        let new = |whose: &Whose| Arc::new(Window::new(whose.ledger(), &self.silence));
+        let window = window.or_insert_with_key(new);
         Arc::clone(window)
     }
 
@@ -160,6 +202,17 @@ impl Charge {
         Charge { held: Some((Arc::clone(window), permit)), is_alone }
     }
 
+    /// Takes of the window of this gateway, whatever others do.
+    fn alone(
+        window: &Arc<Window>,
+        limits: &RateLimits,
+        tokens: u64,
+        is_alone: bool,
+    ) -> Result<Self, Limited> {
+        let permit = window.take_alone(limits, tokens).map_err(Limited::Reached)?;
+        Ok(Charge::of(window, permit, is_alone))
+    }
+
     /// It is about to go out: it counts until it was said when that was, and a minute longer.
     pub(super) fn open(&mut self) {
         if let Some((window, permit)) = &mut self.held {
@@ -193,34 +246,4 @@ impl Drop for Charge {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use thinkthrough_core::budget::Limit;
-
-    fn limits(requests: u64, tokens: u64) -> RateLimits {
-        RateLimits {
-            requests_per_minute: Limit::from_config(requests),
-            tokens_per_minute: Limit::from_config(tokens),
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn req_limits_what_a_request_reserved_is_free_once_it_is_known_to_have_cost_less() {
-        let windows = Arc::new(Limits::default());
-        let alice = || Whose::Key(Tenant::named("alice").unwrap());
-        let limits = limits(0, 100);
-        let admit = |tokens| windows.admit(alice(), &limits, tokens, None);
-        let first = admit(80).await.unwrap();
-        assert_eq!(admit(30).await.unwrap_err().limit, 100);
-        first.settle(Some(70));
-        let second = admit(30).await.unwrap();
-        assert!(admit(1).await.is_err());
-        // It was given up before it cost anything.
-        drop(second);
-        admit(30).await.unwrap().settle(None);
-        assert!(admit(1).await.is_err());
-        // Another one has a window of its own.
-        let other = Whose::Provider("alice".to_owned());
-        assert!(windows.admit(other, &limits, 100, None).await.is_ok());
-    }
-}
+mod tests;

@@ -14,6 +14,7 @@ mod limits;
 mod meter;
 mod money;
 mod purse;
+mod silence;
 mod size;
 mod tab;
 mod window;

@@ -8,6 +8,7 @@ mod reservation;
 
 pub(crate) use reservation::{Demand, Denied, Reservation};
 
+use super::silence::{AWAY, Silence};
 use crate::bus::Bus;
 use crate::names::random_id;
 use crate::progress::BudgetReached;
@@ -17,14 +18,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use thinkthrough_core::budget::{BudgetRules, Given, Ledger, Share, Unit};
+use thinkthrough_core::budget::{BudgetRules, Given, Ledger, Scope, Share, Unit};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::LedgerKey;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout};
 
-/// How long one question to the ledger may take.
-const ANSWER: Duration = Duration::from_secs(1);
 /// How often what was spent is reported, and what is idle given back.
 const REPORT: Duration = Duration::from_millis(300);
 /// How often a slice is kept alive that is only reserved.
@@ -35,6 +34,8 @@ pub(crate) struct Purse {
     held: Mutex<HashMap<LedgerKey, Arc<Held>>>,
     /// The ledgers of a gateway that has no store.
     own: Arc<Own>,
+    /// What is known of the store by its answers.
+    silence: Mutex<Silence>,
     bus: Arc<Bus>,
 }
 
@@ -60,7 +61,7 @@ struct State {
     /// When the ledger was last heard.
     heard: Option<Instant>,
     /// It did not answer the last question.
-    is_away: bool,
+    is_silent: bool,
     /// Other gateways need what is idle here.
     is_wanted: bool,
     /// When what is likely to be needed soon was last reckoned anew.
@@ -73,7 +74,7 @@ struct State {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct About {
     pub(crate) tenant: Tenant,
-    pub(crate) scope: &'static str,
+    pub(crate) scope: Scope,
     pub(crate) unit: Unit,
     pub(crate) session: String,
     pub(crate) run: String,
@@ -81,8 +82,17 @@ pub(crate) struct About {
 
 impl Purse {
     pub(crate) fn new(bus: &Arc<Bus>) -> Self {
-        let (held, own) = (Mutex::default(), Arc::default());
-        Purse { held, own, bus: Arc::clone(bus) }
+        let (held, own, silence) = (Mutex::default(), Arc::default(), Mutex::default());
+        Purse { held, own, silence, bus: Arc::clone(bus) }
+    }
+
+    fn silence(&self) -> MutexGuard<'_, Silence> {
+        self.silence.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The store answers nothing, and not only late.
+    fn is_away(&self) -> bool {
+        self.silence().is_away()
     }
 
     /// Where the budgets are kept.
@@ -112,7 +122,7 @@ impl Purse {
             rules,
             about,
             heard: None,
-            is_away: false,
+            is_silent: false,
             is_wanted: false,
             beat: Instant::now(),
             visitors: 1,
@@ -178,6 +188,10 @@ impl Purse {
         wanted: u64,
     ) -> Result<Given, VaultError> {
         let _one = held.asking.lock().await;
+        if wanted > 0 && self.is_away() {
+            // Whoever reports asks whether it is back.
+            return Err(VaultError("the store is away".to_owned()));
+        }
         let since = Instant::now();
         let (report, rules) = {
             let mut state = held.state();
@@ -185,7 +199,7 @@ impl Purse {
                 state.share.beat();
                 state.beat = since;
             }
-            let (is_away, is_wanted) = (state.is_away, state.is_wanted);
+            let (is_silent, is_wanted) = (state.is_silent, state.is_wanted);
             let (rules, share) = (state.rules, &mut state.share);
             // Whoever asks often gets some more, so that the next ones need not ask.
             let most = if is_wanted { 0 } else { rules.max.get().unwrap_or(u64::MAX) / 8 };
@@ -193,19 +207,23 @@ impl Purse {
             let idle = share.idle();
             let (wants, spare) = match wanted {
                 // Nobody would hear that it is given back, and nothing else comes.
-                0 if is_away => (0, idle),
+                0 if is_silent => (0, idle),
                 0 => (0, soon),
                 _ => (wanted.saturating_sub(idle).saturating_add(soon), idle),
             };
             (share.begin(wants, spare), rules)
         };
         let asked = ledgers.report(&held.key, &rules, &held.holder, report, now());
-        let given = timeout(ANSWER, asked)
+        let given = timeout(AWAY, asked)
             .await
             .unwrap_or_else(|_| Err(VaultError("the ledger does not answer".to_owned())));
+        match &given {
+            Ok(_) => self.silence().answered(Instant::now()),
+            Err(_) => self.silence().unanswered(since, Instant::now()),
+        }
         let (given, about) = {
             let mut state = held.state();
-            state.is_away = given.is_err();
+            state.is_silent = given.is_err();
             let given = given?;
             state.share.heard(report, &given);
             (state.heard, state.is_wanted) = (Some(since), given.is_wanted);
@@ -213,7 +231,7 @@ impl Purse {
         };
         for event in &given.events {
             let About { tenant, scope, unit, session, run } = &about;
-            let unit = *unit;
+            let (unit, scope) = (*unit, scope.as_str());
             self.bus.budget(&BudgetReached { tenant, scope, unit, session, run, event });
         }
         Ok(given)

@@ -11,7 +11,7 @@ use crate::vault::{Ledgers, Vaults};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use thinkthrough_core::budget::{Ask, RateLimits, Unit};
+use thinkthrough_core::budget::{Ask, RateLimits, Scope, Unit};
 use thinkthrough_core::settled::Settled;
 use thinkthrough_core::tokens::TokenSource;
 
@@ -162,7 +162,11 @@ impl Tab {
     }
 
     /// Reserves for an answer of so many tokens what the ledgers have; fails where one of them has nothing more.
-    pub(super) async fn grow(self: Arc<Self>, to: Room, patience: Duration) -> Result<(), Denied> {
+    pub(super) async fn grow(
+        self: Arc<Self>,
+        to: Room,
+        patience: Duration,
+    ) -> Result<(), (Denied, Scope)> {
         let ledgers: Arc<dyn Ledgers> = self.purse.ledgers(self.vaults.as_ref());
         let lacking: Vec<(Arc<Held>, Demand)> = self.change(|Charges { paid, .. }| {
             let all = paid.budgets.iter().zip(paid.lacks(to));
@@ -177,7 +181,8 @@ impl Tab {
             all.collect()
         });
         for (held, demand) in lacking {
-            let tokens = self.purse.grow(&ledgers, &held, demand).await?;
+            let grown = self.purse.grow(&ledgers, &held, demand).await;
+            let tokens = grown.map_err(|denied| (denied, held.scope()))?;
             let is_kept = self.change(|Charges { paid, .. }| {
                 let is_it =
                     |it: &&mut Reservation| it.held().is_some_and(|it| Arc::ptr_eq(it, &held));

@@ -1,5 +1,6 @@
 //! One limit: what this gateway holds of it, and who waits for more.
 
+use super::silence::{AWAY, Silence};
 use crate::vault::{SharedPlaces, VaultError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,15 +11,14 @@ use thinkthrough_core::budget::{
 use thinkthrough_store::LedgerKey;
 use tokio::time::{Instant, timeout};
 
-/// How long one question to the ledger may take.
-const ANSWER: Duration = Duration::from_secs(1);
-
 /// The window of a key or a provider.
 #[derive(Debug)]
 pub(super) struct Window {
     key: LedgerKey,
     began: Instant,
     state: Mutex<State>,
+    /// What is known of the store by the answers to all windows.
+    silence: Arc<Mutex<Silence>>,
     /// One question at a time.
     asking: tokio::sync::Mutex<()>,
 }
@@ -30,11 +30,9 @@ struct State {
     /// What the requests need that wait for the ledger.
     waiting: BTreeMap<u64, Places>,
     next: u64,
-    /// So many questions were begun; the number of the last one that was answered, and the answer.
+    /// So many questions were begun; the number of the last one that is over, and the answer to it, if there was one.
     begun: u64,
-    answered: (u64, RateGiven),
-    /// The store did not answer the last question.
-    is_away: bool,
+    over: (u64, Option<RateGiven>),
     is_reported: bool,
 }
 
@@ -48,24 +46,25 @@ pub(super) struct Waiter {
 pub(super) enum Asked {
     /// The ledger said this.
     Heard(RateGiven),
-    /// The ledger does not answer.
+    /// No answer came, and the store may be there all the same.
+    Silent,
+    /// The store is away.
     Away,
 }
 
 impl Window {
-    pub(super) fn new(key: LedgerKey) -> Self {
+    pub(super) fn new(key: LedgerKey, silence: &Arc<Mutex<Silence>>) -> Self {
         let state = State {
             share: RateShare::default(),
             limits: RateLimits::UNLIMITED,
             waiting: BTreeMap::new(),
             next: 0,
             begun: 0,
-            answered: (0, RateGiven::default()),
-            is_away: false,
+            over: (0, None),
             is_reported: false,
         };
         let (state, asking) = (Mutex::new(state), tokio::sync::Mutex::default());
-        Window { key, began: Instant::now(), state, asking }
+        Window { key, began: Instant::now(), state, silence: Arc::clone(silence), asking }
     }
 
     /// Works on what is known, at a time that no earlier call had.
@@ -131,8 +130,8 @@ impl Window {
         self.with(|state, now| state.share.settle(permit, tokens, now));
     }
 
-    pub(super) fn is_away(&self) -> bool {
-        self.state().is_away
+    fn silence(&self) -> MutexGuard<'_, Silence> {
+        self.silence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A request waits for so much.
@@ -146,19 +145,23 @@ impl Window {
 
     /// Asks the ledger for all that wait, unless somebody did meanwhile.
     pub(super) async fn ask_for_all(&self, holder: &str, places: &dyn SharedPlaces) -> Asked {
+        if self.silence().is_away() {
+            return Asked::Away;
+        }
         let begun = self.state().begun;
         let _one = self.asking.lock().await;
-        {
-            let state = self.state();
-            // A question that was begun since then was for whoever waits here as well.
-            if state.answered.0 > begun {
-                return Asked::Heard(state.answered.1);
-            }
-            if state.is_away {
-                return Asked::Away;
-            }
+        let over = self.state().over;
+        // A question that was begun since then was for whoever waits here as well.
+        let given = match over.0 > begun {
+            true => over.1,
+            false if self.silence().is_away() => None,
+            false => self.ask(holder, places).await.ok(),
+        };
+        match given {
+            Some(given) => Asked::Heard(given),
+            None if self.silence().is_away() => Asked::Away,
+            None => Asked::Silent,
         }
-        self.ask(holder, places).await.map_or(Asked::Away, Asked::Heard)
     }
 
     /// Tells the ledger what is held, and asks for what is waited for.
@@ -173,6 +176,7 @@ impl Window {
 
     /// One question; nobody else asks meanwhile.
     async fn ask(&self, holder: &str, places: &dyn SharedPlaces) -> Result<RateGiven, VaultError> {
+        let since = Instant::now();
         let (number, limits, report, begun) = self.with(|state, now| {
             state.begun += 1;
             let needs = state.waiting.values().fold(Places::NONE, |sum, needs| sum.plus(*needs));
@@ -181,22 +185,27 @@ impl Window {
             (state.begun, state.limits, report, now)
         });
         let asked = places.report(&self.key, &limits, holder, report);
-        let given = timeout(ANSWER, asked)
+        let given = timeout(AWAY, asked)
             .await
             .unwrap_or_else(|_| Err(VaultError("the ledger does not answer".to_owned())));
+        let now = Instant::now();
+        match &given {
+            Ok(_) => self.silence().answered(now),
+            Err(_) => self.silence().unanswered(since, now),
+        }
         self.with(|state, _| {
-            state.is_away = given.is_err();
             if let Ok(given) = &given {
                 state.share.heard(report, given, begun);
-                state.answered = (number, *given);
             }
+            state.over = (number, given.as_ref().ok().copied());
         });
         given
     }
 
     /// Whether the ledger has something to hear, or has to be asked whether it is back.
     pub(super) fn has_news(&self) -> bool {
-        self.with(|state, now| state.is_away || state.share.has_news(&state.limits, now))
+        let is_silent = self.silence().is_silent();
+        self.with(|state, now| is_silent || state.share.has_news(&state.limits, now))
     }
 
     /// Whether whoever asks has to begin reporting, because nobody does.
@@ -207,8 +216,9 @@ impl Window {
 
     /// Whether there is nothing to report any more; then somebody else begins it.
     pub(super) fn ends_reporting(&self) -> bool {
+        let is_silent = self.silence().is_silent();
         self.with(|state, now| {
-            let is_idle = state.waiting.is_empty() && !state.is_away;
+            let is_idle = state.waiting.is_empty() && !is_silent;
             let is_over = is_idle && state.share.is_empty(&state.limits, now);
             state.is_reported = !is_over;
             is_over

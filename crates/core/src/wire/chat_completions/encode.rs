@@ -10,7 +10,7 @@ use super::{details, parts, problem, signature, thoughts, usage};
 use crate::content::{Block, Text, Thinking};
 use crate::event::{Event, Fact};
 use crate::json::{Extra, Gathered, Raw, Writer};
-use crate::problem::ProblemCode;
+use crate::problem::{Problem, ProblemCode};
 use crate::usage::Usage;
 use crate::wire::Encode;
 use abreast::Abreast;
@@ -32,6 +32,8 @@ pub(in crate::wire) struct Encoder {
     is_finished: bool,
     /// Something is missing, whatever may be said after it.
     is_broken: bool,
+    /// The first error that was said: it is written last, because nothing may follow it.
+    error: Option<Problem>,
 }
 
 /// One choice as far as it was written.
@@ -108,6 +110,7 @@ impl Encoder {
             beside: Beside::default(),
             is_finished: false,
             is_broken: false,
+            error: None,
         }
     }
 
@@ -159,6 +162,16 @@ impl Encoder {
         }
     }
 
+    /// Writes what waits in any choice.
+    fn write_rest(&mut self, out: &mut Vec<u8>) {
+        for at in 0..self.choices.len() {
+            let mut held = std::mem::take(&mut self.choice(at).held);
+            self.write_abreast(at, &mut held);
+            self.write_beside(at, &mut held);
+            out.append(&mut held);
+        }
+    }
+
     fn take(&mut self, at: usize, event: Event<'_>, out: &mut Vec<u8>) {
         if !abreast::may_wait(&event) {
             self.write_abreast(at, out);
@@ -183,7 +196,7 @@ impl Encoder {
             Event::Fact(fact) => self.fact(at, fact, out),
             Event::Problem(found) if found.code == ProblemCode::UpstreamError => {
                 self.is_broken = true;
-                self.chunk(out, |w| w.key("error").object(|w| problem::write(w, found)));
+                self.error.get_or_insert_with(|| found.clone());
             }
             Event::Choice { index, event } => self.take(index.min(MAX_CHOICES - 1), *event, out),
             Event::Problem(found) => {
@@ -362,6 +375,7 @@ impl Encoder {
             Fact::Beside { .. }
             | Fact::Field { .. }
             | Fact::Note { .. }
+            | Fact::Sequence(_)
             | Fact::StopSequence(_) => {}
         }
     }
@@ -390,11 +404,9 @@ impl Encode for Encoder {
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
-        for at in 0..self.choices.len() {
-            let mut held = std::mem::take(&mut self.choice(at).held);
-            self.write_abreast(at, &mut held);
-            self.write_beside(at, &mut held);
-            out.append(&mut held);
+        self.write_rest(out);
+        if let Some(found) = self.error.take() {
+            return self.chunk(out, |w| w.key("error").object(|w| problem::write(w, &found)));
         }
         if let Some(raw) = self.usage.as_ref().map(usage::write) {
             self.chunk(out, |w| {

@@ -254,6 +254,7 @@ impl Stream {
             | Fact::Field { .. }
             | Fact::Note { .. }
             | Fact::MessageSignature(_)
+            | Fact::Sequence(_)
             | Fact::StopSequence(_) => {}
             Fact::Model(model) => self.model = Some(model.to_owned()),
             Fact::Refusal(more) => self.refusal.push_str(more),

@@ -174,6 +174,7 @@ impl Stream {
             | Fact::Note { .. }
             | Fact::MessageSignature(_)
             | Fact::Model(_)
+            | Fact::Sequence(_)
             | Fact::StopSequence(_) => {}
         }
     }

@@ -96,6 +96,7 @@ impl Head {
             | Fact::Note { .. }
             | Fact::MessageSignature(_)
             | Fact::Refusal(_)
+            | Fact::Sequence(_)
             | Fact::StopSequence(_)
             | Fact::ToolPlan(_) => {}
         }

@@ -107,6 +107,7 @@ impl Steady {
             | Fact::Field { .. }
             | Fact::Note { .. }
             | Fact::MessageSignature(_)
+            | Fact::Sequence(_)
             | Fact::StopSequence(_)
             | Fact::ToolPlan(_) => {}
         }

@@ -190,6 +190,7 @@ impl Stream {
             Fact::Beside { .. }
             | Fact::Field { .. }
             | Fact::Note { .. }
+            | Fact::Sequence(_)
             | Fact::MessageSignature(_) => {}
             Fact::Model(model) => self.model = Some(model.to_owned()),
             Fact::Refusal(more) => self.refusal.push_str(more),

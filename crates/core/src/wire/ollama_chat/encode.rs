@@ -270,6 +270,7 @@ impl Stream {
             | Fact::Note { .. }
             | Fact::MessageSignature(_)
             | Fact::ResponseId(_)
+            | Fact::Sequence(_)
             | Fact::StopSequence(_) => {}
             Fact::Model(model) => self.model = Some(model.to_owned()),
             Fact::Refusal(more) => self.refusal.push_str(more),

@@ -23,6 +23,8 @@ pub(super) struct Decoder {
     model: Option<String>,
     /// The error that was reported; it comes twice in some streams.
     error: Option<String>,
+    /// The number of the last event.
+    sequence: Option<u64>,
     /// The wire's own end of stream was seen.
     ended: bool,
     /// The events of unknown names that were reported.
@@ -38,7 +40,11 @@ impl Decode for Decoder {
             return;
         }
         match Doc::parse_str(data) {
-            Ok(doc) => self.event(name, doc.root(), sink),
+            Ok(doc) => {
+                let number = doc.root().u64("sequence_number");
+                self.sequence = number.or(self.sequence);
+                self.event(name, doc.root(), sink);
+            }
             Err(error) => {
                 let problem = Problem::new(ProblemCode::Malformed, error.to_string());
                 sink.event(Event::Problem(&problem.at(name.unwrap_or("data"))));
@@ -48,6 +54,9 @@ impl Decode for Decoder {
 
     fn end(&mut self, sink: &mut dyn Sink) {
         self.close(true, sink);
+        if let Some(sequence) = self.sequence.filter(|_| !self.ended) {
+            sink.event(Event::Fact(Fact::Sequence(sequence)));
+        }
         if !self.ended {
             let message = "the stream ended before `response.completed`";
             sink.event(Event::Problem(&Problem::new(ProblemCode::Truncated, message)));

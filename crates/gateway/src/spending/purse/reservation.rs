@@ -4,14 +4,14 @@
 //! comes back when their answers are over: the request waits a little, and is told to ask again if that was not enough.
 
 use super::{About, Held, Purse};
-use crate::vault::Ledgers;
+use crate::vault::{Ledgers, VaultError};
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use thinkthrough_core::budget::{Ask, BudgetRules, LEASE, OnExceed, Unit};
+use thinkthrough_core::budget::{Ask, BudgetRules, LEASE, OnExceed, Scope, Unit};
 use thinkthrough_store::LedgerKey;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 /// So long a request waits for all that it wants, before it takes less.
 const SOON: Duration = Duration::from_secs(1);
@@ -19,6 +19,10 @@ const SOON: Duration = Duration::from_secs(1);
 const AGAIN: Duration = Duration::from_millis(50);
 /// How often it looks whether it waited long enough, where nobody else holds anything.
 const LOOK: Duration = Duration::from_millis(200);
+/// How long it waits in all for a store that is late, which is longer than one is silent that is there.
+const LONGEST: Duration = Duration::from_secs(7);
+/// How long nothing is asked after a question that got no answer.
+const PAUSE: Duration = Duration::from_millis(200);
 /// So long before others may take a slice, this gateway stops spending it.
 const MARGIN: Duration = Duration::from_secs(10);
 
@@ -53,8 +57,10 @@ pub(crate) enum Denied {
     Spent { used: u64, max: u64, least: u64 },
     /// What is not spent is reserved by others at this moment.
     Reserved { used: u64, max: u64 },
-    /// The ledger cannot be asked, and what is held of the budget is used up.
+    /// The store is away, and what is held of the budget is used up.
     Unknown,
+    /// The store answers late.
+    Unasked,
 }
 
 impl Demand {
@@ -111,7 +117,7 @@ impl Purse {
             Err(denied) if is_hard => return Err(denied),
             Err(Denied::Spent { .. }) => visit.exceeded = Some(rules.on_exceed),
             // Nobody is stopped for what others have reserved, or for what nobody knows.
-            Err(Denied::Reserved { .. } | Denied::Unknown) => {}
+            Err(Denied::Reserved { .. } | Denied::Unasked | Denied::Unknown) => {}
         }
         Ok(visit)
     }
@@ -144,7 +150,10 @@ impl Purse {
         loop {
             let mut settled = pin!(held.settled.notified());
             settled.as_mut().enable();
-            let heard = self.ask(ledgers, held, wanted).await;
+            let asking = timeout_at(began + LONGEST, self.ask(ledgers, held, wanted));
+            // Others may wait before it, each for an answer that is late.
+            let late = || Err(VaultError("the ledger is late".to_owned()));
+            let heard = asking.await.unwrap_or_else(|_| late());
             if let Some(tokens) = held.begin(max, &demand) {
                 return Ok((tokens, false));
             }
@@ -157,7 +166,16 @@ impl Purse {
             if tokens > 0 {
                 return Ok((tokens, tokens < wanted));
             }
-            let Ok(given) = heard else { return Err(Denied::Unknown) };
+            let Ok(given) = heard else {
+                if self.is_away() {
+                    return Err(Denied::Unknown);
+                }
+                if began.elapsed() + PAUSE >= LONGEST {
+                    return Err(Denied::Unasked);
+                }
+                sleep(PAUSE).await;
+                continue;
+            };
             if held.left(max).saturating_sub(demand.own) < least {
                 return Err(Denied::Spent { used: given.used, max, least });
             }
@@ -192,6 +210,11 @@ impl Held {
         let is_ours = state.heard.is_some_and(|heard| heard.elapsed() + MARGIN < LEASE);
         let tokens = state.share.idle().min(wanted);
         if is_ours && tokens >= least && state.share.reserve(tokens) { tokens } else { 0 }
+    }
+
+    /// What it is of.
+    pub(crate) fn scope(&self) -> Scope {
+        self.state().about.scope
     }
 
     /// Gives back what was reserved and is not needed.
@@ -235,6 +258,11 @@ impl Reservation {
     /// What it may spend.
     pub(crate) fn tokens(&self) -> u64 {
         self.tokens
+    }
+
+    /// What it is of.
+    pub(crate) fn scope(&self) -> Option<Scope> {
+        self.held.as_ref().map(|held| held.scope())
     }
 
     /// Where more of it can be had.

@@ -43,7 +43,7 @@ async fn req_budget_of_a_key_that_asks_again_and_again_is_seldom_asked_of_its_le
     for _ in 0..400 {
         let (session, run) = (String::new(), String::new());
         let unit = Unit::Reasoning;
-        let about = About { tenant: tenant.clone(), scope: "key", unit, session, run };
+        let about = About { tenant: tenant.clone(), scope: Scope::Key, unit, session, run };
         let asking = purse.reserve(&ledgers, key.clone(), (rules, about), patient(Ask::up_to(64)));
         let reserved = asking.await.unwrap();
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -71,8 +71,13 @@ async fn req_budget_that_only_warns_books_each_of_requests_that_are_far_apart() 
     };
     let reserve = async |on_exceed, ask| {
         let (session, run) = (String::new(), String::new());
-        let about =
-            About { tenant: tenant.clone(), scope: "key", unit: Unit::Reasoning, session, run };
+        let about = About {
+            tenant: tenant.clone(),
+            scope: Scope::Key,
+            unit: Unit::Reasoning,
+            session,
+            run,
+        };
         purse.reserve(&ledgers, key.clone(), (rules(on_exceed), about), patient(ask)).await
     };
     for _ in 0..3 {
@@ -96,8 +101,13 @@ async fn req_budget_that_lies_about_in_pieces_is_enough_for_whoever_needs_all_of
         let max = Limit::from_config(1_000);
         let rules = BudgetRules { max, on_exceed: OnExceed::Block, ..BudgetRules::DEFAULT };
         let (session, run) = (String::new(), String::new());
-        let about =
-            About { tenant: tenant.clone(), scope: "key", unit: Unit::Reasoning, session, run };
+        let about = About {
+            tenant: tenant.clone(),
+            scope: Scope::Key,
+            unit: Unit::Reasoning,
+            session,
+            run,
+        };
         let ask = Ask { wanted: tokens, least: tokens };
         purses[one].reserve(&ledgers, key.clone(), (rules, about), patient(ask)).await
     };
@@ -141,7 +151,7 @@ impl Alice {
         let rules = BudgetRules { max, on_exceed, ..BudgetRules::DEFAULT };
         let (tenant, unit) = (Tenant::named("alice").unwrap(), Unit::Reasoning);
         let (session, run) = (String::new(), String::new());
-        let about = About { tenant, scope: "key", unit, session, run };
+        let about = About { tenant, scope: Scope::Key, unit, session, run };
         self.purse.reserve(&self.ledgers, self.key(), (rules, about), demand).await
     }
 
@@ -219,4 +229,48 @@ async fn req_budget_of_a_gateway_that_ends_in_good_order_is_held_by_nobody() {
     let held = own.purse.held.lock().unwrap().get(&own.key()).map(|held| held.state().share.idle());
     assert_eq!(held.unwrap_or_default(), 0);
     assert_eq!(own.ledgers.used(&own.key()).await.unwrap(), 250);
+}
+
+/// A ledger that takes so long for each answer.
+struct Late(Own, Duration);
+
+impl Ledgers for Late {
+    fn report<'a>(
+        &'a self,
+        key: &'a LedgerKey,
+        rules: &'a BudgetRules,
+        holder: &'a str,
+        report: thinkthrough_core::budget::Report,
+        now: u64,
+    ) -> crate::vault::Later<'a, Given> {
+        Box::pin(async move {
+            tokio::time::sleep(self.1).await;
+            self.0.report(key, rules, holder, report, now).await
+        })
+    }
+
+    fn used<'a>(&'a self, key: &'a LedgerKey) -> crate::vault::Later<'a, u64> {
+        self.0.used(key)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn req_budget_waits_for_a_ledger_that_is_late_and_not_for_one_that_is_away() {
+    for (takes, waits, is_given) in [(1_300, 1, true), (3_900, 3, true), (90_000, 4, false)] {
+        let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None, None));
+        let purse = Arc::new(Purse::new(&bus));
+        let late = Late(Own::default(), Duration::from_millis(takes));
+        let ledgers: Arc<dyn Ledgers> = Arc::new(late);
+        let tenant = Tenant::named("alice").unwrap();
+        let key = LedgerKey::new(&tenant, "key", "");
+        let max = Limit::from_config(1_000);
+        let rules = BudgetRules { max, on_exceed: OnExceed::Block, ..BudgetRules::DEFAULT };
+        let (session, run) = (String::new(), String::new());
+        let about = About { tenant, scope: Scope::Key, unit: Unit::Reasoning, session, run };
+        let began = Instant::now();
+        let asking = purse.reserve(&ledgers, key, (rules, about), patient(Ask::up_to(64)));
+        let reserved = asking.await.map(|reserved| reserved.tokens());
+        let expected = if is_given { Ok(64) } else { Err(Denied::Unknown) };
+        assert_eq!((reserved, began.elapsed().as_secs()), (expected, waits), "{takes}");
+    }
 }

@@ -75,9 +75,10 @@ struct Held {
 }
 
 impl Encode for Encoder {
-    fn go_on(&mut self, answer: &Answer) {
-        let Steady { id, model, started, .. } = &mut self.writer;
+    fn go_on(&mut self, answer: &Answer, said: Option<u64>) {
+        let Steady { id, model, started, sequence, .. } = &mut self.writer;
         (*id, *model, *started) = (answer.response_id.clone(), answer.model.clone(), true);
+        *sequence = said.map_or(0, |said| said.saturating_add(1));
     }
 
     fn event(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
@@ -176,6 +177,7 @@ impl Steady {
             | Fact::Field { .. }
             | Fact::Note { .. }
             | Fact::MessageSignature(_)
+            | Fact::Sequence(_)
             | Fact::StopSequence(_)
             | Fact::ToolPlan(_) => {}
         }

@@ -1,0 +1,71 @@
+//! When a store counts as away: not for one answer that is late, but for a while in which none came at all.
+//!
+//! Who takes a late store for one that is away goes on alone, and a fleet then lets out its limit several times over.
+
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A store that answers nothing for so long is away. One question may take as long.
+pub(super) const AWAY: Duration = Duration::from_secs(4);
+
+/// What is known of a store by its answers. It reads no clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Silence {
+    /// When the last answer came.
+    heard: Option<Instant>,
+    /// Since then a question waits to which nothing came, nor to any other.
+    since: Option<Instant>,
+    is_away: bool,
+}
+
+impl Silence {
+    /// An answer came, to whatever question.
+    pub(super) fn answered(&mut self, now: Instant) {
+        *self = Silence { heard: Some(now), since: None, is_away: false };
+    }
+
+    /// A question that was begun then is given up without an answer.
+    pub(super) fn unanswered(&mut self, begun: Instant, now: Instant) {
+        let since = self.since.map_or(begun, |since| since.min(begun));
+        // What was asked before the last answer has been silent only since that.
+        let since = self.heard.map_or(since, |heard| since.max(heard));
+        self.since = Some(since);
+        self.is_away = now.saturating_duration_since(since) >= AWAY;
+    }
+
+    /// Nothing came for so long that the store is away.
+    pub(super) fn is_away(&self) -> bool {
+        self.is_away
+    }
+
+    /// The last question got no answer.
+    pub(super) fn is_silent(&self) -> bool {
+        self.since.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_is_away_once_nothing_came_for_four_seconds_and_any_answer_ends_that() {
+        let began = Instant::now();
+        let at = |millis| began + Duration::from_millis(millis);
+        let mut silence = Silence::default();
+        assert!(!silence.is_silent() && !silence.is_away());
+        for begun in [0, 1_000, 2_000, 2_900] {
+            silence.unanswered(at(begun), at(begun + 1_000));
+            assert!(silence.is_silent() && !silence.is_away(), "{begun}");
+        }
+        silence.unanswered(at(3_000), at(4_000));
+        assert!(silence.is_away());
+        silence.answered(at(5_000));
+        assert!(!silence.is_silent() && !silence.is_away());
+        // It was asked long ago, and another one was answered since.
+        silence.unanswered(at(4_500), at(8_900));
+        assert!(silence.is_silent() && !silence.is_away());
+        silence.unanswered(at(8_900), at(9_000));
+        assert!(silence.is_away());
+    }
+}
