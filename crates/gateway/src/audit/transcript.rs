@@ -95,10 +95,8 @@ impl Transcript {
             Event::Whole { value: Block::ToolCall(call), .. } => {
                 self.carry(call.signature.as_ref());
             }
-            Event::Choice { index, event } => {
-                if index <= FURTHER {
-                    self.further.entry(index).or_default().event(*event);
-                }
+            Event::Choice { index, event } if index <= FURTHER => {
+                self.further.entry(index).or_default().event(*event);
             }
             _ => {}
         }

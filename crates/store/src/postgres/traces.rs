@@ -167,14 +167,14 @@ impl Postgres {
         Ok(self.query_on(&self.inner.writing, &sql, &values).await?.len() as u64)
     }
 
-    /// Words stand in the rows here, and go with them.
+    /// A row that is erased takes its words along.
     #[expect(clippy::unused_async, reason = "both databases are asked alike")]
-    /// A row that is deleted takes its words along.
-    #[expect(clippy::unused_async, reason = "a file has to wait here")]
     pub(crate) async fn forget_words(&self) -> Result<bool, StoreError> {
         Ok(false)
     }
 
+    /// Words stand in the rows here, and go with them.
+    #[expect(clippy::unused_async, reason = "both databases are asked alike")]
     pub(crate) async fn give_back_words(&self) -> Result<bool, StoreError> {
         Ok(false)
     }
