@@ -37,8 +37,8 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Request tokens that no cache gave or took, those of the provider's tools included. Most providers count cached tokens into the request's; where
-    /// the total shows that this one does not, its number stands.
+    /// Request tokens that no cache gave or took, those of the provider's tools included. Most providers count cached
+    /// tokens into the request's; where the total shows that this one does not, its number stands.
     #[must_use]
     pub fn uncached_input_tokens(&self) -> Option<u64> {
         let input = self.input_tokens?;
@@ -88,11 +88,10 @@ impl Usage {
     pub fn is_plausible(&self) -> bool {
         let given = [self.reasoning_tokens, self.output_tokens];
         let cached = [self.cache_read_tokens, self.cache_write_tokens];
-        let taken = [self.input_tokens, self.tool_input_tokens].into_iter().chain(cached);
-        let taken: Vec<Option<u64>> = taken.collect();
         let is_within =
             |counts: &[Option<u64>], most| counts.iter().flatten().all(|it| *it <= most);
-        is_within(&given, GIVES) && is_within(&taken, TAKES)
+        let taken = [self.input_tokens, self.tool_input_tokens];
+        is_within(&given, GIVES) && is_within(&taken, TAKES) && is_within(&cached, TAKES)
     }
 
     fn cached(&self) -> u64 {

@@ -22,8 +22,10 @@ pub(crate) struct Transcript {
     carried: u64,
     /// Where the last block begins in its text.
     begin: usize,
-    /// The other answers to the same request, by their numbers, which begin with 1.
+    /// The other answers to the same request, by their numbers, which begin with 1; together they are no longer than one.
     further: BTreeMap<usize, Transcript>,
+    /// How many bytes of text these have.
+    of_further: usize,
 }
 
 /// A text up to a limit.
@@ -95,11 +97,24 @@ impl Transcript {
             Event::Whole { value: Block::ToolCall(call), .. } => {
                 self.carry(call.signature.as_ref());
             }
-            Event::Choice { index, event } if index <= FURTHER => {
-                self.further.entry(index).or_default().event(*event);
-            }
+            Event::Choice { index, event } if index <= FURTHER => self.further(index, *event),
             _ => {}
         }
+    }
+
+    fn further(&mut self, index: usize, event: Event<'_>) {
+        let further = self.further.entry(index).or_default();
+        if self.of_further > MOST {
+            further.answer.is_cut = true;
+            return;
+        }
+        let before = further.len();
+        further.event(event);
+        self.of_further = (self.of_further + further.len()).saturating_sub(before);
+    }
+
+    fn len(&self) -> usize {
+        self.thought.text.len() + self.answer.text.len()
     }
 
     fn carry(&mut self, payload: Option<&String>) {
@@ -201,6 +216,18 @@ mod tests {
         let joined = transcript.joined();
         assert_eq!(joined.answer.text, "first\n\n[choice 1]\nsecond\n\n[choice 3]\nfourth");
         assert_eq!((joined.thought.text.as_str(), joined.sealed), ("", 3));
+    }
+
+    #[test]
+    fn all_further_answers_take_no_more_room_than_one() {
+        let (mut transcript, piece) = (Transcript::default(), "word ".repeat(1 << 14));
+        for at in 0..200 {
+            let text = Event::TextDelta { block: 0, delta: &piece };
+            transcript.event(Event::Choice { index: 1 + at % FURTHER, event: &text });
+        }
+        let all: usize = transcript.further.values().map(Transcript::len).sum();
+        assert!(all > MOST && all <= MOST + piece.len(), "{all}");
+        assert!(transcript.joined().answer.is_cut);
     }
 
     #[test]

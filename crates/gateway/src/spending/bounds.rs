@@ -41,7 +41,7 @@ pub(crate) struct Bounds {
     thoughts: AnswerEstimate,
     /// The most that the provider itself counted so far.
     counted: Room,
-    /// Up to 72 KiB, from the first thought on.
+    /// Up to 144 KiB, from the first thought on.
     circles: Circles,
     found: Option<Circle>,
 }
