@@ -236,7 +236,11 @@ fn adr_trace_search_export_and_prune() {
     assert_eq!(desk.think(&["prune", "--yes"]), "0 traces deleted\n");
     assert_eq!(desk.try_think(&["prune"]).code, Some(2), "nobody can be asked here");
     assert_eq!(desk.think(&["prune", "--until", "0s", "--yes"]), "2 traces deleted\n");
-    assert_eq!(desk.think(&["list"]), "");
+    for none in [&["list"][..], &["search", "race"]] {
+        let ran = desk.try_think(none);
+        assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", "no trace was found\n"));
+    }
+    assert_eq!(desk.try_think(&["list", "--json"]).err, "");
 }
 
 #[test]

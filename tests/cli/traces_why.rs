@@ -68,4 +68,6 @@ fn adr_trace_what_was_put_back_and_why_is_shown_in_the_terminal() {
     place.write("config.toml", &(config + "[reasoning]\nincludeInResponse = false\n"));
     let hidden = why(&show(&second, &[]));
     assert!(hidden.contains("added thinking") && !hidden.contains("I look."), "{hidden}");
+    let listed = place.think(&["traces", "list", "--config", &file]).out;
+    assert!(listed.contains("(thoughts are not shown)") && !listed.contains("I look."), "{listed}");
 }

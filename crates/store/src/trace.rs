@@ -406,7 +406,7 @@ pub enum TraceText {
 }
 
 /// What a search found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TraceHits {
     /// The newest first.
     pub traces: Vec<Trace>,

@@ -1,7 +1,7 @@
 //! `think sessions list`
 
 use crate::config::Config;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::printed::printed;
 use clap::Args;
 use std::io::Write;
@@ -34,6 +34,9 @@ impl List {
             w.array(|w| list.iter().for_each(|summary| write(w, summary)));
             writeln!(out, "{}", printed(&w.finish()))?;
             return Ok(());
+        }
+        if list.is_empty() {
+            say(format_args!("there is no conversation yet"));
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         for summary in &list {

@@ -1,7 +1,7 @@
 //! `think sessions search`
 
 use crate::config::Config;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::masking;
 use crate::printed::printed;
 use clap::{Args, ValueEnum};
@@ -72,7 +72,12 @@ impl Search {
         let mut printer = Printer::new(self, cover.clone(), out);
         let shown = (shows, &cover);
         search::search(&conversations, &wanted, shown, |found| printer.take(found)).await?;
-        printer.end()
+        let found_any = printer.found_any;
+        printer.end()?;
+        if !found_any && !self.json {
+            say(format_args!("nothing was found"));
+        }
+        Ok(())
     }
 }
 
@@ -85,6 +90,7 @@ struct Printer<'a> {
     /// Standard error is a terminal, and shows how far the search is.
     tells: bool,
     is_told: bool,
+    found_any: bool,
     failure: Option<Failure>,
 }
 
@@ -97,6 +103,7 @@ impl<'a> Printer<'a> {
             left: search.limit.unwrap_or(usize::MAX),
             tells: io::stderr().is_terminal(),
             is_told: false,
+            found_any: false,
             failure: None,
         }
     }
@@ -113,6 +120,7 @@ impl<'a> Printer<'a> {
             }
             Found::Hit(hit) => {
                 self.wipe();
+                self.found_any = true;
                 let printed = self.print(&hit).and_then(|()| Ok(self.out.flush()?));
                 self.failure = printed.err();
                 self.left = self.left.saturating_sub(1);

@@ -2,7 +2,7 @@
 
 use super::{Wanted, thought_of};
 use crate::config::Config;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::printed::printed;
 use clap::Args;
 use std::io::Write;
@@ -27,7 +27,12 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) async fn run(&self, config: &Config, out: &mut dyn Write) -> Result<(), Failure> {
+    pub(super) async fn run(
+        &self,
+        config: &Config,
+        shows: bool,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
         let traces = match super::existing(config).await? {
             Some(traces) => traces.list(self.wanted.filter(USUAL)).await?,
             None => Vec::new(),
@@ -35,8 +40,11 @@ impl List {
         if self.json {
             return print_json(&traces, out);
         }
+        if traces.is_empty() {
+            say(format_args!("{}", super::NONE));
+        }
         for trace in &traces {
-            writeln!(out, "{}", line(trace, super::time::Time::now()))?;
+            writeln!(out, "{}", line(trace, shows, super::time::Time::now()))?;
         }
         Ok(())
     }
@@ -54,10 +62,10 @@ fn print_json(traces: &[Trace], out: &mut dyn Write) -> Result<(), Failure> {
 }
 
 /// A trace on one line.
-pub(super) fn line(trace: &Trace, now: u64) -> String {
+fn line(trace: &Trace, shows: bool, now: u64) -> String {
     let numbers = &trace.numbers;
     let age = ago(now.saturating_sub(numbers.created_at) / 1000);
-    let thought = thought_of(trace, true);
+    let thought = thought_of(trace, shows);
     let first: String = thought.lines().next().unwrap_or_default().chars().take(SHORT).collect();
     let ended = match trace.state {
         TraceState::Whole => String::new(),

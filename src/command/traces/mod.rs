@@ -70,6 +70,9 @@ struct Wanted {
     limit: Option<u32>,
 }
 
+/// What is said on standard error where there is nothing to print.
+const NONE: &str = "no trace was found";
+
 /// Which text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Part {
@@ -108,7 +111,7 @@ impl Traces {
         // `includeInResponse = false` hides thoughts everywhere, here too.
         let shows = asking.settings(&config, None)?.include_in_response.value;
         match &self.what {
-            What::List(list) => list.run(&config, out).await,
+            What::List(list) => list.run(&config, shows, out).await,
             What::Show(show) => show.run(&config, shows, out).await,
             What::Search(search) => search.run(&config, shows, out).await,
             What::Export(export) => export.run(&config, shows, out).await,

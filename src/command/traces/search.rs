@@ -8,7 +8,7 @@ use clap::Args;
 use std::io::Write;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_core::json::Writer;
-use thinkthrough_store::{Trace, TraceText};
+use thinkthrough_store::{Trace, TraceHits, TraceText};
 
 /// How many are found where nothing is said.
 const USUAL: u32 = 20;
@@ -57,13 +57,18 @@ impl Search {
             }
             Part::Thoughts => TraceText::Thoughts,
         };
-        let Some(traces) = super::existing(config).await? else { return Ok(()) };
-        let hits = traces.search(&words, within, self.wanted.filter(USUAL)).await?;
+        let hits = match super::existing(config).await? {
+            Some(traces) => traces.search(&words, within, self.wanted.filter(USUAL)).await?,
+            None => TraceHits::default(),
+        };
         if let Some(time) = hits.indexed_to {
             let seconds = super::time::Time::now().saturating_sub(time) / 1000;
             say(format_args!(
                 "traces of the last {seconds} s are not searched yet; ask again soon"
             ));
+        }
+        if hits.traces.is_empty() && !self.json {
+            say(format_args!("{}", super::NONE));
         }
         for trace in &hits.traces {
             if self.json {
