@@ -2,10 +2,10 @@
 
 use super::{taken_over, trouble};
 use crate::error::StoreError;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, GenericClient};
 
 /// Each brings the tables from the version before to its own, counted from 1. They never change once shipped.
-const MIGRATIONS: [&str; 13] = [
+const MIGRATIONS: [&str; 14] = [
     include_str!("001.sql"),
     include_str!("002.sql"),
     include_str!("003.sql"),
@@ -19,7 +19,12 @@ const MIGRATIONS: [&str; 13] = [
     include_str!("011.sql"),
     include_str!("012.sql"),
     include_str!("013.sql"),
+    include_str!("014.sql"),
 ];
+
+/// The oldest version whose program works on these tables as they are, so that one may go back to it. A migration that
+/// changes or takes away what such a program reads or writes raises it to its own.
+const WORKS_FROM: u32 = 14;
 
 /// The version that has traces: a table of theirs in an older database is another program's.
 const TRACES: u32 = 5;
@@ -29,6 +34,11 @@ const LOCK: i64 = 0x74_6869_6E6B;
 
 /// What the tables are brought up to.
 const VERSION: &str = "SELECT coalesce(max(version), 0) FROM thinkthrough_schema";
+
+/// The version that a program must know to work on the newest tables: their own, where nothing else is said. Older
+/// tables of versions have no such column.
+const FROM: &str = "SELECT coalesce((to_jsonb(it)->>'works_from')::int8, version) \
+                    FROM thinkthrough_schema AS it ORDER BY version DESC LIMIT 1";
 
 pub(super) async fn migrate(client: &mut Client, at: &str) -> Result<(), StoreError> {
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
@@ -41,8 +51,8 @@ pub(super) async fn migrate(client: &mut Client, at: &str) -> Result<(), StoreEr
         None => false,
     };
     if is_there {
-        let row = client.query_typed(VERSION, &[]).await.map_err(failed)?;
-        if row.first().map(|row| super::number(row, 0, at)).transpose()? == Some(known) {
+        let found = said(&*client, VERSION, at).await?;
+        if found == known || (found > known && said(&*client, FROM, at).await? <= known) {
             return Ok(());
         }
     }
@@ -51,11 +61,11 @@ pub(super) async fn migrate(client: &mut Client, at: &str) -> Result<(), StoreEr
     transaction.batch_execute(&lock).await.map_err(failed)?;
     let table = "CREATE TABLE IF NOT EXISTS thinkthrough_schema (version INT8 NOT NULL)";
     transaction.batch_execute(table).await.map_err(failed)?;
-    let row = transaction.query_typed(VERSION, &[]).await.map_err(failed)?;
-    let found = match row.first() {
-        Some(row) => super::number(row, 0, at)?,
-        None => 0,
-    };
+    let found = said(&transaction, VERSION, at).await?;
+    // Another process may have been first while this one waited.
+    if found > known && said(&transaction, FROM, at).await? <= known {
+        return Ok(());
+    }
     if found > known {
         return Err(StoreError::Newer { at: at.to_owned(), found, known });
     }
@@ -68,5 +78,14 @@ pub(super) async fn migrate(client: &mut Client, at: &str) -> Result<(), StoreEr
         let sql = format!("INSERT INTO thinkthrough_schema VALUES ({version})");
         transaction.batch_execute(&sql).await.map_err(failed)?;
     }
+    let sql =
+        format!("UPDATE thinkthrough_schema SET works_from = {WORKS_FROM} WHERE version = {known}");
+    transaction.batch_execute(&sql).await.map_err(failed)?;
     transaction.commit().await.map_err(failed)
+}
+
+/// The number that a statement gives; 0 where there is no row.
+async fn said(client: &impl GenericClient, sql: &str, at: &str) -> Result<u32, StoreError> {
+    let rows = client.query_typed(sql, &[]).await.map_err(|error| trouble(at, &error))?;
+    rows.first().map_or(Ok(0), |row| super::number(row, 0, at))
 }

@@ -7,14 +7,14 @@ use crate::error::StoreError;
 use crate::master;
 use crate::old_trace::lacks;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, MAIN_DB, OpenFlags};
+use rusqlite::{Connection, MAIN_DB, OpenFlags, OptionalExtension as _};
 use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Each brings the tables from the version before to its own, counted from 1. They never change once shipped.
-const MIGRATIONS: [&str; 15] = [
+const MIGRATIONS: [&str; 16] = [
     include_str!("001.sql"),
     include_str!("002.sql"),
     include_str!("003.sql"),
@@ -30,7 +30,12 @@ const MIGRATIONS: [&str; 15] = [
     include_str!("013.sql"),
     include_str!("014.sql"),
     include_str!("015.sql"),
+    include_str!("016.sql"),
 ];
+
+/// The oldest version whose program works on these tables as they are, so that one may go back to it. A migration that
+/// changes or takes away what such a program reads or writes raises it to its own.
+const WORKS_FROM: u32 = 16;
 
 /// "think" in a way that SQLite's header has room for; `file` and we know our files by it.
 const APPLICATION: i32 = 0x7468_6E6B;
@@ -169,7 +174,7 @@ fn migrate(connection: &mut Connection, at: &str) -> Result<(), StoreError> {
     let failed = |error: rusqlite::Error| trouble(at, &error);
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
     let found = version(connection).map_err(failed)?;
-    if found == known {
+    if found == known || works_with(connection, found, known).map_err(failed)? {
         return Ok(());
     }
     // Tables that others refer to are made anew, which says nothing about their rows. Inside a transaction it would have
@@ -187,6 +192,9 @@ fn migrate_from(connection: &mut Connection, at: &str, known: u32) -> Result<(),
         .map_err(failed)?;
     // Another process may have been first while this one waited.
     let found = version(&transaction).map_err(failed)?;
+    if works_with(&transaction, found, known).map_err(failed)? {
+        return Ok(());
+    }
     if found > known {
         return Err(StoreError::Newer { at: at.to_owned(), found, known });
     }
@@ -196,6 +204,8 @@ fn migrate_from(connection: &mut Connection, at: &str, known: u32) -> Result<(),
         transaction.execute_batch(migration).map_err(failed)?;
     }
     taken_over::keep_apart(&transaction, was_put_aside).map_err(failed)?;
+    let sql = "INSERT OR REPLACE INTO thinkthrough_schema VALUES (?1, ?2)";
+    transaction.execute(sql, [known, WORKS_FROM]).map_err(failed)?;
     transaction.pragma_update(None, "user_version", known).map_err(failed)?;
     transaction.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
     transaction.commit().map_err(failed)
@@ -207,6 +217,17 @@ fn version(connection: &Connection) -> rusqlite::Result<u32> {
         return Ok(0);
     }
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// The tables are newer than what this program knows, and say that it works on them all the same.
+fn works_with(connection: &Connection, found: u32, known: u32) -> rusqlite::Result<bool> {
+    let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'thinkthrough_schema'";
+    if found <= known || connection.query_row(sql, [], |row| row.get::<_, i64>(0))? == 0 {
+        return Ok(false);
+    }
+    let sql = "SELECT works_from FROM thinkthrough_schema WHERE version = ?1";
+    let from: Option<u32> = connection.query_row(sql, [found], |row| row.get(0)).optional()?;
+    Ok(from.is_some_and(|from| from <= known))
 }
 
 #[cfg(test)]

@@ -79,9 +79,30 @@ async fn a_newer_schema_is_refused_and_left_alone() {
     assert!(
         error
             .to_string()
-            .ends_with("has schema 99 and this version knows up to 15; use a newer `think`"),
+            .ends_with("has schema 99 and this version knows up to 16; use a newer `think`"),
         "{error}"
     );
+    let connection = rusqlite::Connection::open(folder.file()).unwrap();
+    let version: i64 =
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+    assert_eq!(version, 99);
+}
+
+/// One may go back from a version that only added to the tables, and its tables stay as they are.
+#[tokio::test]
+async fn a_newer_schema_opens_where_it_says_that_this_version_works_on_it() {
+    let folder = Folder::new();
+    let id = local(&folder).await.begin(&titled("t"), &said(1)).await.unwrap();
+    for (from, opens) in [(16, true), (17, false), (1, true)] {
+        tamper(
+            &folder,
+            &format!(
+                "PRAGMA user_version = 99; INSERT OR REPLACE INTO thinkthrough_schema VALUES (99, {from})"
+            ),
+        );
+        assert_eq!(folder.open().await.is_ok(), opens, "{from}");
+    }
+    assert_eq!(local(&folder).await.load(&id).await.unwrap().contents, said(1));
     let connection = rusqlite::Connection::open(folder.file()).unwrap();
     let version: i64 =
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();

@@ -73,7 +73,7 @@ async fn a_store_of_the_second_schema_opens_with_all_it_had() {
          DELETE FROM thread WHERE nr = 3;");
     let bytes = number("SELECT sum(bytes) FROM thread");
     let store = folder.open().await.unwrap();
-    assert_eq!(number("PRAGMA user_version"), 15);
+    assert_eq!(number("PRAGMA user_version"), 16);
     assert_eq!(number("SELECT count(*) FROM pragma_foreign_key_check"), 0);
     assert_eq!(number("SELECT sum(bytes) FROM thread"), bytes);
     for (talk, restored) in talks.iter_mut().zip([4, 4, 0]) {

@@ -130,6 +130,12 @@ async fn a_newer_schema_on_the_server_is_refused() {
     let client = connect(&folder.server.as_ref().unwrap().url).await.unwrap();
     client.batch_execute("INSERT INTO thinkthrough_schema VALUES (99)").await.unwrap();
     assert!(matches!(folder.open().await, Err(StoreError::Newer { found: 99, .. })));
+    // Unless it says that this version works on it.
+    for (from, opens) in [(14, true), (15, false)] {
+        let sql = format!("UPDATE thinkthrough_schema SET works_from = {from} WHERE version = 99");
+        client.batch_execute(&sql).await.unwrap();
+        assert_eq!(folder.open().await.is_ok(), opens, "{from}");
+    }
 }
 
 #[tokio::test]
