@@ -108,6 +108,24 @@ fn ask(gateway: &Server, canaries: &Canaries) {
     );
     let path = format!("/v1/chat/completions?odd={}", fly("address"));
     gateway.request("POST", &path, &headers, &body.to_string());
+    // Names with secrets between other words, before and behind where long ones are cut.
+    let around = |door: &str, n: usize| format!("{}deploy\n{}\nend", "x".repeat(n), fly(door));
+    let hello = json!([{"role": "user", "content": "Hello."}]);
+    for before in [0, 185, 400] {
+        let key = around("cache key between lines", before);
+        let body = json!({"model": "m", "prompt_cache_key": key, "messages": hello});
+        gateway.request(
+            "POST",
+            "/v1/chat/completions",
+            "content-type: application/json\r\n",
+            &body.to_string(),
+        );
+        let name = format!("{}run\t{}\tnow", "x".repeat(before), fly("session between tabs"));
+        let headers =
+            format!("content-type: application/json\r\nx-thinkthrough-session: {name}\r\n");
+        let body = json!({"model": around("model between lines", before), "messages": hello});
+        gateway.request("POST", "/v1/chat/completions", &headers, &body.to_string());
+    }
     // What goes wrong tells of it.
     let wrong = json!({"model": fly("model"), "messages": []}).to_string();
     gateway.request("POST", "/v1/chat/completions", "content-type: application/json\r\n", &wrong);

@@ -5,7 +5,7 @@ use crate::events::{Events, Hearing, Whose};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::progress::{BudgetReached, Heard, News, Progress};
-use crate::story::{Story, plain};
+use crate::story::Story;
 use crate::traces::{CONTEXT, Traces, carry};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use opentelemetry_sdk::trace::Span;
@@ -166,7 +166,7 @@ impl Seen {
             Some(Labels { session, run, .. }) => {
                 Whose { tenant, session: Some(session.clone()), run: Some(run.clone()) }
             }
-            None => Whose { tenant, session: session.map(plain), run: None },
+            None => Whose { tenant, session: session.map(str::to_owned), run: None },
         });
         state.whose = whose;
         state.labels = labels;

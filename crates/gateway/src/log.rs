@@ -32,6 +32,7 @@ pub struct Log(Option<Arc<Inner>>);
 struct Inner {
     form: LogForm,
     desk: Arc<Desk>,
+    masker: Masker,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -107,7 +108,8 @@ impl Log {
             let _ = out.flush();
         };
         let writer = std::thread::Builder::new().name("log".to_owned()).spawn(work).ok();
-        Log(Some(Arc::new(Inner { form, desk, writer: Mutex::new(writer) })))
+        let masker = masker.clone();
+        Log(Some(Arc::new(Inner { form, desk, masker, writer: Mutex::new(writer) })))
     }
 
     /// Waits until every line is written. There are none after it.
@@ -126,8 +128,8 @@ impl Log {
     pub(crate) fn line(&self, story: &Story) -> bool {
         let Some(inner) = &self.0 else { return true };
         let text = match inner.form {
-            LogForm::Json => json(story),
-            LogForm::Text => text(story),
+            LogForm::Json => json(story, &inner.masker),
+            LogForm::Text => text(story, &inner.masker),
         };
         let mut pile = inner.desk.pile();
         if pile.is_closed || pile.lines >= WAITING {
@@ -171,7 +173,7 @@ fn asked_in_vain(story: &Story) -> Option<(&str, u16)> {
     Some((upstream.host.as_deref()?, upstream.port?))
 }
 
-fn json(story: &Story) -> String {
+fn json(story: &Story, masker: &Masker) -> String {
     let mut w = Writer::new();
     w.object(|w| {
         w.field_u64("ts", story.at);
@@ -183,7 +185,7 @@ fn json(story: &Story) -> String {
             [("tenant", story.tenant.as_str()), ("model", model), ("provider", provider)]
         {
             if !value.is_empty() {
-                w.field_str(key, &plain(value));
+                w.field_str(key, &plain(value, masker));
             }
         }
         w.field_u64("status", story.status.into());
@@ -213,21 +215,21 @@ fn json(story: &Story) -> String {
     w.finish() + "\n"
 }
 
-fn text(story: &Story) -> String {
+fn text(story: &Story, masker: &Masker) -> String {
     let mut line = String::with_capacity(256);
     // A string takes whatever is written.
-    let _ = write_text(&mut line, story);
+    let _ = write_text(&mut line, story, masker);
     line
 }
 
-fn write_text(line: &mut String, story: &Story) -> fmt::Result {
+fn write_text(line: &mut String, story: &Story, masker: &Masker) -> fmt::Result {
     write!(line, "{} {} {}", story.status, story.route, story.outcome)?;
     let (model, provider) = (story.model.as_str(), &*story.provider);
     for (key, value) in
         [("model", model), ("provider", provider), ("tenant", story.tenant.as_str())]
     {
         if !value.is_empty() {
-            write!(line, " {key}={}", plain(value))?;
+            write!(line, " {key}={}", plain(value, masker).replace(' ', "_"))?;
         }
     }
     write!(line, " {}ms {}B", millis(story.total), story.bytes)?;
@@ -283,12 +285,12 @@ mod tests {
             (
                 LogForm::Json,
                 "{\"ts\":7,\"event\":\"request\",\"id\":\"t\",\"route\":\"/v1/messages\",\
-                 \"model\":\"a[2Jb\",\"status\":200,\"outcome\":\"completed\",\"head_ms\":0,\
+                 \"model\":\"a [2J b\",\"status\":200,\"outcome\":\"completed\",\"head_ms\":0,\
                  \"total_ms\":0,\"bytes\":0,\"restored\":2,\"missed\":0,\"ambiguous\":0,\"dropped\":0}\n",
             ),
             (
                 LogForm::Text,
-                "200 /v1/messages completed model=a[2Jb 0ms 0B restored=2 missed=0 ambiguous=0 dropped=0 id=t\n",
+                "200 /v1/messages completed model=a_[2J_b 0ms 0B restored=2 missed=0 ambiguous=0 dropped=0 id=t\n",
             ),
         ] {
             let kept = Kept::default();
@@ -307,17 +309,22 @@ mod tests {
     #[test]
     fn a_secret_that_a_caller_put_into_a_name_is_in_no_line() {
         let secret = format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3));
-        let kept = Kept::default();
-        let log = Log::to(Box::new(kept.clone()), LogForm::Json, &masker());
-        let mut story = story();
-        story.model = secret.clone();
-        assert!(log.line(&story));
-        log.close();
-        let line = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
-        assert!(
-            line.contains("\"model\":\"[masked:github-token:") && !line.contains(&secret),
-            "{line}"
-        );
+        let far = "x ".repeat(190);
+        let names = ["", "run ", "run\n", "run\t", far.as_str()];
+        for (form, name) in
+            [LogForm::Json, LogForm::Text].into_iter().flat_map(|form| names.map(|it| (form, it)))
+        {
+            let kept = Kept::default();
+            let log = Log::to(Box::new(kept.clone()), form, &masker());
+            let mut story = story();
+            story.model = format!("{name}{secret} now");
+            assert!(log.line(&story));
+            log.close();
+            let line = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+            let is_shown = name == far;
+            assert!(is_shown || line.contains("[masked:github-token:"), "{line}");
+            assert!(!line.contains(&secret[..12]), "{line}");
+        }
     }
 
     /// Takes nothing until it is let go.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::decision::{Counts, Without};
+use thinkthrough_core::mask::Masker;
 use thinkthrough_core::price::Price;
 use thinkthrough_core::problem::ProblemCode;
 use thinkthrough_core::provider::{self, Target};
@@ -295,7 +296,11 @@ pub(crate) fn line(cause: &str) -> String {
     cause.chars().map(|c| if c.is_control() { ' ' } else { c }).take(2 * LONGEST).collect()
 }
 
-/// A name from outside, short and without anything that could break a line or steer a terminal.
-pub(crate) fn plain(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control() && !c.is_whitespace()).take(LONGEST).collect()
+/// A name from outside without the secrets in it, short and without anything that could break a line or steer a terminal.
+/// Secrets are looked for in the name as it came: none is cut in two, and what stands apart is never joined.
+pub(crate) fn plain(name: &str, masker: &Masker) -> String {
+    let masked = masker.mask_text(name);
+    let words = masked.split(|c: char| c.is_control() || c.is_whitespace());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    words.join(" ").chars().take(LONGEST).collect()
 }

@@ -164,7 +164,7 @@ impl On {
 
     /// A name as it may be shown.
     fn name(&self, text: &str) -> String {
-        self.masker.mask_text(&plain(text))
+        plain(text, &self.masker)
     }
 }
 

@@ -1,6 +1,5 @@
 //! What a trace is found by.
 
-use crate::story::plain;
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::exchange::RequestContext;
 use thinkthrough_core::plane::Tenant;
@@ -47,16 +46,15 @@ impl Labels {
     }
 }
 
-/// A session by the name that its client gave it. A name that is too long, or could steer a terminal, is shown as far as it
-/// can be, and told from others by its pseudonym.
+/// A session by the name that its client gave it, which is not long. One that could steer a terminal has blanks in place of
+/// what would, and is told from others by its pseudonym. Nothing is joined and nothing cut short here: a secret in a name
+/// is masked later, and is only found as it came.
 fn named(hint: &str, secret: &Secret) -> String {
-    let shown = plain(hint);
-    let without_blanks: String = hint.split(' ').collect();
-    if shown == without_blanks {
-        hint.to_owned()
-    } else {
-        format!("{shown}~{}", secret.pseudonym(hint))
+    if !hint.contains(char::is_control) {
+        return hint.to_owned();
     }
+    let shown = hint.replace(char::is_control, " ");
+    format!("{shown}~{}", secret.pseudonym(hint))
 }
 
 #[cfg(test)]
@@ -69,11 +67,10 @@ mod tests {
         for name in ["plain", "two words", "Träume", ""] {
             assert_eq!(named(name, &secret), name);
         }
-        let long = "x".repeat(300);
-        let names = ["a\tb", "ab", "a b", "a\nb", &long, &(long.clone() + "y")];
+        let names = ["a\tb", "ab", "a b", "a\nb", "a\u{7f}b"];
         let shown: std::collections::BTreeSet<String> =
             names.iter().map(|name| named(name, &secret)).collect();
         assert_eq!(shown.len(), names.len());
-        assert!(shown.iter().all(|name| name.len() < 300 && !name.contains(char::is_control)));
+        assert!(shown.iter().all(|name| !name.contains(char::is_control)));
     }
 }

@@ -58,8 +58,7 @@ impl Whose {
     /// A request came, from this client.
     pub(crate) fn started(&self, events: &Events, story: &Story, client: Option<&str>) {
         self.say(events, story, "request_started", &|w, masker| {
-            let client = client.and_then(|client| client.split_whitespace().next()).map(plain);
-            w.str_or_null("client", client.map(|client| masker.mask_text(&client)).as_deref());
+            masked(w, masker, "client", client.and_then(|it| it.split_whitespace().next()));
             let key = Some(story.tenant.as_str()).filter(|key| !key.is_empty());
             w.str_or_null("key", key);
             masked(w, masker, "model", Some(&story.model));
@@ -181,7 +180,7 @@ fn milliseconds(time: Duration) -> u64 {
 
 /// A name that somebody else chose.
 fn masked(w: &mut Writer, masker: &Masker, key: &str, name: Option<&str>) {
-    w.str_or_null(key, name.map(|name| masker.mask_text(&plain(name))).as_deref());
+    w.str_or_null(key, name.map(|name| plain(name, masker)).as_deref());
 }
 
 fn decided(
