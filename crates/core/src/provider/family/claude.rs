@@ -92,20 +92,20 @@ macro_rules! rules {
                 "*claude-opus-4-8*",
                 1_000_000,
                 claude::ADAPTIVE,
-                ON_REQUEST.effort(EFFORT, claude::FIVE).show(SHOW),
+                ON_REQUEST.effort(EFFORT, claude::FIVE).show(SHOW).off(OFF),
             ),
             ModelRule::new(
                 "*claude-opus-4-7*",
                 1_000_000,
                 claude::ADAPTIVE,
-                ON_REQUEST.effort(EFFORT, claude::FIVE).show(SHOW),
+                ON_REQUEST.effort(EFFORT, claude::FIVE).show(SHOW).off(OFF),
             ),
             // These show a summary without being asked, and still take a budget, which is discouraged.
             ModelRule::new(
                 "*claude-*-4-6*",
                 1_000_000,
                 claude::ADAPTIVE,
-                ON_REQUEST.effort(EFFORT, claude::FOUR),
+                ON_REQUEST.effort(EFFORT, claude::FOUR).off(OFF),
             ),
             ModelRule::new("*claude-opus-4*", 200_000, claude::MANUAL, MANUAL),
             ModelRule::new("*claude-sonnet-4*", 200_000, claude::MANUAL, MANUAL),
