@@ -204,6 +204,50 @@ fn req_budget_of_a_session_goes_on_with_an_answer_that_its_provider_keeps() {
     }
 }
 
+#[test]
+fn req_budget_refuses_an_answer_that_nobody_would_count_because_it_is_made_later() {
+    for action in ["warn", "block"] {
+        let (place, upstream) = (Place::new("claims-later"), keeper());
+        let budget = format!("reasoning_tokens_per_session = 1000, on_exceed = \"{action}\"");
+        let gateway = gateway(&place, &upstream, "wire = \"responses\"", &budget, "");
+        for (path, model) in [("/v1/responses", "own/m"), ("/p/own/v1/responses", "m")] {
+            let asked = json!({"model": model, "input": "Why?", "background": true, "store": true});
+            let answer = gateway.request("POST", path, ALICE, &asked.to_string());
+            assert_eq!(status(&answer), 403, "{path}: {answer}");
+            assert!(answer.contains("budget_unreadable"), "{path}: {answer}");
+        }
+        // Another key has no budget.
+        let asked = json!({"model": "own/m", "input": "Why?", "background": true, "store": true});
+        let bob = ALICE.replace("alice", "bob");
+        let answer = gateway.request("POST", "/v1/responses", &bob, &asked.to_string());
+        assert_eq!(status(&answer), 200, "{answer}");
+        assert_eq!(upstream.bodies().len(), 1);
+    }
+}
+
+#[test]
+fn req_budget_or_a_setting_that_switches_thinking_off_does_so_for_each_claude() {
+    let (place, upstream) = (Place::new("claims-claude"), Upstream::start(vec![messages()]));
+    let extends = "extends = \"anthropic\"\nwire = \"messages\"";
+    let budget = "reasoning_tokens_per_session = 900, on_exceed = \"disable_reasoning\"";
+    let gateway = gateway(&place, &upstream, extends, budget, "");
+    let off = "x-thinkthrough-set: reasoning.enabled=false\r\n";
+    for model in ["sonnet-4-5", "opus-4-6", "opus-4-7", "opus-4-8", "opus-5"] {
+        for thinking in [
+            json!({"type": "adaptive", "display": "summarized"}),
+            json!({"type": "enabled", "budget_tokens": 4_096}),
+        ] {
+            let more = json!({"model": format!("own/claude-{model}"), "max_tokens": 9_000,
+                "thinking": thinking, "output_config": {"effort": "high"}});
+            let answer = ask(&gateway, "/v1/messages", off, &more);
+            assert_eq!(status(&answer), 200, "{answer}");
+            let sent = upstream.last();
+            assert_eq!(sent["thinking"], json!({"type": "disabled"}), "{sent}");
+            assert_eq!(sent["output_config"], Value::Null, "{sent}");
+        }
+    }
+}
+
 /// A Claude model with a budget of 500 tokens that blocks, and one of Google's that cannot be told not to think.
 #[test]
 fn req_budget_that_never_had_what_a_model_thinks_at_least_gives_an_answer_without_a_thought() {

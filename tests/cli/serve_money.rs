@@ -283,3 +283,27 @@ fn req_budget_in_dollars_pays_for_thoughts_that_go_back_and_for_pictures_before_
         assert_eq!(status(&said(&asked, &gateway)), 200, "{dollars}");
     }
 }
+
+#[test]
+fn req_budget_in_dollars_leaves_a_cap_on_all_above_the_callers_own_cap_on_the_thought() {
+    let (place, upstream) = (Place::new("money-claude"), Upstream::start(vec![messages()]));
+    let extends = "extends = \"anthropic\"\nwire = \"messages\"";
+    let prices = "[prices.\"own/*\"]\ninput = 1\noutput = 10\n";
+    let budget = "usd_per_session = 0.05, on_exceed = \"block\"";
+    let gateway = gateway(&place, &upstream, extends, budget, prices);
+    for (number, model) in ["sonnet-4-5", "opus-4-6", "sonnet-4-6"].into_iter().enumerate() {
+        for budget in [15_000, 2_000] {
+            let asked = json!({"model": format!("own/claude-{model}"), "max_tokens": 16_000,
+                "stream": true, "thinking": {"type": "enabled", "budget_tokens": budget},
+                "messages": [{"role": "user", "content": "Why?"}]});
+            let headers = format!("{ALICE}x-thinkthrough-session: {number} {budget}\r\n");
+            let answer = gateway.request("POST", "/v1/messages", &headers, &asked.to_string());
+            assert_eq!(status(&answer), 200, "{answer}");
+            let sent = upstream.last();
+            let (all, thought) = (&sent["max_tokens"], &sent["thinking"]["budget_tokens"]);
+            let (all, thought) = (all.as_u64().unwrap(), thought.as_u64().unwrap());
+            assert!(all < 5_000 && thought < all && thought >= 1_024, "{sent}");
+            assert!(budget > 2_000 || thought == budget, "{sent}");
+        }
+    }
+}

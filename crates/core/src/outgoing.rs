@@ -9,7 +9,7 @@ use crate::problem::{Problem, ProblemCode};
 use crate::provider::{BudgetForm, ModelRule, Target};
 use crate::request::{ReasoningAsk, Request};
 use crate::settings::{Budget, Effort, Key, Resolved};
-use crate::wire::{Wire, foreign};
+use crate::wire::{Wire, budget_below, foreign};
 
 /// A request, ready to be sent once a credential is on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,6 +111,14 @@ pub(crate) fn at_most(wire: &dyn Wire, body: Val<'_>, tokens: u64) -> Option<Raw
     Some(at_path(path, &Raw::build(|w: &mut Writer| w.u64(tokens))))
 }
 
+/// What makes a caller's own cap on the thought (Messages) one below this cap on all; `None` where it is.
+pub(crate) fn thought_below(wire: &dyn Wire, request: &Request, most: u64) -> Option<Raw> {
+    let own = request.reasoning.max_tokens.filter(|_| wire.id() == "messages")?;
+    let tokens = budget_below(own, most);
+    let patch = || Raw::build(|w: &mut Writer| w.u64(tokens));
+    (tokens < own).then(|| at_path("thinking.budget_tokens", &patch()))
+}
+
 /// A body with JSON objects merged into it, written anew.
 fn merged(body: String, patches: &[Raw]) -> String {
     patches.iter().fold(body, |body, patch| patched(&body, patch, merge))
@@ -141,6 +149,8 @@ pub(crate) fn without_contradiction(
         Some("reasoning.effort"),
         Some("reasoning.max_tokens"),
         Some("output_config.effort"),
+        Some("thinking.budget_tokens"),
+        Some("thinking.display"),
     ];
     let doc = Doc::parse_str(body).ok()?;
     let paths = paths.into_iter().flatten().map(|path| path.split('.').collect::<Vec<_>>());

@@ -93,9 +93,6 @@ impl Spender {
         let doc = Doc::parse_within(&body, CAPS.values);
         let doc = doc.map_err(|_| unreadable("out of what is no JSON"))?;
         let root = doc.root();
-        if root.bool("background") == Some(true) {
-            return Err(unreadable("where its answer comes later"));
-        }
         let model = model.or_else(|| root.string("model")).unwrap_or_default();
         let named = house.models.find(&format!("{}/{model}", route.target.provider));
         let route = named.unwrap_or(route);

@@ -38,7 +38,7 @@ use crate::provider::Target;
 use crate::request::{ReasoningAsk, Request};
 use crate::restore::{About, Ask, Key, Question, Secret, Version, more, ticket};
 use crate::settings::{Effort, Resolved, Setting, Source};
-use crate::wire::{RequestError, Wire};
+use crate::wire::{LEAST_BUDGET, RequestError, Wire};
 use mint::{Mint, Of};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -209,6 +209,15 @@ impl<'d> RequestContext<'d> {
         let cap = self.request.max_tokens.filter(|cap| *cap > 0);
         let most = cap.map_or(tokens, |cap| cap.min(tokens));
         (self.request.max_tokens, self.most) = (Some(most), Some(most));
+    }
+
+    /// The least that the model can be told to think at most: where its rule has no cap on thoughts, the caller may name
+    /// one all the same.
+    #[must_use]
+    pub fn least_thought(&self) -> u64 {
+        let own = self.request.reasoning.max_tokens.filter(|_| self.caller.id() == "messages");
+        let of_rule = self.target.rule.thinking.budget.map(|form| form.min);
+        of_rule.or(own.map(|_| LEAST_BUDGET)).unwrap_or(1)
     }
 
     /// Whether the answer is asked for as a stream.
@@ -424,6 +433,10 @@ impl<'d> RequestContext<'d> {
         said.patches.extend(self.lowered());
         // Last, for it goes before whatever room a thought is given.
         said.patches.extend(most);
+        // A model that is told its own cap was told one that fits.
+        let own = self.most.filter(|_| self.target.rule.thinking.budget.is_none());
+        let thought = |most| outgoing::thought_below(self.caller, &self.request, most);
+        said.patches.extend(own.and_then(thought));
         let body = match said.patches.as_slice() {
             [] => edited,
             patches => {

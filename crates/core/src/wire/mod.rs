@@ -232,6 +232,7 @@ macro_rules! decode_is_value {
     };
 }
 pub(crate) use decode_is_value;
+pub(crate) use thinking_config::{LEAST_BUDGET, budget_below};
 
 impl Clone for Box<dyn Decode> {
     fn clone(&self) -> Self {

@@ -5,7 +5,7 @@ use crate::request::{ReasoningAsk, Request};
 use crate::settings::Effort;
 
 /// The least budget that the API takes.
-const LEAST_BUDGET: u64 = 1024;
+pub(crate) const LEAST_BUDGET: u64 = 1024;
 
 /// The neutral words for these objects, without the fields.
 pub(crate) fn meaning(thinking: Option<Val<'_>>, config: Option<Val<'_>>) -> ReasoningAsk {
@@ -45,6 +45,15 @@ pub(crate) struct Thinking {
     pub(crate) is_lost: bool,
 }
 
+/// The budget of a thought within a cap on all tokens: it is part of them and must be smaller. One that is not is made so
+/// much smaller that a text has room as well, if the least budget allows it.
+pub(crate) fn budget_below(budget: u64, cap: u64) -> u64 {
+    match cap {
+        cap if budget < cap => budget,
+        cap => (cap / 5 * 4).max(LEAST_BUDGET).min(cap.saturating_sub(1)),
+    }
+}
+
 /// Says on, off or how much. Members of the `old` object that have no name here are kept.
 pub(crate) fn thinking(request: &Request, old: Option<Val<'_>>) -> Thinking {
     let ask = &request.reasoning;
@@ -56,9 +65,10 @@ pub(crate) fn thinking(request: &Request, old: Option<Val<'_>>) -> Thinking {
     if ask.enabled != Some(true) && ask.effort.is_none() && ask.max_tokens.is_none() {
         return said;
     }
-    // The budget is part of the cap on all tokens and must be smaller.
-    let cap = request.max_tokens.map_or(u64::MAX, |cap| cap.saturating_sub(1));
-    said.budget = ask.max_tokens.map(|budget| budget.max(LEAST_BUDGET).min(cap));
+    said.budget = ask.max_tokens.map(|budget| match request.max_tokens {
+        Some(cap) => budget_below(budget.max(LEAST_BUDGET), cap),
+        None => budget.max(LEAST_BUDGET),
+    });
     if said.budget.is_some_and(|budget| budget < LEAST_BUDGET) {
         return Thinking { is_lost: true, ..Thinking::default() };
     }

@@ -4,7 +4,7 @@ use super::money::Bill;
 use super::purse::{About, Demand, Denied, Reservation};
 use super::tab::{Paid, Tab};
 use crate::audit::Labels;
-use crate::door::Turned;
+use crate::door::{Turned, turned};
 use crate::keys::Pass;
 use crate::vault::Vaults;
 use http::HeaderMap;
@@ -37,6 +37,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LEAST: u64 = 16;
 /// Nothing is asked of a budget.
 const NOTHING: Ask = Ask { wanted: 0, least: 0 };
+/// Why an answer that is made later is refused.
+const BACKGROUND: &str = "an answer that is made in the background is taken by nobody here, so that what it spends cannot \
+                          be counted, and this key has a budget; ask without `background`";
 /// A longer name is none.
 const LONGEST: usize = 512;
 
@@ -97,6 +100,9 @@ impl Tab {
         let Some(pass) = asking.pass.filter(|pass| !pass.budgets.is_none()) else {
             return Ok(Allowed::default());
         };
+        if asked.root().bool("background") == Some(true) {
+            return Err(turned(403, "budget_unreadable", BACKGROUND));
+        }
         let is_hard = pass.budgets.on_exceed == OnExceed::Block;
         let is_cut = is_hard && asked.is_stream() && !asking.is_as_it_is;
         let (wanted, room, count) = match asking.is_as_it_is {
@@ -143,6 +149,7 @@ impl Tab {
                 asked.lower_effort();
             }
             let demanded = if is_off { Some(OnExceed::DisableReasoning) } else { exceeded };
+            let cap = cap.and_then(|cap| below_own(asked, cap));
             let settings = within(asked.settings(), &asked.target().rule, demanded, cap);
             asked.set_settings(settings);
         }
@@ -244,12 +251,7 @@ fn reckon(asked: &RequestContext<'_>, body: Val<'_>, is_cut: bool) -> (Ask, Room
     let (rule, count) = (&asked.target().rule, answers(body));
     let own = asked.cap().filter(|cap| *cap > 0);
     let most = rule.thinking.budget.map_or(ROOM, |form| form.max).min(MOST);
-    let set = match asked.settings().max_tokens.value {
-        Some(Budget::Tokens(tokens)) => Some(tokens.get()),
-        Some(Budget::Unlimited) | None => None,
-    };
-    let said = asked.reasoning().max_tokens.filter(|cap| *cap > 0);
-    let caps = [own, said, set].into_iter().flatten();
+    let caps = own_caps(asked).into_iter().chain([own]).flatten();
     let thought = match may_think(rule, body) {
         true => caps.fold(most, u64::min),
         false => 0,
@@ -257,10 +259,28 @@ fn reckon(asked: &RequestContext<'_>, body: Val<'_>, is_cut: bool) -> (Ask, Room
     // What cannot be cut is to be paid for as a whole.
     let text = if is_cut || thought > 0 { ANSWER } else { ROOM };
     let all = own.unwrap_or_else(|| thought.saturating_add(text)).min(MOST + ANSWER);
-    let least = rule.thinking.budget.map_or(1, |form| form.min).min(thought);
+    let least = asked.least_thought().min(thought);
     let of = |tokens: u64| tokens.saturating_mul(count);
     let ask = Ask { wanted: of(thought), least: of(least) };
     (ask, Room { thought: of(thought), all: of(all) }, count)
+}
+
+/// A cap on the thought that leaves room below the cap on all, where the two belong together; `None` where the caller or
+/// the settings have a lower one already.
+fn below_own(asked: &RequestContext<'_>, cap: u64) -> Option<u64> {
+    let is_below = asked.target().rule.thinking.budget.is_some_and(|form| form.below_max_tokens);
+    let all = asked.cap().filter(|all| is_below && *all > 0).map(|all| all / 5 * 4);
+    let cap = all.map_or(cap, |all| cap.min(all));
+    own_caps(asked).into_iter().flatten().all(|own| cap < own).then_some(cap)
+}
+
+/// The caps on the thought that the caller and the settings name.
+fn own_caps(asked: &RequestContext<'_>) -> [Option<u64>; 2] {
+    let set = match asked.settings().max_tokens.value {
+        Some(Budget::Tokens(tokens)) => Some(tokens.get()),
+        Some(Budget::Unlimited) | None => None,
+    };
+    [asked.reasoning().max_tokens.filter(|cap| *cap > 0), set]
 }
 
 /// Whether the model will think as far as anybody can tell from the request.

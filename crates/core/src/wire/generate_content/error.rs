@@ -67,7 +67,13 @@ fn code_of(word: &str) -> (u16, &str) {
 /// Google's word for an HTTP status.
 fn status_word(status: u16) -> &'static str {
     let known = STATUSES.iter().find(|(code, _)| *code == status);
-    known.map_or(if status >= 500 { "INTERNAL" } else { "INVALID_ARGUMENT" }, |(_, word)| word)
+    let other = match status {
+        // What is not paid for: Google has a word for what is used up, and none for money.
+        402 => "RESOURCE_EXHAUSTED",
+        500.. => "INTERNAL",
+        _ => "INVALID_ARGUMENT",
+    };
+    known.map_or(other, |(_, word)| word)
 }
 
 /// Writes an error body.

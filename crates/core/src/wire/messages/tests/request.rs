@@ -257,7 +257,7 @@ fn neutral_words_about_reasoning_become_fields() {
         r.reasoning.max_tokens = Some(9000);
         r.max_tokens = Some(5000);
     });
-    assert_eq!((thinking["budget_tokens"].clone(), max), (json!(4999), json!(5000)));
+    assert_eq!((thinking["budget_tokens"].clone(), max), (json!(4000), json!(5000)));
     let small = fields(&|r| {
         r.reasoning.max_tokens = Some(9000);
         r.max_tokens = Some(1024);
