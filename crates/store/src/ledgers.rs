@@ -4,12 +4,13 @@
 //! What a report does to a ledger is arithmetic of the core. It is read, changed here, and written only if nobody changed
 //! it meanwhile; no lock is held between the two, and no state of a session, so that any pooler may stand in between.
 
+use crate::backend::Backend;
 use crate::error::StoreError;
 use crate::row::LedgerRow;
 use crate::store::Store;
 use std::time::Duration;
 use thinkthrough_core::budget::{
-    BudgetRules, Given, Ledger, RateGiven, RateLedger, RateLimits, RateReport, Report,
+    BudgetRules, Given, LEASE, Ledger, RateGiven, RateLedger, RateLimits, RateReport, Report,
 };
 use thinkthrough_core::plane::Tenant;
 
@@ -96,8 +97,13 @@ impl Ledgers {
         report: Report,
         now: u64,
     ) -> Result<Given, StoreError> {
+        // Who lives can write to a file that others can write to.
+        let is_file = matches!(self.store.backend(), Backend::Sqlite(_));
         let change = |body: &str, _| {
             let mut ledger = Ledger::read(body).unwrap_or_default();
+            if is_file {
+                ledger.free_silent(LEASE, now);
+            }
             let given = ledger.report(rules, holder, report, now);
             (ledger.write(), given)
         };

@@ -6,9 +6,13 @@ use std::time::Duration;
 use super::{BudgetEvent, BudgetRules, BudgetState};
 use crate::json::{Doc, Val, Writer};
 
-/// A slice whose holder said nothing for this long is free again: its process is gone. A process that cannot reach the
-/// ledger stops spending before that.
+/// A holder that cannot reach the ledger stops spending its slice before this much time is over.
 pub const LEASE: Duration = Duration::from_secs(60);
+
+/// A slice whose holder said nothing for this long is free again: its process is gone. It is much longer than
+/// [`LEASE`], because a holder that was only cut off has spent of its slice and says so when it is back: given to others
+/// before that, it would be spent twice.
+pub const KEPT: Duration = Duration::from_secs(300);
 
 /// How long a holder that got too little is waited for by the others.
 const WANTED: Duration = Duration::from_millis(1500);
@@ -80,10 +84,17 @@ impl Ledger {
         if holds < asked && others > 0 {
             self.wanted_until = now.saturating_add(millis(WANTED));
         }
-        let until = now.saturating_add(millis(LEASE));
+        let until = now.saturating_add(millis(KEPT));
         self.slices
             .insert(holder.to_owned(), Slice { tokens: holds, report: report.number, until });
         Given { holds, used, others, is_wanted, events }
+    }
+
+    /// Frees the slices whose holders said nothing for so long, before [`KEPT`] is over: for a ledger that no holder can
+    /// be cut off from.
+    pub fn free_silent(&mut self, silence: Duration, now: u64) {
+        let early = now.saturating_add(millis(KEPT.saturating_sub(silence)));
+        self.slices.retain(|_, slice| slice.until > early);
     }
 
     /// What is spent, and the thresholds that were told.

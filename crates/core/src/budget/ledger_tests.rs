@@ -1,4 +1,4 @@
-use super::{BudgetRules, Given, LEASE, Ledger, Limit, OnExceed, Report, Share};
+use super::{BudgetRules, Given, KEPT, LEASE, Ledger, Limit, OnExceed, Report, Share};
 
 fn rules(max: u64) -> BudgetRules {
     BudgetRules { max: Limit::from_config(max), on_exceed: OnExceed::Block, ..BudgetRules::DEFAULT }
@@ -92,7 +92,12 @@ fn req_budget_a_slice_is_called_back_and_one_of_a_process_that_is_gone_is_free_a
     assert_eq!(holds(ledger.report(&rules, "a", report(2, 30, 0), 20)), (30, 20));
     assert_eq!(holds(ledger.report(&rules, "b", report(2, 20, 40), 30)), (60, 30));
     let later = u64::try_from(LEASE.as_millis()).unwrap() + 25;
-    assert_eq!(holds(ledger.report(&rules, "b", report(3, 60, 40), later)), (100, 0));
+    let mut of_file = ledger.clone();
+    assert_eq!(holds(ledger.report(&rules, "b", report(3, 60, 40), later)), (70, 30));
+    of_file.free_silent(LEASE, later);
+    assert_eq!(holds(of_file.report(&rules, "b", report(3, 60, 40), later)), (100, 0));
+    let later = later + u64::try_from(KEPT.as_millis()).unwrap();
+    assert_eq!(holds(ledger.report(&rules, "b", report(4, 70, 30), later)), (100, 0));
 }
 
 #[test]
