@@ -15,8 +15,9 @@ const TIMES: u64 = 5;
 const BYTES: u64 = 4 * 1024;
 /// For so many bytes where it has no letters: a table of zeros, or a drawing.
 const WORDLESS: u64 = 16 * 1024;
-/// For so many letters and numbers where numbers differ, and with at least so many letters each time: lists count, too.
-const COUNTED: u64 = 8 * 1024;
+/// For so many letters and numbers where numbers differ, and with at least so many letters each time: long lists, tests and
+/// tables in code count, too.
+const COUNTED: u64 = 32 * 1024;
 const LETTERS: usize = 8;
 /// What stands for a number, whatever its digits. No text has such a byte.
 const NUMBER: u8 = 0xFF;
