@@ -71,7 +71,16 @@ impl Settled {
             usage.reasoning_tokens = Some(reasoning.tokens);
         }
         let all = came.all.max(reasoning.tokens);
-        let is_short = !is_whole && output.is_some_and(|output| output < all);
+        let is_less = match (output, usage.total_tokens) {
+            (Some(output), _) => output < all,
+            // The first event may count the request only.
+            (None, Some(total)) => {
+                let input = usage.input_tokens_with_cached().unwrap_or_default();
+                total < input.saturating_add(all)
+            }
+            (None, None) => false,
+        };
+        let is_short = !is_whole && is_less;
         if is_short {
             // All of it stands in one number now.
             usage.output_tokens = Some(all);
@@ -156,6 +165,19 @@ mod tests {
             ),
             (plain(Some(40)), (9, 20), false, ["40 reported", "50", "60 reported"]),
             (plain(Some(0)), (30, 99), false, ["30 estimated", "99", "109 estimated"]),
+            // Cut: a total that is of the request only, and one of more.
+            (
+                Usage { total_tokens: Some(10), ..usage(Some(10), None, None) },
+                (30, 40),
+                false,
+                ["30 estimated", "40", "50 estimated"],
+            ),
+            (
+                Usage { total_tokens: Some(90), ..usage(Some(10), None, None) },
+                (30, 40),
+                false,
+                ["30 estimated", "none", "90 reported"],
+            ),
             // Nobody counted.
             (
                 usage(Some(0), Some(0), Some(0)),
