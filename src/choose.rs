@@ -4,7 +4,7 @@ use crate::account::{self, auth};
 use crate::config::{Config, Credential, Headers, ModelEntry};
 use crate::environment::{Lookup, usable};
 use crate::failure::Failure;
-use crate::{local, simulated};
+use crate::{local, role, simulated};
 use thinkthrough_client::{Auth, Secret, Transport};
 use thinkthrough_core::budget::RateLimits;
 use thinkthrough_core::contract::{Contract, Return};
@@ -96,14 +96,10 @@ pub(crate) fn named(
 }
 
 fn look_up(config: &Config, name: &str, env: Lookup<'_>, why: String) -> Result<Chosen, Failure> {
-    if let Some(role) = name.strip_prefix("role:") {
-        let model = config.role(role).ok_or_else(|| no_role(config, role))?;
-        if model.starts_with("role:") {
-            return Err(Failure::Failed(format!(
-                "`roles.{role}` is `{model}`, which is no model; name a model there"
-            )));
-        }
-        return named(config, model, env, why);
+    if let Some(name) = name.strip_prefix("role:") {
+        let mut chosen = named(config, role::model(config, name)?, env, why)?;
+        role::play(name, &mut chosen);
+        return Ok(chosen);
     }
     if let Some(entry) = config.entry_for(name) {
         return entry_of(config, entry, name, env, why);
@@ -132,15 +128,6 @@ fn look_up(config: &Config, name: &str, env: Lookup<'_>, why: String) -> Result<
         short(name),
         choices(config)
     )))
-}
-
-fn no_role(config: &Config, role: &str) -> Failure {
-    let known: Vec<_> = config.roles.iter().map(|(role, _)| role.as_str()).collect();
-    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    let role = short(role);
-    Failure::Failed(format!(
-        "no model plays the role `{role}`; the configuration's `[roles]` has: {known}"
-    ))
 }
 
 fn choices(config: &Config) -> String {

@@ -20,6 +20,7 @@ mod local;
 mod masking;
 mod memory;
 mod printed;
+mod role;
 mod routes;
 mod simulated;
 mod stored;

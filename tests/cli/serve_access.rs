@@ -4,6 +4,8 @@ use crate::place::Place;
 use crate::program::think;
 use crate::serve_config::{question, serve};
 use crate::server::Server;
+use crate::upstream::{Upstream, chat};
+use serde_json::json;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
@@ -186,6 +188,35 @@ fn a_fallback_answers_before_the_first_byte_and_says_so() {
     assert!(answer.starts_with("HTTP/1.1 400") && !answer.contains("hops="), "{answer}");
     let nobody = asked(&gateway, "role:nobody", "");
     assert!(nobody.starts_with("HTTP/1.1 404") && nobody.contains("reasoning"), "{nobody}");
+}
+
+#[test]
+fn adr_router_a_utility_call_thinks_not_at_all_or_little_and_the_configuration_goes_before() {
+    let (place, upstream) = (Place::new("utility"), Upstream::start(vec![chat("", "ok", None)]));
+    let served = |model: &str, more: &str| {
+        let config = format!(
+            "[providers.own]\nextends = \"openrouter\"\nbase_url = \"{}\"\napi_key = \"k\"\n\
+             [models.a]\nprovider = \"own\"\nmodel = \"{model}\"\n{more}\n[roles]\nutility = \"a\"\nreasoning = \"a\"\n",
+            upstream.url
+        );
+        serve(&place, &config)
+    };
+    let sent = |gateway: &Server, role: &str| {
+        let asked = json!({"model": format!("role:{role}"), "reasoning_effort": "high", "stream": true,
+            "messages": [{"role": "user", "content": "A title for this?"}]});
+        let json = "content-type: application/json\r\n";
+        let answer = gateway.request("POST", "/v1/chat/completions", json, &asked.to_string());
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        upstream.last()
+    };
+    let gateway = served("deepseek/deepseek-v4", "");
+    assert_eq!(sent(&gateway, "reasoning")["reasoning_effort"], "high");
+    let quiet = sent(&gateway, "utility");
+    assert_eq!(quiet["reasoning_effort"], serde_json::Value::Null, "{quiet}");
+    assert_eq!(quiet["reasoning"], json!({"effort": "none"}), "{quiet}");
+    let gateway = served("deepseek/deepseek-v4", "reasoning.effort = \"medium\"");
+    let said = sent(&gateway, "utility");
+    assert!(said.to_string().contains("medium"), "{said}");
 }
 
 #[test]

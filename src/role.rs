@@ -1,0 +1,44 @@
+//! The roles that models play (`[roles]`), asked for as `role:NAME`.
+
+use crate::choose::Chosen;
+use crate::config::Config;
+use crate::failure::Failure;
+use thinkthrough_core::echo::short;
+use thinkthrough_core::settings::Effort;
+
+/// The role of small calls: titles, summaries. They need no thought.
+const UTILITY: &str = "utility";
+
+/// The model that plays a role.
+pub(crate) fn model<'a>(config: &'a Config, role: &str) -> Result<&'a str, Failure> {
+    let Some(model) = config.role(role) else {
+        let known: Vec<_> = config.roles.iter().map(|(role, _)| role.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        return Err(Failure::Failed(format!(
+            "no model plays the role `{}`; the configuration's `[roles]` has: {known}",
+            short(role)
+        )));
+    };
+    if model.starts_with("role:") {
+        return Err(Failure::Failed(format!(
+            "`roles.{role}` is `{model}`, which is no model; name a model there"
+        )));
+    }
+    Ok(model)
+}
+
+/// What a role asks of its model, where the configuration says nothing about that under the model itself.
+pub(crate) fn play(role: &str, chosen: &mut Chosen) {
+    let said = &mut chosen.reasoning;
+    let is_said = said.enabled.is_some() || said.effort.is_some() || said.max_tokens.is_some();
+    if role != UTILITY || is_said {
+        return;
+    }
+    let thinking = &chosen.target.rule.thinking;
+    let thinks_always = thinking.default_on && thinking.off.is_none();
+    if thinks_always && thinking.effort.is_some() {
+        said.effort = Some(Some(Effort::Low));
+    } else {
+        said.enabled = Some(false);
+    }
+}
