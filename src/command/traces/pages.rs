@@ -12,6 +12,7 @@ use thinkthrough_chat::export::{html_closing, html_message, html_opening};
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_core::content::{Block, Content, Speaker, Text, Thinking};
 use thinkthrough_core::json::Writer;
+use thinkthrough_core::tokens::TokenCount;
 use thinkthrough_store::{Trace, TraceState};
 
 const TITLE: &str = "Traces";
@@ -86,7 +87,8 @@ impl Pages {
         blocks.push(Block::Text(Text::new(harmless(&trace.answer))));
         let mut content = Content::new(Speaker::Ai, blocks);
         content.partial = trace.state == TraceState::Cut;
-        html_message(number, &facts(trace), &content)
+        let count = TokenCount::reported(trace.numbers.reasoning_tokens);
+        html_message(number, &facts(trace), &content, Some(count))
     }
 
     /// The thought, or what is known of one that only its provider can read.
@@ -130,15 +132,34 @@ fn code(text: &str) -> String {
     text.replace('`', "'")
 }
 
-/// A callout: every line of it begins with `>`.
+/// A callout: every line of it begins with `>`, and a tag of HTML is shown as it was written, so that none ends the place of
+/// what was said or hides what follows. In a block of code no tag is one, and it keeps its bytes.
 fn quoted(heading: &str, body: &str) -> String {
     let mut page = format!("\n> [!{heading}\n");
+    let mut fence: Option<&str> = None;
     for line in body.split('\n') {
         page.push_str(if line.is_empty() { ">" } else { "> " });
-        page.push_str(line);
+        match fence {
+            Some(_) => page.push_str(line),
+            None => page.push_str(&line.replace('<', "&lt;")),
+        }
         page.push('\n');
+        fence = match (fence, marks(line)) {
+            (None, Some(marks)) if !line[marks.len()..].contains(['`', '<']) => Some(marks),
+            (Some(open), Some(marks)) if marks.starts_with(open) && line.trim_end() == marks => {
+                None
+            }
+            _ => fence,
+        };
     }
     page
+}
+
+/// The marks that begin or end a block of code which stands in nothing else.
+fn marks(line: &str) -> Option<&str> {
+    let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let marks = &line[..line.len() - line.trim_start_matches(mark).len()];
+    (marks.len() >= 3).then_some(marks)
 }
 
 #[cfg(test)]
@@ -187,9 +208,20 @@ mod tests {
              - ended: `cut`\n\n> [!thinking]- Thought\n> one\n>\n> two\n\n> [!quote] Answer\n> said\n"
         );
         let page = written(Format::Html, &trace);
+        assert!(page.contains("Thought · 5 tokens"), "the count of the trace: {page}");
         for fact in ["trace: 56f068", "model: m", "time: 2026-11-23T08:30:00Z", "ended: cut"] {
             assert!(page.contains(fact), "{fact}: {page}");
         }
+    }
+
+    #[test]
+    fn tags_are_shown_and_code_keeps_its_bytes() {
+        let body = "a <b>\n```rust\nVec<u8>\n~~~\n</b>\n````\n<c>\n``` <d>\n<e>\n- ```\n<f>";
+        assert_eq!(
+            quoted("x", body),
+            "\n> [!x\n> a &lt;b>\n> ```rust\n> Vec<u8>\n> ~~~\n> </b>\n> ````\n> &lt;c>\n> ``` &lt;d>\n> &lt;e>\n\
+             > - ```\n> &lt;f>\n"
+        );
     }
 
     #[test]
@@ -204,6 +236,7 @@ mod tests {
         let page = written(Format::Md, &trace);
         let (_, quoted) = page.split_once("\n> ").unwrap();
         assert!(quoted.lines().skip(1).all(|it| it.is_empty() || it.starts_with('>')), "{page}");
+        assert!(page.contains("> &lt;!--"), "{page}");
         let line = written(Format::Jsonl, &trace);
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["reasoning_text"], hostile, "the value stays");

@@ -20,7 +20,7 @@ use thinkthrough_core::tokens::TokenCount;
 pub fn to_html(exported: &Exported) -> String {
     let mut page = html_opening(exported.title.as_deref().unwrap_or("Conversation"));
     for (number, content) in exported.contents.iter().enumerate() {
-        page.push_str(&message(number, content));
+        page.push_str(&message(number, content, None));
     }
     page.push_str(&html_closing());
     page
@@ -45,19 +45,24 @@ pub fn html_closing() -> String {
     format!("<script type=\"module\">{SCRIPT}</script>\n</body>\n</html>\n")
 }
 
-/// A message of a page, behind what is known of it.
+/// A message of a page, behind what is known of it. `count` is what its thought took, where that is known.
 #[must_use]
-pub fn html_message(number: usize, facts: &[(&str, String)], content: &Content) -> String {
+pub fn html_message(
+    number: usize,
+    facts: &[(&str, String)],
+    content: &Content,
+    count: Option<TokenCount>,
+) -> String {
     let mut page = "<p class=\"note\">".to_owned();
     for (name, value) in facts {
         page.push_str(&format!("{}: {}<br>\n", escaped(name), escaped(value)));
     }
     page.push_str("</p>\n");
-    page.push_str(&message(number, content));
+    page.push_str(&message(number, content, count));
     page
 }
 
-fn message(number: usize, content: &Content) -> String {
+fn message(number: usize, content: &Content, count: Option<TokenCount>) -> String {
     let (name, class) = match content.speaker {
         Speaker::Ai => ("Model", "ai"),
         Speaker::Human => ("You", "human"),
@@ -72,7 +77,8 @@ fn message(number: usize, content: &Content) -> String {
             Block::Text(text) => rendered(&text.text),
             Block::Thinking(thinking) => {
                 let by = content.origin.as_ref().map(|origin| origin.provider.as_str());
-                thought((&id, at), (thinking, by), counted.get(at).copied().flatten())
+                let count = count.or_else(|| counted.get(at).copied().flatten());
+                thought((&id, at), (thinking, by), count)
             }
             Block::ToolCall(call) => tool_call(call),
             Block::ToolResponse(response) => tool_response(response),
