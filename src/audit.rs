@@ -30,6 +30,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The pause before what failed is tried again.
 const AGAIN: Duration = Duration::from_secs(60);
 
+/// The pause between two looks whether traces were dropped.
+const WATCH: Duration = Duration::from_secs(10);
+
 /// What covers the secrets in the traces of this store.
 pub(crate) fn masker(config: &Config, store: &Store) -> Masker {
     with(tiers(config), &store.mask_key(), &secrets(config))
@@ -49,6 +52,38 @@ pub(crate) fn start(config: &Config, keeper: &Keeper, masker: FindMasker) -> Opt
         };
         Some((to, masker()))
     })))
+}
+
+/// Says how many traces a gateway drops, now and then while it drops any.
+pub(crate) fn watch(audit: &Audit) {
+    let audit = audit.clone();
+    tokio::spawn(async move {
+        let mut told = audit.dropped();
+        loop {
+            tokio::time::sleep(WATCH).await;
+            let dropped = audit.dropped();
+            if dropped > told {
+                say(format_args!(
+                    "{} traces are lost, because more came than could be masked and written down (64 MiB wait at most); \
+                     let less come at once, or run a further gateway",
+                    dropped - told
+                ));
+            }
+            told = dropped;
+        }
+    });
+}
+
+/// Says how many traces end with a gateway, because neither the store nor a journal took them.
+pub(crate) fn say_left(audit: &Audit, store: Option<&Store>) {
+    let left = audit.left() + store.map_or(0, Store::traces_in_memory) as u64;
+    audit.lose(left);
+    if left > 0 {
+        say(format_args!(
+            "{left} traces are lost, because neither the store nor its journal took them; see whether they can be \
+             written"
+        ));
+    }
 }
 
 /// Masks the traces that stood in a table of another program, and keeps them among the others: nobody reads them before.

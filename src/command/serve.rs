@@ -22,7 +22,7 @@ use thinkthrough_core::mask::Tiers;
 use thinkthrough_gateway::{
     Audit, Events, Heard, InFlight, Keys, Log, Options, Running, Tls, Traces, Vaults, Viewer, serve,
 };
-use thinkthrough_store::{KeyState, Limits, Location, Store};
+use thinkthrough_store::{KeyState, Limits, Location};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -118,6 +118,7 @@ impl Serve {
             door = addr;
         }
         base.invite(scheme, door);
+        base.audit.iter().for_each(audit::watch);
         let delay = loop {
             match signals.next().await {
                 Told::Reload => match self.reload(&running, &now, &base).await {
@@ -153,7 +154,9 @@ impl Serve {
             () = draining => {}
             () = signals.again() => {}
         }
-        base.say_lost();
+        if let Some(audit) = &base.audit {
+            audit::say_left(audit, base.keeper.store());
+        }
         base.log.close();
         Ok(())
     }
@@ -354,20 +357,6 @@ impl Base {
 }
 
 impl Base {
-    /// Says how many traces end with this process, because neither the store nor a journal took them.
-    fn say_lost(&self) {
-        let Some(audit) = &self.audit else { return };
-        let in_memory = self.keeper.store().map_or(0, Store::traces_in_memory);
-        let lost = audit.left() + in_memory as u64;
-        audit.lose(lost);
-        if lost > 0 {
-            say(format_args!(
-                "{lost} traces are lost, because neither the store nor its journal took them; see whether they can be \
-                 written"
-            ));
-        }
-    }
-
     /// Says where the viewer is. On an address that only this machine reaches the link lets one person in, once; it
     /// stands behind the `#`, so that no log has it.
     fn invite(&self, scheme: &str, door: SocketAddr) {

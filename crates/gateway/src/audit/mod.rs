@@ -125,6 +125,12 @@ impl Audit {
         self.left() + handed_over as u64
     }
 
+    /// How many traces were dropped so far.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.waiting().lost.get()
+    }
+
     /// So many that were taken are lost with the end of this process.
     pub fn lose(&self, count: u64) {
         self.waiting().lost.inc_by(count);
