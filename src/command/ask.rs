@@ -48,7 +48,7 @@ pub(crate) struct Ask {
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
     /// Go on with the latest conversation that is kept, or begin one
-    #[arg(long = "continue", conflicts_with_all = ["history", "session"])]
+    #[arg(short = 'c', long = "continue", conflicts_with_all = ["history", "session"])]
     goes_on: bool,
     /// Go on with this conversation; the first letters of its ID are enough
     #[arg(long, value_name = "ID", conflicts_with = "history")]

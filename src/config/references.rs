@@ -145,6 +145,9 @@ impl Names<'_> {
 
     /// A model as requests name it.
     fn model(&self, at: &str, name: &str) -> Option<String> {
+        if name.trim().is_empty() {
+            return Some(format!("`{at}` is empty; name a model there"));
+        }
         if let Some(role) = name.strip_prefix("role:") {
             let is_known = self.roles.contains(&role);
             let nobody = || format!("`{at}` is `{name}`, and nobody plays that role; ");
