@@ -307,3 +307,23 @@ fn req_budget_in_dollars_leaves_a_cap_on_all_above_the_callers_own_cap_on_the_th
         }
     }
 }
+
+#[test]
+fn req_budget_in_dollars_caps_a_whole_answer_on_ollamas_own_api() {
+    let answer = json!({"model": "m", "created_at": "2026-11-26T00:00:00Z", "done": true, "done_reason": "stop",
+        "message": {"role": "assistant", "content": "ok"}, "prompt_eval_count": 10, "eval_count": 5});
+    let (place, upstream) =
+        (Place::new("money-ollama"), Upstream::start(vec![answer.to_string() + "\n"]));
+    let budget = "usd_per_session = 0.05, on_exceed = \"block\"";
+    let prices = "[prices.\"own/m\"]\ninput = 1\noutput = 10\n";
+    let gateway = gateway(&place, &upstream, "extends = \"ollama\"", budget, prices);
+    for (options, expected) in [(json!({}), 4_990), (json!({"num_predict": 50}), 50)] {
+        let asked = json!({"model": "own/m", "stream": false, "options": options,
+            "messages": [{"role": "user", "content": "Why?"}]});
+        let answer = gateway.request("POST", "/api/chat", ALICE, &asked.to_string());
+        assert_eq!(status(&answer), 200, "{answer}");
+        let sent = upstream.last();
+        let cap = sent["options"]["num_predict"].as_u64().unwrap();
+        assert!(cap <= expected && cap > expected - 100.min(expected), "{sent}");
+    }
+}

@@ -106,6 +106,7 @@ pub(crate) fn at_most(wire: &dyn Wire, body: Val<'_>, tokens: u64) -> Option<Raw
         "chat-completions" | "messages" | "mistral-chat" => "max_tokens",
         "responses" => "max_output_tokens",
         "generate-content" => "generationConfig.maxOutputTokens",
+        "ollama-chat" => "options.num_predict",
         _ => return None,
     };
     Some(at_path(path, &Raw::build(|w: &mut Writer| w.u64(tokens))))
