@@ -98,7 +98,7 @@ pub(crate) fn named(
 fn look_up(config: &Config, name: &str, env: Lookup<'_>, why: String) -> Result<Chosen, Failure> {
     if let Some(name) = name.strip_prefix("role:") {
         let mut chosen = named(config, role::model(config, name)?, env, why)?;
-        role::play(name, &mut chosen);
+        role::play(name, &chosen.target.rule, &mut chosen.reasoning);
         return Ok(chosen);
     }
     if let Some(entry) = config.entry_for(name) {

@@ -1,10 +1,10 @@
 //! The roles that models play (`[roles]`), asked for as `role:NAME`.
 
-use crate::choose::Chosen;
 use crate::config::Config;
 use crate::failure::Failure;
 use thinkthrough_core::echo::short;
-use thinkthrough_core::settings::Effort;
+use thinkthrough_core::provider::ModelRule;
+use thinkthrough_core::settings::{Effort, Partial};
 
 /// The role of small calls: titles, summaries. They need no thought.
 const UTILITY: &str = "utility";
@@ -28,13 +28,12 @@ pub(crate) fn model<'a>(config: &'a Config, role: &str) -> Result<&'a str, Failu
 }
 
 /// What a role asks of its model, where the configuration says nothing about that under the model itself.
-pub(crate) fn play(role: &str, chosen: &mut Chosen) {
-    let said = &mut chosen.reasoning;
+pub(crate) fn play(role: &str, rule: &ModelRule, said: &mut Partial) {
     let is_said = said.enabled.is_some() || said.effort.is_some() || said.max_tokens.is_some();
     if role != UTILITY || is_said {
         return;
     }
-    let thinking = &chosen.target.rule.thinking;
+    let thinking = &rule.thinking;
     let thinks_always = thinking.default_on && thinking.off.is_none();
     if thinks_always && thinking.effort.is_some() {
         said.effort = Some(Some(Effort::Low));

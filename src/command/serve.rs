@@ -135,23 +135,9 @@ impl Serve {
                 Told::StopNow => break Duration::ZERO,
             }
         };
-        let told = Instant::now();
-        let draining = async {
-            running.drain(delay, DRAIN).await;
-            if let Some(audit) = &base.audit {
-                // What neither the store nor a journal takes in this time is lost, which is said below.
-                drop(tokio::time::timeout(FLUSH[1], audit.flush()).await);
-            }
-            if let Some(store) = base.keeper.store() {
-                store.close().await;
-            }
-            let [least, most] = FLUSH;
-            let left = (delay + DRAIN).saturating_sub(told.elapsed());
-            base.traces.close(left.clamp(least, most)).await;
-        };
         // Whoever says it twice means it.
         tokio::select! {
-            () = draining => {}
+            () = base.drain(running, delay) => {}
             () = signals.again() => {}
         }
         if let Some(audit) = &base.audit {
@@ -297,6 +283,22 @@ fn vault_limits(config: &Config) -> Limits {
 }
 
 impl Base {
+    /// Ends what is under way, and gives the store, its journal and the collector the time that is left.
+    async fn drain(&self, running: Running, delay: Duration) {
+        let told = Instant::now();
+        running.drain(delay, DRAIN).await;
+        if let Some(audit) = &self.audit {
+            // What neither the store nor a journal takes in this time is lost, which is said below.
+            drop(tokio::time::timeout(FLUSH[1], audit.flush()).await);
+        }
+        if let Some(store) = self.keeper.store() {
+            store.close().await;
+        }
+        let [least, most] = FLUSH;
+        let left = (delay + DRAIN).saturating_sub(told.elapsed());
+        self.traces.close(left.clamp(least, most)).await;
+    }
+
     /// What the configuration says, if this address may be served with it.
     fn options(&self, config: &Config, addr: SocketAddr) -> Result<Options, Failure> {
         let server = &config.server;

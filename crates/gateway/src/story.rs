@@ -291,9 +291,15 @@ pub(crate) fn now() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What is known about a failure, on one line.
-pub(crate) fn line(cause: &str) -> String {
+/// What is known about a failure, on one line and without the secrets in it, of which none is cut in two.
+pub(crate) fn line(cause: &str, masker: &Masker) -> String {
+    let cause = masker.mask_text(cause);
     cause.chars().map(|c| if c.is_control() { ' ' } else { c }).take(2 * LONGEST).collect()
+}
+
+/// Whether nothing of a name has to be changed before it is shown, but for secrets.
+pub(crate) fn is_plain(name: &str) -> bool {
+    name.len() <= LONGEST && !name.contains(|c: char| c.is_control() || c.is_whitespace())
 }
 
 /// A name from outside without the secrets in it, short and without anything that could break a line or steer a terminal.

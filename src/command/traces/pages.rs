@@ -145,8 +145,10 @@ fn quoted(heading: &str, body: &str) -> String {
         }
         page.push('\n');
         fence = match (fence, marks(line)) {
-            (None, Some(marks)) if !line[marks.len()..].contains(['`', '<']) => Some(marks),
-            (Some(open), Some(marks)) if marks.starts_with(open) && line.trim_end() == marks => {
+            (None, Some((marks, rest))) if !rest.contains(['`', '<']) => Some(marks),
+            (Some(open), Some((marks, rest)))
+                if marks.starts_with(open) && rest.trim().is_empty() =>
+            {
                 None
             }
             _ => fence,
@@ -155,11 +157,11 @@ fn quoted(heading: &str, body: &str) -> String {
     page
 }
 
-/// The marks that begin or end a block of code which stands in nothing else.
-fn marks(line: &str) -> Option<&str> {
+/// The marks that begin or end a block of code which stands in nothing else, and what follows them.
+fn marks(line: &str) -> Option<(&str, &str)> {
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-    let marks = &line[..line.len() - line.trim_start_matches(mark).len()];
-    (marks.len() >= 3).then_some(marks)
+    let end = line.find(|c| c != mark).unwrap_or(line.len());
+    line.split_at_checked(end).filter(|(marks, _)| marks.len() >= 3)
 }
 
 #[cfg(test)]
