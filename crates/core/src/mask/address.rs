@@ -105,7 +105,17 @@ fn is_password(value: &[u8], user: &[u8]) -> bool {
     let is_known = KNOWN.iter().any(|known| value.eq_ignore_ascii_case(known.as_bytes()));
     let refers = matches!(value.first(), Some(b'$' | b'%' | b'<' | b'*'))
         && !value.iter().any(u8::is_ascii_digit);
-    value.len() >= 3 && !is_known && !refers && value != user && !super::judge::is_sample(value)
+    // `postgrespassword`, `adminadmin`.
+    let rest = value.strip_prefix(user).unwrap_or_default();
+    let is_doubled =
+        !user.is_empty() && (rest == user || KNOWN.iter().any(|known| rest == known.as_bytes()));
+    value.len() >= 3
+        && !is_known
+        && !refers
+        && !is_doubled
+        && value != user
+        && !super::name::is_label(value)
+        && !super::judge::is_sample(value)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The data of a `Secret` of Kubernetes: values in base64 below `data:`, in a document that says `kind: Secret` before
 //! or behind them.
 
+use super::judge;
 use super::pattern::{CERTAIN, Fit};
 use super::set::{ALNUM, BLANK, Set};
 use super::text::{More, Text};
@@ -125,7 +126,8 @@ fn value(text: Text<'_>, at: usize) -> Result<(Option<Fit>, usize), More> {
     }
     let is_whole = text.byte(to)?.is_none_or(|byte| QUOTES.or(LINE_END).or(BLANK).has(byte));
     let fit = Fit { from, to, open: None };
-    Ok(((is_whole && length >= LEAST).then_some(fit), to))
+    let is_secret = is_whole && length >= LEAST && !judge::is_sample(text.part(from, to));
+    Ok((is_secret.then_some(fit), to))
 }
 
 #[cfg(test)]
