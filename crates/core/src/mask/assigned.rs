@@ -208,7 +208,11 @@ pub(super) fn is_flag(text: Text<'_>, at: usize) -> bool {
 }
 
 /// Endings of names whose values say something about a secret, and are none.
-const ABOUT: [&str; 24] = [
+const ABOUT: [&str; 28] = [
+    "mgr",
+    "manager",
+    "realm",
+    "mtime",
     "id",
     "ids",
     "_at",

@@ -144,6 +144,7 @@ fn is_word(value: &[u8]) -> bool {
         .iter()
         .any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
         || name::is_label(value)
+        || value.ends_with(b"password") && value.iter().all(u8::is_ascii_alphabetic)
 }
 
 #[cfg(test)]

@@ -94,8 +94,10 @@ fn parts(text: Text<'_>, at: usize) -> Result<Option<Vec<Fit>>, More> {
 }
 
 fn is_value(value: &[u8]) -> bool {
+    // Where a value ends with `=` and is no base64, another part begins.
+    let signs = if value.len().is_multiple_of(4) { b"+/=".as_slice() } else { b"+/" };
     let is_drawn =
-        |byte: &u8| byte.is_ascii_digit() || b"+/=".contains(byte) || byte.is_ascii_uppercase();
+        |byte: &u8| byte.is_ascii_digit() || signs.contains(byte) || byte.is_ascii_uppercase();
     let is_address = memchr::memmem::find(value, b"://").is_some();
     let is_code = value.iter().any(|byte| b"${(".contains(byte)) || judge::is_sample(value);
     let is_name = name::is_of_words(value, 3);

@@ -1,8 +1,8 @@
 //! Whether a value is a secret or only stands where one could.
 
 use super::name::{
-    are_joined, is_constant, is_dotted, is_file, is_label, is_of_words, is_path_of_names, is_term,
-    is_variable, is_version,
+    are_joined, is_constant, is_dotted, is_file, is_identifier, is_label, is_of_words,
+    is_path_of_names, is_term, is_time, is_variable, is_version,
 };
 use super::set::Set;
 
@@ -135,7 +135,8 @@ pub(super) fn is_secret(value: &[u8], kind: Kind, is_quoted: bool, is_prose: boo
 
 /// References, calls, paths and addresses: where a secret comes from, and not what it is.
 fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
-    const REFERS: [Word; 14] = [
+    const REFERS: [Word; 15] = [
+        word("#{"),
         word("${"),
         word("{{"),
         word("<%"),
@@ -178,15 +179,25 @@ fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
     // What a template or a log has there: `@PASSWORD`, `debug2:`.
     let is_hole = first == b'@' && (is_constant(rest) || rest.iter().all(u8::is_ascii_uppercase));
     let is_head = !is_quoted && value.ends_with(b":");
-    let is_variable = (first == b'%' && value.ends_with(b"%")) || is_variable(value);
+    // `a?b:c` of a program without blanks, and what is added to a string that ended: `"KEY="+file.name()`.
+    let question = value.iter().position(|byte| *byte == b'?').unwrap_or(value.len());
+    let is_choice = !is_quoted && value.iter().skip(question).any(|byte| *byte == b':');
+    let is_added = first == b'+' && value.ends_with(b")");
+    // Also of a pair: `user:$TOKEN`.
+    let second = value.rsplit(|byte| *byte == b':').next().unwrap_or_default();
+    let is_variable = (first == b'%' && value.ends_with(b"%")) || is_variable(second);
     let is_path = first == b'/'
-        || [b"./".as_slice(), b"../", b"~/"].iter().any(|begin| value.starts_with(begin))
+        || [b"./".as_slice(), b"../", b"~/", b"urn:", b"arn:"]
+            .iter()
+            .any(|begin| value.starts_with(begin))
         || is_file(value);
     let is_words = value.iter().filter(|byte| **byte == b' ').count() > 1;
     refers
         || is_tag
         || is_hole
         || is_head
+        || is_choice
+        || is_added
         || is_variable
         || calls
         || (!is_quoted && may_refer && is_path_of_names(value))
@@ -197,8 +208,10 @@ fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
 
 /// Whether it is the call of a function, as the text that shows a value has it: `Secret(name='%s')`.
 fn is_call(value: &[u8]) -> bool {
-    let name =
-        value.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+    let name = value
+        .iter()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(byte))
+        .count();
     name > 3 && value.get(name) == Some(&b'(') && value.ends_with(b")")
 }
 
@@ -244,7 +257,8 @@ fn is_password(value: &[u8], is_quoted: bool, is_prose: bool) -> bool {
         || is_constant(value)
         || is_label(value)
         || is_version(value)
-        || (!is_quoted && is_of_words(value, 4));
+        || is_time(value)
+        || (!is_quoted && is_of_words(value, 3));
     if value.len() < 6 || is_name {
         return false;
     }
@@ -293,7 +307,7 @@ fn ends_in_digits(value: &[u8]) -> bool {
 fn is_key(value: &[u8], is_quoted: bool) -> bool {
     let least = if is_quoted { 16 } else { 20 };
     let is_name =
-        is_dotted(value) || is_constant(value) || are_joined(value) || is_of_words(value, 4);
+        is_dotted(value) || is_constant(value) || are_joined(value) || is_identifier(value);
     if value.len() < least || value.contains(&b' ') || is_name {
         return false;
     }
@@ -342,7 +356,7 @@ impl Classes {
                     3
                 }
                 _ => {
-                    classes.strange += usize::from(b"!@#$%^&*+=?~".contains(byte) || *byte >= 128);
+                    classes.strange += usize::from(b"!@#$%^&*+=?~".contains(byte));
                     4
                 }
             };

@@ -47,8 +47,14 @@ fn parts(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// Whether it is a term that has digits, with or without a dash in it, or with a word beside it: `sha256_crypt`.
 pub(super) fn is_term(value: &[u8]) -> bool {
-    let is_one =
-        |value: &[u8]| TERMS.iter().any(|term| value.eq_ignore_ascii_case(term.as_bytes()));
+    let is_type = |value: &[u8]| {
+        let rest = value.strip_prefix(b"u").unwrap_or(value);
+        let bits = rest.strip_prefix(b"int").or(rest.strip_prefix(b"float"));
+        bits.is_some_and(|bits| [b"8".as_slice(), b"16", b"32", b"64", b"128"].contains(&bits))
+    };
+    let is_one = |value: &[u8]| {
+        is_type(value) || TERMS.iter().any(|term| value.eq_ignore_ascii_case(term.as_bytes()))
+    };
     let plain: Vec<u8> = value.iter().filter(|byte| !b"-_".contains(byte)).copied().collect();
     let is_word = |part: &[u8]| part.iter().all(u8::is_ascii_alphabetic);
     is_one(&plain)
@@ -107,6 +113,7 @@ pub(super) fn is_dotted(value: &[u8]) -> bool {
 
 /// The name of a file of which programs are told, by its ending.
 pub(super) fn is_file(value: &[u8]) -> bool {
+    let value = value.split(|byte| *byte == b'#').next().unwrap_or_default();
     let cut = value.iter().rposition(|byte| *byte == b'.');
     let Some((name, end)) = cut.and_then(|cut| value.split_at_checked(cut)) else { return false };
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./:\\".contains(byte);
@@ -114,9 +121,20 @@ pub(super) fn is_file(value: &[u8]) -> bool {
     name.len() > 1 && name.iter().all(is_plain) && FILES.contains(&end)
 }
 
-/// A number of a version: `v1.19.12`.
+/// A time, or the number of a constant: `2019-03-20T17:54:53Z`, `0x10000`.
+pub(super) fn is_time(value: &[u8]) -> bool {
+    const LONGEST: usize = 10;
+    let is_sign = |byte: &u8| b"-:T.Z+ ".contains(byte);
+    let signs = value.iter().filter(|byte| is_sign(byte)).count();
+    let is_hex = value.len() <= LONGEST
+        && value.strip_prefix(b"0x").is_some_and(|rest| rest.iter().all(u8::is_ascii_hexdigit));
+    is_hex || (signs > 1 && value.iter().all(|byte| byte.is_ascii_digit() || is_sign(byte)))
+}
+
+/// A number of a version: `v1.19.12`, `v1.0.0-b5`.
 pub(super) fn is_number(value: &[u8]) -> bool {
     let value = value.strip_prefix(b"v").unwrap_or(value);
+    let value = value.split(|byte| *byte == b'-').next().unwrap_or_default();
     value.contains(&b'.')
         && value
             .split(|byte| *byte == b'.')
@@ -140,10 +158,21 @@ pub(super) fn is_of_words(value: &[u8], mean: usize) -> bool {
     let words = |part: &[u8]| {
         let large = part.iter().filter(|byte| byte.is_ascii_uppercase()).count();
         let has_small_first = part.first().is_some_and(u8::is_ascii_lowercase);
-        if large == part.len() { large.min(1) } else { large + usize::from(has_small_first) }
+        // `ReadMsgUDP` ends in one word.
+        let ending = part.iter().rev().take_while(|byte| byte.is_ascii_uppercase()).count();
+        large - ending.saturating_sub(1) + usize::from(has_small_first)
     };
     let count: usize = value.split(|byte| !byte.is_ascii_alphabetic()).map(words).sum();
     value.iter().all(is_plain) && count * mean <= value.len()
+}
+
+/// Whether it is the name of a variable or a type, with a number behind it or not: `_resolveConfig$with`, `oidExtKeyUsage21`.
+pub(super) fn is_identifier(value: &[u8]) -> bool {
+    const MEAN: usize = 4;
+    let digits = value.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let (name, _) = value.split_at(value.len() - if digits <= 2 { digits } else { 0 });
+    let name: Vec<u8> = name.iter().map(|byte| if *byte == b'$' { b'_' } else { *byte }).collect();
+    is_of_words(&name, MEAN)
 }
 
 /// Whether it is made of three words or more with signs between them, some with a number: `my-json-file-base64-encoded`.
@@ -191,7 +220,11 @@ mod tests {
 
     #[test]
     fn names_are_told_from_what_is_drawn() {
-        check(is_term, &["sha-256", "sha256_crypt", "base64-encoded"], &["sha256x9", "v4lue"]);
+        check(
+            is_term,
+            &["sha-256", "sha256_crypt", "base64-encoded", "uint16"],
+            &["sha256x9", "v4lue"],
+        );
         check(
             is_file,
             &["key-45e35d85.json", "client-store.p12"],
@@ -199,6 +232,12 @@ mod tests {
         );
         check(is_number, &["v1.19.12", "2.0"], &["12", "v1", "1..2"]);
         check(is_version, &["MPL-2.0", "Apache-2.0"], &["stone-river-47", "v4lue-2.x"]);
+        check(is_time, &["2019-03-20T17:54:53Z", "0x10000"], &["v4lue", "0x1234567890ab", "12-x"]);
+        check(
+            is_identifier,
+            &["_resolveConfig$withCr", "oidExtKeyUsageRecovery21"],
+            &["aB3dE5fG", "v4lue99"],
+        );
         check(are_joined, &["my-json-file-base64-encoded"], &["aB3-x9q-Zk2f", "one-two", "a-b-c"]);
         check(is_label, &["uri_secret", "mysql-user1-password"], &["password", "secret-v4lue"]);
         check(
