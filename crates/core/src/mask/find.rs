@@ -148,8 +148,16 @@ pub(super) fn earliest(masker: &Masker, text: Text<'_>, at: usize) -> usize {
                 earliest = earliest.min(behind_name(text, behind));
                 continue;
             }
+            Some(Look::Address) => {
+                earliest = earliest.min(address::earliest(text, behind, anchor.part == 1));
+                continue;
+            }
             Some(Look::Form { patterns, .. }) => {
-                patterns.get(anchor.part).is_some_and(Pattern::is_before)
+                let pattern = patterns.get(anchor.part);
+                if pattern.is_some_and(|pattern| pattern.rest(text, at) == Ok(None)) {
+                    continue;
+                }
+                pattern.is_some_and(Pattern::is_before)
             }
             Some(Look::Block { .. } | Look::Lead { .. } | Look::Personal(_) | Look::Registered)
             | None => false,
@@ -159,8 +167,7 @@ pub(super) fn earliest(masker: &Masker, text: Text<'_>, at: usize) -> usize {
                 | Look::Line { .. }
                 | Look::Tried { .. }
                 | Look::Manifest { .. }
-                | Look::Command { .. }
-                | Look::Address,
+                | Look::Command { .. },
             ) => true,
         };
         earliest = earliest.min(if is_before { behind } else { at });
