@@ -40,7 +40,8 @@ pub(super) fn fit(text: Text<'_>, at: usize, is_encoded: bool) -> Result<Option<
     let behind = user + length;
     match text.byte(behind)? {
         Some(b'@') if length >= LEAST_TOKEN => {
-            let is_drawn = super::judge::is_drawn(text.part(user, behind));
+            let token = text.part(user, behind);
+            let is_drawn = !token.contains(&b'.') && super::judge::is_drawn(token);
             Ok(is_drawn.then_some(Fit { from: user, to: behind, open: None }))
         }
         Some(b':') => {
@@ -58,6 +59,22 @@ pub(super) fn fit(text: Text<'_>, at: usize, is_encoded: bool) -> Result<Option<
             }))
         }
         _ => Ok(None),
+    }
+}
+
+/// Before which place of an address that goes on at `at` no secret begins: a token is no longer than its first label, and
+/// a password stands behind a colon.
+pub(super) fn earliest(text: Text<'_>, at: usize, is_encoded: bool) -> usize {
+    let rest = text.part(at, text.len());
+    if is_encoded {
+        let colon = rest.windows(3).position(|three| three.eq_ignore_ascii_case(b"%3A"));
+        return colon.map_or(text.len(), |colon| at + colon + 3);
+    }
+    let user = rest.iter().take_while(|byte| USER.has(**byte)).count();
+    match rest.get(user) {
+        Some(b':') => at + user + 1,
+        None if rest.contains(&b'.') => text.len(),
+        _ => at,
     }
 }
 
@@ -105,12 +122,36 @@ fn is_password(value: &[u8], user: &[u8]) -> bool {
     let is_known = KNOWN.iter().any(|known| value.eq_ignore_ascii_case(known.as_bytes()));
     let refers = matches!(value.first(), Some(b'$' | b'%' | b'<' | b'*'))
         && !value.iter().any(u8::is_ascii_digit);
-    value.len() >= 3 && !is_known && !refers && value != user && !super::judge::is_sample(value)
+    // `postgrespassword`, `adminadmin`.
+    let rest = value.strip_prefix(user).unwrap_or_default();
+    let is_doubled =
+        !user.is_empty() && (rest == user || KNOWN.iter().any(|known| rest == known.as_bytes()));
+    value.len() >= 3
+        && !is_known
+        && !refers
+        && !is_doubled
+        && value != user
+        && !super::name::is_label(value)
+        && !super::judge::is_sample(value)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_name_of_a_host_is_not_held_back() {
+        let held = |text: &'static str| {
+            let at = text.find("://").map(|at| at + 3).or(text.find("2F").map(|at| at + 2));
+            let begun = Text::begun(text.as_bytes());
+            text.get(earliest(begun, at.unwrap(), text.contains('%'))..)
+        };
+        assert_eq!(held("https://regis"), Some("regis"));
+        assert_eq!(held("https://registry.example"), Some(""));
+        assert_eq!(held("https://ann.lee:v4lue"), Some("v4lue"));
+        assert_eq!(held("%2Fwww.example"), Some(""));
+        assert_eq!(held("%2Fu%3Ah8K"), Some("h8K"));
+    }
 
     #[test]
     fn passwords_of_addresses_are_found() {

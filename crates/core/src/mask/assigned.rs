@@ -1,11 +1,11 @@
 //! `name = "value"` in all the ways in which code, files and people write it.
 
-use super::escape;
-use super::set::{ALNUM, BLANK, PRINTABLE, Set};
+use super::name;
+use super::set::{BLANK, NAME, PRINTABLE, Set};
 use super::sign::{QUOTES, Sign, Stands, sign};
 use super::text::{More, Text};
+use super::{element, escape};
 
-pub(super) const NAME: Set = ALNUM.or(Set::of("_.-"));
 /// What closes a name: quotes, brackets, and the backslash before a quote inside of a string.
 const CLOSERS: Set = Set::of("\"'`])\\*");
 /// The longest value that is looked at.
@@ -33,12 +33,16 @@ pub(super) struct Value {
 
 /// Finds the value behind a name that ends at `at`; up to `words` words may follow the name.
 pub(super) fn start(text: Text<'_>, at: usize, words: usize) -> Result<Option<Start>, More> {
-    let mut here = at;
+    let (mut here, at_name) = (at, at);
     for word in 0..=words {
         let name = text.run(here, NAME, 32)?;
         here += name;
         // `password policy: ...` says something about passwords.
-        if word == 1 && ABOUT.iter().any(|about| about.as_bytes() == text.part(here - name, here)) {
+        let there = text.part(here - name, here);
+        if word > 0 && name::is_number(there) {
+            return Ok(None);
+        }
+        if word == 1 && ABOUT.iter().any(|about| about.as_bytes() == there) {
             return Ok(None);
         }
         let closers = closers(text, here)?;
@@ -50,19 +54,25 @@ pub(super) fn start(text: Text<'_>, at: usize, words: usize) -> Result<Option<St
             return value_start(text, at, false);
         }
         if word == 0
-            && let Some(at) = behind_name(text, here)?
+            && let Some(at) = element::behind_name(text, here)?
         {
             let found = value_start(text, at, false)?;
             return Ok(found.map(|start| Start { is_element: true, ..start }));
         }
         here += text.run(here, BLANK, 8)?;
         here = behind_remark(text, here)?;
-        let stands =
-            Stands { is_closed: closers > 0, is_bare: word + name == 0, is_first: word == 0 };
+        let stands = Stands {
+            is_string: closers > 0 && is_string(text, at, here),
+            is_bare: word + name == 0,
+            is_first: word == 0,
+        };
         if let Sign::Ends { at, is_prose, wants_quote } = sign(text, here, stands)? {
             let is_element = text.before(at, 1) == Some(b'>') && text.before(at, 2) != Some(b'=');
             let found = value_start(text, at, is_prose)?;
             let found = found.map(|start| Start { is_element, ..start });
+            if text.before(at, 1) == Some(b'|') && text.before(at, 2) != Some(b'|') {
+                return in_cell(text, at_name, found);
+            }
             return Ok(found.filter(|start| !wants_quote || start.quote.is_some()));
         }
         // `the password "..."`.
@@ -78,10 +88,46 @@ pub(super) fn start(text: Text<'_>, at: usize, words: usize) -> Result<Option<St
     Ok(None)
 }
 
+/// Whether a name in which `at` lies is all of the string that something closes before `behind`: `"password", ` is, and
+/// neither a string that ends in a name nor a code span of Markdown.
+fn is_string(text: Text<'_>, at: usize, behind: usize) -> bool {
+    const LONGEST: usize = 48;
+    let back = (1..LONGEST).find(|back| !text.before(at, *back).is_some_and(|it| NAME.has(it)));
+    let opening = back.and_then(|back| text.before(at, back));
+    let has_span = text.part(at, behind).contains(&b'`');
+    matches!(opening, None | Some(b'"' | b'\'' | b';')) && !has_span
+}
+
+/// The value of a cell that a `|` begins, with a name that ends at `at` in the cell before: it is all of its
+/// cell. In a template or a shell what stands there is a filter.
+fn in_cell(text: Text<'_>, at: usize, found: Option<Start>) -> Result<Option<Start>, More> {
+    const LONGEST: usize = 48;
+    const CELL: Set = PRINTABLE.without(Set::of("|"));
+    let back = (1..LONGEST).find(|back| !text.before(at, *back).is_some_and(|it| NAME.has(it)));
+    let begin = at - back.unwrap_or(1) + 1;
+    let before = text.part(begin.saturating_sub(4), begin);
+    let before = before.trim_ascii_end();
+    let is_filter = text.byte(begin)? == Some(b'.') || matches!(before.last(), Some(b'$' | b'{'));
+    let Some(start) = found.filter(|_| !is_filter) else { return Ok(None) };
+    if start.quote.is_some() {
+        return Ok(found);
+    }
+    let end = start.at + text.run(start.at, CELL, LONGEST)?;
+    let end = end + text.run(end, BLANK, 64)?;
+    let is_whole =
+        matches!(text.byte(end)?, None | Some(b'|')) || escape::line_end(text, end)?.is_some();
+    Ok(found.filter(|_| is_whole))
+}
+
+/// Whether what follows a string stands there.
+fn is_over(text: Text<'_>, at: usize) -> Result<bool, More> {
+    Ok(text.byte(at)?.is_none_or(|byte| byte <= b' ' || b",;)]}>".contains(&byte)))
+}
+
 /// Behind `value` and its sign, where name and value are members of one entry: `name: X` and `value: ...` on the next
 /// line, or `key="X" value="..."`.
 fn sibling(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
-    let gap = gap(text, at, BLANK.or(Set::of("\r\n,")), 48)?;
+    let gap = escape::gap(text, at, BLANK.or(Set::of("\r\n,")), 48)?;
     let mut here = at + gap;
     here += closers(text, here)?;
     if gap == 0 || !text.continues(here, b"value", true)? {
@@ -113,68 +159,6 @@ fn closers(text: Text<'_>, at: usize) -> Result<usize, More> {
         }
     }
     Ok(here - at)
-}
-
-/// How many bytes of a set there are, written ends of lines among them.
-fn gap(text: Text<'_>, at: usize, set: Set, most: usize) -> Result<usize, More> {
-    let mut here = at;
-    loop {
-        here += text.run(here, set, most)?;
-        match escape::line_end(text, here)? {
-            Some(end) if end - at <= most => here = end,
-            _ => return Ok(here - at),
-        }
-    }
-}
-
-/// Where the text of an element begins whose name, or the name in it, ends at a place and is not all of its tag.
-fn behind_name(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
-    match behind_key(text, at)? {
-        Some(at) => Ok(Some(at)),
-        None => behind_attributes(text, at),
-    }
-}
-
-/// Behind the end of a name in a property list, where a string follows: `<key>name</key> <string>value</string>`.
-fn behind_key(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
-    const KEY: &[u8] = b"</key>";
-    const STRING: &[u8] = b"<string>";
-    if !text.continues(at, KEY, false)? {
-        return Ok(None);
-    }
-    let string = at + KEY.len() + gap(text, at + KEY.len(), BLANK.or(Set::of("\r\n")), 48)?;
-    Ok(text.continues(string, STRING, false)?.then_some(string + STRING.len()))
-}
-
-/// Behind the attributes of an element whose name ends at a place, where it has some.
-fn behind_attributes(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
-    const MOST: usize = 4;
-    let name = NAME.or(Set::of(":"));
-    let back = (1..40).find(|back| !text.before(at, *back).is_some_and(|byte| name.has(byte)));
-    if back.and_then(|back| text.before(at, back)) != Some(b'<') {
-        return Ok(None);
-    }
-    let mut here = at;
-    for _ in 0..MOST {
-        let blanks = text.run(here, BLANK, 4)?;
-        let end = here + blanks + text.run(here + blanks, name, 40)?;
-        let slashes = text.run(end + 1, Set::of("\\"), 7)?;
-        let quote = end + 1 + slashes;
-        if blanks == 0 || text.byte(end)? != Some(b'=') || text.byte(quote)? != Some(b'"') {
-            return Ok(None);
-        }
-        here = quote + 1;
-        here += text.run(here, PRINTABLE.without(Set::of("\"\\<>")), 128)?;
-        here += text.run(here, Set::of("\\"), slashes)?;
-        if text.byte(here)? != Some(b'"') {
-            return Ok(None);
-        }
-        here += 1;
-        if text.byte(here)? == Some(b'>') {
-            return Ok(Some(here + 1));
-        }
-    }
-    Ok(None)
 }
 
 /// Behind a remark, as in `password (case sensitive): value`.
@@ -224,7 +208,11 @@ pub(super) fn is_flag(text: Text<'_>, at: usize) -> bool {
 }
 
 /// Endings of names whose values say something about a secret, and are none.
-const ABOUT: [&str; 24] = [
+const ABOUT: [&str; 28] = [
+    "mgr",
+    "manager",
+    "realm",
+    "mtime",
     "id",
     "ids",
     "_at",
@@ -302,11 +290,11 @@ fn value_start(text: Text<'_>, at: usize, is_prose: bool) -> Result<Option<Start
     here += text.run(here, BLANK, 8)?;
     // The text of an element, or a block of YAML, may begin on the next line.
     if text.before(at, 1) == Some(b'>') && escape::line_end(text, here)?.is_some() {
-        here += gap(text, here, LINES, 64)?;
+        here += escape::gap(text, here, LINES, 64)?;
     } else if text.before(at, 1) == Some(b':') && matches!(text.byte(here)?, Some(b'|' | b'>')) {
         let mark = here + 1 + text.run(here + 1, Set::of("+-0123456789"), 2)?;
         if escape::line_end(text, mark)?.is_some() {
-            here = mark + gap(text, mark, LINES, 64)?;
+            here = mark + escape::gap(text, mark, LINES, 64)?;
         }
     }
     here = escape::behind_colours(text, here)?;
@@ -322,6 +310,10 @@ fn value_start(text: Text<'_>, at: usize, is_prose: bool) -> Result<Option<Start
     here += text.run(here, Set::of("\\*"), 4)?;
     let mut quote = None;
     let quotes = text.run(here, QUOTES, 3)?;
+    // An empty string; behind two quotes that are written for one a value goes on.
+    if quotes == 2 && text.byte(here)? == text.byte(here + 1)? && is_over(text, here + 2)? {
+        return Ok(None);
+    }
     if quotes > 0 {
         quote = text.byte(here)?;
         here += quotes;

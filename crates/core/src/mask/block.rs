@@ -50,6 +50,12 @@ pub(super) fn head(text: Text<'_>, at: usize, opening: usize) -> Result<Option<H
     if text.part(at, here).starts_with(b"Private") {
         here += text.run(here, ALNUM.or(Set::of(" ")), 8)?;
     } else {
+        // Most blocks are known by the first letters of their label.
+        for public in [b"CERT".as_slice(), b"PUBL"] {
+            if text.continues(here, public, false)? {
+                return Ok(None);
+            }
+        }
         let length = text.run(here, LABEL, 64)?;
         let label = text.part(here, here + length).to_ascii_lowercase();
         let is_secret = ["private key", "static key"]

@@ -1,6 +1,7 @@
 //! Passwords on command lines: the value of a flag, on the line that begins with its program.
 
 use super::judge;
+use super::name;
 use super::pattern::Fit;
 use super::set::{BLANK, PRINTABLE, Set};
 use super::strike::{Strike, strike};
@@ -142,6 +143,8 @@ fn is_word(value: &[u8]) -> bool {
     ["password", "passwd", "pass", "secret", "token", "mypassword", "test"]
         .iter()
         .any(|word| value.eq_ignore_ascii_case(word.as_bytes()))
+        || name::is_label(value)
+        || value.ends_with(b"password") && value.iter().all(u8::is_ascii_alphabetic)
 }
 
 #[cfg(test)]

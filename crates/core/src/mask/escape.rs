@@ -94,6 +94,18 @@ pub(super) fn line_end(text: Text<'_>, at: usize) -> Result<Option<usize>, More>
     Ok(None)
 }
 
+/// How many bytes of a set there are, written ends of lines among them.
+pub(super) fn gap(text: Text<'_>, at: usize, set: Set, most: usize) -> Result<usize, More> {
+    let mut here = at;
+    loop {
+        here += text.run(here, set, most)?;
+        match line_end(text, here)? {
+            Some(end) if end - at <= most => here = end,
+            _ => return Ok(here - at),
+        }
+    }
+}
+
 /// Whether a backslash at a place begins a written sign that parts words: `\n`, `\r`, `\t`.
 pub(super) fn parts(text: Text<'_>, at: usize) -> Result<bool, More> {
     if text.byte(at)? != Some(b'\\') {

@@ -3,11 +3,11 @@
 use super::assigned::{self, Start};
 use super::judge::{self, Kind};
 use super::pattern::{Fit, Pattern};
-use super::rule::{Left, Look, REGISTERED, Wants};
-use super::set::{ALNUM, BLANK, Set};
+use super::rule::{Look, REGISTERED, Wants};
+use super::set::{BLANK, NAME, Set};
 use super::tag::{self, Tag};
 use super::text::{More, Text};
-use super::{Masker, address, block, command, escape, header, lead, manifest, personal, told};
+use super::{Masker, address, begin, block, command, header, lead, manifest, name, personal, told};
 
 /// Stands for the rule of our own placeholders, which are left as they are.
 pub(super) const PLACEHOLDER: usize = usize::MAX;
@@ -57,7 +57,10 @@ pub(super) fn at(
         }
         // What most anchors fail at comes first.
         let is_there = text.continues(at, &anchor.literal, anchor.caseless);
-        if is_there == Ok(false) || !is_left_fine(masker, anchor.rule, text, at) || !is_there? {
+        if is_there == Ok(false)
+            || !begin::is_left_fine(masker, anchor.rule, text, at)
+            || !is_there?
+        {
             continue;
         }
         if anchor.rule == PLACEHOLDER {
@@ -69,7 +72,7 @@ pub(super) fn at(
             of_manifest(text, at, anchor.rule, anchor.part, length, take)?;
             continue;
         }
-        if straddles(masker, text, at, anchor)? {
+        if begin::straddles(masker, text, at, anchor)? {
             continue;
         }
         let found = match anchor.rule {
@@ -132,7 +135,7 @@ pub(super) fn earliest(masker: &Masker, text: Text<'_>, at: usize) -> usize {
     }
     let mut earliest = text.len();
     for anchor in masker.rules.filter.at(text.part(at, text.len())) {
-        if !is_left_fine(masker, anchor.rule, text, at)
+        if !begin::is_left_fine(masker, anchor.rule, text, at)
             || text.continues(at, &anchor.literal, anchor.caseless) == Ok(false)
         {
             continue;
@@ -145,8 +148,16 @@ pub(super) fn earliest(masker: &Masker, text: Text<'_>, at: usize) -> usize {
                 earliest = earliest.min(behind_name(text, behind));
                 continue;
             }
+            Some(Look::Address) => {
+                earliest = earliest.min(address::earliest(text, behind, anchor.part == 1));
+                continue;
+            }
             Some(Look::Form { patterns, .. }) => {
-                patterns.get(anchor.part).is_some_and(Pattern::is_before)
+                let pattern = patterns.get(anchor.part);
+                if pattern.is_some_and(|pattern| pattern.rest(text, at) == Ok(None)) {
+                    continue;
+                }
+                pattern.is_some_and(Pattern::is_before)
             }
             Some(Look::Block { .. } | Look::Lead { .. } | Look::Personal(_) | Look::Registered)
             | None => false,
@@ -156,8 +167,7 @@ pub(super) fn earliest(masker: &Masker, text: Text<'_>, at: usize) -> usize {
                 | Look::Line { .. }
                 | Look::Tried { .. }
                 | Look::Manifest { .. }
-                | Look::Command { .. }
-                | Look::Address,
+                | Look::Command { .. },
             ) => true,
         };
         earliest = earliest.min(if is_before { behind } else { at });
@@ -170,7 +180,7 @@ fn behind_name(text: Text<'_>, at: usize) -> usize {
     let run = |at: usize, set: Set| {
         at + text.part(at, text.len()).iter().take_while(|byte| set.has(**byte)).count()
     };
-    let name = run(run(at, assigned::NAME), BLANK);
+    let name = run(run(at, NAME), BLANK);
     match text.part(name, name + 2) {
         [b':' | b'=', blank] if BLANK.has(*blank) => run(name + 1, BLANK),
         _ => name,
@@ -214,32 +224,6 @@ fn is_outdone(
         }
     }
     Ok(false)
-}
-
-/// Whether the name of a service only seems to stand there: it goes over from one word into the next, and begins or
-/// ends within one, as `okta` does in `rookTable`.
-fn straddles(
-    masker: &Masker,
-    text: Text<'_>,
-    at: usize,
-    anchor: &super::Anchor,
-) -> Result<bool, More> {
-    let behind = at + anchor.literal.len();
-    let is_hump = |one: u8, two: u8| one.is_ascii_lowercase() && two.is_ascii_uppercase();
-    let mut pairs = text.part(at, behind).windows(2);
-    if !matches!(masker.look(anchor.rule), Some(Look::Near { .. }))
-        || !pairs.any(|pair| matches!(pair, [one, two] if is_hump(*one, *two)))
-    {
-        return Ok(false);
-    }
-    let goes_on = |one: Option<u8>, two: Option<u8>| match (one, two) {
-        (Some(one), Some(two)) => {
-            one.is_ascii_alphabetic() && two.is_ascii_alphabetic() && !is_hump(one, two)
-        }
-        _ => false,
-    };
-    Ok(goes_on(text.before(at, 1), text.byte(at)?)
-        || goes_on(text.before(behind, 1), text.byte(behind)?))
 }
 
 fn registered(masker: &Masker, text: Text<'_>, at: usize, part: usize) -> Result<Vec<Found>, More> {
@@ -324,7 +308,7 @@ fn form(pattern: &Pattern, text: Text<'_>, at: usize, wants: Wants) -> Result<Op
     let Some(fit) = pattern.rest(text, at)? else { return Ok(None) };
     let secret = text.part(fit.from, fit.to);
     // Where a secret could stand, there may be the name of one.
-    if fit.from > at && judge::is_variable(secret) {
+    if fit.from > at && name::is_variable(secret) {
         return Ok(None);
     }
     let drawn = secret.strip_prefix(pattern.beginning()).unwrap_or(secret);
@@ -352,14 +336,14 @@ fn near(
         Some(start) => start.at,
         None if is_direct => at + text.run(at, BLANK, 2)?,
         None if assigned::is_flag(text, at) => {
-            match assigned::direct(text, at + text.run(at, assigned::NAME, 32)?)? {
+            match assigned::direct(text, at + text.run(at, NAME, 32)?)? {
                 Some(start) => start.at,
                 None => return Ok(None),
             }
         }
         None => return Ok(None),
     };
-    let name = text.part(at, at + text.run(at, assigned::NAME, 32)?);
+    let name = text.part(at, at + text.run(at, NAME, 32)?);
     for value in values {
         if !text.continues(from, value.literal(), false)? {
             continue;
@@ -377,7 +361,7 @@ fn near(
 }
 
 fn assigned_value(text: Text<'_>, at: usize, kind: Kind) -> Result<Option<Fit>, More> {
-    let rest = text.run(at, assigned::NAME, 32)?;
+    let rest = text.run(at, NAME, 32)?;
     if assigned::is_about(text.part(at, at + rest)) {
         return Ok(None);
     }
@@ -405,11 +389,10 @@ fn value_of(text: Text<'_>, start: Start, kind: Kind, is_set: bool) -> Result<Op
     let Some(start) = assigned::behind_cmdlet(text, start)? else { return Ok(None) };
     let value = assigned::value(text, start)?;
     let mut to = value.to;
-    if start.is_prose
-        && start.quote.is_none()
-        && matches!(text.before(to, 1), Some(b'.' | b'!' | b'?' | b':'))
-    {
-        to -= 1;
+    if start.is_prose && start.quote.is_none() {
+        let dots = text.part(start.at, to).iter().rev().take_while(|byte| **byte == b'.').count();
+        let sign = usize::from(matches!(text.before(to, 1), Some(b'!' | b'?' | b':')));
+        to -= dots.max(sign);
     }
     let there = text.part(start.at, to);
     let behind = to + if start.is_element { text.run(to, Set::of(" \t\r\n"), 64)? } else { 0 };
@@ -419,38 +402,6 @@ fn value_of(text: Text<'_>, start: Start, kind: Kind, is_set: bool) -> Result<Op
     let is_secret = judge::is_secret(there, kind, start.quote.is_some(), start.is_prose)
         || (is_set && judge::is_literal(there));
     Ok(is_secret.then_some(Fit { from: start.at, to, open: value.open }))
-}
-
-/// Whether a rule's secret may begin behind what stands before it.
-fn is_left_fine(masker: &Masker, rule: usize, text: Text<'_>, at: usize) -> bool {
-    let left = match masker.look(rule) {
-        Some(Look::Form { left, .. }) => left,
-        // Such a name is not the end of another one.
-        Some(
-            Look::Header { .. }
-            | Look::Line { .. }
-            | Look::Command { .. }
-            | Look::Assigned { is_word: true, .. },
-        ) => {
-            return !escape::is_inside_word(text, at);
-        }
-        // A cue is a word of a sentence, and no part of a name or of code.
-        Some(Look::Told { .. } | Look::Tried { .. }) => {
-            const INSIDE: Set = ALNUM.or(Set::of("_$.@<#=&"));
-            return text.before(at, 1).is_none_or(|before| before < 128 && !INSIDE.has(before))
-                || escape::ends_at(text, at);
-        }
-        Some(Look::Manifest { .. }) => {
-            return text.before(at, 1).is_none_or(|before| b" \t\r\n".contains(&before));
-        }
-        _ => return true,
-    };
-    let Some(before) = text.before(at, 1) else { return *left != Left::Digit };
-    match left {
-        Left::Any => true,
-        Left::Digit => before.is_ascii_digit(),
-        Left::Bound => !ALNUM.has(before) || escape::ends_at(text, at),
-    }
 }
 
 /// What the name of a member says about its value, where that is a secret as a whole.

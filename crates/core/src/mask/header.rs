@@ -1,12 +1,14 @@
 //! Headers that carry a credential: `Authorization: Bearer ...`, `Cookie: ...`.
 
-use super::assigned::{self, NAME, Start};
-use super::judge;
+use super::assigned::{self, Start};
 use super::pattern::{CERTAIN, Fit};
-use super::set::{ALNUM, PRINTABLE, Set};
+use super::set::{ALNUM, NAME, PRINTABLE, Set};
 use super::text::{More, Text};
+use super::{judge, name};
 
 const VALUE: Set = PRINTABLE.without(Set::of("\"'`\\<>[],;"));
+/// Shorter ones tell nothing.
+const LEAST: usize = 8;
 /// So many parts of a value are read.
 const PARTS: usize = 16;
 
@@ -92,10 +94,14 @@ fn parts(text: Text<'_>, at: usize) -> Result<Option<Vec<Fit>>, More> {
 }
 
 fn is_value(value: &[u8]) -> bool {
+    // Where a value ends with `=` and is no base64, another part begins.
+    let signs = if value.len().is_multiple_of(4) { b"+/=".as_slice() } else { b"+/" };
     let is_drawn =
-        |byte: &u8| byte.is_ascii_digit() || b"+/=".contains(byte) || byte.is_ascii_uppercase();
+        |byte: &u8| byte.is_ascii_digit() || signs.contains(byte) || byte.is_ascii_uppercase();
+    let is_address = memchr::memmem::find(value, b"://").is_some();
     let is_code = value.iter().any(|byte| b"${(".contains(byte)) || judge::is_sample(value);
-    value.len() >= 8 && value.iter().any(is_drawn) && !is_code
+    let is_name = name::is_of_words(value, 3);
+    value.len() >= LEAST && !is_address && !is_name && value.iter().any(is_drawn) && !is_code
 }
 
 /// All of a header's value, to the end of its line.
@@ -111,16 +117,26 @@ pub(super) fn line(text: Text<'_>, at: usize) -> Result<Option<Fit>, More> {
     };
     let length = text.run(from, VALUE, CERTAIN)?;
     let value = text.part(from, from + length);
-    let pair = memchr::memchr(b'=', value).and_then(|at| value.split_at_checked(at));
-    let is_cookie = pair.is_some_and(|(name, value)| {
-        !name.contains(&b' ')
-            && value.len() >= 8
-            && value.iter().any(u8::is_ascii_digit)
-            && !value.contains(&b'{')
-            && !value.contains(&b'(')
-    });
+    let is_cookie = value.split(|byte| b";,".contains(byte)).any(is_drawn_cookie);
     let open = (length == CERTAIN).then_some(VALUE);
     Ok((is_cookie && !judge::is_sample(value)).then_some(Fit { from, to: from + length, open }))
+}
+
+/// Whether the pair of a name and a value may tell who somebody is: what says how long a cookie is kept, or for which
+/// pages, does not.
+fn is_drawn_cookie(pair: &[u8]) -> bool {
+    const ABOUT: [&[u8]; 7] =
+        [b"path", b"domain", b"expires", b"max-age", b"samesite", b"version", b"priority"];
+    let pair = pair.trim_ascii();
+    let Some((name, value)) = memchr::memchr(b'=', pair).and_then(|at| pair.split_at_checked(at))
+    else {
+        return false;
+    };
+    value.len() > LEAST
+        && value.iter().any(u8::is_ascii_digit)
+        && !name.contains(&b' ')
+        && !value.iter().any(|byte| b"{(".contains(byte))
+        && !ABOUT.iter().any(|about| name.eq_ignore_ascii_case(about))
 }
 
 #[cfg(test)]

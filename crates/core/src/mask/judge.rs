@@ -1,5 +1,9 @@
 //! Whether a value is a secret or only stands where one could.
 
+use super::name::{
+    are_joined, is_constant, is_dotted, is_file, is_identifier, is_label, is_of_words,
+    is_path_of_names, is_term, is_time, is_variable, is_version,
+};
 use super::set::Set;
 
 /// What a name says about its value.
@@ -30,7 +34,7 @@ const WORDS: [Word; 18] = [
     word("change-me"),
     word("your"),
     word("xxxx"),
-    word("...."),
+    word("..."),
     word("****"),
     word("redacted"),
     word("insert"),
@@ -40,14 +44,6 @@ const WORDS: [Word; 18] = [
     word("todo"),
     word("deadbeef"),
     word("testtest"),
-];
-
-/// Terms with digits, as people name algorithms, forms and machines.
-pub(super) const TERMS: [&str; 30] = [
-    "base64", "base32", "base58", "sha1", "sha2", "sha224", "sha256", "sha384", "sha512", "md5",
-    "argon2", "argon2id", "pbkdf2", "hs256", "rs256", "es256", "ed25519", "x25519", "aes128",
-    "aes256", "oauth2", "utf8", "ipv4", "ipv6", "win32", "x509", "pkcs8", "pkcs12", "int64",
-    "http2",
 ];
 
 /// Whether it is a value of documents and tests, which everybody may know.
@@ -100,12 +96,6 @@ fn is_typed_idly(value: &[u8]) -> bool {
     value.len() >= ROW && same * 2 > value.len()
 }
 
-/// Whether it is a term that has digits, with or without a dash in it.
-fn is_term(value: &[u8]) -> bool {
-    let plain: Vec<u8> = value.iter().filter(|byte| !b"-_".contains(byte)).copied().collect();
-    TERMS.iter().any(|term| plain.eq_ignore_ascii_case(term.as_bytes()))
-}
-
 /// Whether somebody only went along the keys.
 pub(super) fn is_counted(value: &[u8]) -> bool {
     let lower = value.to_ascii_lowercase();
@@ -145,7 +135,8 @@ pub(super) fn is_secret(value: &[u8], kind: Kind, is_quoted: bool, is_prose: boo
 
 /// References, calls, paths and addresses: where a secret comes from, and not what it is.
 fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
-    const REFERS: [Word; 14] = [
+    const REFERS: [Word; 15] = [
+        word("#{"),
         word("${"),
         word("{{"),
         word("<%"),
@@ -181,13 +172,32 @@ fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
     };
     let refers = [b'$', b'{', b'<', b'%', b'(', b'&'].contains(&first) && !is_quoted
         || REFERS.iter().any(has);
-    let calls = !is_quoted && value.iter().any(|byte| b"(){}<>[".contains(byte));
-    let is_tag = first == b'!' && value.iter().skip(1).all(u8::is_ascii_alphabetic);
-    let is_variable = (first == b'%' && value.ends_with(b"%")) || is_variable(value);
-    let is_path = first == b'/' || value.starts_with(b"./") || value.starts_with(b"~/");
+    let calls = !is_quoted && value.iter().any(|byte| b"(){}<>[".contains(byte)) || is_call(value);
+    let rest = value.get(1..).unwrap_or_default();
+    let is_tag =
+        first == b'!' && (rest.iter().all(u8::is_ascii_alphabetic) || is_path_of_names(rest));
+    // What a template or a log has there: `@PASSWORD`, `debug2:`.
+    let is_hole = first == b'@' && (is_constant(rest) || rest.iter().all(u8::is_ascii_uppercase));
+    let is_head = !is_quoted && value.ends_with(b":");
+    // `a?b:c` of a program without blanks, and what is added to a string that ended: `"KEY="+file.name()`.
+    let question = value.iter().position(|byte| *byte == b'?').unwrap_or(value.len());
+    let is_choice = !is_quoted && value.iter().skip(question).any(|byte| *byte == b':');
+    let is_added = first == b'+' && value.ends_with(b")");
+    // Also of a pair: `user:$TOKEN`.
+    let second = value.rsplit(|byte| *byte == b':').next().unwrap_or_default();
+    let is_variable = (first == b'%' && value.ends_with(b"%")) || is_variable(second);
+    let is_path = first == b'/'
+        || [b"./".as_slice(), b"../", b"~/", b"urn:", b"arn:"]
+            .iter()
+            .any(|begin| value.starts_with(begin))
+        || is_file(value);
     let is_words = value.iter().filter(|byte| **byte == b' ').count() > 1;
     refers
         || is_tag
+        || is_hole
+        || is_head
+        || is_choice
+        || is_added
         || is_variable
         || calls
         || (!is_quoted && may_refer && is_path_of_names(value))
@@ -196,28 +206,13 @@ fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
         || READS.iter().any(has)
 }
 
-/// Whether it is the name of a variable behind its sign, as a shell writes it also in quotes: in large letters, or without
-/// digits.
-pub(super) fn is_variable(value: &[u8]) -> bool {
-    let Some((b'$', name)) = value.split_first() else { return false };
-    let name = name.strip_suffix(b";").unwrap_or(name);
-    let is_name = name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    let has_case = name.iter().any(u8::is_ascii_lowercase);
-    is_name && !name.is_empty() && !(has_case && name.iter().any(u8::is_ascii_digit))
-}
-
-/// Whether it is the name of a constant: words in large letters with `_` between them.
-fn is_constant(value: &[u8]) -> bool {
-    let mut parts = value.split(|byte| *byte == b'_');
-    let is_word = |part: &[u8]| {
-        let letters = part.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
-        let digits = part.get(letters..).unwrap_or_default();
-        part.is_empty()
-            || ((letters > 1 || digits.is_empty())
-                && digits.len() <= 2
-                && digits.iter().all(u8::is_ascii_digit))
-    };
-    value.contains(&b'_') && value.iter().any(u8::is_ascii_uppercase) && parts.all(is_word)
+/// Whether it is the call of a function, as the text that shows a value has it: `Secret(name='%s')`.
+fn is_call(value: &[u8]) -> bool {
+    let name = value
+        .iter()
+        .take_while(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(byte))
+        .count();
+    name > 3 && value.get(name) == Some(&b'(') && value.ends_with(b")")
 }
 
 /// Whether the literal that a program or file sets a password to can be one: a word of its own.
@@ -257,7 +252,14 @@ pub(super) fn is_literal(value: &[u8]) -> bool {
 }
 
 fn is_password(value: &[u8], is_quoted: bool, is_prose: bool) -> bool {
-    if value.len() < 6 || is_dotted(value) || is_term(value) || is_constant(value) {
+    let is_name = is_dotted(value)
+        || is_term(value)
+        || is_constant(value)
+        || is_label(value)
+        || is_version(value)
+        || is_time(value)
+        || (!is_quoted && is_of_words(value, 3));
+    if value.len() < 6 || is_name {
         return false;
     }
     let classes = Classes::of(value);
@@ -290,6 +292,8 @@ fn is_plainly(value: &[u8]) -> bool {
     plain.len() >= 6
         && !is_dotted(plain)
         && !is_constant(plain)
+        && !is_term(plain)
+        && !plain.contains(&b'=')
         && classes.letters() > 2
         && classes.digits > 0
         && is_varied
@@ -302,7 +306,9 @@ fn ends_in_digits(value: &[u8]) -> bool {
 
 fn is_key(value: &[u8], is_quoted: bool) -> bool {
     let least = if is_quoted { 16 } else { 20 };
-    if value.len() < least || value.contains(&b' ') || is_dotted(value) {
+    let is_name =
+        is_dotted(value) || is_constant(value) || are_joined(value) || is_identifier(value);
+    if value.len() < least || value.contains(&b' ') || is_name {
         return false;
     }
     // Of a pair the second half is the secret. Services whose pairs begin with a number have rules of their own, which
@@ -318,27 +324,6 @@ fn is_key(value: &[u8], is_quoted: bool) -> bool {
         classes.digits >= 2 && classes.letters() >= 2 && classes.changes * 4 >= value.len();
     let is_long = value.len() >= 20 && classes.changes * 3 > value.len();
     (has_digits || classes.are_mixed() || is_long && classes.upper > 1) && entropy(value) >= 3.3
-}
-
-/// Names with dots, as programs write them: each part begins with a letter.
-fn is_path_of_names(value: &[u8]) -> bool {
-    let mut parts = value.split(|byte| *byte == b'.');
-    let is_name = |part: &[u8]| {
-        part.first().is_some_and(u8::is_ascii_alphabetic)
-            && part.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
-    };
-    value.contains(&b'.') && parts.all(is_name)
-}
-
-/// Names with dots: modules, hosts, versions, files.
-fn is_dotted(value: &[u8]) -> bool {
-    let parts: Vec<&[u8]> = value.split(|byte| *byte == b'.').collect();
-    let is_name = |part: &&[u8]| {
-        !part.is_empty()
-            && part.iter().all(|byte| byte.is_ascii_alphabetic() || b"_-".contains(byte))
-            || part.iter().all(u8::is_ascii_digit)
-    };
-    parts.len() > 1 && parts.iter().all(is_name)
 }
 
 #[derive(Default)]
@@ -371,7 +356,7 @@ impl Classes {
                     3
                 }
                 _ => {
-                    classes.strange += usize::from(b"!@#$%^&*+=?~".contains(byte) || *byte >= 128);
+                    classes.strange += usize::from(b"!@#$%^&*+=?~".contains(byte));
                     4
                 }
             };

@@ -1,6 +1,7 @@
 //! The data of a `Secret` of Kubernetes: values in base64 below `data:`, in a document that says `kind: Secret` before
 //! or behind them.
 
+use super::judge;
 use super::pattern::{CERTAIN, Fit};
 use super::set::{ALNUM, BLANK, Set};
 use super::text::{More, Text};
@@ -11,6 +12,8 @@ const DOCUMENT: usize = 1024;
 const VALUES: usize = 64;
 /// Shorter values say nothing.
 const LEAST: usize = 10;
+/// What certificates and public keys begin with, in base64: `-----BEGIN CERT`, `-----BEGIN PUBL`.
+const PUBLIC: [&[u8]; 2] = [b"LS0tLS1CRUdJTiBDRVJU", b"LS0tLS1CRUdJTiBQVUJM"];
 const BASE64: Set = ALNUM.or(Set::of("+/="));
 const NAME: Set = ALNUM.or(Set::of("_.-"));
 const QUOTES: Set = Set::of("\"'");
@@ -120,12 +123,15 @@ fn value(text: Text<'_>, at: usize) -> Result<(Option<Fit>, usize), More> {
     from += text.run(from, QUOTES, 1)?;
     let length = text.run(from, BASE64, CERTAIN)?;
     let to = from + length;
-    if length == CERTAIN {
+    if length == CERTAIN && !PUBLIC.iter().any(|begin| text.part(from, to).starts_with(begin)) {
         return Ok((Some(Fit { from, to, open: Some(BASE64) }), to));
     }
     let is_whole = text.byte(to)?.is_none_or(|byte| QUOTES.or(LINE_END).or(BLANK).has(byte));
     let fit = Fit { from, to, open: None };
-    Ok(((is_whole && length >= LEAST).then_some(fit), to))
+    let there = text.part(from, to);
+    let is_public = PUBLIC.iter().any(|begin| there.starts_with(begin));
+    let is_secret = is_whole && length >= LEAST && !is_public && !judge::is_sample(there);
+    Ok((is_secret.then_some(fit), to))
 }
 
 #[cfg(test)]

@@ -20,9 +20,11 @@
 
 mod address;
 mod assigned;
+mod begin;
 mod block;
 mod body;
 mod command;
+mod element;
 mod escape;
 mod filter;
 mod find;
@@ -30,6 +32,7 @@ mod header;
 mod judge;
 mod lead;
 mod manifest;
+mod name;
 mod pattern;
 mod personal;
 mod registered;

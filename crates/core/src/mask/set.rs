@@ -106,6 +106,8 @@ pub(super) const LOWER: Set = Set::range(b'a', b'z');
 pub(super) const UPPER: Set = Set::range(b'A', b'Z');
 pub(super) const ALNUM: Set = DIGIT.or(LOWER).or(UPPER);
 pub(super) const PRINTABLE: Set = Set::range(b'!', b'~');
+/// Letters of the names of programs and files.
+pub(super) const NAME: Set = ALNUM.or(Set::of("_.-"));
 pub(super) const BLANK: Set = Set::of(" \t");
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ pub(super) enum Sign {
 /// What stands behind a name.
 #[derive(Clone, Copy)]
 pub(super) struct Stands {
-    /// Something closed it: a quote or a bracket.
-    pub(super) is_closed: bool,
+    /// It is all of a string.
+    pub(super) is_string: bool,
     /// Nothing but its own closing.
     pub(super) is_bare: bool,
     /// No other word.
@@ -42,7 +42,12 @@ pub(super) fn sign(text: Text<'_>, at: usize, stands: Stands) -> Result<Sign, Mo
             if signs == b"??" {
                 return Ok(Sign::Ends { at: at + 2, is_prose: false, wants_quote: true });
             }
-            if signs.contains(&b'=') { ends(at + length) } else { Sign::None }
+            // What is compared with a name is one too, unless it is a string.
+            let wants_quote = matches!(signs, b"==" | b"===" | b"!=" | b"!==");
+            match signs.contains(&b'=') {
+                true => Sign::Ends { at: at + length, is_prose: false, wants_quote },
+                false => Sign::None,
+            }
         }
         0xE2 if text.continues(at, "→".as_bytes(), false)? => ends(at + "→".len()),
         b'<' if text.byte(at + 1)? == Some(b'-') => ends(at + 2),
@@ -54,7 +59,7 @@ pub(super) fn sign(text: Text<'_>, at: usize, stands: Stands) -> Result<Sign, Mo
         b'>' | b'|' => ends(at + 1),
         b'.' if text.byte(at + 1)? == Some(b'=') => ends(at + 2),
         b'(' if stands.is_bare => Sign::Ends { at: at + 1, is_prose: false, wants_quote: true },
-        b',' if stands.is_closed && stands.is_first => {
+        b',' if stands.is_string && stands.is_first => {
             Sign::Ends { at: at + 1, is_prose: false, wants_quote: true }
         }
         0xEF if text.continues(at, "：".as_bytes(), false)? => ends(at + "：".len()),

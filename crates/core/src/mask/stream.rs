@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// So many bytes are looked at in one go, so that they are still at hand when they are copied.
 const PIECE: usize = 16 * 1024;
 /// So much of what was said stays, for what must be seen before a secret.
-const BEHIND: usize = 64;
+const BEHIND: usize = 96;
 /// What was said is dropped when it is this much.
 const DROPPED: usize = 4 * 1024;
 

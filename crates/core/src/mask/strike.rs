@@ -1,6 +1,7 @@
 //! What looks like a password wherever it stands.
 
-use super::judge::{Classes, TERMS, is_counted, is_sample};
+use super::judge::{Classes, is_counted, is_sample};
+use super::name::{TERMS, is_of_words};
 use super::set::{ALNUM, Set};
 
 /// How much a word of a sentence looks like a password.
@@ -25,7 +26,8 @@ pub(super) fn strike(value: &[u8]) -> Option<Strike> {
     let is_irregular = classes.lower > 1
         && classes.upper > 1
         && value.len() >= 10
-        && classes.changes * 2 >= value.len();
+        && classes.changes * 2 >= value.len()
+        && !is_of_words(value, 3);
     if classes.letters() < 3
         || is_hex
         || (classes.digits == 0 && !is_irregular && !has_inner_sign(value))
