@@ -238,7 +238,6 @@ mod tests {
         let page = written(Format::Md, &trace);
         let (_, quoted) = page.split_once("\n> ").unwrap();
         assert!(quoted.lines().skip(1).all(|it| it.is_empty() || it.starts_with('>')), "{page}");
-        assert!(page.contains("> &lt;!--"), "{page}");
         let line = written(Format::Jsonl, &trace);
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["reasoning_text"], hostile, "the value stays");
