@@ -90,7 +90,13 @@ fn claude_wherever_it_is_served() {
     check(&[
         ("anthropic", None, "claude-fable-5-2", BOUND, adaptive),
         ("anthropic", None, "claude-mythos-preview", SIGNED, adaptive),
-        ("anthropic", None, "claude-opus-4-6-20260205", SIGNED, "on request: low medium high max"),
+        (
+            "anthropic",
+            None,
+            "claude-opus-4-6-20260205",
+            SIGNED,
+            "on request, can be off: low medium high max",
+        ),
         ("azure", MESSAGES, "claude-opus-5-5-fast", BOUND, adaptive),
         ("azure", MESSAGES, "claude-sonnet-5", SIGNED, "on, can be off: low medium high xhigh max"),
         ("azure", MESSAGES, "claude-haiku-4-5", LOOP_SIGNED, "on request, can be off"),
