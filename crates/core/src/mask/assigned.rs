@@ -104,7 +104,8 @@ fn in_cell(text: Text<'_>, at: usize, found: Option<Start>) -> Result<Option<Sta
     const LONGEST: usize = 48;
     const CELL: Set = PRINTABLE.without(Set::of("|"));
     let back = (1..LONGEST).find(|back| !text.before(at, *back).is_some_and(|it| NAME.has(it)));
-    let begin = at - back.unwrap_or(1) + 1;
+    // A name that begins the text has nothing before it.
+    let begin = at + 1 - back.unwrap_or(1);
     let before = text.part(begin.saturating_sub(4), begin);
     let before = before.trim_ascii_end();
     let is_filter = text.byte(begin)? == Some(b'.') || matches!(before.last(), Some(b'$' | b'{'));
