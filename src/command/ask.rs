@@ -15,10 +15,11 @@ use crate::tooling::{aloud, toolbox};
 use clap::{Args, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_chat::{
     Attempt, Beside, Control, Cover, Covered, Ending, Gate, History, Keeper, MAX_ROUNDS, Nobody,
-    Outcome, Setup, Watch, run,
+    Outcome, Setup, Tracer, Watch, run,
 };
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::settings::Resolved;
@@ -38,7 +39,8 @@ use thinkthrough_store::ConversationId;
 ///   git diff | think ask --history review.jsonl "Review this:"
 ///   think ask --continue "And why is it red in the evening?"
 ///
-/// Nothing is stored unless one of --history, --continue and --session says so.
+/// The conversation is kept where --history, --continue or --session says so. What the model thought
+/// leaves a masked trace (`think traces`), except with --history and with `[traces] enabled = false`.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Ask {
@@ -66,6 +68,9 @@ pub(crate) struct Ask {
     #[arg(value_name = "PROMPT")]
     prompt: Vec<String>,
 }
+
+/// How long a question waits for the store of its traces.
+const FOR_TRACES: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Switch {
@@ -127,10 +132,12 @@ impl Ask {
             traced: None,
             max_rounds: MAX_ROUNDS,
         };
-        let store = resumed.as_ref().map(|resumed| &resumed.store);
-        let tracer = store.and_then(|store| audit::tracer(&config, store, "ask"));
-        let session = resumed.as_ref().map(|resumed| resumed.kept.id().as_str().to_owned());
-        let traced = tracer.as_ref().zip(session).and_then(|(it, session)| it.question(&session));
+        let tracer = self.tracer(&config, resumed.as_ref()).await;
+        let session = resumed.as_ref().map(|resumed| resumed.kept.id().as_str());
+        let traced = tracer.as_ref().and_then(|tracer| match session {
+            Some(session) => tracer.question(session),
+            None => tracer.lone_question(),
+        });
         let setup = Setup { traced: traced.as_ref(), ..setup };
         let mut keeper =
             resumed.map(|it| it.kept.ask(question.clone(), &chosen.name, &chosen.target));
@@ -161,6 +168,27 @@ impl Ask {
             return Ok(None);
         }
         stored::resumed(config, self.session.as_deref()).await.map(Some)
+    }
+
+    /// Where the requests leave traces. A store that cannot be opened keeps nobody from an answer.
+    async fn tracer(&self, config: &Config, resumed: Option<&Resumed>) -> Option<Tracer> {
+        if let Some(resumed) = resumed {
+            return audit::tracer(config, &resumed.store, "ask");
+        }
+        if self.history.is_some() || !config.traces.on || config.store.is_none() {
+            return None;
+        }
+        match tokio::time::timeout(FOR_TRACES, stored::open(config)).await {
+            Ok(Ok(store)) => audit::tracer(config, &store, "ask"),
+            Ok(Err(failure)) => {
+                say(format_args!("this leaves no trace: {failure}"));
+                None
+            }
+            Err(_) => {
+                say(format_args!("this leaves no trace: the store did not open in {FOR_TRACES:?}"));
+                None
+            }
+        }
     }
 
     async fn show(

@@ -79,16 +79,51 @@ fn ask_leaves_one_masked_trace_for_each_request_of_a_kept_conversation() {
     let found = place.think(&["traces", "search", "--json", "--config", &config, "Now", "know"]);
     assert!(found.out.contains(answer["trace"].as_str().unwrap()), "{}", found.out);
 
-    // What is not kept leaves none, and neither does a configuration that wants none.
+    // A history file is all that is kept of its questions, and a configuration may want no traces.
     let history = place.file("talk.jsonl");
-    for more in [&[][..], &["--history", history.as_str()]] {
-        let args = [&["--config", &config, "--json"], more, &["Again?"]].concat();
-        assert_eq!(place.ask(&args).json()["trace"], Value::Null, "{more:?}");
-    }
+    let args = ["--config", &config, "--json", "--history", &history, "Again?"];
+    assert_eq!(place.ask(&args).json()["trace"], Value::Null);
     let off = place.write("off.toml", &provider(&upstream.url, "[traces]\nenabled = false\n"));
     let answer = place.ask(&["--config", &off, "--json", "--continue", "Again?"]).json();
     assert_eq!(answer["trace"], Value::Null);
     assert_eq!(traces(&place, &config).len(), 2);
+}
+
+#[test]
+fn a_question_alone_leaves_a_trace_and_no_conversation() {
+    let place = Place::new("ask-alone");
+    let upstream = Upstream::start(vec![chat("Is it blue?", "Yes.", Some(4))]);
+    let config = place.write("config.toml", &provider(&upstream.url, ""));
+    let asked = ["--config", &config, "--json", "--tools", "off", "Why?"];
+    let answers = [place.ask(&asked).json(), place.ask(&asked).json()];
+    let all = traces(&place, &config);
+    let [second, first] = &all[..] else { panic!("{all:?}") };
+    for (row, answer) in [first, second].into_iter().zip(&answers) {
+        assert_eq!((&row["id"], &answer["session"]), (&answer["trace"], &Value::Null));
+        assert_eq!(
+            (&row["reasoning_text"], &row["tenant"]),
+            (&json!("Is it blue?"), &json!("local"))
+        );
+    }
+    assert_ne!(first["session_key"], second["session_key"]);
+    let kept = place.think(&["sessions", "list", "--json", "--config", &config]);
+    assert_eq!(kept.json(), json!([]));
+}
+
+#[test]
+fn a_store_that_cannot_be_opened_keeps_nobody_from_an_answer() {
+    let place = Place::new("ask-no-store");
+    let upstream = Upstream::start(vec![chat("Is it blue?", "Yes.", Some(4))]);
+    std::fs::write(place.file("no.db"), "This is no database, and stays as it is.").unwrap();
+    let broken = provider(&upstream.url, "[store]\nurl = \"sqlite:no.db\"\n");
+    let config = place.write("config.toml", &broken);
+    let ran = place.ask(&["--config", &config, "--tools", "off", "Why?"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "Yes.\n"), "{}", ran.err);
+    assert!(ran.err.contains("this leaves no trace: ") && ran.err.contains("no.db"), "{}", ran.err);
+    // Nobody looks for it where no traces are wanted.
+    let config = place.write("off.toml", &(broken + "[traces]\nenabled = false\n"));
+    let ran = place.ask(&["--config", &config, "--tools", "off", "Why?"]);
+    assert!(ran.code == Some(0) && !ran.err.contains("trace"), "{}", ran.err);
 }
 
 #[test]

@@ -48,6 +48,12 @@ impl Tracer {
         Some(Traced { tracer: self.clone(), session, run })
     }
 
+    /// A question of which nothing else is kept: a session of its own.
+    #[must_use]
+    pub fn lone_question(&self) -> Option<Traced> {
+        self.question(&self.traces.new_id().ok()?)
+    }
+
     /// Waits until everything is written; gives how many traces were lost.
     pub async fn end(&self) -> usize {
         let all = std::mem::take(&mut *self.writing());
