@@ -39,8 +39,9 @@ use thinkthrough_store::ConversationId;
 ///   git diff | think ask --history review.jsonl "Review this:"
 ///   think ask --continue "And why is it red in the evening?"
 ///
-/// The conversation is kept where --history, --continue or --session says so. What the model thought
-/// leaves a masked trace (`think traces`), except with --history and with `[traces] enabled = false`.
+/// The conversation is kept where --history, --continue or --session says so. Where there is a
+/// store already, or the configuration has `[store]`, what the model thought leaves a masked trace
+/// (`think traces`), except with --history and with `[traces] enabled = false`.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Ask {
@@ -170,7 +171,8 @@ impl Ask {
         stored::resumed(config, self.session.as_deref()).await.map(Some)
     }
 
-    /// Where the requests leave traces. A store that cannot be opened keeps nobody from an answer.
+    /// Where the requests leave traces. A question alone makes no store that nobody asked for, and one that cannot be
+    /// opened keeps nobody from an answer.
     async fn tracer(&self, config: &Config, resumed: Option<&Resumed>) -> Option<Tracer> {
         if let Some(resumed) = resumed {
             return audit::tracer(config, &resumed.store, "ask");
@@ -178,8 +180,15 @@ impl Ask {
         if self.history.is_some() || !config.traces.on || config.store.is_none() {
             return None;
         }
-        match tokio::time::timeout(FOR_TRACES, stored::open(config)).await {
-            Ok(Ok(store)) => audit::tracer(config, &store, "ask"),
+        let open = async {
+            if config.is_store_named {
+                stored::open(config).await.map(Some)
+            } else {
+                stored::existing(config).await
+            }
+        };
+        match tokio::time::timeout(FOR_TRACES, open).await {
+            Ok(Ok(store)) => audit::tracer(config, &store?, "ask"),
             Ok(Err(failure)) => {
                 say(format_args!("this leaves no trace: {failure}"));
                 None

@@ -91,6 +91,8 @@ pub(crate) struct Config {
     pub(crate) server: server::Server,
     /// `[store]`, or the usual place; `None` where neither is said and no home folder is known.
     pub(crate) store: Option<store::Store>,
+    /// There is a `[store]`: whoever wrote it wants one.
+    pub(crate) is_store_named: bool,
     /// `[traces]`
     pub(crate) traces: traces::Traces,
     /// `[masking]`

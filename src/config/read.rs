@@ -112,6 +112,7 @@ fn without_file(lookup: Lookup<'_>) -> Result<Config, String> {
         runaway: Runaway::default(),
         server: server::server(None, Path::new(""))?,
         store: store::store(None, Path::new(""), lookup)?,
+        is_store_named: false,
         traces: traces::traces(None)?,
         masking: masking::masking(None)?,
     })
@@ -147,6 +148,7 @@ pub(super) fn config(table: &Table, lookup: Lookup<'_>, folder: &Path) -> Result
         budget: budget(section("budget")?)?,
         server: server::server(section("server")?, folder)?,
         store: store::store(section("store")?, folder, lookup)?,
+        is_store_named: section("store")?.is_some(),
         traces: traces::traces(section("traces")?)?,
         masking: masking::masking(section("masking")?)?,
         ..without_file(lookup)?

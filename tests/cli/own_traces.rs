@@ -93,12 +93,29 @@ fn ask_leaves_one_masked_trace_for_each_request_of_a_kept_conversation() {
 fn a_question_alone_leaves_a_trace_and_no_conversation() {
     let place = Place::new("ask-alone");
     let upstream = Upstream::start(vec![chat("Is it blue?", "Yes.", Some(4))]);
-    let config = place.write("config.toml", &provider(&upstream.url, ""));
-    let asked = ["--config", &config, "--json", "--tools", "off", "Why?"];
-    let answers = [place.ask(&asked).json(), place.ask(&asked).json()];
-    let all = traces(&place, &config);
+    let usual = place.write("usual.toml", &provider(&upstream.url, ""));
+    let store = "[store]\nurl = \"sqlite:named.db\"\n";
+    let named = place.write("named.toml", &provider(&upstream.url, store));
+    let ask =
+        |config: &str| place.ask(&["--config", config, "--json", "--tools", "off", "Why?"]).json();
+    // Nobody asked for a store, and none is made.
+    assert_eq!(ask(&usual)["trace"], Value::Null);
+    assert!(!place.home().join("thinkthrough").exists());
+    each_leaves_one(&place, &named, &[ask(&named), ask(&named)]);
+    // What makes one is a conversation that is kept.
+    assert_eq!(place.ask(&["--config", &usual, "--continue", "Why?"]).code, Some(0));
+    let answers = [ask(&usual), ask(&usual)];
+    let kept = place.think(&["sessions", "list", "--json", "--config", &usual]).json();
+    let id = kept[0]["id"].as_str().unwrap();
+    assert_eq!(place.think(&["sessions", "delete", "--yes", id, "--config", &usual]).code, Some(0));
+    each_leaves_one(&place, &usual, &answers);
+}
+
+/// These two answers left a trace each, and no conversation.
+fn each_leaves_one(place: &Place, config: &str, answers: &[Value; 2]) {
+    let all = traces(place, config);
     let [second, first] = &all[..] else { panic!("{all:?}") };
-    for (row, answer) in [first, second].into_iter().zip(&answers) {
+    for (row, answer) in [first, second].into_iter().zip(answers) {
         assert_eq!((&row["id"], &answer["session"]), (&answer["trace"], &Value::Null));
         assert_eq!(
             (&row["reasoning_text"], &row["tenant"]),
@@ -106,7 +123,7 @@ fn a_question_alone_leaves_a_trace_and_no_conversation() {
         );
     }
     assert_ne!(first["session_key"], second["session_key"]);
-    let kept = place.think(&["sessions", "list", "--json", "--config", &config]);
+    let kept = place.think(&["sessions", "list", "--json", "--config", config]);
     assert_eq!(kept.json(), json!([]));
 }
 
