@@ -132,6 +132,7 @@ fn is_password(value: &[u8], user: &[u8]) -> bool {
         && !is_doubled
         && value != user
         && !super::name::is_label(value)
+        && !super::name::is_constant(value)
         && !super::judge::is_sample(value)
 }
 

@@ -11,6 +11,9 @@ const CLOSERS: Set = Set::of("\"'`])\\*");
 /// The longest value that is looked at.
 pub(super) const LONGEST: usize = 256;
 
+/// So many blanks stand before a sign or a value in a column.
+const ALIGNED: usize = 24;
+
 /// Where a value begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Start {
@@ -49,7 +52,7 @@ pub(super) fn start(text: Text<'_>, at: usize, words: usize) -> Result<Option<St
         here += closers;
         here = escape::behind_colours(text, here)?;
         if word == 0
-            && let Some(at) = sibling(text, here)?
+            && let Some(at) = entry(text, at_name, here)?
         {
             return value_start(text, at, false);
         }
@@ -59,7 +62,7 @@ pub(super) fn start(text: Text<'_>, at: usize, words: usize) -> Result<Option<St
             let found = value_start(text, at, false)?;
             return Ok(found.map(|start| Start { is_element: true, ..start }));
         }
-        here += text.run(here, BLANK, 8)?;
+        here += text.run(here, BLANK, ALIGNED)?;
         here = behind_remark(text, here)?;
         let stands = Stands {
             is_string: closers > 0 && is_string(text, at, here),
@@ -123,6 +126,18 @@ fn in_cell(text: Text<'_>, at: usize, found: Option<Start>) -> Result<Option<Sta
 /// Whether what follows a string stands there.
 fn is_over(text: Text<'_>, at: usize) -> Result<bool, More> {
     Ok(text.byte(at)?.is_none_or(|byte| byte <= b' ' || b",;)]}>".contains(&byte)))
+}
+
+/// Where the value of an entry may begin whose name, which ends at `at_name` and with what closes it at `at`, is only one
+/// of its members.
+fn entry(text: Text<'_>, at_name: usize, at: usize) -> Result<Option<usize>, More> {
+    if let Some(at) = sibling(text, at)? {
+        return Ok(Some(at));
+    }
+    match element::behind_others(text, at)? {
+        Some(at) => Ok(Some(at)),
+        None => element::default_of(text, at_name, at),
+    }
 }
 
 /// Behind `value` and its sign, where name and value are members of one entry: `name: X` and `value: ...` on the next
@@ -288,7 +303,7 @@ pub(super) fn is_told(text: Text<'_>, at: usize) -> Result<bool, More> {
 fn value_start(text: Text<'_>, at: usize, is_prose: bool) -> Result<Option<Start>, More> {
     const LINES: Set = BLANK.or(Set::of("\r\n"));
     let mut here = escape::behind_colours(text, at)?;
-    here += text.run(here, BLANK, 8)?;
+    here += text.run(here, BLANK, ALIGNED)?;
     // The text of an element, or a block of YAML, may begin on the next line.
     if text.before(at, 1) == Some(b'>') && escape::line_end(text, here)?.is_some() {
         here += escape::gap(text, here, LINES, 64)?;
@@ -440,6 +455,9 @@ mod tests {
             "password\" value=\"v4lue\" />",
             "PASSWORD\", \"value\": \"v4lue\"}",
             "password',\n 'value' => 'v4lue'",
+            "password                 = v4lue",
+            "password\" type=\"text\" id=\"p 1\" value=\"v4lue\">",
+            "password\\\" type=\\\"text\\\" value=\\\"v4lue\\\">",
         ] {
             assert_eq!(found(text), Some("v4lue"), "{text}");
         }

@@ -1,7 +1,7 @@
 //! Whether a value is a secret or only stands where one could.
 
 use super::name::{
-    are_joined, is_constant, is_dotted, is_file, is_identifier, is_label, is_of_words,
+    are_joined, is_constant, is_dotted, is_file, is_identifier, is_label, is_object, is_of_words,
     is_path_of_names, is_term, is_time, is_variable, is_version,
 };
 use super::set::Set;
@@ -177,7 +177,9 @@ fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
     let is_tag =
         first == b'!' && (rest.iter().all(u8::is_ascii_alphabetic) || is_path_of_names(rest));
     // What a template or a log has there: `@PASSWORD`, `debug2:`.
-    let is_hole = first == b'@' && (is_constant(rest) || rest.iter().all(u8::is_ascii_uppercase));
+    let is_hole = first == b'@' && (is_constant(rest) || rest.iter().all(u8::is_ascii_uppercase))
+        || first == b'<' && is_constant(rest.strip_suffix(b">").unwrap_or(rest));
+    let is_flag = value.starts_with(b"--") && value.contains(&b'=');
     let is_head = !is_quoted && value.ends_with(b":");
     // `a?b:c` of a program without blanks, and what is added to a string that ended: `"KEY="+file.name()`.
     let question = value.iter().position(|byte| *byte == b'?').unwrap_or(value.len());
@@ -195,6 +197,8 @@ fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
     refers
         || is_tag
         || is_hole
+        || is_flag
+        || is_object(value)
         || is_head
         || is_choice
         || is_added

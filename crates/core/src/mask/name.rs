@@ -78,7 +78,7 @@ pub(super) fn is_constant(value: &[u8]) -> bool {
         let letters = part.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
         let digits = part.get(letters..).unwrap_or_default();
         part.is_empty()
-            || ((letters > 1 || digits.is_empty())
+            || ((letters > 1 || digits.len() <= 1)
                 && digits.len() <= 2
                 && digits.iter().all(u8::is_ascii_digit))
     };
@@ -88,6 +88,19 @@ pub(super) fn is_constant(value: &[u8]) -> bool {
     value.contains(&b'_')
         && value.iter().any(u8::is_ascii_uppercase)
         && (is_long || parts.all(is_word))
+}
+
+/// Whether it is an object as Java shows it, by its type and a number: `org.example.LoginToken@6d06d69c`.
+pub(super) fn is_object(value: &[u8]) -> bool {
+    let cut = value.iter().rposition(|byte| *byte == b'@');
+    let Some((name, number)) = cut.and_then(|cut| value.split_at_checked(cut)) else {
+        return false;
+    };
+    let number = number.get(1..).unwrap_or_default();
+    let is_number = (5..=8).contains(&number.len())
+        && number.iter().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte));
+    let large = name.iter().filter(|byte| byte.is_ascii_uppercase()).count();
+    is_number && (is_path_of_names(name) || large > 1 && is_identifier(name))
 }
 
 /// Names with dots, as programs write them: each part begins with a letter.
@@ -230,6 +243,12 @@ mod tests {
             &["key-45e35d85.json", "client-store.p12"],
             &["a1b2.c3d4", ".key", "x y.md"],
         );
+        check(
+            is_object,
+            &["org.example.LoginToken@6d06d69c", "LoginToken@1a2b3c"],
+            &["Winter@20245", "LoginToken@v4lue", "Ab3@1234567"],
+        );
+        check(is_constant, &["OAUTH2_TOKEN_V1", "API_KEY"], &["V4LUE", "A8R4X_9QZ2"]);
         check(is_number, &["v1.19.12", "2.0"], &["12", "v1", "1..2"]);
         check(is_version, &["MPL-2.0", "Apache-2.0"], &["stone-river-47", "v4lue-2.x"]);
         check(is_time, &["2019-03-20T17:54:53Z", "0x10000"], &["v4lue", "0x1234567890ab", "12-x"]);

@@ -95,6 +95,8 @@ impl Set {
             'p' => PRINTABLE.without(Set::of("\"'`\\<>[],;")),
             'P' => PRINTABLE.without(Set::of("\"'`\\<>[],;$%{")),
             'q' => ALNUM.or(Set::of("-_.~")),
+            's' => PRINTABLE.without(Set::of("'\\")).or(Set::of(" ")),
+            '_' => BLANK,
             'c' => PRINTABLE.without(Set::of("\"'`\\<>[]")).or(Set::of(" ")),
             _ => return None,
         })
