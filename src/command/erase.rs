@@ -4,9 +4,11 @@ use super::asking::Asking;
 use super::sessions::in_words;
 use crate::confirm::{confirm, may_ask};
 use crate::failure::{Failure, say};
+use crate::masking;
 use crate::stored;
 use clap::{ArgGroup, Args};
 use std::path::PathBuf;
+use thinkthrough_chat::Cover;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::{Holding, Store, StoreError};
 
@@ -40,9 +42,10 @@ impl Erase {
         may_ask("think erase", self.yes)?;
         let config = self.config.clone();
         let asking = Asking { model: None, config, profile: None, set: Vec::new() };
-        let store = stored::existing(&asking.config()?).await?;
+        let config = asking.config()?;
+        let store = stored::existing(&config).await?;
         if let Some(id) = &self.session {
-            self.session(store.as_ref(), id).await?;
+            self.session(store.as_ref(), id, &masking::of_output(&config)?).await?;
         }
         if let Some(name) = &self.tenant {
             self.tenant(store.as_ref(), name).await?;
@@ -50,11 +53,11 @@ impl Erase {
         Ok(())
     }
 
-    async fn session(&self, store: Option<&Store>, id: &str) -> Result<(), Failure> {
+    async fn session(&self, store: Option<&Store>, id: &str, cover: &Cover) -> Result<(), Failure> {
         let gone = || StoreError::NoConversation(id.to_owned());
         let conversations = store.ok_or_else(gone)?.conversations(&Tenant::local());
         let id = conversations.resolve(id).await?;
-        let session = in_words(&conversations, &id).await?;
+        let session = in_words(&conversations, &id, cover).await?;
         confirm(&format!("Erase {session}?"), self.yes)?;
         conversations.delete(&id).await?;
         say(format_args!("session `{id}` is erased"));

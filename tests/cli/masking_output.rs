@@ -94,11 +94,13 @@ fn adr_boundaries_no_secret_that_a_tool_reads_or_a_model_says_is_put_out() {
 #[test]
 fn a_conversation_is_kept_as_it_was_and_shown_without_its_secrets() {
     let script = script("kept", "");
-    shown(&script, &["ask", "--continue", "Do it."]);
+    shown(&script, &["ask", "--continue", &format!("Do it with {}.", key())]);
     let listed = shown(&script, &["sessions", "list", "--json"]);
     let listed: Value = serde_json::from_str(&listed).unwrap();
     let id = listed[0]["id"].as_str().unwrap();
     for args in [
+        vec!["sessions", "list"],
+        vec!["sessions", "list", "--json"],
         vec!["sessions", "show", id],
         vec!["sessions", "show", id, "--json"],
         vec!["sessions", "search", "read"],

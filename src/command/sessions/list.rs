@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::failure::{Failure, say};
+use crate::masking;
 use crate::printed::printed;
 use clap::Args;
 use std::io::Write;
@@ -29,6 +30,11 @@ impl List {
             None => Vec::new(),
         };
         list.truncate(self.limit.unwrap_or(usize::MAX));
+        let cover = masking::of_output(config)?;
+        for summary in &mut list {
+            let title = summary.meta.title.take();
+            summary.meta.title = title.map(|title| cover.text(&title).into_owned());
+        }
         if self.json {
             let mut w = Writer::new();
             w.array(|w| list.iter().for_each(|summary| write(w, summary)));

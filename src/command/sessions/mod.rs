@@ -9,10 +9,12 @@ use super::asking::Asking;
 use crate::config::Config;
 use crate::confirm::{confirm, may_ask};
 use crate::failure::Failure;
+use crate::masking;
 use crate::stored;
 use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::PathBuf;
+use thinkthrough_chat::Cover;
 use thinkthrough_chat::export::without_thoughts;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::{Conversation, ConversationId, Conversations};
@@ -86,9 +88,10 @@ async fn delete(config: &Config, ids: &[String], yes: bool) -> Result<(), Failur
     }
     found.sort();
     found.dedup();
+    let cover = masking::of_output(config)?;
     let mut named = Vec::with_capacity(found.len());
     for id in &found {
-        named.push(in_words(&conversations, id).await?);
+        named.push(in_words(&conversations, id, &cover).await?);
     }
     confirm(&format!("Delete {}?", named.join(", ")), yes)?;
     for id in found {
@@ -101,10 +104,12 @@ async fn delete(config: &Config, ids: &[String], yes: bool) -> Result<(), Failur
 pub(super) async fn in_words(
     conversations: &Conversations,
     id: &ConversationId,
+    cover: &Cover,
 ) -> Result<String, Failure> {
     let list = conversations.list().await?;
     let summary = list.iter().find(|summary| summary.id == *id);
     let title = summary.and_then(|it| it.meta.title.as_deref()).unwrap_or("(untitled)");
+    let title = cover.text(title);
     let title = title.lines().next().unwrap_or_default();
     let messages = summary.map_or(0, |it| it.messages);
     let plural = if messages == 1 { "" } else { "s" };

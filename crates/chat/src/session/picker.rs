@@ -234,7 +234,7 @@ impl Session {
                 let title = stored.title.clone().unwrap_or_else(|| stored.id.clone());
                 let model = stored.model.clone();
                 self.open(*stored);
-                self.say(format!("opened: {title}"));
+                self.say(format!("opened: {}", self.cover.text(&title)));
                 if let Some(model) = model.filter(|model| *model != self.model.name) {
                     self.notice(
                         Level::Info,

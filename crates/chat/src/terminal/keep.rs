@@ -122,7 +122,7 @@ impl Keeper {
             Keep::Delete(id) => self.delete(id).await,
             Keep::List => {
                 let listed = self.conversations.list().await?;
-                self.kept(Kept::Sessions(listed.iter().map(line).collect()));
+                self.kept(Kept::Sessions(listed.iter().map(|it| line(it, &self.cover)).collect()));
                 Ok(())
             }
             Keep::Search { words, within, shows_thoughts } => {
@@ -236,7 +236,7 @@ async fn look(
             Found::Hit(hit) => {
                 let of_it = hits.iter().rev().take_while(|it| it.id == hit.id.as_str()).count();
                 if of_it < EACH {
-                    hits.push(listed(&hit));
+                    hits.push(listed(&hit, &cover));
                 }
             }
         }
@@ -247,8 +247,8 @@ async fn look(
 }
 
 /// A find as a row of a list.
-fn listed(hit: &thinkthrough_store::Hit) -> Hit {
-    let title = hit.title.clone().unwrap_or_else(untitled);
+fn listed(hit: &thinkthrough_store::Hit, cover: &Cover) -> Hit {
+    let title = titled(hit.title.as_deref(), cover);
     let place = match hit.speaker {
         _ if hit.is_thought => "thought",
         Speaker::Ai => "answer",
@@ -319,11 +319,12 @@ fn read(settings: &Raw) -> Vec<Compression> {
         .collect()
 }
 
-fn untitled() -> String {
-    "untitled".to_owned()
+/// A title as a list shows it.
+fn titled(title: Option<&str>, cover: &Cover) -> String {
+    title.map_or_else(|| "untitled".to_owned(), |title| cover.text(title).into_owned())
 }
 
-fn line(summary: &Summary) -> Listed {
+fn line(summary: &Summary, cover: &Cover) -> Listed {
     let model = summary.meta.model.as_ref().map_or_else(String::new, |model| format!(", {model}"));
     let plural = if summary.messages == 1 { "" } else { "s" };
     let since = std::time::UNIX_EPOCH
@@ -333,7 +334,7 @@ fn line(summary: &Summary) -> Listed {
         .map_or(0, |now| now.saturating_sub(summary.updated_at) / 1_000);
     Listed {
         id: summary.id.as_str().to_owned(),
-        title: summary.meta.title.clone().unwrap_or_else(untitled),
+        title: titled(summary.meta.title.as_deref(), cover),
         detail: format!("{}, {} message{plural}{model}", ago(since), summary.messages),
     }
 }
