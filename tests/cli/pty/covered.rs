@@ -1,6 +1,6 @@
 //! Secrets that a tool reads and a model says, looked for in every byte that the chat sends to its terminal.
 
-use super::{Begin, CTRL_D, Pty};
+use super::{Begin, CTRL_D, ENTER, Pty};
 use crate::place::Place;
 use crate::scripted::{Scripted, call};
 use serde_json::json;
@@ -66,5 +66,26 @@ fn adr_boundaries_no_secret_reaches_the_terminal_and_the_model_is_sent_what_it_w
         assert!(!sent.contains("[masked:"), "{sent}");
         pty.press(CTRL_D);
         assert!(pty.end().success());
+        titles(&place, &config, mark, is_covered);
     }
+}
+
+/// The title of a conversation is what somebody said first, and stands in the list and above what was opened.
+fn titles(place: &Place, config: &str, mark: &str, is_covered: bool) {
+    let (file, title) = (place.folder().join("all.md"), format!("About {}", key()));
+    let file = file.display().to_string();
+    let ran = place.think(&["sessions", "import", &file, "--title", &title, "--config", config]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let begin = Begin { env: &[("ODD_NAME", "a-key")], ..Begin::default() };
+    let mut pty = Pty::begin(place, &["--config", config], &begin);
+    pty.line("/sessions");
+    pty.see("Conversations");
+    pty.press("About");
+    let shown = if is_covered { mark } else { "ghp_a1B2c3D4e5F6" };
+    pty.see(&format!("About {shown}"));
+    pty.press(ENTER);
+    pty.see(&format!("opened: About {shown}"));
+    assert_eq!(sees(&pty), !is_covered, "{}", pty.text());
+    pty.press(CTRL_D);
+    assert!(pty.end().success());
 }
