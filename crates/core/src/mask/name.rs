@@ -90,15 +90,18 @@ pub(super) fn is_constant(value: &[u8]) -> bool {
         && (is_long || parts.all(is_word))
 }
 
-/// Whether it is an object as Java shows it, by its type and a number: `org.example.LoginToken@6d06d69c`.
+/// Whether it is an object as Java shows it, by its type and a hexadecimal number: `org.example.LoginToken@6d06d69c`. One
+/// of decimal digits alone is none, for people end passwords like that.
 pub(super) fn is_object(value: &[u8]) -> bool {
     let cut = value.iter().rposition(|byte| *byte == b'@');
     let Some((name, number)) = cut.and_then(|cut| value.split_at_checked(cut)) else {
         return false;
     };
     let number = number.get(1..).unwrap_or_default();
-    let is_number = (5..=8).contains(&number.len())
-        && number.iter().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte));
+    let is_number = (6..=8).contains(&number.len())
+        && number.iter().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(byte))
+        && number.iter().any(u8::is_ascii_digit)
+        && !number.iter().all(u8::is_ascii_digit);
     let large = name.iter().filter(|byte| byte.is_ascii_uppercase()).count();
     is_number && (is_path_of_names(name) || large > 1 && is_identifier(name))
 }
@@ -246,7 +249,7 @@ mod tests {
         check(
             is_object,
             &["org.example.LoginToken@6d06d69c", "LoginToken@1a2b3c"],
-            &["Winter@20245", "LoginToken@v4lue", "Ab3@1234567"],
+            &["Winter@20245", "MyDog@123456", "john.doe@1234567", "LoginToken@v4lue"],
         );
         check(is_constant, &["OAUTH2_TOKEN_V1", "API_KEY"], &["V4LUE", "A8R4X_9QZ2"]);
         check(is_number, &["v1.19.12", "2.0"], &["12", "v1", "1..2"]);
