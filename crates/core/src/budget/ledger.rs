@@ -9,9 +9,9 @@ use crate::json::{Doc, Val, Writer};
 /// A holder that cannot reach the ledger stops spending its slice before this much time is over.
 pub const LEASE: Duration = Duration::from_secs(60);
 
-/// A slice whose holder said nothing for this long is free again: its process is gone. It is much longer than
-/// [`LEASE`], because a holder that was only cut off has spent of its slice and says so when it is back: given to others
-/// before that, it would be spent twice.
+/// A slice whose holder said nothing for this long is free for whoever needs it: its process is gone. It is much longer
+/// than [`LEASE`], because a holder that was only cut off has spent of its slice and says so when it is back: given to
+/// others before that, it would be spent twice. For the same reason it stays as it is while nobody needs it.
 pub const KEPT: Duration = Duration::from_secs(300);
 
 /// How long a holder that got too little is waited for by the others.
@@ -66,7 +66,7 @@ pub struct Given {
 impl Ledger {
     /// Takes a report at this time, in Unix milliseconds.
     pub fn report(&mut self, rules: &BudgetRules, holder: &str, report: Report, now: u64) -> Given {
-        self.slices.retain(|_, slice| slice.until > now);
+        self.slices.retain(|_, slice| slice.until > now || slice.tokens > 0);
         let known = self.slices.get(holder).copied();
         let is_again = known.is_some_and(|slice| slice.report >= report.number);
         let events = match is_again {
@@ -74,12 +74,17 @@ impl Ledger {
             false => self.state.book(rules, report.spent),
         };
         let used = self.state.used;
-        let others = self.slices.iter().filter(|(other, _)| other.as_str() != holder);
-        let others = others.fold(0_u64, |sum, (_, slice)| sum.saturating_add(slice.tokens));
         let asked = report.keeps.saturating_add(report.wants);
-        let free =
-            rules.max.get().map_or(u64::MAX, |max| max.saturating_sub(used.saturating_add(others)));
-        let holds = asked.min(free);
+        let free = |others: u64| {
+            let left = |max: u64| max.saturating_sub(used.saturating_add(others));
+            rules.max.get().map_or(u64::MAX, left)
+        };
+        let mut others = self.held_beside(holder);
+        if free(others) < asked {
+            self.slices.retain(|other, slice| other == holder || slice.until > now);
+            others = self.held_beside(holder);
+        }
+        let holds = asked.min(free(others));
         let is_wanted = self.wanted_until > now;
         if holds < asked && others > 0 {
             self.wanted_until = now.saturating_add(millis(WANTED));
@@ -88,6 +93,12 @@ impl Ledger {
         self.slices
             .insert(holder.to_owned(), Slice { tokens: holds, report: report.number, until });
         Given { holds, used, others, is_wanted, events }
+    }
+
+    /// What others hold.
+    fn held_beside(&self, holder: &str) -> u64 {
+        let others = self.slices.iter().filter(|(other, _)| other.as_str() != holder);
+        others.fold(0, |sum, (_, slice)| sum.saturating_add(slice.tokens))
     }
 
     /// Frees the slices whose holders said nothing for so long, before [`KEPT`] is over: for a ledger that no holder can

@@ -96,8 +96,14 @@ fn req_budget_a_slice_is_called_back_and_one_of_a_process_that_is_gone_is_free_a
     assert_eq!(holds(ledger.report(&rules, "b", report(3, 60, 40), later)), (70, 30));
     of_file.free_silent(LEASE, later);
     assert_eq!(holds(of_file.report(&rules, "b", report(3, 60, 40), later)), (100, 0));
+    // It stays while nobody needs it: its holder may come back, and what it spent fits.
     let later = later + u64::try_from(KEPT.as_millis()).unwrap();
-    assert_eq!(holds(ledger.report(&rules, "b", report(4, 70, 30), later)), (100, 0));
+    assert_eq!(holds(ledger.report(&rules, "b", report(4, 70, 0), later)), (70, 30));
+    let mut comes_back = ledger.clone();
+    let late = Report { number: 3, spent: 30, keeps: 0, wants: 0 };
+    assert_eq!(comes_back.report(&rules, "a", late, later).used, 30);
+    assert_eq!(holds(comes_back.report(&rules, "b", report(5, 70, 30), later)), (70, 0));
+    assert_eq!(holds(ledger.report(&rules, "b", report(5, 70, 30), later)), (100, 0));
 }
 
 #[test]
