@@ -17,6 +17,11 @@ pub(super) trait Disk: fmt::Debug + Send + Sync {
         file.write(bytes)
     }
 
+    /// Comes back when all that was written to a file, or that stands in a folder, outlives a loss of power.
+    fn sync(&self, file: &File) -> io::Result<()> {
+        file.sync_data()
+    }
+
     /// Cuts a file.
     fn set_len(&self, file: &File, len: u64) -> io::Result<()> {
         file.set_len(len)

@@ -4,9 +4,10 @@ use super::disk::Disk;
 use super::format::Mark;
 use super::{Holds, Journal, Left, Queued, Spot, segment};
 use crate::row::NewRecord;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -90,6 +91,13 @@ impl Disk for Faulty {
         }
     }
 
+    fn sync(&self, file: &File) -> io::Result<()> {
+        match self.mood() {
+            Mood::Any if self.below(6) == 0 => Err(ErrorKind::Other.into()),
+            _ => file.sync_data(),
+        }
+    }
+
     fn set_len(&self, file: &File, len: u64) -> io::Result<()> {
         match self.mood() {
             Mood::Any if self.below(3) == 0 => Err(ErrorKind::PermissionDenied.into()),
@@ -116,8 +124,11 @@ impl Folder {
     }
 
     /// What the names of journals begin with.
-    fn base(&self) -> PathBuf {
-        self.0.join("store.db.journal")
+    fn base(&self, holds: Holds) -> PathBuf {
+        self.0.join(match holds {
+            Holds::Records => "store.db.journal",
+            Holds::Traces => "store.db.traces",
+        })
     }
 }
 
@@ -169,7 +180,11 @@ struct Process {
 impl Process {
     fn new(folder: &Folder, disk: &Arc<Faulty>) -> Self {
         let disk: Arc<Faulty> = Arc::clone(disk);
-        let journal = Journal::on(&folder.store(), MARK, disk, Holds::Records);
+        Process::on(folder, disk, Holds::Records)
+    }
+
+    fn on(folder: &Folder, disk: Arc<dyn Disk>, holds: Holds) -> Self {
+        let journal = Journal::on(&folder.store(), MARK, disk, holds);
         Process { journal, queue: Arc::default() }
     }
 
@@ -197,10 +212,15 @@ impl Process {
 /// What the next process finds where this one was killed. It holds its locks, so that the next one has a copy.
 fn found(folder: &Folder) -> (BTreeSet<String>, Vec<String>) {
     let copy = Folder::new();
-    for path in segment::all(&folder.base()).unwrap() {
+    for path in segment::all(&folder.base(Holds::Records)).unwrap() {
         fs::copy(&path, copy.0.join(path.file_name().unwrap())).unwrap();
     }
-    let next = Journal::on(&copy.store(), MARK, Faulty::new(Mood::Fine, 0), Holds::Records);
+    left_in(&copy, Holds::Records)
+}
+
+/// What the next process takes from the journals in a folder, and says about them.
+fn left_in(folder: &Folder, holds: Holds) -> (BTreeSet<String>, Vec<String>) {
+    let next = Journal::on(&folder.store(), MARK, Faulty::new(Mood::Fine, 0), holds);
     let (mut ids, mut said) = (BTreeSet::new(), Vec::new());
     while let Some(left) = next.left_behind(u64::MAX) {
         let left: Left<NewRecord> = left;
@@ -296,4 +316,79 @@ async fn whatever_a_disk_does_what_was_taken_is_there() {
         took += taken.len();
     }
     assert!(took > 1_000 && gave_back > 1_000, "{took} {gave_back}");
+}
+
+/// A disk that knows what a loss of power leaves of it: files up to where they were synced, under names that were.
+#[derive(Debug, Default)]
+struct Powered {
+    /// By the names of files.
+    synced: Mutex<BTreeMap<PathBuf, Synced>>,
+}
+
+#[derive(Debug, Default)]
+struct Synced {
+    len: u64,
+    has_name: bool,
+}
+
+impl Powered {
+    /// The folder after a loss of power.
+    fn cut(&self, folder: &Folder) -> Folder {
+        let (after, synced) = (Folder::new(), self.synced.lock().unwrap());
+        for path in segment::all(&folder.base(Holds::Traces)).unwrap() {
+            if let Some(Synced { len, has_name: true }) = synced.get(&path) {
+                let copy = after.0.join(path.file_name().unwrap());
+                fs::copy(&path, &copy).unwrap();
+                File::options().write(true).open(copy).unwrap().set_len(*len).unwrap();
+            }
+        }
+        after
+    }
+}
+
+impl Disk for Powered {
+    fn make(&self, how: &OpenOptions, path: &Path) -> io::Result<File> {
+        self.synced.lock().unwrap().insert(path.to_owned(), Synced::default());
+        how.open(path)
+    }
+
+    fn sync(&self, synced: &File) -> io::Result<()> {
+        let of = synced.metadata()?;
+        for (path, file) in &mut *self.synced.lock().unwrap() {
+            // A file that was removed is synced by nobody.
+            let Ok(its) = path.metadata() else { continue };
+            if of.is_dir() {
+                file.has_name = true;
+            } else if its.ino() == of.ino() {
+                file.len = of.len();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// After each step the power may go: what was acknowledged and is not in the database is there.
+#[tokio::test]
+async fn k_2_a_loss_of_power_takes_no_trace_that_stands_in_a_journal() {
+    let (folder, disk) = (Folder::new(), Arc::new(Powered::default()));
+    let (process, drawn) = (
+        Process::on(&folder, Arc::clone(&disk) as Arc<dyn Disk>, Holds::Traces),
+        Faulty::new(Mood::Fine, 1),
+    );
+    let (mut taken, mut in_database) = (BTreeSet::new(), BTreeSet::new());
+    for at in 0..200 {
+        let id = format!("{at}");
+        // Some do not fit into one file with others.
+        let size = usize::try_from(drawn.below(80) * drawn.below(3_000)).unwrap();
+        assert!(process.takes(&id, size).await);
+        taken.insert(id);
+        if drawn.below(3) == 0 {
+            let count = usize::try_from(drawn.below(6)).unwrap();
+            in_database.extend(process.database_takes(count).await);
+        }
+        let (found, said) = left_in(&disk.cut(&folder), Holds::Traces);
+        let lost: Vec<_> =
+            taken.difference(&in_database).filter(|id| !found.contains(*id)).collect();
+        assert_eq!((lost, said), (Vec::new(), Vec::new()), "after {at}");
+    }
 }

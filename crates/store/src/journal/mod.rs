@@ -11,10 +11,10 @@
 //! - A journal holds what rows of the database will, sealed and keyed: it shows nothing that these would not.
 //! - Entries are taken in their order, and how far is written down, so that little of what was taken is met again; and
 //!   to meet it changes nothing, but where retention had taken it out within that moment.
-//! - A power cut may take what stands only here.
+//! - A power cut may take records that stand only here. Traces are synced, because nobody waits for them.
 
 mod disk;
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod faults;
 mod format;
 mod record;
@@ -220,6 +220,12 @@ impl Holds {
         }
     }
 
+    /// Whether what is written outlives a loss of power before it counts as written. An answer would have to wait for
+    /// that.
+    fn is_synced(self) -> bool {
+        self == Holds::Traces
+    }
+
     /// How many bytes of what was taken stay in a file before it is cleared. Traces are read without a key, and nobody
     /// waits for them: nothing of one stays here, where it would outlive its erasure.
     fn kept(self) -> u64 {
@@ -264,7 +270,8 @@ impl Inner {
             is_whole &= format::put(buffer, begin, Q::Row::KIND, |out| one.put(out));
         }
         let too_large = || Failed { is_torn: false, error: io::ErrorKind::FileTooLarge.into() };
-        let written = if is_whole { segment.write(buffer) } else { Err(too_large()) };
+        let written =
+            if is_whole { segment.write(buffer, self.holds.is_synced()) } else { Err(too_large()) };
         buffer.shrink_to(BUFFER);
         match written {
             Ok(()) => {
@@ -292,7 +299,7 @@ impl Inner {
         }
         state.again = None;
         if state.current.as_ref().is_none_or(|segment| segment.len() >= LONG) {
-            match Segment::make(&self.base, self.mark, &self.disk) {
+            match Segment::make(&self.base, self.mark, &self.disk, self.holds.is_synced()) {
                 Ok(segment) => {
                     state.leave();
                     state.met.insert(segment.path().to_owned());

@@ -35,14 +35,25 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// A new one, whose path begins with `base`.
-    pub(super) fn make(base: &Path, mark: Mark, disk: &Arc<dyn Disk>) -> io::Result<Self> {
+    /// A new one, whose path begins with `base`. One that `is_synced` outlives a loss of power from now on.
+    pub(super) fn make(
+        base: &Path,
+        mark: Mark,
+        disk: &Arc<dyn Disk>,
+        is_synced: bool,
+    ) -> io::Result<Self> {
         let mut last = io::ErrorKind::AlreadyExists.into();
         for _ in 0..TRIES {
             let path = beside(base, &new_name()?);
             let made = disk.make(options().create_new(true), &path);
             match made.and_then(|file| begun(&path, file, mark, &**disk)) {
-                Ok(file) => return Ok(Segment::of(path, file, disk, HEAD as u64)),
+                Ok(file) => {
+                    if is_synced && let Err(error) = synced(folder(base), &**disk) {
+                        drop(fs::remove_file(path));
+                        return Err(error);
+                    }
+                    return Ok(Segment::of(path, file, disk, HEAD as u64));
+                }
                 Err(error) => last = error,
             }
         }
@@ -65,7 +76,8 @@ impl Segment {
 
     fn of(path: PathBuf, file: File, disk: &Arc<dyn Disk>, len: u64) -> Self {
         let (disk, is_torn) = (Arc::clone(disk), AtomicBool::new(false));
-        Segment { path, file, disk, is_torn, len: AtomicU64::new(len), left: AtomicUsize::new(0) }
+        let (len, left) = (AtomicU64::new(len), AtomicUsize::new(0));
+        Segment { path, file, disk, is_torn, len, left }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -93,12 +105,18 @@ impl Segment {
         self.left.load(Ordering::Relaxed) == 0
     }
 
-    /// Writes entries behind those that are there: all or none.
-    pub(super) fn write(&self, entries: &[u8]) -> Result<(), Failed> {
+    /// Writes entries behind those that are there: all or none. Where it `is_synced`, a loss of power does not take them
+    /// any more when this comes back.
+    pub(super) fn write(&self, entries: &[u8], is_synced: bool) -> Result<(), Failed> {
         if self.is_torn.load(Ordering::Relaxed) {
             return Err(Failed { is_torn: true, error: io::Error::other("it is torn") });
         }
-        let Err(error) = write_all(&*self.disk, &self.file, entries) else {
+        let written = write_all(&*self.disk, &self.file, entries);
+        let written = written.and_then(|()| match is_synced {
+            true => self.disk.sync(&self.file),
+            false => Ok(()),
+        });
+        let Err(error) = written else {
             self.len.fetch_add(entries.len() as u64, Ordering::Relaxed);
             return Ok(());
         };
@@ -114,7 +132,7 @@ impl Segment {
         let mut entry = Vec::new();
         let put = |out: &mut Vec<u8>| out.extend(place.to_le_bytes());
         format::put(&mut entry, self.len(), Kind::Taken, put);
-        self.write(&entry)
+        self.write(&entry, false)
     }
 
     /// Takes away what stands from this place on.
@@ -182,6 +200,12 @@ fn begun(path: &Path, file: File, mark: Mark, disk: &dyn Disk) -> io::Result<Fil
         return Err(error);
     }
     Ok(file)
+}
+
+/// The names in a folder outlive a loss of power.
+fn synced(folder: &Path, disk: &dyn Disk) -> io::Result<()> {
+    // Elsewhere a folder cannot be opened, and its names are kept by its file system.
+    if cfg!(unix) { disk.sync(&File::open(folder)?) } else { Ok(()) }
 }
 
 /// Only its owner can read it, and what is written goes to its end.
