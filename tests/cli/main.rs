@@ -64,6 +64,7 @@ mod serve_budgets;
 mod serve_budgets_claims;
 mod serve_budgets_raw;
 mod serve_config;
+mod serve_confirmed;
 mod serve_damage;
 #[cfg(unix)]
 mod serve_door;

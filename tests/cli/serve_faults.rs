@@ -55,7 +55,7 @@ pub(crate) fn all_there(place: &Place, answers: &[String]) {
 }
 
 /// A gateway on a server, with a way to it that can stand still.
-fn far(place: &Place, database: &Database, spool: &str) -> (Server, Proxy, String) {
+pub(crate) fn far(place: &Place, database: &Database, spool: &str) -> (Server, Proxy, String) {
     let (_, server) = database.url.split_once('@').unwrap();
     let (server, _) = server.split_once('/').unwrap();
     let proxy = Proxy::new(server, 0);

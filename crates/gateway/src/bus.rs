@@ -1,6 +1,6 @@
 //! Where everything is told once, and who hears it: metrics, log and traces.
 
-use crate::audit::{Audit, Labels, Transcript, draft};
+use crate::audit::{Audit, Confirming, Labels, Transcript, draft};
 use crate::events::{Events, Hearing, Whose};
 use crate::log::Log;
 use crate::metrics::Metrics;
@@ -15,6 +15,7 @@ use thinkthrough_core::exchange::RefusalCause;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::usage::Usage;
 use thinkthrough_core::why::{Prepared, Way, Why};
+use thinkthrough_store::TraceDraft;
 
 /// Those who hear what happens.
 #[derive(Debug)]
@@ -80,6 +81,8 @@ struct State {
     is_kept: bool,
     /// Its caller went away, and its answer is heard to its end.
     is_left: bool,
+    /// Its caller wants to hear where its trace is.
+    is_confirmed: bool,
 }
 
 impl Seen {
@@ -96,6 +99,7 @@ impl Seen {
             is_announced: false,
             is_kept: false,
             is_left: false,
+            is_confirmed: false,
         };
         Arc::new(Seen { bus: Arc::clone(bus), state: Mutex::new(state) })
     }
@@ -212,10 +216,39 @@ impl Seen {
     }
 
     fn leave_trace(&self, state: &mut State) {
-        let (Some(audit), Some(labels)) = (&self.bus.audit, state.labels.take()) else { return };
+        if let Some((audit, draft)) = self.draft(state) {
+            audit.take(draft);
+        }
+    }
+
+    /// The trace that it leaves, once.
+    fn draft(&self, state: &mut State) -> Option<(&Audit, TraceDraft)> {
+        let (audit, labels) = (self.bus.audit.as_ref()?, state.labels.take()?);
         let transcript = std::mem::take(&mut state.transcript);
         let why = std::mem::take(&mut state.why);
-        audit.take(draft(&state.story, labels, transcript, why));
+        Some((audit, draft(&state.story, labels, transcript, why)))
+    }
+
+    /// Its caller wants to hear where its trace is before its answer ends.
+    pub(crate) fn is_confirmed(&self) {
+        self.state().is_confirmed = true;
+    }
+
+    /// All of its answer is there but for what its caller gets behind this: leaves its trace, if the caller wants to hear
+    /// where that is. A status is one that nobody was told yet.
+    pub(crate) fn confirm(&self, status: Option<u16>) -> Option<Confirming> {
+        let mut state = self.state();
+        if !state.is_confirmed || state.story.is_over() {
+            return None;
+        }
+        // What comes behind it changes nothing of what it says.
+        let mut ended = state.story.clone();
+        (ended.outcome, ended.total) = ("completed", ended.age());
+        ended.status = status.unwrap_or(ended.status);
+        let story = std::mem::replace(&mut state.story, ended);
+        let left = self.draft(&mut state);
+        state.story = story;
+        left.map(|(audit, draft)| audit.confirm(draft))
     }
 
     /// Whose answer it is.

@@ -1,5 +1,6 @@
 //! The body of an answer: bytes of the upstream as they come, translated where the wires differ.
 
+use crate::audit::Confirming;
 use crate::door::Turned;
 use crate::gathered::Gathered;
 use crate::kept::Tap;
@@ -12,6 +13,7 @@ use crate::whole_events::WholeEvents;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::fmt;
+use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -70,6 +72,8 @@ struct Live {
 struct Held {
     out: Bytes,
     saving: Option<Saving>,
+    /// Where its trace is, if its caller wants to hear that and its framing knows comments.
+    confirming: Option<Confirming>,
     /// The caller's framing knows comments.
     knows_comments: bool,
     then: Then,
@@ -98,6 +102,11 @@ impl Flow {
     /// Bytes of the gateway's own, as they come.
     pub(crate) fn own(read: mpsc::Receiver<Bytes>) -> Self {
         Self::of(State::Own(read))
+    }
+
+    /// Whether all of it is there.
+    pub(crate) fn is_whole(&self) -> bool {
+        matches!(self.state, State::Whole(_))
     }
 
     /// A stream.
@@ -289,7 +298,8 @@ impl Live {
             }
         };
         let out = joined(first, &ended.out);
-        let held = Held { out, saving: ended.saving, knows_comments, then };
+        let confirming = if knows_comments { self.passage.seen().confirm(None) } else { None };
+        let held = Held { out, saving: ended.saving, confirming, knows_comments, then };
         (Bytes::new(), Some(State::Held(held)))
     }
 }
@@ -321,8 +331,22 @@ impl Held {
         Poll::Ready(())
     }
 
+    fn poll_confirmed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Some(confirming) = &mut self.confirming {
+            let state = ready!(Pin::new(&mut *confirming).poll(cx));
+            let comment = format!(": trace={} state={state}\n\n", confirming.id());
+            self.confirming = None;
+            self.out = joined(comment.into(), &self.out);
+        }
+        Poll::Ready(())
+    }
+
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
-        ready!(self.poll_saved(cx));
+        // Both are under way at the same time.
+        let polled = [self.poll_saved(cx), self.poll_confirmed(cx)];
+        if polled.iter().any(Poll::is_pending) {
+            return Poll::Pending;
+        }
         let next = match std::mem::replace(&mut self.then, Then::Nothing) {
             Then::Nothing => State::Over,
             Then::Relay(body) => State::Rest(body),

@@ -47,6 +47,9 @@ pub(crate) async fn answer(
     let wire = wanted.face.spoken();
     let account = Account::open();
     house.seen.arrived(&account.trace, parts.headers.get(USER_AGENT), nobody_else(house));
+    if parts.headers.get("x-thinkthrough-trace").is_some_and(|value| value == "state") {
+        house.seen.is_confirmed();
+    }
     let mut call = Call { house: Arc::clone(house), parts, wanted, wire, account };
     let outcome = match call.take(body).await {
         Ok(taken) => {
@@ -62,6 +65,13 @@ pub(crate) async fn answer(
     };
     let mut answer = outcome.unwrap_or_else(|turned| refusal(Some(wire), &turned));
     call.account.explain(&mut answer, &house.seen);
+    // A stream says it at its end.
+    if answer.body().is_whole()
+        && let Some(confirming) = house.seen.confirm(Some(answer.status().as_u16()))
+    {
+        call.account.trace_state = Some(confirming.await);
+        call.account.put_on(&mut answer);
+    }
     answer
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Account {
     pub(crate) untranslated: Vec<String>,
     /// The answer goes out before its record can be seen.
     pub(crate) is_unsaved: bool,
+    /// Where its trace is, for a caller that asked.
+    pub(crate) trace_state: Option<&'static str>,
 }
 
 impl Account {
@@ -33,7 +35,7 @@ impl Account {
     }
 
     fn value(&self) -> Option<HeaderValue> {
-        let Account { made, trace, untranslated, is_unsaved } = self;
+        let Account { made, trace, untranslated, is_unsaved, trace_state } = self;
         let Made { counts, without, learned, repaired, hops } = made;
         let Counts { restored, missed, ambiguous, dropped } = counts;
         let mut value = format!(
@@ -62,16 +64,24 @@ impl Account {
         if *is_unsaved {
             value.push_str("; unsaved=1");
         }
+        if let Some(state) = trace_state {
+            value.push_str(&format!("; trace_state={state}"));
+        }
         HeaderValue::try_from(value).ok()
     }
 
     /// Puts the header on an answer.
     pub(crate) fn explain(&self, answer: &mut Response<Flow>, seen: &Seen) {
+        self.put_on(answer);
+        let Made { counts, hops, .. } = self.made;
+        seen.tell(&Progress::Explained { id: &self.trace, counts, hops });
+    }
+
+    /// Puts the header on an answer, in place of one that is there.
+    pub(crate) fn put_on(&self, answer: &mut Response<Flow>) {
         if let Some(value) = self.value() {
             answer.headers_mut().insert(EXPLAINS, value);
         }
-        let Made { counts, hops, .. } = self.made;
-        seen.tell(&Progress::Explained { id: &self.trace, counts, hops });
     }
 }
 

@@ -2,13 +2,15 @@
 //!
 //! A request is gathered while it goes on ([`Transcript`]); at its end the draft of its trace goes to one task, which
 //! masks it and hands it over to the store with what came meanwhile. There it stands in a journal until the database has
-//! it, or in one of its own where the store is not open yet. Nobody is kept waiting: drafts and traces wait up to a bound
-//! each, and beyond it they are dropped and counted.
+//! it, or in one of its own where the store is not open yet. Nobody is kept waiting but for a moment who asked to hear
+//! where the trace is: drafts and traces wait up to a bound each, and beyond it they are dropped and counted.
 
+mod confirming;
 mod labels;
 mod recorder;
 mod transcript;
 
+pub(crate) use confirming::Confirming;
 pub(crate) use labels::Labels;
 pub(crate) use transcript::Transcript;
 
@@ -24,7 +26,7 @@ use thinkthrough_core::why::Why;
 use thinkthrough_store::{
     DraftText, EarlyTraces, TraceCount, TraceDraft, TraceNumbers, TracePlace, TraceState, Traces,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 /// So many drafts may wait.
 const ROOM: usize = 4_096;
@@ -53,6 +55,8 @@ pub struct Audit {
 
 struct Inner {
     drafts: mpsc::Sender<TraceDraft>,
+    /// Says that somebody waits for a draft.
+    hurry: Arc<Notify>,
     waiting: Mutex<Waiting>,
     /// How many could not be masked.
     broken: Counter,
@@ -96,9 +100,10 @@ impl Audit {
     #[must_use]
     pub fn start(find: FindTraces) -> Self {
         let (drafts, taken) = mpsc::channel(ROOM);
-        let inner =
-            Arc::new(Inner { drafts, waiting: Mutex::default(), broken: Counter::default(), find });
-        tokio::spawn(run(taken, Recorder::new(Arc::downgrade(&inner))));
+        let (waiting, broken, hurry) = (Mutex::default(), Counter::default(), Arc::default());
+        let inner = Inner { drafts, hurry: Arc::clone(&hurry), waiting, broken, find };
+        let inner = Arc::new(inner);
+        tokio::spawn(run(taken, hurry, Recorder::new(Arc::downgrade(&inner))));
         Audit { inner }
     }
 
@@ -161,6 +166,14 @@ impl Audit {
         if self.inner.drafts.try_send(draft).is_err() {
             self.waiting().lose(&id);
         }
+    }
+
+    /// Takes a trace, and says where it is as soon as it cannot be lost any more.
+    pub(crate) fn confirm(&self, draft: TraceDraft) -> Confirming {
+        let (id, tenant) = (draft.id.clone(), draft.tenant.as_str().to_owned());
+        self.take(draft);
+        self.inner.hurry.notify_one();
+        Confirming::of(self.clone(), tenant, id)
     }
 
     /// Where a tenant's trace is that is not in the store.

@@ -5,12 +5,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use thinkthrough_core::mask::Masker;
 use thinkthrough_store::{LostTrace, NewTrace, TraceDraft};
-use tokio::sync::mpsc;
-use tokio::time::sleep;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{sleep, timeout};
 
 /// So many traces are masked and handed over at once.
 const BATCH: usize = 64;
-/// How long a trace waits for others: nobody waits for it.
+/// How long a trace waits for others, unless somebody waits for one.
 const GATHER: Duration = Duration::from_millis(20);
 /// The pauses between two looks whether the store is open grow from the first of these to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
@@ -94,11 +94,15 @@ async fn masked(drafts: Vec<TraceDraft>, masker: Masker) -> Option<(Vec<NewTrace
 }
 
 /// Takes drafts until nobody makes any more.
-pub(super) async fn run(mut taken: mpsc::Receiver<TraceDraft>, recorder: Recorder) {
+pub(super) async fn run(
+    mut taken: mpsc::Receiver<TraceDraft>,
+    hurry: Arc<Notify>,
+    recorder: Recorder,
+) {
     let mut drafts = Vec::with_capacity(BATCH);
     while taken.recv_many(&mut drafts, BATCH).await > 0 {
         if drafts.len() < BATCH {
-            sleep(GATHER).await;
+            drop(timeout(GATHER, hurry.notified()).await);
             while drafts.len() < BATCH
                 && let Ok(draft) = taken.try_recv()
             {

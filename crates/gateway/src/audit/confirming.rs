@@ -1,0 +1,57 @@
+//! What a caller hears of its trace before its answer ends, where it asked for that.
+
+use super::{Audit, Place};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How long an answer waits for its trace at most: traffic goes first.
+const LONGEST: Duration = Duration::from_millis(20);
+/// How long the pause between two looks is.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A trace on its way to where nothing takes it any more.
+pub(crate) struct Confirming {
+    id: String,
+    state: Pin<Box<dyn Future<Output = &'static str> + Send>>,
+}
+
+impl Confirming {
+    pub(super) fn of(audit: Audit, tenant: String, id: String) -> Self {
+        let of = id.clone();
+        let state = async move {
+            let began = Instant::now();
+            loop {
+                match audit.place(&tenant, &of) {
+                    None => return "stored",
+                    Some(Place::Waiting) if began.elapsed() < LONGEST => sleep(PAUSE).await,
+                    Some(place) => return place.as_str(),
+                }
+            }
+        };
+        Confirming { id, state: Box::pin(state) }
+    }
+
+    /// Whose state it is.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// Gives the state that `GET /v1/traces/{id}` would give.
+impl Future for Confirming {
+    type Output = &'static str;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.state.as_mut().poll(cx)
+    }
+}
+
+impl fmt::Debug for Confirming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Confirming").field("id", &self.id).finish_non_exhaustive()
+    }
+}
