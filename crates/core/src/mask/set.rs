@@ -90,6 +90,7 @@ impl Set {
             'B' => ALNUM.or(Set::of("+/")),
             'e' => ALNUM.or(Set::of("+/=")),
             'x' => ALNUM.or(Set::of("-_.")),
+            'o' => ALNUM.or(Set::of("-_.=")),
             't' => ALNUM.or(Set::of("-_.~+/=")),
             'y' => ALNUM.or(Set::of("-_.~+/=%")),
             'p' => PRINTABLE.without(Set::of("\"'`\\<>[],;")),
