@@ -45,7 +45,7 @@ pub(super) fn start(text: Text<'_>, at: usize, words: usize) -> Result<Option<St
         if word > 0 && name::is_number(there) {
             return Ok(None);
         }
-        if word == 1 && ABOUT.iter().any(|about| about.as_bytes() == there) {
+        if word == 1 && name::is_word_about(there) {
             return Ok(None);
         }
         let closers = closers(text, here)?;
@@ -223,65 +223,6 @@ pub(super) fn is_flag(text: Text<'_>, at: usize) -> bool {
     is_set || (name.starts_with(b"--") && text.before(begin, 1).is_some_and(|byte| byte <= b' '))
 }
 
-/// Endings of names whose values say something about a secret, and are none.
-const ABOUT: [&str; 28] = [
-    "mgr",
-    "manager",
-    "realm",
-    "mtime",
-    "id",
-    "ids",
-    "_at",
-    "url",
-    "uri",
-    "path",
-    "file",
-    "name",
-    "names",
-    "type",
-    "count",
-    "length",
-    "limit",
-    "size",
-    "expires",
-    "expiry",
-    "policy",
-    "version",
-    "label",
-    "prompt",
-    "hint",
-    "env",
-    "address",
-    "algorithm",
-];
-
-/// Whether a name that goes on like this names something about a secret, as `token_url` does.
-pub(super) fn is_about(rest: &[u8]) -> bool {
-    let rest = rest.to_ascii_lowercase();
-    ABOUT.iter().any(|end| rest.ends_with(end.as_bytes()))
-}
-
-/// Words before the name of a key or token that everybody may see, or that is good for one page only.
-const PUBLIC: [&str; 5] = ["public", "pub", "csrf", "xsrf", "authenticity"];
-
-/// Whether such a word stands before a place.
-pub(super) fn is_public(text: Text<'_>, at: usize) -> bool {
-    const LONGEST: usize = 13;
-    let before = text.part(at.saturating_sub(LONGEST), at);
-    let before = match before {
-        [rest @ .., b'_' | b'-' | b'.' | b' '] => rest,
-        all => all,
-    };
-    let lower = before.to_ascii_lowercase();
-    PUBLIC.iter().any(|word| lower.ends_with(word.as_bytes()))
-}
-
-/// Whether a name has such a word in it.
-pub(super) fn is_public_name(name: &[u8]) -> bool {
-    let lower = name.to_ascii_lowercase();
-    PUBLIC.iter().any(|word| memchr::memmem::find(&lower, word.as_bytes()).is_some())
-}
-
 /// Whether the value that was found behind a name that ends at `at` is set to a literal: in quotes behind an equals sign,
 /// or as the other member of an entry.
 pub(super) fn is_set(text: Text<'_>, at: usize, start: Start) -> bool {
@@ -335,6 +276,43 @@ fn value_start(text: Text<'_>, at: usize, is_prose: bool) -> Result<Option<Start
         here += quotes;
     }
     Ok(text.byte(here)?.map(|_| Start { at: here, quote, is_prose, is_element: false }))
+}
+
+/// What makes a value of a string.
+const WRAPPERS: [&str; 12] = [
+    "Some(",
+    "String::from(",
+    "Secret::new(",
+    "Secret::from(",
+    "SecretString::new(",
+    "SecretString::from(",
+    "SecretStr(",
+    "Secret(",
+    "Just(",
+    "Optional.of(",
+    "pulumi.secret(",
+    "sensitive(",
+];
+
+/// Where the string begins that such calls have, as in `Some(String::from("v4lue"))`.
+pub(super) fn behind_wrappers(text: Text<'_>, start: Start) -> Result<Start, More> {
+    let mut here = start.at;
+    while start.quote.is_none() && here - start.at < 40 {
+        let mut behind = here;
+        for wrapper in WRAPPERS {
+            if text.continues(here, wrapper.as_bytes(), false)? {
+                behind = here + wrapper.len();
+            }
+        }
+        if behind == here {
+            break;
+        }
+        here = behind;
+    }
+    match value_start(text, here, start.is_prose)? {
+        Some(found) if here > start.at && found.quote.is_some() => Ok(found),
+        _ => Ok(start),
+    }
 }
 
 /// Where the value begins that a command of PowerShell makes a password of, as in `ConvertTo-SecureString "v4lue"`, if one

@@ -265,16 +265,16 @@ fn by_rule(
         }
         Look::Line { .. } => header::line(text, behind)?,
         Look::Assigned { is_word: true, .. } if !assigned::is_told(text, behind)? => None,
-        Look::Assigned { kind: Kind::Key, .. } if assigned::is_public(text, at) => None,
+        Look::Assigned { kind: Kind::Key, .. } if name::is_public(text, at) => None,
+        Look::Assigned { kind: Kind::Drawn, .. } if name::is_lookup(text, at) => None,
         Look::Assigned { kind, .. } => {
             let first = assigned_value(text, behind, *kind)?;
-            let second = match first {
-                Some(fit) => changed(text, fit, *kind)?,
-                None => None,
-            };
-            return Ok(first.into_iter().chain(second).map(found).collect());
+            return Ok(with_changed(text, first, *kind)?.map(found).collect());
         }
-        Look::Told { is_weak, .. } => told::fit(text, behind, *is_weak)?,
+        Look::Told { is_weak, .. } => {
+            let first = told::fit(text, behind, *is_weak)?;
+            return Ok(with_changed(text, first, Kind::Password)?.map(found).collect());
+        }
         Look::Tried { .. } => told::tried(text, behind)?,
         Look::Address => address::fit(text, at, part == 1)?,
         Look::Block { .. } => {
@@ -291,17 +291,38 @@ fn by_rule(
     Ok(fit.map(found).into_iter().collect())
 }
 
-/// The value that another one in quotes becomes: `"a" -> "b"`.
+/// A value, and the one that it becomes.
+fn with_changed(
+    text: Text<'_>,
+    first: Option<Fit>,
+    kind: Kind,
+) -> Result<impl Iterator<Item = Fit>, More> {
+    let second = match first {
+        Some(fit) => changed(text, fit, kind)?,
+        None => None,
+    };
+    Ok(first.into_iter().chain(second))
+}
+
+/// The value that another one in quotes becomes: `"a" -> "b"`, `"a" to "b"`.
 fn changed(text: Text<'_>, fit: Fit, kind: Kind) -> Result<Option<Fit>, More> {
     let quote = match text.byte(fit.to)? {
         Some(quote @ (b'"' | b'\'')) if fit.open.is_none() => quote,
         _ => return Ok(None),
     };
-    if !text.continues(fit.to + 1, &[b' ', b'-', b'>', b' ', quote], false)? {
-        return Ok(None);
+    for becomes in [" -> ", " to ", " => ", " → "] {
+        let at = fit.to + 1 + becomes.len();
+        if text.continues(fit.to + 1, becomes.as_bytes(), false)? && text.byte(at)? == Some(quote) {
+            let (at, quote) = (at + 1, Some(quote));
+            return value_of(
+                text,
+                Start { at, quote, is_prose: false, is_element: false },
+                kind,
+                false,
+            );
+        }
     }
-    let start = Start { at: fit.to + 6, quote: Some(quote), is_prose: false, is_element: false };
-    value_of(text, start, kind, false)
+    Ok(None)
 }
 
 fn form(pattern: &Pattern, text: Text<'_>, at: usize, wants: Wants) -> Result<Option<Fit>, More> {
@@ -351,7 +372,7 @@ fn near(
         if let Some(fit) = value.rest(text, from)? {
             let there = text.part(fit.from, fit.to);
             // A number is that of many things, and their names say so.
-            let is_id = there.iter().all(u8::is_ascii_digit) && assigned::is_about(name);
+            let is_id = there.iter().all(u8::is_ascii_digit) && name::is_about(name);
             if !is_id && wants.is_met(there) {
                 return Ok(Some(fit));
             }
@@ -362,7 +383,7 @@ fn near(
 
 fn assigned_value(text: Text<'_>, at: usize, kind: Kind) -> Result<Option<Fit>, More> {
     let rest = text.run(at, NAME, 32)?;
-    if assigned::is_about(text.part(at, at + rest)) {
+    if name::is_about(text.part(at, at + rest)) {
         return Ok(None);
     }
     let words = if kind == Kind::Password { 4 } else { 2 };
@@ -387,6 +408,7 @@ fn assigned_value(text: Text<'_>, at: usize, kind: Kind) -> Result<Option<Fit>, 
 /// The value that begins there, if it is a secret. One that is set may also be a plain word.
 fn value_of(text: Text<'_>, start: Start, kind: Kind, is_set: bool) -> Result<Option<Fit>, More> {
     let Some(start) = assigned::behind_cmdlet(text, start)? else { return Ok(None) };
+    let start = assigned::behind_wrappers(text, start)?;
     let value = assigned::value(text, start)?;
     let mut to = value.to;
     if start.is_prose && start.quote.is_none() {
@@ -420,8 +442,8 @@ pub(super) fn named<'m>(masker: &'m Masker, name: &str, value: &str) -> Option<(
                     false => has(names),
                 };
                 has(names)
-                    && !(*kind == Kind::Key && assigned::is_public_name(name.as_bytes()))
-                    && !assigned::is_about(name.as_bytes())
+                    && !(*kind == Kind::Key && name::is_public_name(name.as_bytes()))
+                    && !name::is_about(name.as_bytes())
                     && judge::is_secret(value.as_bytes(), *kind, true, false)
             }
             Look::Near { names, values, wants, .. } => {
@@ -431,7 +453,7 @@ pub(super) fn named<'m>(masker: &'m Masker, name: &str, value: &str) -> Option<(
                         && matches!(pattern.rest(text, 0), Ok(Some(fit)) if fit.to == value.len())
                 };
                 let is_id = value.bytes().all(|byte| byte.is_ascii_digit())
-                    && assigned::is_about(name.as_bytes());
+                    && name::is_about(name.as_bytes());
                 has(names) && values.iter().any(fits) && !is_id && wants.is_met(value.as_bytes())
             }
             _ => false,

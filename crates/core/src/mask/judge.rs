@@ -13,6 +13,8 @@ pub(super) enum Kind {
     Password,
     /// A machine draws it.
     Key,
+    /// The same behind a name of many things, most of which are no secrets.
+    Drawn,
     /// People choose it, and nothing but its place behind a name says so.
     Plain,
 }
@@ -122,13 +124,14 @@ pub(super) fn is_drawn(value: &[u8]) -> bool {
 
 /// Whether the value of an assignment is a secret.
 pub(super) fn is_secret(value: &[u8], kind: Kind, is_quoted: bool, is_prose: bool) -> bool {
-    let may_refer = kind == Kind::Key || !ends_in_digits(value);
+    let may_refer = kind != Kind::Password && kind != Kind::Plain || !ends_in_digits(value);
     if is_sample(value) || is_counted(value) || is_code(value, is_quoted, may_refer) {
         return false;
     }
     match kind {
         Kind::Password => is_password(value, is_quoted, is_prose),
         Kind::Key => is_key(value, is_quoted),
+        Kind::Drawn => is_surely_key(value),
         Kind::Plain => is_plainly(value),
     }
 }
@@ -306,6 +309,14 @@ fn is_plainly(value: &[u8]) -> bool {
 /// Names of things seldom end in more than one digit.
 fn ends_in_digits(value: &[u8]) -> bool {
     value.iter().rev().take(2).filter(|byte| byte.is_ascii_digit()).count() == 2
+}
+
+/// A key that is no digest, no name in a store and no id: long, and not of hexadecimal digits alone.
+fn is_surely_key(value: &[u8]) -> bool {
+    const LEAST: usize = 24;
+    let is_digest = value.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'-');
+    let is_path = value.iter().any(|byte| b"/.:".contains(byte));
+    value.len() >= LEAST && !is_digest && !is_path && is_drawn(value) && is_key(value, false)
 }
 
 fn is_key(value: &[u8], is_quoted: bool) -> bool {

@@ -1,4 +1,8 @@
 //! What names something, and is no secret: constants, variables, modules, files, terms, versions.
+//!
+//! Also what a name says about the value behind it: that it is public, or is found by it, or only says something about a secret.
+
+use super::text::Text;
 
 /// Terms with digits, as people name algorithms, forms and machines.
 pub(super) const TERMS: [&str; 30] = [
@@ -219,6 +223,110 @@ pub(super) fn is_label(value: &[u8]) -> bool {
     parts(value).count() > 1
         && SECRETS.iter().any(|secret| last.eq_ignore_ascii_case(secret))
         && parts(value).all(is_word)
+}
+
+/// Endings of names whose values say something about a secret, and are none.
+const ABOUT: [&str; 28] = [
+    "mgr",
+    "manager",
+    "realm",
+    "mtime",
+    "id",
+    "ids",
+    "_at",
+    "url",
+    "uri",
+    "path",
+    "file",
+    "name",
+    "names",
+    "type",
+    "count",
+    "length",
+    "limit",
+    "size",
+    "expires",
+    "expiry",
+    "policy",
+    "version",
+    "label",
+    "prompt",
+    "hint",
+    "env",
+    "address",
+    "algorithm",
+];
+
+/// Whether a word alone says that, as in `the password length`.
+pub(super) fn is_word_about(word: &[u8]) -> bool {
+    ABOUT.iter().any(|about| about.as_bytes() == word)
+}
+
+/// Whether a name that goes on like this names something about a secret, as `token_url` does.
+pub(super) fn is_about(rest: &[u8]) -> bool {
+    let rest = rest.to_ascii_lowercase();
+    ABOUT.iter().any(|end| rest.ends_with(end.as_bytes()))
+}
+
+/// Words before the name of a key or token that everybody may see, or that is good for one page only.
+const PUBLIC: [&str; 5] = ["public", "pub", "csrf", "xsrf", "authenticity"];
+
+/// Whether such a word stands before a place.
+pub(super) fn is_public(text: Text<'_>, at: usize) -> bool {
+    const LONGEST: usize = 13;
+    let before = text.part(at.saturating_sub(LONGEST), at);
+    let before = match before {
+        [rest @ .., b'_' | b'-' | b'.' | b' '] => rest,
+        all => all,
+    };
+    let lower = before.to_ascii_lowercase();
+    PUBLIC.iter().any(|word| lower.ends_with(word.as_bytes()))
+}
+
+/// Words before `_key` of what something is found, sorted or kept by.
+const LOOKUP: [&str; 30] = [
+    "cache",
+    "primary",
+    "foreign",
+    "sort",
+    "partition",
+    "public",
+    "idempotency",
+    "object",
+    "s3",
+    "row",
+    "group",
+    "dedup",
+    "dedupe",
+    "lookup",
+    "map",
+    "hash",
+    "bucket",
+    "file",
+    "image",
+    "query",
+    "index",
+    "routing",
+    "unique",
+    "event",
+    "message",
+    "record",
+    "state",
+    "meta",
+    "pub",
+    "csrf",
+];
+
+/// Whether such a word stands before a place.
+pub(super) fn is_lookup(text: Text<'_>, at: usize) -> bool {
+    let before = text.part(at.saturating_sub(12), at).to_ascii_lowercase();
+    LOOKUP.iter().any(|word| before.ends_with(word.as_bytes()))
+}
+
+/// Whether a name has such a word in it.
+pub(super) fn is_public_name(name: &[u8]) -> bool {
+    let lower = name.to_ascii_lowercase();
+    PUBLIC.iter().any(|word| memchr::memmem::find(&lower, word.as_bytes()).is_some())
 }
 
 #[cfg(test)]

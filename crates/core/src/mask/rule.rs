@@ -167,6 +167,7 @@ fn rule(line: &str) -> Result<Rule, String> {
             Look::Assigned { names: names(first), kind: Kind::Password, is_word: has("word") }
         }
         "key" => Look::Assigned { names: names(first), kind: Kind::Key, is_word: has("word") },
+        "drawn" => Look::Assigned { names: names(first), kind: Kind::Drawn, is_word: false },
         "command" => Look::Command {
             programs: first.split('|').map(str::to_owned).collect(),
             flags: rest.get(1).copied().unwrap_or_default().split('|').map(Flag::parse).collect(),
