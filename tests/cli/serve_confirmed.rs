@@ -18,7 +18,8 @@ const CHAT: &str = "/v1/chat/completions";
 /// The trace and its state, as a comment of a stream says it, and where that begins.
 fn told(answer: &str) -> Option<(usize, &str, &str)> {
     let at = answer.find("\n: trace=")? + 1;
-    let (id, state) = answer[at..].lines().next()?.strip_prefix(": trace=")?.split_once(' ')?;
+    let line = answer.get(at..)?.lines().next()?;
+    let (id, state) = line.strip_prefix(": trace=")?.split_once(' ')?;
     Some((at, id, state.strip_prefix("state=")?))
 }
 

@@ -316,7 +316,14 @@ fn is_surely_key(value: &[u8]) -> bool {
     const LEAST: usize = 24;
     let is_digest = value.iter().all(|byte| byte.is_ascii_hexdigit() || *byte == b'-');
     let is_path = value.iter().any(|byte| b"/.:".contains(byte));
-    value.len() >= LEAST && !is_digest && !is_path && is_drawn(value) && is_key(value, false)
+    // `gss_krb5_rfc1964_keydata`.
+    let is_name = |part: &[u8]| {
+        let letters = part.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+        part.iter().skip(letters).all(u8::is_ascii_digit)
+    };
+    let is_joined = value.split(|byte| b"_-".contains(byte)).all(is_name);
+    let is_other = is_digest || is_path || is_joined;
+    value.len() >= LEAST && !is_other && is_drawn(value) && is_key(value, false)
 }
 
 fn is_key(value: &[u8], is_quoted: bool) -> bool {

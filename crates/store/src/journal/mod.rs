@@ -14,7 +14,7 @@
 //! - A power cut may take records that stand only here. Traces are synced, because nobody waits for them.
 
 mod disk;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod faults;
 mod format;
 mod record;
