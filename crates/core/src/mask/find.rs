@@ -431,7 +431,7 @@ pub(super) fn named<'m>(masker: &'m Masker, name: &str, value: &str) -> Option<(
     if tag::meets(Text::whole(value.as_bytes()), 0, value.len()).unwrap_or(true) {
         return None;
     }
-    let name = name.to_ascii_lowercase();
+    let (written, name) = (name, name.to_ascii_lowercase());
     let rules = masker.rules.rules.iter();
     let rule = rules.into_iter().find(|rule| {
         let has = |names: &[String]| names.iter().any(|known| name.contains(known.as_str()));
@@ -441,8 +441,11 @@ pub(super) fn named<'m>(masker: &'m Masker, name: &str, value: &str) -> Option<(
                     true => names.contains(&name),
                     false => has(names),
                 };
+                let is_large = |known: &String| written.contains(&known.to_ascii_uppercase());
                 has(names)
+                    && (!rule.is_large || names.iter().any(is_large))
                     && !(*kind == Kind::Key && name::is_public_name(name.as_bytes()))
+                    && !(*kind == Kind::Drawn && name::is_lookup_name(name.as_bytes()))
                     && !name::is_about(name.as_bytes())
                     && judge::is_secret(value.as_bytes(), *kind, true, false)
             }

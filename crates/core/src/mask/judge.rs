@@ -124,7 +124,7 @@ pub(super) fn is_drawn(value: &[u8]) -> bool {
 
 /// Whether the value of an assignment is a secret.
 pub(super) fn is_secret(value: &[u8], kind: Kind, is_quoted: bool, is_prose: bool) -> bool {
-    let may_refer = kind != Kind::Password && kind != Kind::Plain || !ends_in_digits(value);
+    let may_refer = matches!(kind, Kind::Key | Kind::Drawn) || !ends_in_digits(value);
     if is_sample(value) || is_counted(value) || is_code(value, is_quoted, may_refer) {
         return false;
     }

@@ -1,6 +1,7 @@
 //! What names something, and is no secret: constants, variables, modules, files, terms, versions.
 //!
-//! Also what a name says about the value behind it: that it is public, or is found by it, or only says something about a secret.
+//! Also what a name says about the value behind it: that everybody may see it, that something is found by it, or that it
+//! only says something about a secret.
 
 use super::text::Text;
 
@@ -323,7 +324,13 @@ pub(super) fn is_lookup(text: Text<'_>, at: usize) -> bool {
     LOOKUP.iter().any(|word| before.ends_with(word.as_bytes()))
 }
 
-/// Whether a name has such a word in it.
+/// Whether a name has such a word before its `_key`.
+pub(super) fn is_lookup_name(name: &[u8]) -> bool {
+    let at = memchr::memmem::find(&name.to_ascii_lowercase(), b"_key");
+    at.is_some_and(|at| is_lookup(Text::whole(name), at))
+}
+
+/// Whether a name has a word in it that says that everybody may see its value.
 pub(super) fn is_public_name(name: &[u8]) -> bool {
     let lower = name.to_ascii_lowercase();
     PUBLIC.iter().any(|word| memchr::memmem::find(&lower, word.as_bytes()).is_some())

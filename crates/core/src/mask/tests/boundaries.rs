@@ -62,6 +62,18 @@ fn bodies_keep_what_is_opaque_and_every_other_byte() {
 }
 
 #[test]
+fn a_member_by_which_something_is_found_is_no_secret() {
+    let masker = masker();
+    let drawn = "q8w2n5x7".repeat(3) + "k4j6h1";
+    for (name, is_secret) in [("acme_key", true), ("cache_key", false), ("s3_key", false)] {
+        let body = format!("{{\"{name}\":\"{drawn}\"}}");
+        let masked = mask_json(&masker, body.as_bytes(), Opaque::Kept).unwrap();
+        assert_eq!(masked.is_some(), is_secret, "{name}");
+        assert_eq!(masker.mask_text(&body) != body, is_secret, "{name}");
+    }
+}
+
+#[test]
 fn a_secret_has_one_tag_under_one_key_and_another_under_another() {
     let mut one = masker();
     let mut two = crate::mask::Masker::new(crate::mask::Tiers::ALL, &[8; 32]);
