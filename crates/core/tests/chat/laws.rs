@@ -1,4 +1,4 @@
-//! Laws over random streams.
+//! Laws over random streams, and streams that once broke them.
 
 #[path = "../laws/chat.rs"]
 mod chat;
@@ -22,4 +22,15 @@ proptest! {
     fn written_streams_say_the_same(bytes in prop::collection::vec(any::<u8>(), 1..200)) {
         chat::written_streams_say_the_same(&bytes);
     }
+}
+
+#[test]
+fn a_time_that_is_known_late_is_said() {
+    let chunk = |beside: &str| {
+        format!(
+            r#"{{{beside},"choices":[{{"index":0,"delta":{{"reasoning_content":"hm"}},"finish_reason":null}}]}}"#
+        )
+    };
+    let beside = [r#""n":1"#, r#""n":2"#, r#""created":0"#, r#""created":17"#, r#""created":18"#];
+    chat::are_read_alike(&beside.map(chunk));
 }

@@ -197,10 +197,14 @@ fn log(mut decoder: Box<dyn Decode>, messages: &[String]) -> Log {
 
 /// A decoder that knows messages again says exactly what one says that reads each in full.
 pub(crate) fn the_short_way_says_what_the_long_way_says(bytes: &[u8]) {
-    let messages = messages(bytes);
+    are_read_alike(&messages(bytes));
+}
+
+/// The same for these messages.
+pub(crate) fn are_read_alike(messages: &[String]) {
     let dialect = Dialect::default();
-    let short = log(ChatCompletions.decoder(&dialect), &messages);
-    let long = log(ChatCompletions.plain_decoder(&dialect), &messages);
+    let short = log(ChatCompletions.decoder(&dialect), messages);
+    let long = log(ChatCompletions.plain_decoder(&dialect), messages);
     assert_eq!(short.0, long.0, "{messages:#?}");
 }
 

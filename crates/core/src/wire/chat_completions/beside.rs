@@ -33,13 +33,17 @@ impl Said {
         if self.0.iter().any(|said| said == key) || self.0.len() >= MAX || NOISE.contains(&key) {
             return;
         }
-        // A time of 0 is one that nobody knew.
-        if key == CREATED && value.raw() == "0" {
+        if is_unknown_time(key, value) {
             return;
         }
         self.0.push(key.to_owned());
         sink.event(Event::Fact(Fact::Field { wire, key, value: &Raw::from(value) }));
     }
+}
+
+/// Whether a member is a time of 0, which nobody knew: it is not said, and one that comes later is.
+pub(super) fn is_unknown_time(key: &str, value: Val<'_>) -> bool {
+    key == CREATED && value.raw() == "0"
 }
 
 /// The members of a choice that nobody here knows, and below [`MESSAGE`] those of its message or delta.

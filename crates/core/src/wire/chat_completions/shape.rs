@@ -45,6 +45,8 @@ pub(super) fn of(
             "object" | "type" if value.raw() == "\"error\"" => return None,
             "object" | "type" => {}
             known if BODY.contains(&known) => value.is_null().then_some(())?,
+            // Whatever it changes to is to be said.
+            time if beside::is_unknown_time(time, value) => {}
             _ => shape.idle(value),
         }
     }
