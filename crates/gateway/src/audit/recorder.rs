@@ -8,8 +8,8 @@ use thinkthrough_store::{LostTrace, NewTrace, TraceDraft};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 
-/// So many traces are masked and handed over at once.
-const BATCH: usize = 64;
+/// So many traces are masked and handed over at once, and synced to the disk together, at most.
+const BATCH: usize = 512;
 /// How long a trace waits for others, unless somebody waits for one.
 const GATHER: Duration = Duration::from_millis(20);
 /// The pauses between two looks whether the store is open grow from the first of these to the second.
