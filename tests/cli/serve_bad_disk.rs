@@ -21,6 +21,29 @@ const SOURCE: &str = include_str!("failing_disk.c");
 const ROUNDS: u32 = 14;
 const VARIABLE: &str = "THINKTHROUGH_DISK_FAULTS";
 
+/// A library, `disk.so` in this place, that stands between a program and its disk; `None` where there is none to be made.
+pub(crate) fn disk_made_of(source: &str, place: &Place) -> Option<String> {
+    if !cfg!(target_os = "linux") {
+        println!("skipped: other systems load no such disk");
+        return None;
+    }
+    let (source, library) = (place.write("disk.c", source), place.file("disk.so"));
+    let made = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O1", "-o", &library, &source, "-ldl"])
+        .stderr(Stdio::piped())
+        .output();
+    match made {
+        Err(error) => {
+            println!("skipped: no C compiler `cc` ({error})");
+            None
+        }
+        Ok(made) => {
+            assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            Some(library)
+        }
+    }
+}
+
 /// A disk that fails on demand, under the store of a place.
 struct Disk {
     place: Place,
@@ -30,24 +53,8 @@ struct Disk {
 impl Disk {
     /// One that is well so far; `None` where there is none to be made.
     fn new(name: &str) -> Option<Disk> {
-        if !cfg!(target_os = "linux") {
-            println!("skipped: other systems load no such disk");
-            return None;
-        }
         let place = Place::new(name);
-        let source = place.write("disk.c", SOURCE);
-        let library = place.file("disk.so");
-        let made = Command::new("cc")
-            .args(["-shared", "-fPIC", "-O1", "-o", &library, &source, "-ldl"])
-            .stderr(Stdio::piped())
-            .output();
-        match made {
-            Err(error) => {
-                println!("skipped: no C compiler `cc` ({error})");
-                return None;
-            }
-            Ok(made) => assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr)),
-        }
+        disk_made_of(SOURCE, &place)?;
         let shared = OpenOptions::new()
             .read(true)
             .write(true)

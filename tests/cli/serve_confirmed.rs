@@ -13,7 +13,7 @@ use std::thread::scope;
 use std::time::{Duration, Instant};
 
 const ASKED: &str = "x-thinkthrough-trace: state\r\n";
-const CHAT: &str = "/v1/chat/completions";
+pub(crate) const CHAT: &str = "/v1/chat/completions";
 
 /// The trace and its state, as a comment of a stream says it, and where that begins.
 fn told(answer: &str) -> Option<(usize, &str, &str)> {
@@ -61,7 +61,7 @@ fn post(gateway: &Server, path: &str, headers: &str, asked: &Value) -> String {
 }
 
 /// An answer, and whether its trace is acknowledged: on a busy machine it may not be there in time.
-fn asked(gateway: &Server, path: &str, asked: &Value) -> (String, bool) {
+pub(crate) fn asked(gateway: &Server, path: &str, asked: &Value) -> (String, bool) {
     let answer = post(gateway, path, ASKED, asked);
     let (_, id, state) = told(&answer).unwrap_or_else(|| panic!("{path}: nothing in {answer}"));
     assert_eq!(trace_of(&answer).as_deref(), Some(id), "{path}: {answer}");

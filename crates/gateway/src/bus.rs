@@ -82,7 +82,7 @@ struct State {
     /// Its caller went away, and its answer is heard to its end.
     is_left: bool,
     /// Its caller wants to hear where its trace is.
-    is_confirmed: bool,
+    asks_for_state: bool,
 }
 
 impl Seen {
@@ -99,7 +99,7 @@ impl Seen {
             is_announced: false,
             is_kept: false,
             is_left: false,
-            is_confirmed: false,
+            asks_for_state: false,
         };
         Arc::new(Seen { bus: Arc::clone(bus), state: Mutex::new(state) })
     }
@@ -216,39 +216,28 @@ impl Seen {
     }
 
     fn leave_trace(&self, state: &mut State) {
-        if let Some((audit, draft)) = self.draft(state) {
+        if let Some(audit) = &self.bus.audit
+            && let Some(draft) = state.draft(None)
+        {
             audit.take(draft);
         }
     }
 
-    /// The trace that it leaves, once.
-    fn draft(&self, state: &mut State) -> Option<(&Audit, TraceDraft)> {
-        let (audit, labels) = (self.bus.audit.as_ref()?, state.labels.take()?);
-        let transcript = std::mem::take(&mut state.transcript);
-        let why = std::mem::take(&mut state.why);
-        Some((audit, draft(&state.story, labels, transcript, why)))
-    }
-
     /// Its caller wants to hear where its trace is before its answer ends.
-    pub(crate) fn is_confirmed(&self) {
-        self.state().is_confirmed = true;
+    pub(crate) fn asks_for_state(&self) {
+        self.state().asks_for_state = true;
     }
 
     /// All of its answer is there but for what its caller gets behind this: leaves its trace, if the caller wants to hear
     /// where that is. A status is one that nobody was told yet.
     pub(crate) fn confirm(&self, status: Option<u16>) -> Option<Confirming> {
         let mut state = self.state();
-        if !state.is_confirmed || state.story.is_over() {
-            return None;
-        }
+        let audit = self.bus.audit.as_ref().filter(|_| state.asks_for_state)?;
         // What comes behind it changes nothing of what it says.
         let mut ended = state.story.clone();
         (ended.outcome, ended.total) = ("completed", ended.age());
         ended.status = status.unwrap_or(ended.status);
-        let story = std::mem::replace(&mut state.story, ended);
-        let left = self.draft(&mut state);
-        state.story = story;
-        left.map(|(audit, draft)| audit.confirm(draft))
+        state.draft(Some(&ended)).map(|draft| audit.confirm(draft))
     }
 
     /// Whose answer it is.
@@ -305,6 +294,14 @@ fn product(agent: &str) -> Option<String> {
 }
 
 impl State {
+    /// The trace that it leaves, once: as told here, else as far as it went.
+    fn draft(&mut self, story: Option<&Story>) -> Option<TraceDraft> {
+        let labels = self.labels.take()?;
+        let (transcript, why) =
+            (std::mem::take(&mut self.transcript), std::mem::take(&mut self.why));
+        Some(draft(story.unwrap_or(&self.story), labels, transcript, why))
+    }
+
     fn client(&self) -> Option<&str> {
         self.client.as_ref().and_then(|client| client.to_str().ok())
     }

@@ -47,8 +47,8 @@ pub(crate) async fn answer(
     let wire = wanted.face.spoken();
     let account = Account::open();
     house.seen.arrived(&account.trace, parts.headers.get(USER_AGENT), nobody_else(house));
-    if parts.headers.get("x-thinkthrough-trace").is_some_and(|value| value == "state") {
-        house.seen.is_confirmed();
+    if asks_for_state(&parts.headers) {
+        house.seen.asks_for_state();
     }
     let mut call = Call { house: Arc::clone(house), parts, wanted, wire, account };
     let outcome = match call.take(body).await {
@@ -235,6 +235,11 @@ fn cost(body: &Bytes, doc: &Doc<'_>) -> usize {
 /// Whether the caller wants nothing of its answer to be kept.
 fn says_off(headers: &HeaderMap) -> bool {
     headers.get("x-thinkthrough-store").is_some_and(|value| value.as_bytes() == b"off")
+}
+
+/// Whether the caller wants to hear where its trace is.
+fn asks_for_state(headers: &HeaderMap) -> bool {
+    headers.get("x-thinkthrough-trace").is_some_and(|value| value.as_bytes() == b"state")
 }
 
 /// A whole answer that comes, and its caller, who may go away meanwhile.

@@ -309,10 +309,11 @@ pub(super) fn behind_wrappers(text: Text<'_>, start: Start) -> Result<Start, Mor
         }
         here = behind;
     }
-    match value_start(text, here, start.is_prose)? {
-        Some(found) if here > start.at && found.quote.is_some() => Ok(found),
-        _ => Ok(start),
+    if here == start.at {
+        return Ok(start);
     }
+    let found = value_start(text, here, start.is_prose)?.filter(|found| found.quote.is_some());
+    Ok(found.unwrap_or(start))
 }
 
 /// Where the value begins that a command of PowerShell makes a password of, as in `ConvertTo-SecureString "v4lue"`, if one

@@ -26,9 +26,10 @@ impl Confirming {
             let began = Instant::now();
             loop {
                 match audit.place(&tenant, &of) {
-                    None => return "stored",
-                    Some(Place::Waiting) if began.elapsed() < LONGEST => sleep(PAUSE).await,
-                    Some(place) => return place.as_str(),
+                    // It was taken, and is on no way any more.
+                    None if audit.traces().is_some() => return "stored",
+                    None | Some(Place::Waiting) if began.elapsed() < LONGEST => sleep(PAUSE).await,
+                    place => return place.unwrap_or(Place::Waiting).as_str(),
                 }
             }
         };

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(10);
 impl Sqlite {
     /// Adds traces; one that is there already stays as it is.
     pub(crate) async fn add_traces(&self, traces: Vec<Arc<TraceRow>>) -> Result<(), StoreError> {
-        self.write(Safety::Process, move |connection| {
+        self.write(Safety::Power, move |connection| {
             traces.iter().try_for_each(|trace| add(connection, trace))
         })
         .await
