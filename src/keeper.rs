@@ -7,10 +7,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use thinkthrough_core::budget::{BudgetRules, Given, RateGiven, RateLimits, RateReport, Report};
+use thinkthrough_core::budget::{
+    BudgetRules, Given, RateGiven, RateLimits, RateReport, Report, Unheard,
+};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_gateway::{
-    Facts, KeptResponses, Later, Ledgers, SharedPlaces, Vault, VaultError, Vaults,
+    Facts, KeptResponses, Later, Ledgers, SharedPlaces, Soon, Vault, VaultError, Vaults,
 };
 use thinkthrough_store::{
     Backlog, EarlyTraces, KeySource, KeyState, KeyWatch, LedgerKey, Limits, Location, Store,
@@ -295,6 +297,23 @@ impl Ledgers for Keeper {
         Box::pin(async move {
             let used = self.opened()?.ledgers().used(key).await;
             used.map_err(|error| VaultError(error.to_string()))
+        })
+    }
+
+    // What is spent before a store is open waits in memory: whoever blocks spends nothing until then.
+    fn note<'a>(&'a self, key: &'a LedgerKey, holder: &'a str, unheard: Unheard) -> Soon<'a> {
+        Box::pin(async move {
+            if let Ok(store) = self.opened() {
+                store.ledgers().note(key, holder, unheard).await;
+            }
+        })
+    }
+
+    fn forget<'a>(&'a self, holder: &'a str) -> Soon<'a> {
+        Box::pin(async move {
+            if let Ok(store) = self.opened() {
+                store.ledgers().forget(holder).await;
+            }
         })
     }
 }

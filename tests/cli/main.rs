@@ -96,6 +96,7 @@ mod serve_routes;
 mod serve_runaway;
 mod serve_security;
 mod serve_shared;
+mod serve_slices;
 mod serve_tenants;
 mod serve_threats;
 #[cfg(unix)]

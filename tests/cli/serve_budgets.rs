@@ -313,7 +313,7 @@ fn req_budget_three_gateways_on_one_server_let_exactly_as_many_through_as_one_wo
 
 /// A configuration on a server with a key of this budget, and two providers: `own` answers at once, and `paced` when it is
 /// told to.
-fn on_one_server(
+pub(crate) fn on_one_server(
     place: &Place,
     database: &Database,
     budget: &str,
@@ -330,7 +330,7 @@ fn on_one_server(
 }
 
 /// A request whose answer may take so many tokens.
-fn up_to(gateway: &Server, model: &str, most: u64) -> String {
+pub(crate) fn up_to(gateway: &Server, model: &str, most: u64) -> String {
     let asked = json!({"model": model, "stream": true, "max_tokens": most,
         "messages": [{"role": "user", "content": "Why?"}]});
     gateway.request("POST", "/v1/chat/completions", ALICE, &asked.to_string())

@@ -25,7 +25,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-pub use ledger::{Given, KEPT, LEASE, Ledger, Report};
+pub use ledger::{Given, KEPT, LEASE, Ledger, Report, Unheard};
 pub use rate::{Places, RateLimiter, RateLimits, RatePermit, RateRefusal, RateUnit};
 pub use rate_ledger::{RateGiven, RateLedger, RateReport};
 pub use rate_share::RateShare;

@@ -258,7 +258,7 @@ impl Estate {
     pub(crate) async fn settle(&self) {
         let fittings = self.fittings();
         self.limits.close(fittings.vaults.as_ref()).await;
-        self.purse.close(fittings.vaults.as_ref()).await;
+        self.purse.close().await;
     }
 
     /// No further work is to be sent here.

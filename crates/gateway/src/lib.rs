@@ -89,5 +89,6 @@ pub use tenant::account;
 pub use tls::Tls;
 pub use traces::{SPANS, Traces};
 pub use vault::{
-    Facts, KeptResponses, Later, Ledgers, Looked, Lost, SharedPlaces, Vault, VaultError, Vaults,
+    Facts, KeptResponses, Later, Ledgers, Looked, Lost, SharedPlaces, Soon, Vault, VaultError,
+    Vaults,
 };

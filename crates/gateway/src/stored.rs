@@ -1,10 +1,13 @@
 //! The store's vaults, as the gateway sees them.
 
 use crate::vault::{
-    Facts, KeptResponses, Later, Ledgers, Looked, Lost, SharedPlaces, Vault, VaultError, Vaults,
+    Facts, KeptResponses, Later, Ledgers, Looked, Lost, SharedPlaces, Soon, Vault, VaultError,
+    Vaults,
 };
 use std::sync::Arc;
-use thinkthrough_core::budget::{BudgetRules, Given, RateGiven, RateLimits, RateReport, Report};
+use thinkthrough_core::budget::{
+    BudgetRules, Given, RateGiven, RateLimits, RateReport, Report, Unheard,
+};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
 use thinkthrough_store::{About, Backlog, Fact, LedgerKey, Responses, Store, StoreError};
@@ -72,6 +75,14 @@ impl Ledgers for thinkthrough_store::Ledgers {
 
     fn used<'a>(&'a self, key: &'a LedgerKey) -> Later<'a, u64> {
         Box::pin(async move { Ok(Self::used(self, key).await?) })
+    }
+
+    fn note<'a>(&'a self, key: &'a LedgerKey, holder: &'a str, unheard: Unheard) -> Soon<'a> {
+        Box::pin(Self::note(self, key, holder, unheard))
+    }
+
+    fn forget<'a>(&'a self, holder: &'a str) -> Soon<'a> {
+        Box::pin(Self::forget(self, holder))
     }
 }
 

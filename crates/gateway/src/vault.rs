@@ -7,7 +7,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use thinkthrough_core::budget::{BudgetRules, Given, RateGiven, RateLimits, RateReport, Report};
+use thinkthrough_core::budget::{
+    BudgetRules, Given, RateGiven, RateLimits, RateReport, Report, Unheard,
+};
 use thinkthrough_core::exchange::Found;
 use thinkthrough_core::plane::{Open, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
@@ -20,6 +22,9 @@ pub(crate) const APPEND: Duration = Duration::from_millis(20);
 
 /// Something that comes later.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, VaultError>> + Send + 'a>>;
+
+/// Something that is done later, as far as it can be.
+pub type Soon<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Is told that records were lost.
 pub type Lost = Box<dyn FnOnce() + Send>;
@@ -102,6 +107,17 @@ pub trait Ledgers: Send + Sync {
 
     /// The tokens that are spent, as far as they were reported.
     fn used<'a>(&'a self, key: &'a LedgerKey) -> Later<'a, u64>;
+
+    /// Writes down what the ledger may not have heard of a holder, where the sudden end of this process does not lose it.
+    /// Ledgers that end with the process have no such place.
+    fn note<'a>(&'a self, _key: &'a LedgerKey, _holder: &'a str, _unheard: Unheard) -> Soon<'a> {
+        Box::pin(std::future::ready(()))
+    }
+
+    /// The holder has nothing any more, and the ledger heard everything.
+    fn forget<'a>(&'a self, _holder: &'a str) -> Soon<'a> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// Who holds how many places of limits, of all gateways.

@@ -1,13 +1,14 @@
 //! The databases behind the façade. Both keep the same rows and answer to the same calls.
 
 use crate::error::StoreError;
+use crate::ledger_row::LedgerRow;
 use crate::postgres::Postgres;
 use crate::recent::Known;
 use crate::relock::{Relock, Relocked};
 use crate::row::{
     Anchored, Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, Hit, InstallRow,
-    KeyRow, LedgerRow, NewConversation, NewFact, NewRecord, NewResponse, OldRecord, RecordRow,
-    ResponseRow, SessionRow, SumRow, TenantRow, ThreadRow, TraceRow, Usage,
+    KeyRow, NewConversation, NewFact, NewRecord, NewResponse, OldRecord, RecordRow, ResponseRow,
+    SessionRow, SumRow, TenantRow, ThreadRow, TraceRow, Usage,
 };
 use crate::sqlite::Sqlite;
 use crate::trace::{TraceFilter, TraceText};

@@ -6,11 +6,11 @@
 
 use crate::backend::Backend;
 use crate::error::StoreError;
-use crate::row::LedgerRow;
+use crate::ledger_row::{LedgerRow, SliceRow};
 use crate::store::Store;
 use std::time::Duration;
 use thinkthrough_core::budget::{
-    BudgetRules, Given, LEASE, Ledger, RateGiven, RateLedger, RateLimits, RateReport, Report,
+    BudgetRules, Given, KEPT, LEASE, Ledger, RateGiven, RateLedger, RateLimits, RateReport, Report,
 };
 use thinkthrough_core::plane::Tenant;
 
@@ -23,8 +23,8 @@ const TRIES: usize = 100;
 /// Which budget, or limit, of whose.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LedgerKey {
-    tenant: String,
-    name: String,
+    pub(crate) tenant: String,
+    pub(crate) name: String,
 }
 
 impl LedgerKey {
@@ -98,16 +98,31 @@ impl Ledgers {
         now: u64,
     ) -> Result<Given, StoreError> {
         // Who lives can write to a file that others can write to.
-        let is_file = matches!(self.store.backend(), Backend::Sqlite(_));
+        let kept = match self.store.backend() {
+            Backend::Sqlite(_) => LEASE,
+            Backend::Postgres(_) => KEPT,
+        };
         let change = |body: &str, _| {
             let mut ledger = Ledger::read(body).unwrap_or_default();
-            if is_file {
-                ledger.free_silent(LEASE, now);
-            }
-            let given = ledger.report(rules, holder, report, now);
+            let given = ledger.report(rules, holder, report, kept, now);
             (ledger.write(), given)
         };
         self.change(key, change).await
+    }
+
+    /// The process of this holder is gone: its slice is free, and what it did not come to report is booked.
+    pub(crate) async fn end(&self, row: &SliceRow) -> Result<(), StoreError> {
+        let change = |body: &str, now: i64| {
+            let mut ledger = Ledger::read(body).unwrap_or_default();
+            ledger.end(&row.holder, row.unheard, now.unsigned_abs());
+            (ledger.write(), ())
+        };
+        let key = LedgerKey { tenant: row.tenant.clone(), name: row.name.clone() };
+        self.change(&key, change).await
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Reports what a holder has of a limit and what it wants, and gives what it holds from then on. The time is the

@@ -485,14 +485,3 @@ fn compared(
     ];
     all.into_iter().flatten().collect()
 }
-
-/// What a ledger is to become.
-#[derive(Clone, Debug)]
-pub(crate) struct LedgerRow {
-    pub(crate) tenant: String,
-    pub(crate) name: String,
-    /// What it was made of; 0: of nothing.
-    pub(crate) version: i64,
-    pub(crate) body: String,
-    pub(crate) now: i64,
-}

@@ -81,8 +81,9 @@ impl Store {
         }
     }
 
-    /// Traces that a server has not taken yet stand in a journal in this folder from now on, where the end of this process
-    /// does not lose them; what a process that ended left there is taken now. A store in a file has its journal beside it.
+    /// Traces that a server has not taken yet stand in a journal in this folder from now on, and what it has not heard of
+    /// budgets in another one, where the end of this process does not lose them; what a process that ended left there is
+    /// taken now. A store in a file has its journals beside it.
     pub async fn spool_in(&self, folder: &Path) {
         if self.spool().journal().is_some() {
             return;
@@ -95,7 +96,9 @@ impl Store {
         // What cannot be made now is said when a trace is to be written there.
         drop(spawn_blocking(move || private_folder(&folder)).await);
         self.spool().keep_in(Journal::new(&at, self.install_key(), Holds::Traces));
+        self.slices().keep_in(Journal::new(&at, self.install_key(), Holds::Slices));
         self.take_traces_over().await;
+        self.take_slices_over().await;
     }
 
     /// The database takes them soon.

@@ -15,6 +15,7 @@ use crate::notes::Notes;
 use crate::postgres::Postgres;
 use crate::recent::Recent;
 use crate::seal::Key;
+use crate::slices::Slices;
 use crate::spool::Spool;
 use crate::sqlite::Sqlite;
 use crate::touched::Touched;
@@ -48,6 +49,7 @@ struct Inner {
     touched: Touched,
     waiting: Waiting<Answer>,
     spool: Spool,
+    slices: Slices,
     /// Whoever shares the file knows that this process looks for records.
     appeared: OnceCell<()>,
     /// Of a store in a file.
@@ -102,6 +104,8 @@ impl Store {
             Location::Postgres(_) => None,
         };
         let journal = |holds| file.as_deref().map(|file| Journal::new(file, &install_key, holds));
+        let slices = Slices::default();
+        journal(Holds::Slices).into_iter().for_each(|journal| slices.keep_in(journal));
         let (journal, spool) = (journal(Holds::Records), Spool::new(journal(Holds::Traces)));
         let inner = Inner {
             at,
@@ -113,6 +117,7 @@ impl Store {
             touched: Touched::default(),
             waiting: Waiting::answers(),
             spool,
+            slices,
             appeared: OnceCell::new(),
             journal,
             unwritten: Unwritten::default(),
@@ -227,6 +232,10 @@ impl Store {
 
     pub(crate) fn spool(&self) -> &Spool {
         &self.inner.spool
+    }
+
+    pub(crate) fn slices(&self) -> &Slices {
+        &self.inner.slices
     }
 
     /// This process is about to look for records, or to keep some.

@@ -102,6 +102,7 @@ impl Store {
             journal.close().await;
         }
         self.spool().close().await;
+        self.slices().close().await;
         if let Backend::Sqlite(file) = self.backend() {
             // Nothing is lost where it fails: the next process finds the log.
             drop(file.forget_log().await);
@@ -192,6 +193,7 @@ impl Store {
             && self.take_one_over(journal).await
         {}
         self.take_traces_over().await;
+        self.take_slices_over().await;
     }
 
     /// Whether there may be more.

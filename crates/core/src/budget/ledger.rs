@@ -9,10 +9,14 @@ use crate::json::{Doc, Val, Writer};
 /// A holder that cannot reach the ledger stops spending its slice before this much time is over.
 pub const LEASE: Duration = Duration::from_secs(60);
 
-/// A slice whose holder said nothing for this long is free for whoever needs it: its process is gone. It is much longer
-/// than [`LEASE`], because a holder that was only cut off has spent of its slice and says so when it is back: given to
-/// others before that, it would be spent twice. For the same reason it stays as it is while nobody needs it.
-pub const KEPT: Duration = Duration::from_secs(300);
+/// A slice whose holder said nothing for this long is free for whoever needs it, where holders can be cut off from their
+/// ledger. It is much longer than [`LEASE`], because such a holder has spent of its slice and says so when it is back:
+/// given to others before that, it would be spent twice. A process that is gone is not waited for so long, if its
+/// [successor](Ledger::end) says what it left.
+pub const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// So long it is known which reports of a holder were heard that holds nothing any more.
+const REMEMBERED: Duration = Duration::from_secs(300);
 
 /// How long a holder that got too little is waited for by the others.
 const WANTED: Duration = Duration::from_millis(1500);
@@ -48,6 +52,25 @@ pub struct Report {
     pub wants: u64,
 }
 
+/// What a process spent that its ledger may not have heard: what is written down for the case that it ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unheard {
+    /// The number of its last report.
+    pub number: u64,
+    /// Tokens in that report, if its answer did not come.
+    pub reported: u64,
+    /// Tokens spent since.
+    pub spent: u64,
+}
+
+impl Unheard {
+    /// Whether that is nothing.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.reported == 0 && self.spent == 0
+    }
+}
+
 /// What a holder gets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
@@ -64,8 +87,16 @@ pub struct Given {
 }
 
 impl Ledger {
-    /// Takes a report at this time, in Unix milliseconds.
-    pub fn report(&mut self, rules: &BudgetRules, holder: &str, report: Report, now: u64) -> Given {
+    /// Takes a report at this time, in Unix milliseconds. What its holder gets is nobody else's for as long as `kept`
+    /// without another report, and longer while nobody needs it: [`KEPT`], or [`LEASE`] where no holder can be cut off.
+    pub fn report(
+        &mut self,
+        rules: &BudgetRules,
+        holder: &str,
+        report: Report,
+        kept: Duration,
+        now: u64,
+    ) -> Given {
         self.slices.retain(|_, slice| slice.until > now || slice.tokens > 0);
         let known = self.slices.get(holder).copied();
         let is_again = known.is_some_and(|slice| slice.report >= report.number);
@@ -89,7 +120,7 @@ impl Ledger {
         if holds < asked && others > 0 {
             self.wanted_until = now.saturating_add(millis(WANTED));
         }
-        let until = now.saturating_add(millis(KEPT));
+        let until = now.saturating_add(millis(if holds == 0 { REMEMBERED } else { kept }));
         self.slices
             .insert(holder.to_owned(), Slice { tokens: holds, report: report.number, until });
         Given { holds, used, others, is_wanted, events }
@@ -101,11 +132,19 @@ impl Ledger {
         others.fold(0, |sum, (_, slice)| sum.saturating_add(slice.tokens))
     }
 
-    /// Frees the slices whose holders said nothing for so long, before [`KEPT`] is over: for a ledger that no holder can
-    /// be cut off from.
-    pub fn free_silent(&mut self, silence: Duration, now: u64) {
-        let early = now.saturating_add(millis(KEPT.saturating_sub(silence)));
-        self.slices.retain(|_, slice| slice.until > early);
+    /// The process of this holder is gone: takes back its slice, and books what it did not come to say, once. Thresholds
+    /// that are reached are told with the next report.
+    pub fn end(&mut self, holder: &str, unheard: Unheard, now: u64) {
+        let Unheard { number, reported, spent } = unheard;
+        let heard = self.slices.get(holder).map_or(0, |slice| slice.report);
+        let next = number.saturating_add(1);
+        for (number, tokens) in [(number, reported), (next, spent)] {
+            if number > heard {
+                self.state.used = self.state.used.saturating_add(tokens);
+            }
+        }
+        let until = now.saturating_add(millis(REMEMBERED));
+        self.slices.insert(holder.to_owned(), Slice { tokens: 0, report: next.max(heard), until });
     }
 
     /// What is spent, and the thresholds that were told.

@@ -1,4 +1,5 @@
-use super::{BudgetRules, Given, KEPT, LEASE, Ledger, Limit, OnExceed, Report, Share};
+use super::{BudgetRules, Given, KEPT, LEASE, Ledger, Limit, OnExceed, Report, Share, Unheard};
+use std::time::Duration;
 
 fn rules(max: u64) -> BudgetRules {
     BudgetRules { max: Limit::from_config(max), on_exceed: OnExceed::Block, ..BudgetRules::DEFAULT }
@@ -9,6 +10,19 @@ fn rules(max: u64) -> BudgetRules {
 struct Process {
     share: Share,
     calls: Vec<u64>,
+    /// How often it was killed and begun anew.
+    lives: u32,
+}
+
+impl Process {
+    fn holder(&self, one: usize) -> String {
+        format!("{one}.{}", self.lives)
+    }
+}
+
+/// The time of a test behind this many others, in milliseconds.
+fn after(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap() + 25
 }
 
 /// Numbers that look drawn, and are the same each time.
@@ -18,7 +32,7 @@ fn drawn(state: &mut u64, below: u64) -> u64 {
 }
 
 #[test]
-fn req_budget_three_processes_never_spend_more_than_the_budget_although_their_calls_grow() {
+fn req_budget_three_processes_never_spend_more_than_the_budget_though_some_are_killed() {
     for seed in 0..2_000_u64 {
         let mut state = seed;
         let max = 1 + drawn(&mut state, 400);
@@ -27,31 +41,38 @@ fn req_budget_three_processes_never_spend_more_than_the_budget_although_their_ca
         let (mut spent, mut told) = (0, 0);
         for step in 0..60 {
             let one = usize::try_from(drawn(&mut state, 3)).unwrap();
-            let Process { share, calls } = &mut all[one];
-            match drawn(&mut state, 4) {
-                0 => {
+            let holder = all[one].holder(one);
+            let Process { share, calls, lives } = &mut all[one];
+            match drawn(&mut state, 8) {
+                0 | 1 => {
                     let wanted = 1 + drawn(&mut state, 60);
                     if share.reserve(wanted) {
                         calls.push(wanted);
                     }
                 }
-                1 if !calls.is_empty() => {
+                2 | 3 if !calls.is_empty() => {
                     // The answer takes more than was reserved for it.
                     let more = 1 + drawn(&mut state, 30);
                     if share.reserve(more) {
                         *calls.last_mut().unwrap() += more;
                     }
                 }
-                2 if !calls.is_empty() => {
+                4 | 5 if !calls.is_empty() => {
                     let cap = calls.pop().unwrap();
                     let used = drawn(&mut state, cap + 1);
                     share.settle(cap, used);
                     spent += used;
                 }
+                6 if drawn(&mut state, 3) == 0 => {
+                    // Its answers fail, and the one that comes after it says so.
+                    ledger.end(&holder, share.unheard(), step);
+                    (*share, *lives) = (Share::default(), *lives + 1);
+                    calls.clear();
+                }
                 _ => {
                     let (wants, spare) = (drawn(&mut state, 80), drawn(&mut state, 20));
                     let report = share.begin(wants, spare);
-                    let given = ledger.report(&rules, &one.to_string(), report, step);
+                    let given = ledger.report(&rules, &holder, report, KEPT, step);
                     told += given.events.len();
                     // An answer that is lost is asked for again.
                     if drawn(&mut state, 4) > 0 {
@@ -66,11 +87,13 @@ fn req_budget_three_processes_never_spend_more_than_the_budget_although_their_ca
             assert_eq!(Ledger::read(&ledger.write()).as_ref(), Some(&ledger));
         }
         // All is told in the end, once.
-        for (one, Process { share, calls }) in all.iter_mut().enumerate() {
+        for (one, process) in all.iter_mut().enumerate() {
+            let holder = process.holder(one);
+            let Process { share, calls, .. } = process;
             calls.drain(..).for_each(|cap| share.settle(cap, 0));
             while share.has_news() {
                 let report = share.begin(0, 0);
-                let given = ledger.report(&rules, &one.to_string(), report, 60);
+                let given = ledger.report(&rules, &holder, report, KEPT, 60);
                 told += given.events.len();
                 share.heard(report, &given);
             }
@@ -81,29 +104,77 @@ fn req_budget_three_processes_never_spend_more_than_the_budget_although_their_ca
 }
 
 #[test]
-fn req_budget_a_slice_is_called_back_and_one_of_a_process_that_is_gone_is_free_after_its_lease() {
+fn req_budget_a_slice_is_called_back_and_one_of_a_process_that_is_silent_stays_for_a_day() {
     let (rules, mut ledger) = (rules(100), Ledger::default());
     let report = |number, keeps, wants| Report { number, spent: 0, keeps, wants };
     let holds = |given: Given| (given.holds, given.others);
-    assert_eq!(holds(ledger.report(&rules, "a", report(1, 0, 80), 0)), (80, 0));
+    assert_eq!(holds(ledger.report(&rules, "a", report(1, 0, 80), KEPT, 0)), (80, 0));
     assert_eq!(ledger.wanted_until(), 0);
-    assert_eq!(holds(ledger.report(&rules, "b", report(1, 0, 60), 10)), (20, 80));
+    assert_eq!(holds(ledger.report(&rules, "b", report(1, 0, 60), KEPT, 10)), (20, 80));
     assert_eq!(ledger.wanted_until(), 1_510);
-    assert_eq!(holds(ledger.report(&rules, "a", report(2, 30, 0), 20)), (30, 20));
-    assert_eq!(holds(ledger.report(&rules, "b", report(2, 20, 40), 30)), (60, 30));
-    let later = u64::try_from(LEASE.as_millis()).unwrap() + 25;
-    let mut of_file = ledger.clone();
-    assert_eq!(holds(ledger.report(&rules, "b", report(3, 60, 40), later)), (70, 30));
-    of_file.free_silent(LEASE, later);
-    assert_eq!(holds(of_file.report(&rules, "b", report(3, 60, 40), later)), (100, 0));
+    assert_eq!(holds(ledger.report(&rules, "a", report(2, 30, 0), KEPT, 20)), (30, 20));
+    assert_eq!(holds(ledger.report(&rules, "b", report(2, 20, 40), KEPT, 30)), (60, 30));
+    let later = after(KEPT) - 10;
+    assert_eq!(holds(ledger.report(&rules, "b", report(3, 60, 40), KEPT, later)), (70, 30));
     // It stays while nobody needs it: its holder may come back, and what it spent fits.
-    let later = later + u64::try_from(KEPT.as_millis()).unwrap();
-    assert_eq!(holds(ledger.report(&rules, "b", report(4, 70, 0), later)), (70, 30));
+    let later = after(KEPT) + 10;
+    assert_eq!(holds(ledger.report(&rules, "b", report(4, 70, 0), KEPT, later)), (70, 30));
     let mut comes_back = ledger.clone();
     let late = Report { number: 3, spent: 30, keeps: 0, wants: 0 };
-    assert_eq!(comes_back.report(&rules, "a", late, later).used, 30);
-    assert_eq!(holds(comes_back.report(&rules, "b", report(5, 70, 30), later)), (70, 0));
-    assert_eq!(holds(ledger.report(&rules, "b", report(5, 70, 30), later)), (100, 0));
+    assert_eq!(comes_back.report(&rules, "a", late, KEPT, later).used, 30);
+    assert_eq!(holds(comes_back.report(&rules, "b", report(5, 70, 30), KEPT, later)), (70, 0));
+    assert_eq!(holds(ledger.report(&rules, "b", report(5, 70, 30), KEPT, later)), (100, 0));
+}
+
+#[test]
+fn req_budget_where_no_holder_can_be_cut_off_a_slice_is_free_after_its_lease() {
+    let (rules, mut ledger) = (rules(100), Ledger::default());
+    let report = Report { number: 1, spent: 0, keeps: 0, wants: 80 };
+    let _all = ledger.report(&rules, "a", report, LEASE, 0);
+    assert_eq!(ledger.report(&rules, "b", report, LEASE, after(LEASE) - 50).holds, 20);
+    assert_eq!(
+        ledger.report(&rules, "b", Report { number: 2, ..report }, LEASE, after(LEASE)).holds,
+        80
+    );
+}
+
+#[test]
+fn req_budget_what_a_process_that_is_gone_held_is_free_and_what_it_spent_is_booked_once() {
+    let rules = rules(100);
+    for seed in 0..2_000_u64 {
+        let mut state = seed;
+        let (mut ledger, mut share) = (Ledger::default(), Share::default());
+        let (mut spent, mut written) = (0, Unheard::default());
+        for step in 0..drawn(&mut state, 20) {
+            if share.reserve(5) {
+                let used = drawn(&mut state, 6);
+                share.settle(5, used);
+                spent += used;
+                written = share.unheard();
+            }
+            if drawn(&mut state, 3) > 0 {
+                continue;
+            }
+            let report = share.begin(drawn(&mut state, 30), drawn(&mut state, 10));
+            let given = ledger.report(&rules, "a", report, KEPT, step);
+            if drawn(&mut state, 3) > 0 {
+                let had = share.has_news();
+                share.heard(report, &given);
+                // As long as nothing changed nothing is written; else what stands there is older, and good enough.
+                if had && drawn(&mut state, 2) > 0 {
+                    written = share.unheard();
+                }
+            }
+        }
+        // It is killed. Whoever says so may be killed, too, and say it again.
+        for _ in 0..2 {
+            ledger.end("a", written, 20);
+            assert_eq!(ledger.state().used, spent, "seed {seed}");
+        }
+        let all = Report { number: 1, spent: 0, keeps: 0, wants: 100 };
+        let given = ledger.report(&rules, "b", all, KEPT, 30);
+        assert_eq!((given.holds, given.others), (100 - spent, 0), "seed {seed}");
+    }
 }
 
 #[test]
@@ -111,14 +182,14 @@ fn adr_budget_a_report_that_is_made_again_is_booked_once() {
     let (rules, mut ledger) = (rules(100), Ledger::default());
     let mut share = Share::default();
     let report = share.begin(90, 0);
-    share.heard(report, &ledger.report(&rules, "a", report, 0));
+    share.heard(report, &ledger.report(&rules, "a", report, KEPT, 0));
     assert!(share.reserve(90));
     share.settle(90, 85);
     let report = share.begin(0, 0);
-    let lost = ledger.report(&rules, "a", report, 1);
+    let lost = ledger.report(&rules, "a", report, KEPT, 1);
     assert_eq!((lost.used, lost.events.len()), (85, 1));
     let again = share.begin(0, 0);
-    let given = ledger.report(&rules, "a", again, 2);
+    let given = ledger.report(&rules, "a", again, KEPT, 2);
     assert_eq!((given.used, given.events.len()), (85, 0));
     share.heard(again, &given);
     assert_eq!((share.used(), share.idle(), share.has_news()), (85, 0, false));

@@ -1,6 +1,6 @@
 //! What one process knows of a budget that it shares.
 
-use super::{Given, Report};
+use super::{Given, Report, Unheard};
 
 /// A slice of a budget, and what this process does with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -8,6 +8,8 @@ pub struct Share {
     /// All that is held: reserved, spent and not yet reported, or idle.
     holds: u64,
     reserved: u64,
+    /// So much of what is reserved has been used already by answers that go on.
+    came: u64,
     /// Spent since the last report.
     spent: u64,
     /// In a report whose answer did not come yet.
@@ -41,6 +43,16 @@ impl Share {
         true
     }
 
+    /// So much of what a call reserved has been used already. It [goes](Share::goes) when the call settles.
+    pub fn comes(&mut self, tokens: u64) {
+        self.came = self.came.saturating_add(tokens);
+    }
+
+    /// A call of which so much had come settles, or is given up.
+    pub fn goes(&mut self, tokens: u64) {
+        self.came = self.came.saturating_sub(tokens);
+    }
+
     /// A call that had reserved so many spent so many.
     pub fn settle(&mut self, reserved: u64, spent: u64) {
         self.reserved = self.reserved.saturating_sub(reserved);
@@ -51,6 +63,13 @@ impl Share {
     #[must_use]
     pub fn has_news(&self) -> bool {
         self.spent > 0 || self.reported > 0
+    }
+
+    /// What the ledger may not have heard. What has come of answers that go on is spent should they be cut off now.
+    #[must_use]
+    pub fn unheard(&self) -> Unheard {
+        let Share { number, reported, spent, came, .. } = *self;
+        Unheard { number, reported, spent: spent.saturating_add(came) }
     }
 
     /// Nothing is held, and nothing is to be said.

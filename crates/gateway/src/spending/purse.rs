@@ -13,12 +13,14 @@ use crate::bus::Bus;
 use crate::names::random_id;
 use crate::progress::BudgetReached;
 use crate::story::now;
-use crate::vault::{Ledgers, VaultError, Vaults};
+use crate::vault::{Later, Ledgers, VaultError, Vaults};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use thinkthrough_core::budget::{BudgetRules, Given, Ledger, Scope, Share, Unit};
+use thinkthrough_core::budget::{
+    BudgetRules, Given, KEPT, Ledger, Report, Scope, Share, Unheard, Unit,
+};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::LedgerKey;
 use tokio::sync::Notify;
@@ -46,6 +48,9 @@ pub(crate) struct Held {
     /// first ones would be taken for those that were heard already.
     holder: String,
     state: Mutex<State>,
+    ledgers: Arc<dyn Ledgers>,
+    /// What is written down for the case that this process ends, if anything is.
+    noted: tokio::sync::Mutex<Option<Unheard>>,
     /// One question at a time.
     asking: tokio::sync::Mutex<()>,
     /// A call was settled, so that there is something to report.
@@ -127,18 +132,24 @@ impl Purse {
             beat: Instant::now(),
             visitors: 1,
         };
-        let state = Mutex::new(state);
-        let (asking, news) = (tokio::sync::Mutex::default(), Notify::new());
-        let (key_of, holder, settled) = (key.clone(), random_id(), Notify::new());
-        let held = Arc::new(Held { key: key_of, holder, state, asking, news, settled });
+        let held = Arc::new(Held {
+            key: key.clone(),
+            holder: random_id(),
+            state: Mutex::new(state),
+            ledgers: Arc::clone(ledgers),
+            noted: tokio::sync::Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
+            news: Notify::new(),
+            settled: Notify::new(),
+        });
         all.insert(key, Arc::clone(&held));
         let (purse, reporting) = (Arc::clone(self), Arc::clone(&held));
-        tokio::spawn(purse.report(Arc::clone(ledgers), reporting));
+        tokio::spawn(purse.report(reporting));
         held
     }
 
     /// Reports what is spent and gives back what is idle, until nothing of the budget is held any more.
-    async fn report(self: Arc<Self>, ledgers: Arc<dyn Ledgers>, held: Arc<Held>) {
+    async fn report(self: Arc<Self>, held: Arc<Held>) {
         loop {
             drop(timeout(REPORT, held.news.notified()).await);
             let (is_over, is_due) = {
@@ -154,13 +165,13 @@ impl Purse {
                 (is_over, state.share.has_news() || state.share.idle() > 0 || is_old)
             };
             if is_over {
-                return;
+                return held.forget().await;
             }
             if !is_due {
                 continue;
             }
-            match self.ask(&ledgers, &held, 0).await {
-                Ok(given) if given.is_wanted => self.give_back(&ledgers, &held).await,
+            match self.ask(&held, 0).await {
+                Ok(given) if given.is_wanted => self.give_back(&held).await,
                 Ok(_) => {}
                 Err(_) => tokio::time::sleep(REPORT).await,
             }
@@ -168,7 +179,7 @@ impl Purse {
     }
 
     /// Gives back all that is idle, because somebody needs it.
-    async fn give_back(&self, ledgers: &Arc<dyn Ledgers>, held: &Held) {
+    async fn give_back(&self, held: &Held) {
         let is_idle = {
             let mut state = held.state();
             state.is_wanted = true;
@@ -176,17 +187,12 @@ impl Purse {
         };
         if is_idle {
             // Where that fails it is told with the next report.
-            drop(self.ask(ledgers, held, 0).await);
+            drop(self.ask(held, 0).await);
         }
     }
 
     /// Asks the ledger: tells what was spent, keeps what is likely to be needed soon, and wants so much in all.
-    async fn ask(
-        &self,
-        ledgers: &Arc<dyn Ledgers>,
-        held: &Held,
-        wanted: u64,
-    ) -> Result<Given, VaultError> {
+    async fn ask(&self, held: &Held, wanted: u64) -> Result<Given, VaultError> {
         let _one = held.asking.lock().await;
         if wanted > 0 && self.is_away() {
             // Whoever reports asks whether it is back.
@@ -213,7 +219,10 @@ impl Purse {
             };
             (share.begin(wants, spare), rules)
         };
-        let asked = ledgers.report(&held.key, &rules, &held.holder, report, now());
+        if report.keeps > 0 || report.wants > 0 {
+            held.note(true).await;
+        }
+        let asked = held.ledgers.report(&held.key, &rules, &held.holder, report, now());
         let given = timeout(AWAY, asked)
             .await
             .unwrap_or_else(|_| Err(VaultError("the ledger does not answer".to_owned())));
@@ -229,6 +238,7 @@ impl Purse {
             (state.heard, state.is_wanted) = (Some(since), given.is_wanted);
             (given, state.about.clone())
         };
+        held.note(false).await;
         for event in &given.events {
             let About { tenant, scope, unit, session, run } = &about;
             let (unit, scope) = (*unit, scope.as_str());
@@ -238,8 +248,7 @@ impl Purse {
     }
 
     /// Gives back all that is held, and reports what was spent.
-    pub(crate) async fn close(&self, vaults: Option<&Arc<dyn Vaults>>) {
-        let ledgers = self.ledgers(vaults);
+    pub(crate) async fn close(&self) {
         let all: Vec<Arc<Held>> = {
             let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
             held.values().cloned().collect()
@@ -249,8 +258,12 @@ impl Purse {
             held.state().is_wanted = true;
             // Twice: the first one may only hear what was said before.
             for _ in 0..2 {
-                drop(self.ask(&ledgers, &held, 0).await);
+                drop(self.ask(&held, 0).await);
                 held.state().is_wanted = true;
+            }
+            let is_over = held.state().share.is_empty();
+            if is_over {
+                held.forget().await;
             }
         }
     }
@@ -259,6 +272,29 @@ impl Purse {
 impl Held {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes down what the ledger may not have heard, for the case that this process ends before it has; and that it
+    /// holds a slice from now on, if it does.
+    async fn note(&self, is_holder: bool) {
+        let mut noted = self.noted.lock().await;
+        let unheard = self.state().share.unheard();
+        let is_news = match *noted {
+            None => is_holder || !unheard.is_nothing(),
+            Some(before) if before.is_nothing() => !unheard.is_nothing(),
+            Some(before) => before != unheard,
+        };
+        if is_news {
+            self.ledgers.note(&self.key, &self.holder, unheard).await;
+            *noted = Some(unheard);
+        }
+    }
+
+    /// Nothing of this budget is held any more.
+    async fn forget(&self) {
+        let mut noted = self.noted.lock().await;
+        *noted = None;
+        self.ledgers.forget(&self.holder).await;
     }
 }
 
@@ -278,15 +314,16 @@ impl Ledgers for Own {
         key: &'a LedgerKey,
         rules: &'a BudgetRules,
         holder: &'a str,
-        report: thinkthrough_core::budget::Report,
+        report: Report,
         now: u64,
-    ) -> crate::vault::Later<'a, Given> {
+    ) -> Later<'a, Given> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let given = all.entry(key.clone()).or_default().report(rules, holder, report, now);
+        let ledger = all.entry(key.clone()).or_default();
+        let given = ledger.report(rules, holder, report, KEPT, now);
         Box::pin(std::future::ready(Ok(given)))
     }
 
-    fn used<'a>(&'a self, key: &'a LedgerKey) -> crate::vault::Later<'a, u64> {
+    fn used<'a>(&'a self, key: &'a LedgerKey) -> Later<'a, u64> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let used = all.get(key).map_or(0, |ledger| ledger.state().used);
         Box::pin(std::future::ready(Ok(used)))

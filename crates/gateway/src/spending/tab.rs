@@ -7,7 +7,7 @@ use super::money::Bill;
 use super::purse::{Demand, Denied, Held, Purse, Reservation};
 use crate::bus::Seen;
 use crate::progress::Progress;
-use crate::vault::{Ledgers, Vaults};
+use crate::vault::Vaults;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -167,7 +167,6 @@ impl Tab {
         to: Room,
         patience: Duration,
     ) -> Result<(), (Denied, Scope)> {
-        let ledgers: Arc<dyn Ledgers> = self.purse.ledgers(self.vaults.as_ref());
         let lacking: Vec<(Arc<Held>, Demand)> = self.change(|Charges { paid, .. }| {
             let all = paid.budgets.iter().zip(paid.lacks(to));
             let all = all.filter(|(_, lacks)| *lacks > 0);
@@ -181,7 +180,7 @@ impl Tab {
             all.collect()
         });
         for (held, demand) in lacking {
-            let grown = self.purse.grow(&ledgers, &held, demand).await;
+            let grown = self.purse.grow(&held, demand).await;
             let tokens = grown.map_err(|denied| (denied, held.scope()))?;
             let is_kept = self.change(|Charges { paid, .. }| {
                 let is_it =

@@ -128,6 +128,7 @@ impl Folder {
         self.0.join(match holds {
             Holds::Records => "store.db.journal",
             Holds::Traces => "store.db.traces",
+            Holds::Slices => "store.db.slices",
         })
     }
 }

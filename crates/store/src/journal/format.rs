@@ -33,11 +33,15 @@ pub(crate) enum Kind {
     Taken = 2,
     /// A trace; it stands in files of its own.
     Trace = 3,
+    /// What a gateway holds of a budget, and spent of it; it stands in files of its own.
+    Slice = 4,
 }
 
 impl Kind {
     fn of(number: u32) -> Option<Self> {
-        [Kind::Record, Kind::Taken, Kind::Trace].into_iter().find(|kind| *kind as u32 == number)
+        [Kind::Record, Kind::Taken, Kind::Trace, Kind::Slice]
+            .into_iter()
+            .find(|kind| *kind as u32 == number)
     }
 }
 

@@ -38,8 +38,10 @@ use tokio::task::spawn_blocking;
 
 /// How many bytes of records that were taken stay in a file before it is cleared: less often than it is written to.
 const KEPT: u64 = 256 << 10;
-/// How long a file gets before another one is begun, because there was no moment at which all of it was taken.
+/// How long a file gets before another one is begun, because there was no moment at which all of it was taken. Some slice is
+/// held at any moment, and all of them are few.
 const LONG: u64 = 4 << 20;
+const LONG_OF_SLICES: u64 = 256 << 10;
 /// How long nothing is tried after a file could not be written.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long a folder has to be as it is before its time says that it is: clocks of file systems tick.
@@ -58,6 +60,8 @@ pub(crate) enum Holds {
     Records,
     /// Traces, which nobody waits for.
     Traces,
+    /// What this process holds of budgets, and spent of them.
+    Slices,
 }
 
 struct Inner {
@@ -127,6 +131,7 @@ impl Journal {
         base.push(match holds {
             Holds::Records => ".journal",
             Holds::Traces => ".traces",
+            Holds::Slices => ".slices",
         });
         let (store, base, state) = (store.to_owned(), base.into(), Mutex::default());
         let fallbacks = AtomicU64::new(0);
@@ -217,6 +222,7 @@ impl Holds {
         match self {
             Holds::Records => "records",
             Holds::Traces => "traces",
+            Holds::Slices => "slices of budgets",
         }
     }
 
@@ -226,11 +232,19 @@ impl Holds {
         self == Holds::Traces
     }
 
+    /// How long a file gets before another one is begun.
+    fn long(self) -> u64 {
+        match self {
+            Holds::Records | Holds::Traces => LONG,
+            Holds::Slices => LONG_OF_SLICES,
+        }
+    }
+
     /// How many bytes of what was taken stay in a file before it is cleared. Traces are read without a key, and nobody
     /// waits for them: nothing of one stays here, where it would outlive its erasure.
     fn kept(self) -> u64 {
         match self {
-            Holds::Records => KEPT,
+            Holds::Records | Holds::Slices => KEPT,
             Holds::Traces => HEAD as u64,
         }
     }
@@ -298,7 +312,7 @@ impl Inner {
             return None;
         }
         state.again = None;
-        if state.current.as_ref().is_none_or(|segment| segment.len() >= LONG) {
+        if state.current.as_ref().is_none_or(|segment| segment.len() >= self.holds.long()) {
             match Segment::make(&self.base, self.mark, &self.disk, self.holds.is_synced()) {
                 Ok(segment) => {
                     state.leave();
@@ -318,6 +332,10 @@ impl Inner {
             let (journal, waits) = match self.holds {
                 Holds::Records => ("journal", "answers wait until the database has them"),
                 Holds::Traces => ("journal of traces", "traces wait in memory for the database"),
+                Holds::Slices => (
+                    "journal of budgets",
+                    "what is spent is kept in memory until the database has it",
+                ),
             };
             state.said = Some(format!(
                 "the {journal} beside `{}` cannot be written ({error}): {waits}; make room in its folder, or make that \

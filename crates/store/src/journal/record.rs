@@ -4,7 +4,9 @@
 //! Pure over bytes.
 
 use super::format::Kind;
+use crate::ledger_row::SliceRow;
 use crate::row::{NewRecord, TraceRow};
+use thinkthrough_core::budget::Unheard;
 
 /// A row that waits in a journal for the database.
 pub(crate) trait Journaled: Sized + Send + Sync + 'static {
@@ -65,6 +67,27 @@ impl Journaled for TraceRow {
             }
         })?;
         rest.is_empty().then(|| TraceRow::of(texts, numbers, maybe))
+    }
+}
+
+impl Journaled for SliceRow {
+    const KIND: Kind = Kind::Slice;
+
+    fn put(&self, out: &mut Vec<u8>) {
+        let SliceRow { tenant, name, holder, unheard, order } = self;
+        let Unheard { number, reported, spent } = unheard;
+        [tenant, name, holder].into_iter().for_each(|text| put_bytes(out, text.as_bytes()));
+        [order, number, reported, spent].into_iter().for_each(|it| out.extend(it.to_le_bytes()));
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let mut rest = bytes;
+        let mut next_text = || text(take_bytes(&mut rest)?);
+        let (tenant, name, holder) = (next_text()?, next_text()?, next_text()?);
+        let mut next = || chunk(&mut rest).map(u64::from_le_bytes);
+        let order = next()?;
+        let unheard = Unheard { number: next()?, reported: next()?, spent: next()? };
+        rest.is_empty().then_some(SliceRow { tenant, name, holder, unheard, order })
     }
 }
 
@@ -221,8 +244,25 @@ mod tests {
         }
 
         #[test]
+        fn a_slice_that_was_put_is_read_and_a_part_of_it_is_nothing(
+            texts: [String; 3], numbers: [u64; 4],
+        ) {
+            let ([tenant, name, holder], [order, number, reported, spent]) = (texts, numbers);
+            let unheard = Unheard { number, reported, spent };
+            let row = SliceRow { tenant, name, holder, unheard, order };
+            let mut bytes = Vec::new();
+            row.put(&mut bytes);
+            prop_assert_eq!(SliceRow::read(&bytes), Some(row));
+            for cut in 0..bytes.len() {
+                prop_assert_eq!(SliceRow::read(&bytes[..cut]), None);
+            }
+            bytes.push(0);
+            prop_assert_eq!(SliceRow::read(&bytes), None);
+        }
+
+        #[test]
         fn no_bytes_break_it(bytes: Vec<u8>) {
-            let _whatever = (read(&bytes), TraceRow::read(&bytes));
+            let _whatever = (read(&bytes), TraceRow::read(&bytes), SliceRow::read(&bytes));
         }
     }
 }

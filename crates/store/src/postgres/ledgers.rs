@@ -2,7 +2,7 @@
 
 use super::{Postgres, Whose, get};
 use crate::error::StoreError;
-use crate::row::LedgerRow;
+use crate::ledger_row::LedgerRow;
 use tokio_postgres::types::Type;
 
 impl Postgres {

@@ -3,7 +3,7 @@
 use super::{Safety, Sqlite};
 use crate::clock;
 use crate::error::StoreError;
-use crate::row::LedgerRow;
+use crate::ledger_row::LedgerRow;
 use rusqlite::{OptionalExtension as _, params};
 
 impl Sqlite {

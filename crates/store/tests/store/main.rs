@@ -121,6 +121,13 @@ impl Folder {
         Store::open(&self.location(), &KeySource::File(self.key())).await
     }
 
+    /// The store, whose spool is in the folder, too.
+    async fn open_with_spool(&self) -> Store {
+        let store = self.open().await.unwrap();
+        store.spool_in(&self.path).await;
+        store
+    }
+
     /// Everything that stands in any file of the folder but the key.
     fn bytes(&self) -> Vec<u8> {
         let files = std::fs::read_dir(&self.path).unwrap().map(|entry| entry.unwrap().path());

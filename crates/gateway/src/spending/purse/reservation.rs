@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::budget::{Ask, BudgetRules, LEASE, OnExceed, Scope, Unit};
 use thinkthrough_store::LedgerKey;
+use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 /// So long a request waits for all that it wants, before it takes less.
@@ -43,6 +44,8 @@ pub(crate) struct Demand {
 pub(crate) struct Reservation {
     held: Option<Arc<Held>>,
     tokens: u64,
+    /// So much of that was used when more was reserved last.
+    came: u64,
     pub(crate) unit: Unit,
     /// The cap that holds for it, if that is less than it wanted.
     pub(crate) granted: Option<u64>,
@@ -96,6 +99,7 @@ impl Purse {
         let mut visit = Reservation {
             held: Some(Arc::clone(&held)),
             tokens: 0,
+            came: 0,
             unit,
             granted: None,
             exceeded: None,
@@ -107,7 +111,7 @@ impl Purse {
         let is_hard = rules.on_exceed == OnExceed::Block;
         let patience = if is_hard { demand.patience } else { Duration::ZERO };
         let max = rules.max.get().unwrap_or(u64::MAX);
-        match self.take(ledgers, &held, max, Demand { patience, ..demand }).await {
+        match self.take(&held, max, Demand { patience, ..demand }).await {
             Ok((tokens, is_less)) => {
                 visit.tokens = tokens;
                 // Nobody is told less for what others have reserved, unless the budget is a hard one.
@@ -123,24 +127,13 @@ impl Purse {
     }
 
     /// Reserves more for an answer that goes on, or as much of it as there is.
-    pub(crate) async fn grow(
-        &self,
-        ledgers: &Arc<dyn Ledgers>,
-        held: &Held,
-        demand: Demand,
-    ) -> Result<u64, Denied> {
+    pub(crate) async fn grow(&self, held: &Held, demand: Demand) -> Result<u64, Denied> {
         let max = held.state().rules.max.get().unwrap_or(u64::MAX);
-        self.take(ledgers, held, max, demand).await.map(|(tokens, _)| tokens)
+        self.take(held, max, demand).await.map(|(tokens, _)| tokens)
     }
 
     /// Takes tokens; gives how many, and whether that is less than was wanted because there are no more.
-    async fn take(
-        &self,
-        ledgers: &Arc<dyn Ledgers>,
-        held: &Held,
-        max: u64,
-        demand: Demand,
-    ) -> Result<(u64, bool), Denied> {
+    async fn take(&self, held: &Held, max: u64, demand: Demand) -> Result<(u64, bool), Denied> {
         let Ask { wanted, least } = demand.ask;
         let least = least.max(1);
         if let Some(tokens) = held.begin(max, &demand) {
@@ -150,7 +143,7 @@ impl Purse {
         loop {
             let mut settled = pin!(held.settled.notified());
             settled.as_mut().enable();
-            let asking = timeout_at(began + LONGEST, self.ask(ledgers, held, wanted));
+            let asking = timeout_at(began + LONGEST, self.ask(held, wanted));
             // Others may wait before it, each for an answer that is late.
             let late = || Err(VaultError("the ledger is late".to_owned()));
             let heard = asking.await.unwrap_or_else(|_| late());
@@ -183,7 +176,7 @@ impl Purse {
                 return Err(Denied::Reserved { used: given.used, max });
             }
             if others > 0 {
-                self.give_back(ledgers, held).await;
+                self.give_back(held).await;
                 drop(timeout(AGAIN, settled).await);
             } else {
                 drop(timeout(LOOK, settled).await);
@@ -270,25 +263,39 @@ impl Reservation {
         self.held.as_ref()
     }
 
-    /// So much more was reserved for it.
+    /// So much more was reserved for it, because it has used what it had.
     pub(crate) fn add(&mut self, tokens: u64) {
-        self.tokens = self.tokens.saturating_add(tokens);
+        let Some(held) = self.held.as_ref().filter(|_| tokens > 0) else { return };
+        held.state().share.comes(self.tokens.saturating_sub(self.came));
+        (self.came, self.tokens) = (self.tokens, self.tokens.saturating_add(tokens));
+        held.note_soon();
     }
 
     /// The request is over and spent so much.
     pub(crate) fn settle(mut self, spent: u64) {
-        if let Some(held) = self.held.take() {
-            held.leave(self.tokens, spent);
-            held.news.notify_one();
+        let Some(held) = self.held.take() else { return };
+        held.leave(&self, spent);
+        held.news.notify_one();
+        if spent > 0 {
+            held.note_soon();
         }
     }
 }
 
 impl Held {
-    /// A request that reserved so much is over.
-    fn leave(&self, reserved: u64, spent: u64) {
+    /// Writes down what there is to write down, without waiting for whoever reports, who may be waiting for the store.
+    fn note_soon(self: &Arc<Self>) {
+        if let Ok(runtime) = Handle::try_current() {
+            let held = Arc::clone(self);
+            runtime.spawn(async move { held.note(false).await });
+        }
+    }
+
+    /// The request with this reservation is over.
+    fn leave(&self, reservation: &Reservation, spent: u64) {
         let mut state = self.state();
-        state.share.settle(reserved, spent);
+        state.share.goes(reservation.came);
+        state.share.settle(reservation.tokens, spent);
         state.visitors -= 1;
         drop(state);
         self.settled.notify_waiters();
@@ -298,7 +305,7 @@ impl Held {
 impl Drop for Reservation {
     fn drop(&mut self) {
         if let Some(held) = self.held.take() {
-            held.leave(self.tokens, 0);
+            held.leave(self, 0);
         }
     }
 }

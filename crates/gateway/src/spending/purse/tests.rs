@@ -19,14 +19,14 @@ impl Ledgers for Counting {
         key: &'a LedgerKey,
         rules: &'a BudgetRules,
         holder: &'a str,
-        report: thinkthrough_core::budget::Report,
+        report: Report,
         now: u64,
-    ) -> crate::vault::Later<'a, Given> {
+    ) -> Later<'a, Given> {
         self.1.fetch_add(usize::from(report.wants > 0), Ordering::Relaxed);
         self.0.report(key, rules, holder, report, now)
     }
 
-    fn used<'a>(&'a self, key: &'a LedgerKey) -> crate::vault::Later<'a, u64> {
+    fn used<'a>(&'a self, key: &'a LedgerKey) -> Later<'a, u64> {
         self.0.used(key)
     }
 }
@@ -158,7 +158,7 @@ impl Alice {
     async fn grow(&self, reservation: &mut Reservation, wanted: u64) -> Result<u64, Denied> {
         let held = Arc::clone(reservation.held().unwrap());
         let demand = Demand { own: reservation.tokens(), ..Demand::of(Ask::up_to(wanted)) };
-        let tokens = self.purse.grow(&self.ledgers, &held, demand).await?;
+        let tokens = self.purse.grow(&held, demand).await?;
         reservation.add(tokens);
         Ok(tokens)
     }
@@ -225,7 +225,7 @@ async fn req_budget_of_a_gateway_that_ends_in_good_order_is_held_by_nobody() {
     for _ in 0..5 {
         own.reserve(patient(Ask::up_to(100))).await.unwrap().settle(50);
     }
-    own.purse.close(None).await;
+    own.purse.close().await;
     let held = own.purse.held.lock().unwrap().get(&own.key()).map(|held| held.state().share.idle());
     assert_eq!(held.unwrap_or_default(), 0);
     assert_eq!(own.ledgers.used(&own.key()).await.unwrap(), 250);
@@ -240,16 +240,16 @@ impl Ledgers for Late {
         key: &'a LedgerKey,
         rules: &'a BudgetRules,
         holder: &'a str,
-        report: thinkthrough_core::budget::Report,
+        report: Report,
         now: u64,
-    ) -> crate::vault::Later<'a, Given> {
+    ) -> Later<'a, Given> {
         Box::pin(async move {
             tokio::time::sleep(self.1).await;
             self.0.report(key, rules, holder, report, now).await
         })
     }
 
-    fn used<'a>(&'a self, key: &'a LedgerKey) -> crate::vault::Later<'a, u64> {
+    fn used<'a>(&'a self, key: &'a LedgerKey) -> Later<'a, u64> {
         self.0.used(key)
     }
 }

@@ -1,0 +1,97 @@
+//! How what a gateway holds of budgets, and spent of them, outlives its sudden end.
+//!
+//! Whoever finds the journal of a process that is gone, as its lock went with it, [ends](Ledger::end) its slices: what it
+//! spent is booked, and what it held is there for others.
+//!
+//! [Ledger::end]: thinkthrough_core::budget::Ledger::end
+
+use crate::error::StoreError;
+use crate::journal::{Journal, Spot};
+use crate::ledger_row::SliceRow;
+use crate::ledgers::{LedgerKey, Ledgers};
+use crate::store::Store;
+use std::collections::HashMap;
+use std::time::Duration;
+use thinkthrough_core::budget::Unheard;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+/// The longest journal that is read.
+const LONGEST: u64 = 64 << 20;
+/// So often an entry is tried that the database does not take though it takes others.
+const TRIES: u32 = 5;
+/// The pauses between two tries grow from the first of these to the second.
+const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
+
+impl Ledgers {
+    /// Writes down what the ledger may not have heard of a holder, and that it may hold a slice, so that the sudden end of
+    /// this process changes nothing in the books. Calls for one holder come one after the other.
+    pub async fn note(&self, key: &LedgerKey, holder: &str, unheard: Unheard) {
+        let slices = self.store().slices();
+        let LedgerKey { tenant, name } = key.clone();
+        slices.note(SliceRow { tenant, name, holder: holder.to_owned(), unheard, order: 0 }).await;
+        let said = slices.journal().and_then(Journal::said);
+        said.into_iter().for_each(|said| self.store().note(said));
+    }
+
+    /// This holder holds nothing any more, and its ledger heard everything.
+    pub async fn forget(&self, holder: &str) {
+        self.store().slices().forget(holder).await;
+    }
+}
+
+impl Store {
+    /// Ends the slices of processes that ended themselves, beside everything else.
+    pub(crate) async fn take_slices_over(&self) {
+        let Some(journal) = self.slices().journal() else { return };
+        let mut left = Vec::new();
+        // Of one holder the entries may stand in several files: all are read before the first one is ended.
+        loop {
+            let journal = journal.clone();
+            let next = spawn_blocking(move || journal.left_behind::<SliceRow>(LONGEST)).await;
+            let Some(next) = next.ok().flatten() else { break };
+            next.said.into_iter().for_each(|said| self.note(said));
+            left.extend(next.rows);
+        }
+        if !left.is_empty() {
+            tokio::spawn(end_all(self.clone(), journal.clone(), left));
+        }
+    }
+}
+
+/// Ends these slices, however long the database is away.
+async fn end_all(store: Store, journal: Journal, left: Vec<(SliceRow, Spot)>) {
+    let (mut last, mut spots) = (HashMap::<String, SliceRow>::new(), Vec::new());
+    for (row, spot) in left {
+        spots.push(spot);
+        let is_older = last.get(&row.holder).is_some_and(|other| other.order > row.order);
+        if !is_older {
+            last.insert(row.holder.clone(), row);
+        }
+    }
+    for row in last.values() {
+        if let Err(error) = end(&store, row).await {
+            store.note(format!(
+                "what a gateway that ended had spent of a budget is not booked: {error}; it was {} tokens",
+                row.unheard.reported.saturating_add(row.unheard.spent)
+            ));
+        }
+    }
+    journal.taken(spots).await;
+}
+
+/// Ends one; fails where the database takes others and not this one.
+async fn end(store: &Store, row: &SliceRow) -> Result<(), StoreError> {
+    let [mut pause, longest] = PAUSES;
+    let mut tries = 0;
+    loop {
+        match store.ledgers().end(row).await {
+            Ok(()) => return Ok(()),
+            Err(error) if error.is_everybodys() => {}
+            Err(error) if tries == TRIES => return Err(error),
+            Err(_) => tries += 1,
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(longest);
+    }
+}
