@@ -165,3 +165,31 @@ fn c_3_what_an_answer_spent_that_was_heard_for_nobody_is_booked_as_its_provider_
     assert!(refused.starts_with("HTTP/1.1 402"), "{refused}");
     assert!(refused.contains("4 of the 4 reasoning tokens of this key"), "{refused}");
 }
+
+#[test]
+fn c_3_the_trace_of_an_answer_that_was_heard_for_nobody_has_its_counts_and_is_whole() {
+    let store = "on_disconnect = \"drain\"\n[store]\nurl = \"sqlite:kept.db\"";
+    let (url, begun, go, said) = upstream();
+    let place = Place::new("leaving-a-trace");
+    let gateway = left(&place, &url, &begun, store);
+    go.send(()).unwrap();
+    assert!(said.recv_timeout(PATIENCE).unwrap());
+    says(&gateway, "\"drained\"");
+    let metrics = gateway.request("GET", "/metrics", "", "");
+    for (kind, count) in [("input", 3), ("output", 5), ("reasoning", 4)] {
+        let is_it = |line: &&str| {
+            line.starts_with("thinkthrough_tokens_total{")
+                && line.contains(&format!("type=\"{kind}\""))
+        };
+        let line = metrics.lines().find(is_it).unwrap();
+        assert!(line.ends_with(&format!(" {count}")), "{line}");
+    }
+    gateway.stop();
+    let config = place.file("config.toml");
+    let ran = place.think(&["traces", "list", "--json", "--config", &config]);
+    let traces = ran.json();
+    let trace = &traces[0];
+    assert_eq!(trace["state"], "whole", "{trace}");
+    assert_eq!((&trace["reasoning_tokens"], &trace["total_tokens"]), (&json!(4), &json!(8)));
+    assert_eq!(trace["metadata"]["outcome"], "drained", "{trace}");
+}

@@ -108,11 +108,16 @@ impl Seen {
     /// its end is of no request.
     pub(crate) fn tell(&self, told: &Progress<'_>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let State { story, span, .. } = &mut *state;
+        let State { story, span, is_left, .. } = &mut *state;
+        let Bus { metrics, log, traces, .. } = &*self.bus;
         if story.is_over() {
+            // What an answer said that nobody waits for any more: its trace, its second end and all who count tell it.
+            if *is_left && matches!(told, Progress::Said { .. }) {
+                story.hear(told);
+                metrics.hear(told, story);
+            }
             return;
         }
-        let Bus { metrics, log, traces, .. } = &*self.bus;
         story.hear(told);
         metrics.hear(told, story);
         traces.hear(told, story, span);
@@ -206,9 +211,19 @@ impl Seen {
         self.state().transcript = transcript;
     }
 
-    /// Its caller went away, and its answer is heard to its end.
-    pub(crate) fn is_left(&self) {
-        self.state().is_left = true;
+    /// Its answer is heard to its end although its caller went away, or would be if it went away now.
+    pub(crate) fn is_left(&self, is_left: bool) {
+        self.state().is_left = is_left;
+    }
+
+    /// Its caller went away, and no answer came that could be heard to its end.
+    pub(crate) fn ends_unheard(&self) {
+        let mut state = self.state();
+        state.is_left = false;
+        // Else its trace is left when it is over.
+        if state.story.is_over() {
+            self.leave_trace(&mut state);
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -256,7 +271,7 @@ impl Seen {
             metrics.log_lost();
         }
         if let (Some(events), Some(whose)) = (self.bus.events(), &state.whose) {
-            whose.drained(events, &drained, usage);
+            whose.drained(events, &drained);
         }
         state.story.outcome = drained.outcome;
         self.leave_trace(&mut state);

@@ -3,6 +3,7 @@
 //! Some providers finish an answer that nobody hears any more, and bill all of it. Hearing it costs nothing then, its
 //! thoughts are whole when the caller asks again, and what was spent is known.
 
+use crate::bus::Seen;
 use crate::door::Turned;
 use crate::house::{Stage, ended};
 use crate::passage::Passage;
@@ -11,6 +12,7 @@ use crate::sending::{Outcome, Waiting};
 use bytes::Bytes;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use thinkthrough_client::{BodyStream, ClientError};
@@ -27,7 +29,7 @@ const TEXT: usize = 32_000 * 4;
 /// The caller of an answer that is on its way went away.
 pub(crate) fn leave(body: &mut BodyStream, passage: &mut Passage) {
     let Some((passage, stage)) = passage.leave() else { return };
-    passage.seen().is_left();
+    passage.seen().is_left(true);
     let body = std::mem::replace(body, BodyStream::whole(Bytes::new()));
     if let Ok(runtime) = Handle::try_current() {
         runtime.spawn(hear(body, passage, stage, Instant::now()));
@@ -48,7 +50,11 @@ async fn hear(
     };
     let (heard, usage) = match heard {
         // What was complete until then is kept, as of an answer that the caller stopped.
-        None => (Heard::Left, None),
+        None => {
+            // Books what came, and tells its trace of it.
+            drop(passage);
+            (Heard::Left, None)
+        }
         Some(cut) => {
             let cut_by = cut.as_ref().map(ToString::to_string);
             let (load, size) = (passage.load(), passage.came());
@@ -86,11 +92,14 @@ async fn listen(body: &mut BodyStream, passage: &mut Passage) -> Option<Option<C
 pub(crate) struct Lasting {
     waiting: Option<Waiting>,
     stage: watch::Receiver<Stage>,
+    seen: Arc<Seen>,
 }
 
 impl Lasting {
-    pub(crate) fn over(waiting: Waiting, stage: watch::Receiver<Stage>) -> Self {
-        Lasting { waiting: Some(waiting), stage }
+    pub(crate) fn over(waiting: Waiting, stage: watch::Receiver<Stage>, seen: &Arc<Seen>) -> Self {
+        // Before its caller goes away, for then its end is told first.
+        seen.is_left(true);
+        Lasting { waiting: Some(waiting), stage, seen: Arc::clone(seen) }
     }
 }
 
@@ -102,6 +111,7 @@ impl Future for Lasting {
         let polled = waiting.as_mut().poll(cx);
         if polled.is_ready() {
             self.waiting = None;
+            self.seen.is_left(false);
         }
         polled
     }
@@ -109,20 +119,20 @@ impl Future for Lasting {
 
 impl Drop for Lasting {
     fn drop(&mut self) {
-        let (waiting, runtime) = (self.waiting.take(), Handle::try_current());
-        let (Some(waiting), Ok(runtime)) = (waiting, runtime) else { return };
-        let (since, stage) = (Instant::now(), self.stage.clone());
+        let Some(waiting) = self.waiting.take() else { return };
+        let Ok(runtime) = Handle::try_current() else { return self.seen.ends_unheard() };
+        let (since, stage, seen) = (Instant::now(), self.stage.clone(), Arc::clone(&self.seen));
         runtime.spawn(async move {
             let outcome = tokio::select! {
                 outcome = timeout_at(since + TIME, waiting) => outcome,
-                () = ended(stage) => return,
+                () = ended(stage) => return seen.ends_unheard(),
             };
             if let Ok(Ok(Outcome::Answer { answer, mut passage, .. })) = outcome
                 && let Some((passage, stage)) = passage.leave()
             {
-                passage.seen().is_left();
-                hear(answer.body, passage, stage, since).await;
+                return hear(answer.body, passage, stage, since).await;
             }
+            seen.ends_unheard();
         });
     }
 }
@@ -130,14 +140,13 @@ impl Drop for Lasting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bus::{Bus, Seen};
+    use crate::bus::Bus;
     use crate::load::{Budget, Load, Offload};
     use crate::log::Log;
     use crate::passage::Keep;
     use crate::spending::{Purse, Tab};
     use crate::traces::Traces;
     use crate::vault::Looked;
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     use thinkthrough_core::exchange::{Handling, RequestContext};
     use thinkthrough_core::json::Doc;
@@ -163,12 +172,18 @@ mod tests {
         }
     }
 
+    /// A request of which nobody hears.
+    fn unheard() -> Arc<Seen> {
+        let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None, None));
+        Seen::new(&bus, 0, "/v1/chat/completions")
+    }
+
     // On a clock that goes on when somebody waits for it, and else stands still.
     #[tokio::test(start_paused = true)]
     async fn c_3_nobody_is_waited_for_longer_than_a_minute() {
         let is_let_go = Arc::new(AtomicBool::new(false));
         let (_open, stage) = watch::channel(Stage::Open);
-        drop(Lasting::over(Box::pin(Never(Arc::clone(&is_let_go))), stage));
+        drop(Lasting::over(Box::pin(Never(Arc::clone(&is_let_go))), stage, &unheard()));
         tokio::time::sleep(TIME - Duration::from_secs(1)).await;
         assert!(!is_let_go.load(Ordering::Relaxed), "it is still waited for");
         tokio::time::sleep(Duration::from_secs(2)).await;
@@ -179,7 +194,7 @@ mod tests {
     async fn k_5_the_end_of_the_process_waits_for_what_is_heard_and_ends_it_in_time() {
         let is_let_go = Arc::new(AtomicBool::new(false));
         let (open, stage) = watch::channel(Stage::Open);
-        drop(Lasting::over(Box::pin(Never(Arc::clone(&is_let_go))), stage));
+        drop(Lasting::over(Box::pin(Never(Arc::clone(&is_let_go))), stage, &unheard()));
         open.send(Stage::Draining).unwrap();
         let closed = tokio::time::timeout(Duration::from_secs(30), open.closed()).await;
         assert!(closed.is_err() && !is_let_go.load(Ordering::Relaxed), "nobody waited for it");

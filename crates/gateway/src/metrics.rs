@@ -27,7 +27,7 @@ use thinkthrough_core::budget::{BudgetEventKind, Scope};
 use thinkthrough_core::decision::Counts;
 use thinkthrough_core::exchange::{RefusalCause, Without};
 use thinkthrough_core::price::DOLLAR;
-use thinkthrough_core::settled::{AnswerSize, Settled};
+use thinkthrough_core::settled::Settled;
 use thinkthrough_core::tokens::TokenSource;
 use thinkthrough_core::usage::Usage;
 use thinkthrough_store::Backlog;
@@ -316,11 +316,6 @@ impl Metrics {
     /// An answer was heard for nobody, and what it cost as its provider said.
     pub(crate) fn drained(&self, story: &Story, heard: Heard, usage: Option<&Usage>) {
         self.drained.get_or_create(&[("outcome", heard.as_str())]).inc();
-        // An answer that ended in the moment in which its caller left was counted as any other.
-        if story.said.is_none() {
-            let settled = usage.map(|usage| Settled::of(Some(usage), AnswerSize::default(), true));
-            settled.iter().for_each(|settled| self.used(story, settled));
-        }
         for (name, count) in usage.map(spent).into_iter().flatten() {
             let provider = Arc::clone(story.answering());
             let r#type = name.trim_end_matches("_tokens");

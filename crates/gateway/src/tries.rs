@@ -114,10 +114,10 @@ impl Caller {
         let drained = self.drained(&way.route);
         // What is left is the caller's own body and the one that is sent.
         self.held.shrink_to(self.body.len().saturating_add(job.body.len()));
-        let waiting = job.send(prepared)?;
+        let (waiting, seen) = (job.send(prepared)?, Arc::clone(&self.house.seen));
         let following: Waiting = Box::pin(self.follow(way, waiting));
         Ok(match drained {
-            Some(stage) => Box::pin(Lasting::over(following, stage)),
+            Some(stage) => Box::pin(Lasting::over(following, stage, &seen)),
             None => following,
         })
     }

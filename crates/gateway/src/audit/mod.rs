@@ -286,6 +286,8 @@ pub(crate) fn state_of(story: &Story) -> TraceState {
     match story.outcome {
         "completed" | "drained" if has_said && story.status < 400 => TraceState::Whole,
         _ if story.said.is_some() => TraceState::Cut,
+        // What its answer said is known once that was heard to its end.
+        "cancelled" if story.first.is_some() && story.status < 400 => TraceState::Cut,
         _ => TraceState::Failed,
     }
 }

@@ -139,10 +139,10 @@ impl Whose {
     }
 
     /// Its answer was heard to its end although its caller went away.
-    pub(crate) fn drained(&self, events: &Events, story: &Story, usage: Option<&Usage>) {
+    pub(crate) fn drained(&self, events: &Events, story: &Story) {
         self.say(events, story, "request_drained", &|w, _| {
             w.field_str("outcome", story.outcome);
-            spent(w, usage);
+            spent(w, story.said.as_ref().map(|said| &said.settled.usage));
             w.field_u64("duration_ms", milliseconds(story.total));
         });
     }

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::price::Price;
 use thinkthrough_core::provider::Target;
+use thinkthrough_core::settled::AnswerSize;
 
 /// Everything that can happen to one request for this model.
 fn live(metrics: &Metrics, names: &Names, caller: &str, model: &str) {
