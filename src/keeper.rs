@@ -272,6 +272,10 @@ impl Vaults for Keeper {
         self.store().map(Store::backlog).unwrap_or_default()
     }
 
+    fn has_store(&self) -> bool {
+        self.has_place
+    }
+
     fn is_up(&self) -> bool {
         !self.has_place || self.keys().is_some_and(KeyWatch::is_up)
     }

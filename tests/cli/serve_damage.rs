@@ -335,3 +335,23 @@ fn k_9_while_a_newer_gateway_changes_the_store_an_older_one_goes_on_and_its_rest
     all_there(&place, &answers);
     assert_eq!(state(&gateway, &answers[0]), "stored");
 }
+
+#[test]
+fn d_4_a_thought_that_no_store_could_take_is_told_and_counted() {
+    let place = Place::new("damage-from-the-start");
+    fs::write(place.file("kept.db"), "this is no database\n".repeat(600)).unwrap();
+    let gateway = serve(&place, KEYLESS);
+    let streamed = post(&gateway.addr, &first_turn(1)).unwrap();
+    assert!(streamed.contains(": this answer ended before its thoughts were saved"), "{streamed}");
+    let mut whole = first_turn(2);
+    whole["stream"] = false.into();
+    let whole = post(&gateway.addr, &whole).unwrap();
+    assert!(whole.starts_with("HTTP/1.1 200") && whole.contains("unsaved=1"), "{whole}");
+    assert_eq!(figure(&gateway, "thinkthrough_unsaved_total"), 2);
+    // Its caller wants nothing kept, so that nothing is lost.
+    let asked = first_turn(3).to_string();
+    let off = "content-type: application/json\r\nx-thinkthrough-store: off\r\n";
+    let kept_nowhere = gateway.request("POST", "/v1/chat/completions", off, &asked);
+    assert!(!kept_nowhere.contains("saved"), "{kept_nowhere}");
+    assert_eq!(figure(&gateway, "thinkthrough_unsaved_total"), 2);
+}

@@ -225,8 +225,8 @@ mod tests {
         };
         let (vault, keeping, tap, drained, store) = (None, None, None, None, Arc::default());
         let tab = Tab::open(&Arc::default(), &Arc::new(Purse::new(&bus)), &seen, None);
-        let keep =
-            Keep { vault, keeping, tap, drained, store, seen, tab, runaway: Runaway::Off, load };
+        let (runaway, is_blind) = (Runaway::Off, false);
+        let keep = Keep { vault, is_blind, keeping, tap, drained, store, seen, tab, runaway, load };
         (bus, Passage::new(exchange, keep))
     }
 

@@ -40,6 +40,8 @@ pub(crate) struct Passage {
     /// What was seen of the answer and said.
     has_thought: bool,
     has_text: bool,
+    /// It has a thought, be it one that nobody can read.
+    has_reasoned: bool,
     is_relayed: bool,
     is_untouched: bool,
     /// It is one value, which is read once all of it came.
@@ -59,7 +61,8 @@ pub(crate) struct Passage {
 pub(crate) struct Keep {
     /// `None`: nothing is kept.
     pub(crate) vault: Option<Arc<dyn Vault>>,
-    /// The model wants its thoughts back.
+    /// It would be kept, and the store could not be reached.
+    pub(crate) is_blind: bool,
     /// Where the answer is kept by its id.
     pub(crate) keeping: Option<Arc<Keeping>>,
     /// Listens for what the provider keeps of it.
@@ -105,6 +108,7 @@ impl Passage {
             keep,
             has_thought: false,
             has_text: false,
+            has_reasoned: false,
             is_relayed,
             is_untouched,
             heard: 0,
@@ -175,6 +179,7 @@ impl Passage {
         }
         if let Some(exchange) = &mut self.exchange {
             let (has_thought, has_text) = (&mut self.has_thought, &mut self.has_text);
+            let has_reasoned = &mut self.has_reasoned;
             let (seen, heard) = (&self.keep.seen, &mut self.heard);
             let (transcript, hearing) = (&mut self.transcript, &mut self.hearing);
             let bounds = &mut self.bounds;
@@ -184,6 +189,7 @@ impl Passage {
                 bounds.hear(event, seen);
                 transcript.iter_mut().for_each(|transcript| transcript.event(event));
                 hearing.event(event);
+                *has_reasoned |= matches!(event, Event::ThinkingStart { .. });
                 match event {
                     Event::ThinkingDelta { delta, .. } if !*has_thought && !delta.is_empty() => {
                         *has_thought = true;
@@ -251,6 +257,7 @@ impl Passage {
         self.bounds.hear(event, &self.keep.seen);
         self.transcript.iter_mut().for_each(|transcript| transcript.event(event));
         self.hearing.event(event);
+        self.has_reasoned |= matches!(event, Event::ThinkingStart { .. });
     }
 
     /// What was thought and said is known.
@@ -265,7 +272,8 @@ impl Passage {
             self.keep.vault.clone().filter(|_| !records.is_empty()).map(|it| (it, records));
         let named = self.keep.keeping.clone().zip(named);
         let kept = self.keep.tap.take().and_then(|mut tap| tap.work());
-        if records.is_none() && named.is_none() && kept.is_none() {
+        let is_lost = self.keep.is_blind && self.has_reasoned;
+        if records.is_none() && named.is_none() && kept.is_none() && !is_lost {
             return None;
         }
         let is_relayed = self.is_relayed;
@@ -278,7 +286,7 @@ impl Passage {
             let lets = OnceLock::new();
             let lets = || *lets.get_or_init(|| breakers.writes.lets(Instant::now()));
             let records = async {
-                let Some((vault, records)) = records else { return true };
+                let Some((vault, records)) = records else { return !is_lost };
                 let lost = Box::new(move || seen.tell(&Progress::Unsaved));
                 match vault.hand_over(records, lost).await {
                     Ok(None) => true,

@@ -3,7 +3,9 @@
 //! All of it happens before the first byte of an answer. Each try is prepared anew, because what may be sent differs:
 //! a thought that was sealed for one account or one model is withheld from the others.
 
-use crate::asking::{Claim, claim, credential_for, handling, look_up, missing, settings};
+use crate::asking::{
+    Claim, claim, credential_for, handling, look_up, missing, settings, tenant as whose,
+};
 use crate::door::{Turned, turned};
 use crate::house::{House, Stage};
 use crate::keeping::Keeping;
@@ -235,7 +237,10 @@ impl Caller {
 
     /// Where what is known of the answer goes.
     fn keep(&self, route: &Arc<Route>, vault: Option<Arc<dyn Vault>>, tap: Option<Tap>) -> Keep {
+        let is_known = || whose(&self.house, route, &self.credential).is_some();
+        let has_store = self.is_kept && self.house.vaults.as_ref().is_some_and(|it| it.has_store());
         Keep {
+            is_blind: has_store && vault.is_none() && is_known(),
             vault: vault.filter(|_| self.is_kept),
             keeping: self.keeping.clone(),
             tap,

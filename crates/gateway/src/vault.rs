@@ -70,6 +70,11 @@ pub trait Vaults: Send + Sync {
         None
     }
 
+    /// Whether there is a store at all, be it one that cannot be reached.
+    fn has_store(&self) -> bool {
+        true
+    }
+
     /// Whether the store answers. While it does not, traffic goes on without it.
     fn is_up(&self) -> bool {
         true
