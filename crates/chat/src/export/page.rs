@@ -29,4 +29,5 @@ table { border-collapse: collapse; } th, td { border: 1px solid var(--line); pad
 blockquote { margin-left: 0; padding-left: 1rem; border-left: 3px solid var(--line); }
 .tool summary { color: var(--soft); font-size: .9rem; cursor: pointer; }
 .note { color: var(--soft); font-size: .9rem; }
+section + .note { margin-top: 2.5rem; padding-top: 1.5rem; border-top: 1px solid var(--line); }
 ";
