@@ -1,6 +1,6 @@
 //! Everything that is wrong with a file, at once.
 
-use super::places::{self, Lookup};
+use super::places::{self, Lookup, folder_of};
 use super::read::{config, too_large, warnings_of};
 use super::{references, trust};
 use std::path::{Path, PathBuf};
@@ -36,8 +36,8 @@ pub(crate) fn check(named: Option<&Path>, lookup: Lookup<'_>) -> Result<Report, 
             return Ok(report);
         }
     };
-    let folder = path.parent().unwrap_or(Path::new(""));
-    report.errors = faults(&table, &|table| config(table, lookup, folder).err());
+    let folder = folder_of(&path);
+    report.errors = faults(&table, &|table| config(table, lookup, &folder).err());
     report.errors.extend(references::dangling(&table));
     report.warnings = warnings_of(&table, lookup);
     report.summary = summary(&table);

@@ -1,6 +1,6 @@
 //! Where files stand that nobody named.
 
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 
 /// Reads the environment; tests pass their own.
 pub(super) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -21,6 +21,13 @@ fn base(lookup: Lookup<'_>, variable: &str, below_home: &str) -> Option<PathBuf>
     lookup(variable).filter(|base| Path::new(base).is_absolute()).map(PathBuf::from).or_else(|| {
         Some(PathBuf::from(lookup("HOME").filter(|it| !it.is_empty())?).join(below_home))
     })
+}
+
+/// The folder of a configuration file, which relative paths in it begin with. A file that is named without one stands in
+/// the process's own; from here on that has a name like every other.
+pub(super) fn folder_of(file: &Path) -> PathBuf {
+    let whole = absolute(file).unwrap_or_else(|_| file.to_owned());
+    whole.parent().map(Path::to_owned).unwrap_or_default()
 }
 
 /// A path as the file says it: a relative one is relative to the file.

@@ -28,8 +28,7 @@ pub(crate) fn read(named: Option<&Path>, lookup: Lookup<'_>) -> Result<Config, S
     let text = trust::read(&path)?;
     let within = |message: String| format!("in `{}`: {message}", path.display());
     let table: Table = text.parse().map_err(|error| within(in_a_line(&text, &error)))?;
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let config = config(&table, lookup, folder).map_err(within)?;
+    let config = config(&table, lookup, &places::folder_of(&path)).map_err(within)?;
     if let Some(dangling) = references::dangling(&table).into_iter().next() {
         return Err(within(dangling));
     }

@@ -77,6 +77,53 @@ fn a_journal_that_cannot_be_written_is_said_once_counted_and_loses_nothing() {
     }
 }
 
+/// However the configuration, and with it the store, is spelled: what is written down beside the file is found there by this
+/// process and by the next one, which may spell it otherwise.
+#[test]
+fn a_thought_is_written_down_before_a_kill_however_its_store_is_spelled() {
+    for (from, config) in [
+        ("", "config.toml"),
+        ("", "./config.toml"),
+        ("", "here/../config.toml"),
+        ("here", "../config.toml"),
+        ("", "linked/config.toml"),
+    ] {
+        let place = Place::new("spelled");
+        place.write("config.toml", IN_A_FILE);
+        std::os::unix::fs::symlink(place.home(), place.file("linked")).unwrap();
+        let args = ["serve", "--listen", "127.0.0.1:0", "--config", config];
+        let start = || {
+            let mut command = place.command(&args);
+            command.current_dir(place.home().join(from));
+            Server::try_run(command).unwrap_or_else(|said| panic!("{config}: {said}"))
+        };
+        let gateway = start();
+        ask(&gateway, &first(0));
+        let began = Instant::now();
+        while figure(&gateway, "thinkthrough_store_waiting_bytes ") > 0 {
+            assert!(began.elapsed() < PATIENCE, "{config}: it waits for ever");
+        }
+        // The database takes nothing now.
+        let other = rusqlite::Connection::open(place.file("kept.db")).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let (header, message) = ask(&gateway, &first(1));
+        assert!(!header.contains("unsaved"), "{config}: {header}");
+        assert_eq!(figure(&gateway, "thinkthrough_journal_fallbacks_total "), 0, "{config}");
+        gateway.signal(Signal::KILL);
+        let said = gateway.stop();
+        drop(other);
+        let gateway = serve(&place, IN_A_FILE);
+        let (header, _) = ask(&gateway, &second(1, message));
+        assert!(header.starts_with("restored=1; missed=0;"), "{config}: {header}");
+        for said in [said, gateway.stop()] {
+            assert!(
+                !said.contains("the journal") && !said.contains("the store"),
+                "{config}: {said}"
+            );
+        }
+    }
+}
+
 /// A model without thoughts, of which nothing is known, leaves nothing in the store; one of the same gateway that thinks
 /// leaves its record.
 #[test]

@@ -73,7 +73,8 @@ impl EarlyTraces {
         let given = spawn_blocking(move || source.read(&at, false)).await;
         let given = given.map_err(|_| StoreError::Closed)??;
         // While the master key is changed the first one is the store's, or will not be for long.
-        let journal = given.keys.first().and_then(|master| journal(location, spool, master));
+        let location = location.settled().await;
+        let journal = given.keys.first().and_then(|master| journal(&location, spool, master));
         let Some(journal) = journal else { return Ok(None) };
         if let Some(folder) = spool.map(Path::to_owned) {
             // What cannot be made is noticed when a trace is to be written there.
@@ -158,7 +159,8 @@ impl Store {
     /// Takes the traces that were written down before a store could be opened, of processes that ended and of this one,
     /// which writes none any more. For a server they stand in this folder.
     pub async fn take_early_traces(&self, location: &Location, spool: Option<&Path>) {
-        if let Some(journal) = journal(location, spool, &self.master().get().key) {
+        let location = location.settled().await;
+        if let Some(journal) = journal(&location, spool, &self.master().get().key) {
             self.take_traces_of(&journal).await;
         }
     }

@@ -1,7 +1,10 @@
 //! Where a store is.
 
+use crate::master::private_folder;
 use std::fmt;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf, absolute};
+use tokio::task::spawn_blocking;
 
 /// Where a store is.
 #[derive(Clone, PartialEq, Eq)]
@@ -19,6 +22,30 @@ impl fmt::Display for Location {
             Location::Sqlite(path) => path.display().fmt(f),
         }
     }
+}
+
+impl Location {
+    /// The same place under the one name that every process knows it by, however it was spelled: what belongs to a file
+    /// stands beside that name, as its log does for SQLite. The folder of a file is made where there is none.
+    pub(crate) async fn settled(&self) -> Self {
+        match self {
+            Location::Postgres(_) => self.clone(),
+            Location::Sqlite(path) => {
+                let given = path.clone();
+                let settled = spawn_blocking(move || settled(&given)).await;
+                Location::Sqlite(settled.unwrap_or_else(|_| path.clone()))
+            }
+        }
+    }
+}
+
+fn settled(path: &Path) -> PathBuf {
+    let path = absolute(path).unwrap_or_else(|_| path.to_owned());
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path };
+    // What cannot be made or looked into is told by whoever opens the file.
+    drop(private_folder(folder));
+    let in_folder = |_| fs::canonicalize(folder).map(|folder| folder.join(name));
+    fs::canonicalize(&path).or_else(in_folder).unwrap_or(path)
 }
 
 /// The address as messages show it: neither user nor password nor options.

@@ -83,8 +83,9 @@ impl Store {
     /// # Errors
     /// When the place or the key cannot be used, the key is not the store's, or a newer version made the store.
     pub async fn open(location: &Location, key: &KeySource) -> Result<Self, StoreError> {
+        let location = location.settled().await;
         let (at, notes) = (location.to_string(), Notes::default());
-        let (backend, said) = match location {
+        let (backend, said) = match &location {
             Location::Postgres(url) => {
                 let server = Postgres::open(url, at.clone(), notes.clone()).await?;
                 (Backend::Postgres(server), None)
@@ -100,7 +101,7 @@ impl Store {
         let (master, install_key) = Held::open(key, &backend, &at).await?;
         let has_old_records = backend.has_old_records().await?;
         let file = match location {
-            Location::Sqlite(path) => Some(path.clone()),
+            Location::Sqlite(path) => Some(path),
             Location::Postgres(_) => None,
         };
         let journal = |holds| file.as_deref().map(|file| Journal::new(file, &install_key, holds));

@@ -168,9 +168,10 @@ pub(super) struct Failed {
 pub(super) fn all(base: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder(base))? {
-        let path = entry?.path();
-        if path.file_name().is_some_and(|name| is_journal(base, name)) {
-            found.push(path);
+        let name = entry?.file_name();
+        if is_journal(base, &name) {
+            // Spelled as those that this process makes, so that it knows its own.
+            found.push(base.with_file_name(name));
         }
     }
     found.sort_unstable();

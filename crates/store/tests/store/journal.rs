@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use thinkthrough_core::content::{Block, Content, Speaker};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::{Head, Kept};
-use thinkthrough_store::{Limits, Lost, Moment, Store};
+use thinkthrough_store::{KeySource, Limits, Location, Lost, Moment, Store};
 
 /// Far longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -48,6 +48,23 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn rows(folder: &Folder) -> i64 {
     let connection = rusqlite::Connection::open(folder.file()).unwrap();
     connection.query_row("SELECT count(*) FROM record", [], |row| row.get(0)).unwrap()
+}
+
+/// Whoever names the file by a link has the journals that stand beside it, as its log does.
+#[tokio::test]
+async fn a_store_that_is_named_by_a_link_finds_what_was_written_down() {
+    let (folder, talk, _alive) = killed(3).await;
+    let elsewhere = Folder::new();
+    std::fs::create_dir_all(&elsewhere.path).unwrap();
+    std::os::unix::fs::symlink(folder.file(), elsewhere.file()).unwrap();
+    let location = Location::Sqlite(elsewhere.file());
+    let store = Store::open(&location, &KeySource::File(folder.key())).await.unwrap();
+    assert_eq!(rows(&folder), 4);
+    assert_eq!(talk.found(&store).await, 4);
+    assert_eq!(journals(&folder.path), [""; 0].map(PathBuf::from));
+    store.close().await;
+    let names = |folder: &Path| std::fs::read_dir(folder).unwrap().count();
+    assert_eq!(names(&elsewhere.path), 1, "nothing stands beside the link");
 }
 
 async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
