@@ -16,7 +16,7 @@ const MOST: usize = 4096;
 
 /// Ask a gateway whether it takes work
 ///
-/// Prints `ok`, or `degraded` where its store is away and traffic goes on without kept thoughts. The exit code is 1
+/// Prints `ok`, or `degraded` where its store is away or takes nothing, and traffic goes on all the same. The exit code is 1
 /// where nobody answers, and where the gateway is closing or cannot know yet who may come in.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

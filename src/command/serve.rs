@@ -11,6 +11,7 @@ use crate::keeper::Keeper;
 use crate::masking::{found, of_process};
 use crate::memory;
 use crate::routes::{Routes, with_key};
+use crate::stored::say_notes;
 use crate::telemetry;
 use clap::Args;
 use std::io::Write;
@@ -293,6 +294,7 @@ impl Base {
         }
         if let Some(store) = self.keeper.store() {
             store.close().await;
+            say_notes(store);
         }
         let [least, most] = FLUSH;
         let left = (delay + DRAIN).saturating_sub(told.elapsed());

@@ -355,3 +355,54 @@ fn d_4_a_thought_that_no_store_could_take_is_told_and_counted() {
     assert!(!kept_nowhere.contains("saved"), "{kept_nowhere}");
     assert_eq!(figure(&gateway, "thinkthrough_unsaved_total"), 2);
 }
+
+#[test]
+fn d_4_a_store_that_refuses_thoughts_for_damage_says_so_and_where_they_wait() {
+    let place = Place::new("refused-for-damage");
+    let gateway = serve(&place, KEYLESS);
+    until(&gateway, &ask(&gateway, 0, 3), "stored");
+    gateway.signal(Signal::TERM);
+    assert!(gateway.ends(PATIENCE).0);
+    let db = PathBuf::from(place.file("kept.db"));
+    let whole = fs::read(&db).unwrap();
+    // Nobody who reads looks there, and every new record stands in it.
+    let page: u32 = {
+        let database = rusqlite::Connection::open(&db).unwrap();
+        let sql = "SELECT rootpage FROM sqlite_schema WHERE name = 'record_thread'";
+        database.query_row(sql, [], |row| row.get(0)).unwrap()
+    };
+    overwrite(&db, u64::from(page - 1) * 4096, &[0x5A; 4096]);
+    let gateway = serve(&place, KEYLESS);
+    goes_on(&gateway, 10);
+    let began = Instant::now();
+    let sentence = "until then what it does not take waits in";
+    while !gateway.said().contains(sentence) {
+        assert!(began.elapsed() < PATIENCE, "nobody is told: {}", gateway.said());
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let said = gateway.said();
+    let line = said.lines().find(|line| line.contains(sentence)).unwrap();
+    assert!(line.contains("damaged") && line.contains("restore the store from a backup"), "{line}");
+    goes_on(&gateway, 11);
+    assert_eq!(figure(&gateway, "thinkthrough_store_up "), 1);
+    assert_eq!(figure(&gateway, "thinkthrough_store_writable "), 0);
+    assert_eq!(figure(&gateway, "thinkthrough_unsaved_total "), 0);
+    gateway.signal(Signal::TERM);
+    let (_, said) = gateway.ends(PATIENCE);
+    assert_eq!(said.matches(sentence).count(), 1, "{said}");
+    let left = format!("2 thoughts wait in `{}.journal-*`", db.display());
+    assert!(said.contains(&left), "{left}: {said}");
+    // The backup comes back, and with the next start what waited.
+    for file in ["kept.db-wal", "kept.db-shm"] {
+        drop(fs::remove_file(place.file(file)));
+    }
+    fs::write(&db, whole).unwrap();
+    let gateway = serve(&place, KEYLESS);
+    goes_on(&gateway, 12);
+    until(&gateway, &ask(&gateway, 13, 1), "stored");
+    let said = gateway.stop();
+    assert!(!said.contains(" wait"), "{said}");
+    let database = rusqlite::Connection::open(&db).unwrap();
+    let records = "SELECT count(*) FROM record";
+    assert_eq!(database.query_row(records, [], |row| row.get(0)), Ok(7_i64));
+}

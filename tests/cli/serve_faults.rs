@@ -214,6 +214,61 @@ fn d_2_a_gateway_that_ends_on_a_full_disk_says_how_many_traces_are_lost() {
     assert!(said.contains("3 traces are lost"), "{said}");
 }
 
+/// What the gateway shows to whoever balances, and to whoever watches: the store can be read and written.
+fn shown(gateway: &Server) -> (String, [u64; 2]) {
+    let ready = gateway.request("GET", "/readyz", "", "");
+    assert!(ready.starts_with("HTTP/1.1 200"), "{ready}");
+    let word = ready.lines().last().unwrap_or_default().to_owned();
+    let figures = ["thinkthrough_store_up ", "thinkthrough_store_writable "];
+    (word, figures.map(|name| figure(gateway, name)))
+}
+
+fn until_shown(gateway: &Server, word: &str, figures: [u64; 2]) {
+    let began = Instant::now();
+    while shown(gateway) != (word.to_owned(), figures) {
+        assert!(began.elapsed() < PATIENCE, "{word}: {:?} {}", shown(gateway), gateway.said());
+        sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn d_1_d_2_a_store_that_takes_nothing_is_shown_and_said_until_it_takes_all_again() {
+    let place = Place::new("takes-nothing");
+    let gateway = with_little_room(&place);
+    let mut answers = ask(&gateway, 0, 2);
+    until(&gateway, &answers, "stored");
+    assert_eq!(shown(&gateway), ("ok".to_owned(), [1, 1]));
+    let told = |times| {
+        let began = Instant::now();
+        while gateway.said().matches("until then what it does not take waits in").count() < times {
+            assert!(began.elapsed() < PATIENCE, "it is not told: {}", gateway.said());
+            sleep(Duration::from_millis(50));
+        }
+    };
+    // Another process holds the file.
+    let other = rusqlite::Connection::open(place.file("kept.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    answers.extend(ask(&gateway, 10, 2));
+    until_shown(&gateway, "degraded", [1, 0]);
+    told(1);
+    drop(other);
+    until(&gateway, &answers, "stored");
+    until_shown(&gateway, "ok", [1, 1]);
+    // The disk is full.
+    gateway.limit_files(Some(0));
+    answers.extend(ask(&gateway, 20, 2));
+    until_shown(&gateway, "degraded", [1, 0]);
+    told(2);
+    assert!(gateway.said().contains("is full, so nothing was written"), "{}", gateway.said());
+    gateway.limit_files(None);
+    until(&gateway, &answers, "stored");
+    until_shown(&gateway, "ok", [1, 1]);
+    gateway.signal(Signal::INT);
+    let (_, said) = gateway.ends(PATIENCE);
+    assert_eq!(said.matches("until then").count(), 2, "each is told once: {said}");
+    assert!(!said.contains("did not take them"), "{said}");
+}
+
 #[test]
 fn d_2_on_a_full_disk_traces_wait_and_what_was_acknowledged_is_there() {
     let place = Place::new("traces-full");

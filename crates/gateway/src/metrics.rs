@@ -103,6 +103,7 @@ pub(crate) struct Metrics {
     open: Gauge,
     streams: Gauge,
     store_up: Gauge,
+    store_writable: Gauge,
     waiting: Gauge,
     traces_waiting: Gauge,
     journal_fallbacks: Counter,
@@ -156,6 +157,7 @@ impl Metrics {
             open: registered.add("open_requests", "Requests that are being answered"),
             streams: registered.add("streams_live", "Streamed answers that are under way"),
             store_up: registered.add("store_up", "Whether the store answers"),
+            store_writable: registered.add("store_writable", "Whether it takes what is written"),
             waiting: registered
                 .add("store_waiting_bytes", "Bytes of records that the database has not taken"),
             traces_waiting: registered
@@ -410,6 +412,7 @@ impl Metrics {
 
     /// What the store has not taken is read when somebody asks.
     pub(crate) fn see(&self, backlog: Backlog, traces: u64) {
+        self.store_writable.set(i64::from(!backlog.is_refused));
         self.traces_waiting.set(i64::try_from(traces).unwrap_or(i64::MAX));
         self.waiting.set(i64::try_from(backlog.bytes).unwrap_or(i64::MAX));
         self.journal_fallbacks.inner().store(backlog.fallbacks, Ordering::Relaxed);

@@ -266,16 +266,17 @@ fn without_keys(house: &Arc<House>, key: Option<&str>) -> Result<Arc<House>, Tur
 fn open(estate: &Estate, house: &House, place: &Place) -> Response<Flow> {
     let are_known = house.options.keys.as_ref().is_none_or(|keys| keys.are_known());
     let is_up = house.vaults.as_ref().is_none_or(|vaults| vaults.is_up());
+    let mut backlog = house.vaults.as_ref().map(|vaults| vaults.backlog()).unwrap_or_default();
+    backlog.is_refused |= !is_up;
     match place {
         Place::Ready if estate.is_closing() => typed(503, TEXT, "closing\n"),
         Place::Ready if !are_known => typed(503, TEXT, "keys_unavailable\n"),
         // Nobody is sent elsewhere for it: traffic goes on, without the thoughts that are kept.
-        Place::Ready if !is_up => typed(200, TEXT, "degraded\n"),
+        Place::Ready if backlog.is_refused => typed(200, TEXT, "degraded\n"),
         Place::Live | Place::Ready => typed(200, TEXT, "ok\n"),
         Place::Metrics => {
-            let backlog = house.vaults.as_ref().map(|vaults| vaults.backlog());
             let traces = house.options.audit.as_ref().map_or(0, Audit::waiting_now);
-            estate.bus.metrics.see(backlog.unwrap_or_default(), traces);
+            estate.bus.metrics.see(backlog, traces);
             typed(200, metrics::TEXT, estate.bus.metrics.text(is_up))
         }
         _ if !are_known => turned_away(house, None, &keys_unavailable()),

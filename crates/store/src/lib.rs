@@ -66,6 +66,7 @@ mod old_trace;
 mod older;
 mod postgres;
 mod recent;
+mod refusals;
 mod relock;
 mod responses;
 mod retention;

@@ -6,6 +6,7 @@
 use crate::error::StoreError;
 use crate::journal::{Holds, Journal, Queued, Spot};
 use crate::master::{hex, private_folder};
+use crate::refusals::Goods;
 use crate::row::TraceRow;
 use crate::spool::{Batch, LostTrace};
 use crate::store::Store;
@@ -14,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::spawn_blocking;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 /// How many bytes of traces stand in one entry of the queue, unless one alone has more.
 const LARGE: usize = 1 << 20;
@@ -151,7 +152,7 @@ impl Store {
             return Ok(false);
         }
         let rows = batches.iter().flat_map(|batch| &batch.rows).cloned().collect();
-        match self.backend().add_traces(rows).await {
+        match self.add_traces(rows).await {
             Ok(()) => {}
             Err(error) => match self.take_each_trace(&batches, error).await {
                 Ok(()) => {}
@@ -163,6 +164,14 @@ impl Store {
         }
         spool.end(batches).await;
         Ok(true)
+    }
+
+    /// What waits comes into the database here.
+    async fn add_traces(&self, rows: Vec<Arc<TraceRow>>) -> Result<(), StoreError> {
+        let began = Instant::now();
+        let added = self.backend().add_traces(rows).await;
+        self.tried(Goods::Traces, began, &added);
+        added
     }
 
     /// They could not be taken together. Where the store takes others, what it does not take by itself is lost; where it
@@ -200,7 +209,7 @@ impl Store {
     async fn refused(&self, rows: Vec<ToTell>) -> Result<Vec<ToTell>, StoreError> {
         let mut refused = Vec::new();
         for (row, tell) in rows {
-            match self.backend().add_traces(vec![Arc::clone(&row)]).await {
+            match self.add_traces(vec![Arc::clone(&row)]).await {
                 Ok(()) => {}
                 Err(error) if error.is_everybodys() => return Err(error),
                 Err(_) => refused.push((row, tell)),

@@ -14,6 +14,7 @@ use crate::master::KeySource;
 use crate::notes::Notes;
 use crate::postgres::Postgres;
 use crate::recent::Recent;
+use crate::refusals::Refusals;
 use crate::seal::Key;
 use crate::slices::Slices;
 use crate::spool::Spool;
@@ -48,6 +49,7 @@ struct Inner {
     made: Mutex<HashMap<String, Key>>,
     touched: Touched,
     waiting: Waiting<Answer>,
+    refusals: Refusals,
     spool: Spool,
     slices: Slices,
     /// Whoever shares the file knows that this process looks for records.
@@ -117,6 +119,7 @@ impl Store {
             made: Mutex::default(),
             touched: Touched::default(),
             waiting: Waiting::answers(),
+            refusals: Refusals::default(),
             spool,
             slices,
             appeared: OnceCell::new(),
@@ -229,6 +232,10 @@ impl Store {
 
     pub(crate) fn waiting(&self) -> &Waiting<Answer> {
         &self.inner.waiting
+    }
+
+    pub(crate) fn refusals(&self) -> &Refusals {
+        &self.inner.refusals
     }
 
     pub(crate) fn spool(&self) -> &Spool {

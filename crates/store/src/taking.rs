@@ -3,13 +3,14 @@
 use crate::backend::Backend;
 use crate::error::StoreError;
 use crate::journal::{Journal, Queued, Spot};
+use crate::refusals::Goods;
 use crate::row::NewRecord;
 use crate::store::Store;
 use crate::waiting::Answer;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::spawn_blocking;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 /// The pauses between two tries grow from the first of these to the second.
 const PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
@@ -63,6 +64,9 @@ pub struct Backlog {
     /// So many answers waited for the database since the process began, because the journal did not take them: it could
     /// not be written, had no room, or they are too large for it.
     pub fallbacks: u64,
+    /// It takes nothing of what is to be written, for longer than a moment: its disk is full, another process holds it, or
+    /// a part of it is damaged. It may be read all the same.
+    pub is_refused: bool,
 }
 
 impl Store {
@@ -72,6 +76,7 @@ impl Store {
         Backlog {
             bytes: self.waiting().bytes() as u64,
             fallbacks: self.journal().map_or(0, Journal::fallbacks),
+            is_refused: self.refusals().last(),
         }
     }
 
@@ -98,6 +103,7 @@ impl Store {
         self.flush_traces().await;
         self.spool_again().await;
         self.spool().ends_indexing().await;
+        self.tell_left();
         if let Some(journal) = self.journal() {
             journal.close().await;
         }
@@ -127,10 +133,21 @@ impl Store {
 
     /// Says of each answer whether the database has all of it: not where its tenant was erased meanwhile.
     async fn write(&self, answers: Records) -> Result<Vec<bool>, StoreError> {
-        let mut kept = self.backend().add_records(answers.all).await?.into_iter();
+        let mut kept = self.add_records(answers.all).await?.into_iter();
         // Each has its own, which are taken out whatever they say.
         let has_all = |count| kept.by_ref().take(count).filter(|is_kept| !is_kept).count() == 0;
         Ok(answers.counts.into_iter().map(has_all).collect())
+    }
+
+    /// All records come into the database here. Says of each whether it is kept.
+    pub(crate) async fn add_records(
+        &self,
+        records: Vec<Arc<NewRecord>>,
+    ) -> Result<Vec<bool>, StoreError> {
+        let began = Instant::now();
+        let added = self.backend().add_records(records).await;
+        self.tried(Goods::Records, began, &added);
+        added
     }
 
     /// They could not be taken together. Where the store takes others, what it does not take by itself is lost; where it
@@ -209,6 +226,48 @@ impl Store {
             self.queue(Answer { records, tenant: None, lost, spot: Some(spot), _room: room });
         }
         timeout(PATIENCE, self.flush()).await.is_ok() && self.waiting().is_empty()
+    }
+}
+
+impl Store {
+    /// What was tried from then on came to this end; that it is refused is told once, until it is taken again.
+    pub(crate) fn tried<T>(&self, goods: Goods, began: Instant, outcome: &Result<T, StoreError>) {
+        let is_news = self.refusals().see(goods, began, outcome.is_ok());
+        let (Err(why), true) = (outcome, is_news) else { return };
+        let places = [Goods::Records, Goods::Traces].map(|goods| self.place_of(goods));
+        let places = places.into_iter().flatten().collect::<Vec<_>>().join(" and ");
+        let waits = match places.is_empty() {
+            true => "nothing is committed".to_owned(),
+            false => {
+                format!("what it does not take waits in {places}, as far as it was acknowledged")
+            }
+        };
+        self.note(format!("{why}; until then {waits}"));
+    }
+
+    /// Tells what stands in journals only, and goes into the database when that is opened next: for the end of a process.
+    pub(crate) fn tell_left(&self) {
+        let traces = self.spool().len().saturating_sub(self.traces_in_memory());
+        for (goods, count) in [(Goods::Records, self.waiting().written()), (Goods::Traces, traces)]
+        {
+            if let Some(place) = self.place_of(goods).filter(|_| count > 0) {
+                self.note(format!(
+                    "{count} {} wait in {place}, because the store `{}` did not take them; keep these files: they are \
+                     taken as soon as it is opened and can be written",
+                    goods.as_str(),
+                    self.at()
+                ));
+            }
+        }
+    }
+
+    /// The names of the journals in which they wait.
+    fn place_of(&self, goods: Goods) -> Option<String> {
+        let journal = match goods {
+            Goods::Records => self.journal(),
+            Goods::Traces => self.spool().journal(),
+        };
+        journal.map(|journal| format!("`{}`", journal.names()))
     }
 }
 

@@ -63,7 +63,7 @@ impl Commit {
         if store.journal().is_some() && !store.waiting().is_empty() {
             store.flush().await;
         }
-        let kept = store.backend().add_records(records.records.clone()).await?;
+        let kept = store.add_records(records.records.clone()).await?;
         if kept.iter().all(|is_kept| *is_kept) {
             return Ok(());
         }

@@ -85,6 +85,13 @@ impl Waiting<Answer> {
     pub(crate) fn answers() -> Self {
         Waiting::new(LIMIT, MANY)
     }
+
+    /// How many records stand in the journal, so that the end of this process loses none of them.
+    pub(crate) fn written(&self) -> usize {
+        let state = self.state();
+        let written = state.all.iter().filter(|answer| answer.spot.is_some());
+        written.map(|answer| answer.records.records.len()).sum()
+    }
 }
 
 impl<T: Waits> Waiting<T> {

@@ -138,6 +138,11 @@ impl Journal {
         Journal(Arc::new(Inner { store, base, holds, mark, disk, state, fallbacks }))
     }
 
+    /// What its files are called, for messages.
+    pub(crate) fn names(&self) -> String {
+        format!("{}-*", self.0.base.display())
+    }
+
     /// An answer waits for the database in its stead.
     pub(crate) fn falls_back(&self) {
         self.0.fallbacks.fetch_add(1, Ordering::Relaxed);
