@@ -266,6 +266,38 @@ pub(crate) fn private_file(path: &Path) -> io::Result<fs::File> {
     options.open(path)
 }
 
+/// Lets nobody but its owner at a file that is there, and at what SQLite has beside it; gives what is to be said where
+/// others could. SQLite gives the file's mode to all that it makes beside it.
+#[cfg(unix)]
+pub(crate) fn keep_private(file: &Path) -> Option<String> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let close = |path: &Path| {
+        let mode = foreign_access(path)?;
+        Some((mode, fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700))))
+    };
+    let own = close(file);
+    for beside in ["-wal", "-shm", "-journal"] {
+        let mut path = file.as_os_str().to_owned();
+        path.push(beside);
+        close(Path::new(&path));
+    }
+    let file = file.display();
+    own.map(|(mode, closed)| match closed {
+        Ok(()) => format!(
+            "others could get at the store `{file}` (mode {mode:03o}); from now on only its owner can"
+        ),
+        Err(error) => format!(
+            "others can get at the store `{file}` (mode {mode:03o}), which cannot be changed ({error}); have its owner \
+             run `chmod 600` on it"
+        ),
+    })
+}
+
+#[cfg(not(unix))]
+pub(crate) fn keep_private(_: &Path) -> Option<String> {
+    None
+}
+
 /// A new name survives a power cut only once its folder is written; where folders cannot be synced nothing is lost
 /// but that.
 pub(crate) fn sync_folder(path: &Path) {

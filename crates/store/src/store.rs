@@ -90,7 +90,7 @@ impl Store {
         let (backend, said) = match &location {
             Location::Postgres(url) => {
                 let server = Postgres::open(url, at.clone(), notes.clone()).await?;
-                (Backend::Postgres(server), None)
+                (Backend::Postgres(server), Vec::new())
             }
             Location::Sqlite(path) => {
                 let path = path.clone();

@@ -23,6 +23,7 @@ mod words;
 mod writer;
 
 use crate::error::StoreError;
+use crate::master::keep_private;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,24 +52,26 @@ struct Readers {
 }
 
 impl Sqlite {
-    /// Opens a file, and makes it where there is none; gives what is to be said about it. Blocks.
-    pub(crate) fn open(path: &Path) -> Result<(Self, Option<String>), StoreError> {
+    /// Opens a file, and makes it where there is none; gives what is to be said about it, a sentence each. Blocks.
+    pub(crate) fn open(path: &Path) -> Result<(Self, Vec<String>), StoreError> {
         Self::open_with(path, rusqlite::version_number())
     }
 
     /// As [`Sqlite::open`] with this release of SQLite.
-    fn open_with(path: &Path, release: i32) -> Result<(Self, Option<String>), StoreError> {
+    fn open_with(path: &Path, release: i32) -> Result<(Self, Vec<String>), StoreError> {
         version::check(release)?;
         let at = path.display().to_string();
-        let said = aside::put_aside(path)?;
+        let exposed = keep_private(path);
+        let broken = aside::put_aside(path)?;
         let connection = schema::open(path)?;
-        let said = said.map(|said| schema::begin_log_anew(&connection, said));
+        let broken = broken.map(|said| schema::begin_log_anew(&connection, said));
         let writing = Arc::new(Mutex::new(connection));
         let writer = log::Log::start(path, Arc::clone(&writing))
             .and_then(|log| Writer::start(Arc::clone(&writing), log, at.clone()))
             .map_err(|error| StoreError::Database { at: at.clone(), message: error.to_string() })?;
+        let said = exposed.into_iter().chain(broken);
         let readers = Readers { path: path.to_owned(), at, idle: Mutex::new(Vec::new()) };
-        Ok((Sqlite { writer, writing, readers: Arc::new(readers) }, said))
+        Ok((Sqlite { writer, writing, readers: Arc::new(readers) }, said.collect()))
     }
 
     /// Reads, off the threads that serve everybody else.

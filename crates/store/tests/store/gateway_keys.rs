@@ -1,6 +1,7 @@
 //! Keys of the gateway.
 
 use super::{Folder, holds};
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::{KeyHash, KeyState, StoreError};
@@ -139,6 +140,8 @@ fn beside(folder: &Folder, file: Option<&[u8]>, mark: &[u8]) -> Folder {
     std::fs::write(marker(&other), mark).unwrap();
     if let Some(file) = file {
         std::fs::write(other.file(), file).unwrap();
+        // As the file that it was.
+        std::fs::set_permissions(other.file(), std::fs::Permissions::from_mode(0o600)).unwrap();
     }
     other
 }

@@ -79,6 +79,27 @@ async fn a_key_that_others_can_read_is_refused() {
     );
 }
 
+/// Whoever made the file, and what of it is there already.
+#[tokio::test]
+async fn a_file_that_others_could_read_is_its_owners_alone_once_it_is_opened() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = Folder::new();
+    let store = folder.open().await.unwrap();
+    assert_eq!(store.notes(), [""; 0]);
+    store.conversations(&Tenant::local()).create(&titled("t")).await.unwrap();
+    let log = folder.path.join("thinkthrough.db-wal");
+    for file in [folder.file(), log.clone()] {
+        assert_eq!(mode(&file), 0o600);
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o664)).unwrap();
+    }
+    let again = folder.open().await.unwrap();
+    assert_eq!([mode(&folder.file()), mode(&log)], [0o600; 2]);
+    let said = format!("others could get at the store `{}` (mode 664)", folder.file().display());
+    let notes = again.notes();
+    assert!(notes.len() == 1 && notes[0].starts_with(&said), "{notes:?}");
+    assert_eq!(folder.open().await.unwrap().notes(), [""; 0]);
+}
+
 #[tokio::test]
 async fn a_key_may_be_what_a_program_prints() {
     let folder = Folder::new();
