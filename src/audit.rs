@@ -88,18 +88,29 @@ pub(crate) fn say_left(audit: &Audit, store: Option<&Store>) {
 
 /// Masks the traces that stood in a table of another program, and keeps them among the others: nobody reads them before.
 pub(crate) async fn mask_taken_over(store: &Store, masker: &Masker) -> Result<(), StoreError> {
-    while store.mask_taken_over(masker).await? {}
+    let masked = loop {
+        match store.mask_taken_over(masker).await {
+            Ok(true) => {}
+            ended => break ended,
+        }
+    };
     while store.traces().index().await? > 0 {}
-    Ok(())
+    masked.map(|_| ())
 }
 
 /// The same by a gateway, once its store is open.
 async fn take_over(keeper: Keeper, masker: FindMasker) {
+    let mut last = None;
     loop {
         if let Some(store) = keeper.store() {
             match mask_taken_over(store, &masker()).await {
                 Ok(()) => return,
-                Err(error) => say(format_args!("{error}")),
+                // It is said once, not with every try.
+                Err(error) if last.as_ref() == Some(&error) => {}
+                Err(error) => {
+                    say(format_args!("{error}"));
+                    last = Some(error);
+                }
             }
             tokio::time::sleep(AGAIN).await;
         }

@@ -5,6 +5,7 @@ use crate::pty::paced::Paced;
 use crate::serve_config::serve;
 use crate::server::{PATIENCE, Server};
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 /// A gateway before an upstream that says what it is told.
@@ -384,4 +385,38 @@ fn traces_of_another_program_are_covered_before_they_are_read() {
         std::thread::sleep(Duration::from_millis(20));
     }
     finds_old(&place, &config);
+}
+
+/// No gateway runs, and none has to: the command leaves nothing in the clear, and nothing that others can read.
+#[test]
+fn a_table_of_another_program_leaves_nothing_in_the_clear_behind_the_first_command() {
+    let place = Place::new("taken-over-alone");
+    let config = place.write("config.toml", "[store]\nurl = \"sqlite:kept.db\"\n");
+    let secret = AWS.concat();
+    let other = rusqlite::Connection::open(place.file("kept.db")).unwrap();
+    let table = "CREATE TABLE reasoning_traces (id INTEGER PRIMARY KEY, session_key TEXT, run_id TEXT, \
+        model TEXT, provider TEXT, reasoning_text TEXT, reasoning_tokens INTEGER, total_tokens INTEGER, \
+        duration_ms INTEGER, metadata TEXT, created_at INTEGER)";
+    other.execute_batch(table).unwrap();
+    for id in 1..=200 {
+        let sql =
+            "INSERT INTO reasoning_traces VALUES (?, 's', 'r', 'm', 'p', ?, 1, 2, 3, '{}', ?)";
+        other.execute(sql, rusqlite::params![id, format!("{id} has {secret}"), id]).unwrap();
+    }
+    other.close().unwrap();
+    let all = || {
+        let files = std::fs::read_dir(place.home()).unwrap().map(|it| it.unwrap().path());
+        files.filter(|it| it.file_name().unwrap().to_str().unwrap().starts_with("kept.db"))
+    };
+    std::fs::set_permissions(place.file("kept.db"), PermissionsExt::from_mode(0o644)).unwrap();
+    let ran = place.think(&["traces", "list", "--limit", "500", "--json", "--config", &config]);
+    assert_eq!(ran.json().as_array().unwrap().len(), 200, "{}", ran.err);
+    assert!(!ran.out.contains(&secret));
+    for file in all() {
+        let bytes = std::fs::read(&file).unwrap();
+        let is_there = bytes.windows(secret.len()).any(|it| it == secret.as_bytes());
+        assert!(!is_there, "it stands in {}", file.display());
+        let mode = file.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{}", file.display());
+    }
 }

@@ -19,14 +19,16 @@ const STEP: u32 = 64;
 
 impl Store {
     /// Masks the next traces that stood in a table of another program, and keeps them as traces of this machine's user;
-    /// says whether there may be more. Whoever is stopped in between, or shares the store with others, goes on where
-    /// that was.
+    /// says whether there may be more. Once there are none, nothing of the table is left in a file or its log. Whoever
+    /// is stopped in between, or shares the store with others, goes on where that was.
     ///
     /// # Errors
-    /// When the store cannot be read or written.
+    /// When the store cannot be read or written, and [`StoreError::Unmasked`] while another process reads, so that the
+    /// log of a file cannot be emptied: then all are masked.
     pub async fn mask_taken_over(&self, masker: &Masker) -> Result<bool, StoreError> {
         let old = self.backend().unmasked_traces(STEP).await?;
         if old.is_empty() {
+            self.backend().end_taking_over().await?;
             return Ok(false);
         }
         let marks = old.iter().map(|old| old.mark.clone()).collect();
@@ -89,6 +91,14 @@ impl Backend {
         match self {
             Backend::Postgres(database) => Box::pin(database.unmasked_traces(limit)).await,
             Backend::Sqlite(database) => database.unmasked_traces(limit).await,
+        }
+    }
+
+    async fn end_taking_over(&self) -> Result<(), StoreError> {
+        match self {
+            // The server overwrites what was there before when it gets to it.
+            Backend::Postgres(_) => Ok(()),
+            Backend::Sqlite(database) => database.end_taking_over().await,
         }
     }
 

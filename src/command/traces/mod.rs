@@ -12,12 +12,12 @@ mod why;
 use super::asking::Asking;
 use crate::audit;
 use crate::config::Config;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::stored;
 use clap::{Args, Subcommand, ValueEnum};
 use std::io::Write;
 use std::path::PathBuf;
-use thinkthrough_store::{Trace, TraceFilter, Traces as Store};
+use thinkthrough_store::{StoreError, Trace, TraceFilter, Traces as Store};
 use time::Time;
 
 /// List, show, search and export what models thought
@@ -124,7 +124,10 @@ impl Traces {
 async fn existing(config: &Config) -> Result<Option<Store>, Failure> {
     let Some(store) = stored::existing(config).await? else { return Ok(None) };
     // Those of another program are read as any other, and not before they are masked.
-    audit::mask_taken_over(&store, &audit::masker(config, &store)).await?;
+    match audit::mask_taken_over(&store, &audit::masker(config, &store)).await {
+        Err(error @ StoreError::Unmasked(_)) => say(format_args!("{error}")),
+        masked => masked?,
+    }
     Ok(Some(store.traces()))
 }
 

@@ -102,7 +102,9 @@ impl Sqlite {
     /// The next rows that are not masked yet.
     pub(crate) async fn unmasked_traces(&self, limit: u32) -> Result<Vec<OldTrace>, StoreError> {
         self.read(move |connection| {
-            if !connection.table_exists(None, "trace_unmasked")? {
+            // In one moment: whoever took the last row takes the table.
+            let connection = connection.unchecked_transaction()?;
+            if !is_there(&connection)? {
                 return Ok(Vec::new());
             }
             let sql = format!(
@@ -117,12 +119,40 @@ impl Sqlite {
     /// These are masked, and stand among the others.
     pub(crate) async fn forget_unmasked(&self, marks: Vec<String>) -> Result<(), StoreError> {
         self.write(Safety::Process, move |connection| {
+            if !is_there(connection)? {
+                return Ok(());
+            }
             let places = vec!["?"; marks.len()].join(", ");
             let sql = format!("DELETE FROM trace_unmasked WHERE rowid IN ({places})");
             connection.execute(&sql, params_from_iter(&marks)).map(|_| ())
         })
         .await
     }
+
+    /// All rows are masked: what they were goes from the log, too, and the table behind that, so that it says for as long
+    /// as it is there that this is still to be done. What goes from the file itself is overwritten (`secure_delete`).
+    pub(crate) async fn end_taking_over(&self) -> Result<(), StoreError> {
+        if !self.read(is_there).await? {
+            return Ok(());
+        }
+        self.forget_log().await.map_err(|error| match error {
+            StoreError::Lingers(at) => StoreError::Unmasked(at),
+            error => error,
+        })?;
+        self.write(Safety::Process, |connection| {
+            let sql = "SELECT EXISTS (SELECT 1 FROM trace_unmasked)";
+            // Another process may have been first.
+            if is_there(connection)? && !connection.query_row(sql, [], |row| row.get(0))? {
+                connection.execute_batch("DROP TABLE trace_unmasked")?;
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn is_there(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.table_exists(None, "trace_unmasked")
 }
 
 fn old(row: &Row<'_>) -> rusqlite::Result<OldTrace> {

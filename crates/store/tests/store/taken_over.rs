@@ -1,8 +1,8 @@
 //! Tables of traces that another program made: no row is lost, and none is read before it is masked.
 
-use super::Folder;
 use super::trace_sessions::{execute, without_sessions};
 use super::traces::{ids, trace};
+use super::{Folder, holds};
 use std::fs;
 use thinkthrough_core::mask::{Masker, Tiers};
 use thinkthrough_core::plane::Tenant;
@@ -205,4 +205,35 @@ async fn a_file_with_more_than_such_a_table_is_left_alone() {
         assert!(error.to_string().contains("another program"), "{error}");
         assert_eq!(fs::read(folder.file()).unwrap(), before, "{more}");
     }
+}
+
+/// While somebody reads the log keeps what was there, which is told and done again.
+#[tokio::test]
+async fn nothing_of_such_a_table_stands_in_the_file_or_its_log_once_it_is_masked() {
+    let folder = Folder::new();
+    fs::create_dir_all(&folder.path).unwrap();
+    let long = row(1000).replace("old words", &"old words ".repeat(2_000));
+    let rows: Vec<String> = (1..=300).map(row).chain([long]).collect();
+    let rows = rows.iter().map(String::as_str);
+    execute(&folder, &std::iter::once(TABLE).chain(rows).collect::<Vec<_>>()).await;
+    let store = folder.open().await.unwrap();
+    assert!(holds(&folder.bytes(), TOKEN[1].as_bytes()));
+    let reader = rusqlite::Connection::open(folder.file()).unwrap();
+    reader.execute_batch("BEGIN").unwrap();
+    reader.query_row("SELECT count(*) FROM reasoning_traces", [], |_| Ok(())).unwrap();
+    let error = loop {
+        match store.mask_taken_over(&masker(&store)).await {
+            Ok(is_more) => assert!(is_more, "it is done while somebody reads"),
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, StoreError::Unmasked(_)), "{error}");
+    drop(reader);
+    assert!(!store.mask_taken_over(&masker(&store)).await.unwrap());
+    while store.traces().index().await.unwrap() > 0 {}
+    assert_eq!(all(&store).await.len(), 301);
+    assert!(!holds(&folder.bytes(), TOKEN[1].as_bytes()), "it stands there in the clear");
+    // Nobody waits for the log again.
+    let database = rusqlite::Connection::open(folder.file()).unwrap();
+    assert!(!database.table_exists(None, "trace_unmasked").unwrap());
 }
