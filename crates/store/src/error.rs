@@ -174,4 +174,10 @@ impl StoreError {
     pub(crate) fn is_everybodys(&self) -> bool {
         matches!(self, Self::Busy(_) | Self::Full(_) | Self::Silent(_) | Self::Closed)
     }
+
+    /// Whether nothing more is to be written, though the database might take some of it: what a damaged file took is lost
+    /// with it, once a backup is in its place, and what waits is taken then.
+    pub(crate) fn stops_all(&self) -> bool {
+        self.is_everybodys() || matches!(self, Self::Damaged { .. })
+    }
 }

@@ -175,14 +175,14 @@ impl Store {
     }
 
     /// They could not be taken together. Where the store takes others, what it does not take by itself is lost; where it
-    /// takes nothing, all of it waits.
+    /// takes nothing, or [is to take nothing](StoreError::stops_all), all of it waits.
     async fn take_each_trace(
         &self,
         batches: &[Batch],
         error: StoreError,
     ) -> Result<(), StoreError> {
         // Whoever does not answer a question either is not asked for each.
-        if error.is_everybodys() || self.backend().install().await.is_err() {
+        if error.stops_all() || self.backend().install().await.is_err() {
             return Err(error);
         }
         let each = |it: &'_ Batch| {
@@ -211,7 +211,7 @@ impl Store {
         for (row, tell) in rows {
             match self.add_traces(vec![Arc::clone(&row)]).await {
                 Ok(()) => {}
-                Err(error) if error.is_everybodys() => return Err(error),
+                Err(error) if error.stops_all() => return Err(error),
                 Err(_) => refused.push((row, tell)),
             }
         }

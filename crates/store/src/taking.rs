@@ -151,12 +151,12 @@ impl Store {
     }
 
     /// They could not be taken together. Where the store takes others, what it does not take by itself is lost; where it
-    /// takes nothing, what stands in the journal waits.
+    /// takes nothing, or [is to take nothing](StoreError::stops_all), what stands in the journal waits.
     async fn take_each(&self, batch: Vec<Answer>, error: StoreError) -> Result<bool, StoreError> {
-        let is_everybodys = error.is_everybodys();
+        let stops_all = error.stops_all();
         let mut each = Vec::with_capacity(batch.len());
         for answer in batch {
-            let outcome = match is_everybodys {
+            let outcome = match stops_all {
                 true => Err(error.clone()),
                 false => self.write(Records::of(std::slice::from_ref(&answer))).await,
             };

@@ -1,9 +1,88 @@
 //! Files that were damaged, and disks that are full.
 
+use super::talk::Talk;
 use super::{Folder, answer, local, question, titled};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use thinkthrough_core::content::Content;
-use thinkthrough_store::StoreError;
+use thinkthrough_core::plane::Tenant;
+use thinkthrough_store::{Store, StoreError};
+
+/// The first leaf of a tree, and where it stands in the file.
+fn leaf(file: &[u8], root: usize) -> usize {
+    let at = (root - 1) * 4096;
+    let number = |at: usize, bytes: usize| {
+        file[at..at + bytes].iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte))
+    };
+    match file[at] {
+        // An inner page, whose first cell begins with the page below it.
+        2 | 5 => leaf(file, number(at + number(at + 12, 2), 4)),
+        _ => at,
+    }
+}
+
+/// A damaged page may be met by one record and not by the next. Whoever puts a backup back loses what the damaged file
+/// took, so that it takes nothing more.
+#[tokio::test]
+async fn d_4_of_a_file_that_takes_some_and_refuses_others_for_damage_everything_waits_for_a_backup()
+{
+    let folder = Folder::new();
+    let store = folder.open().await.unwrap();
+    let lost = Arc::new(AtomicUsize::new(0));
+    let keep = async |store: &Store, record| {
+        let (vault, lost) = (store.vault(&Tenant::local()), Arc::clone(&lost));
+        let lost = Box::new(move |_: &StoreError| _ = lost.fetch_add(1, Ordering::Relaxed));
+        assert!(vault.hand_over(vec![record], lost).await.unwrap().is_none());
+    };
+    let mut records = Vec::new();
+    for n in 0..340 {
+        let mut talk = Talk::new(&store, &Tenant::local(), &format!("{n}"));
+        talk.said.push(question(&format!("{n}")));
+        records.push(talk.record("hm", &format!("answer {n}")).await);
+    }
+    let later = records.split_off(300);
+    for record in records {
+        keep(&store, record).await;
+    }
+    store.close().await;
+    drop(store);
+    let whole = std::fs::read(folder.file()).unwrap();
+    let rows = |folder: &Folder| {
+        let database = rusqlite::Connection::open(folder.file()).unwrap();
+        let sql = "SELECT (SELECT count(*) FROM record), rootpage FROM sqlite_schema WHERE name = 'record_key'";
+        database.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+    };
+    let (count, root): (i64, u32) = rows(&folder);
+    assert_eq!(count, 300);
+    let (mut damaged, at) = (whole.clone(), leaf(&whole, root.try_into().unwrap()));
+    assert_ne!(at, (root as usize - 1) * 4096, "it has one page only");
+    damaged[at..at + 4096].fill(0x5A);
+    std::fs::write(folder.file(), damaged).unwrap();
+    let store = folder.open().await.unwrap();
+    for record in later {
+        keep(&store, record).await;
+        tokio::time::sleep(Duration::from_millis(15)).await;
+    }
+    store.close().await;
+    assert_eq!(lost.load(Ordering::Relaxed), 0, "they were acknowledged");
+    let notes = store.notes().join("\n");
+    let (taken, _) = rows(&folder);
+    assert!(notes.contains(&format!("{} thoughts wait in ", 340 - taken)), "{notes}");
+    // In another folder, because this process goes on trying, and holds its journal.
+    let backup = Folder::new();
+    std::fs::create_dir_all(&backup.path).unwrap();
+    for entry in std::fs::read_dir(&folder.path).unwrap() {
+        let (from, name) = entry.map(|it| (it.path(), it.file_name())).unwrap();
+        if from == folder.key() || name.to_str().unwrap().contains(".journal-") {
+            std::fs::copy(from, backup.path.join(name)).unwrap();
+        }
+    }
+    std::fs::write(backup.file(), whole).unwrap();
+    backup.open().await.unwrap().close().await;
+    assert_eq!(rows(&backup).0, 640 - taken, "all that the damaged file did not take is there");
+}
 
 /// Changes the database as no version of ours would.
 fn tamper(folder: &Folder, sql: &str) {
@@ -62,7 +141,7 @@ async fn keys_of_another_tenant_open_nothing() {
     drop(conversations);
     tamper(&folder, "UPDATE tenant SET name = 'mallory'");
     let store = folder.open().await.unwrap();
-    let mallory = thinkthrough_core::plane::Tenant::named("mallory").unwrap();
+    let mallory = Tenant::named("mallory").unwrap();
     let error = store.conversations(&mallory).list().await.unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -146,7 +225,7 @@ async fn a_log_that_was_cut_opens_with_what_was_complete() {
         let Ok(store) = copy.open().await else {
             panic!("cut at {cut} the store does not open");
         };
-        let conversations = store.conversations(&thinkthrough_core::plane::Tenant::local());
+        let conversations = store.conversations(&Tenant::local());
         let contents = match conversations.load(&id).await {
             Ok(whole) => {
                 assert_eq!(whole.damaged, [], "cut at {cut}");
@@ -256,8 +335,8 @@ async fn d_4_a_damaged_page_takes_one_message_and_no_other() {
 async fn d_4_a_damaged_page_takes_one_thought_and_no_other() {
     let folder = Folder::new();
     let store = folder.open().await.unwrap();
-    let tenant = thinkthrough_core::plane::Tenant::local();
-    let mut talk = super::talk::Talk::new(&store, &tenant, "a");
+    let tenant = Tenant::local();
+    let mut talk = Talk::new(&store, &tenant, "a");
     for (ask, thought) in [("one", "hm"), ("two", &"b".repeat(60_000)), ("three", "ah")] {
         talk.turn(ask, thought, "yes").await;
     }
@@ -283,8 +362,8 @@ async fn thinks_until_the_disk_is_full() {
         None => Folder::new(),
     };
     let store = folder.open().await.unwrap();
-    let tenant = thinkthrough_core::plane::Tenant::local();
-    let mut talk = super::talk::Talk::new(&store, &tenant, "a");
+    let tenant = Tenant::local();
+    let mut talk = Talk::new(&store, &tenant, "a");
     let (mut safe, mut failure) = (0, None);
     for n in 0..60 {
         talk.said.push(question(&format!("{n}")));
@@ -319,8 +398,8 @@ async fn d_2_a_full_disk_keeps_no_more_thoughts_and_finds_all_it_had() {
     assert!(output.status.success(), "{text} {}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("full after "), "{text}");
     let store = folder.open().await.unwrap();
-    let tenant = thinkthrough_core::plane::Tenant::local();
-    let mut talk = super::talk::Talk::new(&store, &tenant, "b");
+    let tenant = Tenant::local();
+    let mut talk = Talk::new(&store, &tenant, "b");
     talk.turn("room again", "hm", "yes").await;
     assert_eq!(talk.restored().await, 1);
 }
