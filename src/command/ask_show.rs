@@ -167,6 +167,7 @@ fn plus(a: &Usage, b: &Usage) -> Usage {
         is_cached_apart: a.is_cached_apart && b.is_cached_apart,
         is_reasoning_apart: a.is_reasoning_apart || b.is_reasoning_apart,
         total_tokens: add(a.total_tokens, b.total_tokens),
+        is_early: a.is_early || b.is_early,
         raw: None,
     }
 }

@@ -211,6 +211,11 @@ impl Fold {
                 thinking.partial = true;
             }
         }
+        let is_whole = self.answer.is_complete();
+        // What nothing was said after is a placeholder no longer: nobody counted this answer.
+        if let Some(usage) = self.answer.usage.as_mut().filter(|it| it.is_early && is_whole) {
+            usage.forget_answer();
+        }
         if let Some((wire, beside)) = &self.beside {
             self.answer.extra.note(wire, BESIDE, beside.raw());
         }

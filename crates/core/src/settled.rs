@@ -51,13 +51,19 @@ impl Settled {
     ///
     /// - A count that no answer can have is none.
     /// - A zero beside a thought or a text is no count: some servers report it for every answer.
-    /// - Of an answer that was cut the provider may have said no more than its first event does, which is a placeholder
-    ///   (Messages): it took at least what came.
+    /// - What was said before the answer came is a placeholder, also where nothing was said later: the answer took at
+    ///   least that, and what came.
+    /// - Of an answer that was cut the provider may have counted a part: it took at least what came.
     /// - An estimate of a thought is never more than the whole answer.
     #[must_use]
     pub fn of(usage: Option<&Usage>, came: AnswerSize, is_whole: bool) -> Self {
         let usage = usage.filter(|usage| usage.is_plausible());
         let mut usage = usage.map(|it| Usage { raw: None, ..it.clone() }).unwrap_or_default();
+        let is_early = std::mem::take(&mut usage.is_early);
+        let placeholder = usage.output_tokens.filter(|_| is_early).unwrap_or_default();
+        if is_early {
+            usage.forget_answer();
+        }
         let is_blank = usage.output_tokens == Some(0) && came.all > 0;
         if is_blank {
             usage.output_tokens = None;
@@ -70,7 +76,7 @@ impl Settled {
         if reasoning.tokens > 0 {
             usage.reasoning_tokens = Some(reasoning.tokens);
         }
-        let all = came.all.max(reasoning.tokens);
+        let all = came.all.max(reasoning.tokens).max(placeholder);
         let is_less = match (output, usage.total_tokens) {
             (Some(output), _) => output < all,
             // The first event may count the request only.
@@ -80,7 +86,7 @@ impl Settled {
             }
             (None, None) => false,
         };
-        let is_short = !is_whole && is_less;
+        let is_short = is_early || !is_whole && is_less;
         if is_short {
             // All of it stands in one number now.
             usage.output_tokens = Some(all);
@@ -128,6 +134,10 @@ impl Default for TokenCount {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Event;
+    use crate::pipeline::{Ended, Pipeline};
+    use crate::read::{Form, Reader};
+    use crate::wire::{Dialect, find};
 
     fn usage(input: Option<u64>, output: Option<u64>, reasoning: Option<u64>) -> Usage {
         Usage {
@@ -204,5 +214,116 @@ mod tests {
         let counted = Usage { reasoning_tokens: Some(5), total_tokens: Some(35), ..apart };
         assert_eq!(settled(&counted, (9, 25), true), ["5 reported", "25", "35 reported"]);
         assert_eq!(settled(&counted, (9, 25), false), ["9 estimated", "25", "35 reported"]);
+    }
+
+    /// What an answer in these events came to: input, reasoning, output, total.
+    fn read(wire: &str, events: &[&str]) -> [String; 4] {
+        use crate::frame::Framing;
+        let wire = find(wire).unwrap();
+        let mut pipeline = Pipeline::new(Reader::new(wire, &Dialect::PLAIN, Form::Stream));
+        let ignored = &mut |_: Event<'_>| {};
+        for event in events {
+            let end = if wire.framing() == Framing::Ndjson { "" } else { "\n" };
+            pipeline.push(format!("data: {event}\n{end}").as_bytes(), &mut Vec::new(), ignored);
+        }
+        let Ended { answer, end, .. } = pipeline.end(None, &mut Vec::new(), ignored);
+        let size = AnswerSize::of(&answer.blocks);
+        let usage = answer.usage.unwrap();
+        if end.is_complete() && usage.is_early {
+            assert_eq!(usage.output_tokens, None, "a placeholder is no count of the answer");
+        }
+        let settled = Settled::of(Some(&usage), size, end.is_complete());
+        let count = |it: TokenCount| format!("{} {}", it.tokens, it.source);
+        let number = |it: Option<u64>| it.map_or("none".to_owned(), |it| it.to_string());
+        let usage = &settled.usage;
+        let output = number(usage.output_tokens_with_reasoning());
+        let input = number(usage.input_tokens_with_cached());
+        [input, count(settled.reasoning), output, count(settled.total)]
+    }
+
+    #[test]
+    fn b_47_what_was_counted_before_the_answer_came_is_a_placeholder() {
+        let start =
+            r#"{"type":"message_start","message":{"type":"message","role":"assistant","content":[],
+            "usage":{"input_tokens":10,"cache_read_input_tokens":5,"output_tokens":1}}}"#
+                .replace('\n', "");
+        let thought = r#"{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"One and one and one."}}"#;
+        let text = r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"It is three."}}"#;
+        let silent = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"}}"#;
+        let input = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":12}}"#;
+        let counted = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}"#;
+        let stop = r#"{"type":"message_stop"}"#;
+        let chat = |usage: &str, delta: &str, finish: &str| {
+            format!(
+                r#"{{"choices":[{{"index":0,"delta":{delta},"finish_reason":{finish}}}]{usage}}}"#
+            )
+        };
+        let early = r#","usage":{"prompt_tokens":15,"completion_tokens":1,"total_tokens":16}"#;
+        let said = r#"{"content":"It is three."}"#;
+        let gemini = |usage: &str, parts: &str, finish: &str| {
+            format!(
+                r#"{{"candidates":[{{"content":{{"parts":[{parts}]}}{finish}}}],"usageMetadata":{usage}}}"#
+            )
+        };
+        let prompt = r#"{"promptTokenCount":15,"totalTokenCount":15}"#;
+        let all = r#"{"promptTokenCount":15,"candidatesTokenCount":2,"totalTokenCount":17}"#;
+        let part = r#"{"text":"It is three."}"#;
+        let stopped = r#","finishReason":"STOP""#;
+        for (wire, events, expected) in [
+            (
+                "messages",
+                vec![start.clone(), thought.into(), text.into(), silent.into(), stop.into()],
+                ["15", "5 estimated", "8", "23 estimated"],
+            ),
+            (
+                "messages",
+                vec![start.clone(), thought.into(), text.into(), input.into(), stop.into()],
+                ["17", "5 estimated", "8", "25 estimated"],
+            ),
+            // Cut.
+            (
+                "messages",
+                vec![start.clone(), thought.into(), text.into()],
+                ["15", "5 estimated", "8", "23 estimated"],
+            ),
+            // Counted later, if with the same number.
+            (
+                "messages",
+                vec![start, text.into(), counted.into(), stop.into()],
+                ["15", "0 estimated", "1", "16 reported"],
+            ),
+            (
+                "chat-completions",
+                vec![chat(early, r#"{"role":"assistant"}"#, "null"), chat("", said, r#""stop""#)],
+                ["15", "0 estimated", "3", "18 estimated"],
+            ),
+            (
+                "chat-completions",
+                vec![chat("", said, "null"), chat(early, "{}", r#""stop""#)],
+                ["15", "0 estimated", "1", "16 reported"],
+            ),
+            // Nothing was said, and that was counted.
+            (
+                "chat-completions",
+                vec![chat("", "{}", r#""stop""#), format!(r#"{{"choices":[]{early}}}"#)],
+                ["15", "0 estimated", "1", "16 reported"],
+            ),
+            (
+                "generate-content",
+                vec![
+                    gemini(prompt, "", ""),
+                    format!(r#"{{"candidates":[{{"content":{{"parts":[{part}]}}{stopped}}}]}}"#),
+                ],
+                ["15", "0 estimated", "3", "18 estimated"],
+            ),
+            (
+                "generate-content",
+                vec![gemini(prompt, "", ""), gemini(all, part, stopped)],
+                ["15", "0 estimated", "2", "17 reported"],
+            ),
+        ] {
+            let events: Vec<&str> = events.iter().map(String::as_str).collect();
+            assert_eq!(read(wire, &events), expected, "{wire} {events:?}");
+        }
     }
 }

@@ -32,6 +32,9 @@ pub struct Usage {
     pub is_reasoning_apart: bool,
     /// The provider's own total.
     pub total_tokens: Option<u64>,
+    /// They were said before anything of the answer came (Messages: in `message_start`): they are counts of the request,
+    /// and what they say of the answer is a placeholder.
+    pub is_early: bool,
     /// The usage object as it stood on the wire, merged over the events of a stream where the wire splits it.
     pub raw: Option<Raw>,
 }
@@ -62,14 +65,14 @@ impl Usage {
             let output = self.output_tokens_with_reasoning()?;
             Some(self.input_tokens_with_cached()?.saturating_add(output))
         };
-        self.total_tokens.or_else(sum)
+        self.total_tokens.filter(|_| !self.is_early).or_else(sum)
     }
 
     /// Tokens of the answer, reasoning included. Where the wire counts it apart, or the numbers show that this provider
-    /// does (xAI on a wire whose own API has it inside), it is added.
+    /// does (xAI on a wire whose own API has it inside), it is added. A placeholder is none.
     #[must_use]
     pub fn output_tokens_with_reasoning(&self) -> Option<u64> {
-        let output = self.output_tokens?;
+        let output = self.output_tokens.filter(|_| !self.is_early)?;
         let reasoning = self.reasoning_tokens.unwrap_or_default();
         let shows = self.total_tokens == Some(self.sum(reasoning)) || reasoning > output;
         let is_apart = self.is_reasoning_apart || shows;
@@ -81,6 +84,11 @@ impl Usage {
     pub fn output_tokens_without_reasoning(&self) -> Option<u64> {
         let all = self.output_tokens_with_reasoning()?;
         Some(all.saturating_sub(self.reasoning_tokens.unwrap_or_default()))
+    }
+
+    /// Leaves what was counted of the request.
+    pub(crate) fn forget_answer(&mut self) {
+        (self.output_tokens, self.reasoning_tokens, self.total_tokens) = (None, None, None);
     }
 
     /// Whether an answer can have taken what its provider counted.

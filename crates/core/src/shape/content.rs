@@ -106,6 +106,7 @@ pub fn read_usage(value: Val<'_>) -> Usage {
         is_cached_apart: false,
         is_reasoning_apart: false,
         total_tokens: value.u64("totalTokens"),
+        is_early: false,
         raw: value.some("raw").map(Raw::from),
     }
 }

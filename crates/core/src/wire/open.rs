@@ -71,6 +71,11 @@ pub(crate) struct OpenOther {
 }
 
 impl OpenBlocks {
+    /// Whether anything came.
+    pub(crate) fn has_any(&self) -> bool {
+        self.announced > 0 || !self.open.is_empty()
+    }
+
     /// Whether a block is open under this index.
     pub(crate) fn has(&self, key: u64) -> bool {
         self.open.iter().any(|open| open.key == key)

@@ -100,6 +100,16 @@ pub(super) struct How<'a> {
 }
 
 impl Choice {
+    /// Whether anything of the answer came, be it no more than the reason why nothing did.
+    pub(super) fn has_come(&self) -> bool {
+        self.next > 0 || self.has_reason()
+    }
+
+    /// Whether it said why it ended; an empty word is none.
+    pub(super) fn has_reason(&self) -> bool {
+        self.finish.as_deref().is_some_and(|reason| !reason.is_empty())
+    }
+
     /// Takes a delta or a message.
     pub(super) fn take(
         &mut self,

@@ -8,6 +8,7 @@ use super::{problem, shape, usage};
 use crate::event::{Event, Fact, Sink};
 use crate::json::{Doc, Raw, Scratch, Val, unescape_into};
 use crate::problem::{Problem, ProblemCode};
+use crate::usage::Usage;
 use crate::wire::{Decode, Dialect};
 use std::borrow::Cow;
 
@@ -28,6 +29,8 @@ pub(in crate::wire) struct Decoder {
     pub(super) id: Option<String>,
     pub(super) model: Option<String>,
     usage: Option<Raw>,
+    /// It was said before anything of the answer came.
+    is_early: bool,
     said: Said,
     /// An error came; nothing is missing then.
     has_failed: bool,
@@ -151,6 +154,7 @@ impl Decoder {
             id: None,
             model: None,
             usage: None,
+            is_early: false,
             said: Said::default(),
             has_failed: false,
             is_over: false,
@@ -197,9 +201,11 @@ impl Decoder {
         }
         if let Some(usage) = usage {
             self.usage = Some(Raw::from(usage));
+            self.is_early = mode == Mode::Delta && !self.choices.iter().any(Choice::has_come);
             // Some count while they answer, and a budget wants to hear it. Behind the reasons it is the last one.
             if mode == Mode::Delta && !self.has_reasons() {
-                sink.event(Event::Usage(&usage::read(usage)));
+                let is_early = self.is_early;
+                sink.event(Event::Usage(&Usage { is_early, ..usage::read(usage) }));
             }
         }
         if let Some(problem) = error {
@@ -263,9 +269,7 @@ impl Decoder {
 
     /// Whether a choice ended with a reason, for streams without the usual last message.
     fn has_reasons(&self) -> bool {
-        self.choices
-            .iter()
-            .all(|choice| choice.finish.as_deref().is_some_and(|reason| !reason.is_empty()))
+        self.choices.iter().all(Choice::has_reason)
     }
 
     /// Makes a template of a message that was read in full.
@@ -304,7 +308,8 @@ impl Decoder {
             choice.end(is_cut || self.has_failed, &mut Out { wire: self.wire, choice: at, sink });
         }
         if let Some(raw) = &self.usage {
-            sink.event(Event::Usage(&usage::read(raw.doc().root())));
+            let is_early = self.is_early;
+            sink.event(Event::Usage(&Usage { is_early, ..usage::read(raw.doc().root()) }));
         }
         if is_cut && !self.has_failed {
             let message = "the stream ended without a finish reason and without `[DONE]`";

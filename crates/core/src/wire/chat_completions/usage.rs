@@ -30,6 +30,7 @@ pub(super) fn read(usage: Val<'_>) -> Usage {
         is_cached_apart: false,
         is_reasoning_apart: false,
         total_tokens: first(&[&["total_tokens"]]),
+        is_early: false,
         raw: Some(Raw::from(usage)),
     }
 }

@@ -147,6 +147,7 @@ pub(super) fn usage_of(raw: &Raw) -> Usage {
         is_cached_apart: true,
         is_reasoning_apart: false,
         total_tokens: usage.u64("totalTokens"),
+        is_early: false,
         raw: Some(raw.clone()),
     }
 }

@@ -21,6 +21,7 @@ pub(super) fn counts(usage: Val<'_>) -> Usage {
         is_cached_apart: false,
         is_reasoning_apart: true,
         total_tokens: usage.u64("totalTokenCount"),
+        is_early: false,
         raw: Some(Raw::from(usage)),
     }
 }

@@ -7,6 +7,7 @@ use crate::content::{Parameters, Text, Thinking};
 use crate::event::{Event, Fact, Sink};
 use crate::json::{Doc, Extra, Raw, Val};
 use crate::problem::{Problem, ProblemCode};
+use crate::usage::Usage;
 use crate::wire::Decode;
 use crate::wire::open::{OpenBlocks, Part};
 
@@ -18,6 +19,8 @@ pub(super) struct Decoder {
     id: Option<String>,
     model: Option<String>,
     usage: Option<Raw>,
+    /// Something of the answer came, or nothing of it will.
+    has_come: bool,
     /// The other fields of the response that were said.
     fields: Extra,
     /// The prompt was refused, so that no candidate comes.
@@ -54,6 +57,7 @@ pub(super) fn read_whole(body: Val<'_>, sink: &mut dyn Sink) {
         body.items().for_each(|chunk| decoder.chunk(chunk, sink));
         decoder.end(sink);
     } else {
+        decoder.has_come = true;
         decoder.chunk(body, sink);
         decoder.finish(true, sink);
     }
@@ -116,10 +120,14 @@ impl Decoder {
             let index = lane.index;
             lane.candidate(candidate, &mut in_lane(index, sink));
         }
+        let had_come = self.has_come;
+        self.has_come |= self.is_blocked || self.lanes.iter().any(Lane::has_come);
         if let Some(usage) = chunk.get("usageMetadata").filter(|usage| usage.is_object())
-            && self.usage.as_ref().is_none_or(|said| said.as_str() != usage.raw())
+            && (self.has_come && !had_come
+                || self.usage.as_ref().is_none_or(|said| said.as_str() != usage.raw()))
         {
-            sink.event(Event::Usage(&response::counts(usage)));
+            let is_early = !self.has_come;
+            sink.event(Event::Usage(&Usage { is_early, ..response::counts(usage) }));
             self.usage = Some(Raw::from(usage));
         }
         if let Some(problem) = error::of(chunk)
@@ -197,6 +205,11 @@ fn in_lane(index: usize, sink: &mut dyn Sink) -> impl FnMut(Event<'_>) {
 }
 
 impl Lane {
+    /// Whether anything of it came, be it no more than the reason why nothing did.
+    fn has_come(&self) -> bool {
+        self.open.has_any() || self.finish.is_some()
+    }
+
     fn candidate(&mut self, candidate: Val<'_>, sink: &mut dyn Sink) {
         let parts = candidate.path(&["content", "parts"]);
         parts.iter().flat_map(|parts| parts.items()).for_each(|part| self.part(part, sink));

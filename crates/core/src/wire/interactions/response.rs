@@ -63,6 +63,7 @@ fn counts(usage: Val<'_>) -> Usage {
         is_cached_apart: false,
         is_reasoning_apart: true,
         total_tokens: usage.u64("total_tokens"),
+        is_early: false,
         raw: Some(Raw::from(usage)),
     }
 }

@@ -94,7 +94,8 @@ pub(super) fn is_verbatim(extra: &Extra) -> bool {
 pub(super) fn usage(w: &mut Writer, usage: Option<&Usage>) {
     let nothing = Usage::default();
     let usage = usage.unwrap_or(&nothing);
-    if let Some(raw) = usage.raw.as_ref().filter(|raw| usage_of(raw) == *usage)
+    let is_it = |raw: &&Raw| Usage { is_early: usage.is_early, ..usage_of(raw) } == *usage;
+    if let Some(raw) = usage.raw.as_ref().filter(is_it)
         && usage.input_tokens.is_some()
         && usage.output_tokens.is_some()
     {

@@ -160,6 +160,7 @@ pub(super) fn usage_of(raw: &Raw) -> Usage {
         is_cached_apart: true,
         is_reasoning_apart: false,
         total_tokens: None,
+        is_early: false,
         raw: Some(raw.clone()),
     }
 }

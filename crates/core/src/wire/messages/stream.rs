@@ -8,6 +8,7 @@ use crate::content::{Text, Thinking, ToolCall};
 use crate::event::{Event, Fact, Sink};
 use crate::json::{Doc, Raw, Val};
 use crate::problem::{Problem, ProblemCode};
+use crate::usage::Usage;
 use crate::wire::Decode;
 use crate::wire::open::{OpenBlocks, Part};
 
@@ -17,6 +18,8 @@ pub(super) struct Decoder {
     open: OpenBlocks,
     /// The usage object, merged over the events.
     usage: Option<Raw>,
+    /// It counts the answer, or is to be taken for that.
+    is_counted: bool,
     model: Option<String>,
     stop_reason: Option<String>,
     /// The wire's index of the block that was spoken of last.
@@ -94,8 +97,9 @@ impl Decoder {
         let Some(message) = data.some("message") else { return };
         head(message, sink);
         self.model = name(message, "model").or(self.model.take());
-        self.merge_usage(message, sink);
         let content = message.get("content").into_iter().flat_map(Val::items);
+        let has_come = content.clone().next().is_some();
+        self.merge_usage(message, has_come, sink);
         for (key, block) in (0..).zip(content) {
             start_block(&mut self.open, key, block, sink);
             self.open.end(key, sink);
@@ -177,13 +181,16 @@ impl Decoder {
             }
             self.stop_reason = delta.string("stop_reason").or(self.stop_reason.take());
         }
-        self.merge_usage(data, sink);
+        self.merge_usage(data, true, sink);
     }
 
-    fn merge_usage(&mut self, holder: Val<'_>, sink: &mut dyn Sink) {
+    /// Takes counts; before anything of the answer `has_come` they are those of the request.
+    fn merge_usage(&mut self, holder: Val<'_>, has_come: bool, sink: &mut dyn Sink) {
         if let Some(usage) = holder.some("usage") {
             let merged = merge_usage(self.usage.as_ref(), usage);
-            sink.event(Event::Usage(&usage_of(&merged)));
+            self.is_counted |= has_come && usage.u64("output_tokens").is_some();
+            let is_early = !self.is_counted;
+            sink.event(Event::Usage(&Usage { is_early, ..usage_of(&merged) }));
             self.usage = Some(merged);
         }
     }

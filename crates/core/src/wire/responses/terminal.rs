@@ -89,6 +89,7 @@ pub(super) fn counts(usage: Val<'_>) -> Usage {
         is_cached_apart: false,
         is_reasoning_apart: false,
         total_tokens: usage.u64("total_tokens"),
+        is_early: false,
         raw: Some(Raw::from(usage)),
     }
 }

@@ -1,0 +1,61 @@
+//! Budgets that are spent in the words of each API: what counts, what switches thinking off, what makes it little.
+
+use crate::place::Place;
+use crate::serve_budgets::{ALICE, gateway, status};
+use crate::server::Server;
+use crate::upstream::Upstream;
+use serde_json::{Value, json};
+
+fn post(gateway: &Server, path: &str, headers: &str, asked: &Value) -> String {
+    gateway.request("POST", path, &format!("{ALICE}{headers}"), &asked.to_string())
+}
+
+/// A Messages stream whose thought takes sixty tokens, and that counts nothing but before it.
+fn uncounted() -> String {
+    let mut stream = String::new();
+    for event in [
+        json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant",
+            "model": "m", "content": [], "usage": {"input_tokens": 9, "output_tokens": 1}}}),
+        json!({"type": "content_block_start", "index": 0,
+            "content_block": {"type": "thinking", "thinking": "", "signature": ""}}),
+        json!({"type": "content_block_delta", "index": 0,
+            "delta": {"type": "thinking_delta", "thinking": "a".repeat(240)}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "ok"}}),
+        json!({"type": "content_block_stop", "index": 1}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}),
+        json!({"type": "message_stop"}),
+    ] {
+        stream.push_str(&format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()));
+    }
+    stream
+}
+
+#[test]
+fn req_budget_is_not_walked_around_by_a_placeholder_in_the_place_of_a_count() {
+    let prices = "[prices.\"own/m\"]\ninput = 1\noutput = 10\n";
+    for (budget, spent) in [
+        ("reasoning_tokens_per_key = 60, on_exceed = \"block\"", "60 of the 60 reasoning tokens"),
+        // Nine tokens in, by the provider's own count, and 61 out.
+        ("usd_per_key = 0.000619, on_exceed = \"block\"", "$0.000619 of the $0.000619"),
+    ] {
+        for (path, model) in [
+            ("/v1/messages", "own/m"),
+            ("/v1/chat/completions", "own/m"),
+            ("/p/own/v1/messages", "m"),
+        ] {
+            let (place, upstream) =
+                (Place::new("words-placeholder"), Upstream::start(vec![uncounted()]));
+            let gateway = gateway(&place, &upstream, "wire = \"messages\"", budget, prices);
+            let asked = json!({"model": model, "stream": true, "max_tokens": 9_000,
+                "messages": [{"role": "user", "content": "Why?"}]});
+            let first = post(&gateway, path, "", &asked);
+            assert_eq!(status(&first), 200, "{path}: {first}");
+            assert!(!first.contains("budget_exceeded"), "{path}: {first}");
+            let second = post(&gateway, path, "", &asked);
+            assert_eq!(status(&second), 402, "{path}: {second}");
+            assert!(second.contains(spent), "{path}: {second}");
+        }
+    }
+}
