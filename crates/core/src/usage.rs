@@ -58,14 +58,14 @@ impl Usage {
         Some(self.uncached_input_tokens()?.saturating_add(self.cached()))
     }
 
-    /// The provider's own total, else what its counts come to.
+    /// The provider's own total, else what its counts come to; that, too, where the total is less.
     #[must_use]
     pub fn total(&self) -> Option<u64> {
-        let sum = || {
-            let output = self.output_tokens_with_reasoning()?;
-            Some(self.input_tokens_with_cached()?.saturating_add(output))
-        };
-        self.total_tokens.filter(|_| !self.is_early).or_else(sum)
+        let (input, output) =
+            (self.input_tokens_with_cached(), self.output_tokens_with_reasoning());
+        let sum = input.unwrap_or_default().saturating_add(output.unwrap_or_default());
+        let stated = self.total_tokens.filter(|_| !self.is_early).map(|total| total.max(sum));
+        stated.or_else(|| input.and(output).map(|_| sum))
     }
 
     /// Tokens of the answer, reasoning included. Where the wire counts it apart, or the numbers show that this provider
@@ -182,6 +182,31 @@ mod tests {
             let said = (usage.uncached_input_tokens(), usage.input_tokens_with_cached());
             assert_eq!((said, usage.total()), ((Some(106), Some(110)), Some(117)), "{wire}");
         }
+    }
+
+    #[test]
+    fn a_total_that_is_less_than_what_it_is_of_is_none() {
+        let usage = |input, output, total| Usage {
+            input_tokens: input,
+            output_tokens: output,
+            total_tokens: total,
+            ..Usage::default()
+        };
+        for (input, output, total, expected) in [
+            (Some(10), Some(7), Some(2), Some(17)),
+            (Some(10), Some(7), Some(0), Some(17)),
+            (Some(10), Some(7), Some(20), Some(20)),
+            (Some(10), None, Some(2), Some(10)),
+            (None, Some(7), Some(2), Some(7)),
+            (None, None, Some(2), Some(2)),
+            (Some(10), None, None, None),
+        ] {
+            let total = usage(input, output, total);
+            assert_eq!(total.total(), expected, "{total:?}");
+        }
+        let gemini = r#"{"candidates":[],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":2,
+            "thoughtsTokenCount":5,"totalTokenCount":12}}"#;
+        assert_eq!(read("generate-content", gemini).total(), Some(17));
     }
 
     /// Wires that say nothing of reasoning have it inside what they say of the answer.
