@@ -3,7 +3,7 @@
 use crate::place::Place;
 use crate::serve_budgets::{ALICE, gateway, status};
 use crate::server::Server;
-use crate::upstream::Upstream;
+use crate::upstream::{Upstream, chat};
 use serde_json::{Value, json};
 
 fn post(gateway: &Server, path: &str, headers: &str, asked: &Value) -> String {
@@ -57,5 +57,28 @@ fn req_budget_is_not_walked_around_by_a_placeholder_in_the_place_of_a_count() {
             assert_eq!(status(&second), 402, "{path}: {second}");
             assert!(second.contains(spent), "{path}: {second}");
         }
+    }
+}
+
+#[test]
+fn req_budget_takes_all_but_a_clear_no_for_an_answer_that_is_made_later() {
+    let (place, upstream) =
+        (Place::new("words-later"), Upstream::start(vec![chat("", "ok", Some(0))]));
+    let budget = "reasoning_tokens_per_session = 1000, on_exceed = \"block\"";
+    let gateway = gateway(&place, &upstream, "wire = \"chat-completions\"", budget, "");
+    for (said, expected) in [
+        (json!("true"), 403),
+        (json!("yes"), 403),
+        (json!("false"), 403),
+        (json!(1), 403),
+        (json!({}), 403),
+        (json!(false), 200),
+        (json!(0), 200),
+        (json!(null), 200),
+    ] {
+        let asked = json!({"model": "own/m", "input": "Why?", "stream": true, "background": said});
+        let answer = post(&gateway, "/v1/responses", "", &asked);
+        assert_eq!(status(&answer), expected, "{said}: {answer}");
+        assert_eq!(answer.contains("budget_unreadable"), expected == 403, "{said}: {answer}");
     }
 }

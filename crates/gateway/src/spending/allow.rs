@@ -100,7 +100,7 @@ impl Tab {
         let Some(pass) = asking.pass.filter(|pass| !pass.budgets.is_none()) else {
             return Ok(Allowed::default());
         };
-        if asked.root().bool("background") == Some(true) {
+        if is_in_background(asked.root()) {
             return Err(turned(403, "budget_unreadable", BACKGROUND));
         }
         let is_hard = pass.budgets.on_exceed == OnExceed::Block;
@@ -243,6 +243,12 @@ impl Tab {
         let key = LedgerKey::new(tenant, unit.ledger(scope), &name);
         timeout(patience, ledgers.used(&key)).await.ok()?.ok()
     }
+}
+
+/// Whether the answer may be made in the background: servers take other values than `true` for yes.
+fn is_in_background(body: Val<'_>) -> bool {
+    let is_no = |said: Val<'_>| said.as_bool() == Some(false) || said.as_f64() == Some(0.0);
+    body.some("background").is_some_and(|said| !is_no(said))
 }
 
 /// What the body of a request asks of its budgets, how many tokens all of its answers may take, and how many answers
