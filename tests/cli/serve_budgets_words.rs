@@ -6,6 +6,8 @@ use crate::server::Server;
 use crate::upstream::{Upstream, chat};
 use serde_json::{Value, json};
 
+const GEMINI: &str = "/v1beta/models/own%2Fgemini-2.5-flash-lite:generateContent";
+
 fn post(gateway: &Server, path: &str, headers: &str, asked: &Value) -> String {
     gateway.request("POST", path, &format!("{ALICE}{headers}"), &asked.to_string())
 }
@@ -57,6 +59,66 @@ fn req_budget_is_not_walked_around_by_a_placeholder_in_the_place_of_a_count() {
             assert_eq!(status(&second), 402, "{path}: {second}");
             assert!(second.contains(spent), "{path}: {second}");
         }
+    }
+}
+
+/// A Gemini answer whose thought took 600 tokens.
+fn gemini() -> String {
+    json!({"candidates": [{"content": {"role": "model", "parts": [{"text": "ok"}]},
+            "finishReason": "STOP", "index": 0}],
+        "usageMetadata": {"promptTokenCount": 5, "candidatesTokenCount": 3, "thoughtsTokenCount": 600,
+            "totalTokenCount": 608}})
+    .to_string()
+}
+
+#[test]
+fn req_budget_switches_off_what_thinks_only_because_its_caller_says_so() {
+    let extends = "extends = \"google\"\nwire = \"generate-content\"";
+    let disable = "reasoning_tokens_per_key = 600, on_exceed = \"disable_reasoning\"";
+    let config = |names: [&str; 2]| {
+        let [thinking, budget] = names;
+        json!({"topK": 3, thinking: {budget: 8_192}})
+    };
+    let contents = json!([{"role": "user", "parts": [{"text": "Why?"}]}]);
+    for (path, asked) in [
+        (
+            GEMINI,
+            json!({"contents": contents, "generationConfig": config(["thinkingConfig", "thinkingBudget"])}),
+        ),
+        (
+            GEMINI,
+            json!({"contents": contents, "generation_config": config(["thinking_config", "thinking_budget"])}),
+        ),
+        (
+            "/v1/messages",
+            json!({"model": "own/gemini-2.5-flash-lite", "max_tokens": 9_000,
+                "thinking": {"type": "enabled", "budget_tokens": 8_192},
+                "messages": [{"role": "user", "content": "Why?"}]}),
+        ),
+        (
+            "/v1/chat/completions",
+            json!({"model": "own/gemini-2.5-flash-lite", "reasoning_effort": "high",
+                "messages": [{"role": "user", "content": "Why?"}]}),
+        ),
+    ] {
+        let (place, upstream) = (Place::new("words-off"), Upstream::start(vec![gemini()]));
+        let gateway = gateway(&place, &upstream, extends, disable, "");
+        let asks = |body: &Value| {
+            let body = body.to_string().to_lowercase().replace('_', "");
+            body.contains("thinkingbudget") && !body.contains("\"thinkingbudget\":0")
+        };
+        let first = post(&gateway, path, "", &asked);
+        assert_eq!(status(&first), 200, "{path}: {first}");
+        assert!(asks(&upstream.last()), "{path}: {}", upstream.last());
+        let second = post(&gateway, path, "", &asked);
+        assert_eq!(status(&second), 200, "{path}: {second}");
+        assert!(!asks(&upstream.last()), "{path}: {}", upstream.last());
+        assert!(!upstream.last().to_string().contains("high"), "{path}: {}", upstream.last());
+        // A setting says the same.
+        let bob = ALICE.replace("alice", "bob") + "x-thinkthrough-set: reasoning.enabled=false\r\n";
+        let set = gateway.request("POST", path, &bob, &asked.to_string());
+        assert_eq!(status(&set), 200, "{path}: {set}");
+        assert!(!asks(&upstream.last()), "{path}: {}", upstream.last());
     }
 }
 

@@ -1,5 +1,10 @@
 //! The request that goes out: a conversation, a target and settings become bytes.
 
+mod off;
+
+pub(crate) use off::without_contradiction;
+
+use crate::allowance::can_be_off;
 use crate::decide::{self, Applied, as_asked};
 use crate::decision::Decision;
 use crate::edit::Draft;
@@ -10,6 +15,7 @@ use crate::provider::{BudgetForm, ModelRule, Target};
 use crate::request::{ReasoningAsk, Request};
 use crate::settings::{Budget, Effort, Key, Resolved};
 use crate::wire::{Wire, budget_below, foreign};
+use off::is_off;
 
 /// A request, ready to be sent once a credential is on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,8 +55,8 @@ pub(crate) fn write(
     let mut request = request.with_contents(applied.contents.into_owned());
     let translated = foreign_effort(&mut request, target);
     let asks = asks(&target.rule, settings, translated, &request, &mut warnings);
-    if is_off(settings) && target.rule.thinking.off.is_some() {
-        // The rule's own form says it, and nothing else is to speak against it.
+    if is_off(settings) && can_be_off(&target.rule) {
+        // The rule's own form says it, or silence does, and nothing else is to speak against it.
         request.reasoning = ReasoningAsk::default();
     }
     request.model.clone_from(&target.model);
@@ -131,63 +137,6 @@ pub(crate) fn merged_in(body: String, patches: &[Raw]) -> String {
         let edited = edited(&body, patch.doc().root());
         edited.unwrap_or_else(|| patched(&body, patch, merge))
     })
-}
-
-/// A body whose settings switch thinking off, without what else it says about how much to think; `None` where nothing
-/// of it has to change.
-pub(crate) fn without_contradiction(
-    body: &str,
-    rule: &ModelRule,
-    settings: &Resolved,
-) -> Option<String> {
-    let thinking = &rule.thinking;
-    let off = Raw::parse(thinking.off.filter(|_| is_off(settings))?).ok()?;
-    let paths = [
-        thinking.effort.map(|form| form.path),
-        thinking.budget.map(|form| form.path),
-        Some("reasoning_effort"),
-        Some("thinking_budget"),
-        Some("reasoning.effort"),
-        Some("reasoning.max_tokens"),
-        Some("output_config.effort"),
-        Some("thinking.budget_tokens"),
-        Some("thinking.display"),
-    ];
-    let doc = Doc::parse_str(body).ok()?;
-    let paths = paths.into_iter().flatten().map(|path| path.split('.').collect::<Vec<_>>());
-    let stands =
-        |path: &Vec<&str>| off.doc().root().path(path).is_none() && doc.root().path(path).is_some();
-    let mut whole: Option<Raw> = None;
-    for path in paths.filter(stands) {
-        let left = whole.as_ref().map(Raw::doc);
-        let left = without(left.as_ref().map_or(doc.root(), Doc::root), &path);
-        whole = Some(left);
-    }
-    whole.map(|whole| whole.as_str().to_owned())
-}
-
-/// An object without the member at this path, and without the objects that become empty by that.
-fn without(object: Val<'_>, path: &[&str]) -> Raw {
-    Raw::build(|w| {
-        w.object(|w| {
-            for (key, value) in object.entries() {
-                match path {
-                    [name] if key == *name => {}
-                    [name, rest @ ..] if key == *name => {
-                        let left = without(value, rest);
-                        if left.as_str() != "{}" {
-                            w.field_raw(&key, &left);
-                        }
-                    }
-                    _ => w.key(&key).raw_str(value.raw()),
-                }
-            }
-        });
-    })
-}
-
-fn is_off(settings: &Resolved) -> bool {
-    !settings.enabled.value || settings.effort.value == Some(Effort::None)
 }
 
 fn edited(body: &str, patch: Val<'_>) -> Option<String> {
