@@ -2,9 +2,10 @@
 
 use crate::config::Config;
 use crate::failure::Failure;
+use std::num::NonZeroU64;
 use thinkthrough_core::echo::short;
 use thinkthrough_core::provider::ModelRule;
-use thinkthrough_core::settings::{Effort, Partial};
+use thinkthrough_core::settings::{Budget, Effort, Partial};
 
 /// The role of small calls: titles, summaries. They need no thought.
 const UTILITY: &str = "utility";
@@ -35,9 +36,12 @@ pub(crate) fn play(role: &str, rule: &ModelRule, said: &mut Partial) {
     }
     let thinking = &rule.thinking;
     let thinks_always = thinking.default_on && thinking.off.is_none();
-    if thinks_always && thinking.effort.is_some() {
-        said.effort = Some(Some(Effort::Low));
-    } else {
-        said.enabled = Some(false);
+    let least = thinking.budget.and_then(|form| NonZeroU64::new(form.min));
+    match (thinking.effort, least) {
+        (Some(_), _) if thinks_always => said.effort = Some(Some(Effort::Low)),
+        (None, Some(least)) if thinks_always => {
+            said.max_tokens = Some(Some(Budget::Tokens(least)));
+        }
+        (Some(_) | None, Some(_) | None) => said.enabled = Some(false),
     }
 }

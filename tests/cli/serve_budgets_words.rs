@@ -2,6 +2,7 @@
 
 use crate::place::Place;
 use crate::serve_budgets::{ALICE, gateway, status};
+use crate::serve_config::serve;
 use crate::server::Server;
 use crate::upstream::{Upstream, chat};
 use serde_json::{Value, json};
@@ -142,5 +143,137 @@ fn req_budget_takes_all_but_a_clear_no_for_an_answer_that_is_made_later() {
         let answer = post(&gateway, "/v1/responses", "", &asked);
         assert_eq!(status(&answer), expected, "{said}: {answer}");
         assert_eq!(answer.contains("budget_unreadable"), expected == 403, "{said}: {answer}");
+    }
+}
+
+/// Wires, paths, what is asked of a model that nobody knows, and where it says how much to think.
+fn unknown() -> Vec<(&'static str, &'static str, Value, &'static str, Value)> {
+    let low = json!("low");
+    let messages = json!([{"role": "user", "content": "Why?"}]);
+    let contents = json!([{"role": "user", "parts": [{"text": "Why?"}]}]);
+    vec![
+        (
+            "ollama-chat",
+            "/api/chat",
+            json!({"model": "own/m", "messages": messages, "think": "high"}),
+            "/think",
+            low.clone(),
+        ),
+        (
+            "messages",
+            "/v1/messages",
+            json!({"model": "own/m", "messages": messages, "max_tokens": 9_000,
+                "thinking": {"type": "enabled", "budget_tokens": 8_192}}),
+            "/thinking/budget_tokens",
+            json!(1_024),
+        ),
+        (
+            "generate-content",
+            "/v1beta/models/own%2Fm:generateContent",
+            json!({"contents": contents,
+                "generationConfig": {"thinkingConfig": {"thinkingBudget": 8_192}}}),
+            "/generationConfig/thinkingConfig/thinkingBudget",
+            json!(1_024),
+        ),
+        (
+            "chat-completions",
+            "/v1/chat/completions",
+            json!({"model": "own/m", "messages": messages, "reasoning_effort": "high"}),
+            "/reasoning_effort",
+            low.clone(),
+        ),
+        (
+            "responses",
+            "/v1/responses",
+            json!({"model": "own/m", "input": "Why?", "reasoning": {"effort": "high"}}),
+            "/reasoning/effort",
+            low.clone(),
+        ),
+        // From one API to another.
+        (
+            "ollama-chat",
+            "/v1/chat/completions",
+            json!({"model": "own/m", "messages": messages, "reasoning_effort": "high"}),
+            "/think",
+            low,
+        ),
+        (
+            "generate-content",
+            "/v1/messages",
+            json!({"model": "own/m", "messages": messages, "max_tokens": 9_000,
+                "thinking": {"type": "enabled", "budget_tokens": 8_192}}),
+            "/generationConfig/thinkingConfig/thinkingBudget",
+            json!(1_024),
+        ),
+    ]
+}
+
+#[test]
+fn req_budget_or_a_setting_makes_little_of_what_is_asked_of_a_model_that_nobody_knows() {
+    let spends = json!({"model": "spender/m", "stream": true,
+        "messages": [{"role": "user", "content": "Why?"}]});
+    for (wire, path, asked, at, expected) in unknown() {
+        for action in ["lower_effort", "disable_reasoning"] {
+            // Not each wire tells what a thought took, so that another one spends the budget.
+            let answers = vec![chat("hm", "ok", Some(60)), "{}".to_owned()];
+            let (place, upstream) = (Place::new("words-less"), Upstream::start(answers));
+            let budget = format!("reasoning_tokens_per_key = 60, on_exceed = \"{action}\"");
+            let spender = format!(
+                "[providers.spender]\nwire = \"chat-completions\"\nbase_url = \"{}\"\napi_key = \"k\"\n",
+                upstream.url
+            );
+            let extends = format!("wire = \"{wire}\"");
+            let gateway = gateway(&place, &upstream, &extends, &budget, &spender);
+            let spent = post(&gateway, "/v1/chat/completions", "", &spends);
+            assert_eq!(status(&spent), 200, "{spent}");
+            let sent = |headers: &str| {
+                gateway.request("POST", path, headers, &asked.to_string());
+                upstream.last().pointer(at).cloned()
+            };
+            let bob = ALICE.replace("alice", "bob");
+            let came = sent(&bob);
+            assert!(came.is_some() && came.as_ref() != Some(&expected), "{wire} {path}: {came:?}");
+            assert_eq!(sent(ALICE).as_ref(), Some(&expected), "{wire} {path} {action}");
+            let off = bob + "x-thinkthrough-set: reasoning.enabled=false\r\n";
+            assert_eq!(sent(&off).as_ref(), Some(&expected), "{wire} {path}: set");
+        }
+    }
+}
+
+#[test]
+fn adr_router_a_utility_call_thinks_as_little_as_its_model_can() {
+    for (extends, model, asked, at, expected) in [
+        ("wire = \"ollama-chat\"", "m", json!({"think": "high"}), "/think", json!("low")),
+        (
+            "extends = \"google\"\nwire = \"generate-content\"",
+            "gemini-2.5-pro",
+            json!({"reasoning_effort": "high"}),
+            "/generationConfig/thinkingConfig/thinkingBudget",
+            json!(128),
+        ),
+        (
+            "extends = \"google\"\nwire = \"generate-content\"",
+            "gemini-2.5-flash-lite",
+            json!({"reasoning_effort": "high"}),
+            "/generationConfig/thinkingConfig/thinkingBudget",
+            Value::Null,
+        ),
+    ] {
+        let (place, upstream) = (Place::new("words-utility"), Upstream::start(vec![gemini()]));
+        let gateway = serve(
+            &place,
+            &format!(
+                "[providers.own]\n{extends}\nbase_url = \"{}\"\napi_key = \"k\"\n\
+                 [models.a]\nprovider = \"own\"\nmodel = \"{model}\"\n[roles]\nutility = \"a\"\n",
+                upstream.url
+            ),
+        );
+        let mut body =
+            json!({"model": "role:utility", "messages": [{"role": "user", "content": "A title?"}]});
+        body.as_object_mut().unwrap().extend(asked.as_object().unwrap().clone());
+        let path = if asked["think"].is_null() { "/v1/chat/completions" } else { "/api/chat" };
+        gateway.request("POST", path, "content-type: application/json\r\n", &body.to_string());
+        let sent = upstream.last();
+        assert_eq!(sent.pointer(at).unwrap_or(&Value::Null), &expected, "{model}: {sent}");
     }
 }

@@ -1,8 +1,10 @@
 //! What a request asks of a budget, and what it becomes within what the budget grants.
 
 mod body;
+mod least;
 
 pub use body::{answers, may_think};
+pub(crate) use least::{lower, lowered};
 
 use crate::budget::{Ask, OnExceed};
 use crate::provider::ModelRule;
@@ -35,7 +37,7 @@ pub fn within(
     match exceeded {
         Some(OnExceed::DisableReasoning) if can_be_off(rule) => settings.enabled = decided(false),
         // Where thinking cannot be switched off, the least of it is the nearest.
-        Some(OnExceed::DisableReasoning | OnExceed::LowerEffort) => lower(&mut settings, rule),
+        Some(OnExceed::DisableReasoning | OnExceed::LowerEffort) => least(&mut settings, rule),
         Some(OnExceed::Warn | OnExceed::Block) => {}
         None => {
             // A grant that is above what the model can be told says nothing new.
@@ -55,8 +57,14 @@ pub fn can_be_off(rule: &ModelRule) -> bool {
     form.off.is_some() || !form.default_on && form.on.is_some()
 }
 
+/// Whether the model can be told how much to think.
+#[must_use]
+pub fn can_be_lowered(rule: &ModelRule) -> bool {
+    rule.thinking.effort.is_some() || rule.thinking.budget.is_some()
+}
+
 /// The least that still is thinking: the lowest effort, else the lowest cap.
-fn lower(settings: &mut Resolved, rule: &ModelRule) {
+fn least(settings: &mut Resolved, rule: &ModelRule) {
     let steps = rule.thinking.effort.map_or(&[][..], |form| form.words);
     let lowest = steps.iter().map(|(step, _)| *step).filter(|step| *step > Effort::None).min();
     if let Some(effort) = lowest {

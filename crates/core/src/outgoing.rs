@@ -2,9 +2,9 @@
 
 mod off;
 
-pub(crate) use off::without_contradiction;
+pub(crate) use off::{can_only_be_asked, without_contradiction};
 
-use crate::allowance::can_be_off;
+use crate::allowance::{can_be_off, lower};
 use crate::decide::{self, Applied, as_asked};
 use crate::decision::Decision;
 use crate::edit::Draft;
@@ -58,6 +58,8 @@ pub(crate) fn write(
     if is_off(settings) && can_be_off(&target.rule) {
         // The rule's own form says it, or silence does, and nothing else is to speak against it.
         request.reasoning = ReasoningAsk::default();
+    } else if can_only_be_asked(&target.rule, settings) {
+        lower(&mut request.reasoning);
     }
     request.model.clone_from(&target.model);
     request.max_tokens = asks.max_tokens.or(request.max_tokens);

@@ -8,9 +8,9 @@ use crate::json::{Doc, Val};
 use crate::provider::ModelRule;
 
 /// Words in names of members that are about thinking.
-const ABOUT: [&str; 5] = ["reason", "think", "effort", "template", "prompt_mode"];
+pub(super) const ABOUT: [&str; 5] = ["reason", "think", "effort", "template", "prompt_mode"];
 /// Members that say which thoughts are shown or kept, and not how much is thought.
-const SHOWN: [&str; 20] = [
+pub(super) const SHOWN: [&str; 20] = [
     "clear_thinking",
     "display",
     "exclude",
@@ -33,7 +33,7 @@ const SHOWN: [&str; 20] = [
     "thinking_format",
 ];
 /// Members that hold no settings of the request.
-const OTHER: [&str; 6] =
+pub(super) const OTHER: [&str; 6] =
     ["metadata", "response_format", "responseSchema", "responseJsonSchema", "text", "labels"];
 /// So many answers to one request are the most that is reckoned with.
 const ANSWERS: u64 = 128;

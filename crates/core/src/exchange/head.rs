@@ -1,10 +1,11 @@
 //! What a request says beside its messages, as it goes out.
 
 use super::RequestContext;
-use crate::json::{Raw, at_path, merge};
+use crate::allowance::{can_be_lowered, lower, lowered};
+use crate::json::{Raw, merge};
 use crate::outgoing::{self, build};
 use crate::request::Request;
-use crate::settings::Effort;
+use crate::settings::Resolved;
 
 /// A text that is longer is no setting.
 const LONG: usize = 256;
@@ -43,26 +44,16 @@ impl RequestContext<'_> {
 
     /// Asks for little effort in the words of the caller, where the rule of the model has none of its own.
     pub fn lower_effort(&mut self) {
-        let thinking = &self.target.rule.thinking;
-        let has_words = thinking.effort.is_some() || thinking.budget.is_some();
-        if !has_words && self.request.reasoning.effort.is_some_and(|effort| effort > Effort::Low) {
-            self.request.reasoning.effort = Some(Effort::Low);
+        if !can_be_lowered(&self.target.rule) {
+            lower(&mut self.request.reasoning);
             self.is_lowered = true;
         }
     }
 
-    /// The effort that the caller names, lowered, wherever it stands.
-    pub(super) fn lowered(&self) -> Vec<Raw> {
-        const PLACES: [&str; 5] = [
-            "reasoning_effort",
-            "reasoning.effort",
-            "output_config.effort",
-            "chat_template_kwargs.reasoning_effort",
-            "generationConfig.thinkingConfig.thinkingLevel",
-        ];
-        let root = self.doc.root();
-        let stands = |place: &&str| root.path(&place.split('.').collect::<Vec<_>>()).is_some();
-        let places = PLACES.into_iter().filter(|_| self.is_lowered).filter(stands);
-        places.map(|place| at_path(place, &Raw::string(Effort::Low.as_str()))).collect()
+    /// What makes little of the caller's own words about how much to think, where that is wanted: because a budget says
+    /// so, or because thinking is to be off and the model knows no word for it.
+    pub(super) fn lowered(&self, settings: &Resolved) -> Option<Raw> {
+        let is_wanted = self.is_lowered || outgoing::can_only_be_asked(&self.target.rule, settings);
+        lowered(self.doc.root()).filter(|_| is_wanted)
     }
 }

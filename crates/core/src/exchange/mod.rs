@@ -430,7 +430,7 @@ impl<'d> RequestContext<'d> {
         };
         let mut said = outgoing::said(&self.request, &self.target, settings);
         let most = self.most.and_then(|most| outgoing::at_most(self.caller, self.doc.root(), most));
-        said.patches.extend(self.lowered());
+        said.patches.extend(self.lowered(settings));
         // Last, for it goes before whatever room a thought is given.
         said.patches.extend(most);
         // A model that is told its own cap was told one that fits.

@@ -1,6 +1,6 @@
 //! A body that says that nothing is to be thought, and nothing against that.
 
-use crate::allowance::can_be_off;
+use crate::allowance::{can_be_lowered, can_be_off};
 use crate::json::{Doc, Raw, Val};
 use crate::provider::ModelRule;
 use crate::settings::{Effort, Resolved};
@@ -51,6 +51,12 @@ pub(crate) fn without_contradiction(
 /// Whether nothing is to be thought.
 pub(super) fn is_off(settings: &Resolved) -> bool {
     !settings.enabled.value || settings.effort.value == Some(Effort::None)
+}
+
+/// Whether nothing is to be thought, and the rule has no word for that or for little: the caller's own words are all that
+/// there is.
+pub(crate) fn can_only_be_asked(rule: &ModelRule, settings: &Resolved) -> bool {
+    is_off(settings) && !can_be_off(rule) && !can_be_lowered(rule)
 }
 
 /// The paths of all that stands in an object and is none itself.
