@@ -1,7 +1,7 @@
 //! `name = "value"` in all the ways in which code, files and people write it.
 
 use super::name;
-use super::set::{BLANK, NAME, PRINTABLE, Set};
+use super::set::{ALNUM, BLANK, NAME, PRINTABLE, Set};
 use super::sign::{QUOTES, Sign, Stands, sign};
 use super::text::{More, Text};
 use super::{element, escape};
@@ -76,7 +76,9 @@ pub(super) fn start(text: Text<'_>, at: usize, words: usize) -> Result<Option<St
             if text.before(at, 1) == Some(b'|') && text.before(at, 2) != Some(b'|') {
                 return in_cell(text, at_name, found);
             }
-            return Ok(found.filter(|start| !wants_quote || start.quote.is_some()));
+            return Ok(found.filter(|start| {
+                (!wants_quote || start.quote.is_some()) && !closes_prompt(text, at_name, *start)
+            }));
         }
         // `the password "..."`.
         let is_quoted = text.byte(here)?.is_some_and(|byte| QUOTES.has(byte));
@@ -230,6 +232,32 @@ pub(super) fn is_set(text: Text<'_>, at: usize, start: Start) -> bool {
     let has = |sign: &str| memchr::memmem::find(between, sign.as_bytes()).is_some();
     let sets = has("=") && !has("==") && !has("!=") && !has("=>");
     start.quote.is_some() && !start.is_prose && sets
+}
+
+/// Whether what seems to be a name says how a test ended, as logs do: `PASS: test_x2`, where the name of the test follows.
+pub(super) fn is_verdict(text: Text<'_>, at: usize, behind: usize) -> Result<bool, More> {
+    if text.part(at, behind) != b"PASS" || !text.continues(behind, b": ", false)? {
+        return Ok(false);
+    }
+    let value = behind + 2 + text.run(behind + 2, BLANK, ALIGNED)?;
+    Ok(!text.byte(value)?.is_some_and(|byte| QUOTES.has(byte)))
+}
+
+/// Whether the quote before a value that was found behind a name that ends at `at` only closes the string that the name
+/// stands in, as in `getpass('Password: ')`.
+fn closes_prompt(text: Text<'_>, at: usize, start: Start) -> bool {
+    const LONGEST: usize = 48;
+    const PROMPT: Set = ALNUM.or(Set::of(" _()-"));
+    const BEFORE: Set = Set::of(" \t\r\n([{=,:+");
+    let Some(quote) = start.quote.filter(|quote| QUOTES.has(*quote)) else { return false };
+    let Some(between) = start.at.checked_sub(1).map(|end| text.part(at, end)) else { return false };
+    let back = (1..LONGEST).find(|back| !text.before(at, *back).is_some_and(|it| PROMPT.has(it)));
+    let Some(back) = back.filter(|back| text.before(at, *back) == Some(quote)) else {
+        return false;
+    };
+    let is_inner = between.ends_with(b"\\") || between.contains(&quote);
+    let prefix = usize::from(text.before(at, back + 1).is_some_and(|it| b"bruf".contains(&it)));
+    !is_inner && text.before(at, back + 1 + prefix).is_none_or(|it| BEFORE.has(it))
 }
 
 /// Whether a name that is a word of many meanings is one here: its value is said right behind it.

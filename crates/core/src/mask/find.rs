@@ -265,12 +265,16 @@ fn by_rule(
         }
         Look::Line { .. } => header::line(text, behind)?,
         Look::Assigned { is_word: true, .. } if !assigned::is_told(text, behind)? => None,
+        Look::Assigned { is_word: true, .. } if assigned::is_verdict(text, at, behind)? => {
+            assigned_value(text, behind, Kind::Struck)?
+        }
         Look::Assigned { kind: Kind::Key, .. } if name::is_public(text, at) => None,
         Look::Assigned { kind: Kind::Drawn, .. } if name::is_lookup(text, at) => None,
         Look::Assigned { kind, .. } => {
             let first = assigned_value(text, behind, *kind)?;
             return Ok(with_changed(text, first, *kind)?.map(found).collect());
         }
+        Look::Told { .. } if assigned::is_verdict(text, at, behind)? => None,
         Look::Told { is_weak, .. } => {
             let first = told::fit(text, behind, *is_weak)?;
             return Ok(with_changed(text, first, Kind::Password)?.map(found).collect());
@@ -419,6 +423,13 @@ fn value_of(text: Text<'_>, start: Start, kind: Kind, is_set: bool) -> Result<Op
     let there = text.part(start.at, to);
     let behind = to + if start.is_element { text.run(to, Set::of(" \t\r\n"), 64)? } else { 0 };
     if start.is_element && !text.continues(behind, b"</", false)? {
+        return Ok(None);
+    }
+    // `name: type = ...`.
+    if start.quote.is_none()
+        && text.before(start.at, 2) == Some(b':')
+        && text.continues(to, b" = ", false)?
+    {
         return Ok(None);
     }
     let is_secret = judge::is_secret(there, kind, start.quote.is_some(), start.is_prose)

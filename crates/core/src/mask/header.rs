@@ -4,6 +4,7 @@ use super::assigned::{self, Start};
 use super::pattern::{CERTAIN, Fit};
 use super::set::{ALNUM, NAME, PRINTABLE, Set};
 use super::text::{More, Text};
+use super::words::is_named;
 use super::{judge, name};
 
 const VALUE: Set = PRINTABLE.without(Set::of("\"'`\\<>[],;"));
@@ -13,7 +14,7 @@ const LEAST: usize = 8;
 const PARTS: usize = 16;
 
 /// Names of the parts of a value that are secret.
-const SECRETS: [&[u8]; 14] = [
+const SECRETS: [&[u8]; 15] = [
     b"signature",
     b"oauth_signature",
     b"oauth_token",
@@ -28,6 +29,7 @@ const SECRETS: [&[u8]; 14] = [
     b"secret",
     b"password",
     b"sig",
+    b"auth",
 ];
 
 /// What is secret in the value of a header whose name ends at `at`: the parts of it whose names say so, else all of it
@@ -36,11 +38,17 @@ pub(super) fn fits(text: Text<'_>, at: usize) -> Result<Vec<Fit>, More> {
     if text.run(at, NAME, 1)? > 0 {
         return Ok(Vec::new());
     }
-    let Some(Start { at: mut from, is_prose: false, is_element: false, .. }) =
+    let Some(Start { at: mut from, quote, is_prose: false, is_element: false }) =
         assigned::start(text, at, 0)?
     else {
         return Ok(Vec::new());
     };
+    // Behind a name that is a string, what stands without quotes is a variable, and what follows a comma may be the next
+    // name.
+    let is_string = text.part(at, from).iter().find(|byte| **byte > b' ' && **byte != b'\\');
+    let is_listed = text.part(at, from).contains(&b',');
+    let may_be_name =
+        is_listed || quote.is_none() && is_string.is_some_and(|byte| b"\"'`".contains(byte));
     // `Bearer`, `Basic`, `Token`, and what `Digest` and `AWS4-HMAC-SHA256` say in several parts.
     let word = text.run(from, ALNUM.or(Set::of("-")), 32)?;
     if word > 0 && text.byte(from + word)? == Some(b' ') {
@@ -52,11 +60,14 @@ pub(super) fn fits(text: Text<'_>, at: usize) -> Result<Vec<Fit>, More> {
     let length = text.run(from, VALUE, CERTAIN)?;
     let to = from + length;
     let open = (length == CERTAIN).then_some(VALUE);
-    let is_value = is_value(text.part(from, to));
+    let value = text.part(from, to);
+    let plain = value.strip_suffix(b"}").or(value.strip_suffix(b")")).unwrap_or(value);
+    let is_other = may_be_name && (is_named(plain, 2) || name::is_path_of_names(plain));
+    let is_value = is_value(value) && !is_other;
     Ok(is_value.then_some(Fit { from, to, open }).into_iter().collect())
 }
 
-/// The secret ones of `name="value", name=value`, if some are named so.
+/// The secret ones of `name="value", name=value`, if some are named so or quoted.
 fn parts(text: Text<'_>, at: usize) -> Result<Option<Vec<Fit>>, More> {
     let mut found = Vec::new();
     let (mut here, mut is_named) = (at, false);
@@ -74,7 +85,7 @@ fn parts(text: Text<'_>, at: usize) -> Result<Option<Vec<Fit>>, More> {
         let length = text.run(here, set, CERTAIN)?;
         let (from, to) = (here, here + length);
         let is_secret = SECRETS.iter().any(|secret| name.eq_ignore_ascii_case(secret));
-        is_named |= is_secret;
+        is_named |= is_secret || quotes > 0;
         if is_secret && is_value(text.part(from, to)) {
             let open = (length == CERTAIN).then_some(set);
             found.push(Fit { from, to, open });
@@ -101,7 +112,12 @@ fn is_value(value: &[u8]) -> bool {
     let is_address = memchr::memmem::find(value, b"://").is_some();
     let is_code = value.iter().any(|byte| b"${(".contains(byte)) || judge::is_sample(value);
     let is_name = name::is_of_words(value, 3);
-    value.len() >= LEAST && !is_address && !is_name && value.iter().any(is_drawn) && !is_code
+    value.len() >= LEAST
+        && !value.contains(&b' ')
+        && !is_address
+        && !is_name
+        && value.iter().any(is_drawn)
+        && !is_code
 }
 
 /// All of a header's value, to the end of its line.
@@ -136,6 +152,7 @@ fn is_drawn_cookie(pair: &[u8]) -> bool {
         && value.iter().any(u8::is_ascii_digit)
         && !name.contains(&b' ')
         && !value.iter().any(|byte| b"{(".contains(byte))
+        && !is_named(value.get(1..).unwrap_or_default(), 2)
         && !ABOUT.iter().any(|about| name.eq_ignore_ascii_case(about))
 }
 

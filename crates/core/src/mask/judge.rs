@@ -5,6 +5,11 @@ use super::name::{
     is_path_of_names, is_term, is_time, is_variable, is_version,
 };
 use super::set::Set;
+use super::strike::{Strike, strike};
+use super::words::is_named;
+
+/// So many digits stand behind a word of a name.
+const NUMBER: usize = 2;
 
 /// What a name says about its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +22,8 @@ pub(super) enum Kind {
     Drawn,
     /// People choose it, and nothing but its place behind a name says so.
     Plain,
+    /// What stands there is mostly the name of something else.
+    Struck,
 }
 
 /// A word, and the letters in it.
@@ -119,7 +126,7 @@ pub(super) fn is_drawn(value: &[u8]) -> bool {
     let is_mixed = (digits > 0 && lower + upper > 0)
         || (lower > 0 && upper > 0 && changes * 3 > all)
         || (digits == all && all >= 24);
-    is_mixed && entropy(value) >= 2.5
+    is_mixed && entropy(value) >= 2.5 && !is_named(value, NUMBER)
 }
 
 /// Whether the value of an assignment is a secret.
@@ -133,12 +140,13 @@ pub(super) fn is_secret(value: &[u8], kind: Kind, is_quoted: bool, is_prose: boo
         Kind::Key => is_key(value, is_quoted),
         Kind::Drawn => is_surely_key(value),
         Kind::Plain => is_plainly(value),
+        Kind::Struck => !is_named(value, NUMBER) && strike(value) == Some(Strike::Strong),
     }
 }
 
 /// References, calls, paths and addresses: where a secret comes from, and not what it is.
 fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
-    const REFERS: [Word; 15] = [
+    const REFERS: [Word; 16] = [
         word("#{"),
         word("${"),
         word("{{"),
@@ -152,6 +160,7 @@ fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
         word("=>"),
         word("</"),
         word("{}"),
+        word("{0}"),
         word("/{"),
         word(": '"),
     ];
@@ -213,13 +222,14 @@ fn is_code(value: &[u8], is_quoted: bool, may_refer: bool) -> bool {
         || READS.iter().any(has)
 }
 
-/// Whether it is the call of a function, as the text that shows a value has it: `Secret(name='%s')`.
+/// Whether it is the call of a function, as the text that shows a value has it, or a type: `Secret(name='%s')`, `list[Key]`.
 fn is_call(value: &[u8]) -> bool {
     let name = value
         .iter()
         .take_while(|byte| byte.is_ascii_alphanumeric() || b"_.".contains(byte))
         .count();
-    name > 3 && value.get(name) == Some(&b'(') && value.ends_with(b")")
+    let ends = (value.get(name), value.last());
+    name > 3 && matches!(ends, (Some(b'('), Some(b')')) | (Some(b'['), Some(b']')))
 }
 
 /// Whether the literal that a program or file sets a password to can be one: a word of its own.
@@ -265,7 +275,7 @@ fn is_password(value: &[u8], is_quoted: bool, is_prose: bool) -> bool {
         || is_label(value)
         || is_version(value)
         || is_time(value)
-        || (!is_quoted && is_of_words(value, 3));
+        || (!is_quoted && (is_of_words(value, 3) || is_named(value, 0)));
     if value.len() < 6 || is_name {
         return false;
     }
@@ -328,8 +338,11 @@ fn is_surely_key(value: &[u8]) -> bool {
 
 fn is_key(value: &[u8], is_quoted: bool) -> bool {
     let least = if is_quoted { 16 } else { 20 };
-    let is_name =
-        is_dotted(value) || is_constant(value) || are_joined(value) || is_identifier(value);
+    let is_name = is_dotted(value)
+        || is_constant(value)
+        || are_joined(value)
+        || is_identifier(value)
+        || is_named(value, NUMBER);
     if value.len() < least || value.contains(&b' ') || is_name {
         return false;
     }

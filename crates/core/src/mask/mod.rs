@@ -45,6 +45,7 @@ mod strike;
 mod tag;
 mod text;
 mod told;
+mod words;
 
 #[cfg(test)]
 mod tests;

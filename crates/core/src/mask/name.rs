@@ -4,14 +4,7 @@
 //! only says something about a secret.
 
 use super::text::Text;
-
-/// Terms with digits, as people name algorithms, forms and machines.
-pub(super) const TERMS: [&str; 30] = [
-    "base64", "base32", "base58", "sha1", "sha2", "sha224", "sha256", "sha384", "sha512", "md5",
-    "argon2", "argon2id", "pbkdf2", "hs256", "rs256", "es256", "ed25519", "x25519", "aes128",
-    "aes256", "oauth2", "utf8", "ipv4", "ipv6", "win32", "x509", "pkcs8", "pkcs12", "int64",
-    "http2",
-];
+use super::words::TERMS;
 
 /// Endings of files that a program reads or writes.
 const FILES: [&[u8]; 24] = [

@@ -1,8 +1,9 @@
 //! What looks like a password wherever it stands.
 
 use super::judge::{Classes, is_counted, is_sample};
-use super::name::{TERMS, is_of_words};
+use super::name::is_of_words;
 use super::set::{ALNUM, Set};
+use super::words::{TERMS, is_named};
 
 /// How much a word of a sentence looks like a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +44,13 @@ pub(super) fn strike(value: &[u8]) -> Option<Strike> {
     let is_mail = host.is_some_and(|host| host.contains(&b'.'));
     let digits = value.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let is_measure = digits > 0 && lower.iter().skip(digits).all(u8::is_ascii_lowercase);
-    if is_of_term || is_mail || is_measure || is_sample(value) || is_counted(value) {
+    if is_of_term
+        || is_named(value, 0)
+        || is_mail
+        || is_measure
+        || is_sample(value)
+        || is_counted(value)
+    {
         return None;
     }
     let is_mixed = classes.lower > 1 && classes.upper > 1;

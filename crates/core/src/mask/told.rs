@@ -99,6 +99,10 @@ pub(super) fn fit(text: Text<'_>, at: usize, is_weak: bool) -> Result<Option<Fit
         {
             return Ok(Some(found.at(here)));
         }
+        // What a function of these arguments returns.
+        if there == b"->" && last.ends_with(b")") && !last.contains(&b'(') {
+            return Ok(None);
+        }
         let is_arrow = matches!(there, b"->" | b"=>" | b"|" | b"=");
         let is_over = matches!(there.last(), Some(b'.' | b'!')) && found.is_none();
         // From another cue on the sentence is read again.
