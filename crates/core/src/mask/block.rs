@@ -10,7 +10,7 @@ use super::escape;
 use super::set::{ALNUM, Set};
 use super::text::{More, Text};
 
-const LABEL: Set = ALNUM.or(Set::of(" "));
+const LABEL: Set = ALNUM.or(Set::of(" -"));
 const BASE64: Set = ALNUM.or(Set::of("+/="));
 const HEADER: Set = ALNUM.or(Set::of("-"));
 /// What stands between the lines of a body, also where it is written as strings of a program.
@@ -56,11 +56,14 @@ pub(super) fn head(text: Text<'_>, at: usize, opening: usize) -> Result<Option<H
                 return Ok(None);
             }
         }
-        let length = text.run(here, LABEL, 64)?;
-        let label = text.part(here, here + length).to_ascii_lowercase();
-        let is_secret = ["private key", "static key"]
+        let run = text.run(here, LABEL, 64)?;
+        let label = text.part(here, here + run).to_ascii_lowercase();
+        // A label may have dashes in it (`SLH-DSA`), but not four of them.
+        let length = memchr::memmem::find(&label, b"----").unwrap_or(run);
+        let label = label.get(..length).unwrap_or_default();
+        let is_secret = ["private key", "static key", "nkey seed"]
             .into_iter()
-            .any(|kind| memchr::memmem::find(&label, kind.as_bytes()).is_some());
+            .any(|kind| memchr::memmem::find(label, kind.as_bytes()).is_some());
         here += length;
         let dashes = text.run(here, Set::of("-"), 5)?;
         if !is_secret || dashes < 4 {
@@ -183,8 +186,21 @@ impl Lead {
     }
 }
 
+/// What stands before each line of a body that begins at a place without a head: the blanks before its first one.
+pub(super) fn lead_before(text: Text<'_>, at: usize) -> Lead {
+    let before = text.part(at.saturating_sub(LEAD / 2), at);
+    let blanks = before.iter().rev().take_while(|byte| b" \t".contains(byte)).count();
+    let (rest, blanks) = before.split_at(before.len() - blanks);
+    let is_line = matches!(rest.last(), None | Some(b'\n')) || rest.ends_with(b"\\n");
+    Lead::of(if is_line { blanks } else { b"" })
+}
+
 /// What follows in a body from here on.
 pub(super) fn step(text: Text<'_>, at: usize, lead: Lead) -> Result<Step, More> {
+    let rest = text.run(at, BASE64, WORD)?;
+    if rest > 0 {
+        return Ok(Step::On(at + rest));
+    }
     let Some(begin) = next(text, at, lead)? else { return Ok(Step::Done(at)) };
     if let Some(end) = tail(text, begin)? {
         return Ok(Step::Done(end));
@@ -281,8 +297,9 @@ fn tail(text: Text<'_>, at: usize) -> Result<Option<usize>, More> {
     if !text.continues(here, b"END", false)? {
         return Ok(None);
     }
-    here += text.run(here, LABEL, 64)?;
-    Ok(Some(here + text.run(here, Set::of("-"), 5)?))
+    let run = text.run(here, LABEL, 64)?;
+    here += memchr::memmem::find(text.part(here, here + run), b"----").unwrap_or(run);
+    Ok(Some(here + text.run(here, Set::of("-"), 5 + usize::from(dashes > 5))?))
 }
 
 #[cfg(test)]

@@ -34,11 +34,11 @@ enum Value {
 }
 
 impl Flag {
-    /// Reads a flag: `-p`, `-p+` where its value follows without a blank, `-u:` where it follows a colon in the value.
+    /// Reads a flag: `-p`, `-p+` where its value follows without a blank, `-u:` where it follows a colon in the value (or `%`, or a comma).
     pub(super) fn parse(text: &str) -> Flag {
         let (text, value) = match text.as_bytes() {
             [head @ .., b'+'] => (head, Value::Joined),
-            [head @ .., sign @ (b':' | b'%')] => (head, Value::Behind(*sign)),
+            [head @ .., sign @ (b':' | b'%' | b',')] => (head, Value::Behind(*sign)),
             head => (head, Value::Apart),
         };
         Flag { text: text.to_vec(), value }
@@ -82,7 +82,9 @@ fn value(text: Text<'_>, at: usize, flag: &Flag) -> Result<Option<Fit>, More> {
     if flag.value != Value::Joined {
         let gap = text.run(from, BLANK.or(Set::of("=")), 4)?;
         from += gap;
-        if gap == 0 {
+        // `-uname:password`.
+        let is_joined = matches!(flag.value, Value::Behind(_)) && flag.text.len() == 2;
+        if gap == 0 && !is_joined {
             return Ok(None);
         }
     }
@@ -91,6 +93,7 @@ fn value(text: Text<'_>, at: usize, flag: &Flag) -> Result<Option<Fit>, More> {
     if let Value::Behind(sign) = flag.value {
         let name = match sign {
             b':' => VALUE.without(Set::of(":")),
+            b',' => VALUE.without(Set::of(",")),
             _ => VALUE.without(Set::of("%")),
         };
         let begin = from;

@@ -253,10 +253,15 @@ fn by_rule(
     };
     let behind = at + literal;
     let fit = match look {
-        Look::Form { patterns, wants, .. } => match patterns.get(part) {
-            Some(pattern) => form(pattern, text, at, *wants)?,
-            None => None,
-        },
+        Look::Form { patterns, wants, has_lines, .. } => {
+            let fit = patterns.get(part).map(|pattern| form(pattern, text, at, *wants));
+            let fit = fit.transpose()?.flatten();
+            if let Some(Fit { from, to, .. }) = fit.filter(|_| *has_lines) {
+                let open = Open::Block(block::lead_before(text, at));
+                return Ok(vec![Found { rule, from, to, open, tag: None }]);
+            }
+            fit
+        }
         Look::Near { values, wants, is_direct, .. } => {
             near(values, text, behind, *wants, *is_direct)?
         }

@@ -22,8 +22,8 @@ const TABLES: [&str; 5] = [
 #[derive(Clone, Debug)]
 pub(super) enum Look {
     /// By its own form, which begins where nothing else goes on; `is_general` if a form with a longer beginning decides
-    /// where there is one.
-    Form { patterns: Vec<Pattern>, left: Left, wants: Wants, is_general: bool },
+    /// where there is one, `has_lines` if it goes on as a body of base64 does, line by line.
+    Form { patterns: Vec<Pattern>, left: Left, wants: Wants, is_general: bool, has_lines: bool },
     /// By its own form, whose own letters stand behind a run of others.
     Lead { patterns: Vec<Pattern>, wants: Wants },
     /// By its form where a name stands before it; `is_direct` if it may follow without a sign.
@@ -139,6 +139,7 @@ fn rule(line: &str) -> Result<Rule, String> {
                 _ => Wants::NoSample,
             },
             is_general: has("general"),
+            has_lines: has("lines"),
         },
         "lead" => {
             let patterns = patterns(&rest, 0)?;

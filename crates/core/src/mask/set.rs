@@ -98,6 +98,7 @@ impl Set {
             'q' => ALNUM.or(Set::of("-_.~")),
             's' => PRINTABLE.without(Set::of("'\\")).or(Set::of(" ")),
             '_' => BLANK,
+            'S' => BLANK.or(Set::of("\r\n")),
             'c' => PRINTABLE.without(Set::of("\"'`\\<>[]")).or(Set::of(" ")),
             _ => return None,
         })
