@@ -8,11 +8,12 @@ use crate::stored;
 use std::sync::Arc;
 use thinkthrough_chat::Cover;
 use thinkthrough_client::{Secret, private_parts};
-use thinkthrough_core::mask::{Masker, Tiers};
+use thinkthrough_core::mask::{Masker, Tiers, passwords};
 use thinkthrough_gateway::{Covering, FindMasker, Heard};
+use thinkthrough_store::Location;
 
 /// What the names of variables with secrets end in.
-const SECRET: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
+const SECRET: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "PASSWORD"];
 
 /// A masker with a key drawn for this run, that knows the secrets in the environment.
 ///
@@ -99,7 +100,7 @@ pub(crate) fn with(tiers: Tiers, key: &[u8; 32], secrets: &[Secret]) -> Masker {
     masker
 }
 
-/// The credentials of the configuration: keys, and what is secret in headers.
+/// The credentials of the configuration: keys, what is secret in headers, and the password of the store's server.
 pub(crate) fn secrets(config: &Config) -> Vec<Secret> {
     let first = config.providers.iter().filter_map(|provider| match &provider.key {
         Some(Credential::Given(secret)) => Some(secret.clone()),
@@ -109,17 +110,24 @@ pub(crate) fn secrets(config: &Config) -> Vec<Secret> {
     let own = config.providers.iter().flat_map(|provider| provider.headers.given());
     let headers = own.chain(config.models.iter().flat_map(|model| model.forms.headers.given()));
     let headers = headers.flat_map(|(name, value)| private_parts(name, value.expose()));
-    first.chain(more).chain(headers.map(Secret::new)).collect()
+    let store = match config.store.as_ref().map(|store| &store.location) {
+        Some(Location::Postgres(url)) => passwords(url),
+        Some(Location::Sqlite(_)) | None => Vec::new(),
+    };
+    let store = store.iter().map(Secret::new);
+    first.chain(more).chain(headers.map(Secret::new)).chain(store).collect()
 }
 
 /// A masker with this key, that knows the secrets in the environment.
 pub(crate) fn keyed(tiers: Tiers, key: &[u8; 32]) -> Masker {
     let mut masker = Masker::new(tiers, key);
     for (name, value) in std::env::vars_os() {
-        if let (Some(name), Some(value)) = (name.to_str(), value.to_str())
-            && SECRET.iter().any(|end| name.to_ascii_uppercase().ends_with(end))
-        {
+        let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else { continue };
+        if SECRET.iter().any(|end| name.to_ascii_uppercase().ends_with(end)) {
             masker.register(value);
+        }
+        for password in passwords(value) {
+            masker.register(&password);
         }
     }
     masker

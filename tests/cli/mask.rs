@@ -51,6 +51,22 @@ fn each_tier_can_be_left_out() {
 }
 
 #[test]
+fn the_password_of_an_address_in_the_environment_is_known_by_itself() {
+    let mut child = command(&["mask", "--tiers", "0"])
+        .env("DATABASE_URL", "postgres://app:stone%21river@db/x")
+        .env("PGPASSWORD", "winter-lamp")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let text = b"PGPASSWORD='stone!river' psql; postgres://app:stone%21river@db; winter-lamp";
+    child.stdin.take().unwrap().write_all(text).unwrap();
+    let out = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(out.matches("[masked:registered:").count(), 3, "{out}");
+    assert!(!out.contains("river") && !out.contains("lamp"), "{out}");
+}
+
+#[test]
 fn the_counts_of_rules_are_told_on_request() {
     let text = format!("{0} {0} password=hunter2x", key());
     let ran = think(&["mask", "--stats"], text.as_bytes());

@@ -136,9 +136,77 @@ fn is_password(value: &[u8], user: &[u8]) -> bool {
         && !super::judge::is_sample(value)
 }
 
+/// The passwords of a service's address, as it stands in settings: `scheme://user:password@host`, `host=h password=p`,
+/// `Server=h;Password=p`. Each as it is written, and without its escapes if it has some.
+#[must_use]
+pub fn passwords(address: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut add = |password: &str| {
+        let plain = plain(password);
+        for text in [password.to_owned(), plain] {
+            if !text.is_empty() && !all.contains(&text) {
+                all.push(text);
+            }
+        }
+    };
+    for authority in address.split("://").skip(1) {
+        let end = authority.find(['/', '?', '#', ' ', '"', '\'']).unwrap_or(authority.len());
+        // A password with such a sign in it goes on to the last `@`.
+        let (user, _) = authority.split_at(end);
+        let user = user.rsplit_once('@').or_else(|| authority.rsplit_once('@'));
+        let password = user.and_then(|(user, _)| user.split_once(':'));
+        password.into_iter().for_each(|(_, password)| add(password));
+    }
+    let lower = address.to_ascii_lowercase();
+    for name in ["password=", "pwd="] {
+        for (at, _) in lower.match_indices(name) {
+            let value = address.get(at + name.len()..).unwrap_or_default();
+            let quote = value.chars().next().filter(|char| matches!(char, '\'' | '"'));
+            let value = match quote {
+                Some(quote) => value.get(1..).and_then(|value| value.split(quote).next()),
+                None => value.split([';', '&', ' ', '\t', '\n']).next(),
+            };
+            value.into_iter().for_each(&mut add);
+        }
+    }
+    all
+}
+
+/// The text without percent signs that stand for bytes.
+fn plain(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        let (byte, behind) = match byte.filter(|_| *first == b'%') {
+            Some(byte) => (byte, behind.get(2..).unwrap_or_default()),
+            None => (*first, behind),
+        };
+        out.push(byte);
+        rest = behind;
+    }
+    String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_passwords_of_configured_addresses_are_known() {
+        for (address, expected) in [
+            ("postgres://app:h8Kd%402qx@db:5432/x?a=b@c", vec!["h8Kd%402qx", "h8Kd@2qx"]),
+            ("postgres://app:h8/Kd2qx@db/x", vec!["h8/Kd2qx"]),
+            ("host=db user=app password='h8 Kd2qx' dbname=x", vec!["h8 Kd2qx"]),
+            ("Server=db;User Id=sa;Password=h8Kd2qx!;X=1", vec!["h8Kd2qx!"]),
+            ("postgres://db/x?user=app&password=h8Kd%212", vec!["h8Kd%212", "h8Kd!2"]),
+            ("postgres://app@db:5432/x", vec![]),
+            ("https://host:8080/x", vec![]),
+        ] {
+            assert_eq!(passwords(address), expected, "{address}");
+        }
+    }
 
     #[test]
     fn the_name_of_a_host_is_not_held_back() {

@@ -50,6 +50,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub use address::passwords;
 pub use body::{Opaque, mask_json};
 pub use request::mask_request;
 pub use stream::MaskStream;

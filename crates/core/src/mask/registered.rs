@@ -49,24 +49,30 @@ fn written(value: &str) -> Vec<(Vec<u8>, usize)> {
     all.add(value);
     json(value, &mut all);
     percents(value, &mut all);
-    let quoted = |one: &str| {
-        value
-            .replace('&', "&amp;")
-            .replace('<', "&lt;")
-            .replace('>', "&gt;")
-            .replace('"', "&quot;")
-            .replace('\'', one)
-    };
-    ["'", "&#39;", "&#x27;"].iter().for_each(|one| all.add(quoted(one)));
+    html(value, &mut all);
     all.add(value.replace('\'', "'\\''"));
     all.add(value.replace('\n', "\r\n"));
     let hex: String = value.bytes().map(|byte| format!("{byte:02x}")).collect();
     all.add(hex.to_ascii_uppercase());
     all.add(hex);
     for shift in 0..3 {
-        for letters in [STANDARD, FOR_URLS] {
-            all.add(base64(value.as_bytes(), shift, letters));
+        let text = base64(value.as_bytes(), shift, STANDARD);
+        let signs = |plus: &str, slash: &str| text.replace('+', plus).replace('/', slash);
+        // As a part of a URL, and as JSON of writers that escape slashes or signs.
+        for (plus, slash) in [
+            ("%2B", "%2F"),
+            ("%2b", "%2f"),
+            ("%252B", "%252F"),
+            ("+", "\\/"),
+            ("+", "\\\\/"),
+            ("\\u002B", "/"),
+            ("\\u002b", "/"),
+            ("\\u002B", "\\/"),
+        ] {
+            all.add(signs(plus, slash));
         }
+        all.add(base64(value.as_bytes(), shift, FOR_URLS));
+        all.add(text);
     }
     all.0
 }
@@ -106,6 +112,30 @@ fn json(value: &str, all: &mut Ways) {
     let units: String = value.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
     all.add_keeping(large_digits(&units), 2 * "\\u0000".len());
     all.add_keeping(units, 2 * "\\u0000".len());
+}
+
+/// As the text of HTML, as its writers escape quotes and other signs, or do not, and as a string of JSON with that.
+fn html(value: &str, all: &mut Ways) {
+    let mut add = |text: String| {
+        let json = text.replace('\\', "\\\\").replace('"', "\\\"");
+        all.add(json.replace('/', "\\/"));
+        all.add(json);
+        all.add(text);
+    };
+    let text = value.replace('&', "&amp;").replace('<', "&lt;");
+    for text in [text.replace('>', "&gt;"), text] {
+        for double in ["\"", "&quot;", "&#34;"] {
+            for single in ["'", "&#39;", "&#x27;", "&apos;", "&#039;"] {
+                let text = text.replace('"', double).replace('\'', single);
+                let ticks = text.replace('`', "&#x60;").replace('=', "&#x3D;");
+                add(text.replace('+', "&#43;"));
+                add(ticks.replace('/', "&#x2F;"));
+                add(ticks);
+                add(text.replace('/', "&#x2F;"));
+                add(text);
+            }
+        }
+    }
 }
 
 /// As a part of a URL, once and twice.
@@ -177,7 +207,7 @@ fn percent(value: &str, kept: &str, is_upper: bool) -> String {
 
 /// What base64 makes of the bytes where so many bytes of a group stand before them: without the letters at both ends
 /// that they share with their neighbours.
-fn base64(bytes: &[u8], shift: usize, letters: &[u8; 64]) -> Vec<u8> {
+fn base64(bytes: &[u8], shift: usize, letters: &[u8; 64]) -> String {
     let mut out = Vec::new();
     let (mut bits, mut count) = (0_u32, 0_u32);
     for byte in std::iter::repeat_n(&0, shift).chain(bytes) {
@@ -190,12 +220,33 @@ fn base64(bytes: &[u8], shift: usize, letters: &[u8; 64]) -> Vec<u8> {
         }
     }
     out.drain(..(shift * 8).div_ceil(6));
-    out
+    String::from_utf8(out).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_is_written_as_html_and_as_base64_in_other_texts() {
+        let texts: Vec<String> = written("a'b\"c=d+e`f>>>???/~~")
+            .into_iter()
+            .map(|(text, _)| String::from_utf8(text).unwrap())
+            .collect();
+        for text in [
+            "a'b\"c=d+e`f&gt;&gt;&gt;???/~~",
+            "a&apos;b\"c=d+e`f&gt;&gt;&gt;???/~~",
+            "a&#x27;b&quot;c&#x3D;d+e&#x60;f&gt;",
+            "a&#39;b&#34;c=d&#43;e`f&gt;",
+            "a&#39;b&quot;c&#x3D;d+e&#x60;f&gt;&gt;&gt;???&#x2F;~~",
+            "YSdiImM9ZCtlYGY%2BPj4%2FPz8vfn",
+            "YSdiImM9ZCtlYGY%2bPj4%2fPz8vfn",
+            "YSdiImM9ZCtlYGY+Pj4\\/Pz8vfn",
+            "YSdiImM9ZCtlYGY\\u002BPj4/Pz8vfn",
+        ] {
+            assert!(texts.iter().any(|written| written.starts_with(text)), "{text}: {texts:?}");
+        }
+    }
 
     #[test]
     fn a_value_is_written_in_all_ways() {
@@ -227,6 +278,6 @@ mod tests {
             assert!(texts.iter().any(|written| written.starts_with(text)), "{text}: {texts:?}");
         }
         // `xsecretsecret` is `eHNlY3JldHNlY3JldA==`; its first two letters and the last one are not the secret's alone.
-        assert_eq!(base64(b"secretsecret", 1, STANDARD), b"NlY3JldHNlY3Jld");
+        assert_eq!(base64(b"secretsecret", 1, STANDARD), "NlY3JldHNlY3Jld");
     }
 }

@@ -119,8 +119,15 @@ fn encodings(value: &str) -> Vec<String> {
         hex.to_uppercase(),
         hex,
     ];
+    for quotes in [["\"", "'"], ["&quot;", "&apos;"], ["&#34;", "&#39;"], ["&quot;", "&#x27;"]] {
+        let text = value.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        all.push(text.replace('"', quotes[0]).replace('\'', quotes[1]));
+    }
     for shift in 0..3 {
-        all.extend([['+', '/'], ['-', '_']].map(|last| base64(value.as_bytes(), shift, last)));
+        let [text, for_urls] =
+            [['+', '/'], ['-', '_']].map(|last| base64(value.as_bytes(), shift, last));
+        all.extend([for_urls, text.replace('+', "%2B").replace('/', "%2F")]);
+        all.extend([text.replace('/', "\\/"), text]);
     }
     all.sort();
     all.dedup();
