@@ -6,7 +6,7 @@ use super::name::{
 };
 use super::set::Set;
 use super::strike::{Strike, strike};
-use super::words::is_named;
+use super::words::{has_words, is_named};
 
 /// So many digits stand behind a word of a name.
 const NUMBER: usize = 2;
@@ -140,7 +140,7 @@ pub(super) fn is_secret(value: &[u8], kind: Kind, is_quoted: bool, is_prose: boo
         Kind::Key => is_key(value, is_quoted),
         Kind::Drawn => is_surely_key(value),
         Kind::Plain => is_plainly(value),
-        Kind::Struck => !is_named(value, NUMBER) && strike(value) == Some(Strike::Strong),
+        Kind::Struck => !has_words(value, NUMBER, 3) && strike(value) == Some(Strike::Strong),
     }
 }
 

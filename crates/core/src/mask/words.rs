@@ -50,6 +50,11 @@ pub(super) const TERMS: [&str; 40] = [
 /// `V1LocalObjectReference`, `ssh-ed25519-cert-v01`. What is drawn has digits within its words, or words that are shorter.
 pub(super) fn is_named(value: &[u8], digits: usize) -> bool {
     const MEAN: usize = 4;
+    has_words(value, digits, MEAN)
+}
+
+/// The same with words of so many letters each.
+pub(super) fn has_words(value: &[u8], digits: usize, mean: usize) -> bool {
     let (mut here, mut words) = (0, 0);
     while let Some(rest) = value.get(here..).filter(|rest| !rest.is_empty()) {
         if rest.first().is_some_and(|byte| SIGNS.has(*byte)) {
@@ -58,19 +63,20 @@ pub(super) fn is_named(value: &[u8], digits: usize) -> bool {
         }
         let is_first =
             here.checked_sub(1).and_then(|at| value.get(at)).is_none_or(|byte| SIGNS.has(*byte));
-        let Some((length, count)) = term(rest).or_else(|| word(rest, digits, is_first)) else {
+        let Some((length, count)) = term(rest, digits).or_else(|| word(rest, digits, is_first))
+        else {
             return false;
         };
         (here, words) = (here + length, words + count);
     }
-    words > 1 && words * MEAN <= value.len()
+    words > 1 && words * mean <= value.len()
 }
 
 /// What stands between the words of a name.
 const SIGNS: Set = Set::of("-_.:/#$");
 
-/// How long the term is that a text begins with, the one word that it counts for.
-fn term(rest: &[u8]) -> Option<(usize, usize)> {
+/// How long the term is that a text begins with, with its number, and the one word that it counts for.
+fn term(rest: &[u8], digits: usize) -> Option<(usize, usize)> {
     let length = |term: &&str| {
         let letters = term.bytes().take_while(u8::is_ascii_alphabetic).count();
         let (word, number) = term.as_bytes().split_at_checked(letters)?;
@@ -81,8 +87,11 @@ fn term(rest: &[u8]) -> Option<(usize, usize)> {
         let there =
             behind.get(sign..sign + number.len()).is_some_and(|it| it.eq_ignore_ascii_case(number));
         let end = letters + sign + number.len();
-        let is_over =
-            !rest.get(end).is_some_and(|byte| byte.is_ascii_digit() || byte.is_ascii_lowercase());
+        // `Utf8Case`, and `Utf814` for the fourteenth of its kind.
+        let more = rest.iter().skip(end).take_while(|byte| byte.is_ascii_digit()).count();
+        let end = end + more;
+        let is_over = !rest.get(end).is_some_and(u8::is_ascii_lowercase)
+            && (more == 0 || more <= digits && rest.get(end).is_none_or(|byte| SIGNS.has(*byte)));
         (there && is_over).then_some((end, 1))
     };
     TERMS.iter().filter_map(length).max()
@@ -117,6 +126,8 @@ fn word(rest: &[u8], digits: usize, is_first: bool) -> Option<(usize, usize)> {
     };
     // `SSHCert` is two words, and drawn letters are as many as there are large ones.
     let count = match (large, small) {
+        // `X-Api-Key2` is a name of three.
+        _ if letters == 1 && is_first && is_over && number == 0 => 0,
         (0 | 1, _) | (2..=5, 0) => 1,
         (_, 0) if is_over => 1,
         (2..=4, 3..) => 2,
@@ -153,6 +164,8 @@ mod tests {
                 "SCRAM-SHA-256",
                 "api_key_2",
                 "self.auth_token_v2",
+                "X-Goog-Api-Key2",
+                "TestDecodeUtf814",
             ],
             &[
                 "v4lue",
