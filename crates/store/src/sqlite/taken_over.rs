@@ -151,8 +151,11 @@ impl Sqlite {
     }
 }
 
+/// Asks the file itself: what a connection remembers of its tables may be of before another one took this one, and begins
+/// no moment of reading.
 fn is_there(connection: &Connection) -> rusqlite::Result<bool> {
-    connection.table_exists(None, "trace_unmasked")
+    let sql = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'trace_unmasked')";
+    connection.query_row(sql, [], |row| row.get(0))
 }
 
 fn old(row: &Row<'_>) -> rusqlite::Result<OldTrace> {
