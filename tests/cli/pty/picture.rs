@@ -9,6 +9,8 @@ use vt100::{Cell, Color, Screen};
 
 /// A cell in pixels.
 const CELL: (usize, usize) = (9, 19);
+/// How far below the top of its cell a text has its base.
+const BASE: usize = 14;
 /// The terminal's own ground and letters.
 const OWN: [&str; 2] = ["#141418", "#e6e6ea"];
 
@@ -54,9 +56,12 @@ fn patience() -> Duration {
 /// The picture without how long anything took, without what turns, and without the count, which follows a moment later.
 fn steady(svg: &str) -> String {
     let is_turning = |char: char| ('⠀'..='⣿').contains(&char);
+    let grounds: Vec<String> =
+        svg.lines().filter(|line| line.contains("Thought for ")).filter_map(ground).collect();
     let mut lines = String::new();
     for line in svg.lines() {
-        if line.contains("/?  <") {
+        let is_timed = line.starts_with("<rect") && grounds.iter().any(|it| line.contains(it));
+        if is_timed || line.contains("/?  <") {
             continue;
         }
         let line = line.replace(is_turning, "⠋");
@@ -70,6 +75,13 @@ fn steady(svg: &str) -> String {
         }
     }
     lines
+}
+
+/// Where the rectangles behind a text stand, as they say it; those behind a time are as wide as it is.
+fn ground(text: &str) -> Option<String> {
+    let (_, behind) = text.split_once(" y=\"")?;
+    let base: usize = behind.split_once('"')?.0.parse().ok()?;
+    Some(format!(" y=\"{}\" ", base.checked_sub(BASE)?))
 }
 
 fn svg(screen: &Screen) -> String {
@@ -129,7 +141,7 @@ fn draw(row: usize, column: usize, cells: &[&Cell], out: &mut String) {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let bold = if first.bold() { " font-weight=\"bold\"" } else { "" };
     let italic = if first.italic() { " font-style=\"italic\"" } else { "" };
-    let (fill, base) = (colour(first.fgcolor(), OWN[1]), top + 14);
+    let (fill, base) = (colour(first.fgcolor(), OWN[1]), top + BASE);
     writeln!(
         out,
         "<text x=\"{left}\" y=\"{base}\" textLength=\"{width}\" xml:space=\"preserve\" fill=\"{fill}\"{bold}{italic}>{text}</text>"
