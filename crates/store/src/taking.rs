@@ -151,26 +151,29 @@ impl Store {
     }
 
     /// They could not be taken together. Where the store takes others, what it does not take by itself is lost; where it
-    /// takes nothing, or [is to take nothing](StoreError::stops_all), what stands in the journal waits.
+    /// takes nothing, and from where it [is to take nothing](StoreError::stops_all), what stands in the journal waits.
     async fn take_each(&self, batch: Vec<Answer>, error: StoreError) -> Result<bool, StoreError> {
-        let stops_all = error.stops_all();
+        let mut stop = error.stops_all().then(|| error.clone());
         let mut each = Vec::with_capacity(batch.len());
         for answer in batch {
-            let outcome = match stops_all {
-                true => Err(error.clone()),
-                false => self.write(Records::of(std::slice::from_ref(&answer))).await,
+            let outcome = match &stop {
+                Some(error) => Err(error.clone()),
+                None => self.write(Records::of(std::slice::from_ref(&answer))).await,
             };
+            stop = stop.or_else(|| outcome.as_ref().err().filter(|it| it.stops_all()).cloned());
             each.push((answer, outcome.map(|kept| kept.into_iter().all(|is_kept| is_kept))));
         }
-        if each.iter().any(|(_, outcome)| outcome.is_ok()) {
-            self.took(each).await;
-            return Ok(true);
+        let takes_some = each.iter().any(|(_, outcome)| outcome.is_ok());
+        let waits = |error: &StoreError| !takes_some || error.stops_all();
+        let (wait, decided): (Vec<_>, Vec<_>) = each.into_iter().partition(|(answer, outcome)| {
+            answer.spot.is_some() && outcome.as_ref().is_err_and(waits)
+        });
+        self.waiting().put_back(wait.into_iter().map(|(answer, _)| answer).collect());
+        self.took(decided).await;
+        match takes_some {
+            true => Ok(true),
+            false => Err(stop.unwrap_or(error)),
         }
-        let (wait, lost): (Vec<Answer>, Vec<Answer>) =
-            each.into_iter().map(|(answer, _)| answer).partition(|it| it.spot.is_some());
-        lost.into_iter().for_each(|answer| (answer.lost)(&error));
-        self.waiting().put_back(wait);
-        Err(error)
     }
 
     /// The database decided about these.
