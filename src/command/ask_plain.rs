@@ -4,11 +4,12 @@ use super::ask_show::{put, tell};
 use super::ask_thought::{Shows, Thought, width};
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
+use thinkthrough_chat::counted::{tokens, withheld};
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_chat::screen::Flow;
 use thinkthrough_chat::{Notice, Watch, why_again};
 use thinkthrough_client::Retry;
-use thinkthrough_core::content::{Thinking, ToolResponse};
+use thinkthrough_core::content::{Content, Thinking, ToolResponse};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::outgoing::Outgoing;
 use thinkthrough_core::problem::ProblemCode;
@@ -164,6 +165,15 @@ impl Watch for Plain {
                 self.warned.push(warning.message.clone());
                 self.note(&format!("warning: {}", warning.message));
             }
+        }
+    }
+
+    fn added(&mut self, _: usize, content: &Content) {
+        if self.shows != Shows::Nothing
+            && self.shows != Shows::Live
+            && let Some(count) = withheld(content)
+        {
+            self.note(&format!("thinking: {} (the provider withheld the text)", tokens(count)));
         }
     }
 

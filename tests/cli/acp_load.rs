@@ -139,3 +139,20 @@ fn what_cannot_be_loaded_is_said() {
     assert_eq!((&end["toolCallId"], &end["status"]), (&call["toolCallId"], &json!("failed")));
     editor.end();
 }
+
+#[test]
+fn thoughts_of_one_answer_stay_apart_live_and_when_they_are_loaded() {
+    let entry = |text: &str, id: &str| json!({"type": "reasoning.text", "text": text, "id": id, "index": id});
+    let details = json!([entry("First.", "a"), entry("Second.", "b")]);
+    let message = json!({"role": "assistant", "reasoning_details": details, "content": "Done."});
+    let (script, mut editor) = scripted("acp-apart", vec![message]);
+    editor.prompt("Do it.");
+    let apart = "First.\n\nSecond.";
+    assert_eq!(editor.told("agent_thought_chunk"), apart);
+    let session = editor.session.clone();
+    editor.end();
+    let mut editor = Editor::connect(script.command(&["acp"]));
+    editor.load(&session, &script.path("work"));
+    assert_eq!(editor.told("agent_thought_chunk"), apart, "loaded");
+    editor.end();
+}

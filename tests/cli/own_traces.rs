@@ -200,3 +200,23 @@ fn chat_and_editors_leave_traces_under_their_conversation() {
     assert_eq!(rows[0]["provider"], "sim");
     std::fs::remove_dir_all(home).unwrap();
 }
+
+#[test]
+fn reported_tokens_without_a_text_are_a_withheld_thought_everywhere() {
+    let place = Place::new("withheld");
+    let upstream = Upstream::start(vec![chat("", "Forty-two.", Some(400))]);
+    let config = place.write("config.toml", &provider(&upstream.url, ""));
+    let asked = place.ask(&["--config", &config, "--continue", "Why?"]);
+    assert!(
+        asked.err.contains("thinking: 400 tokens (the provider withheld the text)"),
+        "{}",
+        asked.err
+    );
+    let list = place.think(&["traces", "list", "--config", &config]);
+    assert!(list.out.contains("thought, text withheld"), "{}", list.out);
+    let sessions = place.think(&["sessions", "list", "--json", "--config", &config]).json();
+    let id = sessions[0]["id"].as_str().unwrap();
+    let show = place.think(&["sessions", "show", id, "--config", &config]);
+    let words = "The provider withheld the text of a thought of 400 tokens.";
+    assert!(show.out.contains(words), "{}", show.out);
+}

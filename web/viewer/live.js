@@ -4,7 +4,7 @@ import { AiReasoning, harmless } from '../message.js';
 import { badge, empty, h, lasted, number, say, short } from './elements.js';
 import { listen } from './events.js';
 import { markdown } from './markdown.js';
-import { latest } from './traces.js';
+import { latest, withheld } from './traces.js';
 
 /** @typedef {import('./events.js').Phase} Phase @typedef {import('./events.js').Event} Event */
 
@@ -108,7 +108,11 @@ class Card {
     this.answer.replaceChildren(this.said === '' ? '' : markdown(this.said));
     if (data.error) this.note(`error: ${data.error}`);
     this.usage = data.usage;
-    if (data.usage?.reasoning_tokens > 0 && !this.reasoning.hidden) this.reasoning.tokens = data.usage.reasoning_tokens;
+    const thought = data.usage?.reasoning_tokens;
+    if (thought > 0) {
+      if (this.reasoning.hidden) this.reasoning.before(withheld(thought));
+      else this.reasoning.tokens = thought;
+    }
     this.duration = data.duration_ms;
     // Its trace is written right behind it.
     setTimeout(() => { this.link.hidden = false; }, 400);

@@ -11,10 +11,15 @@ import { ask } from './server.js';
 const HOUR = 3_600_000;
 const AGES = /** @type {[string, string][]} */ ([['', 'any time'], [String(HOUR), 'last hour'], [String(24 * HOUR), 'last day'], [String(7 * 24 * HOUR), 'last week']]);
 
+/** Stands for a thought that only its tokens tell of. @param {number} tokens */
+export function withheld(tokens) {
+  return h('p', { class: 'none' }, `Thought, text withheld · ${number(tokens)} tokens`);
+}
+
 /** The thought as the element of the page. @param {Trace} trace @param {string} [display] */
 export function thought(trace, display = 'collapsed') {
   if (trace.reasoning_text === undefined) return h('p', { class: 'none' }, `Thought, not shown · ${number(trace.reasoning_tokens)} tokens`);
-  if (trace.reasoning_text.trim() === '' && trace.sealed_bytes === 0) return null;
+  if (trace.reasoning_text.trim() === '' && trace.sealed_bytes === 0) return trace.reasoning_tokens > 0 ? withheld(trace.reasoning_tokens) : null;
   const element = new AiReasoning();
   element.dataset.msgId = trace.id;
   element.dataset.provider = trace.provider;
@@ -32,7 +37,7 @@ function line(trace) {
   if (trace.reasoning_text === undefined) return h('span', { class: 'none' }, 'thoughts are not shown');
   if (text !== '') return h('span', { class: 'thought' }, harmless(text.replace(/\s+/gu, ' ')));
   if (trace.sealed_bytes > 0) return h('span', { class: 'sealed' }, `sealed, ${number(trace.sealed_bytes)} bytes, by ${trace.provider}`);
-  return h('span', { class: 'none' }, 'no thought');
+  return h('span', { class: 'none' }, trace.reasoning_tokens > 0 ? 'thought, text withheld' : 'no thought');
 }
 
 /** The beginning of an answer on one line, without the most frequent signs of Markdown. @param {string} text */

@@ -55,6 +55,13 @@ pub fn total(usage: Option<&Usage>, blocks: &[Block], is_whole: bool) -> TokenCo
     }
 }
 
+/// The reported tokens of a thought that left no block in its answer: the provider withheld its text.
+#[must_use]
+pub fn withheld(content: &Content) -> Option<TokenCount> {
+    let tokens = content.usage.as_ref()?.reasoning_tokens.filter(|tokens| *tokens > 0)?;
+    content.thoughts().next().is_none().then(|| TokenCount::reported(tokens))
+}
+
 /// The sum of counts; it is known as well as the least known of them.
 #[must_use]
 pub fn sum(counts: impl IntoIterator<Item = TokenCount>) -> TokenCount {
@@ -103,7 +110,7 @@ pub fn tokens(count: TokenCount) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{counts, tokens};
+    use super::{counts, tokens, withheld};
     use thinkthrough_core::content::{Block, Content, Speaker, Thinking};
     use thinkthrough_core::usage::Usage;
 
@@ -145,6 +152,20 @@ mod tests {
                     super::of(&content).tokens
                 );
             }
+        }
+    }
+
+    #[test]
+    fn reported_tokens_without_a_block_are_a_withheld_thought() {
+        for (thoughts, reported, want) in [
+            (&[][..], Some(400), Some("400 tokens")),
+            (&[], Some(0), None),
+            (&[], None, None),
+            (&["twelve bytes"], Some(400), None),
+            (&[""], Some(400), None),
+        ] {
+            let count = withheld(&said(thoughts, reported)).map(tokens);
+            assert_eq!(count.as_deref(), want, "{thoughts:?} {reported:?}");
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::masking;
 use crate::printed::printed;
 use clap::Args;
 use std::io::Write;
+use thinkthrough_chat::counted::{tokens, withheld};
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_core::content::{Block, Content, Speaker};
 use thinkthrough_core::json::Writer;
@@ -68,6 +69,9 @@ fn as_text(whole: &Conversation, out: &mut dyn Write) -> Result<(), Failure> {
         for block in &content.blocks {
             let text = in_words(block);
             writeln!(out, "{}", harmless(text.trim_end_matches('\n')))?;
+        }
+        if let Some(count) = withheld(content) {
+            writeln!(out, "  ~ The provider withheld the text of a thought of {}.", tokens(count))?;
         }
     }
     Ok(())

@@ -137,6 +137,7 @@ fn thought_of(trace: &Trace, shows: bool) -> String {
     match trace.thought.trim() {
         _ if !shows => "(thoughts are not shown)".to_owned(),
         "" if sealed > 0 => format!("sealed, {sealed} bytes, by {}", trace.provider),
+        "" if trace.numbers.reasoning_tokens > 0 => "thought, text withheld".to_owned(),
         "" => "no thought".to_owned(),
         thought => thought.to_owned(),
     }

@@ -44,12 +44,9 @@ async fn answered(show: &mut Show<'_>, tools: &Toolbox, content: &Content) -> Ve
     let mut calls: Vec<Open> = Vec::new();
     for block in &content.blocks {
         match block {
-            Block::Thinking(thinking) if show.shows_thoughts() => {
-                if thinking.is_withheld() {
-                    show.withheld();
-                } else {
-                    show.chunk("agent_thought_chunk", &thinking.thought);
-                }
+            Block::Thinking(thinking) => {
+                show.begin();
+                show.end_thought(thinking, Some(&thinking.thought));
             }
             Block::Text(text) => show.chunk("agent_message_chunk", &text.text),
             Block::ToolCall(call) => {
@@ -57,9 +54,10 @@ async fn answered(show: &mut Show<'_>, tools: &Toolbox, content: &Content) -> Ve
                 show.call_weighed(0, calls.len(), call, (kind, &title));
                 calls.push((calls.len(), call.clone()));
             }
-            Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolResponse(_) => {}
+            Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => {}
         }
     }
+    show.added(0, content);
     calls
 }
 

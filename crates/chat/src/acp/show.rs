@@ -2,15 +2,19 @@
 
 use super::rpc::Outbox;
 use crate::agent::{Called, Watch};
+use crate::counted::withheld;
 use crate::failure::why_again;
 use crate::gate::Notice;
 use crate::tools::{FileChange, Question, ToolKind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use thinkthrough_client::Retry;
-use thinkthrough_core::content::{Block, Content, Media, MediaSource, ToolCall, ToolResponse};
+use thinkthrough_core::content::{Content, Media, MediaSource, Thinking, ToolCall, ToolResponse};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::outgoing::Outgoing;
+
+const THOUGHT: &str = "agent_thought_chunk";
+const WITHHELD: &str = "(the provider withheld the text)";
 
 /// Tells an editor what happens.
 pub(super) struct Show<'a> {
@@ -19,8 +23,10 @@ pub(super) struct Show<'a> {
     /// The request that is being answered, from 1, over all prompts of the session.
     round: &'a AtomicUsize,
     shows_thoughts: bool,
-    /// Whether the open block was told while it came in.
+    /// The open block has sent a chunk.
     has_told: bool,
+    /// The last chunk belongs to a thought.
+    ends_in_thought: bool,
 }
 
 impl<'a> Show<'a> {
@@ -30,7 +36,8 @@ impl<'a> Show<'a> {
         round: &'a AtomicUsize,
         shows_thoughts: bool,
     ) -> Self {
-        Show { session, outbox, round, shows_thoughts, has_told: false }
+        let (has_told, ends_in_thought) = (false, false);
+        Show { session, outbox, round, shows_thoughts, has_told, ends_in_thought }
     }
 
     fn update(&self, kind: &str, body: impl FnOnce(&mut Writer)) {
@@ -51,13 +58,32 @@ impl<'a> Show<'a> {
         self.chunk("agent_message_chunk", &format!("\n_{text}_\n\n"));
     }
 
-    pub(super) fn shows_thoughts(&self) -> bool {
-        self.shows_thoughts
+    /// A block begins.
+    pub(super) fn begin(&mut self) {
+        self.has_told = false;
     }
 
-    /// A thought came without its text.
-    pub(super) fn withheld(&mut self) {
-        self.chunk("agent_thought_chunk", "(the provider withheld the text)");
+    /// Sends a part of a thought. An empty line keeps it apart from a thought right before it.
+    pub(super) fn think(&mut self, text: &str) {
+        if !self.shows_thoughts || text.is_empty() {
+            return;
+        }
+        match self.ends_in_thought && !self.has_told {
+            true => self.chunk(THOUGHT, &format!("\n\n{text}")),
+            false => self.chunk(THOUGHT, text),
+        }
+    }
+
+    /// Sends what is not sent yet of a complete thought: `whole` is its text, if the deltas do not say it.
+    pub(super) fn end_thought(&mut self, thinking: &Thinking, whole: Option<&str>) {
+        if self.has_told {
+            return;
+        }
+        match whole.filter(|whole| !whole.is_empty()) {
+            Some(whole) => self.think(whole),
+            None if thinking.has_payload() => self.think(WITHHELD),
+            None => {}
+        }
     }
 
     /// A call of the answer that never ran.
@@ -72,6 +98,7 @@ impl<'a> Show<'a> {
 
     pub(super) fn chunk(&mut self, kind: &str, text: &str) {
         self.has_told = true;
+        self.ends_in_thought = kind == THOUGHT;
         self.update(kind, |w| w.key("content").object(|w| write_text(w, text)));
     }
 
@@ -87,15 +114,9 @@ impl<'a> Show<'a> {
 impl Watch for Show<'_> {
     fn event(&mut self, _: usize, event: Event<'_>) {
         match event {
-            Event::ThinkingStart { .. } | Event::TextStart { .. } => self.has_told = false,
-            Event::ThinkingDelta { delta, .. } if self.shows_thoughts => {
-                self.chunk("agent_thought_chunk", delta);
-            }
-            Event::ThinkingEnd { thought: Some(thought), .. }
-                if self.shows_thoughts && !self.has_told =>
-            {
-                self.chunk("agent_thought_chunk", thought);
-            }
+            Event::ThinkingStart { .. } | Event::TextStart { .. } => self.begin(),
+            Event::ThinkingDelta { delta, .. } => self.think(delta),
+            Event::ThinkingEnd { thinking, thought, .. } => self.end_thought(thinking, thought),
             Event::TextDelta { delta, .. } => self.chunk("agent_message_chunk", delta),
             Event::TextEnd { whole: Some(whole), .. } if !self.has_told => {
                 self.chunk("agent_message_chunk", whole);
@@ -163,13 +184,9 @@ impl Watch for Show<'_> {
     fn tool_response(&mut self, _: usize, _: &ToolResponse) {}
 
     fn added(&mut self, _: usize, content: &Content) {
-        // Without thoughts in deltas there is nothing to tell but that the provider withheld them.
-        let withheld = content.blocks.iter().any(|block| match block {
-            Block::Thinking(thinking) => thinking.is_withheld(),
-            _ => false,
-        });
-        if withheld && self.shows_thoughts {
-            self.withheld();
+        if withheld(content).is_some() {
+            self.begin();
+            self.think(WITHHELD);
         }
     }
 }

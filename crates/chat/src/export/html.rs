@@ -2,7 +2,7 @@
 
 use super::Exported;
 use super::page::{ELEMENT_STYLE, POLICY, SCRIPT, SCRIPT_HASH, STYLE};
-use crate::counted::counts;
+use crate::counted::{counts, tokens, withheld};
 use crate::wording::grouped;
 use pulldown_cmark::{Event, Options, Parser, Tag, html};
 use thinkthrough_core::content::{
@@ -85,6 +85,13 @@ fn message(number: usize, content: &Content, count: Option<TokenCount>) -> Strin
             Block::Media(media) => picture(media),
             Block::Other(other) => folded(&other.kind, other.raw.as_str()),
         });
+    }
+    if let Some(count) = withheld(content) {
+        let text = format!(
+            "<p class=\"note\">Thought, {}: the provider withheld the text.</p>\n",
+            tokens(count)
+        );
+        out.push_str(&text);
     }
     if content.partial {
         out.push_str("<p class=\"note\">The answer broke off here.</p>\n");

@@ -273,8 +273,8 @@ impl Session {
     pub(super) fn on_side(&mut self, side: Side, said: Result<String, String>) {
         match side {
             Side::Title => {
-                if let Ok(title) = said {
-                    let title = title_of(&self.cover.text(&title));
+                // A blank answer is no title, so that the one at hand stays.
+                if let Some(title) = said.ok().and_then(|said| title(&self.cover.text(&said))) {
                     self.effect(Effect::Keep(Keep::Title(title.clone())));
                     self.conversation.title = Some(title);
                 }

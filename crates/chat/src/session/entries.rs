@@ -1,6 +1,6 @@
 //! Messages as entries of the transcript.
 
-use crate::counted::counts;
+use crate::counted::{counts, withheld};
 use crate::screen::model::{
     Body, EntryId, Level, Thought, ThoughtState, Tool, ToolState, Transcript,
 };
@@ -19,6 +19,7 @@ pub(super) fn show(contents: &[Content], transcript: &mut Transcript) {
         for (block, count) in content.blocks.iter().zip(counts(content)) {
             show_block(content, (block, count), &mut calls, transcript);
         }
+        show_withheld(content, transcript);
         if content.partial {
             let text = "this answer was not finished; what came is kept".to_owned();
             transcript.push(Body::Notice(Level::Info, text));
@@ -33,6 +34,15 @@ pub(super) fn show(contents: &[Content], transcript: &mut Transcript) {
                 tool.set_result("it was not run", ToolState::Denied);
             }
         });
+    }
+}
+
+/// Shows the head of a thought that only its reported tokens tell of.
+pub(super) fn show_withheld(content: &Content, transcript: &mut Transcript) {
+    if let Some(count) = withheld(content) {
+        let mut thought = Thought::stored(String::new(), ThoughtState::Withheld, None);
+        thought.tokens = Some(count);
+        transcript.push(Body::Thought(thought));
     }
 }
 

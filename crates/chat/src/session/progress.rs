@@ -210,6 +210,7 @@ impl Session {
     fn add(&mut self, mut content: Content) {
         if content.speaker == Speaker::Ai {
             self.measure(&mut content);
+            entries::show_withheld(&content, &mut self.view.transcript);
             let price = self.run.as_ref().and_then(|run| run.price);
             self.cost.add(price, content.usage.as_ref());
         }

@@ -9,6 +9,7 @@ use thinkthrough_core::budget::{BudgetRules, Limit, OnExceed};
 use thinkthrough_core::content::{Block, Content, Speaker};
 use thinkthrough_core::price::{Price, Rates};
 use thinkthrough_core::settings::{Include, Key};
+use thinkthrough_core::usage::Usage;
 
 fn thoughts(desk: &super::Desk) -> Vec<(String, ThoughtState)> {
     let entries = desk.session.view().transcript.iter();
@@ -226,7 +227,7 @@ fn seed_003_a_spent_budget_that_blocks_asks_nothing_and_loses_nothing_typed() {
 
 #[test]
 fn a_price_shows_what_the_session_cost_and_says_when_that_is_not_all() {
-    let usage = |input, output| thinkthrough_core::usage::Usage {
+    let usage = |input, output| Usage {
         input_tokens: Some(input),
         output_tokens: Some(output),
         ..Default::default()
@@ -255,10 +256,7 @@ fn a_budget_is_that_of_the_conversation_also_after_a_restart() {
     let mut start = start();
     let said = Content::text(Speaker::Human, "one");
     let mut answer = answered(&start.model.target, "thought", "done");
-    answer.usage = Some(thinkthrough_core::usage::Usage {
-        reasoning_tokens: Some(450_000),
-        ..Default::default()
-    });
+    answer.usage = Some(Usage { reasoning_tokens: Some(450_000), ..Default::default() });
     start.resumed =
         Some(Stored { id: "a".into(), contents: vec![said, answer], ..Stored::default() });
     let mut desk = desk_of(start);
@@ -306,6 +304,25 @@ fn foreign_thoughts_are_withheld_and_it_is_told_how_many() {
     desk.tell(Message::Chosen(Ok(Box::new(back))));
     desk.line("and again?");
     assert!(desk.wire().contains("signed thought"), "it goes back to where it came from");
+}
+
+#[test]
+fn reported_tokens_without_a_text_are_a_withheld_thought_now_and_later() {
+    let mut desk = desk();
+    desk.line("why?");
+    desk.told(Progress::TextGrows(0, "because".to_owned()));
+    let target = desk.asked()[0].target.clone();
+    let mut answer = answered(&target, "", "because");
+    answer.blocks.retain(|block| !matches!(block, Block::Thinking(_)));
+    answer.usage = Some(Usage { reasoning_tokens: Some(400), ..Usage::default() });
+    desk.told(Progress::Added(Box::new(answer)));
+    desk.told(Progress::Done(Ended::default()));
+    let withheld = [(String::new(), ThoughtState::Withheld)];
+    assert_eq!(thoughts(&desk), withheld);
+    let mut later = start();
+    let contents = desk.session.conversation().contents().to_vec();
+    later.resumed = Some(Stored { contents, ..Stored::default() });
+    assert_eq!(thoughts(&desk_of(later)), withheld, "also when the conversation is opened again");
 }
 
 #[test]

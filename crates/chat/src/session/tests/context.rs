@@ -295,6 +295,8 @@ fn the_utility_model_gives_titles_and_summaries_without_thinking() {
     let titled =
         |it: &Effect| matches!(it, Effect::Keep(Keep::Title(title)) if title == "Three questions");
     assert!(desk.effects.iter().any(titled));
+    desk.tell(Message::Side(Side::Title, Ok(" \n".to_owned())));
+    assert_eq!(desk.session.conversation().title.as_deref(), Some("Three questions"));
     desk.line("/compress");
     let (side, name, body) = asides(&desk).pop().unwrap();
     assert!(matches!(side, Side::Summary(run) if run > 0), "{side:?}");
