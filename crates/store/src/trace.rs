@@ -186,7 +186,7 @@ pub struct TraceNumbers {
 const MOST_COUNTED: u64 = 1 << 40;
 
 /// No sum of counts is larger.
-const MOST_SUMMED: u64 = 1 << 62;
+pub(crate) const MOST_SUMMED: i64 = 1 << 62;
 
 /// The sum of a column in the language of both databases. It is made of doubles, which are exact up to 2^53 and do not
 /// overflow beyond: a row of an older version may have any number.

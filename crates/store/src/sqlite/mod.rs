@@ -13,6 +13,7 @@ mod older;
 mod records;
 mod responses;
 mod schema;
+mod sums;
 mod taken_over;
 mod tenants;
 mod threads;

@@ -2,7 +2,7 @@
 
 use super::{Safety, Sqlite, log, words};
 use crate::error::StoreError;
-use crate::row::{Bound, SessionRow, SumRow, TraceRow, conditions};
+use crate::row::{Bound, SessionRow, TraceRow, conditions};
 use crate::trace::{TraceFilter, TraceText};
 use crate::word::spaced;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -74,29 +74,6 @@ impl Sqlite {
                 found(connection, &sql, &words, &all)
             })?;
             Ok(found.into_iter().map(|found| found.row).collect())
-        })
-        .await
-    }
-
-    /// Those that are wanted, summed up.
-    pub(crate) async fn trace_sums(
-        &self,
-        filter: TraceFilter,
-        bucket: i64,
-    ) -> Result<Vec<SumRow>, StoreError> {
-        let all = conditions(&filter);
-        let outcome = |name: &str| {
-            format!("CASE WHEN json_valid(metadata) THEN json_extract(metadata, '$.{name}') END")
-        };
-        let sql = format!(
-            "SELECT {} FROM reasoning_traces {} {}",
-            SumRow::columns(bucket, outcome, &outcome("client")),
-            where_all(&[], &all),
-            SumRow::grouped()
-        );
-        self.read(move |connection| {
-            let mut statement = connection.prepare(&sql)?;
-            statement.query_map(params_from_iter(bounds(&all)), sum)?.collect()
         })
         .await
     }
@@ -287,14 +264,6 @@ fn texts(row: &Row<'_>) -> rusqlite::Result<[String; 4]> {
     Ok([text(row, 0)?, text(row, 1)?, text(row, 2)?, text(row, 3)?])
 }
 
-fn sum(row: &Row<'_>) -> rusqlite::Result<SumRow> {
-    let mut numbers = [0; 15];
-    for (at, number) in (4..).zip(&mut numbers) {
-        *number = row.get(at)?;
-    }
-    Ok(SumRow { names: texts(row)?, numbers })
-}
-
 fn session(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
     let mut numbers = [0; 6];
     for (at, number) in (4..).zip(&mut numbers) {
@@ -326,7 +295,9 @@ fn found(
     statement.query_map(params_from_iter(values), found)?.collect()
 }
 
-fn bounds<'a>(conditions: &'a [(&str, Vec<Bound>)]) -> impl Iterator<Item = &'a dyn ToSql> {
+pub(super) fn bounds<'a>(
+    conditions: &'a [(&str, Vec<Bound>)],
+) -> impl Iterator<Item = &'a dyn ToSql> {
     conditions.iter().flat_map(|(_, bounds)| bounds).map(|it| it as &dyn ToSql)
 }
 
@@ -336,7 +307,7 @@ fn qualified() -> String {
     columns.map(|column| format!("reasoning_traces.{column}")).collect::<Vec<_>>().join(", ")
 }
 
-fn where_all(first: &[&str], conditions: &[(&str, Vec<Bound>)]) -> String {
+pub(super) fn where_all(first: &[&str], conditions: &[(&str, Vec<Bound>)]) -> String {
     let further = conditions.iter().map(|(comparison, bounds)| {
         let place = if bounds.len() > 1 { "(?, ?)" } else { "?" };
         format!("{comparison} {place}")
