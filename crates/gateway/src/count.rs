@@ -10,7 +10,7 @@ use crate::flow::Flow;
 use crate::house::House;
 use crate::kept::{Known, named_by};
 use crate::learned::{about, now};
-use crate::load::READ;
+use crate::load::{Denied, LARGE, READ};
 use crate::models::Route;
 use crate::place::Face;
 use crate::reply::{Account, json, refusal};
@@ -56,19 +56,20 @@ async fn counted(
     let taken = async {
         let credential = door::credential(&parts.uri, &parts.headers)?;
         let (bytes, held) = take::body(house, &parts.headers, body, READ).await?;
-        Ok((credential, bytes, held))
+        let turn =
+            house.load.offload.turn(take::size(house, &bytes)).await.map_err(Denied::turned)?;
+        Ok((credential, bytes, held, turn))
     };
-    let (credential, bytes, held) = match taken.await {
+    let (credential, bytes, held, turn) = match taken.await {
         Ok(taken) => taken,
         Err(turned) => return (account, Err(turned)),
     };
-    let size = bytes.len();
     let counting = Counting { house: Arc::clone(house), headers: parts.headers, face, credential };
     let work = Box::pin(async move {
         let outcome = counting.prepare(bytes, model, &mut account).await;
         (counting, account, outcome)
     });
-    let (counting, account, prepared) = house.load.offload.run(size, work).await;
+    let (counting, account, prepared) = turn.run(work).await;
     let outcome = match prepared {
         Ok(prepared) => counting.answer(prepared).await,
         Err(turned) => Err(turned),
@@ -175,13 +176,13 @@ impl Counting {
         {
             return Ok(json(200, answer));
         }
-        let tokenizer = self.house.options.tokenizer;
+        let (tokenizer, size) = (self.house.options.tokenizer, sent.len().max(LARGE + 1));
         // Loading the tables would hold up other answers, too, however short the request is.
         let count = Box::pin(async move {
             let tokenizer = tokenizer.map(|it| it as &dyn thinkthrough_core::tokens::Tokenizer);
             EffectiveCount::new(tokenizer).of_body(&String::from_utf8_lossy(&sent)).count
         });
-        let count = self.house.load.offload.run(usize::MAX, count).await;
+        let count = self.house.load.offload.go_on(size, count).await;
         Ok(json(200, written(self.face, count.tokens)))
     }
 }

@@ -7,7 +7,7 @@ use crate::guests::Viewer;
 use crate::heard::Heard;
 use crate::keys::{Keys, Pass};
 use crate::learned::Learned;
-use crate::load::{Budget, InFlight, Load, Offload, Share};
+use crate::load::{Budget, Holder, InFlight, Load, Offload, Share, place};
 use crate::log::Log;
 use crate::metrics::Names;
 use crate::models::Models;
@@ -18,6 +18,7 @@ use crate::traces::Traces;
 use crate::vault::Vaults;
 use crate::waits::{Breakers, Waits};
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -198,7 +199,6 @@ pub(crate) struct Estate {
     pub(crate) budget: Arc<Budget>,
     limits: Arc<Limits>,
     purse: Arc<Purse>,
-    offload: Arc<Offload>,
     is_closing: AtomicBool,
 }
 
@@ -207,10 +207,9 @@ impl Estate {
         let Options { log, traces, audit, events, .. } = &*fittings.options;
         let bus = Arc::new(Bus::new(log.clone(), traces.clone(), audit.clone(), events.clone()));
         let fittings = RwLock::new(Arc::new(fittings));
-        let offload = Arc::new(Offload::new(bus.metrics.load.clone()));
         let budget = Arc::new(Budget::new(bus.metrics.load.clone()));
         let (limits, purse) = (Arc::default(), Arc::new(Purse::new(&bus)));
-        Estate { fittings, bus, budget, limits, purse, offload, is_closing: AtomicBool::new(false) }
+        Estate { fittings, bus, budget, limits, purse, is_closing: AtomicBool::new(false) }
     }
 
     /// What the configuration says now.
@@ -218,13 +217,16 @@ impl Estate {
         Arc::clone(&self.fittings.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What a request sees that comes now.
+    /// What a request sees that comes now, from this address.
     pub(crate) fn house(
         &self,
         seen: Arc<Seen>,
         stage: watch::Receiver<Stage>,
-        share: &Share,
+        (peer, share): (IpAddr, &Share),
     ) -> Arc<House> {
+        let pools = Arc::clone(&self.bus.pools);
+        // Until its key is known, a caller takes turns with others at its address.
+        let holder = Holder::Tenant(place(peer).to_string());
         let Fittings { models, vaults, options, names, learned, breakers } = &*self.fittings();
         Arc::new(House {
             models: Arc::clone(models),
@@ -233,8 +235,9 @@ impl Estate {
             names: Arc::clone(names),
             learned: Arc::clone(learned),
             load: Load {
-                offload: Arc::clone(&self.offload),
+                offload: Offload::new(pools.bodies.clone(), holder),
                 share: share.within(options.in_flight),
+                pools,
             },
             waits: Arc::new(Waits::new(breakers)),
             pass: None,

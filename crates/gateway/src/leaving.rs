@@ -59,7 +59,7 @@ async fn hear(
             let cut_by = cut.as_ref().map(ToString::to_string);
             let (load, size) = (passage.load(), passage.came());
             let end = Box::pin(async move { passage.end(cut_by.as_deref()) });
-            let ended = load.offload.run(size, end).await;
+            let ended = load.offload.go_on(size, end).await;
             let answer = ended.map(|ended| ended.answer);
             let is_whole = cut.is_none() && answer.as_ref().is_some_and(Answer::is_complete);
             let heard = if is_whole { Heard::Completed } else { Heard::Failed };
@@ -141,7 +141,7 @@ impl Drop for Lasting {
 mod tests {
     use super::*;
     use crate::bus::Bus;
-    use crate::load::{Budget, Load, Offload};
+    use crate::load::{Budget, Holder, Load, Offload};
     use crate::log::Log;
     use crate::passage::Keep;
     use crate::spending::{Purse, Tab};
@@ -217,11 +217,12 @@ mod tests {
         exchange.head(200);
         let bus = Arc::new(Bus::new(Log::off(), Traces::off(), None, None));
         let seen = Seen::new(&bus, 0, "/v1/chat/completions");
-        let gauges = bus.metrics.load.clone();
-        let budget = Arc::new(Budget::new(gauges.clone()));
+        let budget = Arc::new(Budget::new(bus.metrics.load.clone()));
+        let pools = Arc::clone(&bus.pools);
         let load = Load {
-            offload: Arc::new(Offload::new(gauges)),
+            offload: Offload::new(pools.bodies.clone(), Holder::Operator),
             share: budget.caller(std::net::Ipv4Addr::LOCALHOST.into()),
+            pools,
         };
         let (vault, keeping, tap, drained, store) = (None, None, None, None, Arc::default());
         let tab = Tab::open(&Arc::default(), &Arc::new(Purse::new(&bus)), &seen, None);

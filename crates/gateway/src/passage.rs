@@ -301,7 +301,7 @@ impl Passage {
                 let Some((keeping, answer)) = named else { return true };
                 let size = answer.len();
                 let work = Box::pin(async move { keeping.keep(&answer, is_relayed).await });
-                lets() && written(&breakers.writes, load.offload.run(size, work)).await
+                lets() && written(&breakers.writes, load.offload.go_on(size, work)).await
             };
             let kept = async {
                 match kept {

@@ -12,7 +12,7 @@ use crate::expected::REFUSAL;
 use crate::flow::Flow;
 use crate::house::House;
 use crate::kept::{Known, Named, Spot, Tap, in_parameters, in_request, named_by, spot};
-use crate::load::{CAPS, PASSED, READ};
+use crate::load::{CAPS, Denied, PASSED, READ};
 use crate::models::Route;
 use crate::progress::Progress;
 use crate::raw_spending::{Spender, may_spend, wire_at};
@@ -71,11 +71,10 @@ async fn passed(
     let (bytes, held) = take::body(house, &parts.headers, body, times).await?;
     let tap = match known {
         Some(known) => {
-            let size = bytes.len();
+            let turn = house.load.offload.turn(bytes.len()).await.map_err(Denied::turned)?;
             let (house, asked, body) = (Arc::clone(house), parts.clone(), bytes.clone());
-            let offload = Arc::clone(&house.load.offload);
             let own = async move { own_only(&house, known, &asked, &segments, &body).await };
-            offload.run(size, Box::pin(own)).await?
+            turn.run(Box::pin(own)).await?
         }
         None => None,
     };
@@ -95,11 +94,12 @@ async fn passed(
         (spending, Spender { house, route, headers, credential, body })
     });
     send.auth = credential_for(&route, credential);
+    let size = if metering.is_some() { send.body.len() } else { 0 };
+    let turn = house.load.offload.turn(size).await.map_err(Denied::turned)?;
     house.tab.enter(house.pass.as_deref(), || expected(&send.body, None)).await?;
     let (metering, session) = match metering {
         Some((spending, spender)) => {
-            let reserving = Box::pin(spender.reserve(spending));
-            let (metering, session) = house.load.offload.run(send.body.len(), reserving).await?;
+            let (metering, session) = turn.run(Box::pin(spender.reserve(spending))).await?;
             (Some(metering), session)
         }
         None => (None, None),

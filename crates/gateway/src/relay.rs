@@ -52,15 +52,17 @@ pub(crate) async fn answer(
     }
     let mut call = Call { house: Arc::clone(house), parts, wanted, wire, account };
     let outcome = match call.take(body).await {
-        Ok(taken) => {
-            let (size, ready) = (call.size(&taken.bytes), Box::pin(call.ready(taken)));
-            let (back, ready) = house.load.offload.run(size, ready).await;
-            call = back;
-            match ready {
-                Ok(ready) => call.begun(ready).await,
-                Err(turned) => Err(turned),
+        Ok(taken) => match house.load.offload.turn(call.size(&taken.bytes)).await {
+            Ok(turn) => {
+                let (back, ready) = turn.run(Box::pin(call.ready(taken))).await;
+                call = back;
+                match ready {
+                    Ok(ready) => call.begun(ready).await,
+                    Err(turned) => Err(turned),
+                }
             }
-        }
+            Err(denied) => Err(denied.turned()),
+        },
         Err(turned) => Err(turned),
     };
     let mut answer = outcome.unwrap_or_else(|turned| refusal(Some(wire), &turned));
@@ -115,7 +117,7 @@ impl Call {
     fn size(&self, bytes: &Bytes) -> usize {
         let goes_on = || [PREVIOUS, REFERENCE].iter().any(|name| holds(bytes, name));
         let is_more = bytes.len() <= LARGE && self.wanted.face == Face::Responses && goes_on();
-        if is_more { usize::MAX } else { bytes.len() }
+        if is_more { LARGE + 1 } else { take::size(&self.house, bytes) }
     }
 
     /// All that reads or writes the whole request. It owns what it works on, so that it can run on another thread.
@@ -295,7 +297,7 @@ async fn whole(answer: Answer, passage: Box<Passage>, house: &House) -> Result<W
     let mut reading = Reading { body, passage, came: BytesMut::new(), held };
     read(&mut reading, house).await?;
     let size = reading.came.len();
-    let read = house.load.offload.run(size, Box::pin(async move { reading.end() })).await;
+    let read = house.load.offload.go_on(size, Box::pin(async move { reading.end() })).await;
     let (out, ended) = match read {
         Read::Done(out, ended) => (out, *ended),
         Read::Broken => {

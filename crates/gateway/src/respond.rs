@@ -11,10 +11,10 @@ use crate::edge::inbound::Inbound;
 use crate::flow::Flow;
 use crate::house::{Estate, House, Stage, ended};
 use crate::kept_responses;
-use crate::keys::{Access, Allowed, is_plausible};
+use crate::keys::{Access, Allowed, Pass, is_plausible};
 use crate::list;
 use crate::listening;
-use crate::load::{Load, Share};
+use crate::load::{Holder, Load, Share};
 use crate::metrics;
 use crate::models::{Listed, find};
 use crate::patient::Pace;
@@ -62,7 +62,7 @@ pub(crate) async fn respond(
     let route = place.as_ref().map_or("nowhere", Place::label);
     let wire = spoken(&place);
     let seen = Seen::new(&estate.bus, now(), route);
-    let house = estate.house(Arc::clone(&seen), guest.stage.clone(), &guest.share);
+    let house = estate.house(Arc::clone(&seen), guest.stage.clone(), (guest.peer, &guest.share));
     let unread = guest.share.reserve();
     let entry = Entry::new(Arc::clone(&seen), Arc::clone(&guest.pace), unread);
     let work = Caught(Box::pin(admitted(estate, guest, &house, parts, body, place)));
@@ -234,10 +234,19 @@ async fn admit(house: &Arc<House>, parts: &mut Parts) -> Result<Arc<House>, Turn
             let models = Arc::clone(&house.models);
             let allowed = Allowed { models, pass: Arc::clone(&pass) };
             let share = house.load.share.with_key(pass.tenant.as_str());
-            let load = Load { share, ..house.load.clone() };
+            let offload = house.load.offload.of(holder(&pass));
+            let load = Load { share, offload, ..house.load.clone() };
             let models = Arc::new(allowed);
             Ok(Arc::new(House { models, pass: Some(pass), load, ..House::clone(house) }))
         }
+    }
+}
+
+/// The holder of the places that a caller with a key takes.
+fn holder(pass: &Pass) -> Holder {
+    match pass.admin {
+        true => Holder::Operator,
+        false => Holder::Tenant(pass.tenant.as_str().to_owned()),
     }
 }
 

@@ -286,7 +286,7 @@ impl Caller {
             }
             // What comes after a failure reads the whole request again.
             let after = Box::pin(Arc::clone(&caller).after(way, outcome));
-            match caller.house.load.offload.run(caller.body.len(), after).await {
+            match caller.house.load.offload.go_on(caller.body.len(), after).await {
                 After::Over(outcome) => {
                     caller.house.seen.tell(&Progress::Led);
                     return outcome;

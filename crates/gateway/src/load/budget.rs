@@ -127,7 +127,7 @@ impl Budget {
 }
 
 /// What counts as one address: of IPv6 a whole network, for each of its users has one.
-fn place(address: IpAddr) -> IpAddr {
+pub(crate) fn place(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(long) if !long.is_loopback() => {
             let [a, b, c, d, ..] = long.segments();

@@ -1,5 +1,6 @@
 //! What is counted of the load.
 
+use super::fair::PoolMetrics;
 use super::scope::Scope;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -18,24 +19,18 @@ struct Whose {
 pub(crate) struct Gauges {
     bytes: Gauge,
     refused: Family<Whose, Counter>,
-    waiting: Gauge,
-    running: Gauge,
+    pub(super) pools: PoolMetrics,
 }
 
 impl Gauges {
     /// Shows them among the metrics.
     pub(crate) fn register(registry: &mut Registry) -> Self {
-        let new = Gauges::default();
+        let new = Gauges { pools: PoolMetrics::register(registry), ..Gauges::default() };
         for scope in Scope::ALL {
             drop(new.refused.get_or_create(&Whose { scope: scope.as_str() }));
         }
-        for (name, help, gauge) in [
-            ("bytes_in_flight", "Bytes that requests and unread answers hold", &new.bytes),
-            ("offload_waiting", "Large bodies that wait for a thread", &new.waiting),
-            ("offload_running", "Large bodies that are worked on", &new.running),
-        ] {
-            registry.register(name, help, gauge.clone());
-        }
+        let help = "Bytes that requests and unread answers hold";
+        registry.register("bytes_in_flight", help, new.bytes.clone());
         let help = "Requests for whose bytes there was no room, by whose limit it was";
         registry.register("bytes_refused", help, new.refused.clone());
         new
@@ -52,32 +47,8 @@ impl Gauges {
     pub(super) fn refused(&self, scope: Scope) {
         self.refused.get_or_create(&Whose { scope: scope.as_str() }).inc();
     }
-
-    pub(super) fn waiting(&self) -> Counted {
-        Counted::one_of(&self.waiting)
-    }
-
-    pub(super) fn running(&self) -> Counted {
-        Counted::one_of(&self.running)
-    }
 }
 
 fn signed(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
-}
-
-/// Counts as long as it lives.
-pub(super) struct Counted(Gauge);
-
-impl Counted {
-    fn one_of(gauge: &Gauge) -> Self {
-        gauge.inc();
-        Counted(gauge.clone())
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.dec();
-    }
 }

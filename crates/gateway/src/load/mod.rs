@@ -3,25 +3,80 @@
 
 mod budget;
 mod caps;
+mod fair;
 mod gauges;
 mod offload;
 mod scope;
 
 pub use budget::InFlight;
-pub(crate) use budget::{Budget, PASSED, READ, Reservation, Share, VALUE};
+pub(crate) use budget::{Budget, PASSED, READ, Reservation, Share, VALUE, place};
 #[cfg(test)]
 pub(crate) use caps::MESSAGES;
 pub(crate) use caps::{CAPS, Caps};
+pub(crate) use fair::{Denied, FairPool, Holder, Place, Room};
 pub(crate) use gauges::Gauges;
 pub(crate) use offload::{LARGE, Offload};
 
+use fair::{Bounds, Pool};
+use std::num::NonZero;
 use std::sync::Arc;
+use std::thread::available_parallelism;
+use std::time::Duration;
 
-/// What one request has of it.
+/// The fair pools of a gateway.
+#[derive(Debug)]
+pub(crate) struct Pools {
+    pub(crate) bodies: FairPool,
+    pub(crate) masking: FairPool,
+    /// Texts that wait to be masked for listeners.
+    pub(crate) live: Arc<Room>,
+    pub(crate) listeners: FairPool,
+    pub(crate) sign_ins: FairPool,
+    pub(crate) questions: FairPool,
+}
+
+impl Pools {
+    pub(crate) fn new(gauges: &Gauges) -> Self {
+        // One tenant holds half of the places, so that the other half of the cores goes on answering.
+        let places = available_parallelism().map_or(1, NonZero::get).max(2);
+        let threads = |long, bytes| Bounds { places, operator: 1, long, bytes };
+        let held = |places, operator| Bounds { places, operator, long: usize::MAX, bytes: 0 };
+        let pool = |pool, bounds, seconds| {
+            FairPool::new(bounds, Duration::from_secs(seconds), gauges.pools.of(pool))
+        };
+        let questions = Bounds { places: 2, operator: 1, long: usize::MAX, bytes: QUESTIONS };
+        Pools {
+            bodies: pool(Pool::Bodies, threads(4 << 20, 128 << 20), 30),
+            // No request waits for a trace.
+            masking: pool(Pool::Masking, threads(64 << 10, 64 << 20), 60 * 60),
+            live: Arc::new(Room::new(32 << 20)),
+            listeners: pool(Pool::Listeners, held(LISTENERS - 1, 1), 0),
+            sign_ins: pool(Pool::SignIns, held(GUESTS - 8, 8), 0),
+            questions: pool(Pool::Questions, questions, 10),
+        }
+    }
+}
+
+/// So many may listen at a time, the operator included.
+pub(crate) const LISTENERS: usize = 128;
+/// So many people may be signed in at a time, the operator included.
+pub(crate) const GUESTS: usize = 256;
+/// So many questions of the viewer may wait.
+const QUESTIONS: usize = 64;
+
+/// The share of one request.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     /// Where work on large bodies is done.
-    pub(crate) offload: Arc<Offload>,
+    pub(crate) offload: Offload,
     /// How much it may hold.
     pub(crate) share: Share,
+    pub(crate) pools: Arc<Pools>,
+}
+
+impl Load {
+    /// The holder of its places.
+    pub(crate) fn holder(&self) -> &Holder {
+        self.offload.holder()
+    }
 }

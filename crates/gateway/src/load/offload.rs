@@ -1,61 +1,90 @@
 //! Work on large bodies, on a few threads beside the async workers.
 //!
-//! An async worker that parses 25 MiB answers nobody else meanwhile. So each step of such work runs on a blocking
-//! thread, and no more than a few run at a time. Between its steps, while it waits for a store, it holds no thread.
+//! An async worker that parses 25 MiB cannot answer others meanwhile. So each step of such work runs on a blocking
+//! thread with a place of a [`FairPool`]: callers take turns. Between its steps, while it waits for a store, work holds
+//! neither a thread nor a place.
 
-use super::gauges::Gauges;
+use super::fair::{Denied, FairPool, Holder, Place};
 use std::future::{Future, pending};
-use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::available_parallelism;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
 /// Bodies up to this size are handled where they come in, for that takes less time than handing them over.
 pub(crate) const LARGE: usize = 256 * 1024;
 
-/// The threads beside the async workers.
-#[derive(Debug)]
+/// The threads beside the async workers, for one caller.
+#[derive(Clone, Debug)]
 pub(crate) struct Offload {
-    places: Arc<Semaphore>,
-    gauges: Gauges,
+    pool: FairPool,
+    holder: Holder,
 }
 
 impl Offload {
-    /// Half of the cores, so that the other half goes on answering.
-    pub(crate) fn new(gauges: Gauges) -> Self {
-        Offload::with(available_parallelism().map_or(1, NonZero::get) / 2, gauges)
+    pub(crate) fn new(pool: FairPool, holder: Holder) -> Self {
+        Offload { pool, holder }
     }
 
-    /// So many pieces of work run at a time, at least one.
-    fn with(threads: usize, gauges: Gauges) -> Self {
-        Offload { places: Arc::new(Semaphore::new(threads.max(1))), gauges }
+    /// The same threads, for another caller.
+    pub(crate) fn of(&self, holder: Holder) -> Self {
+        Offload { pool: self.pool.clone(), holder }
     }
 
-    /// Does work on a body of `size` bytes. Work that panics panics here.
-    pub(crate) async fn run<F>(&self, size: usize, work: Pin<Box<F>>) -> F::Output
+    /// The holder of the places that its work takes.
+    pub(crate) fn holder(&self) -> &Holder {
+        &self.holder
+    }
+
+    /// Waits for the turn of new work on a body of `size` bytes. A small one has no need to wait.
+    pub(crate) async fn turn(&self, size: usize) -> Result<Turn, Denied> {
+        let is_large = size > LARGE;
+        let place = if is_large { Some(self.pool.enter(&self.holder, size).await?) } else { None };
+        Ok(Turn { offload: self.clone(), size, place })
+    }
+
+    /// Goes on with work that has begun, which is never refused.
+    pub(crate) async fn go_on<F>(&self, size: usize, work: Pin<Box<F>>) -> F::Output
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
+        Turn { offload: self.clone(), size, place: None }.run(work).await
+    }
+}
+
+/// The turn of a piece of work.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    offload: Offload,
+    size: usize,
+    place: Option<Place>,
+}
+
+impl Turn {
+    /// Does the work. Work that panics panics here.
+    pub(crate) async fn run<F>(self, work: Pin<Box<F>>) -> F::Output
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let Turn { offload: Offload { pool, holder }, size, mut place } = self;
         if size <= LARGE {
             return work.await;
         }
         let mut work = work;
         loop {
-            let waiting = self.gauges.waiting();
-            // Nobody closes the semaphore.
-            let place = Arc::clone(&self.places).acquire_owned().await.ok();
-            drop(waiting);
-            let running = self.gauges.running();
+            let place = match place.take() {
+                Some(place) => Some(place),
+                None => pool.enter_again(&holder, size).await,
+            };
             let woken = Arc::new(Woken::default());
             let waker = Waker::from(Arc::clone(&woken));
             let step = spawn_blocking(move || {
                 let polled = work.as_mut().poll(&mut Context::from_waker(&waker));
-                drop((place, running));
+                drop(place);
                 match polled {
                     Poll::Ready(output) => Step::Done(output),
                     Poll::Pending => Step::Waits(work),
@@ -93,23 +122,32 @@ impl Wake for Woken {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fair::{Bounds, PoolGauges};
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
     use std::time::Duration;
 
+    fn offload(places: usize) -> Offload {
+        let bounds = Bounds { places, operator: 0, long: usize::MAX, bytes: usize::MAX };
+        let pool = FairPool::new(bounds, Duration::from_secs(60), PoolGauges::default());
+        Offload::new(pool, Holder::Tenant("a".to_owned()))
+    }
+
     #[tokio::test]
     async fn work_on_a_small_body_stays_and_on_a_large_one_goes_to_another_thread() {
-        let offload = Offload::with(1, Gauges::default());
+        let offload = offload(1);
         let here = thread::current().id();
-        let there = |size| offload.run(size, Box::pin(async { thread::current().id() }));
+        let there = |size| offload.go_on(size, Box::pin(async { thread::current().id() }));
         assert_eq!(there(LARGE).await, here);
         assert_ne!(there(LARGE + 1).await, here);
+        let turn = offload.turn(LARGE + 1).await.unwrap();
+        assert_ne!(turn.run(Box::pin(async { thread::current().id() })).await, here);
     }
 
     #[tokio::test]
     async fn no_more_work_runs_at_a_time_than_there_are_places() {
-        let offload = Arc::new(Offload::with(2, Gauges::default()));
+        let offload = offload(4);
         let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let work = || {
             let (now, most) = (Arc::clone(&now), Arc::clone(&most));
@@ -120,25 +158,25 @@ mod tests {
             })
         };
         let all = (0..16).map(|_| {
-            let (offload, work) = (Arc::clone(&offload), work());
-            tokio::spawn(async move { offload.run(usize::MAX, work).await })
+            let (offload, work) = (offload.clone(), work());
+            tokio::spawn(async move { offload.turn(LARGE + 1).await.unwrap().run(work).await })
         });
         for one in all.collect::<Vec<_>>() {
             one.await.unwrap();
         }
-        assert_eq!(most.load(Ordering::SeqCst), 2);
+        assert_eq!(most.load(Ordering::SeqCst), 2, "one caller leaves half of them to others");
     }
 
     #[tokio::test]
     async fn work_that_waits_holds_no_place() {
-        let offload = Arc::new(Offload::with(1, Gauges::default()));
+        let offload = offload(1);
         let gate = Arc::new(Notify::new());
-        let (waiting, passing) = (Arc::clone(&offload), Arc::clone(&gate));
+        let (waiting, passing) = (offload.clone(), Arc::clone(&gate));
         let first = tokio::spawn(async move {
-            waiting.run(usize::MAX, Box::pin(async move { passing.notified().await })).await;
+            waiting.go_on(LARGE + 1, Box::pin(async move { passing.notified().await })).await;
         });
         // Without a place of its own, this would wait for the first for ever.
-        offload.run(usize::MAX, Box::pin(tokio::time::sleep(Duration::from_millis(20)))).await;
+        offload.go_on(LARGE + 1, Box::pin(tokio::time::sleep(Duration::from_millis(20)))).await;
         assert!(!first.is_finished());
         gate.notify_one();
         first.await.unwrap();
@@ -146,13 +184,13 @@ mod tests {
 
     #[tokio::test]
     async fn work_that_panics_panics_in_whoever_waits_for_it() {
-        let offload = Arc::new(Offload::with(1, Gauges::default()));
+        let offload = offload(1);
         let work = Box::pin(async { assert_eq!(1, 2, "as it was told") });
         let failed = tokio::spawn({
-            let offload = Arc::clone(&offload);
-            async move { offload.run(usize::MAX, work).await }
+            let offload = offload.clone();
+            async move { offload.go_on(LARGE + 1, work).await }
         });
         assert!(failed.await.unwrap_err().is_panic());
-        assert_eq!(offload.run(usize::MAX, Box::pin(async { 7 })).await, 7, "its place is free");
+        assert_eq!(offload.go_on(LARGE + 1, Box::pin(async { 7 })).await, 7, "its place is free");
     }
 }
