@@ -1,7 +1,8 @@
 //! Where everything is told once, and who hears it: metrics, log and traces.
 
 use crate::audit::{Audit, Confirming, Labels, Transcript, draft};
-use crate::events::{Events, Hearing, Whose};
+use crate::events::{Events, Hearing, Outbox, Whose};
+use crate::load::Pools;
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::progress::{BudgetReached, Heard, News, Progress};
@@ -21,6 +22,8 @@ use thinkthrough_store::TraceDraft;
 #[derive(Debug)]
 pub(crate) struct Bus {
     pub(crate) metrics: Metrics,
+    /// Places for which callers take turns.
+    pub(crate) pools: Arc<Pools>,
     log: Log,
     traces: Traces,
     pub(crate) audit: Option<Audit>,
@@ -36,7 +39,10 @@ impl Bus {
     ) -> Self {
         let of_audit = audit.as_ref().map(|audit| [audit.lost(), audit.broken()]);
         let [lost, broken] = of_audit.unwrap_or_default();
-        Bus { metrics: Metrics::new(traces.lost(), lost, broken), log, traces, audit, events }
+        let metrics = Metrics::new(traces.lost(), lost, broken);
+        let pools = Arc::new(Pools::new(&metrics.load));
+        audit.iter().for_each(|audit| audit.mask_in(&pools.masking));
+        Bus { metrics, pools, log, traces, audit, events }
     }
 
     /// Where it is announced, if anybody ever listened.
@@ -150,7 +156,7 @@ impl Seen {
         trace.clone_into(&mut state.story.id);
         state.client = client.cloned();
         state.story.client = client.and_then(|it| it.to_str().ok()).and_then(product);
-        state.whose = tenant.map(|tenant| Whose { tenant, session: None, run: None });
+        state.whose = tenant.map(|tenant| self.whose(tenant, None, None));
     }
 
     /// It is known whose it is, and what it belongs to, unless nothing of it is to be kept.
@@ -173,15 +179,20 @@ impl Seen {
         state.is_announced = true;
         let whose = tenant.map(|tenant| match &labels {
             Some(Labels { session, run, .. }) => {
-                Whose { tenant, session: Some(session.clone()), run: Some(run.clone()) }
+                self.whose(tenant, Some(session.clone()), Some(run.clone()))
             }
-            None => Whose { tenant, session: session.map(str::to_owned), run: None },
+            None => self.whose(tenant, session.map(str::to_owned), None),
         });
         state.whose = whose;
         state.labels = labels;
         if let (Some(events), Some(whose)) = (events, &state.whose) {
             whose.started(events, &state.story, state.client());
         }
+    }
+
+    fn whose(&self, tenant: Tenant, session: Option<String>, run: Option<String>) -> Whose {
+        let outbox = Outbox::new(&self.bus.pools, &tenant);
+        Whose { tenant, session, run, outbox }
     }
 
     /// More of its answer comes: whoever began to listen hears it from here on, unless its words are for nobody.

@@ -1,11 +1,12 @@
 //! What is announced of a request: the same things that are counted and logged, in words for whoever watches.
 
-use super::event::{About, Happening, Stream};
+use super::event::{About, Event, Happening, Stream};
+use super::outbox::Outbox;
 use super::{Events, tell};
 use crate::alike::Alike;
 use crate::audit::state_of;
 use crate::progress::{BudgetReached, Progress};
-use crate::story::{Said, Story, plain};
+use crate::story::{Said, Story, now, plain};
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_core::decision::{Counts, Decision, Without};
@@ -16,11 +17,13 @@ use thinkthrough_core::usage::Usage;
 use thinkthrough_store::TraceState;
 
 /// Whose request it is, and what it belongs to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Whose {
     pub(crate) tenant: Tenant,
     pub(crate) session: Option<String>,
     pub(crate) run: Option<String>,
+    /// Keeps its events in their order.
+    pub(crate) outbox: Outbox,
 }
 
 impl Whose {
@@ -52,7 +55,8 @@ impl Whose {
         let masker = events.masker();
         let about = self.about(story, &masker);
         let data = |w: &mut Writer| data(w, &masker);
-        tell(&channels, &about, Happening { stream: Stream::Lifecycle, kind, data: &data });
+        let happening = Happening { stream: Stream::Lifecycle, kind, data: &data };
+        self.outbox.tell(channels, Arc::new(Event::new(now(), &about, happening)));
     }
 
     /// A request came, from this client.

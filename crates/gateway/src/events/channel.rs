@@ -6,6 +6,7 @@
 use super::event::{Event, lost};
 use super::filter::{Filter, Wish};
 use super::{Events, Scope};
+use crate::load::Place;
 use crate::names::random_id;
 use crate::story::now;
 use std::collections::VecDeque;
@@ -17,7 +18,7 @@ use tokio::time::Instant;
 
 /// So many events are kept of a scope, and so many bytes of them.
 const EVENTS: usize = 8_192;
-const BYTES: usize = 2 << 20;
+const BYTES: usize = 1 << 20;
 /// How long a scope's events are kept after its last listener went, so that one that was cut off can go on.
 const LINGER: Duration = Duration::from_secs(60);
 /// So many bytes are given to a listener at a time.
@@ -118,6 +119,8 @@ pub(crate) struct Listener {
     /// It went on from an event that this channel does not know.
     is_lost: bool,
     came: watch::Receiver<u64>,
+    /// Counts it among the listeners.
+    _place: Option<Place>,
 }
 
 impl Listener {
@@ -133,7 +136,13 @@ impl Listener {
         // What is still there of what it does not know about, it hears.
         let at = known.unwrap_or(if is_lost { first } else { next });
         let came = channel.came.subscribe();
-        Listener { events, channel, filter, at, is_lost, came }
+        Listener { events, channel, filter, at, is_lost, came, _place: None }
+    }
+
+    /// The same listener, with a place of the pool for as long as it listens.
+    pub(crate) fn in_place(mut self, place: Place) -> Self {
+        self._place = Some(place);
+        self
     }
 
     /// The id that stands for all that was heard so far.
@@ -237,8 +246,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_listener_is_told_what_it_lost_and_a_quick_one_loses_nothing() {
         let events = events();
-        let mut slow = events.listen(scope(), Wish::default()).unwrap();
-        let mut quick = events.listen(scope(), Wish::default()).unwrap();
+        let mut slow = events.listen(scope(), Wish::default());
+        let mut quick = events.listen(scope(), Wish::default());
         let mut heard = 0;
         for at in 0..EVENTS + 500 {
             say(&events, "x");
@@ -261,16 +270,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_was_cut_off_goes_on_where_it_was() {
         let events = events();
-        let mut first = events.listen(scope(), Wish::default()).unwrap();
+        let mut first = events.listen(scope(), Wish::default());
         say(&events, "one");
         let one = first.next().await.pop().unwrap();
         drop(first);
         say(&events, "two");
         let after = |id: &str| Wish { after: Some(id.to_owned()), ..Wish::default() };
-        let mut again = events.listen(scope(), after(&one.id)).unwrap();
+        let mut again = events.listen(scope(), after(&one.id));
         let told = again.next().await;
         assert!(told.len() == 1 && told[0].json.contains("two"), "{told:?}");
-        let mut stranger = events.listen(scope(), after("somebody-7")).unwrap();
+        let mut stranger = events.listen(scope(), after("somebody-7"));
         let told = stranger.next().await;
         assert!(told[0].json.contains("{\"count\":null}") && told.len() == 3, "{told:?}");
     }
@@ -279,7 +288,7 @@ mod tests {
     async fn what_nobody_listens_to_is_forgotten() {
         let events = events();
         assert_eq!(events.generation(), 0);
-        let listener = events.listen(scope(), Wish::default()).unwrap();
+        let listener = events.listen(scope(), Wish::default());
         assert_eq!(events.hearing(&Tenant::local()).len(), 1);
         assert!(events.hearing(&Tenant::named("alice").unwrap()).is_empty());
         drop(listener);
@@ -290,12 +299,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn there_is_an_end_to_listeners() {
+    async fn there_is_an_end_to_channels() {
         let events = events();
-        let listen = || events.listen(scope(), Wish::default());
-        let all: Vec<Listener> = (0..super::super::LISTENERS).map(|_| listen().unwrap()).collect();
-        assert!(listen().is_none());
-        drop(all);
-        assert!(listen().is_some());
+        let listen = |number: usize| {
+            let tenant = Tenant::named(&format!("t{number}")).unwrap();
+            events.listen(Scope::Tenants(vec![tenant]), Wish::default())
+        };
+        let stays = listen(0);
+        (1..3 * super::super::CHANNELS).for_each(|number| drop(listen(number)));
+        assert!(events.inner.channels.read().unwrap().len() <= super::super::CHANNELS);
+        assert_eq!(events.hearing(&Tenant::named("t0").unwrap()).len(), 1);
+        drop(stays);
     }
 }

@@ -3,19 +3,24 @@
 //!
 //! Nothing of it comes from the store, and nothing is kept but the last of it, in memory, so that a listener that was cut
 //! off can go on where it was ([`channel`]). While nobody listens, none of it is written, masked or kept: a request looks
-//! at one number. A text is masked once, however many listen ([`voice`]).
+//! at one number. A text is masked once, however many listen ([`voice`]), and a long one on a thread of its own
+//! ([`outbox`]).
 
 mod announced;
 mod channel;
 mod event;
 mod filter;
+mod hearing;
+mod outbox;
 mod voice;
 
 pub(crate) use announced::Whose;
 pub(crate) use channel::{Encoded, Listener};
 pub(crate) use filter::Wish;
-pub(crate) use voice::Hearing;
+pub(crate) use hearing::Hearing;
+pub(crate) use outbox::Outbox;
 
+use crate::load::LISTENERS;
 use crate::story::now;
 use channel::Channel;
 use event::{About, Event, Happening};
@@ -25,10 +30,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::Tenant;
 
-/// So many may listen at a time.
-const LISTENERS: usize = 128;
-/// So many different scopes may be listened to.
-const CHANNELS: usize = 64;
+/// So many scopes are kept, those included whose listeners were cut off.
+const CHANNELS: usize = 2 * LISTENERS;
 
 /// Gives what covers secrets. It is asked for each text, because its key may be read from a store that opens late.
 pub type FindMasker = Arc<dyn Fn() -> Masker + Send + Sync>;
@@ -88,18 +91,18 @@ impl Events {
         (self.inner.masker)()
     }
 
-    /// Begins to listen; `None` if there is no room.
-    pub(crate) fn listen(&self, scope: Scope, wish: Wish) -> Option<Listener> {
+    /// Begins to listen. The pool of listeners says how many may.
+    pub(crate) fn listen(&self, scope: Scope, wish: Wish) -> Listener {
         let mut channels = self.inner.channels.write().unwrap_or_else(PoisonError::into_inner);
-        let listeners: usize = channels.iter().map(|channel| channel.listeners()).sum();
-        if listeners >= LISTENERS {
-            return None;
-        }
         let known = channels.iter().find(|channel| channel.scope == scope).map(Arc::clone);
         let channel = match known {
             Some(channel) => channel,
-            None if channels.len() >= CHANNELS => return None,
             None => {
+                // Each listener has one channel at most, so that the others are without any.
+                let idle = channels.iter().position(|channel| channel.listeners() == 0);
+                if let Some(idle) = idle.filter(|_| channels.len() >= CHANNELS) {
+                    channels.remove(idle);
+                }
                 let channel = Arc::new(Channel::new(scope));
                 channels.push(Arc::clone(&channel));
                 self.changed();
@@ -107,7 +110,7 @@ impl Events {
             }
         };
         // While the list is locked, so that nobody takes the channel away in between.
-        Some(Listener::new(self.clone(), channel, wish))
+        Listener::new(self.clone(), channel, wish)
     }
 
     /// Forgets a channel that nobody came back to.

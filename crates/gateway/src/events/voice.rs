@@ -3,116 +3,45 @@
 use super::channel::Channel;
 use super::event::{About, Happening, Stream};
 use super::tell;
-use super::{Events, Whose};
-use crate::story::Story;
-use std::future::Future as _;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Context;
-use std::time::Duration;
 use thinkthrough_core::content::{Block, Thinking};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::json::Writer;
 use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::{Masked, MaskedText, Unheard};
-use tokio::time::{Instant, Sleep};
 
-/// How long the end of a text that may be the beginning of a secret is held back while nothing follows.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// So many bytes of text make one event at most, and are masked in one turn.
+pub(super) const PIECE: usize = 64 * 1024;
 
-/// The ear of one answer: empty while nobody listens.
-#[derive(Default)]
-pub(crate) struct Hearing {
-    /// Who listened when it was looked at last.
-    generation: u64,
-    voice: Option<Box<Voice>>,
-    open: OpenBlock,
-    /// When what is held back is let go.
-    until: Option<Instant>,
-    quiet: Option<Pin<Box<Sleep>>>,
-}
-
-impl Hearing {
-    /// Whether the same listen as when it was looked at last.
-    pub(crate) fn is_of(&self, generation: u64) -> bool {
-        self.generation == generation
-    }
-
-    /// Whoever listens hears it from here on: of this request, if of any.
-    pub(crate) fn tune(&mut self, generation: u64, to: Option<(&Events, &Whose, &Story)>) {
-        self.generation = generation;
-        let channels = to.map(|(events, whose, _)| events.hearing(&whose.tenant));
-        let (Some((events, whose, story)), Some(channels)) = (to, channels) else {
-            self.voice = None;
-            return;
-        };
-        match &mut self.voice {
-            _ if channels.is_empty() => self.voice = None,
-            Some(voice) => voice.channels = channels,
-            None => {
-                let masker = events.masker();
-                let about = whose.about(story, &masker);
-                let mut voice = Voice::new(&masker, about, channels);
-                voice.join(&self.open);
-                self.voice = Some(Box::new(voice));
-            }
-        }
-    }
-
-    /// Something of the answer came. Of several answers to one request the first is heard.
-    pub(crate) fn event(&mut self, event: Event<'_>) {
-        if let Some(voice) = &mut self.voice {
-            voice.event(event);
-        }
-        self.open.event(event);
-    }
-
-    /// All that came together was heard.
-    pub(crate) fn pause(&mut self) {
-        let Some(voice) = &mut self.voice else { return };
-        voice.say();
-        self.until = voice.holds_back().then(|| Instant::now() + PATIENCE);
-    }
-
-    /// Nothing more came for a while.
-    pub(crate) fn poll_quiet(&mut self, cx: &mut Context<'_>) {
-        let (Some(until), Some(voice)) = (self.until, &mut self.voice) else { return };
-        let quiet = self.quiet.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
-        if quiet.deadline() != until {
-            quiet.as_mut().reset(until);
-        }
-        if quiet.as_mut().poll(cx).is_ready() {
-            self.until = None;
-            voice.flush();
-        }
-    }
-
-    /// Nothing more will come.
-    pub(crate) fn end(&mut self) {
-        self.until = None;
-        if let Some(mut voice) = self.voice.take() {
-            voice.end();
-        }
-    }
+/// A long text in pieces, which end with whole letters.
+pub(super) fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let most = PIECE.min(rest.len());
+        let end = (0..=most).rev().find(|at| rest.is_char_boundary(*at)).filter(|at| *at > 0)?;
+        let (piece, behind) = rest.split_at(end);
+        rest = behind;
+        Some(piece)
+    })
 }
 
 /// The two texts of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+pub(super) enum Part {
     Thought,
     Text,
 }
 
 /// What came of the block that is being said, for whoever begins to listen in its middle. Nothing of it is masked
 /// while nobody does.
-#[derive(Default)]
-struct OpenBlock {
+#[derive(Clone, Default)]
+pub(super) struct OpenBlock {
     at: Option<(Part, usize)>,
     came: Unheard,
 }
 
 impl OpenBlock {
-    fn event(&mut self, event: Event<'_>) {
+    pub(super) fn event(&mut self, event: Event<'_>) {
         match event {
             Event::ThinkingStart { block, .. } => self.begin(Part::Thought, block),
             Event::ThinkingDelta { block, delta } => self.push(Part::Thought, block, delta),
@@ -124,6 +53,11 @@ impl OpenBlock {
             | Event::Whole { .. } => *self = OpenBlock::default(),
             _ => {}
         }
+    }
+
+    /// Whether words of it came.
+    pub(super) fn is_open(&self) -> bool {
+        self.at.is_some() && !self.came.is_empty()
     }
 
     fn begin(&mut self, part: Part, block: usize) {
@@ -138,7 +72,7 @@ impl OpenBlock {
     }
 }
 
-struct Voice {
+pub(super) struct Voice {
     masker: Masker,
     about: Arc<About>,
     channels: Vec<Arc<Channel>>,
@@ -153,10 +87,12 @@ struct Voice {
     has_come: bool,
     /// What is masked and not said yet.
     ready: String,
+    /// A part of the text was not masked, so that nothing behind it may be said.
+    is_lost: bool,
 }
 
 impl Voice {
-    fn new(masker: &Masker, about: Arc<About>, channels: Vec<Arc<Channel>>) -> Self {
+    pub(super) fn new(masker: &Masker, about: Arc<About>, channels: Vec<Arc<Channel>>) -> Self {
         Voice {
             masker: masker.clone(),
             about,
@@ -167,11 +103,12 @@ impl Voice {
             is_begun: false,
             has_come: false,
             ready: String::new(),
+            is_lost: false,
         }
     }
 
     /// Goes on in the middle of this block: nothing of what came of it is said.
-    fn join(&mut self, open: &OpenBlock) {
+    pub(super) fn join(&mut self, open: &OpenBlock) {
         let Some((part, block)) = open.at.filter(|_| !open.came.is_empty()) else { return };
         self.open = Some((part, block));
         self.has_come = true;
@@ -183,7 +120,10 @@ impl Voice {
         if part == Part::Thought { thought } else { text }
     }
 
-    fn event(&mut self, event: Event<'_>) {
+    pub(super) fn event(&mut self, event: Event<'_>) {
+        if self.is_lost {
+            return;
+        }
         match event {
             Event::ThinkingStart { block, source_field } => {
                 self.begin(Part::Thought, block);
@@ -258,8 +198,14 @@ impl Voice {
             self.begin_thought(block, None);
         }
         self.has_come |= !delta.is_empty();
-        let said = self.stream(part).push(delta);
-        self.ready.push_str(said.get());
+        for piece in pieces(delta) {
+            let said = self.stream(part).push(piece);
+            self.ready.push_str(said.get());
+            // A listener's ring has no room for one event of a megabyte.
+            if self.ready.len() >= PIECE {
+                self.say();
+            }
+        }
     }
 
     /// A thought is complete. Where the wire's last word differs from what came, it is said.
@@ -308,7 +254,7 @@ impl Voice {
     }
 
     /// Says what is masked.
-    fn say(&mut self) {
+    pub(super) fn say(&mut self) {
         let Some((part, block)) = self.open else { return };
         let delta = std::mem::take(&mut self.ready);
         if delta.is_empty() {
@@ -325,84 +271,36 @@ impl Voice {
         });
     }
 
-    fn holds_back(&self) -> bool {
+    /// Tells it to these from now on.
+    pub(super) fn tune(&mut self, channels: Vec<Arc<Channel>>) {
+        if !self.is_lost {
+            self.channels = channels;
+        }
+    }
+
+    /// Says no more of the answer: it could not be masked in time.
+    pub(super) fn lose(&mut self) {
+        self.tell(Stream::Lifecycle, "events_lost", &|w| w.u64_or_null("count", None));
+        self.channels.clear();
+        self.is_lost = true;
+    }
+
+    pub(super) fn holds_back(&self) -> bool {
         self.streams.iter().any(|stream| stream.held() > 0)
     }
 
-    fn flush(&mut self) {
+    pub(super) fn flush(&mut self) {
         let Some((part, _)) = self.open else { return };
         let said = self.stream(part).flush();
         self.ready.push_str(said.get());
         self.say();
     }
 
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         let open = self.open;
         self.close();
         if let Some((_, block)) = open.filter(|_| self.is_begun) {
             self.thought_ends(block, 0, None);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::announced::Whose;
-    use super::super::{Scope, Wish};
-    use super::*;
-    use thinkthrough_core::mask::Tiers;
-    use thinkthrough_core::plane::Tenant;
-
-    /// What a listener hears that comes after so many letters.
-    async fn heard_from(masker: &Masker, text: &str, cut: usize) -> String {
-        let masker = masker.clone();
-        let events = Events::masked_by(Arc::new(move || masker.clone()));
-        let (tenant, mut hearing) = (Tenant::local(), Hearing::default());
-        hearing.event(Event::ThinkingStart { block: 0, source_field: "thinking" });
-        let say = |hearing: &mut Hearing, text: &str| {
-            for letter in text.chars().map(String::from) {
-                let delta = letter.as_str();
-                hearing.event(Event::ThinkingDelta { block: 0, delta });
-                hearing.pause();
-            }
-        };
-        let (before, from) = text.split_at(cut);
-        say(&mut hearing, before);
-        let scope = Scope::Tenants(vec![tenant.clone()]);
-        let mut listener = events.listen(scope, Wish::default()).unwrap();
-        let whose = Whose { tenant, session: None, run: None };
-        hearing.tune(events.generation(), Some((&events, &whose, &Story::new(0, "chat"))));
-        say(&mut hearing, from);
-        let thinking = Thinking::new(text, "thinking");
-        hearing.event(Event::ThinkingEnd { block: 0, thinking: &thinking, thought: None });
-        hearing.end();
-        let mut told = String::new();
-        while !told.contains("thinking_end") {
-            listener.next().await.iter().for_each(|event| told.push_str(&event.json));
-        }
-        told
-    }
-
-    #[tokio::test]
-    async fn a_listener_that_comes_inside_of_a_secret_or_a_span_hears_nothing_of_it() {
-        let key = format!("gh{}_{}", "p", "a1B2c3D4e5F6".repeat(3));
-        let span = "<REDACTED>PIIalpha77 PIIbeta88</REDACTED>";
-        let text = format!("it is {key}, and {span} here");
-        let masker = Masker::new(Tiers::ALL, &[7; 32]);
-        for cut in 0..text.len() {
-            let told = heard_from(&masker, &text, cut).await;
-            for secret in [key.as_str(), "PIIalpha77", "PIIbeta88"] {
-                // Letters are told one by one, so that those of a secret would stand apart.
-                let said: String = told
-                    .split("\"delta\":\"")
-                    .skip(1)
-                    .filter_map(|rest| rest.split('"').next())
-                    .collect();
-                let parts = secret.as_bytes().windows(5);
-                let part = parts.filter_map(|part| std::str::from_utf8(part).ok());
-                assert_eq!(part.filter(|part| said.contains(part)).count(), 0, "{cut}: {said}");
-            }
-            assert!(told.contains("thinking_start") && told.contains("thinking_end"), "{told}");
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::events::{Encoded, Listener, Scope, Wish};
 use crate::flow::Flow;
 use crate::house::{House, Stage, closing};
 use crate::kept_responses::tenants;
+use crate::load::Holder;
 use crate::patient::Pace;
 use crate::reply::refusal;
 use bytes::Bytes;
@@ -42,7 +43,7 @@ fn listen(house: &House, pace: &Arc<Pace>, parts: &mut Parts) -> Result<Response
     let scope = who(house, &credential).ok_or_else(|| {
         turned(403, "forbidden", "nothing says whose requests are to be heard; send a key")
     })?;
-    hear(house, pace, parts, (scope, None))
+    hear(house, pace, parts, (scope, house.load.holder().clone(), None))
 }
 
 /// Lets somebody hear these requests, who has shown that they may, for so long; whoever wants to hear more shows it again.
@@ -50,7 +51,7 @@ pub(crate) fn hear(
     house: &House,
     pace: &Arc<Pace>,
     parts: &mut Parts,
-    (scope, limit): (Scope, Option<Duration>),
+    (scope, holder, limit): (Scope, Holder, Option<Duration>),
 ) -> Result<Response<Flow>, Turned> {
     let events = house.options.events.as_ref().ok_or_else(|| {
         turned(404, "not_found", "this gateway announces nothing at `/v1/events`")
@@ -63,9 +64,10 @@ pub(crate) fn hear(
     }
     let is_socket = socket::is_wanted(&parts.headers);
     let socket = if is_socket { Some(socket::Handshake::of(parts)?) } else { None };
-    let listener = events.listen(scope, wish).ok_or_else(|| {
+    let place = house.load.pools.listeners.take(&holder).map_err(|_| {
         turned(503, "too_many_listeners", "too many listen already; end one, or try again later")
     })?;
+    let listener = events.listen(scope, wish).in_place(place);
     let stage = house.stage.clone();
     Ok(match socket {
         Some(handshake) => handshake.take(listener, Arc::clone(pace), stage),
@@ -143,7 +145,7 @@ mod tests {
     async fn a_listener_hears_that_somebody_is_there_and_that_it_ends() {
         let events = Events::masked_by(Arc::new(|| Masker::new(Tiers::ALL, &[7; 32])));
         let scope = Scope::Tenants(vec![Tenant::local()]);
-        let listener = events.listen(scope, Wish::default()).unwrap();
+        let listener = events.listen(scope, Wish::default());
         let (stage, staged) = watch::channel(Stage::Open);
         let (out, mut read) = mpsc::channel(1);
         tokio::spawn(speak(listener, out, staged));
@@ -159,7 +161,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn whoever_may_listen_for_a_minute_is_cut_off_then() {
         let events = Events::masked_by(Arc::new(|| Masker::new(Tiers::ALL, &[7; 32])));
-        let listener = events.listen(Scope::All, Wish::default()).unwrap();
+        let listener = events.listen(Scope::All, Wish::default());
         let (_stage, staged) = watch::channel(Stage::Open);
         let began = tokio::time::Instant::now();
         let minute = Duration::from_secs(60);

@@ -1,0 +1,372 @@
+//! The events of one request on their way to its listeners, in their order.
+//!
+//! An async worker that masks a long text cannot answer others meanwhile. So a thread with a place of the masking pool
+//! masks it, and all events that come meanwhile wait behind it.
+
+use super::channel::Channel;
+use super::event::Event as Told;
+use super::voice::{OpenBlock, PIECE, Voice, pieces};
+use crate::load::{FairPool, Holder, Pools, Room};
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use thinkthrough_core::content::{Block, Text, Thinking, ToolCall};
+use thinkthrough_core::event::Event;
+use thinkthrough_core::plane::Tenant;
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
+
+/// So many bytes of text that came together are masked where they come.
+const SHORT: usize = 8 * 1024;
+
+/// The voice of an answer.
+pub(super) type Speaking = Arc<Mutex<Voice>>;
+
+/// An order to a voice.
+pub(super) enum Said {
+    Tune(Vec<Arc<Channel>>),
+    Join(Box<OpenBlock>),
+    Event(Owned),
+    Pause,
+    Flush,
+    End,
+    /// Nothing more: its text could not be masked in time.
+    Lose,
+}
+
+/// A copy of an event of the answer, which has to wait. Events that no voice announces have none.
+pub(super) enum Owned {
+    ThinkingStart(usize, String),
+    ThinkingDelta(usize, String),
+    ThinkingEnd(usize, Box<Thinking>, Option<String>),
+    TextStart(usize),
+    TextDelta(usize, String),
+    TextEnd(usize, Option<String>),
+    ToolCallStart(usize),
+    Whole(usize, Box<Block>),
+}
+
+impl Owned {
+    /// A copy of anything but a delta, which is copied in pieces.
+    fn of(event: Event<'_>) -> Option<Self> {
+        Some(match event {
+            Event::ThinkingStart { block, source_field } => {
+                Owned::ThinkingStart(block, source_field.to_owned())
+            }
+            Event::ThinkingEnd { block, thinking, thought } => {
+                Owned::ThinkingEnd(block, Box::new(thinking.clone()), thought.map(str::to_owned))
+            }
+            Event::TextStart { block } => Owned::TextStart(block),
+            Event::TextEnd { block, whole, .. } => Owned::TextEnd(block, whole.map(str::to_owned)),
+            Event::ToolCallStart { block, .. } => Owned::ToolCallStart(block),
+            Event::Whole { block, value } => Owned::Whole(block, Box::new(value.clone())),
+            _ => return None,
+        })
+    }
+
+    fn say(&self, voice: &mut Voice) {
+        let event = match self {
+            Owned::ThinkingStart(block, field) => {
+                Event::ThinkingStart { block: *block, source_field: field }
+            }
+            Owned::ThinkingDelta(block, delta) => Event::ThinkingDelta { block: *block, delta },
+            Owned::ThinkingEnd(block, thinking, thought) => {
+                let thought = thought.as_deref();
+                Event::ThinkingEnd { block: *block, thinking, thought }
+            }
+            Owned::TextStart(block) => Event::TextStart { block: *block },
+            Owned::TextDelta(block, delta) => Event::TextDelta { block: *block, delta },
+            Owned::TextEnd(block, whole) => {
+                let (text, whole) = (Text::new(""), whole.as_deref());
+                return voice.event(Event::TextEnd { block: *block, text: &text, whole });
+            }
+            Owned::ToolCallStart(block) => {
+                let call = ToolCall::new(None, "");
+                return voice.event(Event::ToolCallStart { block: *block, call: &call });
+            }
+            Owned::Whole(block, value) => Event::Whole { block: *block, value },
+        };
+        voice.event(event);
+    }
+}
+
+/// How many bytes of an event are masked.
+fn size(event: &Event<'_>) -> usize {
+    match event {
+        Event::ThinkingDelta { delta, .. } | Event::TextDelta { delta, .. } => delta.len(),
+        Event::ThinkingEnd { thought, .. } => thought.map_or(0, str::len),
+        Event::TextEnd { whole, .. } => whole.map_or(0, str::len),
+        Event::Whole { value: Block::Thinking(thinking), .. } => thinking.thought.len(),
+        Event::Whole { value: Block::Text(text), .. } => text.text.len(),
+        _ => 0,
+    }
+}
+
+/// A step on the way, and how many bytes are masked in it.
+enum Step {
+    Say(Speaking, Said, usize),
+    Tell(Vec<Arc<Channel>>, Arc<Told>),
+}
+
+impl Step {
+    fn size(&self) -> usize {
+        match self {
+            Step::Say(_, _, size) => *size,
+            Step::Tell(..) => 0,
+        }
+    }
+
+    fn take(self) {
+        match self {
+            Step::Say(voice, said, _) => said.say(&mut locked(&voice)),
+            Step::Tell(channels, event) => {
+                channels.iter().for_each(|channel| channel.tell(&event));
+            }
+        }
+    }
+
+    /// The step without a text that cannot be masked: its voice says no more.
+    fn lose(self) {
+        match self {
+            Step::Say(voice, Said::Event(_) | Said::Join(_), _) => {
+                Said::Lose.say(&mut locked(&voice))
+            }
+            other => other.take(),
+        }
+    }
+}
+
+impl Said {
+    fn say(self, voice: &mut Voice) {
+        match self {
+            Said::Tune(channels) => voice.tune(channels),
+            Said::Join(open) => voice.join(&open),
+            Said::Event(event) => event.say(voice),
+            Said::Pause => voice.say(),
+            Said::Flush => voice.flush(),
+            Said::End => voice.end(),
+            Said::Lose => voice.lose(),
+        }
+    }
+}
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The outbox of one request. Clones are handles to the same one.
+#[derive(Clone)]
+pub(crate) struct Outbox {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    pool: FairPool,
+    room: Arc<Room>,
+    holder: Holder,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    steps: VecDeque<Step>,
+    /// Bytes that were masked where they came since the last pause.
+    short: usize,
+    /// A step is being taken, or a task takes one after the other.
+    is_busy: bool,
+    /// A voice says no more, because there was no room for its text.
+    is_lost: bool,
+}
+
+impl Outbox {
+    /// The outbox of a tenant's request.
+    pub(crate) fn new(pools: &Pools, tenant: &Tenant) -> Self {
+        let holder = Holder::Tenant(tenant.as_str().to_owned());
+        let (pool, room) = (pools.masking.clone(), Arc::clone(&pools.live));
+        let inner = Inner { pool, room, holder, state: Mutex::default() };
+        Outbox { inner: Arc::new(inner) }
+    }
+
+    /// Tells an event that is masked already.
+    pub(super) fn tell(&self, channels: Vec<Arc<Channel>>, event: Arc<Told>) {
+        self.put(Step::Tell(channels, event));
+    }
+
+    /// An event of the answer. It is copied only if it has to wait.
+    pub(super) fn event(&self, voice: &Speaking, event: Event<'_>) {
+        let size = size(&event);
+        let mut state = self.inner.state();
+        if !state.is_busy && state.short + size <= SHORT {
+            state.short += size;
+            // The events of one request come one after the other, so that this lock is free.
+            return locked(voice).event(event);
+        }
+        drop(state);
+        let put = |event, size| self.put(Step::Say(Arc::clone(voice), Said::Event(event), size));
+        match event {
+            Event::ThinkingDelta { block, delta } => pieces(delta)
+                .for_each(|it| put(Owned::ThinkingDelta(block, it.to_owned()), it.len())),
+            Event::TextDelta { block, delta } => {
+                pieces(delta).for_each(|it| put(Owned::TextDelta(block, it.to_owned()), it.len()));
+            }
+            event => Owned::of(event).into_iter().for_each(|event| put(event, size)),
+        }
+    }
+
+    /// Something else for a voice.
+    pub(super) fn say(&self, voice: &Speaking, said: Said) {
+        let size = match &said {
+            // Enough of an open block is masked that a secret is known that began in it.
+            Said::Join(open) if open.is_open() => SHORT + 1,
+            _ => 0,
+        };
+        if matches!(said, Said::Pause) {
+            self.inner.state().short = 0;
+        }
+        self.put(Step::Say(Arc::clone(voice), said, size));
+    }
+
+    /// Whether a voice holds back the end of a text. A busy one may.
+    pub(super) fn holds_back(&self, voice: &Speaking) -> bool {
+        self.inner.state().is_busy || locked(voice).holds_back()
+    }
+
+    fn put(&self, step: Step) {
+        let mut state = self.inner.state();
+        let size = step.size();
+        if !state.is_busy && state.short + size <= SHORT {
+            state.short += size;
+            return step.take();
+        }
+        match step {
+            Step::Say(voice, ..) if !self.inner.room.take(&self.inner.holder, size) => {
+                // A thread may hold the voice and mask for it, so that the order waits in the queue.
+                if !std::mem::replace(&mut state.is_lost, true) {
+                    state.steps.push_back(Step::Say(voice, Said::Lose, 0));
+                }
+            }
+            step => state.steps.push_back(step),
+        }
+        if !state.is_busy {
+            state.is_busy = true;
+            let inner = Arc::clone(&self.inner);
+            match Handle::try_current() {
+                Ok(runtime) => drop(runtime.spawn(inner.work())),
+                // Without a runtime there are no listeners.
+                Err(_) => drop(std::mem::take(&mut state.steps)),
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        locked(&self.state)
+    }
+
+    /// Takes the next steps out, as many as one place serves. Without any, the outbox is idle from now on.
+    fn some(&self) -> Vec<Step> {
+        let mut state = self.state();
+        let (mut steps, mut bytes) = (Vec::new(), 0);
+        while bytes < PIECE
+            && let Some(step) = state.steps.pop_front()
+        {
+            bytes += step.size();
+            steps.push(step);
+        }
+        self.room.give(&self.holder, bytes);
+        state.is_busy = !steps.is_empty();
+        steps
+    }
+
+    /// Takes all steps that wait, one turn after the other.
+    async fn work(self: Arc<Self>) {
+        loop {
+            let steps = self.some();
+            if steps.is_empty() {
+                return;
+            }
+            let bytes = steps.iter().map(Step::size).sum();
+            match self.pool.enter(&self.holder, bytes).await {
+                Ok(place) => {
+                    let taken = spawn_blocking(move || {
+                        steps.into_iter().for_each(Step::take);
+                        drop(place);
+                    });
+                    // A masker that breaks shows nothing, and the others go on.
+                    drop(taken.await);
+                }
+                Err(_) => steps.into_iter().for_each(Step::lose),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbox")
+            .field("steps", &self.inner.state().steps.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::event::{About, Happening, Stream};
+    use super::super::{Events, Scope, Wish};
+    use super::*;
+    use crate::load::{Gauges, Pools};
+    use thinkthrough_core::mask::{Masker, Tiers};
+
+    #[tokio::test]
+    async fn a_long_text_is_masked_elsewhere_and_all_behind_it_stays_behind_it() {
+        let masker = Masker::new(Tiers::ALL, &[7; 32]);
+        let covers = masker.clone();
+        let events = Events::masked_by(Arc::new(move || covers.clone()));
+        let tenant = Tenant::local();
+        let mut listener = events.listen(Scope::All, Wish::default());
+        let outbox = Outbox::new(&Pools::new(&Gauges::default()), &tenant);
+        let (about, channels) = (Arc::new(About::default()), events.hearing(&tenant));
+        let voice = Voice::new(&masker, Arc::clone(&about), channels.clone());
+        let voice = Arc::new(Mutex::new(voice));
+        outbox.event(&voice, Event::TextDelta { block: 0, delta: "short" });
+        let long = "password: ".repeat(20_000);
+        let began = std::time::Instant::now();
+        outbox.event(&voice, Event::TextDelta { block: 0, delta: &long });
+        outbox.event(&voice, Event::TextDelta { block: 0, delta: "the end" });
+        outbox.say(&voice, Said::End);
+        let data = |_: &mut thinkthrough_core::json::Writer| {};
+        let happening = Happening { stream: Stream::Lifecycle, kind: "over", data: &data };
+        outbox.tell(channels, Arc::new(Told::new(0, &about, happening)));
+        let took = began.elapsed();
+        let mut told = String::new();
+        while !told.contains("\"over\"") {
+            listener.next().await.iter().for_each(|event| told.push_str(&event.json));
+        }
+        let masked = began.elapsed();
+        assert!(took < masked / 4, "masked where it came: {took:?} of {masked:?}");
+        assert!(told.find("the end").unwrap() < told.find("\"over\"").unwrap(), "{told:.300}");
+        assert!(!told.contains("events_lost"));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_comes_too_fast_falls_silent_and_says_so() {
+        let masker = Masker::new(Tiers::ALL, &[7; 32]);
+        let covers = masker.clone();
+        let events = Events::masked_by(Arc::new(move || covers.clone()));
+        let mut listener = events.listen(Scope::All, Wish::default());
+        let tenant = Tenant::local();
+        let outbox = Outbox::new(&Pools::new(&Gauges::default()), &tenant);
+        let channels = events.hearing(&tenant);
+        let voice = Voice::new(&masker, Arc::new(About::default()), channels);
+        let voice = Arc::new(Mutex::new(voice));
+        let piece = "word ".repeat(100_000);
+        for _ in 0..40 {
+            outbox.event(&voice, Event::TextDelta { block: 0, delta: &piece });
+        }
+        let mut told = String::new();
+        while !told.contains("events_lost") {
+            listener.next().await.iter().for_each(|event| told.push_str(&event.json));
+        }
+    }
+}
