@@ -14,12 +14,13 @@ pub(crate) use confirming::Confirming;
 pub(crate) use labels::Labels;
 pub(crate) use transcript::Transcript;
 
+use crate::load::{FairPool, Holder, Room};
 use crate::story::Story;
 use prometheus_client::metrics::counter::Counter;
 use recorder::{Recorder, run};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::mask::Masker;
 use thinkthrough_core::why::Why;
@@ -30,7 +31,7 @@ use tokio::sync::{Notify, mpsc};
 
 /// So many drafts may wait.
 const ROOM: usize = 4_096;
-/// So many bytes of texts may wait.
+/// So many bytes of texts may wait; no tenant takes more than it leaves to others.
 const BYTES: usize = 64 << 20;
 /// So many traces that were dropped are remembered.
 const DROPPED: usize = 4_096;
@@ -61,14 +62,15 @@ struct Inner {
     /// How many could not be masked.
     broken: Counter,
     find: FindTraces,
+    /// Where texts are masked.
+    masking: OnceLock<FairPool>,
 }
 
 /// What was not handed over yet, and what never will be written.
-#[derive(Default)]
 struct Waiting {
     /// By the trace's id: its tenant, and how many bytes it has.
     drafts: HashMap<String, (String, usize)>,
-    bytes: usize,
+    room: Room,
     /// How many were dropped in all.
     lost: Counter,
     dropped: VecDeque<(String, String)>,
@@ -100,11 +102,29 @@ impl Audit {
     #[must_use]
     pub fn start(find: FindTraces) -> Self {
         let (drafts, taken) = mpsc::channel(ROOM);
-        let (waiting, broken, hurry) = (Mutex::default(), Counter::default(), Arc::default());
-        let inner = Inner { drafts, hurry: Arc::clone(&hurry), waiting, broken, find };
-        let inner = Arc::new(inner);
+        let waiting = Waiting {
+            drafts: HashMap::new(),
+            room: Room::new(BYTES),
+            lost: Counter::default(),
+            dropped: VecDeque::new(),
+        };
+        let inner = Arc::new(Inner {
+            drafts,
+            hurry: Arc::default(),
+            waiting: Mutex::new(waiting),
+            broken: Counter::default(),
+            find,
+            masking: OnceLock::new(),
+        });
+        let hurry = Arc::clone(&inner.hurry);
         tokio::spawn(run(taken, hurry, Recorder::new(Arc::downgrade(&inner))));
         Audit { inner }
+    }
+
+    /// Texts are masked with places of this pool.
+    pub(crate) fn mask_in(&self, pool: &FairPool) {
+        // It stays the same for as long as the gateway runs.
+        drop(self.inner.masking.set(pool.clone()));
     }
 
     /// Waits until all that was taken is handed over to the store or dropped.
@@ -157,10 +177,10 @@ impl Audit {
         let size = draft.size();
         {
             let mut waiting = self.waiting();
-            if waiting.bytes + size > BYTES {
+            let is_full = waiting.drafts.len() >= ROOM;
+            if is_full || !waiting.room.take(&Holder::Tenant(tenant.clone()), size) {
                 return waiting.drop_one(id, tenant);
             }
-            waiting.bytes += size;
             waiting.drafts.insert(id.clone(), (tenant.clone(), size));
         }
         if self.inner.drafts.try_send(draft).is_err() {
@@ -222,7 +242,7 @@ impl Waiting {
     /// A draft is none any more; gives whose it was.
     fn take_out(&mut self, id: &str) -> Option<String> {
         let (tenant, size) = self.drafts.remove(id)?;
-        self.bytes -= size;
+        self.room.give(&Holder::Tenant(tenant.clone()), size);
         Some(tenant)
     }
 

@@ -1,6 +1,11 @@
-//! The task that masks traces and hands them over to the store.
+//! The tasks that mask traces and hand them over to the store.
+//!
+//! The traces of each tenant are masked apart, with a place of the masking pool, so that no tenant waits for the long
+//! texts of another. Masked traces are handed over together, because each hand-over is synced to the disk.
 
 use super::{Inner, TracesTo};
+use crate::load::Holder;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use thinkthrough_core::mask::Masker;
@@ -10,6 +15,8 @@ use tokio::time::{sleep, timeout};
 
 /// So many traces are masked and handed over at once, and synced to the disk together, at most.
 const BATCH: usize = 512;
+/// So many bytes of texts of one tenant are masked in one turn, and the trace that goes beyond.
+const TURN: usize = 1 << 20;
 /// How long a trace waits for others, unless somebody waits for one.
 const GATHER: Duration = Duration::from_millis(20);
 /// The pauses between two looks whether the store is open grow from the first of these to the second.
@@ -17,11 +24,24 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1
 /// The pause before the next try where a journal takes nothing.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Masks and hands over.
+/// Masks and hands over. Clones do the same.
+#[derive(Clone)]
 pub(super) struct Recorder {
     inner: Weak<Inner>,
     /// Hears of traces that the database will never have.
     lost: LostTrace,
+}
+
+/// Traces of one tenant that are masked.
+struct Ready {
+    tenant: Holder,
+    to: TracesTo,
+    traces: Vec<NewTrace>,
+    /// The same without masks, which a journal may refuse. They are masked anew where the store is open first.
+    drafts: Vec<TraceDraft>,
+    ids: Vec<String>,
+    /// How many have a text that could not be masked.
+    broken: u64,
 }
 
 impl Recorder {
@@ -47,33 +67,77 @@ impl Recorder {
         }
     }
 
-    /// Masks and hands over a batch, once there is a place for it.
-    async fn hand_over(&self, drafts: Vec<TraceDraft>) {
+    /// Masks traces of one tenant, once there is a place for them. Traces whose masking fails are lost.
+    async fn mask(
+        self,
+        tenant: Holder,
+        drafts: Vec<TraceDraft>,
+        out: mpsc::UnboundedSender<Ready>,
+    ) {
         let ids: Vec<String> = drafts.iter().map(|draft| draft.id.clone()).collect();
-        let broken = loop {
-            let Some((to, masker)) = self.find().await else { return };
-            match to {
-                TracesTo::Store(traces) => {
-                    let Some((new, broken)) = masked(drafts, masker).await else { break None };
-                    traces.hand_over(new, &self.lost).await;
-                    break Some(broken);
-                }
-                TracesTo::Early(early) => {
-                    // They are masked anew where the store is open first.
-                    let masking = masked(drafts.clone(), masker);
-                    let Some((new, broken)) = masking.await else { break None };
-                    if early.keep(new).await {
-                        break Some(broken);
-                    }
-                    sleep(AGAIN).await;
-                }
-            }
+        match self.masked(tenant, drafts).await {
+            // The other end stays for as long as this one.
+            Some(masked) => drop(out.send(masked)),
+            None => self.leave(&ids, false),
+        }
+    }
+
+    async fn masked(&self, tenant: Holder, drafts: Vec<TraceDraft>) -> Option<Ready> {
+        let (to, masker) = self.find().await?;
+        let pool = self.inner.upgrade()?.masking.get().cloned();
+        let bytes = drafts.iter().map(TraceDraft::size).sum();
+        let place = match pool {
+            Some(pool) => Some(pool.enter(&tenant, bytes).await.ok()?),
+            None => None,
         };
+        let mask = move || {
+            let ids = drafts.iter().map(|draft| draft.id.clone()).collect();
+            let kept = if matches!(to, TracesTo::Early(_)) { drafts.clone() } else { Vec::new() };
+            let traces: Vec<NewTrace> =
+                drafts.into_iter().map(|draft| draft.masked(&masker)).collect();
+            let broken = traces.iter().filter(|trace| trace.is_broken()).count() as u64;
+            drop(place);
+            Ready { tenant, to, traces, drafts: kept, ids, broken }
+        };
+        tokio::task::spawn_blocking(mask).await.ok()
+    }
+
+    /// Hands over masked traces. Gives the drafts that a journal refused, to be tried again.
+    async fn hand_over(&self, ready: Vec<Ready>) -> Vec<(Holder, Vec<TraceDraft>)> {
+        let (mut store, mut all, mut ids, mut broken) = (None, Vec::new(), Vec::new(), 0);
+        let mut again = Vec::new();
+        for one in ready {
+            let is_taken = match one.to {
+                TracesTo::Store(traces) => {
+                    store = Some(traces);
+                    all.extend(one.traces);
+                    true
+                }
+                TracesTo::Early(early) => early.keep(one.traces).await,
+            };
+            if !is_taken {
+                again.push((one.tenant, one.drafts));
+                continue;
+            }
+            ids.extend(one.ids);
+            broken += one.broken;
+        }
+        if let Some(store) = store {
+            store.hand_over(all, &self.lost).await;
+        }
+        if let Some(inner) = self.inner.upgrade() {
+            inner.broken.inc_by(broken);
+        }
+        self.leave(&ids, true);
+        again
+    }
+
+    /// These wait no longer: they were handed over, or are lost.
+    fn leave(&self, ids: &[String], is_handed_over: bool) {
         let Some(inner) = self.inner.upgrade() else { return };
-        inner.broken.inc_by(broken.unwrap_or_default());
         let mut waiting = inner.waiting();
-        for id in &ids {
-            if broken.is_some() {
+        for id in ids {
+            if is_handed_over {
                 waiting.take_out(id);
             } else {
                 waiting.lose(id);
@@ -82,23 +146,14 @@ impl Recorder {
     }
 }
 
-/// Long texts take their time, and other work must not wait for it. Also says how many traces have a text that could not
-/// be masked.
-async fn masked(drafts: Vec<TraceDraft>, masker: Masker) -> Option<(Vec<NewTrace>, u64)> {
-    let mask = move || {
-        let traces: Vec<NewTrace> = drafts.into_iter().map(|draft| draft.masked(&masker)).collect();
-        let broken = traces.iter().filter(|trace| trace.is_broken()).count();
-        (traces, broken as u64)
-    };
-    tokio::task::spawn_blocking(mask).await.ok()
-}
-
-/// Takes drafts until nobody makes any more.
+/// Takes drafts until the last handle of the audit is gone.
 pub(super) async fn run(
     mut taken: mpsc::Receiver<TraceDraft>,
     hurry: Arc<Notify>,
     recorder: Recorder,
 ) {
+    let (out, ready) = mpsc::unbounded_channel();
+    tokio::spawn(hand_over_all(ready, out.downgrade(), recorder.clone()));
     let mut drafts = Vec::with_capacity(BATCH);
     while taken.recv_many(&mut drafts, BATCH).await > 0 {
         if drafts.len() < BATCH {
@@ -109,6 +164,40 @@ pub(super) async fn run(
                 drafts.push(draft);
             }
         }
-        recorder.hand_over(std::mem::take(&mut drafts)).await;
+        let mut tenants: BTreeMap<Holder, (usize, Vec<TraceDraft>)> = BTreeMap::new();
+        for draft in drafts.drain(..) {
+            let tenant = Holder::Tenant(draft.tenant.as_str().to_owned());
+            let (bytes, all) = tenants.entry(tenant.clone()).or_default();
+            *bytes += draft.size();
+            all.push(draft);
+            if *bytes > TURN {
+                *bytes = 0;
+                let all = std::mem::take(all);
+                tokio::spawn(recorder.clone().mask(tenant, all, out.clone()));
+            }
+        }
+        for (tenant, (_, drafts)) in tenants.into_iter().filter(|(_, (_, all))| !all.is_empty()) {
+            tokio::spawn(recorder.clone().mask(tenant, drafts, out.clone()));
+        }
+    }
+}
+
+/// Hands over until the last masking task is gone.
+async fn hand_over_all(
+    mut ready: mpsc::UnboundedReceiver<Ready>,
+    out: mpsc::WeakUnboundedSender<Ready>,
+    recorder: Recorder,
+) {
+    let mut batch = Vec::with_capacity(BATCH);
+    while ready.recv_many(&mut batch, BATCH).await > 0 {
+        for (tenant, drafts) in recorder.hand_over(std::mem::take(&mut batch)).await {
+            let (recorder, out) = (recorder.clone(), out.clone());
+            tokio::spawn(async move {
+                sleep(AGAIN).await;
+                if let Some(out) = out.upgrade() {
+                    recorder.mask(tenant, drafts, out).await;
+                }
+            });
+        }
     }
 }
