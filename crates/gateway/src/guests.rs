@@ -1,5 +1,7 @@
 //! Who may look into the viewer: whoever opens the link that `think serve` printed, once, or has a key of the gateway.
 
+use crate::door::{Turned, turned};
+use crate::load::{FairPool, Holder, Place};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,8 +10,6 @@ use thinkthrough_client::Secret;
 
 /// Nobody looks for longer than this without signing in again.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// So many may have signed in at a time; the oldest go.
-const GUESTS: usize = 256;
 /// So many links may be open; the oldest go.
 const LINKS: usize = 8;
 
@@ -23,7 +23,16 @@ pub struct Viewer {
 #[derive(Default)]
 struct Door {
     links: Vec<blake3::Hash>,
-    guests: HashMap<blake3::Hash, (Instant, Who)>,
+    guests: HashMap<blake3::Hash, Guest>,
+}
+
+/// A person who signed in.
+struct Guest {
+    since: Instant,
+    who: Who,
+    /// The holder of the place.
+    holder: Holder,
+    place: Place,
 }
 
 /// How somebody came in.
@@ -63,26 +72,32 @@ impl Viewer {
         door.links.len() < before
     }
 
-    /// Lets somebody in; what they show from now on.
-    pub(crate) fn admit(&self, who: Who, now: Instant) -> Option<String> {
-        let token = token()?;
+    /// Lets a person in, and gives the token of the visit. If the holder has no place left, its own oldest guest goes.
+    pub(crate) fn admit(
+        &self,
+        who: Who,
+        (pool, holder): (&FairPool, Holder),
+        now: Instant,
+    ) -> Result<String, Turned> {
+        let token = token().ok_or_else(|| {
+            turned(503, "no_random_numbers", "the system has no random numbers; try again later")
+        })?;
         let mut door = self.door();
-        door.guests.retain(|_, (since, _)| now.duration_since(*since) < DAY);
-        if door.guests.len() >= GUESTS {
-            let oldest = door.guests.iter().min_by_key(|(_, (since, _))| *since);
-            if let Some(oldest) = oldest.map(|(hash, _)| *hash) {
-                door.guests.remove(&oldest);
-            }
-        }
-        door.guests.insert(blake3::hash(token.as_bytes()), (now, who));
-        Some(token)
+        door.guests.retain(|_, guest| now.duration_since(guest.since) < DAY);
+        let place = match pool.take(&holder) {
+            Ok(place) => place,
+            Err(denied) => door.own_place(&holder).ok_or_else(|| denied.turned())?,
+        };
+        let guest = Guest { since: now, who, holder, place };
+        door.guests.insert(blake3::hash(token.as_bytes()), guest);
+        Ok(token)
     }
 
     /// Who shows this.
     pub(crate) fn guest(&self, token: &str, now: Instant) -> Option<Who> {
         let door = self.door();
-        let (since, who) = door.guests.get(&blake3::hash(token.as_bytes()))?;
-        (now.duration_since(*since) < DAY).then(|| who.clone())
+        let guest = door.guests.get(&blake3::hash(token.as_bytes()))?;
+        (now.duration_since(guest.since) < DAY).then(|| guest.who.clone())
     }
 
     /// Whoever shows this goes.
@@ -92,6 +107,15 @@ impl Viewer {
 
     fn door(&self) -> MutexGuard<'_, Door> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Door {
+    /// The place of the holder's oldest guest, who goes.
+    fn own_place(&mut self, holder: &Holder) -> Option<Place> {
+        let own = self.guests.iter().filter(|(_, guest)| guest.holder == *holder);
+        let oldest = *own.min_by_key(|(_, guest)| guest.since)?.0;
+        self.guests.remove(&oldest).map(|guest| guest.place)
     }
 }
 
@@ -111,6 +135,7 @@ fn token() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::{GUESTS, Gauges, Pools};
 
     #[test]
     fn a_link_lets_one_person_in_once_and_for_a_day() {
@@ -118,7 +143,9 @@ mod tests {
         let link = viewer.invite().unwrap();
         assert!(!viewer.take("x") && !viewer.take(""));
         assert!(viewer.take(&link) && !viewer.take(&link));
-        let token = viewer.admit(Who::Operator, now).unwrap();
+        let pools = Pools::new(&Gauges::default());
+        let pool = (&pools.sign_ins, Holder::Operator);
+        let token = viewer.admit(Who::Operator, pool, now).unwrap();
         assert!(viewer.guest(&token, now + DAY / 2).is_some());
         assert!(viewer.guest(&token, now + DAY).is_none());
         assert!(viewer.guest(&link, now).is_none());
@@ -127,12 +154,31 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_the_oldest_go() {
-        let (viewer, now) = (Viewer::new(), Instant::now());
-        let admit = |at: u64| viewer.admit(Who::Operator, now + Duration::from_secs(at)).unwrap();
-        let all: Vec<String> = (0..=GUESTS as u64).map(admit).collect();
-        assert!(viewer.guest(&all[0], now).is_none() && viewer.guest(&all[1], now).is_some());
+    fn of_too_many_links_the_oldest_go() {
+        let viewer = Viewer::new();
         let links: Vec<String> = (0..=LINKS).map(|_| viewer.invite().unwrap()).collect();
         assert!(!viewer.take(&links[0]) && viewer.take(&links[1]));
+    }
+
+    #[test]
+    fn many_sign_ins_of_one_tenant_end_its_own_oldest_and_nobody_elses() {
+        let (viewer, now) = (Viewer::new(), Instant::now());
+        let pools = Pools::new(&Gauges::default());
+        let admit = |name: Option<&str>, at: u64| {
+            let holder = name.map_or(Holder::Operator, |name| Holder::Tenant(name.to_owned()));
+            let at = now + Duration::from_secs(at);
+            viewer.admit(Who::Key(Secret::new("k")), (&pools.sign_ins, holder), at).unwrap()
+        };
+        let is_in = |token: &str| viewer.guest(token, now).is_some();
+        let (operator, alice) = (admit(None, 0), admit(Some("alice"), 1));
+        let all: Vec<String> =
+            (2..3 * GUESTS as u64).map(|at| admit(Some("mallory"), at)).collect();
+        assert!(is_in(&operator) && is_in(&alice) && is_in(all.last().unwrap()));
+        assert!(!is_in(&all[0]), "her own oldest goes");
+        let still_in = all.iter().filter(|token| is_in(token)).count();
+        assert!(still_in > GUESTS / 3 && still_in < GUESTS / 2 + 1, "{still_in}");
+        let others = (0..20).map(|number| admit(Some(&format!("t{number}")), 9_999));
+        assert!(others.collect::<Vec<_>>().iter().all(|token| is_in(token)));
+        assert!(is_in(&operator) && is_in(&alice));
     }
 }

@@ -9,6 +9,7 @@ use crate::guests::{Viewer, Who};
 use crate::house::House;
 use crate::keys::{Access, is_plausible};
 use crate::listening;
+use crate::load::{Denied, Holder};
 use crate::reply::{json, refusal};
 use http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE, UPGRADE};
 use http::{Method, Response, Uri};
@@ -42,6 +43,14 @@ impl Scope {
             Scope::Tenant(tenant) => Some(tenant),
         }
     }
+
+    /// The holder of the places that it takes.
+    fn holder(&self) -> Holder {
+        match self {
+            Scope::All => Holder::Operator,
+            Scope::Tenant(tenant) => Holder::Tenant(tenant.as_str().to_owned()),
+        }
+    }
 }
 
 /// Answers a question below `/ui/api/`.
@@ -66,6 +75,12 @@ async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Turned> {
     let scope = scope(house, &who).await?;
     let query = parts.uri.query().unwrap_or_default().to_owned();
     let query = query.as_str();
+    // An answer takes megabytes while it is read and written.
+    let questions = &house.load.pools.questions;
+    let _place = match path {
+        "sign-out" | "me" | "events" => None,
+        _ => Some(questions.enter(&scope.holder(), 1).await.map_err(Denied::turned)?),
+    };
     match (is_order, path) {
         (true, "sign-out") => {
             viewer.leave(&shown);
@@ -83,7 +98,7 @@ async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Turned> {
             }
             // Only lines end after a while and begin again, and ask again who listens.
             parts.headers.remove(UPGRADE);
-            listening::hear(house, pace, &mut parts, (whose, Some(HEARD)))
+            listening::hear(house, pace, &mut parts, (whose, scope.holder(), Some(HEARD)))
         }
         (false, "house") => Ok(json(200, state::house(estate, house, &scope).await)),
         (false, "traces") => traces::list(house, &scope, query).await,
@@ -135,9 +150,8 @@ async fn sign_in(
         _ => return Err(unknown()),
     };
     let scope = scope(house, &who).await?;
-    let token = viewer.admit(who, Instant::now()).ok_or_else(|| {
-        turned(503, "no_random_numbers", "the system has no random numbers; try again later")
-    })?;
+    let places = (&house.load.pools.sign_ins, scope.holder());
+    let token = viewer.admit(who, places, Instant::now())?;
     let mut answer = json(200, state::me(&scope, house.options.shows_thoughts));
     let secure = if house.options.tls.is_some() { "; Secure" } else { "" };
     let cookie = format!(
