@@ -1,7 +1,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use http::Uri;
@@ -9,7 +9,9 @@ use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::client::legacy::connect::dns::{GaiAddrs, GaiResolver, Name};
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
@@ -24,6 +26,11 @@ use crate::tunnel;
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 const KEEP_ALIVE_RETRIES: u32 = 4;
+
+/// How much of an HTTP/1.1 answer the kernel holds for a reader that is slow; it takes twice this size.
+const KERNEL_BUFFER: usize = 32 * 1024;
+/// How much is read from a connection at once: each piece in the process is kept whole until all of it is read.
+const PIECE: usize = 8 * 1024;
 
 /// Any connection that bytes go through: plain, TLS, or TLS inside TLS.
 pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -73,7 +80,7 @@ impl Connector {
             |phase| ClientError::Timeout { target: shown(&target), phase, after: self.limit };
         let proxy = self.proxy.choose(&target)?;
         let proxied = self.spoken_to(proxy, &target).is_some();
-        let io = match proxy {
+        let (io, socket) = match proxy {
             None => timeout_at(deadline, self.dial(target.clone()))
                 .await
                 .map_err(|_| out_of_time(Phase::Connect))??,
@@ -82,12 +89,14 @@ impl Connector {
                 .map_err(|_| out_of_time(Phase::Proxy))??,
         };
         if !is_tls {
-            return Ok(Conn { io: TokioIo::new(io), proxied, is_h2: false });
+            socket.bound(self.only_h2);
+            return Ok(Conn { io: TokioIo::new(InPieces(io)), proxied, is_h2: false });
         }
         let secured = timeout_at(deadline, self.tls.to_server(io, host))
             .await
             .map_err(|_| out_of_time(Phase::Tls))??;
-        Ok(Conn { io: TokioIo::new(secured.io), proxied, is_h2: secured.is_h2 })
+        socket.bound(secured.is_h2);
+        Ok(Conn { io: TokioIo::new(InPieces(secured.io)), proxied, is_h2: secured.is_h2 })
     }
 
     async fn dial_through(
@@ -95,8 +104,9 @@ impl Connector {
         proxy: &Proxy,
         target: &Uri,
         proxied: bool,
-    ) -> Result<BoxIo, ClientError> {
-        let mut io = self.dial(proxy.uri.clone()).await.map_err(|error| unusable(proxy, error))?;
+    ) -> Result<(BoxIo, Socket), ClientError> {
+        let (mut io, socket) =
+            self.dial(proxy.uri.clone()).await.map_err(|error| unusable(proxy, error))?;
         if proxy.kind == ProxyKind::Https {
             io = self
                 .tls
@@ -105,15 +115,21 @@ impl Connector {
                 .map_err(|error| unusable(proxy, error))?;
         }
         if proxied {
-            return Ok(io);
+            return Ok((io, socket));
         }
         let default_port = if target.scheme_str() == Some("https") { 443 } else { 80 };
-        tunnel::open(io, proxy, target, target.port_u16().unwrap_or(default_port)).await
+        let port = target.port_u16().unwrap_or(default_port);
+        Ok((tunnel::open(io, proxy, target, port).await?, socket))
     }
 
-    async fn dial(&self, address: Uri) -> Result<BoxIo, ClientError> {
+    async fn dial(&self, address: Uri) -> Result<(BoxIo, Socket), ClientError> {
         let opened = self.http.clone().call(address.clone()).await;
-        opened.map(|io| Box::new(io.into_inner()) as BoxIo).map_err(|error| {
+        let with_socket = |io: TokioIo<TcpStream>| {
+            let io = io.into_inner();
+            let socket = Socket::of(&io);
+            (Box::new(io) as BoxIo, socket)
+        };
+        opened.map(with_socket).map_err(|error| {
             if let Some(NameError(detail)) = cause(&error) {
                 return ClientError::Dns {
                     host: bare_host(&address).to_owned(),
@@ -133,6 +149,72 @@ impl Connector {
                 cause::<std::io::Error>(&error).map_or_else(|| chain(&error), ToString::to_string);
             ClientError::Connect { target: shown(&address), detail }
         })
+    }
+}
+
+/// The socket below a connection, to be bounded once its protocol is known.
+struct Socket(Option<socket2::Socket>);
+
+impl Socket {
+    fn of(stream: &TcpStream) -> Self {
+        // Without another descriptor the socket stays as it is.
+        Socket(SockRef::from(stream).try_clone().ok())
+    }
+
+    /// Bounds what the kernel reads ahead. Many answers share a connection of HTTP/2, which has windows of its own.
+    fn bound(self, is_h2: bool) {
+        if let Some(socket) = self.0.filter(|_| !is_h2) {
+            // A socket that cannot do that still works.
+            drop(socket.set_recv_buffer_size(KERNEL_BUFFER));
+        }
+    }
+}
+
+/// A connection that gives no more than a piece at once, so that its reader needs no larger buffer.
+struct InPieces(BoxIo);
+
+impl AsyncRead for InPieces {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let size = buffer.remaining().min(PIECE);
+        let mut piece = ReadBuf::new(buffer.initialize_unfilled_to(size));
+        ready!(Pin::new(&mut self.0).poll_read(cx, &mut piece))?;
+        let read = piece.filled().len();
+        buffer.advance(read);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for InPieces {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(cx, bytes)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
     }
 }
 
@@ -164,7 +246,7 @@ impl Service<Uri> for Connector {
 
 /// An open connection, as the HTTP engine wants it.
 pub(crate) struct Conn {
-    io: TokioIo<BoxIo>,
+    io: TokioIo<InPieces>,
     proxied: bool,
     is_h2: bool,
 }

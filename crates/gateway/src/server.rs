@@ -12,6 +12,7 @@ use crate::vault::Vaults;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
+use socket2::SockRef;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
@@ -26,8 +27,10 @@ use tokio::task::JoinHandle;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long a connection may be idle between two requests.
 const IDLE: Duration = Duration::from_secs(60);
-/// How much of one streamed answer may wait for a slow reader.
-const SEND_BUFFER: usize = 64 * 1024;
+/// How much of one streamed answer may wait for a slow reader, in the process and in the kernel. The kernel takes twice
+/// this size.
+const SEND_BUFFER: u32 = 16 * 1024;
+const KERNEL_BUFFER: usize = 32 * 1024;
 /// The greatest head of a request.
 const HEAD_SIZE: u16 = u16::MAX;
 /// Answers at a time on one HTTP/2 connection.
@@ -174,14 +177,24 @@ async fn no_room(stream: TcpStream) {
     }
 }
 
+/// Bounds what the kernel holds for a caller. A socket that cannot do that still works.
+fn bound(stream: &TcpStream) {
+    // Small events must leave at once.
+    drop(stream.set_nodelay(true));
+    let socket = SockRef::from(stream);
+    drop(socket.set_send_buffer_size(KERNEL_BUFFER));
+    // The server hears that a reader is slow before the kernel's buffer is full.
+    #[cfg(target_os = "linux")]
+    drop(socket.set_tcp_notsent_lowat(SEND_BUFFER));
+}
+
 async fn connection(
     stream: TcpStream,
     guest: Guest,
     estate: Arc<Estate>,
     stage: watch::Receiver<Stage>,
 ) {
-    // Small events must leave at once; a socket that cannot do that still works.
-    drop(stream.set_nodelay(true));
+    bound(&stream);
     let pace = Arc::clone(&guest.pace);
     let options = Arc::clone(&estate.fittings().options);
     let limit = options.write_idle;
@@ -225,7 +238,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         .keep_alive_timeout(PING_ANSWER)
         .max_concurrent_streams(STREAMS)
         .max_header_list_size(HEAD_SIZE.into())
-        .max_send_buf_size(SEND_BUFFER);
+        .max_send_buf_size(SEND_BUFFER as usize);
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let draining = async {
