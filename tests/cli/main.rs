@@ -66,6 +66,7 @@ mod serve_budgets_raw;
 mod serve_budgets_words;
 mod serve_config;
 mod serve_confirmed;
+mod serve_crowd;
 mod serve_damage;
 #[cfg(unix)]
 mod serve_door;

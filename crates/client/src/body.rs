@@ -157,6 +157,11 @@ impl BodyStream {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
+    /// How many bytes of a stream's event came whose end did not come yet, where its events are counted.
+    pub fn unfinished(&self) -> usize {
+        self.gauge.as_ref().map_or(0, Gauge::unfinished)
+    }
+
     /// Puts bytes back that [`next`](Self::next) gave: they are the next again, before all that was put back earlier.
     pub fn put_back(&mut self, bytes: Bytes) {
         self.ahead = match self.ahead.take() {

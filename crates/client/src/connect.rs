@@ -27,9 +27,9 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 const KEEP_ALIVE_RETRIES: u32 = 4;
 
-/// How much of an HTTP/1.1 answer the kernel holds for a reader that is slow; it takes twice this size.
+/// The receive buffer of an HTTP/1.1 connection. The kernel takes twice this size.
 const KERNEL_BUFFER: usize = 32 * 1024;
-/// How much is read from a connection at once: each piece in the process is kept whole until all of it is read.
+/// The most bytes of one read. A reader keeps a piece whole until it has used all of it.
 const PIECE: usize = 8 * 1024;
 
 /// Any connection that bytes go through: plain, TLS, or TLS inside TLS.

@@ -61,6 +61,14 @@ impl Gauge {
         self.over
     }
 
+    /// How many bytes of an event came whose end did not come yet.
+    pub(crate) fn unfinished(&self) -> usize {
+        match self.events {
+            Events::Lines | Events::Ndjson => self.event,
+            Events::Sized => self.event.saturating_sub(self.left),
+        }
+    }
+
     fn lines(&mut self, mut bytes: &[u8]) -> Result<(), (Excess, usize)> {
         let all = bytes.len();
         // A piece without bytes says nothing about what follows a carriage return.

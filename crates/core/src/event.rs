@@ -185,6 +185,8 @@ pub struct Fold {
     choices: Vec<Fold>,
     /// What stands beside the message, and on which wire.
     beside: Option<(&'static str, Gathered)>,
+    /// Nobody keeps the answer: its blocks are counted, and what is in them is not held.
+    is_thin: bool,
 }
 
 /// More choices than this are a hostile upstream's; they share the last slot.
@@ -201,6 +203,41 @@ impl Fold {
     #[must_use]
     pub fn so_far(&self) -> &Answer {
         &self.answer
+    }
+
+    /// Drops the contents of all blocks, those to come included. What is said about the answer as a whole stays.
+    pub fn forget_contents(&mut self) {
+        self.is_thin = true;
+        self.answer.blocks.iter_mut().for_each(|block| *block = Block::text(""));
+        self.answer.blocks.shrink_to_fit();
+        self.choices.iter_mut().for_each(Fold::forget_contents);
+    }
+
+    /// Takes what a thin answer does not hold; `false` for all that it does.
+    fn skim(&mut self, event: Event<'_>) -> bool {
+        match event {
+            Event::ThinkingDelta { .. }
+            | Event::ThinkingEnd { .. }
+            | Event::TextDelta { .. }
+            | Event::TextEnd { .. }
+            | Event::ToolCallDelta { .. }
+            | Event::ToolCallEnd { .. } => true,
+            Event::ThinkingStart { block, .. }
+            | Event::ToolCallStart { block, .. }
+            | Event::Whole { block, .. } => {
+                self.put(block, Block::text(""));
+                true
+            }
+            Event::Fact(fact) => !matches!(
+                fact,
+                Fact::Model(_) | Fact::ResponseId(_) | Fact::Sequence(_) | Fact::StopSequence(_)
+            ),
+            Event::TextStart { .. }
+            | Event::Usage(_)
+            | Event::Finish { .. }
+            | Event::Problem(_)
+            | Event::Choice { .. } => false,
+        }
     }
 
     /// The answer. Thoughts that had no end are marked partial.
@@ -235,7 +272,7 @@ impl Fold {
         let Some(slot) = index.checked_sub(1) else { return self.event(*event) };
         let slot = slot.min(MAX_CHOICES - 1);
         while self.choices.len() <= slot {
-            self.choices.push(Fold::default());
+            self.choices.push(Fold { is_thin: self.is_thin, ..Fold::default() });
         }
         if let Some(fold) = self.choices.get_mut(slot) {
             fold.event(*event);
@@ -303,6 +340,9 @@ fn open_call(call: &ToolCall) -> ToolCall {
 
 impl Sink for Fold {
     fn event(&mut self, event: Event<'_>) {
+        if self.is_thin && self.skim(event) {
+            return;
+        }
         match event {
             Event::ThinkingStart { block, source_field } => {
                 self.open.push(block);

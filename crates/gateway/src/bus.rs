@@ -2,7 +2,7 @@
 
 use crate::audit::{Audit, Confirming, Labels, Transcript, draft};
 use crate::events::{Events, Hearing, Outbox, Whose};
-use crate::load::Pools;
+use crate::load::{Pools, Reservation};
 use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::progress::{BudgetReached, Heard, News, Progress};
@@ -76,6 +76,8 @@ struct State {
     /// Whose trace it leaves; none where none is left.
     labels: Option<Labels>,
     transcript: Transcript,
+    /// The memory of the transcript.
+    copy: Option<Reservation>,
     why: Why,
     /// What the client calls itself.
     client: Option<HeaderValue>,
@@ -99,6 +101,7 @@ impl Seen {
             span: None,
             labels: None,
             transcript: Transcript::default(),
+            copy: None,
             why: Why::default(),
             client: None,
             whose: None,
@@ -217,9 +220,18 @@ impl Seen {
         state.why.went(way, prepared);
     }
 
-    /// What was said in it.
-    pub(crate) fn gathered(&self, transcript: Transcript) {
-        self.state().transcript = transcript;
+    /// Takes the transcript of its answer with its memory.
+    pub(crate) fn gathered(&self, transcript: Transcript, copy: Reservation) {
+        let mut state = self.state();
+        (state.transcript, state.copy) = (transcript, Some(copy));
+    }
+
+    /// Counts its trace as lost, because there is no memory for its transcript.
+    pub(crate) fn loses_trace(&self) {
+        let mut state = self.state();
+        if let (Some(audit), Some(labels)) = (&self.bus.audit, state.labels.take()) {
+            audit.drop_one(&state.story.id, &labels.tenant);
+        }
     }
 
     /// Its answer is heard to its end although its caller went away, or would be if it went away now.
@@ -245,7 +257,7 @@ impl Seen {
         if let Some(audit) = &self.bus.audit
             && let Some(draft) = state.draft(None)
         {
-            audit.take(draft);
+            audit.take(draft, state.copy.take());
         }
     }
 
@@ -263,7 +275,8 @@ impl Seen {
         let mut ended = state.story.clone();
         (ended.outcome, ended.total) = ("completed", ended.age());
         ended.status = status.unwrap_or(ended.status);
-        state.draft(Some(&ended)).map(|draft| audit.confirm(draft))
+        let draft = state.draft(Some(&ended))?;
+        Some(audit.confirm(draft, state.copy.take()))
     }
 
     /// Whose answer it is.

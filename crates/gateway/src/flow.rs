@@ -5,8 +5,10 @@ use crate::door::Turned;
 use crate::gathered::Gathered;
 use crate::kept::Tap;
 use crate::leaving;
-use crate::passage::{Passage, Saving};
+use crate::load::AnswerRoom;
+use crate::passage::Passage;
 use crate::progress::Progress;
+use crate::saving::Saving;
 use crate::sending::{Outcome, SILENCE, Waiting};
 use crate::spending::Meter;
 use crate::whole_events::WholeEvents;
@@ -16,6 +18,7 @@ use std::fmt;
 use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use thinkthrough_client::{BodyStream, ClientError};
@@ -41,8 +44,7 @@ pub(crate) struct Flow {
 enum State {
     Over,
     Whole(Bytes),
-    /// Bytes that nobody looks at, but for what the provider keeps and what they cost.
-    Raw(BodyStream, Option<Box<Tap>>, Option<Box<Meter>>),
+    Raw(Box<Raw>),
     /// Bytes of the gateway's own, as they come.
     Own(mpsc::Receiver<Bytes>),
     /// What still comes behind the end of an answer.
@@ -57,6 +59,26 @@ enum State {
         wire: &'static dyn Wire,
     },
     Failed(io::Error),
+}
+
+/// The bytes of a whole body. Its memory is free when the connection has written the last of them.
+struct Owned {
+    bytes: Bytes,
+    _room: Arc<AnswerRoom>,
+}
+
+impl AsRef<[u8]> for Owned {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// Bytes that pass as they are. Only the tap and the meter read them.
+struct Raw {
+    body: BodyStream,
+    tap: Option<Tap>,
+    meter: Option<Meter>,
+    _room: AnswerRoom,
 }
 
 /// A stream that comes.
@@ -94,9 +116,22 @@ impl Flow {
         Self::of(State::Whole(bytes))
     }
 
+    /// A whole body with its memory, which is free when the caller has all of it.
+    pub(crate) fn held(bytes: Bytes, room: Option<Arc<AnswerRoom>>) -> Self {
+        match room {
+            Some(room) => Self::whole(Bytes::from_owner(Owned { bytes, _room: room })),
+            None => Self::whole(bytes),
+        }
+    }
+
     /// The upstream's bytes, whatever they are.
-    pub(crate) fn raw(body: BodyStream, tap: Option<Tap>, meter: Option<Meter>) -> Self {
-        Self::of(State::Raw(body, tap.map(Box::new), meter.map(Box::new)))
+    pub(crate) fn raw(
+        body: BodyStream,
+        tap: Option<Tap>,
+        meter: Option<Meter>,
+        room: AnswerRoom,
+    ) -> Self {
+        Self::of(State::Raw(Box::new(Raw { body, tap, meter, _room: room })))
     }
 
     /// Bytes of the gateway's own, as they come.
@@ -156,10 +191,10 @@ impl Flow {
                     return Poll::Ready(Some(Err(error)));
                 }
                 State::Whole(bytes) => (std::mem::take(bytes), Some(State::Over)),
-                State::Raw(body, tap, meter) => match ready!(body.poll_next(cx)) {
+                State::Raw(raw) => match ready!(raw.body.poll_next(cx)) {
                     Some(Ok(bytes)) => {
-                        meter.iter_mut().for_each(|meter| meter.hear(&bytes));
-                        tap.iter_mut().for_each(|tap| tap.hear(&bytes));
+                        raw.meter.iter_mut().for_each(|meter| meter.hear(&bytes));
+                        raw.tap.iter_mut().for_each(|tap| tap.hear(&bytes));
                         (bytes, None)
                     }
                     // A connection that breaks is what the caller would have seen without us.
@@ -260,6 +295,7 @@ impl Live {
 
     fn take(&mut self, bytes: Bytes) -> Step {
         let mut out = self.passage.push(bytes);
+        self.passage.carries(self.body.unfinished());
         if self.passage.is_over() {
             return self.end(out, None);
         }

@@ -234,11 +234,11 @@ impl Estate {
             options: Arc::clone(options),
             names: Arc::clone(names),
             learned: Arc::clone(learned),
-            load: Load {
-                offload: Offload::new(pools.bodies.clone(), holder),
-                share: share.within(options.in_flight),
+            load: Load::new(
+                Offload::new(pools.bodies.clone(), holder),
+                share.within(options.in_flight),
                 pools,
-            },
+            ),
             waits: Arc::new(Waits::new(breakers)),
             pass: None,
             tab: Tab::open(&self.limits, &self.purse, &seen, vaults.as_ref()),

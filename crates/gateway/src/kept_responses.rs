@@ -104,6 +104,7 @@ async fn ask_upstream(
     model: &str,
     id: &str,
 ) -> Result<Response<Flow>, Turned> {
+    let room = house.load.share.passing()?;
     let route = house.models.find(model).map_err(|_| missing(id))?;
     if let Some(known) = Known::of(house, &route.target.provider) {
         known.admit_thing(&Named::response(id)).await?;
@@ -116,5 +117,5 @@ async fn ask_upstream(
     send.auth = credential_for(&route, credential.clone());
     house.tab.enter(house.pass.as_deref(), || 0).await?;
     send.gate = house.tab.gate(&route, || 0);
-    pass(house, &route, &send, (None, None)).await
+    pass(house, &route, &send, (None, None), room).await
 }

@@ -219,11 +219,9 @@ mod tests {
         let seen = Seen::new(&bus, 0, "/v1/chat/completions");
         let budget = Arc::new(Budget::new(bus.metrics.load.clone()));
         let pools = Arc::clone(&bus.pools);
-        let load = Load {
-            offload: Offload::new(pools.bodies.clone(), Holder::Operator),
-            share: budget.caller(std::net::Ipv4Addr::LOCALHOST.into()),
-            pools,
-        };
+        let offload = Offload::new(pools.bodies.clone(), Holder::Operator);
+        let share = budget.caller(std::net::Ipv4Addr::LOCALHOST.into());
+        let load = Load::new(offload, share, pools);
         let (vault, keeping, tap, drained, store) = (None, None, None, None, Arc::default());
         let tab = Tab::open(&Arc::default(), &Arc::new(Purse::new(&bus)), &seen, None);
         let (runaway, is_blind) = (Runaway::Off, false);

@@ -54,6 +54,7 @@ mod refused;
 mod relay;
 mod reply;
 mod respond;
+mod saving;
 mod sending;
 mod server;
 mod sharing;
@@ -71,6 +72,7 @@ mod ui;
 mod vault;
 mod waits;
 mod watched;
+mod weight;
 mod whole_events;
 
 pub use audit::{Audit, FindTraces, TracesTo};

@@ -5,7 +5,7 @@
 
 mod labels;
 
-use crate::load::Gauges;
+use crate::load::{Gauges, NO_ROOM};
 use crate::process::Process;
 use crate::progress::{BudgetReached, Heard, News, Progress};
 use crate::story::{Story, Verdict, flaw, spent};
@@ -37,7 +37,7 @@ const OTHER: &str = "other";
 /// The classes of a status.
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 /// Why answers are cut.
-const CUTS: [Word; 2] = ["budget", "runaway"];
+const CUTS: [Word; 3] = ["budget", NO_ROOM, "runaway"];
 /// Who has limits of what.
 const LIMITS: [(Word, Word); 8] = [
     ("key", "reasoning"),

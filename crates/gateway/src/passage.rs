@@ -6,27 +6,29 @@ use crate::events::Hearing;
 use crate::house::Stage;
 use crate::keeping::Keeping;
 use crate::kept::Tap;
-use crate::load::{Load, Reservation};
+use crate::load::{AnswerRoom, BASE, Load, NO_ROOM, NoRoom, Reservation};
 use crate::progress::Progress;
+use crate::saving::{Saving, written};
 use crate::spending::{Bounds, Tab, text};
 use crate::story::now;
-use crate::vault::{APPEND, Vault};
-use crate::waits::{Breaker, Breakers};
+use crate::vault::Vault;
+use crate::waits::Breakers;
+use crate::weight::weight;
 use bytes::Bytes;
 use std::fmt;
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Done, Ending, Exchange};
 use thinkthrough_core::restore::{Head, Kept};
 use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::turn::Failure;
-use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::time::Sleep;
+
+/// The memory of a transcript grows in pieces of this size.
+const STEP: usize = 4 * 1024;
 
 /// One answer: the upstream's bytes go in, the caller's come out, and in the end its record is kept.
 pub(crate) struct Passage {
@@ -52,8 +54,18 @@ pub(crate) struct Passage {
     bounds: Bounds,
     /// How many bytes came so far.
     came: usize,
-    /// What is kept of them until the answer is over.
-    held: Reservation,
+    /// Bytes of its text and payloads, which its record needs.
+    kept: usize,
+    /// Bytes of the current event, which is not complete.
+    unfinished: usize,
+    /// The memory for both. The record takes it over at the end of the answer.
+    room: Option<AnswerRoom>,
+    /// The memory of the transcript.
+    copy: Reservation,
+    /// The gateway has no memory for more of it.
+    is_crowded_out: bool,
+    /// The answer goes on without a record.
+    is_forgotten: bool,
 }
 
 /// Where the record goes.
@@ -84,6 +96,8 @@ pub(crate) struct Keep {
 pub(crate) struct Ended {
     /// What the caller is still to get.
     pub(crate) out: Vec<u8>,
+    /// The memory of the answer.
+    pub(crate) room: Option<Arc<AnswerRoom>>,
     /// To be waited for before the caller gets it.
     pub(crate) saving: Option<Saving>,
     /// What was said, without its blocks.
@@ -95,9 +109,15 @@ pub(crate) struct Ended {
 
 impl Passage {
     /// The way of an answer whose head came.
-    pub(crate) fn new(exchange: Box<Exchange>, keep: Keep) -> Self {
+    pub(crate) fn new(mut exchange: Box<Exchange>, keep: Keep) -> Self {
         let (is_relayed, is_untouched) = (exchange.is_relayed(), exchange.is_untouched());
-        let held = keep.load.share.reserve();
+        let (room, copy) = (Some(keep.load.begin()), keep.load.share.reserve());
+        // Without a store, the text of a stream is not needed at its end.
+        let is_forgotten =
+            keep.vault.is_none() && keep.keeping.is_none() && exchange.outgoing().stream;
+        if is_forgotten {
+            exchange.forget();
+        }
         let is_value = !exchange.outgoing().stream;
         let bounds = Bounds::new(&keep.tab, keep.runaway, is_value);
         Passage {
@@ -114,7 +134,12 @@ impl Passage {
             heard: 0,
             bounds,
             came: 0,
-            held,
+            kept: 0,
+            unfinished: 0,
+            room,
+            copy,
+            is_crowded_out: false,
+            is_forgotten,
         }
     }
 
@@ -129,10 +154,11 @@ impl Passage {
     /// All that is left of the passage.
     pub(crate) fn take(&mut self) -> Passage {
         let (exchange, keep) = (self.exchange.take(), self.keep.clone());
-        let held = std::mem::replace(&mut self.held, keep.load.share.reserve());
+        let room = self.room.take();
+        let copy = std::mem::replace(&mut self.copy, keep.load.share.reserve());
         let (transcript, hearing) = (self.transcript.take(), std::mem::take(&mut self.hearing));
         let bounds = std::mem::take(&mut self.bounds);
-        Passage { exchange, keep, held, transcript, hearing, bounds, ..*self }
+        Passage { exchange, keep, room, copy, transcript, hearing, bounds, ..*self }
     }
 
     /// It is not to be heard to its end, whatever is configured.
@@ -180,12 +206,13 @@ impl Passage {
         if let Some(exchange) = &mut self.exchange {
             let (has_thought, has_text) = (&mut self.has_thought, &mut self.has_text);
             let has_reasoned = &mut self.has_reasoned;
-            let (seen, heard) = (&self.keep.seen, &mut self.heard);
+            let (seen, heard, kept) = (&self.keep.seen, &mut self.heard, &mut self.kept);
             let (transcript, hearing) = (&mut self.transcript, &mut self.hearing);
             let bounds = &mut self.bounds;
             seen.tune(hearing);
             exchange.push(&bytes, &mut out, &mut |event: Event<'_>| {
                 *heard += text(event);
+                *kept += weight(event);
                 bounds.hear(event, seen);
                 transcript.iter_mut().for_each(|transcript| transcript.event(event));
                 hearing.event(event);
@@ -204,8 +231,24 @@ impl Passage {
             });
             hearing.pause();
         }
-        self.held.set(if self.is_value { self.came } else { self.heard });
+        let size = self.transcript.as_ref().map_or(0, Transcript::size);
+        if !self.copy.grow_copy(size.next_multiple_of(STEP)) {
+            self.give_up_transcript();
+        }
         if self.is_untouched { bytes } else { out.into() }
+    }
+
+    /// Sets the size of the current event, which the readers of events hold until it is complete.
+    pub(crate) fn carries(&mut self, unfinished: usize) {
+        self.unfinished = unfinished;
+    }
+
+    /// Drops the copy of the answer for the trace, and the trace with it.
+    fn give_up_transcript(&mut self) {
+        if self.transcript.take().is_some() {
+            self.copy.shrink_to(0);
+            self.keep.seen.loses_trace();
+        }
     }
 
     /// Nothing comes: those who listen are told what may be told by then.
@@ -213,14 +256,55 @@ impl Passage {
         self.hearing.poll_quiet(cx);
     }
 
-    /// Waits until more of the answer may come: an answer that has used up what was reserved for it is kept waiting until
-    /// the budget gave more, or has nothing more.
+    /// Waits until the budget and the memory for more of the answer are granted or denied.
     pub(crate) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.bounds.poll_room(self.heard, cx)
+        ready!(self.bounds.poll_room(self.heard, cx));
+        if self.is_value || self.is_crowded_out {
+            return Poll::Ready(());
+        }
+        // Texts grow in steps, and two readers hold the current event.
+        let kept = if self.is_forgotten { 0 } else { self.kept + self.kept / 8 };
+        let bytes = BASE + kept + 2 * self.unfinished;
+        if let Err(NoRoom) = ready!(self.poll_hold(bytes, cx)) {
+            self.is_crowded_out = !self.forget();
+        }
+        Poll::Ready(())
+    }
+
+    /// Waits until the answer may hold so many bytes. The answer gives up its trace before it waits.
+    pub(crate) fn poll_hold(
+        &mut self,
+        bytes: usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), NoRoom>> {
+        let Some(room) = &mut self.room else { return Poll::Ready(Ok(())) };
+        let polled = room.poll_grow(bytes, cx);
+        if polled.is_ready() || self.transcript.is_none() {
+            return polled;
+        }
+        self.give_up_transcript();
+        self.room.as_mut().map_or(Poll::Ready(Ok(())), |room| room.poll_grow(bytes, cx))
+    }
+
+    /// Gives up the record, if no model ever wants the thoughts of the answer back.
+    fn forget(&mut self) -> bool {
+        let Some(exchange) = self.exchange.as_mut().filter(|it| it.may_be_forgotten()) else {
+            return false;
+        };
+        exchange.forget();
+        self.is_forgotten = true;
+        self.keep.vault = None;
+        self.room.iter_mut().for_each(|room| room.shrink_to(BASE));
+        self.keep.seen.tell(&Progress::Unsaved);
+        true
     }
 
     /// Why no more of the answer may come, in a word and for its caller.
     pub(crate) fn stopped(&self) -> Option<(&'static str, String)> {
+        if self.is_crowded_out {
+            let why = "overloaded: the gateway has no memory left to keep this answer; ask again";
+            return Some((NO_ROOM, why.to_owned()));
+        }
         self.bounds.reached(self.heard)
     }
 
@@ -247,8 +331,9 @@ impl Passage {
         self.told();
         self.settle(&done.answer, false);
         let Done { answer, has_said, failure, records, named } = done;
-        let saving = self.save(records, named);
-        Some(Ended { out, saving, answer, has_said, failure })
+        let room = self.leave_room();
+        let saving = self.save(records, named, room.clone());
+        Some(Ended { out, room, saving, answer, has_said, failure })
     }
 
     /// One of the last events, which are for the trace and those who listen: all else that they say is in the answer.
@@ -263,11 +348,26 @@ impl Passage {
     /// What was thought and said is known.
     fn told(&mut self) {
         self.hearing.end();
-        self.transcript.take().into_iter().for_each(|it| self.keep.seen.gathered(it));
+        if let Some(transcript) = self.transcript.take() {
+            let copy = std::mem::replace(&mut self.copy, self.keep.load.share.reserve());
+            self.keep.seen.gathered(transcript, copy);
+        }
+    }
+
+    /// Keeps the part of its memory that the record needs until the store has it.
+    fn leave_room(&mut self) -> Option<Arc<AnswerRoom>> {
+        let mut room = self.room.take()?;
+        room.end(if self.is_value { self.came } else { self.kept });
+        Some(Arc::new(room))
     }
 
     /// Keeps records, and the answer by its id; it goes on whoever waits for it.
-    fn save(&mut self, records: Vec<(Head, Kept)>, named: Option<String>) -> Option<Saving> {
+    fn save(
+        &mut self,
+        records: Vec<(Head, Kept)>,
+        named: Option<String>,
+        room: Option<Arc<AnswerRoom>>,
+    ) -> Option<Saving> {
         let records =
             self.keep.vault.clone().filter(|_| !records.is_empty()).map(|it| (it, records));
         let named = self.keep.keeping.clone().zip(named);
@@ -276,7 +376,7 @@ impl Passage {
         if records.is_none() && named.is_none() && kept.is_none() && !is_lost {
             return None;
         }
-        let is_relayed = self.is_relayed;
+        let (is_relayed, kept_bytes) = (self.is_relayed, self.kept);
         let load = self.keep.load.clone();
         let (seen, store) = (Arc::clone(&self.keep.seen), Arc::clone(&self.keep.store));
         let breakers = Arc::clone(&store);
@@ -287,14 +387,22 @@ impl Passage {
             let lets = || *lets.get_or_init(|| breakers.writes.lets(Instant::now()));
             let records = async {
                 let Some((vault, records)) = records else { return !is_lost };
-                let lost = Box::new(move || seen.tell(&Progress::Unsaved));
+                let held = room.clone();
+                let lost = Box::new(move || {
+                    drop(held);
+                    seen.tell(&Progress::Unsaved);
+                });
                 match vault.hand_over(records, lost).await {
                     Ok(None) => true,
-                    Ok(Some(commit)) if lets() => {
+                    Ok(Some(commit)) => {
+                        let late = (!lets()).then(|| load.share.late(kept_bytes));
+                        if matches!(late, Some(None)) {
+                            return false;
+                        }
                         let writing = async { commit.await.is_ok() };
                         written(&breakers.writes, writing).await
                     }
-                    Ok(Some(_)) | Err(_) => false,
+                    Err(_) => false,
                 }
             };
             let named = async {
@@ -310,10 +418,11 @@ impl Passage {
                 }
             };
             let (records, named, kept) = tokio::join!(records, named, kept);
+            drop(room);
             records && named && kept
         };
         let seen = Arc::clone(&self.keep.seen);
-        Some(Saving { work: Some(Box::pin(work)), is_told: false, limit: None, store, seen })
+        Some(Saving::by(work, store, seen))
     }
 }
 
@@ -325,79 +434,13 @@ impl Drop for Passage {
         let done = exchange.end(&ending, &mut Vec::new(), &mut |event: Event<'_>| self.last(event));
         self.told();
         self.settle(&done.answer, true);
-        drop(self.save(done.records, None));
+        let room = self.leave_room();
+        drop(self.save(done.records, None, room));
     }
 }
 
 impl fmt::Debug for Passage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Passage").field("is_relayed", &self.is_relayed).finish_non_exhaustive()
-    }
-}
-
-/// Whether it is written. A store that answers, whenever and whatever, does not stand still; one that gave up after a
-/// long time does.
-async fn written(store: &Breaker, writing: impl Future<Output = bool>) -> bool {
-    const SOON: Duration = Duration::from_secs(1);
-    let began = Instant::now();
-    let is_written = writing.await;
-    if is_written || began.elapsed() < SOON {
-        store.answered();
-    }
-    is_written
-}
-
-/// A record that is being kept.
-pub(crate) struct Saving {
-    /// Gone once it is done.
-    work: Option<Pin<Box<dyn Future<Output = bool> + Send>>>,
-    /// It was told that the answer goes out without it.
-    is_told: bool,
-    /// Begins with the waiting.
-    limit: Option<Pin<Box<Sleep>>>,
-    store: Arc<Breakers>,
-    seen: Arc<Seen>,
-}
-
-impl Saving {
-    /// Whether the record can be seen; not if that has taken too long, but it goes on being kept then.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        let Some(work) = &mut self.work else { return Poll::Ready(true) };
-        let is_saved = match work.as_mut().poll(cx) {
-            Poll::Ready(is_saved) => {
-                self.work = None;
-                is_saved
-            }
-            Poll::Pending => {
-                let limit = || Box::pin(tokio::time::sleep(APPEND));
-                ready!(self.limit.get_or_insert_with(limit).as_mut().poll(cx));
-                self.store.writes.was_late(Instant::now());
-                false
-            }
-        };
-        if !is_saved {
-            self.is_told = true;
-            self.seen.tell(&Progress::Unsaved);
-        }
-        Poll::Ready(is_saved)
-    }
-
-    /// Waits for it, as long as it may take, and says whether the record can be seen.
-    pub(crate) async fn wait(mut self) -> bool {
-        std::future::poll_fn(|cx| self.poll(cx)).await
-    }
-}
-
-/// Nobody waits any more, and it is kept all the same.
-impl Drop for Saving {
-    fn drop(&mut self) {
-        if let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) {
-            let (seen, is_told) = (Arc::clone(&self.seen), self.is_told);
-            runtime.spawn(async move {
-                if !work.await && !is_told {
-                    seen.tell(&Progress::Unsaved);
-                }
-            });
-        }
     }
 }

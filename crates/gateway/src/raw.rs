@@ -12,7 +12,7 @@ use crate::expected::REFUSAL;
 use crate::flow::Flow;
 use crate::house::House;
 use crate::kept::{Known, Named, Spot, Tap, in_parameters, in_request, named_by, spot};
-use crate::load::{CAPS, Denied, PASSED, READ};
+use crate::load::{AnswerRoom, CAPS, Denied, PASSED, READ};
 use crate::models::Route;
 use crate::progress::Progress;
 use crate::raw_spending::{Spender, may_spend, wire_at};
@@ -60,6 +60,7 @@ async fn passed(
     provider: &str,
     path: &str,
 ) -> Result<Response<Flow>, Turned> {
+    let room = house.load.share.passing()?;
     let credential = door::credential(&parts.uri, &parts.headers)?;
     has_right(house)?;
     let route = house.models.provider(provider);
@@ -106,7 +107,7 @@ async fn passed(
     };
     let tap = tap.map(|tap| tap.in_session(session));
     send.gate = house.tab.gate(&route, || expected(&send.body, None));
-    let answer = pass(house, &route, &send, (tap, metering)).await;
+    let answer = pass(house, &route, &send, (tap, metering), room).await;
     drop(held);
     answer
 }
@@ -238,6 +239,7 @@ pub(crate) async fn pass(
     route: &Route,
     send: &Outbound,
     (tap, metering): (Option<Tap>, Option<Metering>),
+    room: AnswerRoom,
 ) -> Result<Response<Flow>, Turned> {
     let provider = &route.target.provider;
     house.seen.tell(&Progress::Passed { provider });
@@ -273,7 +275,7 @@ pub(crate) async fn pass(
     let tap = tap.filter(|_| answer.status.is_success());
     let (answer, tap) = heard(answer, tap, provider).await?;
     let metering = metering.filter(|_| answer.status.is_success());
-    let flow = Flow::raw(answer.body, tap, metering.map(|it| Meter::new(&it, &house.tab)));
+    let flow = Flow::raw(answer.body, tap, metering.map(|it| Meter::new(&it, &house.tab)), room);
     Ok(relayed(answer.status, &answer.headers, answer.extensions, flow))
 }
 

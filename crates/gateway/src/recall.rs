@@ -71,9 +71,10 @@ pub(crate) async fn recall(
         let (id, model) = (format!("resp_{}", random_id()), root.string("model"));
         let (model, input) = (model.unwrap_or_default(), items(root));
         let mut held = house.load.share.reserve();
-        held.set(input.len());
-        Arc::new(Keeping { kept_responses, id, previous, model, input, _held: held })
+        held.grow_to(input.len())?;
+        Ok(Arc::new(Keeping { kept_responses, id, previous, model, input, _held: held }))
     });
+    let keeping = keeping.transpose()?;
     Ok(Recalled { body: body.or(referred), keeping, is_bound })
 }
 

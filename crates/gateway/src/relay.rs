@@ -7,7 +7,7 @@ use crate::house::House;
 use crate::keeping::PREVIOUS;
 use crate::kept::named_by;
 use crate::leaving;
-use crate::load::{LARGE, READ, Reservation, VALUE};
+use crate::load::{LARGE, NO_ROOM, READ, Reservation, VALUE};
 use crate::passage::{Ended, Passage};
 use crate::place::Face;
 use crate::progress::Progress;
@@ -23,6 +23,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Response, StatusCode};
+use std::future::poll_fn;
 use std::sync::Arc;
 use thinkthrough_client::{Auth, BodyStream, ClientError, Response as Answer};
 use thinkthrough_core::json::Doc;
@@ -108,6 +109,7 @@ struct Ready {
 
 impl Call {
     async fn take(&self, body: Inbound) -> Result<Taken, Turned> {
+        self.house.load.admit()?;
         let credential = door::credential(&self.parts.uri, &self.parts.headers)?;
         let (bytes, held) = take::body(&self.house, &self.parts.headers, body, READ).await?;
         Ok(Taken { bytes, held, credential })
@@ -249,7 +251,6 @@ struct Reading {
     body: BodyStream,
     passage: Box<Passage>,
     came: BytesMut,
-    held: Reservation,
 }
 
 /// What came of a whole answer.
@@ -293,8 +294,7 @@ struct Whole {
 async fn whole(answer: Answer, passage: Box<Passage>, house: &House) -> Result<Whole, Turned> {
     let Answer { status, mut headers, extensions, body, .. } = answer;
     let is_relayed = passage.is_relayed();
-    let held = house.load.share.reserve();
-    let mut reading = Reading { body, passage, came: BytesMut::new(), held };
+    let mut reading = Reading { body, passage, came: BytesMut::new() };
     read(&mut reading, house).await?;
     let size = reading.came.len();
     let read = house.load.offload.go_on(size, Box::pin(async move { reading.end() })).await;
@@ -312,7 +312,7 @@ async fn whole(answer: Answer, passage: Box<Passage>, house: &House) -> Result<W
             return Err(turned(502, "upstream_error", "the answer ended before it began"));
         }
     };
-    let Ended { answer, has_said, failure, .. } = ended;
+    let Ended { answer, has_said, failure, room, .. } = ended;
     // An answer that says nothing and did not end as it should would look as if the model had nothing to say.
     if !is_relayed && !has_said && !answer.is_complete() {
         let first = answer.problems.into_iter().next().map(|problem| problem.message);
@@ -324,14 +324,16 @@ async fn whole(answer: Answer, passage: Box<Passage>, house: &House) -> Result<W
         None => false,
     };
     if !is_relayed {
-        return Ok(Whole { answer: json(200, ended.out), is_unsaved });
+        let flow = Flow::held(ended.out.into(), room);
+        let answer = json(200, Bytes::new()).map(|_| flow);
+        return Ok(Whole { answer, is_unsaved });
     }
     let out = match ended.out.is_empty() {
         true => out,
         false => [&out[..], &ended.out].concat().into(),
     };
     headers.remove(CONTENT_LENGTH);
-    let answer = relayed(status, &headers, extensions, Flow::whole(out));
+    let answer = relayed(status, &headers, extensions, Flow::held(out, room));
     Ok(Whole { answer, is_unsaved })
 }
 
@@ -355,11 +357,18 @@ async fn read(reading: &mut Reading, house: &House) -> Result<(), Turned> {
             failed(&error, &house.seen.provider())
         })?;
         reading.came.extend_from_slice(&bytes);
-        let cost = reading.came.len().saturating_mul(times);
-        match reading.came.len() > LARGE {
-            true => reading.held.grow_to(cost)?,
-            // A short one that was paid for is not given up for others' bytes.
-            false => reading.held.set(cost),
+        // The bytes, their translation, and their text.
+        let cost = reading.came.len().saturating_mul(times + 1);
+        let passage = &mut reading.passage;
+        if poll_fn(|cx| passage.poll_hold(cost, cx)).await.is_err() {
+            reading.passage.abandon();
+            reading.came.clear();
+            house.seen.tell(&Progress::Cut { reason: NO_ROOM });
+            return Err(turned(
+                503,
+                "overloaded",
+                "the gateway has no memory left for the answer; ask again",
+            ));
         }
     }
     Ok(())

@@ -14,7 +14,7 @@ use crate::kept_responses;
 use crate::keys::{Access, Allowed, Pass, is_plausible};
 use crate::list;
 use crate::listening;
-use crate::load::{Holder, Load, Share};
+use crate::load::{Holder, Share};
 use crate::metrics;
 use crate::models::{Listed, find};
 use crate::patient::Pace;
@@ -63,8 +63,7 @@ pub(crate) async fn respond(
     let wire = spoken(&place);
     let seen = Seen::new(&estate.bus, now(), route);
     let house = estate.house(Arc::clone(&seen), guest.stage.clone(), (guest.peer, &guest.share));
-    let unread = guest.share.reserve();
-    let entry = Entry::new(Arc::clone(&seen), Arc::clone(&guest.pace), unread);
+    let entry = Entry::new(Arc::clone(&seen), Arc::clone(&guest.pace));
     let work = Caught(Box::pin(admitted(estate, guest, &house, parts, body, place)));
     let answer = tokio::select! {
         done = work => done.unwrap_or_else(|()| {
@@ -235,7 +234,7 @@ async fn admit(house: &Arc<House>, parts: &mut Parts) -> Result<Arc<House>, Turn
             let allowed = Allowed { models, pass: Arc::clone(&pass) };
             let share = house.load.share.with_key(pass.tenant.as_str());
             let offload = house.load.offload.of(holder(&pass));
-            let load = Load { share, offload, ..house.load.clone() };
+            let load = house.load.of(share, offload);
             let models = Arc::new(allowed);
             Ok(Arc::new(House { models, pass: Some(pass), load, ..House::clone(house) }))
         }

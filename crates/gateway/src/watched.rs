@@ -3,7 +3,6 @@
 
 use crate::bus::Seen;
 use crate::flow::Flow;
-use crate::load::Reservation;
 use crate::patient::Pace;
 use crate::progress::Progress;
 use crate::stuck::Slot;
@@ -28,16 +27,14 @@ pub(crate) struct Entry {
     seen: Arc<Seen>,
     pace: Arc<Pace>,
     bytes: u64,
-    /// What the caller did not take yet.
-    unread: Reservation,
     is_over: bool,
 }
 
 impl Entry {
     /// A request came.
-    pub(crate) fn new(seen: Arc<Seen>, pace: Arc<Pace>, unread: Reservation) -> Self {
+    pub(crate) fn new(seen: Arc<Seen>, pace: Arc<Pace>) -> Self {
         pace.asked();
-        Entry { seen, pace, bytes: 0, unread, is_over: false }
+        Entry { seen, pace, bytes: 0, is_over: false }
     }
 
     /// These bytes go to the caller.
@@ -46,7 +43,6 @@ impl Entry {
             self.seen.tell(&Progress::FirstByte);
         }
         self.bytes += bytes.len() as u64;
-        self.unread.set(bytes.len());
     }
 
     fn finish(&mut self, outcome: &'static str) {
@@ -133,8 +129,6 @@ impl Body for Watched {
         if entry.pace.poll_room(cx).is_pending() {
             return Poll::Pending;
         }
-        // Whoever asks for more has taken what came before.
-        entry.unread.set(0);
         let flow = &this.flow;
         // One answer that breaks must not take the others on its connection with it.
         let polled = catch_unwind(AssertUnwindSafe(|| flow.poll(cx)));

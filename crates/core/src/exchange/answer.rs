@@ -56,6 +56,8 @@ struct Keeper {
     origin: Origin,
     /// An answer without a thought is kept too.
     keeps_all: bool,
+    /// The model's contract wants thoughts back.
+    is_wanted: bool,
 }
 
 impl Keeper {
@@ -65,7 +67,7 @@ impl Keeper {
         let (owner, hook) = asked.owner.clone().zip(hook)?;
         let wants = asked.target.rule.contract.returns != Return::Never;
         let keeps_all = wants || hook.goes_on();
-        Some(Keeper { owner, hook, origin, keeps_all })
+        Some(Keeper { owner, hook, origin, keeps_all, is_wanted: wants })
     }
 
     /// The record of each choice: nobody knows with which one the caller goes on. Takes their blocks out of the answer,
@@ -207,6 +209,21 @@ impl Exchange {
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.pipeline.is_over()
+    }
+
+    /// Whether the answer may go on without a record: it is a stream, no model wants its thoughts back, and it is not kept
+    /// by its name.
+    #[must_use]
+    pub fn may_be_forgotten(&self) -> bool {
+        let is_wanted = self.keeper.as_ref().is_some_and(|keeper| keeper.is_wanted);
+        self.outgoing.stream && !is_wanted && !self.is_named
+    }
+
+    /// Holds nothing of a streamed answer from now on, and makes no record of it. The caller gets all of it.
+    pub fn forget(&mut self) {
+        self.keeper = None;
+        self.is_named = false;
+        self.pipeline.forget_contents();
     }
 
     /// The error that ends a stream here and now, because there is no time for the rest of it.

@@ -159,6 +159,11 @@ impl<O: Output> Pipeline<O> {
         &mut self.output
     }
 
+    /// Drops the contents of the answer's blocks, those to come included.
+    pub(crate) fn forget_contents(&mut self) {
+        self.fold.forget_contents();
+    }
+
     /// The head of the answer came; without this, its status is 200.
     pub fn head(&mut self, status: u16) {
         self.status = status;

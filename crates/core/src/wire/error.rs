@@ -5,7 +5,7 @@ use crate::json::{Doc, Val};
 use crate::problem::{Problem, ProblemCode};
 
 /// Why a gateway cuts an answer: the code of the error that its caller gets, and the first word of its message.
-pub(crate) const CUT_BY: [&str; 2] = ["reasoning_budget_exceeded", "thought_repeats"];
+pub(crate) const CUT_BY: [&str; 3] = ["overloaded", "reasoning_budget_exceeded", "thought_repeats"];
 
 /// The error that a body is, if it is one.
 ///

@@ -14,7 +14,7 @@ pub(crate) use confirming::Confirming;
 pub(crate) use labels::Labels;
 pub(crate) use transcript::Transcript;
 
-use crate::load::{FairPool, Holder, Room};
+use crate::load::{FairPool, Holder, Reservation, Room};
 use crate::story::Story;
 use prometheus_client::metrics::counter::Counter;
 use recorder::{Recorder, run};
@@ -23,6 +23,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use thinkthrough_core::json::{Raw, Writer};
 use thinkthrough_core::mask::Masker;
+use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::why::Why;
 use thinkthrough_store::{
     DraftText, EarlyTraces, TraceCount, TraceDraft, TraceNumbers, TracePlace, TraceState, Traces,
@@ -68,12 +69,21 @@ struct Inner {
 
 /// What was not handed over yet, and what never will be written.
 struct Waiting {
-    /// By the trace's id: its tenant, and how many bytes it has.
-    drafts: HashMap<String, (String, usize)>,
+    /// By the trace's id.
+    drafts: HashMap<String, Draft>,
     room: Room,
     /// How many were dropped in all.
     lost: Counter,
     dropped: VecDeque<(String, String)>,
+}
+
+/// A draft that was not handed over yet.
+struct Draft {
+    tenant: String,
+    /// Its bytes.
+    size: usize,
+    /// Its memory, until the store has the trace.
+    _room: Option<Reservation>,
 }
 
 /// Where a trace is.
@@ -171,8 +181,13 @@ impl Audit {
         self.inner.broken.clone()
     }
 
-    /// Takes a trace, if there is room.
-    pub(crate) fn take(&self, draft: TraceDraft) {
+    /// Counts a trace as lost before its draft is made.
+    pub(crate) fn drop_one(&self, id: &str, tenant: &Tenant) {
+        self.waiting().drop_one(id.to_owned(), tenant.as_str().to_owned());
+    }
+
+    /// Takes a trace with its memory, if there is room.
+    pub(crate) fn take(&self, draft: TraceDraft, room: Option<Reservation>) {
         let (id, tenant) = (draft.id.clone(), draft.tenant.as_str().to_owned());
         let size = draft.size();
         {
@@ -181,7 +196,7 @@ impl Audit {
             if is_full || !waiting.room.take(&Holder::Tenant(tenant.clone()), size) {
                 return waiting.drop_one(id, tenant);
             }
-            waiting.drafts.insert(id.clone(), (tenant.clone(), size));
+            waiting.drafts.insert(id.clone(), Draft { tenant, size, _room: room });
         }
         if self.inner.drafts.try_send(draft).is_err() {
             self.waiting().lose(&id);
@@ -189,9 +204,9 @@ impl Audit {
     }
 
     /// Takes a trace, and says where it is as soon as it cannot be lost any more.
-    pub(crate) fn confirm(&self, draft: TraceDraft) -> Confirming {
+    pub(crate) fn confirm(&self, draft: TraceDraft, room: Option<Reservation>) -> Confirming {
         let (id, tenant) = (draft.id.clone(), draft.tenant.as_str().to_owned());
-        self.take(draft);
+        self.take(draft, room);
         self.inner.hurry.notify_one();
         Confirming::of(self.clone(), tenant, id)
     }
@@ -201,7 +216,7 @@ impl Audit {
         {
             let waiting = self.waiting();
             let is_it = |(its, dropped): &(String, String)| its == tenant && dropped == id;
-            if waiting.drafts.get(id).is_some_and(|(its, _)| its == tenant) {
+            if waiting.drafts.get(id).is_some_and(|draft| draft.tenant == tenant) {
                 return Some(Place::Waiting);
             }
             if waiting.dropped.iter().any(is_it) {
@@ -241,7 +256,7 @@ impl Inner {
 impl Waiting {
     /// A draft is none any more; gives whose it was.
     fn take_out(&mut self, id: &str) -> Option<String> {
-        let (tenant, size) = self.drafts.remove(id)?;
+        let Draft { tenant, size, .. } = self.drafts.remove(id)?;
         self.room.give(&Holder::Tenant(tenant.clone()), size);
         Some(tenant)
     }

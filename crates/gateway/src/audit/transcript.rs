@@ -117,6 +117,11 @@ impl Transcript {
         self.thought.text.len() + self.answer.text.len()
     }
 
+    /// The bytes of all texts.
+    pub(crate) fn size(&self) -> usize {
+        self.len() + self.of_further
+    }
+
     fn carry(&mut self, payload: Option<&String>) {
         self.carried += payload.map_or(0, |it| it.len() as u64);
     }

@@ -3,13 +3,15 @@
 //! Bytes are counted as they come, never because a head announces them: a caller that sends nothing holds nothing.
 
 use super::gauges::Gauges;
+use super::queue::{Age, Queue};
+use super::room::{AnswerRoom, BASE, Expected, limit_of, reserve};
 use super::scope::Scope;
 use crate::door::{Turned, turned};
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// How many bytes may be in flight at a time.
@@ -52,17 +54,25 @@ pub(crate) const VALUE: usize = 160;
 pub(crate) struct Tally {
     bytes: AtomicUsize,
     connections: AtomicUsize,
+    /// The answers that wait for room in it.
+    queue: Queue,
 }
 
 impl Tally {
     /// Takes bytes where no more than `limit` are held then.
     fn take(&self, bytes: usize, limit: usize) -> bool {
         let taken = |held: usize| held.checked_add(bytes).filter(|held| *held <= limit);
-        self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).is_ok()
+        self.bytes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, taken).is_ok()
     }
 
     fn give(&self, bytes: usize) {
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.bytes.fetch_sub(bytes, Ordering::SeqCst);
+        self.queue.wake();
+    }
+
+    /// Takes bytes for an answer of this age, after the older ones that wait.
+    fn take_for(&self, age: Age, bytes: usize, limit: usize) -> bool {
+        self.queue.grow(age, |part| self.take(bytes, limit_of(part, limit)))
     }
 }
 
@@ -104,6 +114,11 @@ pub(crate) struct Budget {
     keys: Mutex<Tallies<String>>,
     addresses: Mutex<Tallies<IpAddr>>,
     gauges: Gauges,
+    /// How many answers were admitted: the age of the next one.
+    answers: AtomicU64,
+    expected: Expected,
+    /// Bytes of records that wait for a store that is late.
+    late: AtomicUsize,
 }
 
 impl Budget {
@@ -113,7 +128,16 @@ impl Budget {
             keys: Mutex::default(),
             addresses: Mutex::default(),
             gauges,
+            answers: AtomicU64::new(0),
+            expected: Expected::new(),
+            late: AtomicUsize::new(0),
         }
+    }
+
+    /// How many bytes are held in all.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.all.bytes.load(Ordering::SeqCst)
     }
 
     /// Whoever is at this address.
@@ -175,6 +199,40 @@ impl Share {
         Reservation { share: self.clone(), bytes: 0 }
     }
 
+    /// The memory of an answer that is read and kept: as much as answers usually take.
+    pub(crate) fn answer(&self) -> Result<AnswerRoom, Turned> {
+        let least = self.tallies().map(|(_, _, limit)| limit).min().unwrap_or(usize::MAX);
+        AnswerRoom::admit(self, self.budget.expected.of(least, self.limits.all))
+    }
+
+    /// The memory of an answer whose bytes only pass.
+    pub(crate) fn passing(&self) -> Result<AnswerRoom, Turned> {
+        let least = self.tallies().map(|(_, _, limit)| limit).min().unwrap_or(usize::MAX);
+        AnswerRoom::admit(self, BASE.min(least / 8))
+    }
+
+    /// Lets a record wait for a store that is late. All such records have a quarter of the limit, so that a store that
+    /// stands still stops no traffic.
+    pub(crate) fn late(&self, bytes: usize) -> Option<Late> {
+        let most = self.limits.all / 4;
+        let taken = |late: usize| late.checked_add(bytes).filter(|late| *late <= most);
+        let order = Ordering::Relaxed;
+        let is_taken = self.budget.late.fetch_update(order, order, taken).is_ok();
+        is_taken.then(|| Late { budget: Arc::clone(&self.budget), bytes })
+    }
+
+    pub(super) fn next_age(&self) -> Age {
+        self.budget.answers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn expected(&self) -> &Expected {
+        &self.budget.expected
+    }
+
+    pub(super) fn queue(&self, scope: Scope) -> Option<&Queue> {
+        self.tallies().find(|(one, _, _)| *one == scope).map(|(_, tally, _)| &tally.queue)
+    }
+
     /// Every tally with its limit.
     fn tallies(&self) -> impl Iterator<Item = (Scope, &Tally, usize)> {
         let InFlight { all, per_key, .. } = self.limits;
@@ -188,6 +246,19 @@ impl Share {
 impl fmt::Debug for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Share")
+    }
+}
+
+/// A record that waits for a store that is late.
+#[derive(Debug)]
+pub(crate) struct Late {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        self.budget.late.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -220,35 +291,63 @@ impl Reservation {
         Ok(())
     }
 
-    /// Holds so many bytes, if it holds fewer.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn share(&self) -> &Share {
+        &self.share
+    }
+
+    /// Holds so many bytes of a request, if it holds fewer. While an answer waits for room, no request gets any.
     pub(crate) fn grow_to(&mut self, bytes: usize) -> Result<(), Turned> {
+        let grown = self
+            .grow(bytes, |tally, more, limit| tally.queue.is_empty() && tally.take(more, limit));
+        grown.map_err(|(scope, limit)| self.refused(scope, bytes, limit))
+    }
+
+    /// Holds so many bytes of an answer that is to come.
+    pub(super) fn admit(&mut self, bytes: usize) -> Result<(), Turned> {
+        let grown = self.grow(bytes, |tally, more, limit| {
+            tally.queue.is_empty() && tally.take(more, limit - reserve(limit))
+        });
+        grown.map_err(|(scope, limit)| self.refused(scope, bytes, limit))
+    }
+
+    /// Holds so many bytes of an answer of this age, if it holds fewer; else says where there is no room.
+    pub(super) fn grow_for(&mut self, age: Age, bytes: usize) -> Result<(), Scope> {
+        self.grow(bytes, |tally, more, limit| tally.take_for(age, more, limit))
+            .map_err(|(scope, _)| scope)
+    }
+
+    /// Holds so many bytes of a copy, which is given up before anything else is; says whether there is room.
+    pub(crate) fn grow_copy(&mut self, bytes: usize) -> bool {
+        let grown = self.grow(bytes, |tally, more, limit| {
+            tally.queue.is_empty() && tally.take(more, limit - 2 * reserve(limit))
+        });
+        grown.is_ok()
+    }
+
+    /// Takes from every tally or from none; gives the tally without room, and its limit.
+    fn grow(
+        &mut self,
+        bytes: usize,
+        take: impl Fn(&Tally, usize, usize) -> bool,
+    ) -> Result<(), (Scope, usize)> {
         let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else {
             return Ok(());
         };
         let mut taken: Vec<&Tally> = Vec::with_capacity(3);
         for (scope, tally, limit) in self.share.tallies() {
-            if !tally.take(more, limit) {
+            if !take(tally, more, limit) {
                 taken.iter().for_each(|tally| tally.give(more));
-                return Err(self.refused(scope, bytes, limit));
+                return Err((scope, limit));
             }
             taken.push(tally);
         }
         self.share.budget.gauges.held(more);
         self.bytes = bytes;
         Ok(())
-    }
-
-    /// Holds so many bytes, whatever the limits say: for what is there already.
-    pub(crate) fn set(&mut self, bytes: usize) {
-        if bytes <= self.bytes {
-            return self.shrink_to(bytes);
-        }
-        let more = bytes - self.bytes;
-        for (_, tally, _) in self.share.tallies() {
-            tally.bytes.fetch_add(more, Ordering::Relaxed);
-        }
-        self.share.budget.gauges.held(more);
-        self.bytes = bytes;
     }
 
     /// Holds so many bytes at most from now on.
@@ -294,10 +393,6 @@ mod tests {
         budget.caller(address.parse().unwrap()).within(LIMITS)
     }
 
-    fn held(budget: &Budget) -> usize {
-        budget.all.bytes.load(Ordering::Relaxed)
-    }
-
     const LIMITS: InFlight = InFlight { all: 100, per_key: 60, per_address: Some(80) };
 
     #[test]
@@ -307,21 +402,19 @@ mod tests {
         let (mut first, mut second) = (ana.reserve(), ana.reserve());
         first.grow_to(40).unwrap();
         assert_eq!(second.grow_to(21).unwrap_err().status, 503, "her key has 60");
-        assert_eq!(held(&budget), 40, "what was not granted is not held");
+        assert_eq!(budget.held(), 40, "what was not granted is not held");
         second.grow_to(20).unwrap();
         let ben = at("192.0.2.1", &budget).with_key("ben");
         assert!(ben.reserve().grow_to(21).unwrap_err().message.contains("this address"));
         let mut elsewhere = at("192.0.2.2", &budget).reserve();
         assert!(elsewhere.grow_to(41).unwrap_err().message.contains("the gateway"));
         elsewhere.grow_to(40).unwrap();
-        assert_eq!(held(&budget), 100);
+        assert_eq!(budget.held(), 100);
         drop((first, second));
-        assert_eq!(held(&budget), 40);
+        assert_eq!(budget.held(), 40);
         elsewhere.shrink_to(10);
-        elsewhere.set(500);
-        assert!(ben.reserve().grow_to(1).is_err(), "what is there already counts");
         drop(elsewhere);
-        assert_eq!(held(&budget), 0);
+        assert_eq!(budget.held(), 0);
     }
 
     #[test]
@@ -352,6 +445,16 @@ mod tests {
         assert_eq!(some.len(), 2);
         drop(some);
         assert!(there.connect(None, 2).is_some());
+    }
+
+    #[test]
+    fn t_28_records_that_wait_for_a_late_store_have_a_quarter_of_the_memory() {
+        let budget = budget();
+        let share = at("192.0.2.1", &budget);
+        let first = share.late(20);
+        assert!(first.is_some() && share.late(6).is_none() && share.late(5).is_some());
+        drop(first);
+        assert!(share.late(25).is_some());
     }
 
     #[test]

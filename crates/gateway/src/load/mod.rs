@@ -6,7 +6,11 @@ mod caps;
 mod fair;
 mod gauges;
 mod offload;
+mod queue;
+mod room;
 mod scope;
+
+use crate::door::Turned;
 
 pub use budget::InFlight;
 pub(crate) use budget::{Budget, PASSED, READ, Reservation, Share, VALUE, place};
@@ -16,12 +20,16 @@ pub(crate) use caps::{CAPS, Caps};
 pub(crate) use fair::{Denied, FairPool, Holder, Place, Room};
 pub(crate) use gauges::Gauges;
 pub(crate) use offload::{LARGE, Offload};
+pub(crate) use room::{AnswerRoom, BASE, NoRoom};
 
 use fair::{Bounds, Pool};
 use std::num::NonZero;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Duration;
+
+/// The reason in metrics for an answer that was cut because there was no memory for it.
+pub(crate) const NO_ROOM: &str = "memory";
 
 /// The fair pools of a gateway.
 #[derive(Debug)]
@@ -72,11 +80,35 @@ pub(crate) struct Load {
     /// How much it may hold.
     pub(crate) share: Share,
     pub(crate) pools: Arc<Pools>,
+    /// The memory that was granted to its answer, until the answer begins.
+    room: Arc<Mutex<Option<AnswerRoom>>>,
 }
 
 impl Load {
+    pub(crate) fn new(offload: Offload, share: Share, pools: Arc<Pools>) -> Self {
+        Load { offload, share, pools, room: Arc::default() }
+    }
+
+    /// The same for a caller that is known by its key.
+    pub(crate) fn of(&self, share: Share, offload: Offload) -> Self {
+        Load { offload, share, ..self.clone() }
+    }
+
     /// The holder of its places.
     pub(crate) fn holder(&self) -> &Holder {
         self.offload.holder()
+    }
+
+    /// Grants the memory of the answer, or refuses the request.
+    pub(crate) fn admit(&self) -> Result<(), Turned> {
+        let room = self.share.answer()?;
+        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
+        Ok(())
+    }
+
+    /// The memory of the answer that begins now.
+    pub(crate) fn begin(&self) -> AnswerRoom {
+        let granted = self.room.lock().unwrap_or_else(PoisonError::into_inner).take();
+        granted.unwrap_or_else(|| AnswerRoom::empty(&self.share))
     }
 }

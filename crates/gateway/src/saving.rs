@@ -1,0 +1,88 @@
+//! A record on its way into the store. The end of its answer waits for it, but not for long.
+
+use crate::bus::Seen;
+use crate::progress::Progress;
+use crate::vault::APPEND;
+use crate::waits::{Breaker, Breakers};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+use tokio::time::Sleep;
+
+/// Whether it is written. A store that answers, whenever and whatever, does not stand still; one that gave up after a
+/// long time does.
+pub(crate) async fn written(store: &Breaker, writing: impl Future<Output = bool>) -> bool {
+    const SOON: Duration = Duration::from_secs(1);
+    let began = Instant::now();
+    let is_written = writing.await;
+    if is_written || began.elapsed() < SOON {
+        store.answered();
+    }
+    is_written
+}
+
+/// A record that is being kept.
+pub(crate) struct Saving {
+    /// Gone once it is done.
+    work: Option<Pin<Box<dyn Future<Output = bool> + Send>>>,
+    /// It was told that the answer goes out without it.
+    is_told: bool,
+    /// Begins with the waiting.
+    limit: Option<Pin<Box<Sleep>>>,
+    store: Arc<Breakers>,
+    seen: Arc<Seen>,
+}
+
+impl Saving {
+    /// A record that this work keeps.
+    pub(crate) fn by(
+        work: impl Future<Output = bool> + Send + 'static,
+        store: Arc<Breakers>,
+        seen: Arc<Seen>,
+    ) -> Self {
+        Saving { work: Some(Box::pin(work)), is_told: false, limit: None, store, seen }
+    }
+
+    /// Whether the record can be seen; not if that has taken too long, but it goes on being kept then.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        let Some(work) = &mut self.work else { return Poll::Ready(true) };
+        let is_saved = match work.as_mut().poll(cx) {
+            Poll::Ready(is_saved) => {
+                self.work = None;
+                is_saved
+            }
+            Poll::Pending => {
+                let limit = || Box::pin(tokio::time::sleep(APPEND));
+                ready!(self.limit.get_or_insert_with(limit).as_mut().poll(cx));
+                self.store.writes.was_late(Instant::now());
+                false
+            }
+        };
+        if !is_saved {
+            self.is_told = true;
+            self.seen.tell(&Progress::Unsaved);
+        }
+        Poll::Ready(is_saved)
+    }
+
+    /// Waits for it, as long as it may take, and says whether the record can be seen.
+    pub(crate) async fn wait(mut self) -> bool {
+        std::future::poll_fn(|cx| self.poll(cx)).await
+    }
+}
+
+/// Nobody waits any more, and it is kept all the same.
+impl Drop for Saving {
+    fn drop(&mut self) {
+        if let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) {
+            let (seen, is_told) = (Arc::clone(&self.seen), self.is_told);
+            runtime.spawn(async move {
+                if !work.await && !is_told {
+                    seen.tell(&Progress::Unsaved);
+                }
+            });
+        }
+    }
+}
