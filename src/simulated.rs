@@ -40,7 +40,7 @@ impl InProcess for Upstream {
             .collect();
         let request =
             SimRequest { method: head.method.to_string(), path, headers, body: body.to_vec() };
-        Box::pin(async move { Ok(answer(self.simulator.handle(&request), self.pace)) })
+        Box::pin(async move { Ok(answer(self.simulator.respond(request).await, self.pace)) })
     }
 }
 

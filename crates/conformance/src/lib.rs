@@ -27,6 +27,7 @@
 //! Nothing here uses the code that it judges: all readers, validators and writers of wire formats are its own.
 
 mod bedrock;
+mod calls;
 mod catalog;
 mod chat;
 mod cohere;

@@ -25,6 +25,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use crate::exchange::{SimChunk, SimRequest, SimResponse};
 use crate::fault::Fault;
 use crate::log::LogEntry;
+use crate::simulator::aside;
 use crate::tls::SimTls;
 use crate::{Simulator, list};
 
@@ -231,7 +232,7 @@ async fn talk<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 }
 
 async fn respond(
-    house: &House,
+    house: &Arc<House>,
     connection: usize,
     going: Arc<Notify>,
     request: Request<Incoming>,
@@ -251,7 +252,8 @@ async fn respond(
         headers: headers.collect(),
         body: body.to_bytes().to_vec(),
     };
-    let answer = house.answer(&request);
+    let answering = Arc::clone(house);
+    let answer = aside(request.body.len(), move || answering.answer(&request)).await;
     let mut builder =
         Response::builder().status(StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK));
     for (name, value) in &answer.headers {

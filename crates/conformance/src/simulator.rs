@@ -80,6 +80,12 @@ impl Simulator {
         }
     }
 
+    /// As [`handle`](Self::handle), on a thread of its own if the request is large.
+    pub async fn respond(&self, request: SimRequest) -> SimResponse {
+        let simulator = self.clone();
+        aside(request.body.len(), move || simulator.handle(&request)).await
+    }
+
     fn answer(&self, request: &SimRequest, log: &mut LogEntry) -> Result<Answer, Refusal> {
         if request.credential().is_none() {
             return Err(self.unauthorised());
@@ -144,6 +150,23 @@ impl Simulator {
             Wire::Responses(dialect) => responses::refusal(dialect, status, text),
             Wire::Vertex => vertex::refusal(status, text),
         }
+    }
+}
+
+/// From this size of a body on, work on it is no work for a thread of the runtime.
+const LARGE: usize = 64 * 1024;
+
+/// Does the work on a body of that size, on a thread of its own if the body is large.
+pub(crate) async fn aside<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> T {
+    if bytes < LARGE {
+        return work();
+    }
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }
 

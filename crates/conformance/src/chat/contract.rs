@@ -8,7 +8,7 @@ use super::refuse::param_incorrect;
 use super::{Carrier, ChatDialect, Contract, House, details, google, refusal};
 use crate::json::Keyed;
 use crate::log::ThoughtState;
-use crate::mind::{Call, Verdict, judge};
+use crate::mind::{Verdict, Visible, judge};
 use crate::reply::{Refusal, Visit};
 
 /// Notes every thought of the request in the log, then applies the rule.
@@ -65,7 +65,7 @@ fn look(visit: &mut Visit<'_>, dialect: &ChatDialect, place: usize, message: &Me
     if message.role != Role::Assistant {
         return Found::Nothing;
     }
-    let calls: Vec<Call> = message.calls.iter().map(|(_, call)| call.clone()).collect();
+    let visible = Visible::of(&message.text, message.calls.iter().map(|(_, call)| call));
     let mut found = Found::Nothing;
     let signed = details::is_signed(&message.raw);
     for (field, thought) in thoughts(&message.raw) {
@@ -74,7 +74,7 @@ fn look(visit: &mut Visit<'_>, dialect: &ChatDialect, place: usize, message: &Me
             continue;
         }
         let state = if reads(dialect.carrier, field) {
-            match judge(&thought, &message.text, &calls) {
+            match judge(&thought, visible) {
                 Verdict::Own => ThoughtState::Own,
                 Verdict::Altered => ThoughtState::Altered,
                 Verdict::Foreign => ThoughtState::Foreign,

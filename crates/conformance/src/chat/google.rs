@@ -7,7 +7,7 @@ use super::{ChatDialect, refusal};
 use crate::gemini;
 use crate::json::Keyed;
 use crate::log::ThoughtState;
-use crate::mind::{Verdict, judge};
+use crate::mind::{Verdict, Visible, judge};
 use crate::pieces::pieces;
 use crate::reply::{Refusal, Visit};
 use crate::seal::{Look, Seal};
@@ -65,11 +65,14 @@ pub(super) fn enforce(
         if message.role != Role::Assistant {
             continue;
         }
+        let visible = Visible::of(&message.text, message.calls.iter().map(|(_, call)| call));
         let calls = message.raw.at("tool_calls").as_array().into_iter().flatten();
         for (index, call) in calls.enumerate() {
             let name = call.at("function").at("name").as_str().unwrap_or_default();
             match signature(call).as_str() {
-                Some(found) => check(visit, dialect, request, (place, message, Some(name)), found)?,
+                Some(found) => {
+                    check(visit, dialect, request, (place, message, Some(name)), (found, visible))?;
+                }
                 None if index == 0 && place > start => {
                     return Err(refusal(dialect, 400, &gemini::contract::missing(name, place + 1)));
                 }
@@ -77,7 +80,9 @@ pub(super) fn enforce(
             }
         }
         match signature(&message.raw).as_str() {
-            Some(found) => check(visit, dialect, request, (place, message, None), found)?,
+            Some(found) => {
+                check(visit, dialect, request, (place, message, None), (found, visible))?;
+            }
             None if message.calls.is_empty() => {
                 visit.log.loss(format!(
                     "no signature on the text at message {place}, allowed but worse"
@@ -94,7 +99,7 @@ fn check(
     dialect: &ChatDialect,
     request: &Request,
     (place, message, call): (usize, &Message, Option<&str>),
-    found: &str,
+    (found, visible): (&str, Visible),
 ) -> Result<(), Refusal> {
     if gemini::contract::is_dummy(found) {
         visit.log.saw(place, "thought_signature", (false, true), ThoughtState::Foreign);
@@ -104,11 +109,10 @@ fn check(
     let seal = Seal::decode(visit.id, Look::Gemini, found)
         .filter(|seal| seal.model == Visit::model_digest(&request.model));
     let bearer = call.map_or_else(|| gemini::text_digest(&message.text), gemini::call_digest);
-    let calls: Vec<_> = message.calls.iter().map(|(_, call)| call.clone()).collect();
     let state = match &seal {
         None => ThoughtState::Foreign,
         Some(seal) if seal.text != bearer => ThoughtState::Altered,
-        Some(seal) => match judge(&seal.body, &message.text, &calls) {
+        Some(seal) => match judge(&seal.body, visible) {
             Verdict::Own => ThoughtState::Own,
             Verdict::Altered | Verdict::Foreign => ThoughtState::Altered,
         },

@@ -1,9 +1,12 @@
 //! Reading and validating the structure of a request.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::refuse::wrong_type;
 use super::{Carrier, ChatDialect, House, Switch, google, refusal};
+use crate::calls::OpenCalls;
 use crate::json::Keyed;
 use crate::mind::{Call, Choice, Said, Scene, Tool};
 use crate::reply::{Refusal, Visit};
@@ -236,11 +239,12 @@ fn calls(raw: &Value, place: usize, dialect: &ChatDialect) -> Result<Vec<(String
         }
     };
     let mut out: Vec<(String, Call)> = Vec::new();
+    let mut known = HashSet::new();
     for (index, item) in list.iter().enumerate() {
         let at = format!("messages.{place}.tool_calls.{index}");
         let id = item.at("id").as_str().filter(|id| !id.is_empty());
         let id = id.ok_or_else(|| bad(format!("'id' is a required property - '{at}'")))?;
-        if out.iter().any(|(known, _)| known == id) {
+        if !known.insert(id) {
             return Err(bad(format!(
                 "Duplicate value for 'tool_call_id' of '{id}' in message[{place}]"
             )));
@@ -266,20 +270,20 @@ fn calls(raw: &Value, place: usize, dialect: &ChatDialect) -> Result<Vec<(String
 
 /// Every call is answered in the messages right after it, and nothing else is answered.
 fn pairs(messages: &[Message], dialect: &ChatDialect) -> Result<(), Refusal> {
-    let mut open: Vec<&str> = Vec::new();
+    let mut open = OpenCalls::default();
+    let closed = |open: &OpenCalls<'_>| match open.is_empty() {
+        true => Ok(()),
+        false => Err(unanswered(&open.unanswered(), dialect)),
+    };
     for message in messages.iter() {
         if message.role == Role::Tool {
-            let place = open.iter().position(|id| *id == message.call_id);
-            let Some(place) = place else { return Err(orphan(message, dialect)) };
-            open.remove(place);
+            open.answer(&message.call_id).ok_or_else(|| orphan(message, dialect))?;
             continue;
         }
-        if !open.is_empty() {
-            return Err(unanswered(&open, dialect));
-        }
-        open = message.calls.iter().map(|(id, _)| id.as_str()).collect();
+        closed(&open)?;
+        open = message.calls.iter().map(|(id, call)| (id.as_str(), call.name.as_str())).collect();
     }
-    if open.is_empty() { Ok(()) } else { Err(unanswered(&open, dialect)) }
+    closed(&open)
 }
 
 fn orphan(message: &Message, dialect: &ChatDialect) -> Refusal {
@@ -331,26 +335,19 @@ fn scene(
 ) -> Result<Scene, Refusal> {
     let thinking = thinking(body, dialect)?;
     let mut said = Vec::new();
-    let mut names: Vec<(&str, &str)> = Vec::new();
+    let mut open = OpenCalls::default();
     for message in messages {
         match message.role {
             Role::System => {}
             Role::User => said.push(Said::User(message.text.clone())),
             Role::Assistant => {
-                names = message
-                    .calls
-                    .iter()
-                    .map(|(id, call)| (id.as_str(), call.name.as_str()))
-                    .collect();
+                let calls = message.calls.iter();
+                open = calls.map(|(id, call)| (id.as_str(), call.name.as_str())).collect();
                 said.push(Said::Ai(message.calls.iter().map(|(_, call)| call.clone()).collect()));
             }
             Role::Tool => {
-                let name = names
-                    .iter()
-                    .find(|(id, _)| *id == message.call_id)
-                    .map_or("", |(_, name)| name);
                 said.push(Said::Result {
-                    name: name.to_owned(),
+                    name: open.answer(&message.call_id).unwrap_or_default().to_owned(),
                     text: message.text.clone(),
                     failed: false,
                 });

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use super::refusal;
+use crate::calls::OpenCalls;
 use crate::json::Keyed;
 use crate::log::ThoughtState;
-use crate::mind::{Call, Choice, Said, Scene, Tool, Verdict, judge};
+use crate::mind::{Call, Choice, Said, Scene, Tool, Verdict, Visible, judge};
 use crate::reply::{Refusal, Visit};
 use crate::shape::{self, Kind};
 
@@ -49,7 +50,7 @@ pub(super) fn scene(visit: &mut Visit<'_>, body: &Value) -> Result<Scene, Refusa
         messages.ok_or_else(|| refusal(400, "invalid request: messages must not be empty"))?;
     let start = messages.iter().rposition(|message| message.at("role") == "user").unwrap_or(0);
     let mut said = Vec::new();
-    let mut open: Vec<(String, String)> = Vec::new();
+    let mut open = OpenCalls::default();
     for (place, message) in messages.iter().enumerate() {
         let role = message.at("role").as_str();
         if role != Some("tool") && !open.is_empty() {
@@ -58,26 +59,24 @@ pub(super) fn scene(visit: &mut Visit<'_>, body: &Value) -> Result<Scene, Refusa
         match role {
             Some("user") => said.push(Said::User(text(message, place)?)),
             Some("assistant") => {
-                let calls = calls(message, place)?;
-                let plain: Vec<Call> = calls.iter().map(|(_, call)| call.clone()).collect();
+                let plain = calls(message, place)?;
                 let thought = thought(visit, message, place, &plain)?;
                 if !thought && thinking && place > start {
                     visit
                         .log
                         .loss(format!("thought missing at message {place}, allowed but worse"));
                 }
-                open = calls.into_iter().map(|(id, call)| (id, call.name)).collect();
+                open = called(message).collect();
                 said.push(Said::Ai(plain));
             }
             Some("tool") => {
                 let id = message.at("tool_call_id").as_str().unwrap_or_default();
-                let Some(at) = open.iter().position(|(known, _)| known == id) else {
+                let Some(name) = open.answer(id).map(str::to_owned) else {
                     let text = format!(
                         "invalid request: tool call id '{id}' not found in previous tool calls at messages[{place}]"
                     );
                     return Err(refusal(400, &text));
                 };
-                let (_, name) = open.remove(at);
                 said.push(Said::Result { name, text: text(message, place)?, failed: false });
             }
             Some("system" | "developer") => {}
@@ -175,7 +174,16 @@ fn text(message: &Value, place: usize) -> Result<String, Refusal> {
     Ok(out)
 }
 
-fn calls(message: &Value, place: usize) -> Result<Vec<(String, Call)>, Refusal> {
+/// Ids and names of the calls in a message.
+fn called(message: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let calls = message.at("tool_calls").as_array().into_iter().flatten();
+    calls.map(|call| {
+        let (id, name) = (call.at("id"), call.at("function").at("name"));
+        (id.as_str().unwrap_or_default(), name.as_str().unwrap_or_default())
+    })
+}
+
+fn calls(message: &Value, place: usize) -> Result<Vec<Call>, Refusal> {
     let mut out = Vec::new();
     for call in message.at("tool_calls").as_array().into_iter().flatten() {
         let function = call.at("function");
@@ -184,14 +192,14 @@ fn calls(message: &Value, place: usize) -> Result<Vec<(String, Call)>, Refusal> 
             function.at("name").as_str(),
             function.at("arguments").as_str(),
         );
-        let (Some(id), Some(name), Some(arguments)) = parts else {
+        let (Some(_), Some(name), Some(arguments)) = parts else {
             let text = format!(
                 "invalid request: messages[{place}]: tool_calls need id, function.name and function.arguments"
             );
             return Err(refusal(400, &text));
         };
         let arguments = serde_json::from_str(arguments).unwrap_or_else(|_| json!(arguments));
-        out.push((id.to_owned(), Call { name: name.to_owned(), arguments }));
+        out.push(Call { name: name.to_owned(), arguments });
     }
     Ok(out)
 }
@@ -203,12 +211,12 @@ fn thought(
     place: usize,
     calls: &[Call],
 ) -> Result<bool, Refusal> {
-    let visible = text(message, place)?;
+    let visible = Visible::of(&text(message, place)?, calls);
     let mut any = false;
     let parts = message.at("content").as_array().into_iter().flatten();
     for part in parts.filter(|part| part.at("type") == "thinking") {
         any = true;
-        let state = match judge(part.at("thinking").as_str().unwrap_or_default(), &visible, calls) {
+        let state = match judge(part.at("thinking").as_str().unwrap_or_default(), visible) {
             Verdict::Own => ThoughtState::Own,
             Verdict::Altered => ThoughtState::Altered,
             Verdict::Foreign => ThoughtState::Foreign,

@@ -6,7 +6,7 @@ use super::read::{Content, Request, field};
 use super::{GeminiDialect, House, call_digest, refusal, text_digest};
 use crate::json::Keyed;
 use crate::log::ThoughtState;
-use crate::mind::{Verdict, judge};
+use crate::mind::{Verdict, Visible, judge};
 use crate::reply::{Refusal, Visit};
 use crate::seal::{Look, Seal, decode64};
 
@@ -22,9 +22,11 @@ pub(super) fn enforce(
 ) -> Result<(), Refusal> {
     for (place, content) in request.contents.iter().enumerate().filter(|(_, content)| content.model)
     {
-        let signed = signatures(visit, dialect, request, place)?;
-        thoughts(visit, content, place);
-        if !signed && !content.has("functionCall") && !content.text().is_empty() {
+        let text = content.text();
+        let said = (text_digest(&text), Visible::of(&text, &content.calls()));
+        let signed = signatures(visit, dialect, request, (place, content), said)?;
+        thoughts(visit, content, place, said.1);
+        if !signed && !content.has("functionCall") && !text.is_empty() {
             visit
                 .log
                 .loss(format!("no signature on the text at content {place}, allowed but worse"));
@@ -47,9 +49,9 @@ fn signatures(
     visit: &mut Visit<'_>,
     dialect: &GeminiDialect,
     request: &Request,
-    place: usize,
+    (place, content): (usize, &Content),
+    said: (u64, Visible),
 ) -> Result<bool, Refusal> {
-    let Some(content) = request.contents.get(place) else { return Ok(false) };
     let mut any = false;
     for part in &content.parts {
         let Some(signature) = field(part, "thoughtSignature") else { continue };
@@ -62,7 +64,7 @@ fn signatures(
         }
         let seal = Seal::decode(visit.id, Look::Gemini, signature)
             .filter(|seal| seal.model == Visit::model_digest(&request.model));
-        let state = seal.map_or(ThoughtState::Foreign, |seal| state(&seal, part, content));
+        let state = seal.map_or(ThoughtState::Foreign, |seal| state(&seal, part, said));
         visit.log.saw(place, "thoughtSignature", (false, true), state);
         let moved = state == ThoughtState::Altered && field(part, "functionCall").is_some();
         if state == ThoughtState::Foreign || moved {
@@ -72,14 +74,13 @@ fn signatures(
     Ok(any)
 }
 
-fn state(seal: &Seal, part: &Value, content: &Content) -> ThoughtState {
+fn state(seal: &Seal, part: &Value, (text, visible): (u64, Visible)) -> ThoughtState {
     let call = field(part, "functionCall")
         .map(|call| call_digest(call.at("name").as_str().unwrap_or_default()));
-    let text = content.text();
-    if call.unwrap_or_else(|| text_digest(&text)) != seal.text {
+    if call.unwrap_or(text) != seal.text {
         return ThoughtState::Altered;
     }
-    match judge(&seal.body, &text, &content.calls()) {
+    match judge(&seal.body, visible) {
         Verdict::Own => ThoughtState::Own,
         // The signature holds whatever became of the arguments; only the bearer counts for the provider.
         Verdict::Altered | Verdict::Foreign if call.is_some() => ThoughtState::Own,
@@ -94,13 +95,13 @@ pub(crate) fn is_dummy(signature: &str) -> bool {
 }
 
 /// Thought texts may come back; the model does not need them.
-fn thoughts(visit: &mut Visit<'_>, content: &Content, place: usize) {
+fn thoughts(visit: &mut Visit<'_>, content: &Content, place: usize, visible: Visible) {
     let parts = content.parts.iter().filter(|part| *part.at("thought") == true);
     let text: String = parts.filter_map(|part| part.at("text").as_str()).collect();
     if text.is_empty() {
         return;
     }
-    let state = match judge(&text, &content.text(), &content.calls()) {
+    let state = match judge(&text, visible) {
         Verdict::Own => ThoughtState::Own,
         Verdict::Altered => ThoughtState::Altered,
         Verdict::Foreign => ThoughtState::Foreign,

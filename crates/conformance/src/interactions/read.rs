@@ -1,11 +1,14 @@
 //! Reading and validating a request, and its thoughts.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use super::refusal;
+use crate::calls::OpenCalls;
 use crate::json::Keyed;
 use crate::log::ThoughtState;
-use crate::mind::{Call, Choice, Said, Scene, Tool, Verdict, judge};
+use crate::mind::{Call, Choice, Said, Scene, Tool, Verdict, Visible, judge};
 use crate::reply::{Refusal, Visit};
 use crate::responses::Store;
 use crate::seal::{Look, Seal};
@@ -116,20 +119,19 @@ fn results(step: &Value) -> Vec<&Value> {
 }
 
 fn pairs(steps: &[Value]) -> Result<(), Refusal> {
-    let mut open: Vec<&str> = Vec::new();
+    let mut open = OpenCalls::default();
     for step in steps {
-        if step.at("type") == "function_call" {
-            open.extend(step.at("id").as_str());
+        if let (true, Some(id)) = (step.at("type") == "function_call", step.at("id").as_str()) {
+            open.push(id, "");
         }
         for result in results(step) {
             let id = result.at("call_id").as_str().unwrap_or_default();
-            let Some(place) = open.iter().position(|known| *known == id) else {
+            if open.answer(id).is_none() {
                 return Err(refusal(400, &format!("No function call found for call_id '{id}'.")));
-            };
-            open.remove(place);
+            }
         }
     }
-    match open.first() {
+    match open.unanswered().first() {
         Some(id) => {
             Err(refusal(400, &format!("No function result found for function call '{id}'.")))
         }
@@ -157,7 +159,7 @@ fn thoughts(
                     None => ThoughtState::Foreign,
                     Some(seal) => {
                         let (text, calls) = answer_after(steps, place);
-                        match judge(&seal.body, &text, &calls) {
+                        match judge(&seal.body, Visible::of(&text, &calls)) {
                             Verdict::Own => ThoughtState::Own,
                             Verdict::Altered | Verdict::Foreign => ThoughtState::Altered,
                         }
@@ -222,12 +224,11 @@ impl Request {
     /// What the mind needs of the request.
     pub(super) fn scene(&self, simulator: &'static str) -> Scene {
         let mut said = Vec::new();
-        let mut names: Vec<(&str, &str)> = Vec::new();
+        let mut names: HashMap<&str, &str> = HashMap::new();
         for step in &self.steps {
             for result in results(step) {
                 let id = result.at("call_id").as_str().unwrap_or_default();
-                let name =
-                    names.iter().rfind(|(known, _)| *known == id).map_or("", |(_, name)| name);
+                let name = names.get(id).copied().unwrap_or_default();
                 let failed = *result.at("is_error") == true;
                 said.push(Said::Result {
                     name: name.to_owned(),
@@ -240,7 +241,7 @@ impl Request {
                 Some("model_output") => said.push(Said::Ai(Vec::new())),
                 Some("function_call") => {
                     let id = step.at("id").as_str().unwrap_or_default();
-                    names.push((id, step.at("name").as_str().unwrap_or_default()));
+                    names.insert(id, step.at("name").as_str().unwrap_or_default());
                     said.push(Said::Ai(vec![call(step)]));
                 }
                 Some(_) | None => {}

@@ -5,26 +5,58 @@ use serde_json::Value;
 use crate::json::Keyed;
 use crate::seal::{Digest, Seal};
 
-/// The digests of the prefix before a block: system, tools and all visible blocks of the messages before it.
-/// `None` is the end of the request, where a new answer begins.
-pub(super) fn prefix(body: &Value, before: Option<(usize, usize)>) -> Seal {
-    let (end_message, end_block) = before.unwrap_or((usize::MAX, 0));
-    let mut messages = Digest::new("messages");
-    for (place, message) in body.at("messages").as_array().into_iter().flatten().enumerate() {
-        if place > end_message {
-            break;
+/// The prefix of a request as far as it was read: system, tools and all visible blocks of the messages.
+pub(super) struct Prefix<'a> {
+    messages: &'a [Value],
+    /// Digests of the system prompt and the tools.
+    digests: Seal,
+    hash: Digest,
+    /// The next block, by its message and its number there.
+    place: (usize, usize),
+}
+
+impl<'a> Prefix<'a> {
+    pub(super) fn of(body: &'a Value) -> Self {
+        let digests = Seal {
+            system: system(body.at("system")),
+            tools: tools(body.at("tools")),
+            ..Seal::default()
+        };
+        Self {
+            messages: body.at("messages").as_array().map_or(&[], Vec::as_slice),
+            digests,
+            hash: Digest::new("messages"),
+            place: (0, 0),
         }
+    }
+
+    /// The digests of everything before a block. Calls must ask for blocks in order.
+    pub(super) fn before(&mut self, message: usize, block: usize) -> Seal {
+        while self.place.0 < message.min(self.messages.len()) {
+            self.read(usize::MAX);
+            self.place = (self.place.0 + 1, 0);
+        }
+        self.read(block);
+        Seal { messages: self.hash.finish(), ..self.digests.clone() }
+    }
+
+    /// The digests at the end of the request, where a new answer begins.
+    pub(super) fn whole(mut self) -> Seal {
+        self.before(usize::MAX, 0)
+    }
+
+    /// Reads the blocks of the message up to one of them. Text that is no list has one block.
+    fn read(&mut self, end: usize) {
+        let Some(message) = self.messages.get(self.place.0) else { return };
         let role = message.at("role").as_str().unwrap_or_default();
+        let start = self.place.1;
         match message.at("content") {
-            Value::String(text) if place < end_message => {
-                messages = messages.text(role).text("text").text(text);
+            Value::String(text) if start == 0 && end > 0 => {
+                self.hash = self.hash.text(role).text("text").text(text);
             }
             Value::Array(blocks) => {
-                let limit = if place == end_message { end_block } else { usize::MAX };
-                messages = blocks
-                    .iter()
-                    .take(limit)
-                    .fold(messages, |hash, block| visible(hash, role, block));
+                let blocks = blocks.iter().take(end).skip(start);
+                self.hash = blocks.fold(self.hash, |hash, block| visible(hash, role, block));
             }
             Value::String(_)
             | Value::Null
@@ -32,12 +64,7 @@ pub(super) fn prefix(body: &Value, before: Option<(usize, usize)>) -> Seal {
             | Value::Number(_)
             | Value::Object(_) => {}
         }
-    }
-    Seal {
-        system: system(body.at("system")),
-        tools: tools(body.at("tools")),
-        messages: messages.finish(),
-        ..Seal::default()
+        self.place.1 = start.max(end);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Content blocks: their validation, the pairing of calls and results, and what can be read from them.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::read::Message;
@@ -128,24 +130,25 @@ pub(super) fn pairs(dialect: &MessagesDialect, messages: &[Message]) -> Result<(
     let bad = |text: String| Err(refusal(dialect, 400, &text));
     let mut open: Vec<&str> = Vec::new();
     for (place, message) in messages.iter().enumerate() {
-        let mut answered: Vec<&str> = Vec::new();
+        let called: HashSet<&str> = open.iter().copied().collect();
+        let mut answered: HashSet<&str> = HashSet::new();
         for (index, block) in
             message.blocks.iter().enumerate().filter(|(_, block)| block.at("type") == "tool_result")
         {
             let id = block.at("tool_use_id").as_str().unwrap_or_default();
-            if answered.contains(&id) {
+            if !answered.insert(id) {
                 return bad(format!(
                     "messages.{place}.content.{index}: each tool_use must have a single result. Found multiple `tool_result` blocks with id: {id}"
                 ));
             }
-            if !open.contains(&id) {
+            if !called.contains(id) {
                 return bad(format!(
                     "messages.{place}.content.{index}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result` block must have a corresponding `tool_use` block in the previous message."
                 ));
             }
-            answered.push(id);
         }
-        let missing: Vec<&str> = open.iter().filter(|id| !answered.contains(id)).copied().collect();
+        let missing: Vec<&str> =
+            open.iter().filter(|id| !answered.contains(*id)).copied().collect();
         if !missing.is_empty() {
             return bad(unanswered(place.saturating_sub(1), &missing));
         }

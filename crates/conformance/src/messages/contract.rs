@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::binding::Prefix;
 use super::read::{Message, Request};
-use super::{Generation, MessagesDialect, binding, blocks, payload_digest, refusal, text_digest};
+use super::{Generation, MessagesDialect, blocks, payload_digest, refusal, text_digest};
 use crate::json::Keyed;
 use crate::log::ThoughtState;
-use crate::mind::{Verdict, judge};
+use crate::mind::{Verdict, Visible, judge};
 use crate::reply::{Refusal, Visit};
 use crate::seal::{Look, Seal};
 
@@ -68,7 +69,7 @@ impl Thought {
 }
 
 fn read(visit: &mut Visit<'_>, message: &Message, place: usize) -> Vec<Thought> {
-    let (text, calls) = (blocks::text(message), blocks::calls(message));
+    let visible = Visible::of(&blocks::text(message), &blocks::calls(message));
     let mut out = Vec::new();
     for (index, block) in message.blocks.iter().enumerate() {
         let (kind, payload) = match block.at("type").as_str() {
@@ -89,7 +90,7 @@ fn read(visit: &mut Visit<'_>, message: &Message, place: usize) -> Vec<Thought> 
             None => ThoughtState::Foreign,
             Some(_) if !thought.intact() => ThoughtState::Altered,
             Some(_) if kind == "redacted_thinking" => ThoughtState::Own,
-            Some(seal) => match judge(&seal.body, &text, &calls) {
+            Some(seal) => match judge(&seal.body, visible) {
                 Verdict::Own => ThoughtState::Own,
                 Verdict::Altered | Verdict::Foreign => ThoughtState::Altered,
             },
@@ -167,6 +168,7 @@ fn signatures(
     latest: Option<usize>,
 ) -> Result<Accepted, Refusal> {
     let model = Visit::model_digest(&request.model);
+    let mut prefix = Prefix::of(&request.body);
     let mut previous = 0;
     let mut dropped = Vec::new();
     for thought in thoughts {
@@ -181,7 +183,7 @@ fn signatures(
         let reason = if seal.model != model {
             Some(Mismatch::Model)
         } else if dialect.generation == Generation::Bound {
-            bound(visit, request, thought, seal, previous)
+            bound(visit, &prefix.before(thought.message, thought.block), seal, previous)
         } else {
             None
         };
@@ -253,14 +255,7 @@ impl Mismatch {
 
 /// `previous` is the payload of the last thought that counts before this one, 0 without one: leaving out a leading
 /// run of thoughts is allowed, a gap behind a thought that stayed is not.
-fn bound(
-    visit: &Visit<'_>,
-    request: &Request,
-    thought: &Thought,
-    seal: &Seal,
-    previous: u64,
-) -> Option<Mismatch> {
-    let prefix = binding::prefix(&request.body, Some((thought.message, thought.block)));
+fn bound(visit: &Visit<'_>, prefix: &Seal, seal: &Seal, previous: u64) -> Option<Mismatch> {
     if seal.account != visit.account() {
         return Some(Mismatch::Organisation);
     }
@@ -347,14 +342,13 @@ fn deepseek(
     request: &Request,
 ) -> Result<Accepted, Refusal> {
     for (place, message) in request.messages.iter().enumerate() {
-        let (text, calls) = (blocks::text(message), blocks::calls(message));
+        let visible = Visible::of(&blocks::text(message), &blocks::calls(message));
         for block in message.blocks.iter().filter(|block| block.at("type") == "thinking") {
-            let state =
-                match judge(block.at("thinking").as_str().unwrap_or_default(), &text, &calls) {
-                    Verdict::Own => ThoughtState::Own,
-                    Verdict::Altered => ThoughtState::Altered,
-                    Verdict::Foreign => ThoughtState::Foreign,
-                };
+            let state = match judge(block.at("thinking").as_str().unwrap_or_default(), visible) {
+                Verdict::Own => ThoughtState::Own,
+                Verdict::Altered => ThoughtState::Altered,
+                Verdict::Foreign => ThoughtState::Foreign,
+            };
             let opaque =
                 block.at("signature").as_str().is_some_and(|signature| !signature.is_empty());
             visit.log.saw(place, "thinking", (block.at("thinking") != "", opaque), state);

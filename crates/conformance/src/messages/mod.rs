@@ -233,7 +233,7 @@ fn thoughts(
         model: Visit::model_digest(&request.model),
         account: if bound { visit.account() } else { 0 },
         previous: last_payload,
-        ..if bound { binding::prefix(&request.body, None) } else { Seal::default() }
+        ..if bound { binding::Prefix::of(&request.body).whole() } else { Seal::default() }
     };
     let redacted = request.body.at("messages").to_string().contains(REDACT);
     if redacted {

@@ -1,5 +1,7 @@
 //! Reading and validating the structure of a request.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::thinking::{Thinking, thinking};
@@ -233,7 +235,7 @@ fn scene(
     thinking: Thinking,
 ) -> Result<Scene, Refusal> {
     let mut said = Vec::new();
-    let mut names: Vec<(&str, &str)> = Vec::new();
+    let mut names: HashMap<&str, &str> = HashMap::new();
     for message in messages {
         if message.assistant {
             let calls = blocks::calls(message);
@@ -249,7 +251,7 @@ fn scene(
         }
         for block in message.blocks.iter().filter(|block| block.at("type") == "tool_result") {
             let id = block.at("tool_use_id").as_str().unwrap_or_default();
-            let name = names.iter().rfind(|(known, _)| *known == id).map_or("", |(_, name)| name);
+            let name = names.get(id).copied().unwrap_or_default();
             said.push(Said::Result {
                 name: name.to_owned(),
                 text: blocks::result_text(block.at("content")),

@@ -7,7 +7,7 @@ const QUOTE_LIMIT: usize = 1500;
 
 /// What goes through the mind before the calls or the answer of the plan.
 pub(super) fn thought(scene: &Scene, turn: &Turn<'_>, plan: &Plan) -> String {
-    let mut out = format!("The user says: \"{}\".", shortened(turn.question, 16));
+    let mut out = format!("The user says: \"{}\".", shortened(&turn.question, 16));
     if let Some((name, text, failed)) = turn.results.last() {
         let verb = if *failed { "failed with" } else { "gave me" };
         let lines = text.lines().count();
@@ -44,7 +44,7 @@ pub(super) fn thought(scene: &Scene, turn: &Turn<'_>, plan: &Plan) -> String {
 pub(super) fn answer(scene: &Scene, turn: &Turn<'_>) -> String {
     let who = format!("the simulated model `{}`", scene.simulator);
     if turn.results.is_empty() {
-        let said = shortened(turn.question, 24);
+        let said = shortened(&turn.question, 24);
         return if said.is_empty() {
             format!("This is {who}: there was no question, so I have nothing to answer.")
         } else {

@@ -2,22 +2,37 @@
 
 use serde_json::Value;
 
-use super::trade::{Trade, asks_about_place};
+use super::offer::Offer;
+use super::reading::{Clause, Reading};
+use super::trade::Trade;
 use super::words::{bare, clauses, is_file, keys};
-use super::{Call, Choice, Scene, Tool, Turn, fill};
-use crate::json::Keyed;
+use super::{Call, Choice, Scene, Turn, fill};
+
+/// How many tools the mind compares with each clause of a question.
+const OFFERS: usize = 256;
+
+/// How many clauses of a question it fills arguments for, until it has its calls.
+const TRIES: usize = 4;
+
+/// How many calls it makes at once.
+const CALLS: usize = 2;
+
+/// How many files of a listing it looks at.
+const LISTED: usize = 1000;
 
 /// The calls that come next; empty when it is time to answer.
 pub(super) fn next_calls(scene: &Scene, turn: &Turn<'_>) -> Vec<Call> {
     if scene.tools.is_empty() || scene.choice == Choice::None {
         return Vec::new();
     }
+    let offers: Vec<Offer<'_>> = scene.tools.iter().take(OFFERS).map(Offer::of).collect();
+    let question = Reading::of(&turn.question);
     if !turn.calls.is_empty() {
-        return follow_up(scene, turn).into_iter().collect();
+        return follow_up(&offers, turn, &question).into_iter().collect();
     }
-    let mut calls = wanted(scene, turn.question);
+    let mut calls = wanted(scene, &offers, &question);
     if calls.is_empty() {
-        calls.extend(forced(scene, turn.question));
+        calls.extend(forced(scene, &offers, &question));
     }
     if !scene.parallel {
         calls.truncate(1);
@@ -26,27 +41,35 @@ pub(super) fn next_calls(scene: &Scene, turn: &Turn<'_>) -> Vec<Call> {
 }
 
 /// The calls that the request asks for by its words, one for each thing asked.
-fn wanted(scene: &Scene, question: &str) -> Vec<Call> {
-    let offered: Vec<&Tool> = match &scene.choice {
-        Choice::Named(name) => scene.tools.iter().filter(|tool| tool.name == *name).collect(),
-        Choice::Auto | Choice::None | Choice::Any => scene.tools.iter().collect(),
+fn wanted(scene: &Scene, offers: &[Offer<'_>], question: &Reading<'_>) -> Vec<Call> {
+    let offered: Vec<&Offer<'_>> = match &scene.choice {
+        Choice::Named(name) => offers.iter().filter(|offer| offer.tool.name == *name).collect(),
+        Choice::Auto | Choice::None | Choice::Any => offers.iter().collect(),
     };
     let mut calls: Vec<Call> = Vec::new();
-    let mut last: Option<&Tool> = None;
-    for clause in clauses(question) {
-        let tool = best(&offered, clause, question)
-            .or_else(|| last.filter(|tool| fill::has_value(tool, clause)));
-        let Some(tool) = tool else { continue };
-        let words = if fill::spans_clauses(tool) { question } else { clause };
-        let arguments = fill::arguments(tool, words, question, 0);
-        let call = Call { name: tool.name.clone(), arguments };
+    let mut last: Option<&Offer<'_>> = None;
+    let mut tries = 0;
+    for text in clauses(question.text) {
+        let clause = Clause::of(text);
+        let offer = best(&offered, &clause, question)
+            .or_else(|| last.filter(|offer| fill::has_value(offer, &clause)));
+        let Some(offer) = offer else { continue };
+        let arguments = if offer.spans_clauses {
+            fill::arguments(offer, question, question, 0)
+        } else {
+            fill::arguments(offer, &Reading::of(text), question, 0)
+        };
+        let call = Call { name: offer.tool.name.clone(), arguments };
         if !calls.contains(&call) {
             calls.push(call);
         }
-        last = Some(tool);
+        last = Some(offer);
+        tries += 1;
+        if calls.len() == CALLS || tries == TRIES {
+            break;
+        }
     }
-    calls.truncate(2);
-    if let ([only], true) = (calls.as_slice(), question.to_lowercase().contains("parallel")) {
+    if let ([only], true) = (calls.as_slice(), question.lower.contains("parallel")) {
         calls.extend(second(&offered, last, only, question));
     }
     calls
@@ -54,89 +77,71 @@ fn wanted(scene: &Scene, question: &str) -> Vec<Call> {
 
 /// A second call for a request that wants two at once but names one thing: another tool that needs nothing, or the
 /// same one with the next best values.
-fn second(offered: &[&Tool], first: Option<&Tool>, call: &Call, question: &str) -> Option<Call> {
+fn second(
+    offered: &[&Offer<'_>],
+    first: Option<&Offer<'_>>,
+    call: &Call,
+    question: &Reading<'_>,
+) -> Option<Call> {
     let first = first?;
-    let other =
-        offered.iter().find(|tool| tool.name != first.name && fill::is_ready(tool, question));
-    let (tool, nth) = other.map_or((first, 1), |tool| (*tool, 0));
-    let mut arguments = fill::arguments(tool, question, question, nth);
-    if tool.name == call.name && arguments == call.arguments {
-        fill::vary(&mut arguments, &tool.schema);
+    let is_other =
+        |offer: &&&Offer<'_>| offer.tool.name != first.tool.name && fill::is_ready(offer, question);
+    let (offer, nth) = offered.iter().find(is_other).map_or((first, 1), |offer| (*offer, 0));
+    let mut arguments = fill::arguments(offer, question, question, nth);
+    if offer.tool.name == call.name && arguments == call.arguments {
+        fill::vary(&mut arguments, &offer.tool.schema);
     }
-    Some(Call { name: tool.name.clone(), arguments })
+    Some(Call { name: offer.tool.name.clone(), arguments })
 }
 
 /// A call that the request demands although its words fit no tool.
-fn forced(scene: &Scene, question: &str) -> Option<Call> {
+fn forced(scene: &Scene, offers: &[Offer<'_>], question: &Reading<'_>) -> Option<Call> {
     let any = || {
-        let ready = scene.tools.iter().find(|tool| fill::is_ready(tool, question));
-        ready.or_else(|| scene.tools.first())
+        let ready = offers.iter().find(|offer| fill::is_ready(offer, question));
+        ready.or_else(|| offers.first())
     };
-    let asked = bare(&question.to_lowercase()).any(|word| matches!(word, "tool" | "tools"));
-    let tool = match &scene.choice {
-        Choice::Named(name) => scene.tools.iter().find(|tool| tool.name == *name)?,
+    let asked = bare(&question.lower).any(|word| matches!(word, "tool" | "tools"));
+    let offer = match &scene.choice {
+        Choice::Named(name) => offers.iter().find(|offer| offer.tool.name == *name)?,
         Choice::Any => any()?,
         Choice::Auto if asked => any()?,
         Choice::Auto | Choice::None => return None,
     };
-    Some(Call { name: tool.name.clone(), arguments: fill::arguments(tool, question, question, 0) })
+    let arguments = fill::arguments(offer, question, question, 0);
+    Some(Call { name: offer.tool.name.clone(), arguments })
 }
 
 /// The tool whose name and description fit the clause best, if any fits well enough.
-fn best<'a>(offered: &[&'a Tool], clause: &str, question: &str) -> Option<&'a Tool> {
-    let words = keys(clause);
-    let mut found: Option<(usize, &Tool)> = None;
-    for tool in offered {
-        let points = score(tool, &words, clause);
-        let fits = points >= 3 && !fill::needs_file(tool, question);
+fn best<'o, 'a>(
+    offered: &[&'o Offer<'a>],
+    clause: &Clause<'_>,
+    question: &Reading<'_>,
+) -> Option<&'o Offer<'a>> {
+    let mut found: Option<(usize, &Offer<'a>)> = None;
+    for offer in offered {
+        let points = offer.score(clause);
+        let fits = points >= 3 && !fill::needs_file(offer, question);
         if fits && found.is_none_or(|(best, _)| points > best) {
-            found = Some((points, tool));
+            found = Some((points, offer));
         }
     }
-    found.map(|(_, tool)| tool)
-}
-
-fn score(tool: &Tool, words: &[String], clause: &str) -> usize {
-    let name = keys(&tool.name);
-    let description = keys(&tool.description);
-    let parameters = tool
-        .schema
-        .at("properties")
-        .as_object()
-        .map(|map| map.keys().flat_map(|key| keys(key)).collect::<Vec<_>>())
-        .unwrap_or_default();
-    let mut points = 0;
-    for word in words {
-        points += if name.contains(word) { 4 } else { 0 };
-        points += if description.contains(word) { 2 } else { 0 };
-        points += usize::from(parameters.contains(word));
-    }
-    if bare(clause).any(|word| word == tool.name) {
-        points += 10;
-    }
-    points
-        + match Trade::of(tool) {
-            Trade::Reader if bare(clause).any(is_file) => 6,
-            Trade::Lister if asks_about_place(clause) && !bare(clause).any(is_file) => 4,
-            Trade::Shell if asks_about_place(clause) => 3,
-            Trade::Lister | Trade::Reader | Trade::Shell | Trade::Other => 0,
-        }
+    found.map(|(_, offer)| offer)
 }
 
 /// After a listing, one file is read when the user asked what is in the files.
-fn follow_up(scene: &Scene, turn: &Turn<'_>) -> Option<Call> {
+fn follow_up(offers: &[Offer<'_>], turn: &Turn<'_>, question: &Reading<'_>) -> Option<Call> {
     let named = |name: &str, trade| {
-        let tool = scene.tools.iter().find(|tool| tool.name == name);
-        tool.is_some_and(|tool| Trade::of(tool) == trade)
+        let offer = offers.iter().find(|offer| offer.tool.name == name);
+        offer.is_some_and(|offer| offer.trade == trade)
     };
     let listed = turn.calls.last().filter(|call| named(&call.name, Trade::Lister))?;
-    let reader = scene.tools.iter().find(|tool| Trade::of(tool) == Trade::Reader)?;
-    let read_before = turn.calls.iter().any(|call| call.name == reader.name);
-    if read_before || !wants_content(turn.question) {
+    let reader = offers.iter().find(|offer| offer.trade == Trade::Reader)?;
+    let read_before = turn.calls.iter().any(|call| call.name == reader.tool.name);
+    if read_before || !wants_content(question) {
         return None;
     }
     let (_, result, failed) = turn.results.last()?;
-    let file = file_in(result, turn.question).filter(|_| !failed)?;
+    let file = file_in(result, question).filter(|_| !failed)?;
     let folder = listed.arguments.as_object().and_then(|map| {
         map.iter().find(|(key, _)| fill::is_path(key)).and_then(|(_, value)| value.as_str())
     });
@@ -146,30 +151,32 @@ fn follow_up(scene: &Scene, turn: &Turn<'_>) -> Option<Call> {
         }
         Some(_) | None => file,
     };
-    Some(Call { name: reader.name.clone(), arguments: fill::arguments(reader, &path, &path, 0) })
+    let path = Reading::of(&path);
+    let arguments = fill::arguments(reader, &path, &path, 0);
+    Some(Call { name: reader.tool.name.clone(), arguments })
 }
 
-fn wants_content(question: &str) -> bool {
-    let lower = question.to_lowercase();
+fn wants_content(question: &Reading<'_>) -> bool {
     let spoken = ["say", "says", "about", "explain", "inside", "text"];
-    keys(question).contains(&"read".to_owned())
-        || bare(&lower).any(|word| spoken.contains(&word))
-        || bare(question).any(is_file)
+    keys(question.text).contains("read")
+        || bare(&question.lower).any(|word| spoken.contains(&word))
+        || !question.files.is_empty()
 }
 
 /// The file of a listing that the question means: one it names, else a readme, else the first.
-fn file_in(listing: &str, question: &str) -> Option<String> {
+fn file_in(listing: &str, question: &Reading<'_>) -> Option<String> {
     let names = match serde_json::from_str::<Value>(listing) {
         Ok(value) => strings(&value),
         Err(_) => bare(listing).map(str::to_owned).collect(),
     };
     let plain = ["README", "LICENSE", "LICENCE", "Makefile", "Dockerfile", "justfile"];
     let readable = |name: &String| is_file(name) || plain.contains(&name.as_str());
-    let files: Vec<String> = names.into_iter().filter(readable).collect();
+    let files: Vec<String> = names.into_iter().filter(readable).take(LISTED).collect();
+    let words: Vec<&str> = bare(&question.lower).collect();
     let named = files.iter().find(|name| {
         let lower = name.to_lowercase();
         let stem = lower.split('.').next().unwrap_or_default();
-        bare(&question.to_lowercase()).any(|word| word.ends_with(&lower) || word == stem)
+        words.iter().any(|word| word.ends_with(&lower) || *word == stem)
     });
     let readme = || files.iter().find(|name| name.to_lowercase().contains("readme"));
     let text = || files.iter().find(|name| name.ends_with(".md") || name.ends_with(".txt"));

@@ -1,59 +1,68 @@
 //! Arguments for a call, filled from the schema and from the words of the request.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
-use super::Tool;
+use super::offer::Offer;
+use super::reading::{Clause, Reading};
 use super::trade::Trade;
-use super::words::{bare, is_file, quoted, shortened, telling};
+use super::words::{is_file, shortened};
 use crate::json::Keyed;
+
+/// How many values of an enumeration are looked for in the words of a request.
+const CHOICES: usize = 256;
+
+/// How many letters a text has that is taken from a request.
+const VALUE: usize = 1024;
+
+/// How many words an argument gets if nothing in the request looks like a value for it.
+const TELLING: usize = 64;
 
 /// The arguments of a call: every required property, and optional ones for which the clause has a value.
 /// `nth` picks the second-best values, for a second call of the same tool.
-pub(super) fn arguments(tool: &Tool, clause: &str, question: &str, nth: usize) -> Value {
-    object(&tool.schema, &Words { clause, question, nth, trade: Trade::of(tool) }, 0)
+pub(super) fn arguments(
+    offer: &Offer<'_>,
+    clause: &Reading<'_>,
+    question: &Reading<'_>,
+    nth: usize,
+) -> Value {
+    object(&offer.tool.schema, &Words { clause, question, nth, trade: offer.trade }, 0)
 }
 
-/// The clause has a value for a required argument of the tool, beyond what any clause would give.
-pub(super) fn has_value(tool: &Tool, clause: &str) -> bool {
-    if spans_clauses(tool) {
+/// The clause has a value for one of the first required arguments of the tool, beyond what any clause would give.
+pub(super) fn has_value(offer: &Offer<'_>, clause: &Clause<'_>) -> bool {
+    if offer.spans_clauses {
         return false;
     }
-    let words = Words { clause, question: "", nth: 0, trade: Trade::of(tool) };
-    required(&tool.schema).any(|(name, schema)| {
-        schema.at("type") == "string" && !words.candidates(name).is_empty()
+    let clause = Reading::of(clause.text);
+    let words = Words { clause: &clause, question: &clause, nth: 0, trade: offer.trade };
+    offer.required.iter().take(4).any(|(name, schema)| {
+        schema.at("type") == "string" && words.candidate(name, words.clause).is_some()
             || matches!(schema.at("type").as_str(), Some("integer" | "number"))
-                && words.numbers().next().is_some()
+                && !clause.numbers.is_empty()
     })
 }
 
-/// The tool takes several numbers, which a list such as "2 and 40" must not tear apart.
-pub(super) fn spans_clauses(tool: &Tool) -> bool {
-    let number = |(_, schema): &(&String, &Value)| {
-        matches!(schema.at("type").as_str(), Some("integer" | "number"))
-    };
-    required(&tool.schema).filter(number).count() > 1
-}
-
 /// The tool reads a file and the request names none.
-pub(super) fn needs_file(tool: &Tool, question: &str) -> bool {
-    let path = required(&tool.schema).any(|(name, _)| is_path(name));
-    path && Trade::of(tool) == Trade::Reader && !bare(question).any(is_file)
+pub(super) fn needs_file(offer: &Offer<'_>, question: &Reading<'_>) -> bool {
+    offer.wants_file && question.files.is_empty()
 }
 
 /// Everything that the tool requires can be taken from the request or has a value that always fits.
-pub(super) fn is_ready(tool: &Tool, question: &str) -> bool {
-    let words = Words { clause: question, question, nth: 0, trade: Trade::of(tool) };
-    let fits = |(name, schema): (&String, &Value)| {
+pub(super) fn is_ready(offer: &Offer<'_>, question: &Reading<'_>) -> bool {
+    let words = Words { clause: question, question, nth: 0, trade: offer.trade };
+    let fits = |(name, schema): &(&String, &Value)| {
         fixed(schema, &words).is_some()
             || match schema.at("type").as_str() {
                 Some("string") => {
-                    !words.candidates(name).is_empty()
+                    words.candidate(name, question).is_some()
                         || is_path(name) && words.trade != Trade::Reader
                 }
                 Some(_) | None => true,
             }
     };
-    !needs_file(tool, question) && words.trade != Trade::Shell && required(&tool.schema).all(fits)
+    !needs_file(offer, question) && words.trade != Trade::Shell && offer.required.iter().all(fits)
 }
 
 /// Makes the arguments of a second call differ where a path can be spelled in two ways.
@@ -76,10 +85,12 @@ fn is_folder(name: &str) -> bool {
     ["dir", "folder"].iter().any(|part| name.contains(part))
 }
 
-fn required(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    let names = schema.at("required").as_array().cloned().unwrap_or_default();
+/// The properties that a schema requires.
+pub(super) fn required(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let names = schema.at("required").as_array().into_iter().flatten();
+    let names: HashSet<&str> = names.filter_map(Value::as_str).collect();
     let properties = schema.at("properties").as_object().into_iter().flatten();
-    properties.filter(move |(name, _)| names.iter().any(|wanted| wanted.as_str() == Some(name)))
+    properties.filter(move |(name, _)| names.contains(name.as_str()))
 }
 
 fn object(schema: &Value, words: &Words<'_>, depth: usize) -> Value {
@@ -95,7 +106,7 @@ fn object(schema: &Value, words: &Words<'_>, depth: usize) -> Value {
         out.insert(name.clone(), value(name, property, &place, depth));
     }
     for (name, property) in schema.at("properties").as_object().into_iter().flatten() {
-        let named = is_path(name) && !words.candidates(name).is_empty();
+        let named = is_path(name) && words.candidate(name, words.clause).is_some();
         if !out.contains_key(name) && named && property.at("type") == "string" {
             out.insert(name.clone(), value(name, property, words, depth));
         }
@@ -116,11 +127,11 @@ fn value(name: &str, schema: &Value, words: &Words<'_>, depth: usize) -> Value {
     };
     match kind.map(str::to_lowercase).as_deref() {
         Some("integer") => {
-            let number = words.numbers().nth(words.nth).and_then(|word| word.parse::<i64>().ok());
+            let number = words.number().and_then(|word| word.parse::<i64>().ok());
             number.map_or_else(|| lowest(schema), |number| json!(number))
         }
         Some("number") => {
-            let number = words.numbers().nth(words.nth).and_then(|word| word.parse::<f64>().ok());
+            let number = words.number().and_then(|word| word.parse::<f64>().ok());
             number.map_or_else(|| lowest(schema), |number| json!(number))
         }
         Some("boolean") => Value::Bool(false),
@@ -135,8 +146,8 @@ fn value(name: &str, schema: &Value, words: &Words<'_>, depth: usize) -> Value {
 
 fn fixed(schema: &Value, words: &Words<'_>) -> Option<Value> {
     if let Some(choices) = schema.at("enum").as_array() {
-        let lower = words.question.to_lowercase();
-        let said = choices.iter().find(|choice| {
+        let lower = &words.question.lower;
+        let said = choices.iter().take(CHOICES).find(|choice| {
             choice.as_str().is_some_and(|text| lower.contains(&text.to_lowercase()))
         });
         return said.or_else(|| choices.first()).cloned();
@@ -151,69 +162,44 @@ fn lowest(schema: &Value) -> Value {
 
 /// The words from which arguments are taken.
 struct Words<'a> {
-    clause: &'a str,
-    question: &'a str,
+    clause: &'a Reading<'a>,
+    question: &'a Reading<'a>,
     nth: usize,
     trade: Trade,
 }
 
 impl<'a> Words<'a> {
     fn string(&self, name: &str) -> String {
-        let mut found = self.candidates(name);
-        if found.is_empty() {
-            let whole = Self { clause: self.question, question: "", ..*self };
-            found = whole.candidates(name);
-        }
-        let chosen = found.get(self.nth).or_else(|| found.last());
-        chosen.map_or_else(|| self.fallback(name), |text| (*text).to_owned())
+        let found =
+            self.candidate(name, self.clause).or_else(|| self.candidate(name, self.question));
+        let text = found.map_or_else(|| self.fallback(name), str::to_owned);
+        text.chars().take(VALUE).collect()
     }
 
-    /// Values in the clause that fit a property of this name, best first.
-    fn candidates(&self, name: &str) -> Vec<&'a str> {
+    /// The value in the text that fits a property of this name best, or next best if `nth` says so.
+    fn candidate(&self, name: &str, text: &Reading<'a>) -> Option<&'a str> {
+        let nth = |found: &[&'a str]| found.get(self.nth).or_else(|| found.last()).copied();
         let lower = name.to_lowercase();
         if is_path(name) {
-            let mut paths = self.paths();
-            paths.retain(|path| !is_folder(name) || !is_file(path));
-            return paths;
+            let mut paths =
+                text.paths(self.trade).filter(|path| !is_folder(name) || !is_file(path));
+            let mut last = paths.next();
+            for _ in 0..self.nth {
+                last = paths.next().or(last);
+            }
+            return last;
         }
         if self.trade == Trade::Shell {
-            return Vec::new();
+            return None;
         }
         if lower.contains("url") || lower.contains("uri") {
-            return bare(self.clause).filter(|word| word.contains("://")).collect();
+            return nth(&text.addresses);
         }
-        let mut out = quoted(self.clause);
-        out.extend(self.names());
-        out
+        nth(&text.names)
     }
 
-    /// Paths of the kind that the tool wants: folders for a lister, files for a reader.
-    fn paths(&self) -> Vec<&'a str> {
-        let slash = |word: &&str| word.contains('/') && !word.contains("://");
-        let words = bare(self.clause);
-        match self.trade {
-            Trade::Lister => words.filter(|word| slash(word) && !is_file(word)).collect(),
-            Trade::Reader => {
-                words.filter(|word| is_file(word) || slash(word) && !word.ends_with('/')).collect()
-            }
-            Trade::Shell | Trade::Other => {
-                words.filter(|word| is_file(word) || slash(word)).collect()
-            }
-        }
-    }
-
-    /// Proper names: capitalised words that do not open the clause.
-    fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        let count = bare(self.clause).count();
-        bare(self.clause).enumerate().filter_map(move |(place, word)| {
-            let capital = word.chars().next().is_some_and(char::is_uppercase);
-            let opening = place == 0 && count > 2;
-            (capital && !opening && word.len() > 1 && !is_file(word)).then_some(word)
-        })
-    }
-
-    fn numbers(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        bare(self.clause).filter(|word| word.parse::<f64>().is_ok())
+    fn number(&self) -> Option<&'a str> {
+        self.clause.numbers.get(self.nth).copied()
     }
 
     fn fallback(&self, name: &str) -> String {
@@ -228,16 +214,19 @@ impl<'a> Words<'a> {
             return "2026-01-01".to_owned();
         }
         if self.trade == Trade::Shell {
-            let file = bare(self.clause).find(|word| is_file(word));
+            let file = self.clause.files.first();
             return file.map_or_else(|| "ls".to_owned(), |file| format!("cat {file}"));
         }
-        let found = telling(self.clause);
+        let found = &self.clause.telling;
         let sought = ["pattern", "query", "regex", "term", "keyword"]
             .iter()
             .any(|part| lower.contains(part));
         if let (true, Some(last)) = (sought, found.last()) {
             return (*last).to_owned();
         }
-        if found.is_empty() { shortened(self.question, 6) } else { found.join(" ") }
+        if found.is_empty() {
+            return shortened(self.question.text, 6);
+        }
+        found.iter().take(TELLING).copied().collect::<Vec<_>>().join(" ")
     }
 }

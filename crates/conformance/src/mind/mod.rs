@@ -7,12 +7,16 @@ mod answer;
 mod choose;
 mod fill;
 mod note;
+mod offer;
+mod reading;
 mod trade;
 mod words;
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
-pub(crate) use note::{Verdict, judge, reworded};
+pub(crate) use note::{Verdict, Visible, judge, reworded};
 
 /// A conversation as far as the mind needs it: what is visible, thoughts left out.
 #[derive(Debug, Clone, Default)]
@@ -149,15 +153,19 @@ pub(crate) fn think(scene: &Scene) -> Plan {
     let mut plan = Plan { thought: String::new(), text, calls, truncated: false };
     if scene.thinking {
         let words = answer::thought(scene, &turn, &plan);
-        plan.thought = note::signed(&words, &plan.text, &plan.calls);
+        plan.thought = note::signed(&words, Visible::of(&plan.text, &plan.calls));
     }
     plan.capped(scene.max_tokens)
 }
 
+/// How many bytes of a question the mind reads: one half from its start, the other from its end. Every clause is
+/// compared with every tool, so that the work on a longer question must not grow with both.
+const ATTENTION: usize = 16 * 1024;
+
 /// The running turn: the user's last words and what happened since.
 #[derive(Debug)]
 struct Turn<'a> {
-    question: &'a str,
+    question: Cow<'a, str>,
     calls: Vec<&'a Call>,
     results: Vec<(&'a str, &'a str, bool)>,
 }
@@ -165,14 +173,16 @@ struct Turn<'a> {
 impl<'a> Turn<'a> {
     fn of(scene: &'a Scene) -> Self {
         let start = scene.said.iter().rposition(|said| matches!(said, Said::User(_)));
-        let mut turn = Self { question: "", calls: Vec::new(), results: Vec::new() };
+        let mut turn = Self { question: Cow::default(), calls: Vec::new(), results: Vec::new() };
+        let mut question = "";
         for said in scene.said.iter().skip(start.unwrap_or(0)) {
             match said {
-                Said::User(text) => turn.question = text,
+                Said::User(text) => question = text,
                 Said::Ai(calls) => turn.calls.extend(calls),
                 Said::Result { name, text, failed } => turn.results.push((name, text, *failed)),
             }
         }
+        turn.question = words::excerpt(question, ATTENTION);
         turn
     }
 }

@@ -6,6 +6,19 @@
 use super::Call;
 use crate::seal::{Digest, HEX};
 
+/// Digest of the visible part of an answer, which all thoughts of the answer share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Visible(Digest);
+
+impl Visible {
+    /// The visible part of an answer with this text and these calls.
+    pub(crate) fn of<'a>(text: &str, calls: impl IntoIterator<Item = &'a Call>) -> Self {
+        let start = Digest::new("thought").text(text.trim());
+        let calls = calls.into_iter();
+        Self(calls.fold(start, |hash, call| hash.text(&call.name).value(&call.arguments)))
+    }
+}
+
 const OPEN: &str = "\n(simulated thought ";
 const CLOSE: char = ')';
 
@@ -21,8 +34,8 @@ pub(crate) enum Verdict {
 }
 
 /// The thought with its mark.
-pub(super) fn signed(words: &str, text: &str, calls: &[Call]) -> String {
-    format!("{words}{OPEN}{}{CLOSE}", mark(words, text, calls))
+pub(super) fn signed(words: &str, visible: Visible) -> String {
+    format!("{words}{OPEN}{}{CLOSE}", mark(words, visible))
 }
 
 /// The thought of another choice: other words, and the mark of this visible part.
@@ -30,24 +43,24 @@ pub(crate) fn reworded(thought: &str, choice: u64, text: &str, calls: &[Call]) -
     // A thought that was cut short has no mark to renew.
     match thought.rsplit_once(OPEN) {
         Some((words, _)) => {
-            signed(&format!("{words} I could say it in {choice} ways."), text, calls)
+            let words = format!("{words} I could say it in {choice} ways.");
+            signed(&words, Visible::of(text, calls))
         }
         None => thought.to_owned(),
     }
 }
 
 /// Judges a thought that came back beside this visible part.
-pub(crate) fn judge(thought: &str, text: &str, calls: &[Call]) -> Verdict {
+pub(crate) fn judge(thought: &str, visible: Visible) -> Verdict {
     let Some((words, tail)) = thought.rsplit_once(OPEN) else {
         return if thought.contains(OPEN.trim()) { Verdict::Altered } else { Verdict::Foreign };
     };
     match tail.strip_suffix(CLOSE) {
-        Some(found) if found == mark(words, text, calls) => Verdict::Own,
+        Some(found) if found == mark(words, visible) => Verdict::Own,
         Some(_) | None => Verdict::Altered,
     }
 }
 
-fn mark(words: &str, text: &str, calls: &[Call]) -> String {
-    let start = Digest::new("thought").text(words).text(text.trim());
-    calls.iter().fold(start, |hash, call| hash.text(&call.name).value(&call.arguments)).word(HEX, 8)
+fn mark(words: &str, Visible(hash): Visible) -> String {
+    hash.text(words).word(HEX, 8)
 }

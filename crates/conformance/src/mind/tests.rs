@@ -130,13 +130,11 @@ fn small_talk_calls_no_tool_and_a_forced_choice_always_does() {
 #[test]
 fn a_thought_is_recognised_at_its_answer_only() {
     let plan = think(&ask("What is in this folder?", file_tools()));
-    assert_eq!(judge(&plan.thought, &plan.text, &plan.calls), Verdict::Own);
-    assert_eq!(judge(&plan.thought, "other", &[]), Verdict::Altered);
-    assert_eq!(
-        judge(&plan.thought.replace("folder", "directory"), &plan.text, &plan.calls),
-        Verdict::Altered
-    );
-    assert_eq!(judge("I wonder", &plan.text, &plan.calls), Verdict::Foreign);
+    let here = Visible::of(&plan.text, &plan.calls);
+    assert_eq!(judge(&plan.thought, here), Verdict::Own);
+    assert_eq!(judge(&plan.thought, Visible::of("other", [])), Verdict::Altered);
+    assert_eq!(judge(&plan.thought.replace("folder", "directory"), here), Verdict::Altered);
+    assert_eq!(judge("I wonder", here), Verdict::Foreign);
 }
 
 #[test]

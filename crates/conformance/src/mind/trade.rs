@@ -1,7 +1,8 @@
 //! What a tool is for, as far as its name tells.
 
-use super::Tool;
-use super::words::{bare, keys};
+use std::collections::HashSet;
+
+use super::words::bare;
 
 /// The trades that the mind knows how to use without being told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,9 +18,9 @@ pub(super) enum Trade {
 }
 
 impl Trade {
-    pub(super) fn of(tool: &Tool) -> Self {
-        let name = keys(&tool.name);
-        let has = |words: &[&str]| name.iter().any(|key| words.contains(&key.as_str()));
+    /// The trade of a tool with these words in its name.
+    pub(super) fn of(name: &HashSet<String>) -> Self {
+        let has = |words: &[&str]| words.iter().any(|word| name.contains(*word));
         if has(&["dir"]) {
             Self::Lister
         } else if has(&["read"]) {
@@ -32,8 +33,8 @@ impl Trade {
     }
 }
 
-/// The clause is about what is in a folder or a project.
-pub(super) fn asks_about_place(clause: &str) -> bool {
+/// A clause with these words is about what is in a folder or a project.
+pub(super) fn asks_about_place(clause: &str, words: &HashSet<String>) -> bool {
     const PLACES: &[&str] = &[
         "dir",
         "file",
@@ -49,5 +50,5 @@ pub(super) fn asks_about_place(clause: &str) -> bool {
     let lower = clause.to_lowercase();
     let asks_here = bare(&lower).any(|word| word == "here")
         && bare(&lower).any(|word| word.starts_with("what"));
-    asks_here || keys(clause).iter().any(|key| PLACES.contains(&key.as_str()))
+    asks_here || PLACES.iter().any(|place| words.contains(*place))
 }

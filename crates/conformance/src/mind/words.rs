@@ -1,8 +1,27 @@
 //! Words of requests and tool descriptions, brought to a common form so that they can be matched.
 
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+/// The first and the last bytes of a text, cut between characters; a text of at most `limit` bytes as it is.
+pub(super) fn excerpt(text: &str, limit: usize) -> Cow<'_, str> {
+    if text.len() <= limit {
+        return Cow::Borrowed(text);
+    }
+    let boundary = |mut at: usize| {
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let (head, _) = text.split_at(boundary(limit / 2));
+    let (_, tail) = text.split_at(boundary(text.len() - limit / 2));
+    Cow::Owned(format!("{head}\n{tail}"))
+}
+
 /// The words of a text in lower case, camel case and snake case taken apart, few-letter fillers left out, and
 /// synonyms of what file tools do mapped to one word.
-pub(super) fn keys(text: &str) -> Vec<String> {
+pub(super) fn keys(text: &str) -> HashSet<String> {
     let mut spaced = String::with_capacity(text.len() + 8);
     let mut lower = false;
     for letter in text.chars() {
@@ -12,22 +31,16 @@ pub(super) fn keys(text: &str) -> Vec<String> {
         lower = letter.is_lowercase();
         spaced.push(if letter.is_alphanumeric() { letter } else { ' ' });
     }
-    let mut out: Vec<String> = Vec::new();
-    for word in spaced.split_whitespace().map(str::to_lowercase) {
-        let key = key(&word);
-        if !is_filler(&word) && !is_filler(&key) && !out.contains(&key) {
-            out.push(key);
-        }
-    }
-    out
+    let words = spaced.split_whitespace().map(str::to_lowercase);
+    words
+        .filter(|word| !is_filler(word))
+        .map(|word| key(&word))
+        .filter(|key| !is_filler(key))
+        .collect()
 }
 
-/// The words that matter, as they stand in the text.
-pub(super) fn telling(text: &str) -> Vec<&str> {
-    bare(text).filter(|word| !is_filler(&word.to_lowercase())).collect()
-}
-
-fn is_filler(word: &str) -> bool {
+/// The word tells nothing about the request.
+pub(super) fn is_filler(word: &str) -> bool {
     FILLERS.contains(&word)
 }
 

@@ -1,10 +1,12 @@
 //! Ollama's native chat: lines of JSON, thoughts beside the text, and never a refusal for a missing thought.
 
+use std::collections::VecDeque;
+
 use serde_json::{Value, json};
 
 use crate::json::Keyed;
 use crate::log::ThoughtState;
-use crate::mind::{self, Call, Choice, Plan, Said, Scene, Tool, Verdict, judge};
+use crate::mind::{self, Call, Choice, Plan, Said, Scene, Tool, Verdict, Visible, judge};
 use crate::pieces::pieces;
 use crate::reply::{Answer, Refusal, Visit};
 use crate::seal::{ALNUM, Digest};
@@ -64,7 +66,7 @@ fn scene(visit: &mut Visit<'_>, body: &Value) -> Result<Scene, Refusal> {
     let thinking = thinking(body)?;
     let messages: &[Value] = body.at("messages").as_array().map_or(&[], Vec::as_slice);
     let mut said = Vec::new();
-    let mut open: Vec<String> = Vec::new();
+    let mut open: VecDeque<String> = VecDeque::new();
     let start = messages.iter().rposition(|message| message.at("role") == "user").unwrap_or(0);
     for (place, message) in messages.iter().enumerate() {
         let text = text(message)?;
@@ -82,7 +84,7 @@ fn scene(visit: &mut Visit<'_>, body: &Value) -> Result<Scene, Refusal> {
                 said.push(Said::Ai(calls));
             }
             Some("tool") => {
-                let first = if open.is_empty() { String::new() } else { open.remove(0) };
+                let first = open.pop_front().unwrap_or_default();
                 let name = message.at("tool_name").as_str().map_or(first, str::to_owned);
                 said.push(Said::Result { name, text, failed: false });
             }
@@ -161,7 +163,7 @@ fn thought(visit: &mut Visit<'_>, message: &Value, place: usize, calls: &[Call])
     else {
         return false;
     };
-    let state = match judge(thought, text, calls) {
+    let state = match judge(thought, Visible::of(text, calls)) {
         Verdict::Own => ThoughtState::Own,
         Verdict::Altered => ThoughtState::Altered,
         Verdict::Foreign => ThoughtState::Foreign,

@@ -5,9 +5,10 @@ use serde_json::Value;
 use super::ids::{self, Known};
 use super::read::{Request, call, kind, not_found, text};
 use super::{Flavour, ResponsesDialect, Store, compaction_mark, refusal, refusal_with};
+use crate::calls::OpenCalls;
 use crate::json::Keyed;
 use crate::log::ThoughtState;
-use crate::mind::{Call, Verdict, judge};
+use crate::mind::{Call, Verdict, Visible, judge};
 use crate::reply::{Refusal, Visit};
 use crate::seal::{Look, Seal};
 
@@ -54,9 +55,9 @@ fn reasoning(
     let index = place - request.carried;
     let seal = payload.map(|payload| Seal::decode(visit.id, Look::Fernet, payload));
     let state = match (&seal, dialect.flavour) {
-        (Some(Some(seal)), _) => state(judge(&seal.body, &group.0, &group.1)),
+        (Some(Some(seal)), _) => state(judge(&seal.body, Visible::of(&group.0, &group.1))),
         (Some(None), _) => ThoughtState::Foreign,
-        (None, Flavour::DeepSeek) => state(judge(&readable, &group.0, &group.1)),
+        (None, Flavour::DeepSeek) => state(judge(&readable, Visible::of(&group.0, &group.1))),
         (None, Flavour::Stateless | Flavour::Stateful | Flavour::Xai) => {
             let id = item.at("id").as_str().unwrap_or_default();
             if ids::known(visit.id, "rs", id).is_some() {
@@ -86,7 +87,7 @@ fn reasoning(
             (Some(&param), Some("missing_required_parameter")),
         ));
     };
-    let stored = dialect.flavour.stores() && store.item(id).is_some();
+    let stored = dialect.flavour.stores() && store.has_item(id);
     if stored { Ok(()) } else { Err(not_found(dialect, id)) }
 }
 
@@ -209,25 +210,21 @@ fn sealed_seed(simulator: &str, item: &Value, request: &Request, place: usize) -
 /// Every call has its output and every output its call.
 fn outputs(dialect: &ResponsesDialect, request: &Request) -> Result<(), Refusal> {
     let bad = |text: String| Err(refusal_with(dialect, 400, &text, (Some("input"), None)));
-    let mut open: Vec<&str> = Vec::new();
+    let mut open = OpenCalls::default();
     for item in &request.items {
         let id = item.at("call_id").as_str().unwrap_or_default();
         match kind(item) {
-            "function_call" => open.push(id),
-            "function_call_output" => match open.iter().position(|known| *known == id) {
-                Some(place) => {
-                    open.remove(place);
-                }
-                None => {
-                    return bad(format!(
-                        "No tool call found for function call output with call_id {id}."
-                    ));
-                }
-            },
+            "function_call" => open.push(id, ""),
+            "function_call_output" if open.answer(id).is_none() => {
+                return bad(format!(
+                    "No tool call found for function call output with call_id {id}."
+                ));
+            }
             _ => {}
         }
     }
-    let Some(id) = open.first() else { return Ok(()) };
+    let unanswered = open.unanswered();
+    let Some(id) = unanswered.first() else { return Ok(()) };
     match dialect.flavour {
         Flavour::DeepSeek => bad(format!("No tool output found for tool call {id}.")),
         Flavour::Stateless | Flavour::Stateful | Flavour::Xai => {

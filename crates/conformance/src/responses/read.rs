@@ -1,5 +1,7 @@
 //! Reading and validating the structure of a request.
 
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use super::{Flavour, ResponsesDialect, Store, refusal, refusal_with};
@@ -397,22 +399,21 @@ impl Request {
     /// What the mind needs of the request.
     pub(super) fn scene(&self, simulator: &'static str) -> Scene {
         let mut said = Vec::new();
-        let mut names: Vec<(&str, &str)> = Vec::new();
+        let mut names: HashMap<&str, &str> = HashMap::new();
         for item in &self.items {
             match (kind(item), item.at("role").as_str()) {
                 ("message", Some("user")) => said.push(Said::User(text(item))),
                 ("message", Some("assistant")) => said.push(Said::Ai(Vec::new())),
                 ("function_call", _) => {
-                    names.push((
+                    names.insert(
                         item.at("call_id").as_str().unwrap_or_default(),
                         item.at("name").as_str().unwrap_or_default(),
-                    ));
+                    );
                     said.push(Said::Ai(vec![call(item)]));
                 }
                 ("function_call_output", _) => {
                     let id = item.at("call_id").as_str().unwrap_or_default();
-                    let name =
-                        names.iter().rfind(|(known, _)| *known == id).map_or("", |(_, name)| name);
+                    let name = names.get(id).copied().unwrap_or_default();
                     let output = match item.at("output") {
                         Value::String(output) => output.clone(),
                         parts => parts

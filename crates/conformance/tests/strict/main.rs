@@ -14,3 +14,5 @@ mod logs;
 mod loops;
 #[cfg(test)]
 mod refusals;
+#[cfg(test)]
+mod sizes;
