@@ -2,12 +2,13 @@
 
 use crate::content::{Block, Content, Speaker, ToolResponse};
 use std::borrow::Cow;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Gives results that say no id that of their call, if it has one: of the calls of the answer before that no result
 /// names, the first of the same tool, else the first.
 pub(super) fn pair(mut contents: Cow<'_, [Content]>) -> Cow<'_, [Content]> {
     let mut after = false;
-    let mut calls: Vec<(Option<String>, String)> = Vec::new();
+    let mut calls: VecDeque<(Option<String>, String)> = VecDeque::new();
     for at in 0..contents.len() {
         let Some(content) = contents.get(at) else { continue };
         if content.speaker == Speaker::Ai {
@@ -19,7 +20,7 @@ pub(super) fn pair(mut contents: Cow<'_, [Content]>) -> Cow<'_, [Content]> {
         }
         if !after {
             let named = results(&contents, at);
-            calls.retain(|(id, _)| id.is_none() || named.iter().all(|named| named != id));
+            calls.retain(|(id, _)| id.is_none() || !named.contains(id));
         }
         after = true;
         let is_nameless = |block: &Block| {
@@ -36,7 +37,7 @@ pub(super) fn pair(mut contents: Cow<'_, [Content]>) -> Cow<'_, [Content]> {
             {
                 let is_its = |(_, name): &(_, String)| result.name.as_ref() == Some(name);
                 let index = calls.iter().position(is_its).unwrap_or_default();
-                result.call_id = calls.remove(index).0;
+                result.call_id = calls.remove(index).and_then(|(id, _)| id);
             }
         }
     }
@@ -44,7 +45,7 @@ pub(super) fn pair(mut contents: Cow<'_, [Content]>) -> Cow<'_, [Content]> {
 }
 
 /// The ids that results say from this message on, up to the next answer.
-fn results(contents: &[Content], from: usize) -> Vec<Option<String>> {
+fn results(contents: &[Content], from: usize) -> BTreeSet<Option<String>> {
     let run = contents.iter().skip(from).take_while(|content| content.speaker != Speaker::Ai);
     let ids = run.flat_map(|content| &content.blocks).filter_map(|block| match block {
         Block::ToolResponse(result) => Some(result.call_id.clone()),

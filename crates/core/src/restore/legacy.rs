@@ -6,8 +6,9 @@
 
 use super::key::{Key, Of, Secret, Version};
 use super::normal::Normal;
-use super::question::{Results, anchor};
+use super::question::anchor;
 use super::record::{CallMark, Head, Kept, Keys, Seen};
+use super::results::Results;
 use crate::content::{Block, Content, Speaker, ToolCall};
 use crate::request::Tool;
 

@@ -49,6 +49,7 @@ mod matching;
 mod normal;
 mod question;
 mod record;
+mod results;
 pub mod ticket;
 mod weave;
 

@@ -10,11 +10,11 @@ use super::key::{Key, Of, Secret, Version};
 use super::legacy::{self, OldHead};
 use super::normal::Normal;
 use super::record::{Thought, seals};
+use super::results::Results;
 use super::ticket;
-use crate::content::{Block, Content, Speaker, ToolCall, ToolResponse};
+use crate::content::{Block, Content, Speaker, ToolCall};
 use crate::request::Tool;
 use crate::turns::Turns;
-use std::collections::VecDeque;
 use std::ops::Range;
 
 /// Everything that restoration asks of a request.
@@ -406,36 +406,4 @@ impl Visible {
 pub(super) fn anchor(normal: &Normal<'_>, id: &str, lists_ids: bool) -> Option<Key> {
     let is_alone = ticket::is_minted(normal, id) || (lists_ids && is_listed(id));
     is_alone.then(|| normal.digest(Of::Anchor).part(id.as_bytes()).finish())
-}
-
-/// The results behind an answer, each to be found by its call.
-pub(super) struct Results<'c>(VecDeque<&'c ToolResponse>);
-
-impl<'c> Results<'c> {
-    pub(super) fn of(given: &'c [Content]) -> Self {
-        let blocks = given.iter().flat_map(|content| &content.blocks);
-        let result = |block: &'c Block| match block {
-            Block::ToolResponse(response) => Some(response),
-            Block::Media(_)
-            | Block::Other(_)
-            | Block::Text(_)
-            | Block::Thinking(_)
-            | Block::ToolCall(_) => None,
-        };
-        Results(blocks.filter_map(result).collect())
-    }
-
-    /// The first result that names the call's id; without ids the first of all.
-    pub(super) fn take(&mut self, call: &ToolCall) -> Option<&'c ToolResponse> {
-        let is_named = self.0.iter().all(|result| result.call_id.is_some());
-        if !is_named || call.id.is_none() {
-            return self.0.pop_front();
-        }
-        let at = self.0.iter().position(|result| result.call_id == call.id)?;
-        self.0.remove(at)
-    }
-
-    pub(super) fn rest(self) -> impl Iterator<Item = &'c ToolResponse> {
-        self.0.into_iter()
-    }
 }
