@@ -351,6 +351,7 @@ impl Wants {
             Wants::Nothing => true,
             Wants::NoSample => !judge::is_sample(value),
             Wants::Drawn => judge::is_drawn(value),
+            Wants::Letters => value.iter().any(u8::is_ascii_alphabetic) && judge::is_drawn(value),
         }
     }
 }

@@ -14,6 +14,12 @@ use super::text::{More, Text};
 /// The most bytes of a secret that are looked at before it is certain; what follows in its set belongs to it.
 pub(super) const CERTAIN: usize = 512;
 
+/// So many drawn letters behind a prefix of its own are a secret, whatever their number.
+const DRAWN: usize = 16;
+
+/// A shorter prefix begins many a name.
+const PREFIX: usize = 4;
+
 /// Signs that addresses and strings write otherwise: `%2F` and `\/` for `/`.
 const SIGNS: Set = Set::of("\"$/:+=!@?&");
 
@@ -128,6 +134,17 @@ impl Pattern {
     /// Whether its literal stands before the secret and is no part of it.
     pub(super) fn is_before(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::From))
+    }
+
+    /// The same secret at any length, because services change lengths. `None` without a prefix of its own: one that ends
+    /// with a sign, so that no word and no base64 begins like it by chance.
+    pub(super) fn of_any_length(&self) -> Option<Pattern> {
+        let sign = self.beginning.last().filter(|byte| b"-_.:".contains(byte));
+        let is_own = self.beginning.len() >= PREFIX && sign.is_some() && !self.is_before();
+        let run = Step::Run { set: self.all, least: DRAWN, most: None };
+        let prefix = self.steps.iter().take_while(|step| matches!(step, Step::Literal(_)));
+        let steps = prefix.cloned().chain([run]).collect();
+        is_own.then(|| Pattern { steps, ..self.clone() })
     }
 
     /// What of that literal finds it.

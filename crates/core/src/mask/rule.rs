@@ -22,8 +22,16 @@ const TABLES: [&str; 5] = [
 #[derive(Clone, Debug)]
 pub(super) enum Look {
     /// By its own form, which begins where nothing else goes on; `is_general` if a form with a longer beginning decides
-    /// where there is one, `has_lines` if it goes on as a body of base64 does, line by line.
-    Form { patterns: Vec<Pattern>, left: Left, wants: Wants, is_general: bool, has_lines: bool },
+    /// where there is one, `has_lines` if it goes on as a body of base64 does, line by line, `has_length` if only the
+    /// length tells it, as its prefix is a word that others use.
+    Form {
+        patterns: Vec<Pattern>,
+        left: Left,
+        wants: Wants,
+        is_general: bool,
+        has_lines: bool,
+        has_length: bool,
+    },
     /// By its own form, whose own letters stand behind a run of others.
     Lead { patterns: Vec<Pattern>, wants: Wants },
     /// By its form where a name stands before it; `is_direct` if it may follow without a sign.
@@ -61,6 +69,8 @@ pub(super) enum Wants {
     NoSample,
     /// It looks drawn.
     Drawn,
+    /// It looks drawn and has letters: numbers alone name an account, not a secret.
+    Letters,
 }
 
 /// What must stand before a form.
@@ -98,7 +108,9 @@ pub(super) fn rules(tiers: Tiers) -> Vec<Rule> {
         is_large: false,
     };
     let read = lines().filter_map(|line| rule(line).ok()).filter(|rule| tiers.has(rule.tier));
-    std::iter::once(registered).chain(read).collect()
+    let read: Vec<Rule> = read.collect();
+    let of_any_length: Vec<Rule> = read.iter().filter_map(Rule::of_any_length).collect();
+    std::iter::once(registered).chain(read).chain(of_any_length).collect()
 }
 
 /// A digest of all rules, by which a masked text can say what it was masked with.
@@ -140,6 +152,7 @@ fn rule(line: &str) -> Result<Rule, String> {
             },
             is_general: has("general"),
             has_lines: has("lines"),
+            has_length: has("length") || has("caseless"),
         },
         "lead" => {
             let patterns = patterns(&rest, 0)?;
@@ -197,6 +210,24 @@ fn patterns(cells: &[&str], least: usize) -> Result<Vec<Pattern>, String> {
 }
 
 impl Rule {
+    /// The rule for the same secrets at other lengths than those that are documented. It stands behind all that say more.
+    fn of_any_length(&self) -> Option<Rule> {
+        let Look::Form { patterns, left: Left::Bound, has_length: false, .. } = &self.look else {
+            return None;
+        };
+        let patterns: Vec<Pattern> = patterns.iter().filter_map(Pattern::of_any_length).collect();
+        let look = Look::Form {
+            patterns,
+            left: Left::Bound,
+            wants: Wants::Letters,
+            is_general: true,
+            has_lines: false,
+            has_length: true,
+        };
+        let has_any = matches!(&look, Look::Form { patterns, .. } if !patterns.is_empty());
+        has_any.then(|| Rule { look, ..self.clone() })
+    }
+
     /// The texts that it begins with: whether case counts there, and what may follow.
     pub(super) fn anchors(&self) -> Vec<(Vec<u8>, bool, Set)> {
         let texts = |names: &[String], caseless: bool| {
