@@ -15,8 +15,13 @@
 const BLOCK = 8192;
 /** Whoever is this near to the end, in pixels, reads along. */
 const NEAR = 24;
-/** What cannot be seen, or changes the direction of what can: it is named in the page, and not copied. */
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;
+/** Letters that nobody sees, or that change the order of others: the list of `crates/core/src/invisible.rs`. */
+const INVISIBLE = String.raw`\u00ad\u034f\u061c\u115f-\u1160\u17b4-\u17b5\u180b-\u180f\u200b\u200e-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}`;
+/** What is named in the page, and not copied: controls, those letters, what joins letters, and marks beyond the thirtieth
+ * on one letter (the limit of Unicode's stream-safe text), which no writing has and which take a browser minutes to draw. */
+const UNSEEN = new RegExp(String.raw`[\u0000-\u0008\u000b-\u001f\u007f-\u009f${INVISIBLE}\u200c\u200d\ufe0e\ufe0f]|(?<=\p{M}{30})\p{M}+`, 'gu');
+/** So many signs in a row are named each by itself. */
+const NAMED = 16;
 const numbers = new Intl.NumberFormat('en');
 let last = 0;
 
@@ -294,32 +299,51 @@ export class AiReasoning extends HTMLElement {
  */
 export function harmless(text) {
   const nodes = document.createDocumentFragment();
-  let from = 0;
-  if (!UNSEEN.test(text)) {
-    nodes.append(text);
-    return nodes;
-  }
-  for (const found of text.matchAll(new RegExp(UNSEEN, 'gu'))) {
+  let from = 0, row = 0, rest = 0;
+  for (const found of text.matchAll(UNSEEN)) {
     const sign = found[0];
     if (joins(text, found.index, sign)) continue;
-    nodes.append(text.slice(from, found.index));
-    const mark = document.createElement('span');
-    mark.dataset.unseen = `U+${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
-    mark.title = 'a character that cannot be seen';
-    nodes.append(mark);
+    if (found.index > from) {
+      nodes.append(...many(rest), text.slice(from, found.index));
+      row = rest = 0;
+    }
     from = found.index + sign.length;
+    const count = sign.length === 1 ? 1 : [...sign].length;
+    row += 1;
+    if (count === 1 && row <= NAMED) nodes.append(named(code(sign)));
+    else rest += count;
   }
-  nodes.append(text.slice(from));
+  nodes.append(...many(rest));
+  if (from < text.length) nodes.append(text.slice(from));
   return nodes;
 }
 
+/** What stands for a sign that is not shown. @param {string} name */
+function named(name) {
+  const mark = document.createElement('span');
+  mark.dataset.unseen = name;
+  mark.title = 'a character that cannot be seen';
+  return mark;
+}
+
+/** @param {number} count */
+function many(count) {
+  return count === 0 ? [] : [named(`${numbers.format(count)} signs`)];
+}
+
+/** @param {string} sign */
+function code(sign) {
+  return `U+${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+}
+
 /**
- * Whether a joiner does its work: between pictures, or between letters of a script that needs it.
+ * Whether a joiner or selector does its work: between pictures or behind one, or between letters of a script that needs it.
  * @param {string} text @param {number} at @param {string} sign
  */
 function joins(text, at, sign) {
-  if (sign !== '\u200d' && sign !== '\u200c') return false;
   const before = text.slice(Math.max(0, at - 4), at);
+  if (sign === '\ufe0e' || sign === '\ufe0f') return /\p{Emoji}$/u.test(before);
+  if (sign !== '\u200d' && sign !== '\u200c') return false;
   const after = text.slice(at + 1, at + 3);
   if (sign === '\u200d' && /\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]?$/u.test(before)) {
     return /^\p{Extended_Pictographic}/u.test(after);

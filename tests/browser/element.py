@@ -175,6 +175,27 @@ def check_states(place):
     same(at.run("[...document.querySelectorAll('[data-unseen]')].map(it => it.dataset.unseen)"),
          ["U+200B", "U+202E", "U+E0041", "U+2066"], "what cannot be seen is named")
     same(at.run(STATE)["text"], "ab c  \U0001f469\u200d\U0001f469 \u0646\u200c\u0647", "and not copied; joiners stay")
+    show(at, "<REASONING>a\ufe0fb\ufe00c\U000e0100 \u2764\ufe0f</REASONING>x")
+    same(at.run("[...document.querySelectorAll('[data-unseen]')].map(it => it.dataset.unseen)"),
+         ["U+FE0F", "U+FE00", "U+E0100"], "selectors are named where they select nothing")
+    same(at.run(STATE)["text"], "abc \u2764\ufe0f", "and stay behind a picture")
+
+
+MARKED = """(async () => { const text = 'a' + SIGN.repeat(200000); const began = performance.now();
+      live.thought = text; live.expanded = true;
+      await new Promise(requestAnimationFrame); content.getBoundingClientRect();
+      return [content.querySelectorAll('[data-unseen]').length, content.textContent.length, performance.now() - began]; })()"""
+
+
+def check_marks(place):
+    """200,000 marks on one letter, or signs that nobody sees, are not drawn one by one."""
+    for sign in ["\\u0301", "\\u200b", "\\ufe0f", "\\u{e0100}"]:
+        at = page(place)
+        at.run("""window.live = document.createElement('ai-reasoning'); live.setAttribute('display', 'show');
+          document.querySelector('main').replaceChildren(live);
+          window.content = live.querySelector('[data-ai-reasoning-content]'); 1""")
+        named, letters, took = at.run(MARKED.replace("SIGN", f"'{sign}'"))
+        holds(named <= 1000 and letters <= 2000 and took < 1000, f"{sign}: {named} named, {letters} letters, {took} ms")
 
 
 def check_hostile(place):

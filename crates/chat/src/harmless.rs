@@ -4,6 +4,8 @@
 //! [`harmless_char`] is the one place that knows which characters do; [`harmless`] is it over a text, for output that
 //! is written as it comes, and the screen passes every cell through it.
 
+use thinkthrough_core::invisible::is_invisible;
+
 /// What stands for a character that is not shown.
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
@@ -17,7 +19,7 @@ pub fn harmless_char(char: char) -> char {
         // U+2400 and on are the pictures of the control characters.
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(char)).unwrap_or(REPLACEMENT),
         '\u{80}'..='\u{9f}' => REPLACEMENT,
-        char if reorders(char) || hides(char) => REPLACEMENT,
+        char if is_invisible(char) => REPLACEMENT,
         other => other,
     }
 }
@@ -42,41 +44,6 @@ pub fn is_harmless(text: &str) -> bool {
         || text.chars().all(|char| harmless_char(char) == char)
 }
 
-/// Bidirectional controls can show a text other than the one that is copied (Unicode Standard Annex 9).
-fn reorders(char: char) -> bool {
-    matches!(
-        char,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-    )
-}
-
-/// Characters without any ink can carry text that nobody sees. Joiners and the two emoji selectors stay, because
-/// languages and emoji need them.
-fn hides(char: char) -> bool {
-    matches!(
-        char,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{115f}' | '\u{1160}'
-            | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'
-            // Line and paragraph separators, which some terminals take for line feeds.
-            | '\u{2028}' | '\u{2029}'
-            | '\u{2060}'..='\u{2065}'
-            | '\u{206a}'..='\u{206f}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0d}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fffb}'
-            | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}'
-            // Tags, and selectors by which any byte can be hidden behind any letter.
-            | '\u{e0000}'..='\u{e0fff}'
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::{harmless, harmless_char, is_harmless};
@@ -92,8 +59,8 @@ mod tests {
     #[test]
     fn what_is_hidden_is_seen() {
         assert_eq!(
-            harmless("pass\u{200b}word\u{e0041}\u{feff}"),
-            "pass\u{fffd}word\u{fffd}\u{fffd}"
+            harmless("pass\u{200b}word\u{e0041}\u{feff}\u{fe00}\u{e0100}"),
+            "pass\u{fffd}word\u{fffd}\u{fffd}\u{fffd}\u{fffd}"
         );
     }
 

@@ -1,5 +1,7 @@
 //! Names from outside in messages of ours: short, on one line, and without anything that steers a terminal.
 
+use crate::invisible::is_invisible;
+
 /// So much of a name tells which one is meant.
 const LONGEST: usize = 100;
 
@@ -16,9 +18,7 @@ pub fn short(name: &str) -> String {
 
 /// Signs that nobody sees, or that change what is seen around them.
 fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    c.is_control() || is_invisible(c)
 }
 
 #[cfg(test)]
@@ -30,6 +30,7 @@ mod tests {
         for (name, shown) in [
             ("kimi-k2", "kimi-k2".to_owned()),
             ("a\r\nb\u{1b}[2Jc\u{202e}d\u{e0041}", "ab[2Jcd".to_owned()),
+            ("k\u{fe00}i\u{e0100}m\u{3164}i\u{ad}", "kimi".to_owned()),
             ("модель", "модель".to_owned()),
             (&"x".repeat(100), "x".repeat(100)),
             (&"x".repeat(1 << 20), format!("{}…", "x".repeat(100))),

@@ -49,6 +49,7 @@ pub mod edit;
 pub mod event;
 pub mod exchange;
 pub mod frame;
+pub mod invisible;
 pub mod json;
 pub mod mask;
 pub mod outgoing;
