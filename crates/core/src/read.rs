@@ -7,11 +7,12 @@
 //! is the matter of [`pipeline`](crate::pipeline).
 
 use crate::event::{Event, Sink};
-use crate::frame::{Frame, FrameProblem, Framer, Framing, MessageKind};
+use crate::frame::{self, Frame, FrameProblem, Framer, Framing, MessageKind};
 use crate::json::Doc;
 use crate::problem::{Problem, ProblemCode};
 use crate::tags::{Options, TagFilter, TagSpec};
 use crate::wire::{self, Decode, Dialect, Wire, error};
+use std::borrow::Cow;
 
 /// What form a body has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,11 +50,15 @@ enum State {
 struct Stream {
     framer: Framer,
     decoder: Box<dyn Decode>,
+    /// Bytes that are no UTF-8 came, which is said once.
+    is_damaged: bool,
 }
 
 impl PartialEq for Stream {
     fn eq(&self, other: &Self) -> bool {
-        self.framer == other.framer && self.decoder.same(&*other.decoder)
+        self.framer == other.framer
+            && self.is_damaged == other.is_damaged
+            && self.decoder.same(&*other.decoder)
     }
 }
 
@@ -161,23 +166,43 @@ impl Sink for Out<'_> {
 
 impl Stream {
     fn new(wire: &'static dyn Wire, dialect: &Dialect) -> Self {
-        Stream { framer: Framer::new(wire.framing()), decoder: wire.decoder(dialect) }
+        let (framer, decoder) = (Framer::new(wire.framing()), wire.decoder(dialect));
+        Stream { framer, decoder, is_damaged: false }
     }
 
     fn push(&mut self, bytes: &[u8], sink: &mut dyn Sink) -> bool {
-        let Stream { framer, decoder } = self;
+        let Stream { framer, decoder, is_damaged } = self;
         let mut has_read = false;
-        framer.push(bytes, &mut |frame| has_read |= take(frame, &mut **decoder, sink));
+        framer.push(bytes, &mut |frame| {
+            tell_damage(&frame, is_damaged, sink);
+            has_read |= take(frame, &mut **decoder, sink);
+        });
         has_read
     }
 
     fn end(&mut self, sink: &mut dyn Sink) -> bool {
-        let Stream { framer, decoder } = self;
+        let Stream { framer, decoder, is_damaged } = self;
         let mut has_read = false;
-        framer.end(&mut |frame| has_read |= take(frame, &mut **decoder, sink));
+        framer.end(&mut |frame| {
+            tell_damage(&frame, is_damaged, sink);
+            has_read |= take(frame, &mut **decoder, sink);
+        });
         decoder.end(sink);
         has_read
     }
+}
+
+/// Reports the first bytes of a stream that are no UTF-8.
+fn tell_damage(frame: &Frame<'_>, is_damaged: &mut bool, sink: &mut dyn Sink) {
+    if let (Frame::Event(frame::Event { damaged: true, .. }), false) = (frame, *is_damaged) {
+        *is_damaged = true;
+        sink.event(Event::Problem(&damage()));
+    }
+}
+
+fn damage() -> Problem {
+    let text = "the body has bytes that are no UTF-8, which stand as U+FFFD";
+    Problem::new(ProblemCode::Malformed, text)
 }
 
 fn take(frame: Frame<'_>, decoder: &mut dyn Decode, sink: &mut dyn Sink) -> bool {
@@ -214,18 +239,25 @@ fn is_cut(data: &str) -> bool {
     data.trim_ascii() != "[DONE]" && Doc::parse_str(data).is_err()
 }
 
-fn read_whole(wire: &dyn Wire, body: &[u8], dialect: &Dialect, sink: &mut dyn Sink) -> bool {
+fn read_whole(
+    wire: &'static dyn Wire,
+    body: &[u8],
+    dialect: &Dialect,
+    sink: &mut dyn Sink,
+) -> bool {
     let lossy = String::from_utf8_lossy(body);
     let doc = match Doc::parse_str(&lossy) {
         Ok(doc) => doc,
         // Several JSON lines are no JSON value, but a stream of a wire of lines.
         Err(_) if wire.framing() == Framing::Ndjson && lossy.trim_start().starts_with('{') => {
-            let mut stream =
-                Stream { framer: Framer::new(Framing::Ndjson), decoder: wire.decoder(dialect) };
+            let mut stream = Stream::new(wire, dialect);
             return stream.push(body, sink) | stream.end(sink);
         }
         Err(error) => return unreadable(&lossy, &error.to_string(), sink),
     };
+    if matches!(lossy, Cow::Owned(_)) {
+        sink.event(Event::Problem(&damage()));
+    }
     match error::read(doc.root()) {
         Some(problem) => sink.event(Event::Problem(&problem)),
         None => wire.read_response(doc.root(), dialect, sink),
@@ -287,6 +319,26 @@ mod tests {
                 reader.push(tail, &mut fold);
                 assert!(reader.end(&mut fold), "{cut} {body}");
                 assert_eq!(fold.finish().text(), "Hi", "{cut} {body}");
+            }
+        }
+    }
+    #[test]
+    fn bytes_that_are_no_utf_8_are_told_once_in_every_form() {
+        let wire = wire::find("chat-completions").unwrap();
+        let event = b"data: {\"choices\":[{\"delta\":{\"content\":\"a\xff\"}}]}\n\n";
+        let whole = b"{\"choices\":[{\"message\":{\"content\":\"a\xffa\xff\"}}]}";
+        for body in [event.repeat(2), whole.to_vec()] {
+            for cut in 0..body.len() {
+                let (mut reader, mut fold) =
+                    (Reader::new(wire, &Dialect::PLAIN, Form::Auto), Fold::new());
+                let (head, tail) = body.split_at(cut);
+                reader.push(head, &mut fold);
+                reader.push(tail, &mut fold);
+                assert!(reader.end(&mut fold), "{cut}");
+                let answer = fold.finish();
+                assert_eq!(answer.text(), "a\u{fffd}a\u{fffd}", "{cut}");
+                let told = |it: &&Problem| it.code == ProblemCode::Malformed;
+                assert_eq!(answer.problems.iter().filter(told).count(), 1, "{cut}");
             }
         }
     }

@@ -280,12 +280,13 @@ fn hand_out(message: &Message<'_>, out: &mut dyn FnMut(Frame<'_>)) {
         // A message that does not say what it is counts as an event.
         Some(_) | None => (MessageKind::Event, ":event-type"),
     };
-    let payload = text(message.payload, false);
+    let (payload, damaged) = text(message.payload, false);
     let stated = headers.text(":error-message").filter(|_| payload.is_empty());
     out(Frame::Event(Event {
         event: headers.text(name),
         data: stated.unwrap_or(&payload),
         kind,
+        damaged,
         ..Event::default()
     }));
 }

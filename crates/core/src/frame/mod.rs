@@ -71,6 +71,8 @@ pub struct Event<'a> {
     pub unterminated: bool,
     /// The event reached the limit and its rest was dropped; a problem was reported before it.
     pub truncated: bool,
+    /// The event has bytes that are no UTF-8. Each run of them stands as U+FFFD.
+    pub damaged: bool,
 }
 
 /// What an AWS message says it is.
@@ -218,13 +220,14 @@ fn media_type(content_type: &str) -> &str {
     content_type.split_once(';').map_or(content_type, |(name, _)| name).trim_ascii()
 }
 
-/// Bytes as text, each maximal run of a broken character as one U+FFFD.
+/// Bytes as text, each maximal run of a broken character as one U+FFFD, and whether there is any. A truncated text says
+/// already that it is not whole.
 ///
 /// Where the limit cut the bytes, the character that it cut in two is left out.
-fn text(bytes: &[u8], truncated: bool) -> Cow<'_, str> {
+fn text(bytes: &[u8], truncated: bool) -> (Cow<'_, str>, bool) {
     match std::str::from_utf8(bytes) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => damaged_text(bytes, truncated),
+        Ok(text) => (Cow::Borrowed(text), false),
+        Err(_) => (damaged_text(bytes, truncated), !truncated),
     }
 }
 

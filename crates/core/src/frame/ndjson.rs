@@ -90,7 +90,8 @@ fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 fn hand_out(line: &[u8], unterminated: bool, truncated: bool, out: &mut dyn FnMut(Frame<'_>)) {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if !line.iter().all(u8::is_ascii_whitespace) {
-        let data = text(line, truncated);
-        out(Frame::Event(Event { data: &data, unterminated, truncated, ..Event::default() }));
+        let (data, damaged) = text(line, truncated);
+        let event = Event { data: &data, unterminated, truncated, damaged, ..Event::default() };
+        out(Frame::Event(event));
     }
 }

@@ -337,8 +337,8 @@ impl SseDecoder {
         out: &mut dyn FnMut(Frame<'_>),
     ) {
         let name = name.unwrap_or(&self.name);
-        let name = text(name, self.truncated);
-        let data = text(data, self.truncated);
+        let (name, damaged_name) = text(name, self.truncated);
+        let (data, damaged_data) = text(data, self.truncated);
         out(Frame::Event(Event {
             event: (!name.is_empty()).then_some(&*name),
             data: &data,
@@ -347,6 +347,7 @@ impl SseDecoder {
             kind: MessageKind::Event,
             unterminated,
             truncated: self.truncated,
+            damaged: damaged_name || damaged_data,
         }));
     }
 }
