@@ -131,7 +131,7 @@ async fn a_newer_schema_on_the_server_is_refused() {
     client.batch_execute("INSERT INTO thinkthrough_schema VALUES (99)").await.unwrap();
     assert!(matches!(folder.open().await, Err(StoreError::Newer { found: 99, .. })));
     // Unless it says that this version works on it.
-    for (from, opens) in [(14, true), (15, false)] {
+    for (from, opens) in [(15, true), (16, false)] {
         let sql = format!("UPDATE thinkthrough_schema SET works_from = {from} WHERE version = 99");
         client.batch_execute(&sql).await.unwrap();
         assert_eq!(folder.open().await.is_ok(), opens, "{from}");

@@ -50,7 +50,7 @@ async fn count(client: &Client, table: &str) -> i64 {
     client.query_one(&sql, &[]).await.unwrap().get(0)
 }
 
-const TABLES: [&str; 13] = [
+const TABLES: [&str; 15] = [
     "tenant",
     "data_key",
     "conversation",
@@ -64,6 +64,8 @@ const TABLES: [&str; 13] = [
     "reasoning_traces",
     "trace_session",
     "ledger",
+    "gateway_key",
+    "install",
 ];
 
 #[tokio::test]
@@ -81,6 +83,7 @@ async fn t_10_a_statement_that_names_no_tenant_sees_no_row() {
         assert_eq!(talk.restored().await, 1);
         let new = NewTrace { tenant: tenant.clone(), ..trace(id, 5, "a zebra", "") };
         store.traces().add(vec![new]).await.unwrap();
+        store.gateway_keys().create(tenant.as_str()).await.unwrap();
     }
     let mut client = connect(&role.url).await.unwrap();
     for table in TABLES {
@@ -94,14 +97,20 @@ async fn t_10_a_statement_that_names_no_tenant_sees_no_row() {
         .await
         .unwrap()
         .get(0);
-    for (word, traces, records) in
-        [("name:alice", 1, 0), ("*", 2, 2), (&format!("nr:{nr}"), 0, 1), ("name:carol", 0, 0)]
-    {
+    for (word, expected) in [
+        ("name:alice", [1, 0, 1, 0]),
+        ("*", [2, 2, 2, 1]),
+        (&format!("nr:{nr}"), [0, 1, 0, 0]),
+        ("name:carol", [0, 0, 0, 0]),
+    ] {
         let transaction = client.transaction().await.unwrap();
         transaction.batch_execute(&say(word)).await.unwrap();
         let own = transaction.client();
-        let seen = [count(own, "reasoning_traces").await, count(own, "record").await];
-        assert_eq!(seen, [traces, records], "{word}");
+        let mut seen = Vec::new();
+        for table in ["reasoning_traces", "record", "gateway_key", "install"] {
+            seen.push(count(own, table).await);
+        }
+        assert_eq!(seen, expected, "{word}");
         transaction.commit().await.unwrap();
         assert_eq!(count(&client, "record").await, 0, "{word}");
     }
