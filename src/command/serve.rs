@@ -280,7 +280,7 @@ struct Base {
 
 fn vault_limits(config: &Config) -> Limits {
     let limits = config.store.as_ref().map(|store| store.limits).unwrap_or_default();
-    Limits { traces: config.traces.keep, ..limits }
+    Limits { traces: config.traces.keep, tenant_traces: config.traces.most, ..limits }
 }
 
 impl Base {

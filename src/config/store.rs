@@ -23,8 +23,15 @@ pub(crate) struct Store {
 }
 
 /// The keys of `[store]`.
-pub(super) const KEYS: [&str; 6] =
-    ["url", "key", "keep_days", "max_bytes_per_tenant", "max_records_per_tenant", "spool"];
+pub(super) const KEYS: [&str; 7] = [
+    "url",
+    "key",
+    "keep_days",
+    "max_bytes_per_tenant",
+    "max_records_per_tenant",
+    "max_budgets_per_tenant",
+    "spool",
+];
 
 /// `[store]`, or the usual place.
 pub(super) fn store(
@@ -78,6 +85,7 @@ fn vault_limits(section: Section<'_>) -> Result<Limits, String> {
         age: age.unwrap_or(usual.age),
         bytes: said("max_bytes_per_tenant")?.unwrap_or(usual.bytes),
         records: said("max_records_per_tenant")?.unwrap_or(usual.records),
+        budgets: said("max_budgets_per_tenant")?.unwrap_or(usual.budgets),
         ..usual
     })
 }

@@ -119,8 +119,11 @@ fn what_the_vault_keeps_can_be_said_and_no_limit_too() {
     let limits = |text: &str| good(&format!("[store]\n{text}")).store.unwrap().limits;
     assert_eq!(limits(""), Limits::default());
     let day = std::time::Duration::from_secs(24 * 60 * 60);
-    let said = limits("keep_days = 7\nmax_bytes_per_tenant = 5000\nmax_records_per_tenant = 9");
-    assert_eq!(said, Limits { age: 7 * day, bytes: 5000, records: 9, ..Limits::default() });
+    let said = limits(
+        "keep_days = 7\nmax_bytes_per_tenant = 5000\nmax_records_per_tenant = 9\nmax_budgets_per_tenant = 8",
+    );
+    let usual = Limits::default();
+    assert_eq!(said, Limits { age: 7 * day, bytes: 5000, records: 9, budgets: 8, ..usual });
     for none in ["0", "\"unlimited\""] {
         let said = limits(&format!("keep_days = {none}\nmax_records_per_tenant = {none}"));
         assert!(said.age > 1_000_000 * day && said.records == u64::MAX, "{said:?}");

@@ -4,7 +4,7 @@ use super::limits::limit;
 use super::table::Section;
 use std::time::Duration;
 use thinkthrough_core::budget::Limit;
-use thinkthrough_store::TRACE_AGE;
+use thinkthrough_store::{Limits, TRACE_AGE};
 
 /// The audit copy of what models thought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,11 +13,13 @@ pub(crate) struct Traces {
     pub(crate) on: bool,
     /// How long they stay; `None`: for ever.
     pub(crate) keep: Option<Duration>,
+    /// How many a tenant may have.
+    pub(crate) most: u64,
 }
 
 impl Default for Traces {
     fn default() -> Self {
-        Traces { on: true, keep: Some(TRACE_AGE) }
+        Traces { on: true, keep: Some(TRACE_AGE), most: Limits::default().tenant_traces }
     }
 }
 
@@ -25,12 +27,17 @@ impl Default for Traces {
 pub(super) fn traces(section: Option<Section<'_>>) -> Result<Traces, String> {
     const DAY: u64 = 24 * 60 * 60;
     let Some(section) = section else { return Ok(Traces::default()) };
-    section.only(&["enabled", "keep_days"])?;
+    section.only(&["enabled", "keep_days", "max_per_tenant"])?;
     let usual = Traces::default();
     let keep = match limit(section, "keep_days")? {
         Some(Limit::Unlimited) => None,
         Some(Limit::AtMost(days)) => Some(Duration::from_secs(days.get().saturating_mul(DAY))),
         None => usual.keep,
     };
-    Ok(Traces { on: section.boolean("enabled")?.unwrap_or(usual.on), keep })
+    let most = match limit(section, "max_per_tenant")? {
+        Some(Limit::Unlimited) => u64::MAX,
+        Some(Limit::AtMost(traces)) => traces.get(),
+        None => usual.most,
+    };
+    Ok(Traces { on: section.boolean("enabled")?.unwrap_or(usual.on), keep, most })
 }

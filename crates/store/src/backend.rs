@@ -88,11 +88,14 @@ calls! {
     give_back_words() -> bool;
     forget_words() -> bool;
     older_traces(before: i64) -> u64;
+    tenants_with_many_traces(most: i64) -> Vec<(String, i64)>;
+    prune_traces_of(tenant: String, limit: u32) -> u64;
     erase_traces(tenant: String, limit: u32) -> u64;
     erase_session_traces(tenant: String, session: String, limit: u32) -> u64;
     ledger(tenant: String, name: String) -> (i64, Option<(i64, String)>);
     swap_ledger(row: LedgerRow) -> bool;
     prune_ledgers(before: i64) -> ();
+    prune_many_ledgers(most: i64, before: i64) -> ();
     erase_ledgers(tenant: String) -> ();
     add_key(name: String, hash: Vec<u8>, now: i64) -> bool;
     revoke_key(name: String, now: i64) -> bool;

@@ -17,6 +17,8 @@ use thinkthrough_core::plane::Tenant;
 /// A ledger that nobody used for so long goes; the longest that a budget counts for is a key's, which is used by every
 /// request.
 const AGE: Duration = Duration::from_secs(400 * 24 * 60 * 60);
+/// A ledger beyond the bound of its tenant stays until nobody used it for so long: a slice of it may be held as long.
+const RECENT: Duration = Duration::from_secs(60 * 60);
 /// So often a change is tried again that another one came before.
 const TRIES: usize = 100;
 
@@ -65,10 +67,14 @@ impl Store {
         Ledgers { store: self.clone() }
     }
 
-    /// Takes out the ledgers that nobody used for a long time.
-    pub(crate) async fn prune_ledgers(&self, now: i64) -> Result<(), StoreError> {
-        let age = i64::try_from(AGE.as_millis()).unwrap_or(i64::MAX);
-        self.backend().prune_ledgers(now.saturating_sub(age)).await
+    /// Takes out the ledgers that nobody used for a long time, and of a tenant with more than `most` those that were not
+    /// used for the longest time.
+    pub(crate) async fn prune_ledgers(&self, most: u64, now: i64) -> Result<(), StoreError> {
+        let before =
+            |age: Duration| now.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
+        self.backend().prune_ledgers(before(AGE)).await?;
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        self.backend().prune_many_ledgers(most, before(RECENT)).await
     }
 }
 

@@ -21,6 +21,10 @@ pub struct Limits {
     pub records: u64,
     /// How long traces stay; `None`: for ever.
     pub traces: Option<Duration>,
+    /// How many traces a tenant may have; the oldest go first.
+    pub tenant_traces: u64,
+    /// How many budgets of sessions, tasks and times a tenant may have; the longest unused go first.
+    pub budgets: u64,
 }
 
 impl Default for Limits {
@@ -30,6 +34,8 @@ impl Default for Limits {
             bytes: 1 << 30,
             records: 1_000_000,
             traces: Some(TRACE_AGE),
+            tenant_traces: 1_000_000,
+            budgets: 100_000,
         }
     }
 }
@@ -105,12 +111,13 @@ impl Store {
         // Where whoever erased them was stopped in between.
         self.traces().forget_words().await?;
         pruned.held_back += self.prune_traces(limits, now, is_steady).await?;
+        self.traces().prune_to(limits.tenant_traces).await?;
         // Where the clock jumped they are learned anew.
         let today = now.wall.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let today = i64::try_from(today).unwrap_or(i64::MAX);
         self.prune_facts(today).await?;
         if is_steady {
-            self.prune_ledgers(today).await?;
+            self.prune_ledgers(limits.budgets, today).await?;
         }
         Ok(pruned)
     }

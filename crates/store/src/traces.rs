@@ -195,11 +195,35 @@ impl Traces {
     /// # Errors
     /// When the store cannot be read or written.
     pub async fn prune_older_than(&self, before: u64) -> Result<u64, StoreError> {
-        let (before, mut gone) = (millis(before), 0);
-        let [mut limit, least, most] = STEPS;
+        let before = millis(before);
+        self.in_steps(u64::MAX, |limit| self.store.backend().prune_traces(before, limit)).await
+    }
+
+    /// Takes the oldest out of each tenant's that has more than so many, in small steps. Gives how many went.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub async fn prune_to(&self, most: u64) -> Result<u64, StoreError> {
+        let most = millis(most);
+        let mut gone = 0;
+        for (tenant, has) in self.store.backend().tenants_with_many_traces(most).await? {
+            let step = |limit| self.store.backend().prune_traces_of(tenant.clone(), limit);
+            gone += self.in_steps(count(has - most), step).await?;
+        }
+        Ok(gone)
+    }
+
+    /// Takes out at most so many, step by step until there is none left.
+    async fn in_steps<S>(&self, most: u64, take: impl Fn(u32) -> S) -> Result<u64, StoreError>
+    where
+        S: Future<Output = Result<u64, StoreError>>,
+    {
+        let mut gone = 0;
+        let [mut limit, least, largest] = STEPS;
         loop {
             let began = Instant::now();
-            let step = self.store.backend().prune_traces(before, limit).await?;
+            let left = u32::try_from(most - gone).unwrap_or(u32::MAX);
+            let step = if left == 0 { 0 } else { take(limit.min(left)).await? };
             let took = began.elapsed();
             gone += step;
             if step == 0 {
@@ -207,7 +231,7 @@ impl Traces {
                 return Ok(gone);
             }
             limit = if took > STEP_TAKES { limit / 2 } else { limit + limit / 4 };
-            limit = limit.clamp(least, most);
+            limit = limit.clamp(least, largest);
             // Half of the time is for those who write, and for moving the log of a file into it.
             sleep(took.max(PAUSE)).await;
         }

@@ -49,6 +49,22 @@ impl Postgres {
         self.prune_numbers().await
     }
 
+    /// Takes out those of tenants that have more than `most`, the longest unused first, if they were last used before then.
+    pub(crate) async fn prune_many_ledgers(
+        &self,
+        most: i64,
+        before: i64,
+    ) -> Result<(), StoreError> {
+        let sql = "DELETE FROM ledger USING (\
+                       SELECT tenant, name, row_number() OVER (PARTITION BY tenant ORDER BY used_at DESC) AS place \
+                       FROM ledger WHERE tenant IN \
+                           (SELECT tenant FROM ledger GROUP BY tenant HAVING count(*) > $1)) AS its \
+                   WHERE ledger.tenant = its.tenant AND ledger.name = its.name \
+                   AND place > $1 AND used_at < $2";
+        let values = [(&most as _, Type::INT8), (&before as _, Type::INT8)];
+        self.query_on(&self.inner.writing, sql, &values).await.map(|_| ())
+    }
+
     /// Takes out a tenant's.
     pub(crate) async fn erase_ledgers(&self, tenant: String) -> Result<(), StoreError> {
         let sql = "DELETE FROM ledger WHERE tenant = $1";

@@ -196,6 +196,35 @@ impl Postgres {
         Ok(u64::try_from(count).unwrap_or_default())
     }
 
+    /// The tenants with more traces than that, and how many they have.
+    pub(crate) async fn tenants_with_many_traces(
+        &self,
+        most: i64,
+    ) -> Result<Vec<(String, i64)>, StoreError> {
+        let sql = "SELECT tenant, sum(requests)::INT8 FROM trace_session \
+                   GROUP BY tenant HAVING sum(requests) > $1";
+        let rows = self.query(sql, &[(&most as _, Type::INT8)]).await?;
+        let at = &self.inner.at;
+        rows.iter().map(|row| Ok((get(row, 0, at)?, get(row, 1, at)?))).collect()
+    }
+
+    /// Takes out so many of a tenant, the oldest first; gives how many that were.
+    pub(crate) async fn prune_traces_of(
+        &self,
+        tenant: String,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        let sql = "DELETE FROM reasoning_traces WHERE id IN (SELECT id FROM reasoning_traces \
+                   WHERE tenant = $1 ORDER BY created_at, id LIMIT $2) RETURNING id";
+        let values = [(&tenant as _, Type::TEXT), (&i64::from(limit) as _, Type::INT8)];
+        let whose = Whose::Name(&tenant);
+        let rows = self.query_of(whose, &self.inner.writing, sql, &values).await?;
+        let ids = rows.iter().map(|row| get(row, 0, &self.inner.at));
+        let ids: std::collections::HashSet<String> = ids.collect::<Result<_, StoreError>>()?;
+        self.inner.lately.traces.forget(|trace| ids.contains(&trace.id));
+        Ok(ids.len() as u64)
+    }
+
     /// Takes out so many of a tenant; gives how many that were.
     pub(crate) async fn erase_traces(&self, tenant: String, limit: u32) -> Result<u64, StoreError> {
         let sql = "DELETE FROM reasoning_traces WHERE id IN (SELECT id FROM reasoning_traces \

@@ -45,6 +45,28 @@ impl Sqlite {
         .await
     }
 
+    /// Takes out those of tenants that have more than `most`, the longest unused first, if they were last used before then.
+    pub(crate) async fn prune_many_ledgers(
+        &self,
+        most: i64,
+        before: i64,
+    ) -> Result<(), StoreError> {
+        // Who writes does not wait for the count if nobody has too many.
+        let sql = "SELECT EXISTS (SELECT 1 FROM ledger GROUP BY tenant HAVING count(*) > ?)";
+        if !self.read(move |connection| connection.query_row(sql, [most], |row| row.get(0))).await?
+        {
+            return Ok(());
+        }
+        self.write(Safety::Process, move |connection| {
+            let sql = "DELETE FROM ledger WHERE used_at < ?2 AND (tenant, name) IN (\
+                           SELECT tenant, name FROM (SELECT tenant, name, \
+                               row_number() OVER (PARTITION BY tenant ORDER BY used_at DESC) AS place \
+                               FROM ledger) WHERE place > ?1)";
+            connection.execute(sql, params![most, before]).map(|_| ())
+        })
+        .await
+    }
+
     /// Takes out a tenant's.
     pub(crate) async fn erase_ledgers(&self, tenant: String) -> Result<(), StoreError> {
         self.write(Safety::Process, move |connection| {

@@ -146,6 +146,35 @@ impl Sqlite {
         }
     }
 
+    /// The tenants with more traces than that, and how many they have.
+    pub(crate) async fn tenants_with_many_traces(
+        &self,
+        most: i64,
+    ) -> Result<Vec<(String, i64)>, StoreError> {
+        let sql = "SELECT tenant, sum(requests) FROM trace_session \
+                   GROUP BY tenant HAVING sum(requests) > ?";
+        self.read(move |connection| {
+            let mut rows = connection.prepare_cached(sql)?;
+            let rows = rows.query_map([most], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            rows.collect()
+        })
+        .await
+    }
+
+    /// Takes out so many of a tenant, the oldest first, or fewer if that takes long; gives how many that were.
+    pub(crate) async fn prune_traces_of(
+        &self,
+        tenant: String,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        self.write(Safety::Process, move |connection| {
+            let sql = "SELECT rowid FROM reasoning_traces WHERE tenant = ? \
+                       ORDER BY created_at, id LIMIT ?";
+            remove(connection, sql, params![tenant, limit])
+        })
+        .await
+    }
+
     /// How many are older.
     pub(crate) async fn older_traces(&self, before: i64) -> Result<u64, StoreError> {
         let sql = "SELECT count(*) FROM reasoning_traces WHERE created_at < ?";

@@ -3,8 +3,9 @@
 use super::Folder;
 use super::talk::Talk;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use thinkthrough_core::budget::{BudgetRules, Limit, Report};
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_store::{Limits, Moment, Pruned, Store};
+use thinkthrough_store::{LedgerKey, Limits, Moment, NewTrace, Pruned, Store, TraceFilter};
 
 on_each_database! {
     what_is_not_used_for_the_time_goes_as_a_whole,
@@ -13,6 +14,8 @@ on_each_database! {
     a_tenant_with_too_much_loses_the_longest_unused_and_nobody_else_anything,
     what_is_left_of_an_erased_tenant_goes,
     traces_stay_for_their_time,
+    a_tenant_with_too_many_traces_loses_the_oldest_and_nobody_else_any,
+    a_tenant_with_too_many_budgets_loses_the_longest_unused_and_nobody_else_any,
 }
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -186,4 +189,62 @@ async fn traces_stay_for_their_time(folder: Folder) {
     assert_eq!(count().await, 9);
     store.prune(&week, later(jumped, 2 * DAY)).await.unwrap();
     assert_eq!(count().await, 0, "both clocks went alike since");
+}
+
+async fn a_tenant_with_too_many_traces_loses_the_oldest_and_nobody_else_any(folder: Folder) {
+    let store = folder.open().await.unwrap();
+    let traces = store.traces();
+    let day = u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis());
+    for (tenant, many) in [("alice", 9), ("bob", 3)] {
+        let tenant = Tenant::named(tenant).unwrap();
+        let new = (0..many).map(|n| {
+            let id = format!("{}{n}", tenant.as_str());
+            let session = format!("s{}", n % 2);
+            let trace = super::traces::trace(&id, day.unwrap() + n, "a thought", "");
+            NewTrace { tenant: tenant.clone(), session, ..trace }
+        });
+        traces.add(new.collect()).await.unwrap();
+    }
+    while traces.index().await.unwrap() > 0 {}
+    let limits = Limits { tenant_traces: 4, ..Limits::default() };
+    for _ in 0..2 {
+        store.prune(&limits, Moment::now()).await.unwrap();
+        while traces.index().await.unwrap() > 0 {}
+        let left = traces.list(TraceFilter::default()).await.unwrap();
+        let mut left = super::traces::ids(&left);
+        left.sort_unstable();
+        assert_eq!(left, ["alice5", "alice6", "alice7", "alice8", "bob0", "bob1", "bob2"]);
+    }
+}
+
+async fn a_tenant_with_too_many_budgets_loses_the_longest_unused_and_nobody_else_any(
+    folder: Folder,
+) {
+    let store = folder.open().await.unwrap();
+    let (ledgers, start) = (store.ledgers(), Moment::now());
+    let rules = BudgetRules { max: Limit::from_config(60), ..BudgetRules::DEFAULT };
+    let key = |tenant: &str, session: u32| {
+        LedgerKey::new(&Tenant::named(tenant).unwrap(), "session", &session.to_string())
+    };
+    for (tenant, many) in [("alice", 5), ("bob", 2)] {
+        for session in 0..many {
+            let report = Report { number: 1, spent: 7, keeps: 0, wants: 0 };
+            let key = key(tenant, session);
+            ledgers.report(&key, &rules, "one", report, 1_000).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(3)).await;
+        }
+    }
+    let limits = Limits { budgets: 3, ..Limits::default() };
+    let used = async |tenant: &str, many: u32| {
+        let mut all = Vec::new();
+        for session in 0..many {
+            all.push(ledgers.used(&key(tenant, session)).await.unwrap());
+        }
+        all
+    };
+    // Somebody may hold a slice of one that was used just now.
+    store.prune(&limits, start).await.unwrap();
+    assert_eq!(used("alice", 5).await, [7; 5]);
+    store.prune(&limits, later(start, 2 * DAY / 24)).await.unwrap();
+    assert_eq!((used("alice", 5).await, used("bob", 2).await), (vec![0, 0, 7, 7, 7], vec![7, 7]));
 }
