@@ -59,9 +59,7 @@ impl Gate {
             return Ok(Access::Known(Arc::new(self.stored(tenant))));
         }
         match state {
-            KeyState::Lost => {
-                return Err(VaultError("the keys that were made are lost".to_owned()));
-            }
+            KeyState::Lost => return Ok(Access::Lost),
             KeyState::Never if self.wanted == Wanted::OnceMade => return Ok(Access::Open),
             KeyState::Never | KeyState::Made => {}
         }

@@ -95,6 +95,7 @@ mod serve_pools;
 mod serve_power;
 mod serve_responses;
 mod serve_retention;
+mod serve_revoked;
 mod serve_routes;
 mod serve_runaway;
 mod serve_security;

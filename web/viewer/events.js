@@ -1,5 +1,7 @@
 // What happens at this moment: the names of events stand here, and nowhere else.
 
+import { SignedOut, ask } from './server.js';
+
 /**
  * @typedef {{id: string, ts: number, stream: string, type: string, session: string | null, run: string | null, data: any}} Event
  * @typedef {'waiting' | 'thinking' | 'answering' | 'tools' | 'whole' | 'cut' | 'failed'} Phase
@@ -34,7 +36,12 @@ const NOTES = /** @type {Record<string, string>} */ ({
 export function listen(ears) {
   const source = new EventSource('/ui/api/events');
   source.addEventListener('open', () => ears.connected(true));
-  source.addEventListener('error', () => ears.connected(false));
+  source.addEventListener('error', () => {
+    ears.connected(false);
+    // The browser tries again unless the gateway refused: perhaps because the session ended.
+    if (source.readyState !== EventSource.CLOSED) return;
+    ask('me').catch((error) => { if (error instanceof SignedOut) location.reload(); });
+  });
   source.addEventListener('message', ({ data }) => hear(ears, JSON.parse(data)));
   return () => source.close();
 }

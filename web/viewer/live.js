@@ -167,7 +167,7 @@ export function live(main) {
   const stop = listen({
     connected(is) {
       clearTimeout(silence);
-      // The gateway asks again now and then who listens; only what takes longer is worth a word.
+      // A connection that is there again at once is not worth a word.
       const tell = () => {
         state.dataset.state = is ? 'whole' : 'failed';
         state.textContent = is ? 'listening' : 'cut off, trying again';

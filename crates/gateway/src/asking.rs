@@ -1,12 +1,12 @@
 //! What is known about a request before it is sent: whose it is, what holds for it, and what was kept for it.
 
 use crate::door::{self, Turned, turned};
-use crate::house::House;
-use crate::models::Route;
+use crate::house::{House, Options};
+use crate::models::{Models, Route};
 use crate::names::random_id;
 use crate::progress::Progress;
 use crate::tenant::{account, is_ours};
-use crate::vault::{Looked, Vault, VaultError};
+use crate::vault::{Looked, Vault, VaultError, Vaults};
 use crate::waits::Waited;
 use http::{HeaderMap, HeaderName};
 use std::sync::Arc;
@@ -60,20 +60,49 @@ fn record_id() -> String {
 
 /// Whose request it is; nobody's where nothing says so.
 pub(crate) fn tenant(house: &House, route: &Route, callers: &Auth) -> Option<Tenant> {
-    match (&house.pass, door::exposed(callers)) {
-        (Some(pass), _) => Some(pass.tenant.clone()),
+    match &house.pass {
+        Some(pass) => Some(pass.tenant.clone()),
+        None => keyless_tenant(&house.options, house.vaults.as_ref(), route, callers),
+    }
+}
+
+/// The tenant of a request without a key of the gateway, if something says so.
+fn keyless_tenant(
+    options: &Options,
+    vaults: Option<&Arc<dyn Vaults>>,
+    route: &Route,
+    callers: &Auth,
+) -> Option<Tenant> {
+    match door::exposed(callers) {
         // Callers that bring their own keys are strangers to each other.
-        (None, _) if is_ours(route) && house.options.pass_through => None,
-        (None, _) if is_ours(route) => Some(Tenant::local()),
+        _ if is_ours(route) && options.pass_through => None,
+        _ if is_ours(route) => Some(Tenant::local()),
         // A server that asks for no key is sent none, or a word in the place of one.
-        (None, credential)
-            if credential.is_none_or(stands_for_nobody) && !house.options.pass_through =>
-        {
+        credential if credential.is_none_or(stands_for_nobody) && !options.pass_through => {
             Some(Tenant::local())
         }
-        (None, Some(secret)) => house.vaults.as_ref()?.pass_through(&route.target.base_url, secret),
-        (None, None) => None,
+        Some(secret) => vaults?.pass_through(&route.target.base_url, secret),
+        None => None,
     }
+}
+
+/// All tenants that a caller without a key may be, one at each upstream.
+pub(crate) fn keyless_tenants(
+    models: &dyn Models,
+    options: &Options,
+    vaults: Option<&Arc<dyn Vaults>>,
+    callers: &Auth,
+) -> Vec<Tenant> {
+    let local = (!options.pass_through).then(Tenant::local);
+    let routes = models.list().into_iter().filter_map(|it| models.find(&it.name).ok());
+    let named = routes.filter_map(|it| keyless_tenant(options, vaults, &it, callers));
+    let mut tenants: Vec<Tenant> = Vec::new();
+    for tenant in local.into_iter().chain(named) {
+        if !tenants.contains(&tenant) {
+            tenants.push(tenant);
+        }
+    }
+    tenants
 }
 
 /// What the configuration says, and what the caller says with this request.

@@ -22,7 +22,7 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
-use thinkthrough_client::AnswerCaps;
+use thinkthrough_client::{AnswerCaps, Auth};
 use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::tokens::Tokenizer;
 use tokio::sync::watch;
@@ -168,8 +168,12 @@ pub(crate) struct House {
     pub(crate) load: Load,
     /// How long the request may still wait for the store.
     pub(crate) waits: Arc<Waits>,
-    /// The key that the request came with.
+    /// The credential that the request came with.
+    pub(crate) credential: Auth,
+    /// The rights of the credential, if it is a key of the gateway.
     pub(crate) pass: Option<Arc<Pass>>,
+    /// The configuration of this moment, which may be newer than the request.
+    pub(crate) estate: Arc<Estate>,
     /// What it counts against.
     pub(crate) tab: Arc<Tab>,
     /// Who is told what happens to it.
@@ -219,7 +223,7 @@ impl Estate {
 
     /// What a request sees that comes now, from this address.
     pub(crate) fn house(
-        &self,
+        self: &Arc<Self>,
         seen: Arc<Seen>,
         stage: watch::Receiver<Stage>,
         (peer, share): (IpAddr, &Share),
@@ -240,7 +244,9 @@ impl Estate {
                 pools,
             ),
             waits: Arc::new(Waits::new(breakers)),
+            credential: Auth::None,
             pass: None,
+            estate: Arc::clone(self),
             tab: Tab::open(&self.limits, &self.purse, &seen, vaults.as_ref()),
             seen,
             stage,

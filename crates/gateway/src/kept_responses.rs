@@ -1,6 +1,6 @@
 //! `GET` and `DELETE /v1/responses/{id}`: answers that are kept by their ids, here or at their upstream.
 
-use crate::asking::{credential_for, tenant};
+use crate::asking::{credential_for, keyless_tenants};
 use crate::door::{self, Turned, turned};
 use crate::edge::headers::Crossing;
 use crate::edge::query::with_query;
@@ -78,22 +78,13 @@ fn all_kept_responses(house: &House, credential: &Auth) -> Vec<Arc<dyn KeptRespo
 
 /// The tenants that the caller may be.
 pub(crate) fn tenants(house: &House, credential: &Auth) -> Vec<Tenant> {
-    let mut tenants: Vec<Tenant> = Vec::new();
-    let mut add = |tenant: Option<Tenant>| {
-        tenants.extend(tenant.filter(|tenant| !tenants.contains(tenant)));
-    };
     match &house.pass {
-        Some(pass) => add(Some(pass.tenant.clone())),
+        Some(pass) => vec![pass.tenant.clone()],
         None => {
-            if !house.options.pass_through {
-                add(Some(Tenant::local()));
-            }
-            let routes =
-                house.models.list().into_iter().filter_map(|it| house.models.find(&it.name).ok());
-            routes.for_each(|route| add(tenant(house, &route, credential)));
+            let House { models, options, vaults, .. } = house;
+            keyless_tenants(&**models, options, vaults.as_ref(), credential)
         }
     }
-    tenants
 }
 
 /// The upstream's own answer to the same question.

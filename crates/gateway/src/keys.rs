@@ -53,6 +53,8 @@ pub enum Access {
     Known(Arc<Pass>),
     /// Keys are needed, and this is none, or one that was revoked.
     Unknown,
+    /// Keys were made, and the store has none of them.
+    Lost,
 }
 
 /// Comes later.

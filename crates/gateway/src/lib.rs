@@ -24,6 +24,7 @@ mod gathered;
 mod guests;
 mod heard;
 mod house;
+mod identity;
 mod keeping;
 mod kept;
 mod kept_responses;

@@ -10,8 +10,9 @@ use crate::edge::headers::is_forwarded;
 use crate::edge::inbound::Inbound;
 use crate::flow::Flow;
 use crate::house::{Estate, House, Stage, ended};
+use crate::identity::{identify, keys_unavailable};
 use crate::kept_responses;
-use crate::keys::{Access, Allowed, Pass, is_plausible};
+use crate::keys::{Allowed, Pass};
 use crate::list;
 use crate::listening;
 use crate::load::{Holder, Share};
@@ -141,7 +142,7 @@ async fn admitted(
         Place::Count { face, model } => {
             Box::pin(count::answer(&house, parts, body, face, model)).await
         }
-        Place::Events => listening::answer(&house, &guest.pace, parts),
+        Place::Events => Box::pin(listening::answer(&house, &guest.pace, parts)).await,
         Place::Kept { id } => Box::pin(kept_responses::answer(&house, &parts, &id)).await,
         Place::Trace { id } => Box::pin(traced::answer(&house, &parts, &id)).await,
         Place::Raw { provider, path } => {
@@ -214,31 +215,21 @@ fn may_count(guest: &Guest, house: &House, parts: &Parts) -> bool {
 async fn admit(house: &Arc<House>, parts: &mut Parts) -> Result<Arc<House>, Turned> {
     let credential = door::credential(&parts.uri, &parts.headers)?;
     let key = door::exposed(&credential);
-    let Some(keys) = &house.options.keys else { return without_keys(house, key) };
-    // What cannot be a key is not looked up; whether one is needed still is.
-    let plausible = key.filter(|key| is_plausible(key));
     let began = Instant::now();
-    let access = keys.find(plausible, house.waits.left()).await;
+    let pass = identify(&house.options, key, house.waits.left()).await;
     house.waits.took(began.elapsed());
-    let access = access.map_err(|_| keys_unavailable())?;
-    match access {
-        Access::Open => without_keys(house, key),
-        Access::Unknown => Err(match key {
-            None => turned(401, "missing_key", "this gateway needs a key; send one of its own"),
-            Some(_) => turned(401, "invalid_key", "the key is not known to this gateway"),
-        }),
-        Access::Known(pass) => {
-            hear(house, key);
-            door::take_off(parts);
-            let models = Arc::clone(&house.models);
-            let allowed = Allowed { models, pass: Arc::clone(&pass) };
-            let share = house.load.share.with_key(pass.tenant.as_str());
-            let offload = house.load.offload.of(holder(&pass));
-            let load = house.load.of(share, offload);
-            let models = Arc::new(allowed);
-            Ok(Arc::new(House { models, pass: Some(pass), load, ..House::clone(house) }))
-        }
-    }
+    let pass = pass?;
+    hear(house, key);
+    let Some(pass) = pass else {
+        return Ok(Arc::new(House { credential, ..House::clone(house) }));
+    };
+    door::take_off(parts);
+    let models = Arc::clone(&house.models);
+    let models = Arc::new(Allowed { models, pass: Arc::clone(&pass) });
+    let share = house.load.share.with_key(pass.tenant.as_str());
+    let offload = house.load.offload.of(holder(&pass));
+    let load = house.load.of(share, offload);
+    Ok(Arc::new(House { models, credential, pass: Some(pass), load, ..House::clone(house) }))
 }
 
 /// The holder of the places that a caller with a key takes.
@@ -249,25 +240,11 @@ fn holder(pass: &Pass) -> Holder {
     }
 }
 
-fn keys_unavailable() -> Turned {
-    let message = "whether the key is one of this gateway's cannot be said now; ask again";
-    turned(503, "keys_unavailable", message)
-}
-
 /// A credential that let somebody in must not be told to anybody from now on.
 fn hear(house: &House, key: Option<&str>) {
     if let (Some(heard), Some(key)) = (&house.options.heard, key) {
         heard.hear(key);
     }
-}
-
-fn without_keys(house: &Arc<House>, key: Option<&str>) -> Result<Arc<House>, Turned> {
-    if house.options.pass_through && key.is_none() {
-        let message = "callers of this gateway bring their own key for the provider; send one";
-        return Err(turned(401, "missing_key", message));
-    }
-    hear(house, key);
-    Ok(Arc::clone(house))
 }
 
 /// What the gateway itself answers, whoever asks.

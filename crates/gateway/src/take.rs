@@ -13,6 +13,7 @@ use crate::admission::{another_model, check_members, fits_path};
 use crate::door::{Turned, turned};
 use crate::edge::inbound::Inbound;
 use crate::house::House;
+use crate::identity::{PERIOD, still_holds};
 use crate::load::{CAPS, Caps, LARGE, Reservation};
 use crate::models::{Route, find};
 use tokio::time::{Instant, timeout_at};
@@ -43,7 +44,8 @@ pub(crate) async fn body(
     times: usize,
 ) -> Result<(Bytes, Reservation), Turned> {
     let limit = house.options.body_limit;
-    let until = Instant::now() + house.options.body_timeout;
+    let began = Instant::now();
+    let until = began + house.options.body_timeout;
     let mut held = house.load.share.reserve();
     let too_large =
         || turned(413, "request_too_large", format!("the request is larger than {limit} bytes"));
@@ -83,6 +85,9 @@ pub(crate) async fn body(
                 all.extend_from_slice(&data);
             }
         }
+    }
+    if began.elapsed() > PERIOD {
+        still_holds(house).await?;
     }
     let bytes = first.unwrap_or_else(|| all.freeze());
     held.grow_to(bytes.len().saturating_mul(times))?;

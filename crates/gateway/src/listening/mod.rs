@@ -2,11 +2,11 @@
 
 mod socket;
 
-use crate::door::{self, Turned, turned};
-use crate::events::{Encoded, Listener, Scope, Wish};
+use crate::door::{Turned, turned};
+use crate::events::{Encoded, Listener, Wish};
 use crate::flow::Flow;
 use crate::house::{House, Stage, closing};
-use crate::kept_responses::tenants;
+use crate::identity::{Grant, Identity};
 use crate::load::Holder;
 use crate::patient::Pace;
 use crate::reply::refusal;
@@ -16,42 +16,25 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderName, HeaderVal
 use http::request::Parts;
 use std::sync::Arc;
 use std::time::Duration;
-use thinkthrough_client::Auth;
-use thinkthrough_core::plane::Tenant;
 use tokio::sync::{mpsc, watch};
 
 /// How often a listener hears that somebody is still there.
 const STILL_HERE: Duration = Duration::from_secs(10);
 
-/// Longer than anybody listens.
-const FOR_EVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
-
-/// Whose requests a caller hears: its own.
-fn who(house: &House, credential: &Auth) -> Option<Scope> {
-    let mut tenants: Vec<Tenant> = tenants(house, credential);
-    tenants.sort();
-    (!tenants.is_empty()).then_some(Scope::Tenants(tenants))
+/// Lets a caller hear its own requests.
+pub(crate) async fn answer(house: &House, pace: &Arc<Pace>, mut parts: Parts) -> Response<Flow> {
+    let granted = Identity::caller(house).grant().await;
+    let holder = house.load.holder().clone();
+    let answer = granted.and_then(|grant| hear(house, pace, &mut parts, (grant, holder)));
+    answer.unwrap_or_else(|turned| refusal(None, &turned))
 }
 
-/// Lets a caller listen.
-pub(crate) fn answer(house: &House, pace: &Arc<Pace>, mut parts: Parts) -> Response<Flow> {
-    listen(house, pace, &mut parts).unwrap_or_else(|turned| refusal(None, &turned))
-}
-
-fn listen(house: &House, pace: &Arc<Pace>, parts: &mut Parts) -> Result<Response<Flow>, Turned> {
-    let credential = door::credential(&parts.uri, &parts.headers)?;
-    let scope = who(house, &credential).ok_or_else(|| {
-        turned(403, "forbidden", "nothing says whose requests are to be heard; send a key")
-    })?;
-    hear(house, pace, parts, (scope, house.load.holder().clone(), None))
-}
-
-/// Lets somebody hear these requests, who has shown that they may, for so long; whoever wants to hear more shows it again.
+/// Lets somebody hear the requests of a grant until it ends, in a place of the holder.
 pub(crate) fn hear(
     house: &House,
     pace: &Arc<Pace>,
     parts: &mut Parts,
-    (scope, holder, limit): (Scope, Holder, Option<Duration>),
+    (grant, holder): (Grant, Holder),
 ) -> Result<Response<Flow>, Turned> {
     let events = house.options.events.as_ref().ok_or_else(|| {
         turned(404, "not_found", "this gateway announces nothing at `/v1/events`")
@@ -67,11 +50,11 @@ pub(crate) fn hear(
     let place = house.load.pools.listeners.take(&holder).map_err(|_| {
         turned(503, "too_many_listeners", "too many listen already; end one, or try again later")
     })?;
-    let listener = events.listen(scope, wish).in_place(place);
+    let listener = events.listen(grant.scope().clone(), wish).in_place(place);
     let stage = house.stage.clone();
     Ok(match socket {
-        Some(handshake) => handshake.take(listener, Arc::clone(pace), stage),
-        None => lines(listener, stage, limit),
+        Some(handshake) => handshake.take(listener, Arc::clone(pace), stage, grant),
+        None => lines(listener, stage, grant),
     })
 }
 
@@ -82,16 +65,13 @@ fn last(headers: &HeaderMap) -> Option<String> {
 }
 
 /// Server-sent events.
-fn lines(
-    listener: Listener,
-    stage: watch::Receiver<Stage>,
-    limit: Option<Duration>,
-) -> Response<Flow> {
+fn lines(listener: Listener, stage: watch::Receiver<Stage>, grant: Grant) -> Response<Flow> {
     let (out, read) = mpsc::channel(1);
-    let speaking = speak(listener, out, stage);
     tokio::spawn(async move {
-        // Whoever is cut off here goes on where it was.
-        drop(tokio::time::timeout(limit.unwrap_or(FOR_EVER), speaking).await);
+        tokio::select! {
+            () = speak(listener, out, stage) => {}
+            () = grant.ended() => {}
+        }
     });
     let mut answer = Response::new(Flow::own(read));
     for (name, value) in [
@@ -137,9 +117,9 @@ fn written(told: &[Encoded]) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::Events;
-    use http_body_util::BodyExt as _;
+    use crate::events::{Events, Scope};
     use thinkthrough_core::mask::{Masker, Tiers};
+    use thinkthrough_core::plane::Tenant;
 
     #[tokio::test(start_paused = true)]
     async fn a_listener_hears_that_somebody_is_there_and_that_it_ends() {
@@ -156,17 +136,5 @@ mod tests {
         assert!(began.elapsed() >= STILL_HERE);
         stage.send(Stage::Draining).unwrap();
         assert_eq!(read.recv().await, None);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn whoever_may_listen_for_a_minute_is_cut_off_then() {
-        let events = Events::masked_by(Arc::new(|| Masker::new(Tiers::ALL, &[7; 32])));
-        let listener = events.listen(Scope::All, Wish::default());
-        let (_stage, staged) = watch::channel(Stage::Open);
-        let began = tokio::time::Instant::now();
-        let minute = Duration::from_secs(60);
-        let heard = lines(listener, staged, Some(minute)).into_body().collect().await.unwrap();
-        assert!(heard.to_bytes().starts_with(b": listening\n"));
-        assert_eq!(began.elapsed().as_secs(), minute.as_secs());
     }
 }

@@ -5,6 +5,7 @@ use crate::door::{Turned, turned};
 use crate::events::Listener;
 use crate::flow::Flow;
 use crate::house::{Stage, closing};
+use crate::identity::Grant;
 use crate::patient::Pace;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -72,12 +73,13 @@ impl Handshake {
         listener: Listener,
         pace: Arc<Pace>,
         stage: watch::Receiver<Stage>,
+        grant: Grant,
     ) -> Response<Flow> {
         let Handshake { accept, upgrade } = self;
         let busy = Busy::new(pace);
         tokio::spawn(async move {
             if let Ok(upgraded) = upgrade.await {
-                speak(upgraded, listener, stage).await;
+                speak(upgraded, listener, stage, grant).await;
             }
             drop(busy);
         });
@@ -115,15 +117,27 @@ impl Drop for Busy {
     }
 }
 
-async fn speak(upgraded: Upgraded, mut listener: Listener, mut stage: watch::Receiver<Stage>) {
+async fn speak(
+    upgraded: Upgraded,
+    mut listener: Listener,
+    mut stage: watch::Receiver<Stage>,
+    grant: Grant,
+) {
     let config = WebSocketConfig::default()
         .max_message_size(Some(LONGEST))
         .max_frame_size(Some(LONGEST))
         .write_buffer_size(LONGEST);
     let io = TokioIo::new(upgraded);
     let mut socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
-    // Whoever went away hears nothing, and that is no matter.
-    if let Ok(Some(end)) = talk(&mut socket, &mut listener, &mut stage).await {
+    let end = tokio::select! {
+        end = talk(&mut socket, &mut listener, &mut stage) => end,
+        () = grant.ended() => {
+            let reason = "the key does not hold any more".into();
+            Ok(Some(CloseFrame { code: CloseCode::Policy, reason }))
+        }
+    };
+    // A client that went away needs no goodbye.
+    if let Ok(Some(end)) = end {
         drop(tokio::time::timeout(CLOSING, socket.close(Some(end))).await);
     }
 }

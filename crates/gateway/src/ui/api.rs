@@ -7,14 +7,14 @@ use crate::events::Scope as Listens;
 use crate::flow::Flow;
 use crate::guests::{Viewer, Who};
 use crate::house::House;
-use crate::keys::{Access, is_plausible};
+use crate::identity::{Identity, signed_out, view};
 use crate::listening;
 use crate::load::{Denied, Holder};
 use crate::reply::{json, refusal};
 use http::header::{COOKIE, HeaderMap, HeaderValue, SET_COOKIE, UPGRADE};
 use http::{Method, Response, Uri};
 use http_body_util::{BodyExt as _, Limited};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use thinkthrough_client::Secret;
 use thinkthrough_core::json::{Doc, Raw};
 use thinkthrough_core::plane::Tenant;
@@ -23,8 +23,6 @@ use thinkthrough_core::plane::Tenant;
 const NAME: &str = "thinkthrough_viewer_";
 /// No form of another site can send this header.
 const OURS: &str = "x-thinkthrough-viewer";
-/// So long somebody listens before it is asked again whether they may.
-const HEARD: Duration = Duration::from_secs(60);
 /// No order is longer.
 const LONGEST: usize = 4096;
 
@@ -36,6 +34,15 @@ pub(super) enum Scope {
 }
 
 impl Scope {
+    fn of(scope: &Listens) -> Result<Self, Turned> {
+        match scope {
+            Listens::All => Ok(Scope::All),
+            Listens::Tenants(tenants) => {
+                tenants.first().cloned().map(Scope::Tenant).ok_or_else(signed_out)
+            }
+        }
+    }
+
     /// The one tenant that is seen, if it is one.
     pub(super) fn tenant(&self) -> Option<&Tenant> {
         match self {
@@ -70,9 +77,9 @@ async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Turned> {
         let order = order(body).await?;
         return sign_in(house, &viewer, &order, (port, is_near)).await;
     }
-    let shown = cookie(&parts.headers, port).ok_or_else(unknown)?;
-    let who = viewer.guest(&shown, Instant::now()).ok_or_else(unknown)?;
-    let scope = scope(house, &who).await?;
+    let shown = cookie(&parts.headers, port).ok_or_else(signed_out)?;
+    let grant = Identity::session(estate, &viewer, &shown).grant().await?;
+    let scope = Scope::of(grant.scope())?;
     let query = parts.uri.query().unwrap_or_default().to_owned();
     let query = query.as_str();
     // An answer takes megabytes while it is read and written.
@@ -90,15 +97,13 @@ async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Turned> {
         (true, "erase") => traces::erase(house, &scope, &order(body).await?).await,
         (false, "me") => Ok(json(200, state::me(&scope, house.options.shows_thoughts))),
         (false, "events") => {
-            let whose =
-                scope.tenant().cloned().map_or(Listens::All, |own| Listens::Tenants(vec![own]));
             // Of what is heard, thoughts are a part that cannot be told apart.
             if !house.options.shows_thoughts {
                 parts.uri = Uri::from_static("/ui/api/events?stream=lifecycle");
             }
-            // Only lines end after a while and begin again, and ask again who listens.
+            // The page listens to lines.
             parts.headers.remove(UPGRADE);
-            listening::hear(house, pace, &mut parts, (whose, scope.holder(), Some(HEARD)))
+            listening::hear(house, pace, &mut parts, (grant, scope.holder()))
         }
         (false, "house") => Ok(json(200, state::house(estate, house, &scope).await)),
         (false, "traces") => traces::list(house, &scope, query).await,
@@ -115,10 +120,6 @@ async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Turned> {
 fn missing(path: &str) -> Turned {
     let path: String = path.chars().filter(char::is_ascii_graphic).take(60).collect();
     turned(404, "not_found", format!("the viewer has nothing at `{path}`"))
-}
-
-fn unknown() -> Turned {
-    turned(401, "signed_out", "open the link that `think serve` printed, or sign in with a key")
 }
 
 /// What an order says.
@@ -147,11 +148,17 @@ async fn sign_in(
             return Err(turned(401, "link_used", message));
         }
         (None, Some(key)) => Who::Key(Secret::new(&key)),
-        _ => return Err(unknown()),
+        _ => return Err(signed_out()),
     };
-    let scope = scope(house, &who).await?;
+    let scope = Scope::of(&view(&house.options, &who).await?)?;
     let places = (&house.load.pools.sign_ins, scope.holder());
     let token = viewer.admit(who, places, Instant::now())?;
+    let session = Identity::session(&house.estate, viewer, &token).grant().await?;
+    let (viewer, left) = (viewer.clone(), token.clone());
+    tokio::spawn(async move {
+        session.ended().await;
+        viewer.leave(&left);
+    });
     let mut answer = json(200, state::me(&scope, house.options.shows_thoughts));
     let secure = if house.options.tls.is_some() { "; Secure" } else { "" };
     let cookie = format!(
@@ -161,26 +168,6 @@ async fn sign_in(
         answer.headers_mut().insert(SET_COOKIE, cookie);
     }
     Ok(answer)
-}
-
-/// What somebody may see. A key has to hold now, not only when they came.
-async fn scope(house: &House, who: &Who) -> Result<Scope, Turned> {
-    let key = match who {
-        Who::Operator => return Ok(Scope::All),
-        Who::Key(key) => key.expose(),
-    };
-    let keys = house.options.keys.as_ref().filter(|_| is_plausible(key));
-    let access = match keys {
-        Some(keys) => keys.find(Some(key), house.waits.left()).await.map_err(|_| unavailable())?,
-        None => Access::Unknown,
-    };
-    match access {
-        Access::Known(pass) if pass.admin => Ok(Scope::All),
-        Access::Known(pass) => Ok(Scope::Tenant(pass.tenant.clone())),
-        Access::Open | Access::Unknown => {
-            Err(turned(401, "invalid_key", "this is no key of the gateway; see `think keys list`"))
-        }
-    }
 }
 
 pub(super) fn unavailable() -> Turned {
