@@ -2,9 +2,8 @@
 
 use crate::config::Config;
 use crate::failure::{Failure, say};
-use crate::stored::{self, place, say_notes};
+use crate::stored::{self, Place, place, say_notes};
 use std::fmt;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use thinkthrough_core::budget::{
@@ -15,8 +14,7 @@ use thinkthrough_gateway::{
     Facts, KeptResponses, Later, Ledgers, SharedPlaces, Soon, Vault, VaultError, Vaults,
 };
 use thinkthrough_store::{
-    Backlog, EarlyTraces, KeySource, KeyState, KeyWatch, LedgerKey, Limits, Location, Store,
-    StoreError,
+    Backlog, EarlyTraces, KeyState, KeyWatch, LedgerKey, Limits, Location, Store, StoreError,
 };
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
@@ -61,7 +59,7 @@ impl Keeper {
         limits: &watch::Sender<Limits>,
     ) -> Result<(Keeper, Keeping), Failure> {
         let mut keeper = Keeper { open: Arc::default(), early: Arc::default(), has_place: true };
-        let (location, key) = match place(config) {
+        let place = match place(config) {
             Ok(place) => place,
             Err(Failure::Failed(why)) if may_do_without(config) => {
                 say(format_args!("{why}; no thought is kept and none is put back"));
@@ -78,9 +76,8 @@ impl Keeper {
         };
         let (tell, told) = oneshot::channel();
         let (opening, limits) = (keeper.clone(), limits.subscribe());
-        let spool = stored::spool(config).map(Path::to_owned);
         let task = tokio::spawn(async move {
-            opening.open_at_last(&Place { location, key, spool }, tell).await;
+            opening.open_at_last(&place, tell).await;
             if let Some(Open { store, .. }) = opening.open.get() {
                 let old = stored::bring_up_to_date(store.clone());
                 tokio::join!(old, stored::prune(store.clone(), limits));
@@ -147,19 +144,10 @@ fn say_closed(error: &StoreError) {
     ));
 }
 
-/// Where the store is, its key, and the folder in which traces wait for a server.
-struct Place {
-    location: Location,
-    key: KeySource,
-    spool: Option<PathBuf>,
-}
-
-impl Place {
-    async fn open(&self) -> Result<Open, StoreError> {
-        let store = stored::opened(&self.location, &self.key, self.spool.as_deref()).await?;
-        let keys = store.gateway_keys().watch().await?;
-        Ok(Open { store, keys })
-    }
+async fn open(place: &Place) -> Result<Open, StoreError> {
+    let store = place.open().await?;
+    let keys = store.gateway_keys().watch().await?;
+    Ok(Open { store, keys })
 }
 
 impl Keeper {
@@ -170,7 +158,7 @@ impl Keeper {
         let mut last = None;
         loop {
             let opened = {
-                let opening = place.open();
+                let opening = open(place);
                 tokio::pin!(opening);
                 match tokio::time::timeout(EARLY, &mut opening).await {
                     Ok(opened) => opened,

@@ -1,14 +1,14 @@
 //! The store of the configuration, opened.
 
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::failure::{Failure, say};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use thinkthrough_chat::session::Conversation;
 use thinkthrough_chat::{Kept, terminal};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::{
-    Conversations, KeySource, Limits, Location, Moment, Pruned, Store, StoreError,
+    Conversations, KeySource, Limits, Location, Markers, Moment, Pruned, Store, StoreError,
 };
 use tokio::sync::watch;
 
@@ -36,9 +36,12 @@ pub(crate) async fn or_why(config: &Config) -> (Option<Store>, Option<String>) {
 
 /// The store; one that is not there yet is made.
 pub(crate) async fn open(config: &Config) -> Result<Store, Failure> {
-    let (location, key) = place(config)?;
-    let store = opened(&location, &key, spool(config)).await?;
-    store.take_early_traces(&location, spool(config)).await;
+    Ok(opened(&place(config)?).await?)
+}
+
+async fn opened(place: &Place) -> Result<Store, StoreError> {
+    let store = place.open().await?;
+    store.take_early_traces(&place.location, place.spool.as_deref()).await;
     say_notes(&store);
     Ok(store)
 }
@@ -130,16 +133,13 @@ const BETWEEN_STEPS: Duration = Duration::from_millis(20);
 
 /// The store, where there is one. Whoever only looks makes none.
 pub(crate) async fn existing(config: &Config) -> Result<Option<Store>, Failure> {
-    let (location, key) = place(config)?;
-    if let Location::Sqlite(file) = &location
+    let place = place(config)?;
+    if let Location::Sqlite(file) = &place.location
         && !file.exists()
     {
         return Ok(None);
     }
-    let store = opened(&location, &key, spool(config)).await?;
-    store.take_early_traces(&location, spool(config)).await;
-    say_notes(&store);
-    Ok(Some(store))
+    Ok(Some(opened(&place).await?))
 }
 
 /// Says what a store has to say.
@@ -147,32 +147,38 @@ pub(crate) fn say_notes(store: &Store) {
     store.notes().iter().for_each(|note| say(format_args!("{note}")));
 }
 
-/// The store at this place, whose traces wait in this folder for a server.
-pub(crate) async fn opened(
-    location: &Location,
-    key: &KeySource,
-    spool: Option<&Path>,
-) -> Result<Store, StoreError> {
-    let store = Store::open(location, key).await?;
-    if let Some(folder) = spool {
-        store.spool_in(folder).await;
+/// The place of a store.
+pub(crate) struct Place {
+    pub(crate) location: Location,
+    pub(crate) key: KeySource,
+    /// The folder in which traces wait for a server.
+    pub(crate) spool: Option<PathBuf>,
+    markers: Markers,
+}
+
+impl Place {
+    pub(crate) async fn open(&self) -> Result<Store, StoreError> {
+        let store = Store::open(&self.location, &self.key).await?;
+        store.set_markers(self.markers.clone());
+        if let Some(folder) = &self.spool {
+            store.spool_in(folder).await;
+        }
+        Ok(store)
     }
-    Ok(store)
 }
 
-/// The folder in which traces wait for a server.
-pub(crate) fn spool(config: &Config) -> Option<&Path> {
-    config.store.as_ref()?.spool.as_deref()
-}
-
-/// Where the store is, and its key.
-pub(crate) fn place(config: &Config) -> Result<(Location, KeySource), Failure> {
+/// The place that the configuration names.
+pub(crate) fn place(config: &Config) -> Result<Place, Failure> {
     let store = config.store.as_ref().ok_or_else(|| {
         let message = "there is no place for a store, because neither `XDG_DATA_HOME` nor `HOME` \
                        is set; set one, or write `[store] url` into the configuration";
         Failure::Failed(message.to_owned())
     })?;
-    Ok((store.location.clone(), store.key.clone()))
+    let folder = config.path.as_deref().and_then(Path::parent).map(Path::to_owned);
+    // A gateway that always asks for a key does not ask the marker.
+    let are_needed = config.server.keyless != Some(false);
+    let config::store::Store { location, key, spool, .. } = store.clone();
+    Ok(Place { location, key, spool, markers: Markers { folder, are_needed } })
 }
 
 impl From<StoreError> for Failure {

@@ -3,7 +3,7 @@
 use super::asking::env;
 use crate::config;
 use crate::failure::{Failure, say};
-use crate::stored;
+use crate::stored::{self, Place};
 use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -105,14 +105,14 @@ impl Keys {
 
 /// The store, which must be there for what is done with its keys.
 async fn with_keys(config: &config::Config) -> Result<Store, Failure> {
-    let (location, _) = stored::place(config)?;
+    let location = stored::place(config)?.location;
     stored::existing(config).await?.ok_or_else(|| {
         Failure::Failed(format!("the store `{location}` does not exist yet, and so has no key"))
     })
 }
 
 async fn rotate(config: &config::Config) -> Result<(), Failure> {
-    let (location, source) = stored::place(config)?;
+    let Place { location, key: source, .. } = stored::place(config)?;
     let rotation = with_keys(config).await?.rotate_keys(&location).await?;
     match rotation.tenants {
         Some(tenants) => say(format_args!(
@@ -142,7 +142,7 @@ async fn rotate(config: &config::Config) -> Result<(), Failure> {
 
 /// The store is opened with the key first, so that no wrong one is backed up.
 async fn backup(config: &config::Config, file: &Path) -> Result<(), Failure> {
-    let (location, _) = stored::place(config)?;
+    let location = stored::place(config)?.location;
     with_keys(config).await?.backup_key(file)?;
     say(format_args!("the master key of `{location}` is in `{}`", file.display()));
     say(format_args!(

@@ -44,6 +44,10 @@ impl Kept {
         PathBuf::from(self.place.file(name))
     }
 
+    fn marker(&self) -> PathBuf {
+        markers(&self.place).pop().unwrap()
+    }
+
     fn db(&self) -> PathBuf {
         self.file("kept.db")
     }
@@ -60,6 +64,17 @@ impl Kept {
     fn start(&self, server: &str) -> Result<Server, String> {
         started(&self.place, &self.config(server))
     }
+}
+
+/// The files that say that keys were made.
+fn markers(place: &Place) -> Vec<PathBuf> {
+    all_named(place, "gateway-keys-")
+}
+
+fn all_named(place: &Place, begin: &str) -> Vec<PathBuf> {
+    let files = fs::read_dir(place.home()).unwrap().map(|entry| entry.unwrap());
+    let named = files.filter(|it| it.file_name().to_str().unwrap().starts_with(begin));
+    named.map(|it| it.path()).collect()
 }
 
 /// Every way in, and what a request there says.
@@ -142,6 +157,12 @@ const BREAKS: &[(&str, Break)] = &[
         fs::remove_file(kept.db()).unwrap();
         fs::remove_file(kept.file("kept.key")).unwrap();
     }),
+    ("all that is named after the file is missing: `rm kept.db*`", |kept| {
+        all_named(&kept.place, "kept.db").iter().for_each(|it| fs::remove_file(it).unwrap());
+    }),
+    ("all that is named after the store is missing: `rm kept*`", |kept| {
+        all_named(&kept.place, "kept").iter().for_each(|it| fs::remove_file(it).unwrap());
+    }),
     ("the file is empty", |kept| {
         without_log(kept);
         set_length(&kept.db(), 0);
@@ -201,15 +222,15 @@ const BREAKS: &[(&str, Break)] = &[
     ("its log is garbage", |kept| {
         fs::write(kept.file("kept.db-wal"), [0x5a; 9000]).unwrap();
     }),
-    ("the marker is lost", |kept| drop(fs::remove_file(kept.file("kept.db.keys")))),
-    ("the marker is damaged", |kept| fs::write(kept.file("kept.db.keys"), "x").unwrap()),
+    ("the marker is lost", |kept| fs::remove_file(kept.marker()).unwrap()),
+    ("the marker is damaged", |kept| fs::write(kept.marker(), "x").unwrap()),
     ("the marker is damaged and the file is missing", |kept| {
-        fs::write(kept.file("kept.db.keys"), "x").unwrap();
+        fs::write(kept.marker(), "x").unwrap();
         without_log(kept);
         fs::remove_file(kept.db()).unwrap();
     }),
     ("the marker is empty and the file is", |kept| {
-        fs::write(kept.file("kept.db.keys"), "").unwrap();
+        fs::write(kept.marker(), "").unwrap();
         without_log(kept);
         set_length(&kept.db(), 0);
     }),
@@ -249,13 +270,61 @@ fn d_4_no_broken_store_lets_anybody_in_once_keys_were_created() {
 }
 
 #[test]
+fn d_4_callers_of_a_store_that_lost_its_keys_are_told_the_remedies() {
+    let kept = Kept::new("remedies", |_| {});
+    all_named(&kept.place, "kept.db").iter().for_each(|it| fs::remove_file(it).unwrap());
+    let gateway = kept.start("").unwrap();
+    let ask = |headers: &str| gateway.request("GET", "/v1/models", headers, "");
+    for headers in [String::new(), format!("x-api-key: {}\r\n", kept.key)] {
+        let answer = ask(&headers);
+        assert_eq!(status(&answer), "503", "{answer}");
+        assert!(answer.contains("`think keys create`"), "{answer}");
+        assert!(answer.contains("`[server] keyless = true`"), "{answer}");
+    }
+    // The first remedy works while the gateway runs.
+    let bob = format!("x-api-key: {}\r\n", kept.create("bob"));
+    let began = Instant::now();
+    while status(&ask(&bob)) != "200" {
+        assert!(began.elapsed() < PATIENCE, "{}", ask(&bob));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(status(&ask("")), "401");
+    drop(gateway);
+    // And so does the second.
+    all_named(&kept.place, "kept.db").iter().for_each(|it| fs::remove_file(it).unwrap());
+    let gateway = kept.start("keyless = true").unwrap();
+    assert_eq!(status(&gateway.request("GET", "/v1/models", "", "")), "200");
+}
+
+/// With a master key from elsewhere, the marker is beside the configuration.
+#[test]
+fn d_4_a_key_from_elsewhere_leaves_the_marker_beside_the_configuration() {
+    let place = Place::new("elsewhere");
+    fs::create_dir(place.file("data")).unwrap();
+    let digits = "0123456789abcdef".repeat(4);
+    let store = format!(
+        "[store]\nurl = \"sqlite:data/kept.db\"\nkey = {{ command = \"echo {digits}\" }}\n"
+    );
+    let config = place.write("config.toml", &store);
+    let made = place.think(&["keys", "--config", &config, "create", "alice", "--json"]).json();
+    assert_eq!(markers(&place).len(), 1);
+    fs::remove_dir_all(place.file("data")).unwrap();
+    let gateway = serve(&place, &store);
+    let key = format!("x-api-key: {}\r\n", made["key"].as_str().unwrap());
+    for headers in ["", &key] {
+        let answer = gateway.request("GET", "/v1/models", headers, "");
+        assert_eq!(status(&answer), "503", "{answer}");
+    }
+}
+
+#[test]
 fn a_place_without_a_store_and_without_keys_opens_as_ever() {
     let place = Place::new("simple");
     let gateway = serve(&place, STORE);
     let answer = gateway.request("POST", "/v1/chat/completions", "", &question("sim/groq"));
     assert_eq!(status(&answer), "200", "{answer}");
     assert!(gateway.request("GET", "/readyz", "", "").ends_with("ok\n"));
-    assert!(!Path::new(&place.file("kept.db.keys")).exists());
+    assert_eq!(markers(&place), [] as [PathBuf; 0]);
 }
 
 #[test]
@@ -387,7 +456,7 @@ fn t_13_a_store_that_is_lost_after_a_rotation_lets_nobody_in() {
                 opens_for(&kept, &gateway);
                 gateway.stop();
             }
-            assert!(kept.file("kept.db.keys").exists());
+            assert!(kept.marker().exists());
             // Whatever of it is still in the log.
             let whole = kept.file("whole");
             fs::create_dir(&whole).unwrap();

@@ -37,6 +37,18 @@ pub enum StoreError {
         /// What the system says.
         message: String,
     },
+    /// The marker that keys of the gateway were made cannot be written.
+    #[error(
+        "`{}` cannot be written: {message}; it says that gateway keys were made, so that a lost store lets nobody in: make \
+         its folder writable, or set `[server] keyless = false`",
+        path.display()
+    )]
+    Marker {
+        /// The marker.
+        path: PathBuf,
+        /// The system's words.
+        message: String,
+    },
     /// The master key does not have the right form, or its source gives none.
     #[error("the master key from {from} cannot be used: {message}")]
     Key {

@@ -109,7 +109,7 @@ pub use responses::Responses;
 pub use retention::{Holding, Limits, Pruned};
 pub use rotation::Rotation;
 pub use spool::{LostTrace, TracePlace};
-pub use store::Store;
+pub use store::{Markers, Store};
 pub use taking::Backlog;
 pub use trace::{
     DraftText, NewTrace, TRACE_AGE, Trace, TraceFilter, TraceHits, TraceNumbers, TraceSession,

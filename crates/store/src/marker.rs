@@ -1,8 +1,9 @@
-//! The file beside a store in a file that says: keys of the gateway were made for it.
+//! The marker of a store in a file: it says that keys of the gateway were made for this store.
 //!
 //! A store that was lost, emptied, or replaced by a backup of before its keys looks as if there had never been any, and
-//! whoever needs no key is let in. While this file stands there nobody is. It is locked with the master key, so that
-//! what it says is what was written; one that is damaged counts as one that is there.
+//! would let in callers without a key. Nobody is let in while the marker is there. Its name is a digest of the store's
+//! path, and it is in the folder of the master key: `rm thinkthrough.db*` leaves it. The master key authenticates it, and
+//! a damaged marker counts as one that is there.
 
 use crate::master::{hex, private_file, sync_folder};
 use crate::seal::{self, Key};
@@ -12,7 +13,9 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// The first line, and so the version of the form.
-const HEAD: &str = "thinkthrough keys 1";
+const HEAD: &str = "thinkthrough keys 2";
+/// How many hexadecimal digits of the digest of the store's path are in the name.
+const DIGITS: usize = 32;
 /// What the key of the code is derived for.
 const CONTEXT: &str = "thinkthrough 2026-11 marker that gateway keys were made";
 
@@ -20,6 +23,10 @@ const CONTEXT: &str = "thinkthrough 2026-11 marker that gateway keys were made";
 #[derive(Clone)]
 pub(crate) struct Marker {
     path: PathBuf,
+    /// The marker of versions before 2, beside the store.
+    old: PathBuf,
+    /// The store, for people who find the marker.
+    store: String,
     key: Key,
 }
 
@@ -35,12 +42,15 @@ pub(crate) enum Mark {
 }
 
 impl Marker {
-    /// The marker of the store in this file.
-    pub(crate) fn of(store: &Path, master: &Key) -> Self {
-        let mut name = OsString::from(store.as_os_str());
-        name.push(".keys");
+    /// The marker in `folder` of the store in this file.
+    pub(crate) fn of(folder: &Path, store: &Path, master: &Key) -> Self {
+        let digest = blake3::hash(store.as_os_str().as_encoded_bytes()).to_hex();
+        let path = folder.join(format!("gateway-keys-{digest:.DIGITS$}"));
+        let mut old = OsString::from(store.as_os_str());
+        old.push(".keys");
+        let store = store.to_string_lossy().escape_debug().to_string();
         let key = Key::new(blake3::derive_key(CONTEXT, master.bytes()));
-        Marker { path: name.into(), key }
+        Marker { path, old: old.into(), store, key }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -50,7 +60,9 @@ impl Marker {
     /// Blocks.
     pub(crate) fn read(&self) -> Mark {
         match fs::read(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Mark::Absent,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.old.exists() => {
+                Mark::Absent
+            }
             Err(_) => Mark::Damaged,
             Ok(bytes) => self.parse(&bytes).unwrap_or(Mark::Damaged),
         }
@@ -62,7 +74,8 @@ impl Marker {
         let code = blake3::Hash::from_hex(code).ok()?;
         // Compared in constant time.
         let is_ours = self.code(said) == code;
-        let changes = said.strip_prefix(HEAD)?.strip_prefix("\nchanges ")?.parse().ok()?;
+        let (_, changes) = said.rsplit_once("\nchanges ")?;
+        let changes = changes.parse().ok()?;
         is_ours.then_some(Mark::Whole { changes })
     }
 
@@ -72,7 +85,7 @@ impl Marker {
 
     /// Writes it, in the place of one that is there. It survives the end of power. Blocks.
     pub(crate) fn write(&self, changes: i64) -> io::Result<()> {
-        let said = format!("{HEAD}\nchanges {changes}");
+        let said = format!("{HEAD}\nstore {}\nchanges {changes}", self.store);
         let text = format!("{said}\n{}\n", self.code(&said));
         let mark = seal::random::<8>().map_err(|_| io::ErrorKind::Other)?;
         let mut unnamed = OsString::from(self.path.as_os_str());
@@ -88,6 +101,10 @@ impl Marker {
             drop(fs::remove_file(&unnamed));
         }
         sync_folder(&self.path);
+        if written.is_ok() {
+            // The old marker has no use from now on.
+            drop(fs::remove_file(&self.old));
+        }
         written
     }
 }
@@ -108,7 +125,7 @@ mod tests {
         }
 
         fn marker(&self, key: u8) -> Marker {
-            Marker::of(&self.0.join("a.db"), &Key::new([key; 32]))
+            Marker::of(&self.0, &self.0.join("a.db"), &Key::new([key; 32]))
         }
     }
 
@@ -122,13 +139,28 @@ mod tests {
     fn it_is_read_back_and_written_over() {
         let folder = Folder::new("back");
         let marker = folder.marker(1);
-        assert_eq!(marker.path(), folder.0.join("a.db.keys"));
+        let name = marker.path().file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with("gateway-keys-") && name.len() == 13 + DIGITS, "{name}");
         assert_eq!(marker.read(), Mark::Absent);
         for changes in [1, 7, i64::MAX] {
             marker.write(changes).unwrap();
             assert_eq!(marker.read(), Mark::Whole { changes });
         }
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "nothing else is left");
+        let other = Marker::of(&folder.0, &folder.0.join("b.db"), &Key::new([1; 32]));
+        assert_eq!(other.read(), Mark::Absent, "each store has its own");
+    }
+
+    #[test]
+    fn the_marker_of_an_older_version_counts_until_there_is_a_new_one() {
+        let folder = Folder::new("old");
+        let marker = folder.marker(1);
+        let old = folder.0.join("a.db.keys");
+        fs::write(&old, "thinkthrough keys 1\nchanges 3\n").unwrap();
+        assert_eq!(marker.read(), Mark::Damaged);
+        marker.write(3).unwrap();
+        assert_eq!(marker.read(), Mark::Whole { changes: 3 });
+        assert!(!old.exists());
     }
 
     #[test]

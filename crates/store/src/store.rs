@@ -24,9 +24,9 @@ use crate::unwritten::Unwritten;
 use crate::waiting::{Answer, Waiting};
 use std::collections::HashMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf, absolute};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tenants::KeysAtHand;
 use thinkthrough_core::plane::Tenant;
@@ -64,7 +64,18 @@ struct Inner {
     has_all_sessions: AtomicBool,
     /// The file; `None` for a server.
     file: Option<PathBuf>,
+    /// The place of its marker, unless it is the usual one.
+    markers: OnceLock<Markers>,
     notes: Notes,
+}
+
+/// The place of the marker that says that keys of the gateway were made: the folder of the key file, if there is one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Markers {
+    /// The folder if the master key comes from elsewhere; the store's own unless given.
+    pub folder: Option<PathBuf>,
+    /// Whether no key is made if the marker cannot be written.
+    pub are_needed: bool,
 }
 
 /// How often one tries to use the keys of a tenant while another process changes the master key.
@@ -130,6 +141,7 @@ impl Store {
             has_old_records,
             has_all_sessions: AtomicBool::new(false),
             file,
+            markers: OnceLock::new(),
             notes,
         };
         let store = Store { inner: Arc::new(inner) };
@@ -278,29 +290,48 @@ impl Store {
         self.inner.notes.add(text);
     }
 
-    /// What says beside a file that keys of the gateway were made, under the master key that holds now.
-    fn marker(&self) -> Option<Marker> {
-        let file = self.inner.file.as_deref()?;
-        Some(Marker::of(file, &self.inner.master.get().key))
+    /// Sets the place of the marker that says that keys of the gateway were made. It counts once, before keys are read
+    /// or made.
+    pub fn set_markers(&self, markers: Markers) {
+        // The first one stays.
+        let _ = self.inner.markers.set(markers);
     }
 
-    /// Whether it is written beside the store that keys were made.
+    /// The marker, under the master key that holds now; `None` for a server.
+    fn marker(&self) -> Option<Marker> {
+        let file = self.inner.file.as_deref()?;
+        let said = self.inner.markers.get().and_then(|markers| markers.folder.clone());
+        let folder = match self.inner.master.source() {
+            KeySource::File(key) => absolute(key).ok()?.parent().map(Path::to_owned),
+            KeySource::Command(_) | KeySource::Env(_) => said,
+        };
+        let folder = folder.or_else(|| file.parent().map(Path::to_owned))?;
+        Some(Marker::of(&folder, file, &self.inner.master.get().key))
+    }
+
+    /// Whether the store has a marker once it has keys.
     pub(crate) fn has_marker(&self) -> bool {
         self.inner.file.is_some()
     }
 
-    /// Writes beside the store that keys of the gateway were made, and how often they were changed.
+    /// Writes the marker with the number of changes that the keys have seen.
     pub(crate) async fn mark_keys(&self, changes: i64) -> Result<(), StoreError> {
         let Some(marker) = self.marker() else { return Ok(()) };
         let path = marker.path().to_owned();
         let written = tokio::task::spawn_blocking(move || marker.write(changes)).await;
-        written
-            .map_err(|_| StoreError::Closed)?
-            .map_err(|error| StoreError::File { path, message: error.to_string() })
+        let error = match written.map_err(|_| StoreError::Closed)? {
+            Ok(()) => return Ok(()),
+            Err(error) => StoreError::Marker { path, message: error.to_string() },
+        };
+        if self.inner.markers.get().is_none_or(|markers| markers.are_needed) {
+            return Err(error);
+        }
+        self.note(error.to_string());
+        Ok(())
     }
 
-    /// Whether it stands beside the store that keys of the gateway were made. Where the store has keys, with this count
-    /// of changes, it stands there from now on.
+    /// Whether the marker says that keys of the gateway were made. A store that has keys, with this count of changes, gets
+    /// its marker.
     pub(crate) async fn mark_of_keys(&self, changes: Option<i64>) -> bool {
         let Some(marker) = self.marker() else { return false };
         let path = marker.path().display().to_string();
@@ -310,9 +341,7 @@ impl Store {
             (Mark::Absent, None) => return false,
             (Mark::Absent | Mark::Damaged, Some(changes)) => {
                 if let Err(error) = self.mark_keys(changes).await {
-                    self.note(format!(
-                        "{error}; it would say that keys were made, so that a lost store lets nobody in"
-                    ));
+                    self.note(error.to_string());
                 }
             }
             (Mark::Whole { changes: marked }, Some(changes)) if marked > changes => {

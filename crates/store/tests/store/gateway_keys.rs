@@ -2,9 +2,10 @@
 
 use super::{Folder, holds};
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_store::{KeyHash, KeyState, StoreError};
+use thinkthrough_store::{KeyHash, KeySource, KeyState, Location, Markers, Store, StoreError};
 
 on_each_database! {
     a_key_names_its_tenant_until_it_is_revoked,
@@ -128,8 +129,12 @@ async fn found(folder: &Folder) -> (KeyState, Vec<String>) {
     (list.state(), store.notes())
 }
 
-fn marker(folder: &Folder) -> std::path::PathBuf {
-    folder.path.join("thinkthrough.db.keys")
+/// The marker of a store: in the folder of its key, named after the path of its file.
+fn marker(folder: &Folder) -> PathBuf {
+    let file =
+        std::fs::canonicalize(&folder.path).unwrap().join(folder.file().file_name().unwrap());
+    let digest = blake3::hash(file.as_os_str().as_encoded_bytes()).to_hex();
+    folder.path.join(format!("gateway-keys-{digest:.32}"))
 }
 
 /// Another place with the same master key, this file and this marker: what used the first one may still be at it.
@@ -209,6 +214,58 @@ async fn a_key_of_which_nothing_can_be_written_beside_the_store_is_not_made() {
     let store = folder.open().await.unwrap();
     std::fs::create_dir(marker(&folder)).unwrap();
     let error = store.gateway_keys().create("alice").await.unwrap_err();
-    assert!(matches!(error, StoreError::File { .. }), "{error}");
+    assert!(matches!(error, StoreError::Marker { .. }), "{error}");
+    assert!(error.to_string().contains("keyless = false"), "{error}");
     assert!(store.gateway_keys().list().await.unwrap()[0].is_revoked);
+    // A gateway that asks for keys in any case does without.
+    let store = folder.open().await.unwrap();
+    store.set_markers(Markers { folder: None, are_needed: false });
+    store.gateway_keys().create("alice").await.unwrap();
+    assert!(store.notes()[0].contains("cannot be written"));
+}
+
+#[tokio::test]
+async fn the_marker_is_with_the_key_and_goes_with_no_file_of_the_store() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(folder.path.join("keys")).unwrap();
+    let key = KeySource::File(folder.path.join("keys/master.key"));
+    let location = Location::Sqlite(folder.file());
+    let store = Store::open(&location, &key).await.unwrap();
+    store.gateway_keys().create("alice").await.unwrap();
+    drop(store);
+    let name = marker(&folder).file_name().unwrap().to_owned();
+    assert!(folder.path.join("keys").join(&name).exists() && !marker(&folder).exists());
+    for entry in std::fs::read_dir(&folder.path).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+    let store = Store::open(&location, &key).await.unwrap();
+    assert_eq!(store.gateway_keys().read().await.unwrap().state(), KeyState::Lost);
+    // Another store with the same key is another one.
+    let other = Location::Sqlite(folder.path.join("other.db"));
+    let store = Store::open(&other, &key).await.unwrap();
+    assert_eq!(store.gateway_keys().read().await.unwrap().state(), KeyState::Never);
+}
+
+#[tokio::test]
+async fn with_a_key_from_elsewhere_the_marker_is_where_it_is_said() {
+    let folder = Folder::new();
+    let digits = "0123456789abcdef".repeat(4);
+    let key = KeySource::Command(vec!["echo".to_owned(), digits]);
+    let location = Location::Sqlite(folder.file());
+    let aside = folder.path.join("config");
+    std::fs::create_dir_all(&aside).unwrap();
+    let open = || async {
+        let store = Store::open(&location, &key).await.unwrap();
+        store.set_markers(Markers { folder: Some(aside.clone()), are_needed: true });
+        store
+    };
+    open().await.gateway_keys().create("alice").await.unwrap();
+    assert_eq!(std::fs::read_dir(&aside).unwrap().count(), 1);
+    for name in ["thinkthrough.db", "thinkthrough.db-wal", "thinkthrough.db-shm"] {
+        drop(std::fs::remove_file(folder.path.join(name)));
+    }
+    assert_eq!(open().await.gateway_keys().read().await.unwrap().state(), KeyState::Lost);
 }
