@@ -22,6 +22,7 @@ use crate::command::settings::Settings;
 use crate::command::sim::Sim;
 use crate::command::split::Split;
 use crate::command::traces::Traces;
+use crate::command::ui::Ui;
 
 /// Keeps every thought of a reasoning model: read it, show it, store it, send it back
 ///
@@ -53,6 +54,7 @@ pub(crate) enum Command {
     Config(Configuration),
     Serve(Serve),
     Health(Health),
+    Ui(Ui),
     Sim(Sim),
     Doctor(Doctor),
     Models(Models),

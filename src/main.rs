@@ -19,6 +19,7 @@ mod known;
 mod local;
 mod masking;
 mod memory;
+mod operator;
 mod printed;
 mod role;
 mod routes;
@@ -82,6 +83,7 @@ fn run(command: &Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Config(config) => config.run(out),
         Command::Serve(serve) => serve.run(out),
         Command::Health(health) => health.run(out),
+        Command::Ui(ui) => ui.run(out),
         Command::Sim(sim) => sim.run(out),
         Command::Doctor(doctor) => doctor.run(out),
         Command::Models(models) => models.run(out),

@@ -27,3 +27,4 @@ pub(crate) mod settings;
 pub(crate) mod sim;
 pub(crate) mod split;
 pub(crate) mod traces;
+pub(crate) mod ui;

@@ -10,11 +10,12 @@ use crate::gate::{Gate, Wanted};
 use crate::keeper::Keeper;
 use crate::masking::{found, of_process};
 use crate::memory;
+use crate::operator::Operated;
 use crate::routes::{Routes, with_key};
 use crate::stored::say_notes;
 use crate::telemetry;
 use clap::Args;
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -109,16 +110,21 @@ impl Serve {
             serve(listener, routes(config), Some(vaults), options).map_err(refused)?;
         // What was learned before a restart is known to the first who asks.
         running.informed(INFORMED).await;
+        let door = admin.as_ref().map_or(addr, |(_, addr)| *addr);
+        let operated = Operated { viewer: base.viewer.clone(), scheme, door };
+        // Before anybody knows that the gateway is there.
+        let answering = operated.answer();
         writeln!(out, "listening on {scheme}://{addr}")?;
         out.flush()?;
         introduce(&format!("{scheme}://{addr}"), has_models, is_closed);
-        let mut door = addr;
         if let Some((listener, addr)) = admin {
             running.admin(listener);
             say(format_args!("metrics: {scheme}://{addr}/metrics"));
-            door = addr;
         }
-        base.invite(scheme, door);
+        invite(&operated);
+        if let Err(error) = answering {
+            say(format_args!("`think ui` gets no link from this gateway: {error}"));
+        }
         base.audit.iter().for_each(audit::watch);
         let delay = loop {
             match signals.next().await {
@@ -126,7 +132,6 @@ impl Serve {
                     Ok(server) => {
                         now = server;
                         say(format_args!("the configuration was read again"));
-                        base.invite(scheme, door);
                     }
                     Err(failure) => {
                         say(format_args!("the configuration stays as it was: {failure}"));
@@ -360,13 +365,12 @@ impl Base {
     }
 }
 
-impl Base {
-    /// Says where the viewer is. On an address that only this machine reaches the link lets one person in, once; it
-    /// stands behind the `#`, so that no log has it.
-    fn invite(&self, scheme: &str, door: SocketAddr) {
-        let link = self.viewer.invite().filter(|_| door.ip().is_loopback());
-        let link = link.map(|link| format!("#/sign-in/{link}")).unwrap_or_default();
-        say(format_args!("viewer: {scheme}://{door}/ui/{link}"));
+/// Says where the viewer is, on a terminal with a link that lets one browser in: a log must not have one.
+fn invite(operated: &Operated) {
+    let is_terminal = std::io::stderr().is_terminal();
+    match is_terminal.then(|| operated.link()).flatten() {
+        Some(link) => say(format_args!("viewer: {link}")),
+        None => say(format_args!("viewer: {} (`think ui` prints a link)", operated.page())),
     }
 }
 

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
@@ -46,8 +47,7 @@ class Gateway:
         self.upstream = Upstream().__enter__()
         config = os.path.join(self.home, "config.toml")
         with open(config, "w", encoding="utf-8") as file:
-            text = self.first + CONFIG.format(url=self.upstream.url)
-            file.write(text + self.alice)
+            file.write(self.config())
         env = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
         env.update(HOME=self.home, XDG_CONFIG_HOME=self.home, XDG_DATA_HOME=self.home, NO_COLOR="1")
         self.env = env
@@ -60,8 +60,16 @@ class Gateway:
         self.address = first.strip().rpartition("//")[2]
         threading.Thread(target=self.hear, daemon=True).start()
         self.base = f"http://{self.address}"
-        self.link = self.until(lambda: next((it for it in map(link, self.said) if it), None))
         return self
+
+    def config(self):
+        return self.first + CONFIG.format(url=self.upstream.url) + self.alice
+
+    def reload(self, config):
+        """Gives the running gateway another configuration."""
+        with open(os.path.join(self.home, "config.toml"), "w", encoding="utf-8") as file:
+            file.write(config)
+        self.process.send_signal(signal.SIGHUP)
 
     def __exit__(self, *_):
         self.process.kill()
@@ -72,6 +80,12 @@ class Gateway:
     def hear(self):
         for line in self.process.stderr:
             self.said.append(line)
+
+    @property
+    def link(self):
+        """A new link to the viewer."""
+        ran = subprocess.run([self.think, "ui", self.address], capture_output=True, text=True, env=self.env, check=True)
+        return ran.stdout.strip()
 
     @staticmethod
     def until(something, seconds=15, what=lambda: "the gateway did not come so far"):
@@ -119,7 +133,3 @@ class Gateway:
 
         return self.until(is_stored, what=lambda: f"a trace is not in the store: {said[0]}")
 
-
-def link(line):
-    found = re.search(r"viewer: (http://\S+#/sign-in/\w+)", line)
-    return found and found[1]

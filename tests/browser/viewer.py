@@ -32,10 +32,10 @@ def today(monkeypatch):
 See [the notes](https://example.org/clock)."""
 
 
-def signed_in(place, gateway, key=None, **how):
+def signed_in(place, gateway, key=None, link=None, **how):
     page = place.browser.page(**how)
     if key is None:
-        page.open(gateway.link)
+        page.open(link or gateway.link)
     else:
         page.open(f"{gateway.base}/ui/")
         page.until("document.querySelector('.sign-in input')")

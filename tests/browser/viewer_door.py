@@ -16,14 +16,15 @@ def check_sign_in(place):
         holds("unsafe" not in policy and "access-control-allow-origin" not in headers, "nothing is loosened")
         for path in ["me", "traces", "house", "sums", "traces/x", "events"]:
             same(gateway.request("GET", f"/ui/api/{path}")[0], 401, path)
-        token = gateway.link.rpartition("/")[2]
+        link = gateway.link
+        token = link.rpartition("/")[2]
         same(gateway.request("POST", "/ui/api/sign-in", {"link": token}, content_type="application/json")[0], 403, "without our header")
         ours = {"content_type": "application/json", "x_thinkthrough_viewer": "1"}
         same(gateway.request("POST", "/ui/api/sign-in", {"key": "no-such-key-at-all-1"}, **ours)[0], 401, "a wrong key")
         same(gateway.request("POST", "/ui/api/sign-in", {"link": token}, x_forwarded_for="203.0.113.9", **ours)[0], 403, "from afar")
         foreign = {"origin": "https://evil.example", **ours}
         same(gateway.request("POST", "/ui/api/sign-in", {"link": token}, **foreign)[0], 403, "another site")
-        page = signed_in(place, gateway)
+        page = signed_in(place, gateway, link=link)
         same(page.run("location.hash"), "#/live", "nothing of the link stays in the address")
         same(page.run("document.cookie"), "", "no script reads the cookie")
         cookie = page.send("Network.getCookies", urls=[f"{gateway.base}/ui/"])["cookies"][0]
@@ -44,6 +45,16 @@ def check_sign_in(place):
         go(page, "#/traces", "document.querySelectorAll('.row').length === 2")
         page.click(".who button")
         page.until("document.querySelector('.sign-in')")
+        same(page.run("fetch('/ui/api/me').then(it => it.status)"), 401, "signed out")
+
+
+def check_revoked(place):
+    """A page whose key is gone asks for one again, and nothing that was shown stays."""
+    with Gateway(place.think) as gateway:
+        page = signed_in(place, gateway, ALICE)
+        page.until("document.querySelector('[data-state=whole]')")
+        gateway.reload(gateway.config().replace(f'[keys.alice]\nkey = "{ALICE}"\n', ""))
+        page.until("document.querySelector('.sign-in input')")
         same(page.run("fetch('/ui/api/me').then(it => it.status)"), 401, "signed out")
 
 

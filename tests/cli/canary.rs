@@ -5,6 +5,7 @@ use crate::collector::Collector;
 use crate::place::Place;
 use crate::program::command;
 use crate::server::{PATIENCE, Server};
+use crate::ui;
 use crate::upstream::Upstream;
 use serde_json::json;
 use std::path::Path;
@@ -151,9 +152,8 @@ fn settled(gateway: &Server) {
 
 /// What the viewer is given: its page, and every answer that its pages ask for.
 fn viewed(gateway: &Server, traces: &[String], places: &mut Vec<(String, Vec<u8>)>) {
-    let said = gateway.said();
-    let (_, token) = said.split_once("#/sign-in/").expect("the link of the viewer");
-    let token = token.split_whitespace().next().unwrap();
+    let link = ui::link(gateway);
+    let (_, token) = link.split_once("#/sign-in/").unwrap();
     let headers = "content-type: application/json\r\nx-thinkthrough-viewer: 1\r\n";
     let order = json!({"link": token}).to_string();
     let answer = gateway.request("POST", "/ui/api/sign-in", headers, &order);

@@ -117,5 +117,6 @@ mod sim;
 mod tools;
 mod traces;
 mod traces_why;
+mod ui;
 mod upstream;
 mod without_thoughts;

@@ -134,7 +134,7 @@ function signIn(problem) {
   document.title = 'Sign in · Thinkthrough';
   const key = h('input', { type: 'password', name: 'key', autocomplete: 'current-password', required: true });
   main.replaceChildren(h('div', { class: 'page sign-in' }, h('h1', {}, 'See what your models think'),
-    h('p', {}, 'Open the link that ', h('code', {}, 'think serve'), ' printed: it lets one browser in. Or sign in with a key of this gateway; an admin\u2019s key shows everybody\u2019s requests, any other its own.'),
+    h('p', {}, 'Open the link that ', h('code', {}, 'think ui'), ' prints: it lets one browser in. Or sign in with a key of this gateway; an admin\u2019s key shows everybody\u2019s requests, any other its own.'),
     h('form', { onsubmit: (/** @type {SubmitEvent} */ event) => { event.preventDefault(); enter({ key: key.value }); } },
       h('label', {}, h('span', {}, 'Key'), key), h('button', {}, 'Sign in')),
     h('p', { class: 'problem', role: 'alert' }, problem)));

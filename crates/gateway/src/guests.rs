@@ -1,4 +1,4 @@
-//! Who may look into the viewer: whoever opens the link that `think serve` printed, once, or has a key of the gateway.
+//! Sign-ins to the viewer: of the operator by a link that lets one browser in, and of callers with a key of the gateway.
 
 use crate::door::{Turned, turned};
 use crate::load::{FairPool, Holder, Place};
@@ -10,8 +10,8 @@ use thinkthrough_client::Secret;
 
 /// Nobody looks for longer than this without signing in again.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// So many links may be open; the oldest go.
-const LINKS: usize = 8;
+/// How long a link lets somebody in.
+const LINK: Duration = Duration::from_secs(10 * 60);
 
 /// Who may look into the viewer. Clones are handles to the same door.
 #[derive(Clone, Default)]
@@ -22,7 +22,8 @@ pub struct Viewer {
 /// Tokens are known by their digests, so that nothing here lets anybody in who reads it.
 #[derive(Default)]
 struct Door {
-    links: Vec<blake3::Hash>,
+    /// The last link that was made, until it is used.
+    link: Option<(Instant, blake3::Hash)>,
     guests: HashMap<blake3::Hash, Guest>,
 }
 
@@ -51,25 +52,22 @@ impl Viewer {
         Viewer::default()
     }
 
-    /// What a link carries that lets one person in, once; `None`: the system has no random numbers.
+    /// Makes a link's token, which lets one browser in within ten minutes. The link before it ends.
+    /// `None`: the system has no random numbers.
     #[must_use]
-    pub fn invite(&self) -> Option<String> {
+    pub fn invite(&self, now: Instant) -> Option<String> {
         let token = token()?;
-        let mut door = self.door();
-        if door.links.len() >= LINKS {
-            door.links.remove(0);
-        }
-        door.links.push(blake3::hash(token.as_bytes()));
+        self.door().link = Some((now, blake3::hash(token.as_bytes())));
         Some(token)
     }
 
-    /// Takes a link, which then is none any more.
-    pub(crate) fn take(&self, link: &str) -> bool {
+    /// Uses a link up.
+    pub(crate) fn take(&self, link: &str, now: Instant) -> bool {
         let hash = blake3::hash(link.as_bytes());
-        let mut door = self.door();
-        let before = door.links.len();
-        door.links.retain(|known| *known != hash);
-        door.links.len() < before
+        let is_it = |(since, known): &mut (Instant, blake3::Hash)| {
+            *known == hash && now.duration_since(*since) < LINK
+        };
+        self.door().link.take_if(is_it).is_some()
     }
 
     /// Lets a person in, and gives the token of the visit. If the holder has no place left, its own oldest guest goes.
@@ -140,9 +138,9 @@ mod tests {
     #[test]
     fn a_link_lets_one_person_in_once_and_for_a_day() {
         let (viewer, now) = (Viewer::new(), Instant::now());
-        let link = viewer.invite().unwrap();
-        assert!(!viewer.take("x") && !viewer.take(""));
-        assert!(viewer.take(&link) && !viewer.take(&link));
+        let link = viewer.invite(now).unwrap();
+        assert!(!viewer.take("x", now) && !viewer.take("", now));
+        assert!(viewer.take(&link, now) && !viewer.take(&link, now));
         let pools = Pools::new(&Gauges::default());
         let pool = (&pools.sign_ins, Holder::Operator);
         let token = viewer.admit(Who::Operator, pool, now).unwrap();
@@ -154,10 +152,13 @@ mod tests {
     }
 
     #[test]
-    fn of_too_many_links_the_oldest_go() {
-        let viewer = Viewer::new();
-        let links: Vec<String> = (0..=LINKS).map(|_| viewer.invite().unwrap()).collect();
-        assert!(!viewer.take(&links[0]) && viewer.take(&links[1]));
+    fn a_link_expires_and_ends_the_one_before_it() {
+        let (viewer, now) = (Viewer::new(), Instant::now());
+        let links = [viewer.invite(now).unwrap(), viewer.invite(now).unwrap()];
+        assert!(!viewer.take(&links[0], now) && viewer.take(&links[1], now));
+        let link = viewer.invite(now).unwrap();
+        assert!(!viewer.take(&link, now + LINK));
+        assert!(viewer.take(&link, now + LINK - Duration::from_millis(1)));
     }
 
     #[test]

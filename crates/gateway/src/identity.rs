@@ -183,6 +183,7 @@ pub(crate) async fn still_holds(house: &House) -> Result<(), Turned> {
 mod tests {
     use super::*;
     use crate::keys::{Keys, Looking};
+    use crate::load::{Gauges, Holder, Pools};
     use crate::models::{Listed, Models, Route, Unrouted};
     use std::sync::Mutex;
     use thinkthrough_client::Secret;
@@ -282,7 +283,9 @@ mod tests {
     async fn a_session_ends_when_it_is_left_or_sees_less() {
         let keys = Arc::new(Only(Mutex::new(key_of("alice", true))));
         let (estate, viewer) = (estate(Some(Arc::clone(&keys))), Viewer::new());
-        let admit = |who| viewer.admit(who, Instant::now()).unwrap();
+        let pools = Pools::new(&Gauges::default());
+        let place = || (&pools.sign_ins, Holder::Operator);
+        let admit = |who| viewer.admit(who, place(), Instant::now()).unwrap();
         let (operator, alice) = (admit(Who::Operator), admit(Who::Key(Secret::new("k"))));
         let session = |token: &str| Identity::session(&estate, &viewer, token);
         assert_eq!(*session(&operator).grant().await.unwrap().scope(), Scope::All);

@@ -197,9 +197,8 @@ async fn view(
         };
         return refusal(None, &turned(403, "forbidden", message));
     }
-    let is_near = guest.peer.to_canonical().is_loopback() && !is_forwarded(&parts.headers);
     let (pace, port) = (&guest.pace, guest.local.port());
-    let visit = ui::Visit { estate, house, pace, parts, body, port, is_near };
+    let visit = ui::Visit { estate, house, pace, parts, body, port };
     Box::pin(ui::answer(visit, path)).await
 }
 

@@ -66,7 +66,7 @@ pub(super) async fn answer(visit: Visit<'_>, path: &str) -> Response<Flow> {
 }
 
 async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Turned> {
-    let Visit { estate, house, pace, mut parts, body, port, is_near } = visit;
+    let Visit { estate, house, pace, mut parts, body, port } = visit;
     let viewer = house.options.viewer.clone().ok_or_else(|| missing(path))?;
     let is_order = parts.method == Method::POST;
     if is_order && !parts.headers.contains_key(OURS) {
@@ -75,7 +75,7 @@ async fn act(visit: Visit<'_>, path: &str) -> Result<Response<Flow>, Turned> {
     }
     if path == "sign-in" && is_order {
         let order = order(body).await?;
-        return sign_in(house, &viewer, &order, (port, is_near)).await;
+        return sign_in(house, &viewer, &order, port).await;
     }
     let shown = cookie(&parts.headers, port).ok_or_else(signed_out)?;
     let grant = Identity::session(estate, &viewer, &shown).grant().await?;
@@ -136,15 +136,15 @@ async fn sign_in(
     house: &House,
     viewer: &Viewer,
     order: &Raw,
-    (port, is_near): (u16, bool),
+    port: u16,
 ) -> Result<Response<Flow>, Turned> {
     let doc = order.doc();
     let said = |name: &str| doc.root().string(name).filter(|text| !text.is_empty());
     let who = match (said("link"), said("key")) {
-        (Some(link), None) if is_near && viewer.take(&link) => Who::Operator,
+        (Some(link), None) if viewer.take(&link, Instant::now()) => Who::Operator,
         (Some(_), None) => {
-            let message = "this link was used, or is of another run; `think serve` prints a new one when it starts \
-                           and on SIGHUP";
+            let message =
+                "this link was used, or it expired, or there is a newer one; `think ui` prints one";
             return Err(turned(401, "link_used", message));
         }
         (None, Some(key)) => Who::Key(Secret::new(&key)),

@@ -45,8 +45,6 @@ pub(crate) struct Visit<'a> {
     pub(crate) body: Inbound,
     /// Where it arrived.
     pub(crate) port: u16,
-    /// It came from this machine, through no other program.
-    pub(crate) is_near: bool,
 }
 
 /// Answers a request below `/ui`.
