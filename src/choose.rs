@@ -315,8 +315,14 @@ fn own(like: &Endpoint, dialect: Dialect, model: &str) -> Target {
         dialect,
         ..Endpoint::CHAT
     };
-    let nobody =
-        Provider { id: "", keys: &[], default_model: None, local_port: None, endpoints: &[] };
+    let nobody = Provider {
+        id: "",
+        keys: &[],
+        address: None,
+        default_model: None,
+        local_port: None,
+        endpoints: &[],
+    };
     Target::of(&nobody, &plain, model)
 }
 

@@ -5,7 +5,7 @@
 
 use super::family::qwen::{LOOP, PRESERVED};
 use super::family::{ON_TYPE, deepseek, kimi};
-use super::{BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
+use super::{BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm};
 use crate::contract::{Contract, Return};
 use crate::wire::{Dialect, WireId};
 
@@ -13,6 +13,10 @@ use crate::wire::{Dialect, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "alibaba",
     keys: &["DASHSCOPE_API_KEY", "ALIBABA_API_KEY"],
+    address: Some(SdkAddress {
+        variables: &["DASHSCOPE_COMPATIBLE_BASE_URL"],
+        default: "https://dashscope.aliyuncs.com/compatible-mode/v1",
+    }),
     default_model: Some("qwen3.7-plus"),
     local_port: None,
     endpoints: &[

@@ -4,7 +4,7 @@
 //! Facts: the API reference of Messages and the page on what is new in Fable 5.1 (autumn 2026).
 
 use super::family::claude;
-use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
+use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm};
 use crate::contract::Contract;
 use crate::wire::WireId;
 
@@ -12,6 +12,10 @@ use crate::wire::WireId;
 pub(super) const PROVIDER: Provider = Provider {
     id: "anthropic",
     keys: &["ANTHROPIC_API_KEY"],
+    address: Some(SdkAddress {
+        variables: &["ANTHROPIC_BASE_URL"],
+        default: "https://api.anthropic.com",
+    }),
     default_model: Some("claude-sonnet-5"),
     local_port: None,
     endpoints: &[Endpoint {

@@ -8,6 +8,7 @@ use crate::wire::{Dialect, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "anthropic-compatible",
     keys: &["ANTHROPIC_COMPATIBLE_API_KEY"],
+    address: None,
     default_model: None,
     local_port: None,
     endpoints: &[Endpoint {

@@ -15,6 +15,7 @@ use std::borrow::Cow;
 pub(super) const PROVIDER: Provider = Provider {
     id: "azure",
     keys: &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
+    address: None,
     default_model: None,
     local_port: None,
     endpoints: &[

@@ -6,7 +6,7 @@
 //! Facts: the reference of Converse, the page on the Responses API, and what public adapters found out (autumn 2026).
 
 use super::family::{LOW_HIGH, THREE, claude, deepseek, gpt};
-use super::{BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
+use super::{BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm};
 use crate::contract::{Contract, Return};
 use crate::wire::WireId;
 
@@ -14,6 +14,10 @@ use crate::wire::WireId;
 pub(super) const PROVIDER: Provider = Provider {
     id: "bedrock",
     keys: &["AWS_BEARER_TOKEN_BEDROCK"],
+    address: Some(SdkAddress {
+        variables: &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL"],
+        default: "https://bedrock-runtime.us-east-1.amazonaws.com",
+    }),
     default_model: Some("us.anthropic.claude-sonnet-5"),
     local_port: None,
     endpoints: &[

@@ -4,7 +4,7 @@
 //! Facts: the reference of Chat Completions, and public recordings of a replay (autumn 2026).
 
 use super::family::open;
-use super::{Endpoint, ModelRule, Provider, ThinkingForm};
+use super::{Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm};
 use crate::contract::{Contract, Return};
 use crate::wire::Dialect;
 use std::borrow::Cow;
@@ -13,6 +13,10 @@ use std::borrow::Cow;
 pub(super) const PROVIDER: Provider = Provider {
     id: "cerebras",
     keys: &["CEREBRAS_API_KEY"],
+    address: Some(SdkAddress {
+        variables: &["CEREBRAS_BASE_URL"],
+        default: "https://api.cerebras.ai",
+    }),
     default_model: Some("gpt-oss-120b"),
     local_port: None,
     endpoints: &[Endpoint {

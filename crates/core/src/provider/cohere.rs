@@ -2,7 +2,7 @@
 //!
 //! Facts: the reference of Chat v2 and the guide on reasoning (autumn 2026).
 
-use super::{BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
+use super::{BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm};
 use crate::contract::{Contract, Return};
 use crate::wire::{Dialect, WireId};
 
@@ -10,6 +10,7 @@ use crate::wire::{Dialect, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "cohere",
     keys: &["COHERE_API_KEY", "CO_API_KEY"],
+    address: Some(SdkAddress { variables: &["CO_API_URL"], default: "https://api.cohere.com" }),
     default_model: Some("command-a-reasoning-08-2025"),
     local_port: None,
     endpoints: &[

@@ -12,6 +12,7 @@ use crate::wire::{Dialect, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "deepseek",
     keys: &["DEEPSEEK_API_KEY"],
+    address: None,
     default_model: Some("deepseek-v4-flash"),
     local_port: None,
     endpoints: &[

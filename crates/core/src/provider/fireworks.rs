@@ -4,7 +4,7 @@
 //! Facts: the reference of Chat Completions and the page on thinking history (autumn 2026).
 
 use super::family::{NONE_TO_HIGH, THREE, deepseek, glm, kimi, minimax, open, qwen};
-use super::{Endpoint, ModelRule, Provider, ThinkingForm};
+use super::{Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm};
 use crate::contract::{Contract, Return};
 use crate::wire::{Dialect, WireId};
 
@@ -12,6 +12,10 @@ use crate::wire::{Dialect, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "fireworks",
     keys: &["FIREWORKS_API_KEY"],
+    address: Some(SdkAddress {
+        variables: &["FIREWORKS_BASE_URL"],
+        default: "https://api.fireworks.ai/inference",
+    }),
     default_model: Some("accounts/fireworks/models/glm-5p3"),
     local_port: None,
     endpoints: &[

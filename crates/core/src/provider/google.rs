@@ -3,13 +3,17 @@
 //! Facts: the API reference of `generateContent`, of Interactions and of the OpenAI-compatible endpoint (autumn 2026).
 
 use super::family::gemini;
-use super::{Auth, Endpoint, Provider};
+use super::{Auth, Endpoint, Provider, SdkAddress};
 use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
     id: "google",
     keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+    address: Some(SdkAddress {
+        variables: &["GOOGLE_GEMINI_BASE_URL"],
+        default: "https://generativelanguage.googleapis.com",
+    }),
     default_model: Some("gemini-3.8-flash"),
     local_port: None,
     endpoints: &[

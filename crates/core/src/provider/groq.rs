@@ -4,7 +4,7 @@
 //! Facts: the reference of Chat Completions and the guide on reasoning (autumn 2026).
 
 use super::family::{THREE, open};
-use super::{Endpoint, ModelRule, Provider, ThinkingForm};
+use super::{Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm};
 use crate::contract::{Contract, Return};
 use crate::settings::Effort;
 use crate::wire::Dialect;
@@ -14,6 +14,7 @@ use std::borrow::Cow;
 pub(super) const PROVIDER: Provider = Provider {
     id: "groq",
     keys: &["GROQ_API_KEY"],
+    address: Some(SdkAddress { variables: &["GROQ_BASE_URL"], default: "https://api.groq.com" }),
     default_model: Some("openai/gpt-oss-120b"),
     local_port: None,
     endpoints: &[Endpoint {

@@ -10,6 +10,7 @@ use crate::wire::{Dialect, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "huggingface",
     keys: &["HF_TOKEN", "HUGGINGFACE_API_KEY"],
+    address: None,
     default_model: Some("openai/gpt-oss-120b"),
     local_port: None,
     endpoints: &[

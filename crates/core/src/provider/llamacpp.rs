@@ -10,6 +10,7 @@ use crate::wire::{Dialect, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "llamacpp",
     keys: &["LLAMACPP_API_KEY"],
+    address: None,
     default_model: None,
     local_port: Some(8080),
     endpoints: &[

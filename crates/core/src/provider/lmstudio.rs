@@ -12,6 +12,7 @@ use crate::wire::{Dialect, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "lmstudio",
     keys: &["LMSTUDIO_API_KEY"],
+    address: None,
     default_model: None,
     local_port: Some(1234),
     endpoints: &[

@@ -14,6 +14,7 @@ use crate::wire::{Dialect, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "minimax",
     keys: &["MINIMAX_API_KEY"],
+    address: None,
     default_model: Some("MiniMax-M3"),
     local_port: None,
     endpoints: &[

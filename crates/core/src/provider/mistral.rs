@@ -13,6 +13,7 @@ use crate::wire::WireId;
 pub(super) const PROVIDER: Provider = Provider {
     id: "mistral",
     keys: &["MISTRAL_API_KEY"],
+    address: None,
     default_model: Some("mistral-medium-latest"),
     local_port: None,
     endpoints: &[Endpoint {

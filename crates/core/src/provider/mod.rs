@@ -60,6 +60,39 @@ impl Endpoint {
     };
 }
 
+/// The address of an API as its official SDK reads it from the environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SdkAddress {
+    /// The environment variables, in the order in which the SDK looks at them.
+    pub variables: &'static [&'static str],
+    /// The SDK's address without them. Its path belongs to the value of a variable, too.
+    pub default: &'static str,
+}
+
+impl SdkAddress {
+    /// The base URL of an endpoint, given its built-in one and the value of a variable.
+    ///
+    /// A path that the value already ends with is not doubled.
+    #[must_use]
+    pub fn base_url(&self, built_in: &str, value: &str) -> String {
+        let value = value.trim().trim_end_matches('/');
+        let (own, sdk) = (path(built_in), path(self.default));
+        match own.strip_prefix(sdk) {
+            Some(rest) if value.ends_with(rest) => value.to_owned(),
+            Some(rest) => format!("{value}{rest}"),
+            None if value.ends_with(own) => value.to_owned(),
+            None => format!("{}{own}", value.strip_suffix(sdk).unwrap_or(value)),
+        }
+    }
+}
+
+/// The path of an address, without a slash at its end.
+fn path(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let path = rest.find('/').and_then(|at| rest.get(at..)).unwrap_or_default();
+    path.trim_end_matches('/')
+}
+
 /// A named place to send requests to.
 #[derive(Clone, Debug)]
 pub struct Provider {
@@ -67,6 +100,8 @@ pub struct Provider {
     pub id: &'static str,
     /// The environment variables that a key is looked for in, in this order.
     pub keys: &'static [&'static str],
+    /// The environment variables in which the API's official SDK looks for its address.
+    pub address: Option<SdkAddress>,
     /// The model that is used where none is named.
     pub default_model: Option<&'static str>,
     /// A loopback port that a local server of this kind usually listens on.

@@ -11,6 +11,7 @@ use crate::wire::{Dialect, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "moonshotai",
     keys: &["MOONSHOT_API_KEY"],
+    address: None,
     default_model: Some("kimi-k3"),
     local_port: None,
     endpoints: &[

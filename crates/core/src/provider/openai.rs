@@ -3,7 +3,7 @@
 //! Facts: the API reference (autumn 2026).
 
 use super::family::gpt;
-use super::{Endpoint, Provider};
+use super::{Endpoint, Provider, SdkAddress};
 use crate::wire::{Dialect, WireId};
 use std::borrow::Cow;
 
@@ -11,6 +11,10 @@ use std::borrow::Cow;
 pub(super) const PROVIDER: Provider = Provider {
     id: "openai",
     keys: &["OPENAI_API_KEY"],
+    address: Some(SdkAddress {
+        variables: &["OPENAI_BASE_URL"],
+        default: "https://api.openai.com/v1",
+    }),
     default_model: Some("gpt-5.6"),
     local_port: None,
     endpoints: &[

@@ -14,6 +14,7 @@ use crate::wire::{Dialect, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "openrouter",
     keys: &["OPENROUTER_API_KEY"],
+    address: None,
     default_model: Some("anthropic/claude-sonnet-5"),
     local_port: None,
     endpoints: &[

@@ -2,7 +2,7 @@
 //!
 //! Facts: the reference of Sonar (autumn 2026).
 
-use super::{Endpoint, ModelRule, Provider, ThinkingForm};
+use super::{Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm};
 use crate::contract::Contract;
 use crate::settings::Effort;
 
@@ -10,6 +10,10 @@ use crate::settings::Effort;
 pub(super) const PROVIDER: Provider = Provider {
     id: "perplexity",
     keys: &["PERPLEXITY_API_KEY"],
+    address: Some(SdkAddress {
+        variables: &["PERPLEXITY_BASE_URL"],
+        default: "https://api.perplexity.ai",
+    }),
     default_model: Some("sonar-reasoning-pro"),
     local_port: None,
     endpoints: &[Endpoint {

@@ -10,6 +10,7 @@ use crate::wire::{Dialect, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "sglang",
     keys: &["SGLANG_API_KEY"],
+    address: None,
     default_model: None,
     local_port: Some(30000),
     endpoints: &[

@@ -3,7 +3,7 @@
 //! Facts: the guides on reasoning and the quick starts of Kimi K2 Thinking and GLM-5.3 (autumn 2026).
 
 use super::family::{LOW_HIGH_MAX, THREE, deepseek, glm, kimi, minimax, open, qwen};
-use super::{Endpoint, ModelRule, Provider, ThinkingForm};
+use super::{Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm};
 use crate::contract::Contract;
 use crate::settings::Effort;
 use crate::wire::Dialect;
@@ -12,6 +12,10 @@ use crate::wire::Dialect;
 pub(super) const PROVIDER: Provider = Provider {
     id: "together",
     keys: &["TOGETHER_API_KEY"],
+    address: Some(SdkAddress {
+        variables: &["TOGETHER_BASE_URL"],
+        default: "https://api.together.ai",
+    }),
     default_model: Some("zai-org/GLM-5.3"),
     local_port: None,
     endpoints: &[Endpoint {

@@ -12,6 +12,7 @@ use crate::wire::Dialect;
 pub(super) const PROVIDER: Provider = Provider {
     id: "venice",
     keys: &["VENICE_API_KEY"],
+    address: None,
     default_model: Some("zai-org-glm-5-3"),
     local_port: None,
     endpoints: &[Endpoint {

@@ -8,7 +8,7 @@
 //! models and on Claude, and Anthropic's page on Vertex AI and its SDK for it (autumn 2026).
 
 use super::family::{THREE, claude, gemini, open};
-use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
+use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm};
 use crate::contract::{Contract, Return};
 use crate::wire::{Dialect, Hosted, WireId};
 
@@ -16,6 +16,10 @@ use crate::wire::{Dialect, Hosted, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "vertexai",
     keys: &["GOOGLE_VERTEX_API_KEY", "VERTEX_API_KEY"],
+    address: Some(SdkAddress {
+        variables: &["GOOGLE_VERTEX_BASE_URL"],
+        default: "https://aiplatform.googleapis.com",
+    }),
     default_model: Some("gemini-3.8-flash"),
     local_port: None,
     endpoints: &[

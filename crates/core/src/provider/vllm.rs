@@ -10,6 +10,7 @@ use crate::wire::{Dialect, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "vllm",
     keys: &["VLLM_API_KEY"],
+    address: None,
     default_model: None,
     local_port: Some(8000),
     endpoints: &[

@@ -13,6 +13,7 @@ use crate::wire::{Dialect, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "xai",
     keys: &["XAI_API_KEY"],
+    address: None,
     default_model: Some("grok-4.6"),
     local_port: None,
     endpoints: &[

@@ -4,7 +4,7 @@
 
 use super::family::ON_TYPE;
 use super::family::glm::{ALWAYS, LOOP, PRESERVED, STEPS};
-use super::{Endpoint, ModelRule, Provider, ThinkingForm};
+use super::{Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm};
 use crate::contract::{Contract, Return};
 use crate::wire::{Dialect, WireId};
 
@@ -12,6 +12,10 @@ use crate::wire::{Dialect, WireId};
 pub(super) const PROVIDER: Provider = Provider {
     id: "zai",
     keys: &["ZAI_API_KEY", "ZHIPU_API_KEY"],
+    address: Some(SdkAddress {
+        variables: &["ZAI_BASE_URL"],
+        default: "https://api.z.ai/api/paas/v4",
+    }),
     default_model: Some("glm-5.3"),
     local_port: None,
     endpoints: &[

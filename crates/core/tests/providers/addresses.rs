@@ -1,6 +1,7 @@
 //! Where requests go.
 
-use thinkthrough_core::provider::Target;
+use thinkthrough_core::provider::{self, Target};
+use thinkthrough_core::wire::WireId;
 
 fn url(provider: &str, wire: Option<&str>, model: &str) -> String {
     Target::built_in(provider, wire, model).unwrap().url(true)
@@ -115,5 +116,40 @@ fn t_10_it_is_known_whose_address_has_the_model_in_it() {
     ] {
         let target = Target::built_in(provider, wire, "m").unwrap();
         assert_eq!(target.names_model_in_path(), expected, "{provider} {wire:?}");
+    }
+}
+
+/// The base URL of a provider's endpoint where its SDK's variable has this value.
+fn at(provider: &str, wire: Option<&str>, value: &str) -> String {
+    let provider = provider::find(provider).unwrap();
+    let wire = wire.map(|wire| WireId::parse(wire).unwrap());
+    let built_in = provider.endpoint(wire).unwrap().base_url;
+    provider.address.unwrap().base_url(built_in, value)
+}
+
+#[test]
+fn an_address_of_the_environment_is_what_the_official_sdk_takes() {
+    let chat = Some("chat-completions");
+    for (provider, wire, value, expected) in [
+        ("openai", None, "http://house:8000/v1", "http://house:8000/v1"),
+        ("openai", chat, "http://house/v1/", "http://house/v1"),
+        ("anthropic", None, "http://house", "http://house"),
+        ("google", None, "http://house/", "http://house"),
+        ("google", chat, "http://house", "http://house/v1beta/openai"),
+        ("groq", None, "http://house", "http://house/openai/v1"),
+        // Many write what another SDK takes.
+        ("groq", None, "http://house/openai/v1", "http://house/openai/v1"),
+        ("cerebras", None, "http://house", "http://house/v1"),
+        ("fireworks", None, "http://house", "http://house/v1"),
+        ("fireworks", Some("messages"), "http://house", "http://house"),
+        ("zai", None, "http://house/api/paas/v4", "http://house/api/paas/v4"),
+        ("zai", Some("messages"), "http://house/api/paas/v4/", "http://house/api/anthropic"),
+        ("zai", Some("messages"), "http://house/x", "http://house/x/api/anthropic"),
+        ("alibaba", None, "http://house/compatible-mode/v1", "http://house/compatible-mode/v1"),
+        ("alibaba", Some("messages"), "http://house/v1", "http://house/v1/apps/anthropic"),
+        ("vertexai", None, "http://house", "http://house/v1/publishers/google"),
+        ("cohere", chat, "http://house", "http://house/compatibility/v1"),
+    ] {
+        assert_eq!(at(provider, wire, value), expected, "{provider} {wire:?} {value}");
     }
 }
