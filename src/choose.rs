@@ -1,9 +1,12 @@
 //! Which model answers: from its name, or from what is there.
 
-use crate::account::{self, auth};
-use crate::config::{Config, Credential, Headers, ModelEntry};
-use crate::environment::{Lookup, usable};
+use crate::account::auth;
+use crate::address::{self, Given};
+use crate::config::{Config, Credential, Headers};
+use crate::environment::{Environment, Lookup, Served};
 use crate::failure::Failure;
+use crate::provider_key::ProviderKey;
+use crate::reach::{Destination, Named, Reach, SIMULATED, key_variable};
 use crate::{local, role, simulated};
 use thinkthrough_client::{Auth, Secret, Transport};
 use thinkthrough_core::budget::RateLimits;
@@ -36,9 +39,34 @@ pub(crate) struct Chosen {
     pub(crate) missing_key: Option<String>,
     /// Where its key comes from, as part of a sentence.
     pub(crate) key_from: Option<String>,
+    /// Its provider wants a key.
+    pub(crate) needs_key: bool,
+    /// The address that the environment gives to its provider.
+    pub(crate) given: Option<Given>,
+    /// The default model stands in for the name.
+    pub(crate) is_default: bool,
 }
 
 impl Chosen {
+    fn new(target: Target, transport: Transport, auth: Auth, why: String) -> Self {
+        Chosen {
+            name: String::new(),
+            entry: None,
+            target,
+            transport,
+            auth,
+            reasoning: Partial::default(),
+            handling: Handling::default(),
+            why,
+            limits: RateLimits::UNLIMITED,
+            missing_key: None,
+            key_from: None,
+            needs_key: false,
+            given: None,
+            is_default: false,
+        }
+    }
+
     /// It runs inside the program and only plays a model.
     pub(crate) fn is_simulated(&self) -> bool {
         matches!(self.transport, Transport::InProcess { .. })
@@ -51,137 +79,131 @@ pub(crate) async fn choose(
     name: Option<&str>,
     env: Lookup<'_>,
 ) -> Result<Chosen, Failure> {
-    if let Some(name) = name {
-        return named(config, name, env, format!("asked for as `{name}`"));
-    }
-    if let Some(name) = &config.default_model {
-        return named(config, name, env, "the configuration's `default_model`".to_owned());
-    }
-    if let Some(entry) = config.first_model() {
-        return named(config, &entry.name, env, "the first model of the configuration".to_owned());
-    }
-    for provider in provider::ALL {
-        let key = provider.keys.iter().find(|key| usable(env(key)).is_some());
-        if let (Some(key), Some(model)) = (key, provider.default_model) {
-            let name = format!("{}/{model}", provider.id);
-            return named(config, &name, env, format!("`{key}` is set"));
-        }
-    }
-    if !config.names_models()
-        && let Some((provider, model)) = local::first_model().await
-    {
-        let why = "a local server answers".to_owned();
-        return named(config, &format!("{provider}/{model}"), env, why);
-    }
-    let why = "no key is set and no local server answers, so a simulated model does".to_owned();
-    named(config, "sim/default", env, why)
+    let Some(name) = name else { return unnamed(config, env).await };
+    let served = local::served(config).await;
+    named(config, name, client(env, &served), format!("asked for as `{name}`"))
 }
 
-/// The model of this name; no other is looked for.
+/// The model of this name; local servers are not asked for theirs.
 pub(crate) fn choose_named(
     config: &Config,
     name: &str,
     env: Lookup<'_>,
 ) -> Result<Chosen, Failure> {
-    named(config, name, env, format!("asked for as `{name}`"))
+    named(config, name, client(env, &[]), format!("asked for as `{name}`"))
+}
+
+/// The surroundings of a client: it sends nothing for which it has no key.
+fn client<'a>(variables: Lookup<'a>, served: &'a [Served]) -> Environment<'a> {
+    Environment { variables, served, brings_key: true }
+}
+
+async fn unnamed(config: &Config, env: Lookup<'_>) -> Result<Chosen, Failure> {
+    let at = |name: &str, why: String| named(config, name, client(env, &[]), why);
+    if let Some(name) = &config.default_model {
+        return at(name, "the configuration's `default_model`".to_owned());
+    }
+    if let Some(entry) = config.first_model() {
+        return at(&entry.name, "the first model of the configuration".to_owned());
+    }
+    let keyless = Environment { brings_key: false, ..client(env, &[]) };
+    let reach = config.reach(keyless);
+    if let Some((name, key)) = first_with_key(config, &reach, env) {
+        return at(&name, format!("{key} is set"));
+    }
+    if reach.is_configured() {
+        let why =
+            "the configuration names no model and no key is set, so a simulated model answers";
+        return at("sim/default", why.to_owned());
+    }
+    if let Some((provider, model)) = local::first_model().await {
+        return at(&format!("{provider}/{model}"), "a local server answers".to_owned());
+    }
+    let why = "no key is set and no local server answers, so a simulated model does";
+    at("sim/default", why.to_owned())
+}
+
+/// The default model of the first provider that has one and whose key is set, and where the key stands.
+fn first_with_key(config: &Config, reach: &Reach<'_>, env: Lookup<'_>) -> Option<(String, String)> {
+    let with_key = |named: &Named<'_>| {
+        let entry = config.providers.iter().find(|entry| entry.name == named.name);
+        let (key, source) = entry.map_or((None, None), |it| (it.key.as_ref(), it.key_from.clone()));
+        let variable = || key_variable(named.built_in?, env).map(|name| format!("`{name}`"));
+        let source = match key {
+            Some(Credential::Given(_)) => source,
+            Some(Credential::Missing(_)) => None,
+            None => variable(),
+        };
+        Some((format!("{}/{}", named.name, named.built_in?.default_model?), source?))
+    };
+    provider::ALL.iter().find_map(|provider| {
+        let own = reach.providers().iter();
+        let mut own = own.filter(|it| it.built_in.is_some_and(|it| it.id == provider.id));
+        own.find_map(with_key)
+    })
 }
 
 pub(crate) fn named(
     config: &Config,
     name: &str,
-    env: Lookup<'_>,
+    around: Environment<'_>,
     why: String,
 ) -> Result<Chosen, Failure> {
-    Ok(Chosen { name: name.to_owned(), ..look_up(config, name, env, why)? })
+    Ok(Chosen { name: name.to_owned(), ..look_up(config, name, around, why)? })
 }
 
-fn look_up(config: &Config, name: &str, env: Lookup<'_>, why: String) -> Result<Chosen, Failure> {
+fn look_up(
+    config: &Config,
+    name: &str,
+    around: Environment<'_>,
+    why: String,
+) -> Result<Chosen, Failure> {
     if let Some(name) = name.strip_prefix("role:") {
-        let mut chosen = named(config, role::model(config, name)?, env, why)?;
+        let mut chosen = named(config, role::model(config, name)?, around, why)?;
         role::play(name, &chosen.target.rule, &mut chosen.reasoning);
         return Ok(chosen);
     }
-    if let Some(entry) = config.entry_for(name) {
-        return entry_of(config, entry, name, env, why);
-    }
-    if let Some((provider, model)) = name.split_once('/') {
-        if provider == "sim" {
-            return simulator(config, model, why);
+    let reach = config.reach(around);
+    match reach.find(name) {
+        Some(Destination::Entry(entry)) => entry_of(config, entry, name, around.variables, why),
+        Some(Destination::Simulated(id)) => simulator(config, id, why),
+        Some(Destination::Provider { name, model }) => {
+            at(config, name, model, around.variables, why)
         }
-        if config.providers.iter().any(|entry| entry.name == provider)
-            || provider::find(provider).is_some()
-        {
-            return at(config, provider, model, env, why);
+        Some(Destination::Default(model)) => {
+            let why = format!("{why}; nothing has this name, so the default model answers");
+            Ok(Chosen { is_default: true, ..look_up(config, model, around, why)? })
         }
+        None => Err(Failure::Failed(reach.nowhere(name, &short(name)))),
     }
-    if let Some(provider) = by_rule(config, name, env) {
-        return at(config, &provider, name, env, why);
-    }
-    if let Some(entry) = config.entry_for_any() {
-        return entry_of(config, entry, name, env, why);
-    }
-    if let [only] = config.providers.as_slice() {
-        return at(config, &only.name, name, env, why);
-    }
-    Err(Failure::Failed(format!(
-        "no provider is known for the model `{}`; {}",
-        short(name),
-        choices(config)
-    )))
 }
 
-fn choices(config: &Config) -> String {
-    let models: Vec<_> = config.models.iter().map(|entry| entry.name.as_str()).collect();
-    let providers = provider::Known;
-    if models.is_empty() {
-        return format!(
-            "write it as `provider/{}`, with one of {providers}, or `sim/default`",
-            "model"
-        );
+/// A provider itself, whatever its models are called.
+pub(crate) fn provider_named(
+    config: &Config,
+    name: &str,
+    around: Environment<'_>,
+) -> Result<Chosen, Failure> {
+    let reach = config.reach(around);
+    if reach.has(name) {
+        return at(config, name, "-", around.variables, String::new());
     }
-    format!(
-        "configured are {}; or write `provider/model` with one of {providers}",
-        models.join(", ")
-    )
-}
-
-/// A configured provider, or one whose key is set, that has a rule for the model.
-fn by_rule(config: &Config, model: &str, env: Lookup<'_>) -> Option<String> {
-    let has_rule = |provider: &Provider| {
-        provider
-            .endpoints
-            .iter()
-            .flat_map(|endpoint| endpoint.models)
-            .any(|rule| !rule.pattern.trim_matches('*').is_empty() && rule.matches(model))
-    };
-    let configured = config
-        .providers
-        .iter()
-        .find(|entry| entry.extends.as_deref().and_then(provider::find).is_some_and(has_rule));
-    if let Some(entry) = configured {
-        return Some(entry.name.clone());
-    }
-    let with_key = |provider: &&&Provider| {
-        provider.keys.iter().any(|key| usable(env(key)).is_some()) && has_rule(provider)
-    };
-    // One whose address only the user can say comes last.
-    let has_address = |provider: &&&Provider| {
-        provider.endpoint(None).is_some_and(|endpoint| !endpoint.base_url.is_empty())
-    };
-    let with_keys = || provider::ALL.iter().filter(with_key);
-    let found = with_keys().find(has_address).or_else(|| with_keys().next());
-    found.map(|provider| provider.id.to_owned())
+    let known: Vec<&str> = reach.providers().iter().map(|it| it.name).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    Err(Failure::Failed(format!("no provider `{}` is there; there are: {known}", short(name))))
 }
 
 fn entry_of(
     config: &Config,
-    entry: &ModelEntry,
+    name: &str,
     asked: &str,
     env: Lookup<'_>,
     why: String,
 ) -> Result<Chosen, Failure> {
+    let entry = config.models.iter().find(|entry| entry.name == name);
+    let entry = entry.ok_or_else(|| Failure::Failed(format!("no entry is called `{name}`")))?;
     let model = entry.model.as_deref().unwrap_or(asked);
-    let mut chosen = if entry.provider == "sim" {
+    let mut chosen = if entry.provider == SIMULATED {
         simulator(config, model, why)?
     } else {
         at(config, &entry.provider, model, env, why)?
@@ -223,7 +245,15 @@ fn at(
         }
     };
     target.provider = name.to_owned();
-    if let Some(base_url) = entry.and_then(|entry| entry.base_url.as_deref()) {
+    let key = ProviderKey::of(entry, built_in, target.auth != AuthForm::None, env)?;
+    let configured = entry.and_then(|entry| entry.base_url.as_deref());
+    let given = match spoken.filter(|_| configured.is_none() && key.is_usual) {
+        Some((provider, endpoint)) => address::given(config, provider, endpoint, env)?,
+        None => None,
+    };
+    let obeyed = given.as_ref().filter(|given| !given.is_circle);
+    let base_url = configured.or(obeyed.map(|given| given.base_url.as_str()));
+    if let Some(base_url) = base_url {
         target.base_url = base_url.trim_end_matches('/').to_owned();
     }
     if target.base_url.is_empty() {
@@ -231,57 +261,29 @@ fn at(
             "`{name}` has no address of its own; set `base_url` under `[providers.{name}]`"
         )));
     }
+    let why = why + &obeyed.map(|given| format!(", at {given}")).unwrap_or_default();
     if let Some(contract) = entry.and_then(|entry| entry.contract) {
         target = target.with_contract(contract, "config");
     }
     if let Some(entry) = entry {
         entry.headers.apply(&mut target);
     }
-    let keys = built_in.map_or(&[][..], |provider| provider.keys);
-    let is_set = keys.iter().find(|key| usable(env(key)).is_some());
-    let from_env = || is_set.and_then(|key| usable(env(key))).map(Secret::new);
-    let account = built_in.and_then(Provider::account).map(account::variable);
-    let in_env = || is_set.copied().or(account).or(keys.first().copied());
-    let key_from = entry
-        .and_then(|entry| entry.key_from.clone())
-        .or_else(|| in_env().map(|name| format!("`{name}`")));
-    let (key, missing) = match entry.and_then(|entry| entry.key.clone()) {
-        Some(Credential::Given(key)) => (Some(key), None),
-        Some(Credential::Missing(variables)) => (None, Some(variables)),
-        None => {
-            let key = match (from_env(), built_in.and_then(Provider::account)) {
-                (None, Some(account)) => account::in_environment(account, env)?,
-                (key, _) => key,
-            };
-            // An entry without a key may be for a server that needs none.
-            let needs = target.auth != AuthForm::None && entry.is_none() && key.is_none();
-            let keys = built_in.into_iter().flat_map(|provider| provider.keys).copied();
-            let keys = keys.chain(account).collect::<Vec<_>>().join("` or `");
-            (key, Some(keys).filter(|keys| needs && !keys.is_empty()))
-        }
-    };
-    let auth = auth(target.auth, key)?;
-    let missing_key = missing.map(|keys| format!("`{name}` needs a key; set `{keys}`"));
+    let auth = auth(target.auth, key.secret)?;
+    let missing_key = key.missing.map(|keys| format!("`{name}` needs a key; set `{keys}`"));
     let missing_key = missing_key.or_else(|| no_header(name, &entry?.headers));
+    // A server of one's own may need none.
+    let is_keyless = matches!(auth, Auth::None) && target.auth != AuthForm::None;
+    let needs_key = missing_key.is_some() || (is_keyless && base_url.is_none());
     let client = config.connections.client(&config.client);
     let client = client.map_err(|error| Failure::Failed(error.to_string()))?;
-    let transport = Transport::Http(client);
-    let limits = entry.map_or(RateLimits::UNLIMITED, |entry| entry.limits);
-    let (name, reasoning, handling) = (String::new(), Partial::default(), Handling::default());
     target.price = price(config, &target, built_in);
-    let entry = None;
     Ok(Chosen {
-        name,
-        entry,
-        target,
-        transport,
-        auth,
-        reasoning,
-        handling,
-        why,
-        limits,
+        limits: entry.map_or(RateLimits::UNLIMITED, |entry| entry.limits),
         missing_key,
-        key_from,
+        needs_key,
+        key_from: key.source,
+        given,
+        ..Chosen::new(target, Transport::Http(client), auth, why)
     })
 }
 
@@ -349,27 +351,12 @@ fn simulator(config: &Config, id: &str, why: String) -> Result<Chosen, Failure> 
             own(endpoint, Dialect::PLAIN, listed.model).with_contract(contract, "simulator")
         }
     };
-    target.provider = "sim".to_owned();
+    target.provider = SIMULATED.to_owned();
     target.base_url = format!("http://sim.localhost/{id}");
     // Nobody is paid for what only plays a model, unless the configuration plays that, too.
-    target.price = config.price_for("sim", None, id).or(Some(Price::FREE));
+    target.price = config.price_for(SIMULATED, None, id).or(Some(Price::FREE));
     let auth = auth(target.auth, Some(Secret::new("simulated")))?;
-    let (name, reasoning, limits) = (String::new(), Partial::default(), RateLimits::UNLIMITED);
-    let (entry, handling, missing_key) = (None, Handling::default(), None);
-    let key_from = None;
-    Ok(Chosen {
-        name,
-        entry,
-        target,
-        transport,
-        auth,
-        reasoning,
-        handling,
-        why,
-        limits,
-        missing_key,
-        key_from,
-    })
+    Ok(Chosen::new(target, transport, auth, why))
 }
 
 #[cfg(test)]
@@ -429,7 +416,11 @@ mod tests {
         let blank = format!("!{key}");
         let said = |name: &str, why: &str| (name.to_owned(), why.to_owned());
         let played = "no key is set and no local server answers, so a simulated model does";
-        let cases: [(String, &[&str], (String, String)); 7] = [
+        let unsaid =
+            "the configuration names no model and no key is set, so a simulated model answers";
+        let with_key =
+            |provider: &Provider| format!("[providers.{}]\napi_key = \"k\"\n", provider.id);
+        let cases: [(String, &[&str], (String, String)); 9] = [
             (
                 format!("default_model = \"own/big\"\n{own}{mine}"),
                 &[key],
@@ -440,14 +431,19 @@ mod tests {
                 &[key],
                 said("mine", "the first model of the configuration"),
             ),
-            // A pattern names no model.
-            (format!("{own}{any}"), &[key], by_key(one)),
+            // A pattern names no model, and a key in the environment no provider beside those of the configuration.
+            (format!("{own}{any}"), &[key], said("sim/default", unsaid)),
+            (format!("{own}[providers.{}]\n", two.id), &[key, other], by_key(two)),
+            (
+                with_key(two) + own,
+                &[key],
+                (by_key(two).0, format!("`providers.{}.api_key` is set", two.id)),
+            ),
             (String::new(), &[other], by_key(two)),
             (String::new(), &[other, key], by_key(one)),
             // A key of white space is none.
-            (own.to_owned(), &[&blank, other], by_key(two)),
-            // Whoever configures a provider is not given whatever listens on this machine.
-            (own.to_owned(), &[&blank], said("sim/default", played)),
+            (String::new(), &[&blank, other], by_key(two)),
+            (String::new(), &[&blank], said("sim/default", played)),
         ];
         for (config, keys, expected) in cases {
             assert_eq!(unnamed(&config, keys), expected, "{config}");
@@ -456,7 +452,7 @@ mod tests {
 
     #[test]
     fn a_price_is_that_of_the_configuration_else_the_built_in_one_and_own_servers_are_free() {
-        let text = "[providers.far]\nextends = \"ollama\"\nbase_url = \"http://10.1.2.3:11434\"\n\
+        let text = "[providers.ollama]\n[providers.far]\nextends = \"ollama\"\nbase_url = \"http://10.1.2.3:11434\"\n\
             [prices.\"mistral/magistral-*\"]\ninput = 7\noutput = 9\n\
             [models.own]\nprovider = \"mistral\"\nmodel = \"magistral-x\"\n\
             price = { input = 1, output = 2 }\n";

@@ -1,7 +1,20 @@
-//! The environment, as far as keys and addresses stand in it.
+//! The surroundings of the program: keys and addresses in variables, servers on this machine, and who asks.
 
 /// Reads the environment; tests pass their own.
 pub(crate) type Lookup<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
+
+/// A model that a local server lists, with its provider.
+pub(crate) type Served = (&'static str, String);
+
+/// Surroundings that decide about a model besides the configuration.
+#[derive(Clone, Copy)]
+pub(crate) struct Environment<'a> {
+    pub(crate) variables: Lookup<'a>,
+    /// The models that local servers list.
+    pub(crate) served: &'a [Served],
+    /// The caller has a key of its own for any provider, or sends nothing without one.
+    pub(crate) brings_key: bool,
+}
 
 /// A value that says something.
 pub(crate) fn usable(value: Option<String>) -> Option<String> {

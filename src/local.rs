@@ -1,5 +1,7 @@
 //! Servers and the models that they list: those on the usual ports of this machine, and those of the user's own.
 
+use crate::config::Config;
+use crate::environment::Served;
 use http::{HeaderName, HeaderValue, Uri};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -15,27 +17,32 @@ const CONNECT: Duration = Duration::from_millis(100);
 /// How long a server that accepted may take to list its models.
 const LIST: Duration = Duration::from_secs(2);
 
-/// Every model of every local server that answers: provider and model.
-pub(crate) async fn all_models() -> Vec<(&'static str, String)> {
+/// The models of local servers. If a configuration says which models there are, it calls no server.
+pub(crate) async fn served(config: &Config) -> Vec<Served> {
+    if config.names_models() { Vec::new() } else { all_models().await }
+}
+
+/// Every model of every local server that answers, in the order of the providers.
+async fn all_models() -> Vec<Served> {
+    let asked = provider::ALL.iter().map(|provider| tokio::spawn(models_at(provider)));
+    let asked: Vec<_> = asked.collect();
     let mut models = Vec::new();
-    for provider in provider::ALL {
-        if answers(provider).await {
-            models.extend(listed(provider).await.into_iter().map(|model| (provider.id, model)));
-        }
+    for asked in asked {
+        models.extend(asked.await.unwrap_or_default());
     }
     models
 }
 
-/// The first model of the first local server that answers: provider and model.
-pub(crate) async fn first_model() -> Option<(&'static str, String)> {
-    for provider in provider::ALL {
-        if answers(provider).await
-            && let Some(model) = listed(provider).await.into_iter().next()
-        {
-            return Some((provider.id, model));
-        }
+/// The first model of the first local server that answers.
+pub(crate) async fn first_model() -> Option<Served> {
+    all_models().await.into_iter().next()
+}
+
+async fn models_at(provider: &'static Provider) -> Vec<Served> {
+    if !answers(provider).await {
+        return Vec::new();
     }
-    None
+    listed(provider).await.into_iter().map(|model| (provider.id, model)).collect()
 }
 
 /// Whether the server is on this machine.

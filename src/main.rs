@@ -1,6 +1,7 @@
 //! `think`: arguments, configuration and wiring; the logic lives in the crates.
 
 mod account;
+mod address;
 mod args;
 mod audit;
 mod choose;
@@ -21,6 +22,8 @@ mod masking;
 mod memory;
 mod operator;
 mod printed;
+mod provider_key;
+mod reach;
 mod role;
 mod routes;
 mod simulated;

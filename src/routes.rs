@@ -1,11 +1,15 @@
 //! Where the gateway's models lead, from the configuration and the environment.
 
-use crate::choose::{Chosen, named};
+use crate::address::Given;
+use crate::choose::{Chosen, named, provider_named};
 use crate::config::Config;
+use crate::environment::{Environment, Served};
+use crate::failure::say;
+use crate::reach::{Named, Reach, key_variable};
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use thinkthrough_client::{Auth, Secret, account};
-use thinkthrough_core::provider;
 use thinkthrough_core::settings::{Key, Partial};
 use thinkthrough_gateway::{Listed, Models, Pool, Route, Unrouted};
 
@@ -14,19 +18,84 @@ const REMEMBERED: usize = 1_024;
 
 /// The models of one configuration. Names that were looked up once keep their connections.
 pub(crate) struct Routes {
+    base: Arc<Base>,
+    known: Mutex<HashMap<String, Arc<Route>>>,
+    /// Callers bring a key of their own.
+    brings_key: bool,
+    /// The models of such callers, where they are others.
+    with_key: Option<Arc<Routes>>,
+}
+
+/// Shared by the routes of all callers.
+struct Base {
     config: Config,
     env: fn(&str) -> Option<String>,
+    /// The models that local servers list.
+    served: Vec<Served>,
     /// One for each provider with several keys, whatever model is asked for.
     pools: HashMap<String, Vec<Secret>>,
     made: Mutex<HashMap<String, Arc<Pool>>>,
-    known: Mutex<HashMap<String, Arc<Route>>>,
+    /// Whether the log names the default model already.
+    has_told_default: AtomicBool,
+}
+
+impl Base {
+    fn around(&self, brings_key: bool) -> Environment<'_> {
+        Environment { variables: &self.env, served: &self.served, brings_key }
+    }
+
+    fn reach(&self, brings_key: bool) -> Reach<'_> {
+        self.config.reach(self.around(brings_key))
+    }
+
+    fn tell_default(&self) {
+        let model = self.config.named_default().unwrap_or_default();
+        if !self.has_told_default.swap(true, Ordering::Relaxed) {
+            say(format_args!(
+                "names like `claude-*` and `gpt-*` that lead nowhere else go to the default model `{model}`"
+            ));
+        }
+    }
 }
 
 impl Routes {
-    pub(crate) fn new(config: Config, env: fn(&str) -> Option<String>) -> Self {
+    pub(crate) fn new(
+        config: Config,
+        env: fn(&str) -> Option<String>,
+        served: Vec<Served>,
+    ) -> Self {
         let pools = config.providers.iter().filter(|entry| !entry.more_keys.is_empty());
         let pools = pools.map(|entry| (entry.name.clone(), entry.more_keys.clone())).collect();
-        Routes { config, env, pools, made: Mutex::default(), known: Mutex::default() }
+        let (made, has_told_default) = (Mutex::default(), AtomicBool::new(false));
+        let base = Arc::new(Base { config, env, served, pools, made, has_told_default });
+        let is_open = !base.reach(false).is_configured();
+        let of = |brings_key, with_key| {
+            let base = Arc::clone(&base);
+            Routes { base, known: Mutex::default(), brings_key, with_key }
+        };
+        let with_key = is_open.then(|| Arc::new(of(true, None)));
+        of(false, with_key)
+    }
+
+    /// Whether the configuration says which providers there are.
+    pub(crate) fn are_configured(&self) -> bool {
+        self.base.reach(false).is_configured()
+    }
+
+    /// The models that local servers list.
+    pub(crate) fn served(&self) -> &[Served] {
+        &self.base.served
+    }
+
+    /// The addresses that variables give to the providers, each with the provider's name.
+    pub(crate) fn given_addresses(&self) -> Vec<(String, Result<Given, String>)> {
+        let around = self.base.around(false);
+        let given = |named: &Named<'_>| {
+            let chosen = provider_named(&self.base.config, named.name, around);
+            let given = chosen.map(|chosen| chosen.given).map_err(|it| it.to_string());
+            Some((named.name.to_owned(), given.transpose()?))
+        };
+        self.base.reach(false).providers().iter().filter_map(given).collect()
     }
 
     fn remembered(&self, name: &str) -> Option<Arc<Route>> {
@@ -43,12 +112,14 @@ impl Routes {
     }
 
     fn route(&self, chosen: Chosen) -> Route {
-        let Chosen { entry, target, transport, auth, reasoning, handling, limits, .. } = chosen;
+        let Chosen {
+            entry, target, transport, auth, reasoning, handling, limits, needs_key, ..
+        } = chosen;
         let pool = self.pool(&target.provider, &auth);
-        let reasoning = over(&for_everybody(&self.config.reasoning), &reasoning);
-        let entry = self.config.models.iter().find(|it| Some(&it.name) == entry.as_ref());
+        let reasoning = over(&for_everybody(&self.base.config.reasoning), &reasoning);
+        let entry = self.base.config.models.iter().find(|it| Some(&it.name) == entry.as_ref());
         let fallback = entry.map(|entry| entry.fallback.clone()).unwrap_or_default();
-        let provider = self.config.providers.iter().find(|it| it.name == target.provider);
+        let provider = self.base.config.providers.iter().find(|it| it.name == target.provider);
         let on_disconnect = provider.map(|entry| entry.on_disconnect).unwrap_or_default();
         let forward_headers = provider.map(|it| it.forward_headers.clone()).unwrap_or_default();
         Route {
@@ -62,12 +133,13 @@ impl Routes {
             pool,
             forward_headers,
             limits,
+            needs_key,
         }
     }
 
     fn pool(&self, provider: &str, first: &Auth) -> Option<Arc<Pool>> {
-        let more = self.pools.get(provider)?;
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let more = self.base.pools.get(provider)?;
+        let mut made = self.base.made.lock().unwrap_or_else(PoisonError::into_inner);
         let pool = made.entry(provider.to_owned()).or_insert_with(|| {
             let others = more.iter().filter_map(|key| alike(first, key));
             Arc::new(Pool::new(std::iter::once(first.clone()).chain(others).collect()))
@@ -114,52 +186,52 @@ impl Models for Routes {
         if let Some(route) = self.remembered(name) {
             return Ok(route);
         }
-        let chosen = named(&self.config, name, &self.env, String::new());
+        let around = self.base.around(self.brings_key);
+        let chosen = named(&self.base.config, name, around, String::new());
         let chosen = chosen.map_err(|failure| Unrouted(failure.to_string()))?;
+        if chosen.is_default {
+            self.base.tell_default();
+        }
         let route = Arc::new(self.route(chosen));
         self.remember(name, &route);
         Ok(route)
     }
 
     fn provider(&self, name: &str) -> Result<Arc<Route>, Unrouted> {
-        // A provider's own API needs no model; any name gives its address and credential.
-        self.find(&format!("{name}/-"))
+        let around = self.base.around(self.brings_key);
+        let chosen = provider_named(&self.base.config, name, around);
+        let chosen = chosen.map_err(|failure| Unrouted(failure.to_string()))?;
+        Ok(Arc::new(self.route(chosen)))
+    }
+
+    fn with_key(&self) -> Option<Arc<dyn Models>> {
+        self.with_key.clone().map(|routes| -> Arc<dyn Models> { routes })
     }
 
     fn list(&self) -> Vec<Listed> {
-        let configured = self.config.models.iter().filter(|entry| !entry.is_pattern());
+        let configured = self.base.config.models.iter().filter(|entry| !entry.is_pattern());
         let mut list: Vec<Listed> = configured
             .map(|entry| Listed { name: entry.name.clone(), provider: entry.provider.clone() })
             .collect();
-        for provider in with_key(self.env) {
-            let Some(model) = provider.default_model else { continue };
-            list.push(listed(provider.id, model));
+        let reach = self.base.reach(self.brings_key);
+        for named in reach.providers() {
+            let Some(provider) = named.built_in else { continue };
+            let is_entry = self.base.config.providers.iter().any(|it| it.name == named.name);
+            let is_there = is_entry || key_variable(provider, &self.base.env).is_some();
+            let model = provider.default_model.filter(|_| is_there);
+            list.extend(model.map(|model| listed(named.name, model)));
         }
-        let providers = self.config.providers.iter();
-        for provider in providers {
-            let id = provider.extends.as_deref();
-            let model = id.and_then(provider::find).and_then(|it| it.default_model);
-            list.extend(model.map(|model| listed(&provider.name, model)));
-        }
+        let local = reach.local_models().iter();
+        list.extend(local.map(|(provider, model)| listed(provider, model)));
         let mut seen = HashSet::new();
         list.retain(|listed| seen.insert(listed.name.clone()));
         // Where something else is there, simulators are still found by their names.
-        if list.is_empty() && self.config.providers.is_empty() {
+        if list.is_empty() && self.base.config.providers.is_empty() {
             let simulators = thinkthrough_conformance::list().into_iter();
             list.extend(simulators.map(|simulator| listed("sim", simulator.id)));
         }
         list
     }
-}
-
-/// The built-in providers whose key is set.
-pub(crate) fn with_key(
-    env: fn(&str) -> Option<String>,
-) -> impl Iterator<Item = &'static provider::Provider> {
-    let has_key = move |provider: &&provider::Provider| {
-        provider.keys.iter().any(|key| crate::environment::usable(env(key)).is_some())
-    };
-    provider::ALL.iter().copied().filter(has_key)
 }
 
 fn listed(provider: &str, model: &str) -> Listed {

@@ -1,6 +1,6 @@
 //! What `ask` and `explain` share: which model, and which settings hold for it.
 
-use crate::choose::{Chosen, choose, choose_named};
+use crate::choose::{Chosen, choose};
 use crate::config::{self, Config, Profile};
 use crate::failure::Failure;
 use clap::Args;
@@ -43,7 +43,7 @@ impl Asking {
         held_with: Option<&str>,
     ) -> Result<Chosen, Failure> {
         if let (Some(model), None) = (held_with, self.named(config)?)
-            && let Ok(chosen) = choose_named(config, model, &env)
+            && let Ok(chosen) = choose(config, Some(model), &env).await
         {
             return Ok(chosen);
         }
@@ -53,9 +53,7 @@ impl Asking {
     /// The model that is named: on the command line, by the profile, or by the configuration.
     pub(crate) fn named<'a>(&'a self, config: &'a Config) -> Result<Option<&'a str>, Failure> {
         let of_profile = self.profile(config)?.and_then(|profile| profile.model.as_deref());
-        let first = || config.first_model();
-        let said = self.model.as_deref().or(of_profile).or(config.default_model.as_deref());
-        Ok(said.or_else(|| first().map(|entry| entry.name.as_str())))
+        Ok(self.model.as_deref().or(of_profile).or(config.named_default()))
     }
 
     /// The settings, with what is known and configured about the model.

@@ -4,7 +4,7 @@ mod host;
 mod offers;
 
 use super::asking::{Asking, env};
-use crate::choose::Chosen;
+use crate::choose::{Chosen, choose};
 use crate::config::Config;
 use crate::failure::Failure;
 use crate::{audit, masking, stored, tooling};
@@ -71,10 +71,10 @@ impl Chat {
         let resumed = self.resumed(store.as_ref(), problem.as_deref()).await?;
         let held_with = resumed.as_ref().and_then(|stored| stored.model.as_deref());
         let chosen = self.asking.resume(&config, held_with).await?;
-        let utility = config
-            .role("utility")
-            .map(|name| crate::choose::choose_named(&config, name, &env).map(host::connection));
-        let utility = utility.transpose()?;
+        let utility = match config.role("utility") {
+            Some(name) => Some(host::connection(choose(&config, Some(name), &env).await?)),
+            None => None,
+        };
         let runaway = config.runaway;
         let masker = masking::of_requests(&config).await?;
         let (notice, notices) = mpsc::unbounded_channel();

@@ -22,6 +22,7 @@ pub(crate) mod mask;
 pub(crate) mod models;
 pub(crate) mod parse;
 pub(crate) mod serve;
+mod serve_introduction;
 pub(crate) mod sessions;
 pub(crate) mod settings;
 pub(crate) mod sim;

@@ -2,16 +2,18 @@
 
 use crate::audit;
 use crate::command::asking::env;
+use crate::command::serve_introduction::{introduce, tell_addresses};
 use crate::config::server::{Load, Server};
 use crate::config::{self, Config};
 use crate::connections::Connections;
 use crate::failure::{Failure, say};
 use crate::gate::{Gate, Wanted};
 use crate::keeper::Keeper;
+use crate::local;
 use crate::masking::{found, of_process};
 use crate::memory;
 use crate::operator::Operated;
-use crate::routes::{Routes, with_key};
+use crate::routes::Routes;
 use crate::stored::say_notes;
 use crate::telemetry;
 use clap::Args;
@@ -22,7 +24,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thinkthrough_core::mask::Tiers;
 use thinkthrough_gateway::{
-    Audit, Events, Heard, InFlight, Keys, Log, Options, Running, Tls, Traces, Vaults, Viewer, serve,
+    Audit, Events, Heard, InFlight, Keys, Log, Models, Options, Running, Tls, Traces, Vaults,
+    Viewer, serve,
 };
 use thinkthrough_store::{KeyState, Limits, Location};
 use tokio::net::TcpListener;
@@ -89,6 +92,8 @@ impl Serve {
         let traces = telemetry::traces(&env, &config)?;
         let limits = watch::Sender::new(vault_limits(&config));
         let (keeper, _keeping) = Keeper::start(&config, &limits).await?;
+        let listeners: Vec<SocketAddr> =
+            std::iter::once(addr).chain(admin.iter().map(|(_, addr)| *addr)).collect();
         let log = log(&config)?;
         let upstreams = config.connections.clone();
         let heard = Arc::new(Heard::default());
@@ -97,17 +102,27 @@ impl Serve {
         let viewer = Viewer::new();
         let connections = connections();
         let masked = (Events::masked_by(covers), heard);
-        let base =
-            Base { connections, upstreams, log, traces, audit, masked, viewer, keeper, limits };
+        let base = Base {
+            connections,
+            upstreams,
+            listeners,
+            log,
+            traces,
+            audit,
+            masked,
+            viewer,
+            keeper,
+            limits,
+        };
         let options = base.options(&config, addr)?;
         let scheme = if options.tls.is_some() { "https" } else { "http" };
-        let mut now = config.server.clone();
+        let now = config.server.clone();
         let is_closed = options.keys.as_ref().is_some_and(|keys| !keys.are_known());
-        let has_models = !config.models.is_empty() || !config.providers.is_empty();
+        let routes = base.routes(config).await;
+        let models: Arc<dyn Models> = Arc::<Routes>::clone(&routes);
         let refused = |error| cannot_listen(&address, "--listen", &error);
         let vaults: Arc<dyn Vaults> = Arc::new(base.keeper.clone());
-        let mut running =
-            serve(listener, routes(config), Some(vaults), options).map_err(refused)?;
+        let mut running = serve(listener, models, Some(vaults), options).map_err(refused)?;
         // What was learned before a restart is known to the first who asks.
         running.informed(INFORMED).await;
         let door = admin.as_ref().map_or(addr, |(_, addr)| *addr);
@@ -116,7 +131,7 @@ impl Serve {
         let answering = operated.answer();
         writeln!(out, "listening on {scheme}://{addr}")?;
         out.flush()?;
-        introduce(&format!("{scheme}://{addr}"), has_models, is_closed);
+        introduce(&format!("{scheme}://{addr}"), &routes, is_closed);
         if let Some((listener, addr)) = admin {
             running.admin(listener);
             say(format_args!("metrics: {scheme}://{addr}/metrics"));
@@ -126,21 +141,7 @@ impl Serve {
             say(format_args!("`think ui` gets no link from this gateway: {error}"));
         }
         base.audit.iter().for_each(audit::watch);
-        let delay = loop {
-            match signals.next().await {
-                Told::Reload => match self.reload(&running, &now, &base).await {
-                    Ok(server) => {
-                        now = server;
-                        say(format_args!("the configuration was read again"));
-                    }
-                    Err(failure) => {
-                        say(format_args!("the configuration stays as it was: {failure}"));
-                    }
-                },
-                Told::Stop => break DELAY,
-                Told::StopNow => break Duration::ZERO,
-            }
-        };
+        let delay = self.wait(&mut signals, &running, &base, now).await;
         // Whoever says it twice means it.
         tokio::select! {
             () = base.drain(running, delay) => {}
@@ -151,6 +152,31 @@ impl Serve {
         }
         base.log.close();
         Ok(())
+    }
+
+    /// Reads the configuration again when it is told to; gives the time that is left once it is told to stop.
+    async fn wait(
+        &self,
+        signals: &mut Signals,
+        running: &Running,
+        base: &Base,
+        mut now: Server,
+    ) -> Duration {
+        loop {
+            match signals.next().await {
+                Told::Reload => match self.reload(running, &now, base).await {
+                    Ok(server) => {
+                        now = server;
+                        say(format_args!("the configuration was read again"));
+                    }
+                    Err(failure) => {
+                        say(format_args!("the configuration stays as it was: {failure}"));
+                    }
+                },
+                Told::Stop => return DELAY,
+                Told::StopNow => return Duration::ZERO,
+            }
+        }
     }
 
     fn read(&self) -> Result<Config, Failure> {
@@ -168,7 +194,7 @@ impl Serve {
         before: &Server,
         base: &Base,
     ) -> Result<Server, Failure> {
-        let config = Config { connections: base.upstreams.clone(), ..self.read()? };
+        let config = self.read()?;
         may_begin(&config)?;
         for (key, is_same) in [
             ("listen", self.listen.is_some() || config.server.listen == before.listen),
@@ -185,15 +211,11 @@ impl Serve {
         let server = config.server.clone();
         let limits = vault_limits(&config);
         base.limits.send_if_modified(|now| std::mem::replace(now, limits) != limits);
-        running.reload(routes(config), options);
+        let routes = base.routes(config).await;
+        tell_addresses(&routes);
+        running.reload(routes, options);
         Ok(server)
     }
-}
-
-fn routes(config: Config) -> Arc<Routes> {
-    // Where callers bring their own keys, those of this machine's user are none of theirs.
-    let lookup = if config.server.pass_through { nothing } else { env };
-    Arc::new(Routes::new(config, lookup))
 }
 
 fn nothing(_: &str) -> Option<String> {
@@ -272,6 +294,7 @@ struct Base {
     connections: usize,
     /// Connections to upstreams that a new configuration does not change.
     upstreams: Connections,
+    listeners: Vec<SocketAddr>,
     log: Log,
     traces: Traces,
     audit: Option<Audit>,
@@ -289,6 +312,15 @@ fn vault_limits(config: &Config) -> Limits {
 }
 
 impl Base {
+    async fn routes(&self, config: Config) -> Arc<Routes> {
+        let (connections, listeners) = (self.upstreams.clone(), self.listeners.clone());
+        let config = Config { connections, listeners, ..config };
+        // Where callers bring their own keys, those of this machine's user are none of theirs.
+        let lookup = if config.server.pass_through { nothing } else { env };
+        let served = local::served(&config).await;
+        Arc::new(Routes::new(config, lookup, served))
+    }
+
     /// Ends what is under way, and gives the store, its journal and the collector the time that is left.
     async fn drain(&self, running: Running, delay: Duration) {
         let told = Instant::now();
@@ -409,32 +441,6 @@ fn keep_memory_private() {
     {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
-    }
-}
-
-/// Says what was found, and where clients point. While the door `is_closed`, no model answers anybody.
-fn introduce(base: &str, has_models: bool, is_closed: bool) {
-    let keys: Vec<_> = with_key(env).map(|provider| provider.id).collect();
-    if has_models {
-        say(format_args!("models: those of the configuration, and `provider/model`"));
-    } else if keys.is_empty() && is_closed {
-        say(format_args!(
-            "no configuration and no key of a provider was found; nobody is let in until the gateway's own keys can be read"
-        ));
-    } else if keys.is_empty() {
-        say(format_args!(
-            "no configuration and no key was found; the simulated models answer, such as `sim/kimi-k2`"
-        ));
-    } else {
-        say(format_args!("keys were found for {}; ask for `provider/model`", keys.join(", ")));
-    }
-    for (client, path) in [
-        ("OpenAI clients", "/v1"),
-        ("Anthropic clients", ""),
-        ("Gemini clients", ""),
-        ("Ollama clients", ""),
-    ] {
-        say(format_args!("{client:<17} {base}{path}"));
     }
 }
 

@@ -38,13 +38,15 @@ pub(crate) use read::read;
 pub(crate) use secret::Credential;
 
 use crate::connections::Connections;
+use crate::environment::Environment;
+use crate::reach::Reach;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use thinkthrough_client::{ClientConfig, Secret};
 use thinkthrough_core::budget::{BudgetRules, RateLimits};
 use thinkthrough_core::contract::Contract;
 use thinkthrough_core::exchange::Handling;
 use thinkthrough_core::price::Price;
-use thinkthrough_core::provider::glob;
 use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::settings::Partial;
 use thinkthrough_core::wire::WireId;
@@ -72,6 +74,8 @@ pub(crate) struct Config {
     pub(crate) client: ClientConfig,
     /// What requests travel by.
     pub(crate) connections: Connections,
+    /// The addresses that this process listens on itself.
+    pub(crate) listeners: Vec<SocketAddr>,
     /// `[roles]`: the name of a role and the model that plays it, in file order.
     pub(crate) roles: Vec<(String, String)>,
     /// `[tools.NAME]`, in file order.
@@ -110,23 +114,18 @@ impl Config {
         self.models.iter().find(|entry| !entry.is_pattern())
     }
 
-    /// The entry for a model of this name: the one that is called so, else the pattern with the most letters that
-    /// matches it; of equals the first.
-    pub(crate) fn entry_for(&self, name: &str) -> Option<&ModelEntry> {
-        let letters = |entry: &ModelEntry| entry.name.bytes().filter(|byte| *byte != b'*').count();
-        let exact = self.models.iter().find(|entry| entry.name == name);
-        exact.or_else(|| {
-            let patterns = self.models.iter().filter(|entry| entry.is_pattern());
-            let matching = patterns.filter(|it| letters(it) > 0 && glob(&it.name, name));
-            // Of equals `max_by_key` takes the last one.
-            matching.rev().max_by_key(|entry| letters(entry))
-        })
+    /// The model that stands in where no model is named, as far as the file says one.
+    pub(crate) fn named_default(&self) -> Option<&str> {
+        let first = || self.first_model().map(|entry| entry.name.as_str());
+        self.default_model.as_deref().or_else(first)
     }
 
-    /// The entry that takes any name which leads nowhere else: `"*"`.
-    pub(crate) fn entry_for_any(&self) -> Option<&ModelEntry> {
-        let is_any = |entry: &&ModelEntry| entry.name.bytes().all(|byte| byte == b'*');
-        self.models.iter().filter(|entry| entry.is_pattern()).find(is_any)
+    /// The models and providers that names can lead to.
+    pub(crate) fn reach<'a>(&'a self, around: Environment<'a>) -> Reach<'a> {
+        let providers = self.providers.iter();
+        let providers = providers.map(|it| (it.name.as_str(), it.extends.as_deref()));
+        let models = self.models.iter().map(|it| (it.name.as_str(), it.provider.as_str()));
+        Reach::configured(providers, models).within(self.named_default(), around)
     }
 
     /// The model that plays a role (`reasoning`, `utility`), if one is named.

@@ -102,6 +102,7 @@ fn without_file(lookup: Lookup<'_>) -> Result<Config, String> {
         profiles: Vec::new(),
         client: ClientConfig { proxy: ProxyRules::from_env(lookup), ..ClientConfig::default() },
         connections: Connections::default(),
+        listeners: Vec::new(),
         roles: Vec::new(),
         tools: Vec::new(),
         mcp: Vec::new(),

@@ -5,26 +5,39 @@
 
 use super::places::Lookup;
 use super::table::nearest;
+use crate::reach::{Reach, SIMULATED, rules};
 use std::collections::BTreeSet;
-use thinkthrough_core::provider::{self, ModelRule, Provider, glob};
+use thinkthrough_core::provider::{self, ModelRule, Provider};
 use toml::{Table, Value};
 
 /// The names that the file gives, in its order.
 struct Names<'a> {
-    root: &'a Table,
     providers: Vec<&'a str>,
     models: Vec<&'a str>,
     roles: Vec<&'a str>,
+    reach: Reach<'a>,
+}
+
+impl<'a> Names<'a> {
+    fn of(root: &'a Table) -> Self {
+        let said = |entry: &'a Table, key: &str| entry.get(key).and_then(Value::as_str);
+        let extended = |(name, entry): (&'a str, &'a Table)| {
+            (name, Some(said(entry, "extends").unwrap_or(name)))
+        };
+        let provided = |(name, entry)| (name, said(entry, "provider").unwrap_or_default());
+        let providers = tables(root, "providers").map(extended);
+        Names {
+            providers: keys(root, "providers"),
+            models: keys(root, "models"),
+            roles: keys(root, "roles"),
+            reach: Reach::configured(providers, tables(root, "models").map(provided)),
+        }
+    }
 }
 
 /// Every name that leads nowhere: key, value, and the nearest name that is known.
 pub(super) fn dangling(root: &Table) -> Vec<String> {
-    let names = Names {
-        root,
-        providers: keys(root, "providers"),
-        models: keys(root, "models"),
-        roles: keys(root, "roles"),
-    };
+    let names = Names::of(root);
     let mut found = Vec::new();
     if let Some(name) = root.get("default_model").and_then(Value::as_str) {
         found.extend(names.model("default_model", name));
@@ -34,7 +47,7 @@ pub(super) fn dangling(root: &Table) -> Vec<String> {
     }
     for (name, _) in tables(root, "prices") {
         // A pattern may be of any provider.
-        let provider = name.split('/').next().filter(|it| !it.contains('*') && *it != "sim");
+        let provider = name.split('/').next().filter(|it| !it.contains('*') && *it != SIMULATED);
         found.extend(provider.and_then(|it| names.provider(&format!("prices.{name}"), it)));
     }
     for (name, entry) in tables(root, "profiles") {
@@ -46,7 +59,7 @@ pub(super) fn dangling(root: &Table) -> Vec<String> {
         let providers = entry.get("providers").and_then(Value::as_array).into_iter().flatten();
         // A pattern may be of any provider.
         let said = providers.filter_map(Value::as_str);
-        for provider in said.filter(|it| !it.contains('*') && *it != "sim") {
+        for provider in said.filter(|it| !it.contains('*') && *it != SIMULATED) {
             found.extend(names.provider(&format!("keys.{key}.providers"), provider));
         }
     }
@@ -96,7 +109,7 @@ impl Names<'_> {
         let at = format!("models.{name}");
         let said = |key: &str| entry.get(key).and_then(Value::as_str);
         match said("provider") {
-            Some("sim") => {
+            Some(SIMULATED) => {
                 found.extend(said("model").and_then(|id| simulator(&format!("{at}.model"), id)));
             }
             Some(provider) => found.extend(self.provider(&format!("{at}.provider"), provider)),
@@ -107,13 +120,6 @@ impl Names<'_> {
             found.extend(self.model(&format!("{at}.fallback"), model));
         }
         found
-    }
-
-    /// Whether it is an entry of `[models]`, or a pattern for more than all.
-    fn is_entry(&self, name: &str) -> bool {
-        let is_any = |entry: &str| entry.bytes().all(|byte| byte == b'*');
-        let mut models = self.models.iter();
-        models.any(|entry| *entry == name || (!is_any(entry) && glob(entry, name)))
     }
 
     fn provider(&self, at: &str, name: &str) -> Option<String> {
@@ -153,24 +159,30 @@ impl Names<'_> {
             let nobody = || format!("`{at}` is `{name}`, and nobody plays that role; ");
             return (!is_known).then(|| nobody() + &instead(role, &self.roles));
         }
-        if self.is_entry(name) {
+        if self.reach.entry(name).is_some() {
             return None;
         }
         let split = name.split_once('/');
-        if let Some(("sim", id)) = split {
+        if let Some((SIMULATED, id)) = split {
             return simulator(at, id);
         }
-        let is_known = split.is_some_and(|(provider, _)| self.is_provider(provider));
-        let takes_any = self.models.iter().any(|entry| glob(entry, name));
+        let is_known = split.is_some_and(|(provider, _)| self.can_reach(provider));
+        let takes_any = self.reach.any().is_some();
         // Without models of its own the file leaves names to its only provider.
-        let is_left = self.models.is_empty() && self.providers.len() == 1;
+        let is_left = self.models.is_empty() && self.reach.only().is_some();
         // A pattern for any vendor says nothing about a vendor that is spelled wrong.
         let is_ruled = || match split {
-            Some(_) => provider::ALL.iter().any(|provider| rules(provider, name).any(names_vendor)),
-            None => provider::ALL.iter().any(|provider| has_rule(provider, name)),
+            Some(_) => self.rulers().iter().any(|it| rules(it, name).any(names_vendor)),
+            None => self.rulers().iter().any(|it| has_rule(it, name)),
         };
         if is_known || takes_any || is_left || is_ruled() {
             return None;
+        }
+        if let Some(unnamed) = split.and_then(|(provider, _)| provider::find(provider)) {
+            return Some(format!(
+                "`{at}` is `{name}`, and the configuration names no provider `{id}`; add `[providers.{id}]`",
+                id = unnamed.id
+            ));
         }
         let instead = match split {
             Some((provider, model)) => match nearest(provider, &self.known_providers()) {
@@ -182,20 +194,33 @@ impl Names<'_> {
         Some(format!("`{at}` is `{name}`, which is no model; {instead}"))
     }
 
+    /// Whether names of models can begin with the provider's.
+    fn can_reach(&self, provider: &str) -> bool {
+        match self.reach.is_configured() {
+            true => self.reach.has(provider),
+            false => provider::find(provider).is_some(),
+        }
+    }
+
+    /// The providers whose rules say whose a model is.
+    fn rulers(&self) -> Vec<&'static Provider> {
+        match self.reach.is_configured() {
+            true => self.reach.providers().iter().filter_map(|it| it.built_in).collect(),
+            false => provider::ALL.to_vec(),
+        }
+    }
+
     /// What is said about a model whose provider is known by its rule only, and has no key.
     fn keyless(&self, at: &str, name: &str, lookup: Lookup<'_>) -> Option<String> {
-        let takes_any = self.models.iter().any(|entry| glob(entry, name));
-        if takes_any || name.contains('/') || name.starts_with("role:") {
+        if self.reach.any().is_some() || name.contains('/') || name.starts_with("role:") {
             return None;
         }
-        let of = |provider: &str| {
-            let entry = self.root.get("providers")?.get(provider)?;
-            provider::find(entry.get("extends").and_then(Value::as_str).unwrap_or(provider))
-        };
-        if self.providers.iter().filter_map(|it| of(it)).any(|it| has_rule(it, name)) {
+        let entries = self.reach.providers().iter();
+        let mut entries = entries.filter(|it| self.providers.contains(&it.name));
+        if entries.any(|it| it.built_in.is_some_and(|it| has_rule(it, name))) {
             return None;
         }
-        let ruled = provider::ALL.iter().filter(|provider| has_rule(provider, name));
+        let ruled = self.rulers().into_iter().filter(|it| has_rule(it, name));
         let keys: BTreeSet<&str> = ruled.flat_map(|provider| provider.keys).copied().collect();
         let is_set = |key: &&str| lookup(key).is_some_and(|value| !value.trim().is_empty());
         if keys.is_empty() || keys.iter().any(is_set) {
@@ -208,12 +233,7 @@ impl Names<'_> {
 
 /// Models that are named, and whose provider has neither an entry nor a key.
 pub(super) fn keyless(root: &Table, lookup: Lookup<'_>) -> Vec<String> {
-    let names = Names {
-        root,
-        providers: keys(root, "providers"),
-        models: keys(root, "models"),
-        roles: keys(root, "roles"),
-    };
+    let names = Names::of(root);
     let mut named: Vec<(String, &str)> = Vec::new();
     let model = root.get("default_model").and_then(Value::as_str);
     named.extend(model.map(|model| ("default_model".to_owned(), model)));
@@ -239,11 +259,6 @@ fn simulator(at: &str, id: &str) -> Option<String> {
 /// Whether a provider has a rule of its own for the model.
 fn has_rule(provider: &Provider, model: &str) -> bool {
     rules(provider, model).next().is_some()
-}
-
-fn rules<'a>(provider: &'a Provider, model: &'a str) -> impl Iterator<Item = &'a ModelRule> {
-    let rules = provider.endpoints.iter().flat_map(|endpoint| endpoint.models);
-    rules.filter(move |rule| !rule.pattern.trim_matches('*').is_empty() && rule.matches(model))
 }
 
 fn names_vendor(rule: &ModelRule) -> bool {

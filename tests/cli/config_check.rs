@@ -34,7 +34,7 @@ fn names_that_lead_nowhere_are_refused_by_every_command() {
         ),
         (
             "[models.a]\nprovider = \"own\"\nfallback = [\"kimi\", \"kimmi\"]\n",
-            "`models.a.fallback` is `kimmi`, which is no model; did you mean `kimi`?",
+            "`models.kimi.fallback` is `kimmi`, which is no model; did you mean `kimi`?",
         ),
         (
             "[models.a]\nprovider = \"sim\"\nmodel = \"kimi-k22\"\n",
@@ -183,7 +183,8 @@ fn a_variable_that_is_not_set_is_a_warning_that_names_it() {
     let gateway = crate::serve_config::serve(&place, &config);
     assert!(gateway.stop().starts_with(warning));
     // One whose rule is known, and whose provider has no key.
-    let named = format!("{OWN}fallback = [\"deepseek-v4\"]\n");
+    let named =
+        format!("{OWN}fallback = [\"deepseek-v4\"]\n[models.\"v4-*\"]\nprovider = \"deepseek\"\n");
     let (is_fine, said) = check(&place, &named);
     assert!(
         is_fine
@@ -191,6 +192,18 @@ fn a_variable_that_is_not_set_is_a_warning_that_names_it() {
             && said.contains("DEEPSEEK_API_KEY"),
         "{said}"
     );
+    // Nobody is reached whom the file does not name.
+    for (model, says) in [
+        ("deepseek-v4", "`models.kimi.fallback` is `deepseek-v4`, which is no model"),
+        (
+            "deepseek/v4",
+            "the configuration names no provider `deepseek`; add `[providers.deepseek]`",
+        ),
+    ] {
+        let named = format!("{OWN}fallback = [\"{model}\"]\n");
+        let (is_fine, said) = check(&place, &named);
+        assert!(!is_fine && said.contains(says), "{said}");
+    }
 }
 
 #[test]

@@ -116,7 +116,7 @@ impl Models for Allowed {
         if !any(&self.pass.providers, &route.target.provider) {
             return Err(self.refusal(name));
         }
-        if !is_ours(&route) {
+        if lacks_key(&route) {
             return Err(no_key(&route));
         }
         let mut route = Route::clone(&route);
@@ -130,7 +130,7 @@ impl Models for Allowed {
         // A provider's own API can name any of its models, so it is only for keys that may ask for all.
         if self.pass.models.iter().any(|it| it == "*") && any(&self.pass.providers, name) {
             let route = self.models.provider(name)?;
-            return if is_ours(&route) { Ok(route) } else { Err(no_key(&route)) };
+            return if lacks_key(&route) { Err(no_key(&route)) } else { Ok(route) };
         }
         Err(Unrouted(format!("no provider `{}` is there for this key", short(name))))
     }
@@ -142,7 +142,11 @@ impl Models for Allowed {
     }
 }
 
-/// The caller's key is the gateway's own and goes no further, so the provider's must be there.
+/// The caller's key is the gateway's own and goes no further, so the provider's must be there, if it wants one.
+fn lacks_key(route: &Route) -> bool {
+    route.needs_key && !is_ours(route)
+}
+
 fn no_key(route: &Route) -> Unrouted {
     let provider = &route.target.provider;
     Unrouted(format!(

@@ -34,6 +34,8 @@ pub struct Route {
     pub forward_headers: Vec<String>,
     /// How often its provider may be asked in any minute, and how many tokens that may cost; whatever the model.
     pub limits: RateLimits,
+    /// Its provider wants a key.
+    pub needs_key: bool,
 }
 
 /// What becomes of an answer whose caller went away.
@@ -109,4 +111,9 @@ pub trait Models: Send + Sync {
 
     /// The models that can be asked for by name.
     fn list(&self) -> Vec<Listed>;
+
+    /// The models of callers that bring a key of their own for a provider, if they differ.
+    fn with_key(&self) -> Option<Arc<dyn Models>> {
+        None
+    }
 }

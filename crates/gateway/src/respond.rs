@@ -36,6 +36,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
 use thinkthrough_core::wire::Wire;
+use thinkthrough_store::stands_for_nobody;
 use tokio::sync::watch;
 
 /// Who is at the other end of a connection.
@@ -220,7 +221,10 @@ async fn admit(house: &Arc<House>, parts: &mut Parts) -> Result<Arc<House>, Turn
     let pass = pass?;
     hear(house, key);
     let Some(pass) = pass else {
-        return Ok(Arc::new(House { credential, ..House::clone(house) }));
+        let brings_key = key.is_some_and(|key| !stands_for_nobody(key));
+        let models = house.models.with_key().filter(|_| brings_key);
+        let models = models.unwrap_or_else(|| Arc::clone(&house.models));
+        return Ok(Arc::new(House { models, credential, ..House::clone(house) }));
     };
     door::take_off(parts);
     let models = Arc::clone(&house.models);

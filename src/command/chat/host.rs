@@ -2,7 +2,7 @@
 
 use super::env;
 use super::offers::offers;
-use crate::choose::{Chosen, choose_named};
+use crate::choose::{Chosen, choose, choose_named};
 use crate::config::Config;
 use crate::config::edit::{Edit, edit, file};
 use crate::masking;
@@ -50,8 +50,10 @@ pub(super) fn connection(chosen: Chosen) -> Connection {
 
 impl Host for Settings {
     fn choose<'a>(&'a self, name: &'a str) -> Pending<'a, Result<Connection, String>> {
-        let chosen = choose_named(&self.config, name, &env);
-        Box::pin(async move { chosen.map(connection).map_err(|failure| failure.to_string()) })
+        Box::pin(async move {
+            let chosen = choose(&self.config, Some(name), &env).await;
+            chosen.map(connection).map_err(|failure| failure.to_string())
+        })
     }
 
     fn models(&self) -> Pending<'_, Vec<Offer>> {
@@ -59,8 +61,8 @@ impl Host for Settings {
     }
 
     fn window<'a>(&'a self, name: &'a str) -> Pending<'a, Option<u64>> {
-        let chosen = choose_named(&self.config, name, &env);
         Box::pin(async move {
+            let chosen = choose(&self.config, Some(name), &env).await;
             let Chosen { target, transport, auth, .. } = chosen.ok()?;
             window_of(target, transport, auth).await
         })

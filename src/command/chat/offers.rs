@@ -1,17 +1,17 @@
-//! The models that can be chosen: configured ones, those of providers that are configured or whose key is set, those of
-//! local servers, simulated ones.
+//! The models that can be chosen: those of the configuration; without one those of providers whose key is set and of
+//! local servers; simulated ones.
 
 use super::env;
 use crate::choose::{Chosen, choose_named};
 use crate::config::{Config, ProviderEntry};
-use crate::environment::usable;
+use crate::environment::Environment;
 use crate::local;
 use thinkthrough_chat::session::Offer;
 use thinkthrough_client::Auth;
 use thinkthrough_core::provider::{self, Provider};
 
 pub(super) async fn offers(config: &Config) -> Vec<Offer> {
-    let (own, local) = tokio::join!(configured(config), local::all_models());
+    let (own, local) = tokio::join!(configured(config), local::served(config));
     let named = config.models.iter().filter(|entry| !entry.is_pattern()).map(|entry| {
         let detail = format!("{}, configured", entry.provider);
         Offer { name: entry.name.clone(), detail }
@@ -84,12 +84,13 @@ fn detail(chosen: &Chosen) -> String {
     }
 }
 
-/// The models of providers that are not configured, and whose key is there.
+/// The models of the providers whose key is there, where the configuration names none.
 fn with_keys(config: &Config) -> Vec<Offer> {
-    let has_key = |it: &&&Provider| it.keys.iter().any(|key| usable(env(key)).is_some());
-    let is_configured = |it: &&&Provider| config.providers.iter().any(|entry| entry.name == it.id);
-    let with_key = provider::ALL.iter().filter(has_key).filter(|it| !is_configured(it));
-    with_key
+    let around = Environment { variables: &env, served: &[], brings_key: false };
+    let reach = config.reach(around);
+    let keyed = reach.providers().iter().filter(|_| !reach.is_configured());
+    keyed
+        .filter_map(|named| named.built_in)
         .flat_map(|provider| {
             ruled(provider).into_iter().map(|model| Offer {
                 name: format!("{}/{model}", provider.id),

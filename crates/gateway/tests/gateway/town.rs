@@ -198,6 +198,7 @@ impl Models for Sims {
             pool: None,
             forward_headers: Vec::new(),
             limits: RateLimits::UNLIMITED,
+            needs_key: true,
         };
         (self.how)(&mut route);
         Ok(Arc::new(route))

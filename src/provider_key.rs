@@ -1,0 +1,53 @@
+//! The credential for a provider, from the configuration or the environment.
+
+use crate::account;
+use crate::config::{Credential, ProviderEntry};
+use crate::environment::{Lookup, usable};
+use crate::failure::Failure;
+use crate::reach::key_variable;
+use thinkthrough_client::Secret;
+use thinkthrough_core::provider::Provider;
+
+/// The credential for a provider, and the place where it stands.
+pub(crate) struct ProviderKey {
+    pub(crate) secret: Option<Secret>,
+    /// As part of a sentence.
+    pub(crate) source: Option<String>,
+    /// The variables that should hold it.
+    pub(crate) missing: Option<String>,
+    /// The provider's own tools read it from the same variable.
+    pub(crate) is_usual: bool,
+}
+
+impl ProviderKey {
+    pub(crate) fn of(
+        entry: Option<&ProviderEntry>,
+        built_in: Option<&Provider>,
+        is_needed: bool,
+        env: Lookup<'_>,
+    ) -> Result<Self, Failure> {
+        let account = built_in.and_then(Provider::account);
+        let usual = built_in.map_or(&[][..], |provider| provider.keys).iter().copied();
+        let usual: Vec<&str> = usual.chain(account.map(account::variable)).collect();
+        let set = built_in.and_then(|provider| key_variable(provider, env));
+        let (secret, missing) = match entry.and_then(|entry| entry.key.clone()) {
+            Some(Credential::Given(key)) => (Some(key), None),
+            Some(Credential::Missing(variables)) => (None, Some(variables)),
+            None => {
+                let secret = match (set.and_then(|it| usable(env(it))), account) {
+                    (None, Some(account)) => account::in_environment(account, env)?,
+                    (key, _) => key.map(Secret::new),
+                };
+                // An entry without a key may be for a server that needs none.
+                let is_missing = is_needed && entry.is_none() && secret.is_none();
+                (secret, Some(usual.join("` or `")).filter(|it| is_missing && !it.is_empty()))
+            }
+        };
+        let in_variable = set.or(account.map(account::variable)).or(usual.first().copied());
+        let said = entry.and_then(|entry| entry.key_from.clone());
+        let source = said.or_else(|| in_variable.map(|name| format!("`{name}`")));
+        let is_in = |name: &&str| source.as_ref() == Some(&format!("`{name}`"));
+        let is_usual = secret.is_some() && usual.iter().any(is_in);
+        Ok(ProviderKey { secret, source, missing, is_usual })
+    }
+}

@@ -1,0 +1,340 @@
+//! The providers that the name of a model can reach.
+//!
+//! Every face asks here: the clients, the gateway on each of its routes, and the check of the configuration.
+//! If a configuration names providers, no others are reached. Any other prefix is a part of the model's name, so that a
+//! model's name alone sends no prompt to a stranger.
+
+use crate::account;
+use crate::environment::{Environment, Lookup, Served, usable};
+use thinkthrough_core::provider::{self, ModelRule, Provider, glob};
+
+/// The provider of the simulated models, which run within the program.
+pub(crate) const SIMULATED: &str = "sim";
+
+/// Names that coding agents ask for without being told to.
+const BY_HABIT: [&str; 2] = ["claude-*", "gpt-*"];
+
+/// The destination of a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Destination<'a> {
+    /// To the entry of `[models]` with this name.
+    Entry(&'a str),
+    /// To a provider, which knows the model by this name.
+    Provider { name: &'a str, model: &'a str },
+    /// To the simulated model of this id.
+    Simulated(&'a str),
+    /// To the default model, because an agent asked out of habit.
+    Default(&'a str),
+}
+
+/// A provider and its built-in rules, if it has some.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) built_in: Option<&'static Provider>,
+}
+
+impl From<&'static Provider> for Named<'_> {
+    fn from(provider: &'static Provider) -> Self {
+        Named { name: provider.id, built_in: Some(provider) }
+    }
+}
+
+/// The models and providers that names can lead to.
+#[derive(Debug)]
+pub(crate) struct Reach<'a> {
+    /// The names in `[models]`, in file order.
+    entries: Vec<&'a str>,
+    /// The providers of the configuration. If it names none: those whose key is set.
+    providers: Vec<Named<'a>>,
+    /// Without a configuration: the further providers that a prefix can name.
+    by_prefix: Vec<&'static str>,
+    /// Without a configuration: the models that local servers list.
+    served: &'a [Served],
+    default_model: Option<&'a str>,
+    is_configured: bool,
+}
+
+impl<'a> Reach<'a> {
+    /// Takes a configuration's providers, each with the built-in one that it extends, and its models, each with its
+    /// provider.
+    pub(crate) fn configured(
+        providers: impl IntoIterator<Item = (&'a str, Option<&'a str>)>,
+        models: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
+        let named = |(name, extends): (&'a str, Option<&str>)| Named {
+            name,
+            built_in: extends.and_then(provider::find),
+        };
+        let mut providers: Vec<Named<'a>> = providers.into_iter().map(named).collect();
+        let mut entries = Vec::new();
+        for (name, provider) in models {
+            entries.push(name);
+            if provider != SIMULATED && providers.iter().all(|it| it.name != provider) {
+                providers.push(named((provider, Some(provider))));
+            }
+        }
+        let is_configured = !providers.is_empty() || !entries.is_empty();
+        let (by_prefix, served, default_model) = (Vec::new(), &[][..], None);
+        Reach { entries, providers, by_prefix, served, default_model, is_configured }
+    }
+
+    /// Adds the default model, and the surroundings if the configuration names no provider.
+    pub(crate) fn within(self, default_model: Option<&'a str>, around: Environment<'a>) -> Self {
+        if self.is_configured {
+            return Reach { default_model, ..self };
+        }
+        let can_name = |it: &&&'static Provider| {
+            around.brings_key || it.local_port.is_some() || has_account(it, around)
+        };
+        Reach {
+            providers: keyed(around.variables).map(Named::from).collect(),
+            by_prefix: provider::ALL.iter().filter(can_name).map(|it| it.id).collect(),
+            served: around.served,
+            default_model,
+            ..self
+        }
+    }
+
+    /// Finds the destination of a name; `None` if it leads nowhere.
+    pub(crate) fn find(&self, name: &'a str) -> Option<Destination<'a>> {
+        let leads =
+            |provider: &Named<'a>| Destination::Provider { name: provider.name, model: name };
+        self.entry(name)
+            .or_else(|| self.served(name))
+            .or_else(|| self.prefixed(name))
+            .or_else(|| self.ruled(name).as_ref().map(leads))
+            .or_else(|| self.any())
+            .or_else(|| self.by_habit(name))
+            .or_else(|| self.only().as_ref().map(leads))
+    }
+
+    /// The entry that is called so. Else, of the patterns that match, the one with the most letters; of equals the first.
+    pub(crate) fn entry(&self, name: &str) -> Option<Destination<'a>> {
+        let letters = |entry: &str| entry.bytes().filter(|byte| *byte != b'*').count();
+        let exact = self.entries.iter().find(|entry| **entry == name);
+        let matching = || {
+            let patterns = self.entries.iter().filter(|it| it.contains('*') && letters(it) > 0);
+            // `max_by_key` takes the last of several equals.
+            patterns.filter(|it| glob(it, name)).rev().max_by_key(|it| letters(it))
+        };
+        exact.or_else(matching).map(|entry| Destination::Entry(entry))
+    }
+
+    /// The entry that takes any name which leads nowhere else: `"*"`.
+    pub(crate) fn any(&self) -> Option<Destination<'a>> {
+        let is_any = |entry: &&&str| !entry.is_empty() && entry.bytes().all(|byte| byte == b'*');
+        self.entries.iter().find(is_any).map(|entry| Destination::Entry(entry))
+    }
+
+    /// A model that a local server lists under this name.
+    fn served(&self, name: &'a str) -> Option<Destination<'a>> {
+        let (provider, _) = self.served.iter().find(|(_, model)| model == name)?;
+        Some(Destination::Provider { name: provider, model: name })
+    }
+
+    fn prefixed(&self, name: &'a str) -> Option<Destination<'a>> {
+        let (prefix, model) = name.split_once('/')?;
+        if prefix == SIMULATED {
+            return Some(Destination::Simulated(model));
+        }
+        self.has(prefix).then_some(Destination::Provider { name: prefix, model })
+    }
+
+    /// Whether a provider of this name can be reached.
+    pub(crate) fn has(&self, provider: &str) -> bool {
+        self.providers.iter().any(|it| it.name == provider) || self.by_prefix.contains(&provider)
+    }
+
+    /// The first provider that has a rule for the model. One whose address only the user can say comes last.
+    fn ruled(&self, name: &str) -> Option<Named<'a>> {
+        let is_ruled =
+            |it: &&Named<'_>| it.built_in.is_some_and(|it| rules(it, name).next().is_some());
+        let has_address = |it: &&Named<'_>| {
+            let endpoint = it.built_in.and_then(|it| it.endpoint(None));
+            self.is_configured || endpoint.is_some_and(|it| !it.base_url.is_empty())
+        };
+        let ruled = || self.providers.iter().filter(is_ruled);
+        ruled().find(has_address).or_else(|| ruled().next()).copied()
+    }
+
+    fn by_habit(&self, name: &str) -> Option<Destination<'a>> {
+        let is_habit = BY_HABIT.iter().any(|pattern| glob(pattern, name));
+        let default = self.default_model.filter(|default| is_habit && *default != name);
+        default.map(Destination::Default)
+    }
+
+    /// The only provider of the configuration.
+    pub(crate) fn only(&self) -> Option<Named<'a>> {
+        match self.providers.as_slice() {
+            [only] if self.is_configured => Some(*only),
+            _ => None,
+        }
+    }
+
+    /// The providers that the configuration names. If it names none: those whose key is set.
+    pub(crate) fn providers(&self) -> &[Named<'a>] {
+        &self.providers
+    }
+
+    /// The models that local servers list, where there is no configuration.
+    pub(crate) fn local_models(&self) -> &'a [Served] {
+        self.served
+    }
+
+    /// Whether a configuration says which providers there are.
+    pub(crate) fn is_configured(&self) -> bool {
+        self.is_configured
+    }
+
+    /// The reason why a name leads nowhere, and what to do.
+    pub(crate) fn nowhere(&self, name: &str, shown: &str) -> String {
+        let prefix = name.split_once('/').and_then(|(prefix, _)| provider::find(prefix));
+        let why = match prefix {
+            Some(it) if self.is_configured => {
+                format!(
+                    "`{shown}` leads nowhere, because the configuration names no provider `{}`",
+                    it.id
+                )
+            }
+            Some(it) if !it.keys.is_empty() => {
+                format!(
+                    "`{}` needs a key for `{shown}`; set `{}`, or send one",
+                    it.id,
+                    it.keys.join("` or `")
+                )
+            }
+            Some(_) | None => format!("no provider is known for the model `{shown}`"),
+        };
+        format!("{why}; {}", self.choices())
+    }
+
+    fn choices(&self) -> String {
+        if !self.is_configured {
+            return format!(
+                "write it as `provider/model`, with one of {}, or `sim/default`",
+                provider::Known
+            );
+        }
+        let providers: Vec<&str> = self.providers.iter().map(|it| it.name).collect();
+        let by_provider = match providers.as_slice() {
+            [] => String::new(),
+            names => format!("`provider/model` with one of {}", names.join(", ")),
+        };
+        match (self.entries.as_slice(), by_provider.as_str()) {
+            ([], way) => format!("write {way}"),
+            (entries, "") => format!("configured are {}", entries.join(", ")),
+            (entries, way) => format!("configured are {}; or write {way}", entries.join(", ")),
+        }
+    }
+}
+
+/// A provider's own rules for a model. The one for any name says nothing about whose the model is.
+pub(crate) fn rules<'p>(
+    provider: &'p Provider,
+    model: &'p str,
+) -> impl Iterator<Item = &'p ModelRule> {
+    let rules = provider.endpoints.iter().flat_map(|endpoint| endpoint.models);
+    rules.filter(move |rule| !rule.pattern.trim_matches('*').is_empty() && rule.matches(model))
+}
+
+/// The built-in providers whose key is set, in the order in which one is chosen.
+pub(crate) fn keyed(variables: Lookup<'_>) -> impl Iterator<Item = &'static Provider> {
+    provider::ALL.iter().copied().filter(move |it| key_variable(it, variables).is_some())
+}
+
+/// The variable that holds a provider's key.
+pub(crate) fn key_variable(provider: &Provider, variables: Lookup<'_>) -> Option<&'static str> {
+    provider.keys.iter().copied().find(|key| usable(variables(key)).is_some())
+}
+
+fn has_account(provider: &Provider, around: Environment<'_>) -> bool {
+    let variable = provider.account().map(account::variable);
+    variable.is_some_and(|variable| usable((around.variables)(variable)).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVED: &str = "openai/gpt-oss-120b";
+
+    /// Providers, models with theirs, a name, and where it leads.
+    type Case = (
+        &'static [&'static str],
+        &'static [(&'static str, &'static str)],
+        &'static str,
+        &'static str,
+    );
+
+    fn told(destination: Option<Destination<'_>>) -> String {
+        match destination {
+            Some(Destination::Entry(name)) => format!("[{name}]"),
+            Some(Destination::Provider { name, model }) => format!("{name}: {model}"),
+            Some(Destination::Simulated(id)) => format!("sim: {id}"),
+            Some(Destination::Default(name)) => format!("default {name}"),
+            None => "nowhere".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a0_a_name_is_looked_up_in_the_order_of_the_contract() {
+        let own = &["house", "deepseek"][..];
+        let models = &[("openai/a", "house"), ("openai/*", "house"), ("openai/ab*", "house")][..];
+        let any = &[("openai/a", "house"), ("*", "house")][..];
+        let cases: [Case; 17] = [
+            (own, models, "openai/a", "[openai/a]"),
+            (own, models, "openai/b", "[openai/*]"),
+            (own, models, "openai/abc", "[openai/ab*]"),
+            (own, models, "house/openai/a", "house: openai/a"),
+            (own, models, "sim/default", "sim: default"),
+            (own, models, "deepseek-v4", "deepseek: deepseek-v4"),
+            // Neither a prefix nor a rule of somebody who is not configured counts.
+            (own, models, "google/gemma-4-27b", "nowhere"),
+            (own, models, "kimi-k3", "nowhere"),
+            (own, any, "google/gemma-4-27b", "[*]"),
+            (own, any, "claude-opus-5", "[*]"),
+            (own, models, "claude-opus-5", "default openai/a"),
+            (own, models, "gpt-9", "default openai/a"),
+            (&["house"], &[], "google/gemma-4-27b", "house: google/gemma-4-27b"),
+            (&["house"], &[], "ollama/x", "house: ollama/x"),
+            // A provider that only a model names is configured, too.
+            (&[], &[("a", "deepseek")], "deepseek/b", "deepseek: b"),
+            (&["house"], &[("a", "deepseek")], "b", "nowhere"),
+            (&["house"], &[("a", "sim")], "b", "house: b"),
+        ];
+        for (providers, models, name, expected) in cases {
+            let own = providers.iter().map(|it| (*it, Some(*it)));
+            let mut reach = Reach::configured(own, models.iter().copied());
+            reach.default_model = models.first().map(|(name, _)| *name);
+            assert_eq!(told(reach.find(name)), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a0_without_a_configuration_servers_and_keys_count_and_then_prefixes() {
+        let config = crate::config::of_text("", &|_| None, std::path::Path::new("/")).unwrap();
+        let served = [("vllm", SERVED.to_owned()), ("vllm", "own".to_owned())];
+        let find = |key: &'static str, brings_key, name| {
+            let variables = move |name: &str| (name == key).then(|| "a key".to_owned());
+            let around = Environment { variables: &variables, served: &served, brings_key };
+            told(config.reach(around).find(name))
+        };
+        for (key, brings_key, name, expected) in [
+            ("OPENAI_API_KEY", true, SERVED, "vllm: openai/gpt-oss-120b"),
+            ("OPENAI_API_KEY", false, "own", "vllm: own"),
+            ("OPENAI_API_KEY", false, "openai/m", "openai: m"),
+            ("OPENAI_API_KEY", false, "gpt-5.6", "openai: gpt-5.6"),
+            ("OPENAI_API_KEY", false, "mistral/m", "nowhere"),
+            ("OPENAI_API_KEY", true, "mistral/m", "mistral: m"),
+            ("", false, "openai/m", "nowhere"),
+            ("", true, "openai/m", "openai: m"),
+            ("", true, "gpt-5.6", "nowhere"),
+            ("", false, "ollama/m", "ollama: m"),
+            ("", false, "sim/default", "sim: default"),
+            ("AWS_ACCESS_KEY_ID", false, "bedrock/m", "bedrock: m"),
+        ] {
+            assert_eq!(find(key, brings_key, name), expected, "{key} {brings_key} {name}");
+        }
+    }
+}
