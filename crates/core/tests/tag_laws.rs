@@ -120,3 +120,59 @@ proptest! {
         prop_assert_eq!(got, pair(&text));
     }
 }
+
+/// The cases of `fixtures/tags`, whole and cut at every place.
+mod cases {
+    use serde_json::{Value, json};
+    use thinkthrough_core::tags::{End, Options, Part, Parts, TagScanner, TagSpec};
+
+    fn read(file: &str) -> Vec<Value> {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/tags");
+        let text = std::fs::read_to_string(folder.join(file)).expect(file);
+        text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
+    }
+
+    fn scan(spec: &TagSpec, pieces: &[&str]) -> Value {
+        let mut scanner = TagScanner::new(spec, Options::default());
+        let mut parts = Parts::new(spec.joined());
+        for piece in pieces {
+            scanner.push(piece, &mut |piece| parts.push(piece));
+        }
+        scanner.end(End::Clean, &mut |piece| parts.push(piece));
+        let parts = parts.finish().into_iter().map(|part| match part {
+            Part::Text(text) => json!({ "text": text }),
+            Part::Thinking { thought, .. } => json!({ "thinking": thought }),
+        });
+        parts.collect()
+    }
+
+    fn check(file: &str) {
+        let failed: Vec<String> = read(file).iter().filter_map(case).collect();
+        assert!(failed.is_empty(), "{}", failed.join("\n"));
+    }
+
+    /// What is wrong with a case.
+    fn case(case: &Value) -> Option<String> {
+        let spec = TagSpec::named(case["family"].as_str().unwrap()).unwrap();
+        let text = case["text"].as_str().unwrap();
+        let whole = scan(&spec, &[text]);
+        if whole != case["parts"] {
+            return Some(format!("{case}\n  gave {whole}"));
+        }
+        let cuts = text.char_indices().map(|(at, _)| text.split_at(at));
+        let cut = cuts.into_iter().find(|(head, tail)| scan(&spec, &[head, tail]) != whole);
+        let one: Vec<&str> = text.split_inclusive(|_| true).collect();
+        let cut = cut.map(|(head, _)| head.len());
+        (cut.is_some() || scan(&spec, &one) != whole).then(|| format!("{case}\n  cut at {cut:?}"))
+    }
+
+    #[test]
+    fn tags_in_code_of_the_visible_text_are_text() {
+        check("code.jsonl");
+    }
+
+    #[test]
+    fn framing_goes_as_a_whole_and_kept_spans_stay_whole() {
+        check("framing.jsonl");
+    }
+}

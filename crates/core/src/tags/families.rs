@@ -106,7 +106,6 @@ pub(super) const HARMONY_STRIPPED: Family = Family {
     ],
     begins: Begins::Outside,
     nested: Nested::Restart,
-    code: CodeRule::Counts,
     ..THINK
 };
 
@@ -191,7 +190,13 @@ pub(super) const FAMILIES: &[Family] = &[
     },
     Family {
         name: "gemma4",
-        markers: &[open("<|channel>thought\n"), open("<|channel>"), close("<channel|>")],
+        markers: &[
+            open("<|channel>thought\n"),
+            open("<|channel>"),
+            close("<channel|>"),
+            framing("<|channel>thought<channel|>"),
+            until("<|channel>", Role::Answer, "\n"),
+        ],
         lone_close: LoneClose::Drop,
         ..THINK
     },
@@ -206,7 +211,6 @@ pub(super) const FAMILIES: &[Family] = &[
         ],
         begins: Begins::Outside,
         lone_close: LoneClose::Text,
-        code: CodeRule::Counts,
         ..THINK
     },
     Family {
@@ -232,7 +236,6 @@ pub(super) const FAMILIES: &[Family] = &[
         begins: Begins::Outside,
         lone_close: LoneClose::Drop,
         nested: Nested::Restart,
-        code: CodeRule::Counts,
         ..THINK
     },
     Family { name: "holo2", markers: INSIDE.markers, lone_close: LoneClose::Text, ..THINK },
@@ -291,7 +294,6 @@ pub(super) const FAMILIES: &[Family] = &[
         begins: Begins::Outside,
         lone_close: LoneClose::Drop,
         nested: Nested::Restart,
-        code: CodeRule::Counts,
         ..THINK
     },
     Family {
@@ -322,7 +324,6 @@ pub(super) const FAMILIES: &[Family] = &[
         begins: Begins::Outside,
         lone_close: LoneClose::Drop,
         nested: Nested::Restart,
-        code: CodeRule::Counts,
         ..THINK
     },
     Family {
@@ -348,6 +349,7 @@ pub(super) const FAMILIES: &[Family] = &[
             close("<|close|>think<|sep|>"),
             answer("<|open|>response<|sep|>"),
             framing("<|close|>response<|sep|>"),
+            until("<|open|>message", Role::Drop, "<|sep|>"),
             framing("<|close|>message<|sep|>"),
             framing("<|end_of_msg|>"),
             tool("<|open|>tools<|sep|>"),

@@ -34,7 +34,7 @@ pub(super) struct Marker {
     pub(super) role: Role,
     /// Counts only at the start of the message, white space aside.
     pub(super) at_start: bool,
-    /// The marker goes on up to and including this.
+    /// The marker goes on up to and including this. What stands before a line feed is a name in small letters.
     pub(super) until: &'static str,
 }
 
@@ -123,8 +123,8 @@ pub(super) enum Blank {
 pub(super) enum CodeRule {
     /// They do.
     Counts,
-    /// Not in the code spans and fences of the text. Inside a thought an end marker is passed over only when it is
-    /// all there is in its code span: thoughts often break off in the middle of code.
+    /// Not in the code spans and fences of the visible text. An end marker always ends an open thought, because
+    /// thoughts often break off in the middle of code; another marker does not if it fills its code span there.
     Quoted,
     /// Not in any code span or fence, thoughts included.
     Strict,

@@ -28,8 +28,6 @@ pub(super) enum Place {
 pub(super) struct Scan<'a> {
     pub(super) buf: &'a [u8],
     pub(super) place: Place,
-    /// The text may still turn out to be a thought.
-    pub(super) undecided: bool,
     /// Nothing follows.
     pub(super) last: bool,
 }
@@ -75,8 +73,6 @@ enum InCode {
     Counts,
     /// Not if it fills its code span.
     Quoted,
-    /// Not if it fills its code span, and not in a fence.
-    QuotedOrFenced,
     /// Not in any code.
     Never,
 }
@@ -352,10 +348,8 @@ impl Cursor {
         // A tag between quotation marks is spoken of, not used. Inside a thought this says nothing: the thought may
         // end with a quotation and the answer begin with one.
         let quote = self.tracker.before;
-        let speaks = role == Role::Open || scan.undecided;
         if self.rule == CodeRule::Quoted
             && scan.place == Place::Text
-            && speaks
             && (quote == b'"' || quote == b'\'')
         {
             match scan.buf.get(hit + len) {
@@ -368,12 +362,11 @@ impl Cursor {
             (InCode::Counts, _) | (_, Code::None) | (InCode::Quoted, Code::Fence { .. }) => {
                 Verdict::Real
             }
-            (InCode::Never | InCode::QuotedOrFenced, Code::Fence { .. })
-            | (InCode::Never, Code::Span { sure: true, .. }) => Verdict::Code,
+            (InCode::Never, Code::Fence { .. } | Code::Span { sure: true, .. }) => Verdict::Code,
             (InCode::Never, Code::Span { run, after, sure: false }) => {
                 self.probe_span(scan, hit, len, run, after)
             }
-            (InCode::Quoted | InCode::QuotedOrFenced, Code::Span { run, after, .. }) => {
+            (InCode::Quoted, Code::Span { run, after, .. }) => {
                 if after == self.base + hit {
                     fills_span(rest(scan.buf, hit + len), run, scan.last)
                 } else {
@@ -386,12 +379,17 @@ impl Cursor {
     fn in_code(&self, scan: &Scan<'_>, role: Role) -> InCode {
         match (self.rule, scan.place) {
             (CodeRule::Counts, _) | (_, Place::Call | Place::Raw { .. }) => InCode::Counts,
-            (CodeRule::Strict, _) => InCode::Never,
-            (CodeRule::Quoted, Place::Thought) => InCode::Quoted,
-            (CodeRule::Quoted, Place::Text) if scan.undecided && role != Role::Open => {
-                InCode::QuotedOrFenced
-            }
-            (CodeRule::Quoted, Place::Text) => InCode::Never,
+            (CodeRule::Strict, _) | (CodeRule::Quoted, Place::Text) => InCode::Never,
+            (CodeRule::Quoted, Place::Thought) => match role {
+                Role::Close | Role::CloseAnswer => InCode::Counts,
+                Role::Answer | Role::Open | Role::Raw | Role::Tool | Role::ToolTells => {
+                    InCode::Quoted
+                }
+                // They are no markers of thoughts.
+                Role::CallEnd | Role::Drop | Role::RawEnd | Role::Stripped | Role::Unwrap => {
+                    InCode::Quoted
+                }
+            },
         }
     }
 

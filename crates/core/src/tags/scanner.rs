@@ -132,8 +132,8 @@ impl TagScanner {
         let mut at = 0;
         let mut leaps = Leaps::new();
         while !self.idle {
-            let (place, undecided) = (self.place, self.undecided);
-            let scan = Scan { buf: buf.as_bytes(), place, undecided, last };
+            let place = self.place;
+            let scan = Scan { buf: buf.as_bytes(), place, last };
             let found = self.lexer.next(&scan, at, &mut leaps);
             let (plain, next) = match found {
                 Found::Plain => (buf.len(), buf.len()),
@@ -290,18 +290,16 @@ impl TagScanner {
     }
 
     fn marker_in_raw(&mut self, back: bool, role: Role, text: &str, out: &mut Out<'_>) {
+        self.plain(text, out);
         match role {
-            Role::Open => self.open(text),
-            Role::Answer => self.place = Place::Text,
             Role::Close | Role::CloseAnswer | Role::RawEnd => {
-                self.plain(text, out);
                 self.place = Place::Text;
                 if back && role == Role::RawEnd {
                     self.open("");
                 }
             }
-            Role::CallEnd | Role::Drop | Role::Raw | Role::Stripped => self.plain(text, out),
-            Role::Tool | Role::ToolTells | Role::Unwrap => self.plain(text, out),
+            Role::Answer | Role::CallEnd | Role::Drop | Role::Open | Role::Raw => {}
+            Role::Stripped | Role::Tool | Role::ToolTells | Role::Unwrap => {}
         }
     }
 

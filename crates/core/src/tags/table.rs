@@ -68,6 +68,7 @@ impl Tables {
         let pick = |wanted: &dyn Fn(&Marker) -> bool| {
             Table::new(all.iter().filter(|(marker, start)| !start && wanted(marker)))
         };
+        let has_raw_end = family.markers.iter().any(|marker| marker.role == Role::RawEnd);
         // A pair may be the same string twice.
         let closes = |text: &str| {
             all.iter().any(|(marker, _)| marker.role == Role::Close && marker.text == text)
@@ -91,10 +92,12 @@ impl Tables {
                 Role::CallEnd | Role::Drop | Role::RawEnd => false,
                 Role::Stripped | Role::Unwrap => false,
             }),
+            // Only its end is looked for: such a span may say anything.
             raw: pick(&|marker| match marker.role {
-                Role::Open | Role::Close | Role::CloseAnswer | Role::Answer | Role::RawEnd => true,
-                Role::CallEnd | Role::Drop | Role::Raw | Role::Stripped => false,
-                Role::Tool | Role::ToolTells | Role::Unwrap => false,
+                Role::RawEnd => true,
+                Role::Close | Role::CloseAnswer => !has_raw_end,
+                Role::Answer | Role::CallEnd | Role::Drop | Role::Open | Role::Raw => false,
+                Role::Stripped | Role::Tool | Role::ToolTells | Role::Unwrap => false,
             }),
             call: pick(&|marker| match marker.role {
                 Role::CallEnd | Role::Close | Role::CloseAnswer => true,
@@ -171,37 +174,67 @@ impl Table {
 /// The longest marker that `hay` begins with; `More` if a longer one may still come.
 pub(super) fn longest(markers: &[Marker], hay: &[u8], last: bool) -> Match {
     let mut best = Match::No;
-    let mut best_len = 0;
+    let mut best_weight = 0;
     let mut waiting = 0;
     for marker in markers {
-        let text = marker.text.as_bytes();
-        if !hay.starts_with(text) {
-            if hay.len() < text.len() && text.starts_with(hay) {
-                waiting = waiting.max(text.len());
-            }
-            continue;
-        }
-        let len = if marker.until.is_empty() {
-            text.len()
-        } else {
-            let header = between(hay, 0, hay.len().min(MAX_HEADER));
-            match memmem::find(rest(header, text.len()), marker.until.as_bytes()) {
-                Some(at) => text.len() + at + marker.until.len(),
-                None => {
-                    if hay.len() < MAX_HEADER {
-                        waiting = waiting.max(text.len());
-                    }
-                    continue;
-                }
-            }
-        };
         // Of two markers the one that says more counts, whatever its header adds.
-        if text.len() > best_len {
-            best_len = text.len();
-            best = Match::Full { len, role: marker.role };
+        let weight = marker.text.len() + usize::from(!marker.until.is_empty());
+        match marker.at(hay, last) {
+            Fit::No => {}
+            Fit::Begun => waiting = waiting.max(weight),
+            Fit::Full(len) if weight > best_weight => {
+                best_weight = weight;
+                best = Match::Full { len, role: marker.role };
+            }
+            Fit::Full(_) => {}
         }
     }
-    if waiting > best_len && !last && !hay.is_empty() { Match::More } else { best }
+    if waiting > best_weight && !last && !hay.is_empty() { Match::More } else { best }
+}
+
+/// How far a marker fits.
+enum Fit {
+    No,
+    /// As far as there is text.
+    Begun,
+    /// All of it, with this length.
+    Full(usize),
+}
+
+impl Marker {
+    /// How it fits the beginning of `hay`.
+    fn at(&self, hay: &[u8], last: bool) -> Fit {
+        let text = self.text.as_bytes();
+        if !hay.starts_with(text) {
+            // A message may end before the line feed that belongs to its last marker.
+            return match hay.len() < text.len() && text.starts_with(hay) {
+                true if last && text.strip_suffix(b"\n") == Some(hay) => Fit::Full(hay.len()),
+                true => Fit::Begun,
+                false => Fit::No,
+            };
+        }
+        if self.until.is_empty() {
+            return Fit::Full(text.len());
+        }
+        let header = rest(between(hay, 0, hay.len().min(MAX_HEADER)), text.len());
+        let is_named = self.until == "\n";
+        match memmem::find(header, self.until.as_bytes()) {
+            Some(at) if !is_named || is_name(between(header, 0, at)) => {
+                Fit::Full(text.len() + at + self.until.len())
+            }
+            None if hay.len() < MAX_HEADER
+                && (!is_named || header.is_empty() || is_name(header)) =>
+            {
+                Fit::Begun
+            }
+            Some(_) | None => Fit::No,
+        }
+    }
+}
+
+/// Whether it is the name of a channel.
+fn is_name(header: &[u8]) -> bool {
+    !header.is_empty() && header.iter().all(|byte| byte.is_ascii_lowercase() || *byte == b'_')
 }
 
 pub(super) fn starts_any(markers: &[Marker], hay: &[u8]) -> bool {

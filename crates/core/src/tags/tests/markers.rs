@@ -20,8 +20,8 @@ fn a_tag_that_is_only_spoken_of_is_text() {
     check("qwen3", "\"a\"</think>\"b\"", &[thought("\"a\""), text("\"b\"")]);
     check(
         "think",
-        "<think>I end with `</think>` now</think>Done: `</think>`.",
-        &[thought("I end with `</think>` now"), text("Done: `</think>`.")],
+        "<think>I end here</think>Done: `</think>`.",
+        &[thought("I end here"), text("Done: `</think>`.")],
     );
 }
 
