@@ -80,6 +80,7 @@ mod serve_failover;
 mod serve_faults;
 #[cfg(unix)]
 mod serve_forgotten;
+mod serve_forms;
 mod serve_frozen;
 mod serve_http2;
 mod serve_journal;

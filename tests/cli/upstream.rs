@@ -97,7 +97,8 @@ fn serve(
     heads.lock().unwrap().push(head);
     kept.lock().unwrap().push(body);
     let mut stream = reader.into_inner();
-    let kind = if answer.starts_with('{') { "application/json" } else { "text/event-stream" };
+    let kind =
+        if answer.starts_with(['{', '[', '"']) { "application/json" } else { "text/event-stream" };
     let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nconnection: close\r\n");
     write!(stream, "{head}content-length: {}\r\n\r\n{answer}", answer.len())?;
     stream.flush()

@@ -20,8 +20,8 @@ pub enum Form {
     /// To be seen from the first bytes.
     #[default]
     Auto,
-    /// A stream was asked for. Only lines of JSON need this to be known, which look like one value until the second
-    /// comes; elsewhere the first bytes tell a stream from the one value that some servers answer with all the same.
+    /// A stream was asked for. Lines of JSON and arrays of messages need this to be known, which look like one value in
+    /// the beginning; elsewhere the first bytes tell a stream from the one value that some servers answer with.
     Stream,
     /// One JSON value.
     Whole,
@@ -36,12 +36,17 @@ pub struct Reader {
     tags: Option<TagFilter>,
     /// Something of the body was understood.
     has_read: bool,
+    /// The body is one value, and no answer.
+    is_none: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum State {
     /// Too little came to tell.
-    Undecided(Vec<u8>),
+    Undecided {
+        begun: Vec<u8>,
+        form: Form,
+    },
     Stream(Box<Stream>),
     Whole(Vec<u8>),
 }
@@ -68,12 +73,19 @@ impl Reader {
     pub fn new(wire: &'static dyn Wire, dialect: &Dialect, form: Form) -> Self {
         let state = match form {
             Form::Stream if wire.framing() == Framing::Ndjson => {
-                State::Stream(Box::new(Stream::new(wire, dialect)))
+                State::Stream(Box::new(Stream::new(wire, dialect, wire.framing())))
             }
-            Form::Auto | Form::Stream => State::Undecided(Vec::new()),
+            Form::Auto | Form::Stream => State::Undecided { begun: Vec::new(), form },
             Form::Whole => State::Whole(Vec::new()),
         };
-        Reader { wire: wire.id(), dialect: dialect.clone(), state, tags: None, has_read: false }
+        Reader {
+            wire: wire.id(),
+            dialect: dialect.clone(),
+            state,
+            tags: None,
+            has_read: false,
+            is_none: false,
+        }
     }
 
     /// The same reader, which also takes the thoughts between tags out of visible text.
@@ -85,17 +97,17 @@ impl Reader {
 
     /// What comes may be anything: its status says that it is not what was asked for.
     pub(crate) fn expect_any(&mut self) {
-        self.state = State::Undecided(Vec::new());
+        self.state = State::Undecided { begun: Vec::new(), form: Form::Auto };
     }
 
     /// Takes the next bytes.
     pub fn push(&mut self, bytes: &[u8], sink: &mut dyn Sink) {
         let framing = self.wire().framing();
         match &mut self.state {
-            State::Undecided(begun) => {
+            State::Undecided { begun, form } => {
                 begun.extend_from_slice(bytes);
-                if let Some(form) = form_of(begun, framing) {
-                    self.decide(form, sink);
+                if let Some(seen) = form_of(begun, *form, framing) {
+                    self.decide(seen, sink);
                 }
             }
             State::Whole(body) => body.extend_from_slice(bytes),
@@ -110,21 +122,25 @@ impl Reader {
     pub fn is_over(&self) -> bool {
         match &self.state {
             State::Stream(stream) => stream.decoder.is_over(),
-            State::Undecided(_) | State::Whole(_) => false,
+            State::Undecided { .. } | State::Whole(_) => false,
         }
     }
 
     /// The body is over. `false` if nothing in it could be read.
     pub fn end(&mut self, sink: &mut dyn Sink) -> bool {
-        if matches!(self.state, State::Undecided(_)) {
-            self.decide(Form::Whole, sink);
+        if matches!(self.state, State::Undecided { .. }) {
+            self.decide(None, sink);
         }
         let wire = self.wire();
         let mut out = Out { tags: self.tags.as_mut(), sink };
         match &mut self.state {
-            State::Undecided(_) => {}
+            State::Undecided { .. } => {}
             State::Stream(stream) => self.has_read |= stream.end(&mut out),
-            State::Whole(body) => self.has_read |= read_whole(wire, body, &self.dialect, &mut out),
+            State::Whole(body) => match read_whole(wire, body, &self.dialect, &mut out) {
+                Read::Answer => self.has_read = true,
+                Read::NoAnswer => (self.has_read, self.is_none) = (true, true),
+                Read::Nothing => {}
+            },
         }
         if let Some(tags) = &mut self.tags {
             tags.end(sink);
@@ -132,20 +148,27 @@ impl Reader {
         self.has_read
     }
 
+    /// Whether the body was one value that is no answer of the wire, which its end said.
+    pub(crate) fn is_none(&self) -> bool {
+        self.is_none
+    }
+
     fn wire(&self) -> &'static dyn Wire {
         // The reader was made from a registered wire.
         wire::find(self.wire).unwrap_or(wire::WireId::FIRST.wire())
     }
 
-    fn decide(&mut self, form: Form, sink: &mut dyn Sink) {
-        let State::Undecided(begun) = std::mem::replace(&mut self.state, State::Whole(Vec::new()))
-        else {
-            return;
+    /// The body is a stream with this framing; without one, a value.
+    fn decide(&mut self, framing: Option<Framing>, sink: &mut dyn Sink) {
+        let state = match framing {
+            Some(framing) => {
+                State::Stream(Box::new(Stream::new(self.wire(), &self.dialect, framing)))
+            }
+            None => State::Whole(Vec::new()),
         };
-        if form == Form::Stream {
-            self.state = State::Stream(Box::new(Stream::new(self.wire(), &self.dialect)));
+        if let State::Undecided { begun, .. } = std::mem::replace(&mut self.state, state) {
+            self.push(&begun, sink);
         }
-        self.push(&begun, sink);
     }
 }
 
@@ -165,8 +188,8 @@ impl Sink for Out<'_> {
 }
 
 impl Stream {
-    fn new(wire: &'static dyn Wire, dialect: &Dialect) -> Self {
-        let (framer, decoder) = (Framer::new(wire.framing()), wire.decoder(dialect));
+    fn new(wire: &'static dyn Wire, dialect: &Dialect, framing: Framing) -> Self {
+        let (framer, decoder) = (Framer::new(framing), wire.decoder(dialect));
         Stream { framer, decoder, is_damaged: false }
     }
 
@@ -239,42 +262,68 @@ fn is_cut(data: &str) -> bool {
     data.trim_ascii() != "[DONE]" && Doc::parse_str(data).is_err()
 }
 
+/// How much of a whole body could be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Read {
+    /// An answer or an error.
+    Answer,
+    /// A value that is neither.
+    NoAnswer,
+    Nothing,
+}
+
 fn read_whole(
     wire: &'static dyn Wire,
     body: &[u8],
     dialect: &Dialect,
     sink: &mut dyn Sink,
-) -> bool {
+) -> Read {
     let lossy = String::from_utf8_lossy(body);
     let doc = match Doc::parse_str(&lossy) {
         Ok(doc) => doc,
         // Several JSON lines are no JSON value, but a stream of a wire of lines.
         Err(_) if wire.framing() == Framing::Ndjson && lossy.trim_start().starts_with('{') => {
-            let mut stream = Stream::new(wire, dialect);
-            return stream.push(body, sink) | stream.end(sink);
+            let mut stream = Stream::new(wire, dialect, Framing::Ndjson);
+            let has_read = stream.push(body, sink) | stream.end(sink);
+            return if has_read { Read::Answer } else { Read::Nothing };
         }
         Err(error) => return unreadable(&lossy, &error.to_string(), sink),
     };
     if matches!(lossy, Cow::Owned(_)) {
         sink.event(Event::Problem(&damage()));
     }
-    match error::read(doc.root()) {
-        Some(problem) => sink.event(Event::Problem(&problem)),
-        None => wire.read_response(doc.root(), dialect, sink),
+    if let Some(problem) = error::read(doc.root()) {
+        sink.event(Event::Problem(&problem));
+        return Read::Answer;
     }
-    true
+    let mut is_broken = false;
+    wire.read_response(doc.root(), dialect, &mut |event: Event<'_>| {
+        is_broken |= matches!(event, Event::Problem(problem) if problem.breaks());
+        sink.event(event);
+    });
+    if wire.is_answer(doc.root()) {
+        return Read::Answer;
+    }
+    if is_broken {
+        return Read::NoAnswer;
+    }
+    let members: Vec<String> =
+        wire.answer_members().iter().map(|member| format!("`{member}`")).collect();
+    let message = format!("the response has no {}", members.join(" or "));
+    sink.event(Event::Problem(&Problem::new(ProblemCode::UpstreamError, message)));
+    Read::NoAnswer
 }
 
 /// A body that is no JSON: cut off in the middle, or a page of some proxy.
-fn unreadable(body: &str, why: &str, sink: &mut dyn Sink) -> bool {
+fn unreadable(body: &str, why: &str, sink: &mut dyn Sink) -> Read {
     let begins_as_json = body.trim_start().starts_with(['{', '[']);
     let code = if begins_as_json { ProblemCode::Truncated } else { ProblemCode::Malformed };
     sink.event(Event::Problem(&Problem::new(code, format!("the body is {why}"))));
-    begins_as_json
+    if begins_as_json { Read::Answer } else { Read::Nothing }
 }
 
-/// What form a body has, as soon as its first bytes tell.
-fn form_of(begun: &[u8], framing: Framing) -> Option<Form> {
+/// Whether a body is a stream and with which framing, as soon as its first bytes tell.
+fn form_of(begun: &[u8], form: Form, framing: Framing) -> Option<Option<Framing>> {
     const MARK: &[u8] = b"\xef\xbb\xbf";
     if MARK.starts_with(begun) {
         return None;
@@ -284,17 +333,19 @@ fn form_of(begun: &[u8], framing: Framing) -> Option<Form> {
     let rest = text.get(at..)?;
     let first = *rest.first()?;
     match framing {
-        _ if matches!(first, b'{' | b'[' | b'<') => Some(Form::Whole),
+        // A server that was asked for events may send its messages as the elements of an array.
+        Framing::Sse if first == b'[' && form == Form::Stream => Some(Some(Framing::Array)),
+        _ if matches!(first, b'{' | b'[' | b'<') => Some(None),
         // The first bytes of a message are its length, a number far below 2^24.
-        Framing::EventStream => Some(Form::Stream),
-        Framing::Ndjson => Some(Form::Whole),
+        Framing::EventStream => Some(Some(framing)),
+        Framing::Array | Framing::Ndjson => Some(None),
         Framing::Sse => {
             let fields: [&[u8]; 5] = [b"data", b"event", b"id", b"retry", b":"];
             if fields.iter().any(|field| rest.starts_with(field)) {
-                return Some(Form::Stream);
+                return Some(Some(framing));
             }
             let may_become_one = fields.iter().any(|field| field.starts_with(rest));
-            (!may_become_one).then_some(Form::Whole)
+            (!may_become_one).then_some(None)
         }
     }
 }
@@ -302,7 +353,93 @@ fn form_of(begun: &[u8], framing: Framing) -> Option<Form> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::answer::Answer;
     use crate::event::Fold;
+
+    fn read(wire: &'static dyn Wire, form: Form, body: &str) -> Answer {
+        let (mut reader, mut fold) = (Reader::new(wire, &Dialect::PLAIN, form), Fold::new());
+        reader.push(body.as_bytes(), &mut fold);
+        reader.end(&mut fold);
+        fold.finish()
+    }
+
+    #[test]
+    fn b_3_a_body_that_is_no_answer_is_a_problem_on_every_wire() {
+        for wire in wire::ALL {
+            for body in ["{\"x\":1}", "[]", "\"ok\"", "{}", "7", "null"] {
+                for form in [Form::Auto, Form::Stream, Form::Whole] {
+                    let answer = read(*wire, form, body);
+                    assert!(!answer.is_complete(), "{} {form:?} {body}: {answer:?}", wire.id());
+                    assert_eq!(answer.text(), "", "{body}");
+                }
+            }
+            // In a stream, too.
+            for body in ["data: {\"x\":1}\n\n", "data: {\"x\":1}\n\ndata: [DONE]\n\n"] {
+                let answer = read(*wire, Form::Stream, body);
+                assert!(!answer.is_complete(), "{} {body}: {answer:?}", wire.id());
+            }
+        }
+    }
+
+    #[test]
+    fn b_5_content_that_is_an_object_is_text_or_a_problem_on_every_wire() {
+        let text = "{\"type\":\"text\",\"text\":\"x\"}";
+        let odd = "{\"odd\":\"x\"}";
+        for (wire, body) in [
+            (
+                "chat-completions",
+                r#"{"choices":[{"finish_reason":"stop","message":{"content":#}}]}"#,
+            ),
+            ("mistral-chat", r#"{"choices":[{"finish_reason":"stop","message":{"content":#}}]}"#),
+            ("messages", r#"{"type":"message","content":#,"stop_reason":"end_turn"}"#),
+            ("cohere-chat", r#"{"message":{"content":#},"finish_reason":"COMPLETE"}"#),
+            ("ollama-chat", r#"{"message":{"content":#},"done":true,"done_reason":"stop"}"#),
+            (
+                "responses",
+                r#"{"status":"completed","output":[{"type":"message","id":"m","content":#}]}"#,
+            ),
+            ("converse", r#"{"output":{"message":{"content":#}},"stopReason":"end_turn"}"#),
+            (
+                "generate-content",
+                r#"{"candidates":[{"content":{"parts":#},"finishReason":"STOP"}]}"#,
+            ),
+        ] {
+            let wire = wire::find(wire).unwrap();
+            for content in [text, odd] {
+                let answer = read(wire, Form::Whole, &body.replace('#', content));
+                let is_told = answer.text() == "x" || !answer.problems.is_empty();
+                let is_kept = !answer.blocks.is_empty();
+                assert!(is_told || is_kept, "{} {content}: {answer:?}", wire.id());
+            }
+        }
+    }
+
+    #[test]
+    fn b_2_an_array_where_events_were_asked_for_is_read_element_by_element() {
+        let wire = wire::find("generate-content").unwrap();
+        let chunk = |text: &str, more: &str| {
+            format!(
+                "{{\"candidates\":[{{\"content\":{{\"parts\":[{{\"text\":\"{text}\"}}]}}{more}}}]}}"
+            )
+        };
+        let body = format!("[{},\r\n{}\n]", chunk("a", ""), chunk("b", ",\"finishReason\":1"));
+        let whole = read(wire, Form::Auto, &body);
+        assert_eq!((whole.text().as_str(), whole.finish_reason.as_deref()), ("ab", Some("STOP")));
+        for cut in 0..body.len() {
+            let (mut reader, mut fold) =
+                (Reader::new(wire, &Dialect::PLAIN, Form::Stream), Fold::new());
+            let (head, tail) = body.split_at(cut);
+            reader.push(head.as_bytes(), &mut fold);
+            if cut == 1 + chunk("a", "").len() {
+                assert_eq!(fold.so_far().text(), "a", "the first element comes at once");
+            }
+            reader.push(tail.as_bytes(), &mut fold);
+            assert!(reader.end(&mut fold));
+            assert_eq!(fold.finish(), whole, "{cut}");
+        }
+        let cut = body.len() - 4;
+        assert!(!read(wire, Form::Stream, body.get(..cut).unwrap()).is_complete());
+    }
 
     #[test]
     fn a_byte_order_mark_is_no_part_of_a_body_wherever_it_is_cut() {

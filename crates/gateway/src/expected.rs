@@ -6,8 +6,8 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use thinkthrough_client::{BodyStream, ClientError, Response as Answer, shown};
 use thinkthrough_core::exchange::Repair;
 use thinkthrough_core::frame::Framing;
-use thinkthrough_core::json::Doc;
-use thinkthrough_core::wire::error;
+use thinkthrough_core::json::{Doc, Val};
+use thinkthrough_core::wire::{Wire, error};
 
 /// The most of a refusal that is passed on.
 pub(crate) const REFUSAL: usize = 1024 * 1024;
@@ -19,27 +19,29 @@ const ERROR: &[u8] = b"\"error\"";
 /// What an answer should be.
 pub(crate) struct Expected<'a> {
     pub(crate) url: &'a Uri,
-    pub(crate) framing: Framing,
+    pub(crate) wire: &'static dyn Wire,
     pub(crate) is_stream: bool,
     pub(crate) is_relayed: bool,
 }
 
 impl Expected<'_> {
     /// Tells an answer from what only has its status: a page of something in between; the provider's error in JSON,
-    /// which is given; and, where a stream of events was asked for, one JSON value, which the caller could not read
-    /// unless it is translated.
+    /// which is given; JSON that is no answer; and, where a stream of events was asked for, one JSON value, which the
+    /// caller could not read unless it is translated.
     pub(crate) async fn error_in(&self, answer: &mut Answer) -> Result<Option<Bytes>, ClientError> {
-        let media = answer.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
-        let media = media.unwrap_or_default().to_ascii_lowercase();
-        if media.starts_with("text/html") {
+        if is_media(answer, "text/html") {
             return Err(self.no_answer("it is a web page"));
         }
-        if !media.starts_with("application/json") || !self.may_be_error(answer) {
+        if !self.may_be_error(answer) {
             return Ok(None);
         }
         let Some(first) = answer.body.next().await else { return Ok(None) };
         let first = first?;
-        let is_value = first.trim_ascii_start().starts_with(b"{");
+        let head = first.trim_ascii_start();
+        // An array may be a stream, too; a short one is all there at once.
+        let is_list = head.starts_with(b"[");
+        let is_object = head.starts_with(b"{") && is_json_media(answer);
+        let is_value = is_object || Doc::parse(head).is_ok();
         answer.body.put_back(first);
         if !is_value {
             return Ok(None);
@@ -49,7 +51,10 @@ impl Expected<'_> {
         if is_error(&whole) {
             return Ok(Some(whole));
         }
-        if self.is_stream && self.is_relayed {
+        if is_json(&whole, |value| !self.wire.is_answer(value)) {
+            return Err(self.no_answer("it is JSON, but no answer"));
+        }
+        if self.is_stream && self.is_relayed && !is_list {
             return Err(self.no_answer("it is one JSON value and no stream"));
         }
         answer.body = BodyStream::whole(whole);
@@ -64,17 +69,32 @@ impl Expected<'_> {
     ) -> Result<Option<Bytes>, ClientError> {
         let Some(first) = answer.body.next().await else { return Ok(None) };
         let first = first?;
-        let refusal = first_data(self.framing, &first)
+        let refusal = first_data(self.wire.framing(), &first)
             .filter(|data| is_error(data) && Repair::of(&String::from_utf8_lossy(data)).is_some())
             .map(Bytes::copy_from_slice);
         answer.body.put_back(first);
         Ok(refusal)
     }
 
+    /// Whether an array of messages comes where events were asked for.
+    pub(crate) async fn is_array(&self, answer: &mut Answer) -> Result<bool, ClientError> {
+        if !self.wire.has_forms() {
+            return Ok(false);
+        }
+        let Some(first) = answer.body.next().await else { return Ok(false) };
+        let first = first?;
+        let is_array = first.trim_ascii_start().starts_with(b"[");
+        answer.body.put_back(first);
+        Ok(is_array)
+    }
+
     /// Streams of lines of JSON look like one value in the beginning; and of values, long ones are no errors.
     fn may_be_error(&self, answer: &Answer) -> bool {
         if self.is_stream {
-            return self.framing == Framing::Sse;
+            return self.wire.framing() == Framing::Sse;
+        }
+        if !is_json_media(answer) {
+            return false;
         }
         let length = answer.headers.get(CONTENT_LENGTH).and_then(|it| it.to_str().ok());
         length.and_then(|it| it.parse::<usize>().ok()).is_some_and(|length| length <= SHORT)
@@ -86,10 +106,23 @@ impl Expected<'_> {
 }
 
 fn is_error(body: &[u8]) -> bool {
-    let mut names = body.windows(ERROR.len()).filter(|name| *name == ERROR);
-    let text = names.next().and_then(|_| std::str::from_utf8(body).ok());
-    let doc = text.and_then(|text| Doc::parse_str(text).ok());
-    doc.is_some_and(|doc| error::read(doc.root()).is_some())
+    let has_name = body.windows(ERROR.len()).any(|name| name == ERROR);
+    has_name && is_json(body, |value| error::read(value).is_some())
+}
+
+fn is_json_media(answer: &Answer) -> bool {
+    is_media(answer, "application/json")
+}
+
+/// Whether the body's type begins like this.
+fn is_media(answer: &Answer, begin: &str) -> bool {
+    let media = answer.headers.get(CONTENT_TYPE).and_then(|media| media.to_str().ok());
+    media.unwrap_or_default().to_ascii_lowercase().starts_with(begin)
+}
+
+/// Whether a body is a JSON value of this kind.
+fn is_json(body: &[u8], is: impl FnOnce(Val<'_>) -> bool) -> bool {
+    Doc::parse(body).is_ok_and(|doc| is(doc.root()))
 }
 
 /// The data of the first event, if these bytes begin with all of it.
@@ -99,7 +132,7 @@ fn first_data(framing: Framing, bytes: &[u8]) -> Option<&[u8]> {
         Framing::Sse => lines.find_map(|line| line.strip_prefix(b"data:")),
         Framing::Ndjson => lines.next(),
         // An exception there is a message of its own kind, and comes with a status of its own.
-        Framing::EventStream => None,
+        Framing::Array | Framing::EventStream => None,
     }
 }
 

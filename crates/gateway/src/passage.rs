@@ -22,6 +22,7 @@ use std::time::Instant;
 use thinkthrough_core::answer::Answer;
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Done, Ending, Exchange};
+use thinkthrough_core::pipeline::End;
 use thinkthrough_core::restore::{Head, Kept};
 use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::turn::Failure;
@@ -104,6 +105,8 @@ pub(crate) struct Ended {
     pub(crate) answer: Answer,
     /// It has blocks.
     pub(crate) has_said: bool,
+    /// It is no answer at all.
+    pub(crate) is_none: bool,
     pub(crate) failure: Option<Failure>,
 }
 
@@ -330,10 +333,11 @@ impl Passage {
         let done = exchange.end(&ending, &mut out, &mut |event: Event<'_>| self.last(event));
         self.told();
         self.settle(&done.answer, false);
-        let Done { answer, has_said, failure, records, named } = done;
+        let Done { answer, has_said, failure, end, records, named } = done;
         let room = self.leave_room();
         let saving = self.save(records, named, room.clone());
-        Some(Ended { out, room, saving, answer, has_said, failure })
+        let is_none = end == End::Unread;
+        Some(Ended { out, room, saving, answer, has_said, is_none, failure })
     }
 
     /// One of the last events, which are for the trace and those who listen: all else that they say is in the answer.

@@ -1,9 +1,10 @@
 //! Which of the gateway's places a path names.
 
+use crate::admission::decoded_name;
 use http::Method;
 use thinkthrough_core::wire::Wire;
 use thinkthrough_core::wire::chat_completions::ChatCompletions;
-use thinkthrough_core::wire::generate_content::GenerateContent;
+use thinkthrough_core::wire::generate_content::{GenerateContent, asked};
 use thinkthrough_core::wire::messages::Messages;
 use thinkthrough_core::wire::ollama_chat::{Generate, OllamaChat};
 use thinkthrough_core::wire::responses::Responses;
@@ -31,6 +32,25 @@ impl Face {
             Face::Prompt => &Generate,
             Face::Responses => &Responses,
         }
+    }
+
+    /// The same for a caller whose address says in what form it wants its answer: Google's API gives a stream as events
+    /// or as an array, and enumerations as names or as numbers.
+    pub(crate) fn spoken_as(self, query: Option<&str>, is_stream: bool) -> &'static dyn Wire {
+        if self != Face::Generate {
+            return self.spoken();
+        }
+        let (mut is_list, mut is_numbered) = (is_stream, false);
+        for pair in query.unwrap_or_default().split('&') {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = unescaped(value).unwrap_or_default();
+            if matches!(decoded_name(name).as_str(), "alt" | "$alt") {
+                let mut said = value.split(';');
+                is_list &= said.next() != Some("sse");
+                is_numbered |= said.any(|it| it == "enum-encoding=int");
+            }
+        }
+        asked(is_list, is_numbered)
     }
 
     /// Its path.

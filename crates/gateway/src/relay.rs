@@ -26,6 +26,7 @@ use http::{Extensions, HeaderMap, Response, StatusCode};
 use std::future::poll_fn;
 use std::sync::Arc;
 use thinkthrough_client::{Auth, BodyStream, ClientError, Response as Answer};
+use thinkthrough_core::frame::Framing;
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::wire::{ErrorBody, Wire, error};
@@ -45,7 +46,7 @@ pub(crate) async fn answer(
     body: Inbound,
     wanted: Wanted,
 ) -> Response<Flow> {
-    let wire = wanted.face.spoken();
+    let wire = wanted.face.spoken_as(parts.uri.query(), wanted.stream == Some(true));
     let account = Account::open();
     house.seen.arrived(&account.trace, parts.headers.get(USER_AGENT), nobody_else(house));
     if asks_for_state(&parts.headers) {
@@ -183,7 +184,7 @@ impl Call {
     /// The caller's answer, once it begins or its silence gets long.
     async fn begun(&mut self, ready: Ready) -> Result<Response<Flow>, Turned> {
         let Ready { waiting, stream } = ready;
-        match begun(waiting, stream && !self.wanted.face.is_lines()).await {
+        match begun(waiting, stream && self.wire.framing() == Framing::Sse).await {
             Begun::Outcome(outcome) => self.begin((*outcome)?, stream).await,
             Begun::Silent(waiting) => {
                 let flow = Flow::waiting(waiting, self.wire);
@@ -216,11 +217,10 @@ impl Call {
             let flow = Flow::stream(body, passage, self.wire);
             return Ok(relayed(status, &headers, extensions, flow));
         }
-        let media = match self.wanted.face {
-            Face::Lines | Face::Prompt => "application/x-ndjson",
-            Face::Chat | Face::Generate | Face::Messages | Face::Responses => {
-                "text/event-stream; charset=utf-8"
-            }
+        let media = match self.wire.framing() {
+            Framing::Array => "application/json; charset=utf-8",
+            Framing::Ndjson => "application/x-ndjson",
+            Framing::EventStream | Framing::Sse => "text/event-stream; charset=utf-8",
         };
         Ok(streamed(Flow::stream(answer.body, passage, self.wire), media))
     }
@@ -312,9 +312,9 @@ async fn whole(answer: Answer, passage: Box<Passage>, house: &House) -> Result<W
             return Err(turned(502, "upstream_error", "the answer ended before it began"));
         }
     };
-    let Ended { answer, has_said, failure, room, .. } = ended;
+    let Ended { answer, has_said, is_none, failure, room, .. } = ended;
     // An answer that says nothing and did not end as it should would look as if the model had nothing to say.
-    if !is_relayed && !has_said && !answer.is_complete() {
+    if is_none || !is_relayed && !has_said && !answer.is_complete() {
         let first = answer.problems.into_iter().next().map(|problem| problem.message);
         let message = failure.map(|failure| failure.message).or(first).unwrap_or_default();
         return Err(turned(502, "upstream_error", message));

@@ -184,7 +184,7 @@ impl Job {
         };
         let expected = Expected {
             url: &url,
-            framing: self.route.target.wire.framing(),
+            wire: self.route.target.wire,
             is_stream: exchange.outgoing().stream,
             is_relayed,
         };
@@ -207,6 +207,9 @@ impl Job {
             };
             answer.body.put_back(first?);
         }
+        if expected.is_stream && is_relayed && expected.is_array(&mut answer).await? {
+            exchange.write_anew();
+        }
         exchange.head(answer.status.as_u16());
         let passage = Box::new(Passage::new(exchange, self.keep));
         Ok(Outcome::Answer { answer: Box::new(answer), passage, made })
@@ -226,7 +229,7 @@ fn is_none(status: StatusCode) -> Option<&'static str> {
 /// How the client is to count what goes by.
 fn events_of(framing: Framing) -> Events {
     match framing {
-        Framing::Sse => Events::Lines,
+        Framing::Array | Framing::Sse => Events::Lines,
         Framing::Ndjson => Events::Ndjson,
         Framing::EventStream => Events::Sized,
     }

@@ -38,7 +38,7 @@ impl StreamEdit {
             // Nothing is looked at twice while a message is still coming.
             let may_end = match self.framing {
                 Framing::Sse | Framing::Ndjson => memchr(b'\n', bytes).is_some(),
-                Framing::EventStream => self.split(&self.carry).is_some(),
+                Framing::Array | Framing::EventStream => self.split(&self.carry).is_some(),
             };
             if !may_end && self.carry.len() <= DEFAULT_LIMIT {
                 return;
@@ -48,6 +48,8 @@ impl StreamEdit {
         };
         while let Some((message, after)) = self.split(rest) {
             match self.framing {
+                // Nobody gets an array as it came: it is written anew.
+                Framing::Array => out.extend_from_slice(message),
                 Framing::Sse => event_line(message, edit, out),
                 Framing::Ndjson => edit_value(message, edit, out),
                 Framing::EventStream => aws_message(message, edit, out),
@@ -67,13 +69,14 @@ impl StreamEdit {
         match self.framing {
             Framing::Sse => event_line(&self.carry, edit, out),
             Framing::Ndjson => edit_value(&self.carry, edit, out),
-            Framing::EventStream => out.extend_from_slice(&self.carry),
+            Framing::Array | Framing::EventStream => out.extend_from_slice(&self.carry),
         }
     }
 
     /// The first whole line or message, and what comes after it.
     fn split<'b>(&self, bytes: &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
         let len = match self.framing {
+            Framing::Array => Some(bytes.len()).filter(|len| *len > 0)?,
             Framing::Sse | Framing::Ndjson => memchr(b'\n', bytes)? + 1,
             Framing::EventStream => {
                 let total = u32::from_be_bytes(*bytes.first_chunk()?);

@@ -44,7 +44,7 @@ enum Tickets {
     None,
     /// In the events that are written anew.
     InEvents(Mint),
-    /// In the upstream's own bytes.
+    /// In the upstream's own bytes, if there are any; these may also be respelled.
     InBytes(Edited),
 }
 
@@ -110,6 +110,8 @@ pub struct Done {
     pub has_said: bool,
     /// Why there is no proper answer.
     pub failure: Option<Failure>,
+    /// How it ended.
+    pub end: End,
     /// The records to seal: one for each choice that may be kept.
     pub records: Vec<(Head, Kept)>,
     /// The whole answer as the caller knows it, if it [is kept by its name](RequestContext::set_name) and nothing went wrong.
@@ -148,18 +150,18 @@ impl Exchange {
             false => Some(View::Hidden),
         };
         let (caller, is_stream) = (asked.caller, outgoing.stream);
-        let is_relayed = caller.id() == asked.target.wire.id() && view.is_none();
+        let is_own = caller.id() == asked.target.wire.id();
+        let is_relayed = is_own && caller.is_plain() && view.is_none();
         let adjust = Adjustments {
             wire: caller.id(),
             name: asked.name.clone().filter(|_| !is_relayed),
             is_said: false,
             show: view.map(Show::new),
-            tickets: match asked.mint() {
-                None => Tickets::None,
-                Some(mint) if is_relayed => {
-                    Tickets::InBytes(Edited::new(mint, is_stream.then(|| caller.framing())))
-                }
-                Some(mint) => Tickets::InEvents(mint),
+            tickets: match (asked.mint(), is_relayed) {
+                (None, _) if !is_relayed || !caller.has_forms() => Tickets::None,
+                (mint, true) => Tickets::InBytes(Edited::new(mint, caller, is_stream)),
+                (Some(mint), false) => Tickets::InEvents(mint),
+                (None, false) => Tickets::None,
             },
         };
         let output = match is_relayed {
@@ -191,6 +193,14 @@ impl Exchange {
     pub fn is_untouched(&self) -> bool {
         let output = self.pipeline.output();
         output.is_relayed() && matches!(output.adjust().tickets, Tickets::None)
+    }
+
+    /// The upstream's bytes are not in the form that the caller reads, although they are on its wire: the caller gets the
+    /// answer written anew. Only to be said before the first of them came.
+    pub fn write_anew(&mut self) {
+        let output = self.pipeline.output_mut();
+        output.write_anew();
+        output.adjust_mut().write_anew();
     }
 
     /// The head of the answer came.
@@ -249,17 +259,23 @@ impl Exchange {
         let records = self.keeper.map(|it| it.records(&mut answer, delivery, ending.at, mint));
         answer.blocks = Vec::new();
         answer.choices = Vec::new();
-        Done { answer, has_said, failure, records: records.unwrap_or_default(), named }
+        Done { answer, has_said, failure, end, records: records.unwrap_or_default(), named }
     }
 }
 
 impl Adjustments {
+    fn write_anew(&mut self) {
+        if let Tickets::InBytes(edited) = std::mem::replace(&mut self.tickets, Tickets::None) {
+            self.tickets = edited.into_mint().map_or(Tickets::None, Tickets::InEvents);
+        }
+    }
+
     /// What gave the caller tickets.
     fn mint(&mut self) -> Option<&Mint> {
         match &mut self.tickets {
             Tickets::None => None,
             Tickets::InEvents(mint) => Some(mint),
-            Tickets::InBytes(edited) => Some(edited.mint()),
+            Tickets::InBytes(edited) => edited.mint().map(|mint| &*mint),
         }
     }
 }
@@ -310,7 +326,10 @@ impl Adjust for Adjustments {
         let mut shown = match &mut self.tickets {
             Tickets::None => Cow::Borrowed(answer),
             Tickets::InEvents(mint) => Cow::Owned(mint.answer(answer.clone())),
-            Tickets::InBytes(edited) => Cow::Owned(edited.mint().answer(answer.clone())),
+            Tickets::InBytes(edited) => match edited.mint() {
+                Some(mint) => Cow::Owned(mint.answer(answer.clone())),
+                None => Cow::Borrowed(answer),
+            },
         };
         if let Some(show) = &self.show {
             shown = Cow::Owned(show.answer(&shown));

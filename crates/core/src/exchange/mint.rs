@@ -6,9 +6,10 @@ use crate::content::{Block, Content, Thinking, ToolCall};
 use crate::edit::Draft;
 use crate::edit::stream::{CallAt, StreamEdit, edit_value, rename_calls};
 use crate::event::Event;
-use crate::frame::{DEFAULT_LIMIT, Framing};
+use crate::frame::DEFAULT_LIMIT;
 use crate::json::Val;
 use crate::restore::{Secret, ticket};
+use crate::wire::Wire;
 
 /// More choices than this are a hostile upstream's; they share the last place.
 const MAX_CHOICES: usize = 128;
@@ -234,11 +235,28 @@ impl Mint {
     }
 }
 
-/// The upstream's bytes on their way to a caller on the same wire: the ids of calls become tickets, all else stays.
+/// The upstream's bytes on their way to a caller on the same wire: the ids of calls become tickets, and what is not
+/// spelled as on the wire is spelled so. All else stays.
 #[derive(Clone, Debug)]
 pub(super) struct Edited {
-    mint: Mint,
+    changes: Changes,
     form: Form,
+}
+
+#[derive(Clone, Debug)]
+struct Changes {
+    mint: Option<Mint>,
+    wire: &'static dyn Wire,
+}
+
+impl Changes {
+    /// Says the edits of a message of the answer.
+    fn edit(&mut self, message: Val<'_>, draft: &mut Draft) {
+        self.mint.iter_mut().for_each(|mint| mint.edit(message, draft));
+        for (span, text) in self.wire.respelled(message) {
+            draft.replace(span, text);
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -251,17 +269,21 @@ enum Form {
 }
 
 impl Edited {
-    /// Of a stream with this framing; without one, of one value.
-    pub(super) fn new(mint: Mint, framing: Option<Framing>) -> Self {
-        let form = match framing {
-            Some(framing) => Form::Stream(StreamEdit::new(framing)),
-            None => Form::Whole(Vec::new()),
+    /// Of a stream of the wire, or of one value.
+    pub(super) fn new(mint: Option<Mint>, wire: &'static dyn Wire, is_stream: bool) -> Self {
+        let form = match is_stream {
+            true => Form::Stream(StreamEdit::new(wire.framing())),
+            false => Form::Whole(Vec::new()),
         };
-        Edited { mint, form }
+        Edited { changes: Changes { mint, wire }, form }
     }
 
-    pub(super) fn mint(&mut self) -> &mut Mint {
-        &mut self.mint
+    pub(super) fn mint(&mut self) -> Option<&mut Mint> {
+        self.changes.mint.as_mut()
+    }
+
+    pub(super) fn into_mint(self) -> Option<Mint> {
+        self.changes.mint
     }
 
     /// What comes is no answer.
@@ -270,9 +292,11 @@ impl Edited {
     }
 
     pub(super) fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        let Edited { mint, form } = self;
+        let Edited { changes, form } = self;
         match form {
-            Form::Stream(stream) => stream.push(bytes, &mut |it, draft| mint.edit(it, draft), out),
+            Form::Stream(stream) => {
+                stream.push(bytes, &mut |it, draft| changes.edit(it, draft), out);
+            }
             // No honest answer is this long.
             Form::Whole(held) if held.len() + bytes.len() > DEFAULT_LIMIT => {
                 out.append(held);
@@ -286,8 +310,8 @@ impl Edited {
 
     /// The answer is over: appends what is still held.
     pub(super) fn end(&mut self, out: &mut Vec<u8>) {
-        let Edited { mint, form } = self;
-        let mut edit = |message: Val<'_>, draft: &mut Draft| mint.edit(message, draft);
+        let Edited { changes, form } = self;
+        let mut edit = |message: Val<'_>, draft: &mut Draft| changes.edit(message, draft);
         match std::mem::replace(form, Form::AsItIs) {
             Form::Stream(stream) => stream.end(&mut edit, out),
             Form::Whole(held) => edit_value(&held, &mut edit, out),

@@ -13,6 +13,7 @@
 //! - No input is an error that ends the stream's story: what came is handed out, and a
 //!   [`Frame::Problem`] stands beside it.
 
+pub mod array;
 pub mod event_stream;
 pub mod ndjson;
 #[cfg(test)]
@@ -24,6 +25,7 @@ mod tests;
 use std::borrow::Cow;
 use std::fmt;
 
+use array::ArrayDecoder;
 use event_stream::EventStreamDecoder;
 use ndjson::NdjsonDecoder;
 use sse::SseDecoder;
@@ -110,6 +112,8 @@ pub enum FrameProblem {
 /// The framings that bodies come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
+    /// A JSON array of messages (`application/json`).
+    Array,
     /// Server-sent events (`text/event-stream`).
     Sse,
     /// One JSON value per line (`application/x-ndjson`).
@@ -121,6 +125,8 @@ pub enum Framing {
 /// A decoder for any of the framings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Framer {
+    /// Reads the elements of a JSON array.
+    Array(ArrayDecoder),
     /// Reads server-sent events.
     Sse(SseDecoder),
     /// Reads JSON lines.
@@ -140,6 +146,7 @@ impl Framer {
     #[must_use]
     pub fn with_limit(framing: Framing, limit: usize) -> Self {
         match framing {
+            Framing::Array => Self::Array(ArrayDecoder::with_limit(limit)),
             Framing::Sse => Self::Sse(SseDecoder::with_limit(limit)),
             Framing::Ndjson => Self::Ndjson(NdjsonDecoder::with_limit(limit)),
             Framing::EventStream => Self::EventStream(EventStreamDecoder::with_limit(limit)),
@@ -149,6 +156,7 @@ impl Framer {
     /// Reads the next bytes of the body and hands out every frame that they complete.
     pub fn push(&mut self, bytes: &[u8], out: &mut dyn FnMut(Frame<'_>)) {
         match self {
+            Self::Array(decoder) => decoder.push(bytes, out),
             Self::Sse(decoder) => decoder.push(bytes, out),
             Self::Ndjson(decoder) => decoder.push(bytes, out),
             Self::EventStream(decoder) => decoder.push(bytes, out),
@@ -158,6 +166,7 @@ impl Framer {
     /// Says that the body has ended, hands out what is left, and is ready for a new body.
     pub fn end(&mut self, out: &mut dyn FnMut(Frame<'_>)) {
         match self {
+            Self::Array(decoder) => decoder.end(),
             Self::Sse(decoder) => decoder.end(out),
             Self::Ndjson(decoder) => decoder.end(out),
             Self::EventStream(decoder) => decoder.end(out),

@@ -196,6 +196,11 @@ impl<'d> Val<'d> {
         Items { parent: self, next: self.base + 1, end }
     }
 
+    /// The elements of an array; an object counts as a list of one.
+    pub fn each(self) -> impl Iterator<Item = Val<'d>> + Clone {
+        self.items().chain(Some(self).filter(|value| value.is_object()))
+    }
+
     /// The members of an object in order, each as the value that is its key and its own; of anything else none.
     pub fn members(self) -> impl Iterator<Item = (Val<'d>, Val<'d>)> {
         let Entries { parent, mut next, end } = self.entries();

@@ -73,6 +73,11 @@ impl<A: Adjust> ToCaller<A> {
         self.encoder.is_none()
     }
 
+    /// The upstream's bytes are not in the caller's form, so that the answer is written anew.
+    pub(crate) fn write_anew(&mut self) {
+        self.encoder.get_or_insert_with(|| self.wire.encoder());
+    }
+
     /// What changes the answer.
     #[must_use]
     pub fn adjust(&self) -> &A {

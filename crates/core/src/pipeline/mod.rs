@@ -94,7 +94,7 @@ pub enum End {
     Gapped,
     /// Its status is not that of an answer.
     Refused,
-    /// Nothing in it could be read.
+    /// Nothing in it could be read, or it is a value that is no answer.
     Unread,
     /// It ended as it should, and all of it was read.
     Whole,
@@ -213,7 +213,7 @@ impl<O: Output> Pipeline<O> {
             tell(Event::Problem(&truncated(why)));
         }
         let answer = std::mem::take(fold).finish();
-        let end = End::of(&answer, *status, has_read);
+        let end = End::of(&answer, *status, has_read && !reader.is_none());
         let failure = failure(&answer, *status);
         let ended = Ended { answer, end, failure };
         output.end(&ended, out);

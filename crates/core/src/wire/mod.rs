@@ -15,6 +15,7 @@ use crate::request::Request;
 use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 
 pub use crate::frame::Framing;
 
@@ -137,6 +138,22 @@ pub trait Wire: Sync + fmt::Debug {
     /// How its streams are framed.
     fn framing(&self) -> Framing;
 
+    /// Whether its answers have the form in which providers send them.
+    fn is_plain(&self) -> bool {
+        true
+    }
+
+    /// What stands in place of some spans of an answer, or of a message of its stream, where the provider did not spell
+    /// them as the wire does.
+    fn respelled(&self, _message: Val<'_>) -> Vec<(Range<usize>, String)> {
+        Vec::new()
+    }
+
+    /// Whether providers answer in other forms, too: with an array in place of events, or with other spellings.
+    fn has_forms(&self) -> bool {
+        false
+    }
+
     /// The path of the API, appended to a provider's base URL; it begins with a slash.
     fn path(&self, model: &str, stream: bool) -> String;
 
@@ -149,6 +166,14 @@ pub trait Wire: Sync + fmt::Debug {
     /// Writes a request body. Thoughts among the contents are written as they are: whether they belong there
     /// was decided before.
     fn write_request(&self, request: &Request, dialect: &Dialect) -> Written;
+
+    /// The members of which every response has one.
+    fn answer_members(&self) -> &'static [&'static str];
+
+    /// Whether a body is a response of this wire, as far as its members tell.
+    fn is_answer(&self, body: Val<'_>) -> bool {
+        self.answer_members().iter().any(|member| body.some(member).is_some())
+    }
 
     /// Reads a whole response body that is not an error, as the same events that a stream would give.
     fn read_response(&self, body: Val<'_>, dialect: &Dialect, sink: &mut dyn Sink);

@@ -327,3 +327,25 @@ fn t_10_a_models_name_is_one_part_of_the_path_unless_it_is_a_resource() {
         assert_eq!(WIRE.path(model, false), path, "{model}");
     }
 }
+
+#[test]
+fn b_5_unsigned_parts_of_a_thought_go_back_as_the_parts_that_they_were() {
+    let thought = |at: usize| json!({ "text": format!("step {at}, "), "thought": true });
+    let parts: Vec<Value> = (0..8).map(thought).chain([json!({ "text": "x" })]).collect();
+    let body = json!({ "candidates": [{ "content": { "role": "model", "parts": parts }, "finishReason": "STOP" }] });
+    let answer = whole(WIRE, body.to_string().as_bytes());
+    let [Block::Thinking(thinking), Block::Text(_)] = &answer.blocks[..] else { panic!() };
+    assert_eq!(thinking.thought.len(), 8 * "step 0, ".len());
+    let written = |contents: Vec<Content>| {
+        let request = Request { model: "m".to_owned(), contents, ..Request::default() };
+        let body = WIRE.write_request(&request, &Dialect::PLAIN).body;
+        let body: Value = serde_json::from_str(&body).unwrap();
+        body["contents"][0]["parts"].clone()
+    };
+    assert_eq!(written(vec![answer.clone().into_content(None)]), json!(parts));
+    // What was changed since is one part.
+    let mut changed = answer.into_content(None);
+    let Some(Block::Thinking(thinking)) = changed.blocks.first_mut() else { panic!() };
+    thinking.thought.push('!');
+    assert_eq!(written(vec![changed]).as_array().unwrap().len(), 2);
+}

@@ -91,6 +91,10 @@ impl<T: Speaks> Wire for T {
         write::write(self.form(), request, dialect)
     }
 
+    fn answer_members(&self) -> &'static [&'static str] {
+        &["choices"]
+    }
+
     fn read_response(&self, body: Val<'_>, dialect: &Dialect, sink: &mut dyn Sink) {
         stream::Decoder::new(self.form().id, dialect).body(body, sink);
     }

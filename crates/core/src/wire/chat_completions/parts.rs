@@ -4,6 +4,7 @@ use super::choice::{Choice, Mode, Out, appended};
 use crate::content::{Other, Thinking};
 use crate::event::{Event, Fact};
 use crate::json::{Extra, Raw, Val};
+use crate::problem::{Problem, ProblemCode};
 use std::borrow::Cow;
 
 /// The type of a part with reasoning, and the key of its text.
@@ -31,6 +32,10 @@ pub(super) fn take(choice: &mut Choice, part: Val<'_>, mode: Mode, out: &mut Out
             out.event(Event::Fact(Fact::Refusal(&part.text("refusal").unwrap_or_default())));
         }
         kind => {
+            if kind.is_none() {
+                let message = "content without a type was kept as it stood";
+                out.event(Event::Problem(&Problem::new(ProblemCode::Unknown, message)));
+            }
             choice.end_thoughts(out);
             choice.end_text(out);
             choice.whole_block(kind.unwrap_or("content"), Raw::from(part), out);

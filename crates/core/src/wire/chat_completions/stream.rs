@@ -36,7 +36,8 @@ pub(in crate::wire) struct Decoder {
     has_failed: bool,
     /// The end was said.
     is_over: bool,
-    is_done: bool,
+    /// It is a whole body, which may leave out why it ended.
+    is_whole: bool,
     scratch: Scratch,
     /// Every message is read in full.
     is_plain: bool,
@@ -158,7 +159,7 @@ impl Decoder {
             said: Said::default(),
             has_failed: false,
             is_over: false,
-            is_done: false,
+            is_whole: false,
             scratch: Scratch::default(),
             is_plain: false,
             template: Template::default(),
@@ -176,12 +177,10 @@ impl Decoder {
         self.take(body, Mode::Message, sink);
         if !self.has_failed && body.some("choices").is_none_or(|list| list.items().next().is_none())
         {
-            self.fail(
-                &Problem::new(ProblemCode::UpstreamError, "the response has no `choices`"),
-                sink,
-            );
+            let problem = Problem::new(ProblemCode::UpstreamError, "the response has no `choices`");
+            self.fail(&problem, sink);
         }
-        self.is_done = true;
+        self.is_whole = true;
         self.finish(sink);
     }
 
@@ -312,7 +311,7 @@ impl Decoder {
             sink.event(Event::Usage(&Usage { is_early, ..usage::read(raw.doc().root()) }));
         }
         if is_cut && !self.has_failed {
-            let message = "the stream ended without a finish reason and without `[DONE]`";
+            let message = "the stream ended without a finish reason";
             sink.event(Event::Problem(&Problem::new(ProblemCode::Truncated, message)));
         }
         for (at, choice) in self.choices.iter().enumerate() {
@@ -342,10 +341,7 @@ impl Decode for Decoder {
                 }
                 self.scratch.reuse(doc);
             }
-            Err(_) if data.trim() == DONE => {
-                self.is_done = true;
-                self.finish(sink);
-            }
+            Err(_) if data.trim() == DONE => self.finish(sink),
             Err(_) if data.trim().is_empty() => {}
             Err(_) if name == Some("error") => {
                 self.fail(&Problem::new(ProblemCode::UpstreamError, data), sink);
@@ -363,7 +359,7 @@ impl Decode for Decoder {
     }
 
     fn is_complete(&self) -> bool {
-        !self.has_failed && (self.is_done || self.has_reasons())
+        !self.has_failed && (self.is_whole || self.has_reasons())
     }
 
     /// Usage comes behind the reasons.

@@ -44,6 +44,10 @@ impl Wire for CohereChat {
         write::write(request, dialect)
     }
 
+    fn answer_members(&self) -> &'static [&'static str] {
+        &["message", "finish_reason"]
+    }
+
     fn read_response(&self, body: Val<'_>, _dialect: &Dialect, sink: &mut dyn Sink) {
         response::read(body, sink);
     }

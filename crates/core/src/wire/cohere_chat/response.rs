@@ -151,7 +151,7 @@ pub(super) fn read_message(open: &mut OpenBlocks, message: Val<'_>, sink: &mut d
         open.push(content_key(0), &text, sink);
         open.end(content_key(0), sink);
     }
-    for (index, block) in (0..).zip(content.into_iter().flat_map(Val::items)) {
+    for (index, block) in (0..).zip(content.into_iter().flat_map(Val::each)) {
         start_block(open, content_key(index), block, sink);
         open.end(content_key(index), sink);
     }

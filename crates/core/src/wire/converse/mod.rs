@@ -62,6 +62,10 @@ impl Wire for Converse {
         write::write(request, dialect)
     }
 
+    fn answer_members(&self) -> &'static [&'static str] {
+        &["output", "stopReason"]
+    }
+
     fn read_response(&self, body: Val<'_>, _dialect: &Dialect, sink: &mut dyn Sink) {
         response::read(body, sink);
     }

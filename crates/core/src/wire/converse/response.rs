@@ -19,7 +19,7 @@ pub(super) fn read(body: Val<'_>, sink: &mut dyn Sink) {
     fields(body, &["output", "stopReason", "usage"], sink);
     let content = body.path(&["output", "message", "content"]);
     let mut open = OpenBlocks::default();
-    for (key, block) in (0..).zip(content.into_iter().flat_map(Val::items)) {
+    for (key, block) in (0..).zip(content.into_iter().flat_map(Val::each)) {
         read_block(&mut open, key, block, sink);
         open.end(key, sink);
     }

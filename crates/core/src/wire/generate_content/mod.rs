@@ -8,9 +8,11 @@
 //! Some facts about how something stood on the wire are kept as notes beside its fields; these are never written
 //! to the wire.
 
+mod asked;
 mod config;
 mod encode;
 mod error;
+mod names;
 mod part;
 mod partial_args;
 mod request;
@@ -21,6 +23,8 @@ mod thinking;
 mod write;
 mod write_part;
 
+pub use asked::asked;
+
 use super::headers::Headers;
 use super::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 use crate::answer::Answer;
@@ -28,6 +32,7 @@ use crate::content::Other;
 use crate::event::Sink;
 use crate::json::Val;
 use crate::request::Request;
+use std::ops::Range;
 
 /// The `generateContent` wire.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +52,8 @@ const CANDIDATE: &str = "candidate";
 const INNER: &str = "inner";
 /// Note: the part had no text, not even an empty one.
 const NO_TEXT: &str = "no_text";
+/// Note on a thought: how many bytes each of the parts had that stood in one list and are one thought here.
+const PARTS: &str = "parts";
 /// Note: the role as it stood, where it is not the usual one; `null` where there was none.
 const ROLE: &str = "role";
 /// Note: the declaration's field that its schema stood in.
@@ -67,6 +74,14 @@ impl Wire for GenerateContent {
         true
     }
 
+    fn respelled(&self, message: Val<'_>) -> Vec<(Range<usize>, String)> {
+        names::named(message)
+    }
+
+    fn has_forms(&self) -> bool {
+        true
+    }
+
     fn path(&self, model: &str, stream: bool) -> String {
         let method = if stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
         format!("/v1beta/{}:{method}", place(model))
@@ -78,6 +93,16 @@ impl Wire for GenerateContent {
 
     fn write_request(&self, request: &Request, dialect: &Dialect) -> Written {
         write::request(request, dialect)
+    }
+
+    fn answer_members(&self) -> &'static [&'static str] {
+        &["candidates", "promptFeedback", "usageMetadata"]
+    }
+
+    /// A stream that was asked for without events comes as an array of its chunks.
+    fn is_answer(&self, body: Val<'_>) -> bool {
+        let has = |chunk: Val<'_>| self.answer_members().iter().any(|it| chunk.some(it).is_some());
+        body.each().any(has)
     }
 
     fn read_response(&self, body: Val<'_>, _dialect: &Dialect, sink: &mut dyn Sink) {

@@ -74,7 +74,10 @@ pub(super) fn finish_word(word: Option<&str>) -> &str {
 /// Whether the prompt was refused, so that there is no candidate.
 pub(super) fn is_blocked(extra: &Extra) -> bool {
     let feedback = extra.get(ID, "promptFeedback");
-    feedback.is_some_and(|feedback| feedback.doc().root().some("blockReason").is_some())
+    feedback.is_some_and(|feedback| {
+        let doc = feedback.doc();
+        doc.root().some("blockReason").is_some_and(|reason| reason.as_u64() != Some(0))
+    })
 }
 
 /// Writes a whole response.

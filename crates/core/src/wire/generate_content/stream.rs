@@ -2,7 +2,7 @@
 
 use super::part::{self, PartKind};
 use super::partial_args::PartialArgs;
-use super::{CANDIDATE, ID, THOUGHT, either, error, response};
+use super::{CANDIDATE, ID, PARTS, THOUGHT, either, error, names, response};
 use crate::content::{Parameters, Text, Thinking};
 use crate::event::{Event, Fact, Sink};
 use crate::json::{Doc, Extra, Raw, Val};
@@ -37,6 +37,11 @@ struct Lane {
     /// The key of the latest block, and what kind it is while it is open.
     key: u64,
     kind: Option<PartKind>,
+    /// Where the parts of the open thought end, but for the last one, and how long it is.
+    ends: Vec<usize>,
+    len: usize,
+    /// No part of the current list was read.
+    is_first: bool,
     /// The arguments of the open call, where they come in pieces.
     args: PartialArgs,
     finish: Option<String>,
@@ -160,7 +165,8 @@ impl Decoder {
             self.fields.insert(ID, &key, value);
         }
         let feedback = chunk.get("promptFeedback");
-        self.is_blocked |= feedback.is_some_and(|feedback| feedback.some("blockReason").is_some());
+        let reason = feedback.and_then(|feedback| feedback.some("blockReason"));
+        self.is_blocked |= reason.is_some_and(|reason| reason.as_u64() != Some(0));
     }
 
     /// The candidate of this index.
@@ -212,11 +218,9 @@ impl Lane {
 
     fn candidate(&mut self, candidate: Val<'_>, sink: &mut dyn Sink) {
         let parts = candidate.path(&["content", "parts"]);
-        parts.iter().flat_map(|parts| parts.items()).for_each(|part| self.part(part, sink));
-        // An empty word is none.
-        if let Some(word) = candidate.string("finishReason").filter(|word| !word.is_empty()) {
-            self.finish = Some(word);
-        }
+        self.is_first = true;
+        parts.iter().flat_map(|parts| parts.each()).for_each(|part| self.part(part, sink));
+        self.finish = names::finish_reason(candidate).or(self.finish.take());
         let fields = Extra::collect(ID, candidate, &["content", "finishReason", "index"]);
         for (key, value) in fields.fields {
             self.fields.insert(ID, &key, value);
@@ -249,7 +253,12 @@ impl Lane {
         if said.is_empty() && signature.is_none() && fields.is_empty() {
             return;
         }
-        if self.kind != Some(kind) {
+        if self.kind == Some(kind) {
+            // Pieces of one thought that come one by one are no parts of their own.
+            if !self.is_first && kind == PartKind::Thought {
+                self.ends.push(self.len);
+            }
+        } else {
             let part = if kind == PartKind::Thought {
                 let source_field = THOUGHT.to_owned();
                 Part::Thinking(Thinking { source_field, ..Thinking::default() })
@@ -259,6 +268,8 @@ impl Lane {
             self.begin(kind, part, sink);
         }
         self.open.push(self.key, &said, sink);
+        self.len += said.len();
+        self.is_first = false;
         let is_signed = signature.is_some();
         let (slot, extra) = match self.open.part(self.key) {
             Some(Part::Thinking(thinking)) => (&mut thinking.signature, &mut thinking.extra),
@@ -304,6 +315,7 @@ impl Lane {
     fn begin(&mut self, kind: PartKind, part: Part, sink: &mut dyn Sink) {
         self.close(sink);
         self.key += 1;
+        self.len = 0;
         self.kind = Some(kind);
         self.open.start(self.key, part, sink);
     }
@@ -311,6 +323,7 @@ impl Lane {
     /// Ends the open block.
     fn close(&mut self, sink: &mut dyn Sink) {
         self.say_args(sink);
+        self.note_parts();
         if self.kind.take().is_some() {
             self.open.end(self.key, sink);
         }
@@ -324,8 +337,26 @@ impl Lane {
         }
     }
 
+    /// Notes the parts of the open thought. A signature is for all that it ends.
+    fn note_parts(&mut self) {
+        let ends = std::mem::take(&mut self.ends);
+        if ends.is_empty() {
+            return;
+        }
+        if let Some(Part::Thinking(thinking)) = self.open.part(self.key)
+            && thinking.signature.is_none()
+        {
+            let begins = std::iter::once(0).chain(ends.iter().copied());
+            let ends = ends.iter().copied().chain([self.len]);
+            let lens = begins.zip(ends).map(|(begin, end)| end - begin);
+            let list = Raw::build(|w| w.array(|w| lens.for_each(|len| w.u64(len as u64))));
+            thinking.extra.note(ID, PARTS, list);
+        }
+    }
+
     fn end(&mut self, cut: bool, sink: &mut dyn Sink) {
         self.say_args(sink);
+        self.note_parts();
         self.kind = None;
         self.open.end_all(cut, sink);
         let fields = std::mem::take(&mut self.fields);

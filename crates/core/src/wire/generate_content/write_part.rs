@@ -1,6 +1,6 @@
 //! Blocks as parts, in requests and in answers.
 
-use super::{ARGS, ID, INNER, NO_TEXT};
+use super::{ARGS, ID, INNER, NO_TEXT, PARTS, THOUGHT};
 use crate::content::{
     Block, Media, MediaSource, Parameters, Text, Thinking, ToolCall, ToolResponse,
 };
@@ -57,7 +57,15 @@ impl<'a> Parts<'a> {
         if thinking.thought.is_empty() && thinking.signature.is_none() {
             return self.lose("thinking");
         }
-        thought_part(w, thinking);
+        let parts = parts_of(thinking);
+        let last = parts.len().saturating_sub(1);
+        for (at, text) in parts.into_iter().enumerate() {
+            match at == last {
+                true => thought_part(w, &Thinking { thought: text.to_owned(), ..thinking.clone() }),
+                // What stands beside the text of a thought is its last part's.
+                false => thought_part(w, &Thinking::new(text, THOUGHT)),
+            }
+        }
     }
 
     fn result(&mut self, w: &mut Writer, result: &ToolResponse) {
@@ -91,6 +99,24 @@ impl<'a> Parts<'a> {
         self.nameless += 1;
         found.or_else(|| id.map(str::to_owned))
     }
+}
+
+/// The texts of a thought's parts. One that is not as it came is one part.
+fn parts_of(thinking: &Thinking) -> Vec<&str> {
+    let whole = thinking.thought.as_str();
+    let Some(lens) = thinking.extra.noted(ID, PARTS) else { return vec![whole] };
+    let (mut rest, mut parts) = (whole, Vec::new());
+    for len in lens.doc().root().items() {
+        let len = len.as_u64().and_then(|len| usize::try_from(len).ok());
+        match len.and_then(|len| rest.split_at_checked(len)) {
+            Some((part, after)) => {
+                parts.push(part);
+                rest = after;
+            }
+            None => return vec![whole],
+        }
+    }
+    if rest.is_empty() && !parts.is_empty() { parts } else { vec![whole] }
 }
 
 /// A result is an object here; another value gets the name that the API gives it.

@@ -70,6 +70,10 @@ impl Wire for Interactions {
         write::request(request, dialect)
     }
 
+    fn answer_members(&self) -> &'static [&'static str] {
+        &["steps", "outputs", "status"]
+    }
+
     fn read_response(&self, body: Val<'_>, _dialect: &Dialect, sink: &mut dyn Sink) {
         response::read(body, sink);
     }

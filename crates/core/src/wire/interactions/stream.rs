@@ -137,7 +137,7 @@ impl Decoder {
                 let contents = step.get("content");
                 match contents {
                     Some(contents) => {
-                        contents.items().for_each(|content| self.content(index, content, sink));
+                        contents.each().for_each(|content| self.content(index, content, sink));
                     }
                     None => self.content(index, step, sink),
                 }

@@ -52,6 +52,10 @@ impl Wire for Messages {
         write::write(request, dialect)
     }
 
+    fn answer_members(&self) -> &'static [&'static str] {
+        &["content", "stop_reason"]
+    }
+
     fn read_response(&self, body: Val<'_>, _dialect: &Dialect, sink: &mut dyn Sink) {
         response::read(body, sink);
     }

@@ -24,7 +24,7 @@ pub(super) fn read(body: Val<'_>, sink: &mut dyn Sink) {
     head(body, sink);
     let mut open = OpenBlocks::default();
     let content = body.some("content");
-    for (key, block) in (0..).zip(content.into_iter().flat_map(Val::items)) {
+    for (key, block) in (0..).zip(content.into_iter().flat_map(Val::each)) {
         start_block(&mut open, key, block, sink);
         open.end(key, sink);
     }

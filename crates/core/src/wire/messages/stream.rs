@@ -97,7 +97,7 @@ impl Decoder {
         let Some(message) = data.some("message") else { return };
         head(message, sink);
         self.model = name(message, "model").or(self.model.take());
-        let content = message.get("content").into_iter().flat_map(Val::items);
+        let content = message.get("content").into_iter().flat_map(Val::each);
         let has_come = content.clone().next().is_some();
         self.merge_usage(message, has_come, sink);
         for (key, block) in (0..).zip(content) {

@@ -35,6 +35,10 @@ impl Wire for Generate {
         OllamaChat.write_request(request, dialect)
     }
 
+    fn answer_members(&self) -> &'static [&'static str] {
+        OllamaChat.answer_members()
+    }
+
     fn read_response(&self, body: Val<'_>, dialect: &Dialect, sink: &mut dyn Sink) {
         OllamaChat.read_response(body, dialect, sink);
     }

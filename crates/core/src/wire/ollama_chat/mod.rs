@@ -47,6 +47,10 @@ impl Wire for OllamaChat {
         write::write(request, dialect)
     }
 
+    fn answer_members(&self) -> &'static [&'static str] {
+        &["message", "response", "done"]
+    }
+
     fn read_response(&self, body: Val<'_>, _dialect: &Dialect, sink: &mut dyn Sink) {
         response::read(body, sink);
     }

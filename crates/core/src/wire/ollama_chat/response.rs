@@ -52,7 +52,7 @@ impl Blocks {
         self.pieces(body, "response", sink);
         if let Some(message) = body.get("message").filter(|message| message.is_object()) {
             self.pieces(message, "content", sink);
-            self.members(message);
+            self.members(message, sink);
         }
     }
 
@@ -72,14 +72,19 @@ impl Blocks {
         }
     }
 
-    fn members(&mut self, message: Val<'_>) {
+    fn members(&mut self, message: Val<'_>, sink: &mut dyn Sink) {
         for (key, value) in message.entries() {
             let is_known = match key.as_ref() {
-                "role" | "content" | "thinking" | "tool_calls" => true,
+                "role" | "tool_calls" => true,
+                "content" | "thinking" => value.is_null() || value.as_str().is_some(),
                 "images" => images(message).is_some(),
                 _ => value.is_null(),
             };
             if !is_known {
+                if key == "content" && self.message.get(ID, &key).is_none() {
+                    let message = "content that is no text was kept as it stood";
+                    sink.event(Event::Problem(&Problem::new(ProblemCode::Unknown, message)));
+                }
                 self.message.insert(ID, &key, Raw::from(value));
             }
         }

@@ -29,7 +29,7 @@ pub(super) fn blocks(item: Val<'_>) -> Vec<Block> {
         return vec![Block::Text(Text { text: text.into_owned(), signature: None, extra: fields })];
     }
     let mut blocks = Vec::new();
-    for part in content.items() {
+    for part in content.each() {
         let message = blocks.is_empty().then_some(&fields);
         blocks.push(match part.text("text").filter(|_| is_text(part)) {
             Some(text) => Block::Text(Text {

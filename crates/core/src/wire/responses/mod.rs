@@ -74,6 +74,10 @@ impl Wire for Responses {
         write::request(request, dialect)
     }
 
+    fn answer_members(&self) -> &'static [&'static str] {
+        &["output", "response", "status"]
+    }
+
     fn read_response(&self, body: Val<'_>, _dialect: &Dialect, sink: &mut dyn Sink) {
         response::read(body, sink);
     }
