@@ -150,7 +150,7 @@ fn many_sign_ins_of_one_tenant_end_no_visit_of_another_or_of_the_operator() {
 }
 
 /// Traces of the last day, in a store that a gateway made.
-fn fill(place: &Place, rows: u64) {
+fn fill(place: &Place, rows: u32) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let store = rusqlite::Connection::open(place.file("kept.db")).unwrap();
     let metadata = json!({
@@ -182,7 +182,7 @@ fn memory(server: &Server, name: &str) -> usize {
 #[cfg(target_os = "linux")]
 #[test]
 fn charts_over_many_traces_take_little_memory_and_the_operator_is_answered_beside_a_flood() {
-    const ROWS: u64 = 60_000;
+    const ROWS: u32 = 60_000;
     let (place, upstream) = (Place::new("pool-sums"), Upstream::start(vec![chat("", "ok", None)]));
     let store = "[store]\nurl = \"sqlite:kept.db\"\n";
     drop(gateway(&place, &upstream, store));
@@ -209,7 +209,7 @@ fn charts_over_many_traces_take_little_memory_and_the_operator_is_answered_besid
     };
     assert_eq!(status(&operators), "200", "{operators}");
     for (name, each) in [("requests", 1), ("total", 100), ("restored", 2), ("cost", 7)] {
-        assert_eq!(total(&operators, name), each * ROWS, "{name}");
+        assert_eq!(total(&operators, name), each * u64::from(ROWS), "{name}");
     }
     let refused: Vec<_> = answers.iter().filter(|answer| status(answer) == "503").collect();
     assert!(refused.len() >= 20 && refused.len() < 90, "{} refused", refused.len());
