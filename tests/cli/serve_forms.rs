@@ -60,8 +60,8 @@ fn said(chunks: &[Value]) -> String {
 
 /// The last reason of the end.
 fn reason(chunks: &[Value]) -> &Value {
-    let reasons = chunks.iter().map(|chunk| &chunk["candidates"][0]["finishReason"]);
-    reasons.filter(|reason| !reason.is_null()).last().unwrap()
+    let mut reasons = chunks.iter().map(|chunk| &chunk["candidates"][0]["finishReason"]);
+    reasons.rfind(|reason| !reason.is_null()).unwrap()
 }
 
 #[test]
