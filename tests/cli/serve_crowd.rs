@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
 
-/// A gateway before an upstream whose thoughts have the size that a model's name says. `wants` is the contract of the
-/// provider of that name, `free` one that never wants thoughts back.
+/// A gateway before an upstream whose thoughts have the size that a model's name says. The provider `wants` wants thoughts
+/// back, and the provider `free` never does.
 fn gateway(url: &str, server: &str) -> (Server, Place) {
     let place = Place::new("crowd");
     let provider = |name: &str, contract: &str| {

@@ -365,8 +365,8 @@ fn c_4_t_28_callers_that_read_nothing_hold_little() {
     let each = memory(&server, "VmRSS").saturating_sub(before) / CALLERS;
     let counted = metric(&server, "thinkthrough_bytes_in_flight ") / (CALLERS + first.len());
     drop((first, held));
-    // The kernel takes some text for each caller, which is kept for its record and for its trace. Where nothing is
-    // optimised, tasks are larger than what is counted for them.
+    // The kernel takes some text for each caller, which is kept for its record and for its trace. Tasks of a build
+    // without optimisation are larger than their count.
     assert!(each < counted + 64 * 1024, "each holds {each} bytes, and {counted} are counted");
     assert!(counted < 768 * 1024, "{counted} are counted for each");
 }

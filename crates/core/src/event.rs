@@ -185,7 +185,7 @@ pub struct Fold {
     choices: Vec<Fold>,
     /// What stands beside the message, and on which wire.
     beside: Option<(&'static str, Gathered)>,
-    /// Nobody keeps the answer: its blocks are counted, and what is in them is not held.
+    /// The fold counts the blocks and holds no contents.
     is_thin: bool,
 }
 
@@ -205,7 +205,7 @@ impl Fold {
         &self.answer
     }
 
-    /// Drops the contents of all blocks, those to come included. What is said about the answer as a whole stays.
+    /// Drops the contents of all blocks, of later ones too. Facts about the whole answer stay.
     pub fn forget_contents(&mut self) {
         self.is_thin = true;
         self.answer.blocks.iter_mut().for_each(|block| *block = Block::text(""));
@@ -213,7 +213,7 @@ impl Fold {
         self.choices.iter_mut().for_each(Fold::forget_contents);
     }
 
-    /// Takes what a thin answer does not hold; `false` for all that it does.
+    /// Skips the contents of an event. Returns `false` for an event that a thin fold holds as well.
     fn skim(&mut self, event: Event<'_>) -> bool {
         match event {
             Event::ThinkingDelta { .. }

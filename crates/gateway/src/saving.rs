@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
-/// Whether it is written. A store that answers, whenever and whatever, does not stand still; one that gave up after a
-/// long time does.
+/// Runs a write and returns its success. A store that answers, even with an error, does not stand still, unless it gave
+/// up after a long time.
 pub(crate) async fn written(store: &Breaker, writing: impl Future<Output = bool>) -> bool {
     const SOON: Duration = Duration::from_secs(1);
     let began = Instant::now();
@@ -27,7 +27,7 @@ pub(crate) async fn written(store: &Breaker, writing: impl Future<Output = bool>
 pub(crate) struct Saving {
     /// Gone once it is done.
     work: Option<Pin<Box<dyn Future<Output = bool> + Send>>>,
-    /// It was told that the answer goes out without it.
+    /// The end of the answer was reported as unsaved.
     is_told: bool,
     /// Begins with the waiting.
     limit: Option<Pin<Box<Sleep>>>,
@@ -73,7 +73,7 @@ impl Saving {
     }
 }
 
-/// Nobody waits any more, and it is kept all the same.
+/// Goes on keeping the record in the background.
 impl Drop for Saving {
     fn drop(&mut self) {
         if let (Some(work), Ok(runtime)) = (self.work.take(), Handle::try_current()) {

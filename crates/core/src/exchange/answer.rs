@@ -229,7 +229,7 @@ impl Exchange {
         self.outgoing.stream && !is_wanted && !self.is_named
     }
 
-    /// Holds nothing of a streamed answer from now on, and makes no record of it. The caller gets all of it.
+    /// Drops the contents of a streamed answer and makes no record of it. The caller still gets all of it.
     pub fn forget(&mut self) {
         self.keeper = None;
         self.is_named = false;

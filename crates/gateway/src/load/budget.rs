@@ -70,7 +70,7 @@ impl Tally {
         self.queue.wake();
     }
 
-    /// Takes bytes for an answer of this age, after the older ones that wait.
+    /// Takes bytes for an answer of this age. Older answers that wait come first.
     fn take_for(&self, age: Age, bytes: usize, limit: usize) -> bool {
         self.queue.grow(age, |part| self.take(bytes, limit_of(part, limit)))
     }
