@@ -3,8 +3,9 @@
 
     python3 tests/clients/run.py [--think BINARY] [--home FOLDER] [--only WORD] [--install] [--write]
 
-Each client holds a conversation with two tool loops: a question, and a follow-up. The packages are installed by name
-into `--home` (target/clients); nothing else on the machine is touched. `--write` puts the table into docs/clients.md.
+Each client holds a conversation with two tool loops: a question, and a follow-up. At the gateway it has a key of its own,
+and so is another tenant than the client before it. The packages are installed by name into `--home` (target/clients);
+nothing else on the machine is touched. `--write` puts the table into docs/clients.md.
 This is not part of `cargo test`: it needs Python 3, Node.js and a network for the installation.
 """
 
@@ -18,6 +19,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import urllib.request
 import venv
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -38,6 +40,9 @@ CHAT = ["kimi-k2", "kimi-k3", "deepseek-v4", "vllm", "groq", "minimax-tags", "ge
 RESPONSES = ["responses-stateless", "deepseek-v4-responses", "kimi-k2", "anthropic-manual"]
 MESSAGES = ["anthropic-manual", "anthropic-omitted", "anthropic-bound", "kimi-k2", "gemini-3"]
 GEMINI = ["gemini-3", "kimi-k2", "anthropic-manual"]
+
+# The key where any is accepted.
+ANY_KEY = "sk-client-of-mine"
 
 # Client, the wire that it speaks, and the simulators that it is tried with.
 ROWS = [
@@ -89,10 +94,15 @@ class Server:
     """`think sim` or `think serve`, with folders of its own."""
 
     def __init__(self, think, command, home):
+        self.think, self.keys = think, 0
         env = {key: value for key, value in os.environ.items() if not key.endswith(("_API_KEY", "_TOKEN"))}
         for name in ("CONFIG", "DATA", "STATE"):
             env[f"XDG_{name}_HOME"] = str(home / command / name.lower())
         self.log = open(home / f"{command}.log", "w")
+        self.env = env
+        if command == "serve":
+            # The first key closes the gateway to callers without one.
+            self.key()
         self.process = subprocess.Popen(
             [think, command, "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=self.log, env=env, text=True
         )
@@ -100,6 +110,24 @@ class Server:
         if not line.startswith("listening on "):
             sys.exit(f"`think {command}` did not start: {line!r}; see {home / command}.log")
         self.base = line.removeprefix("listening on ")
+
+    def key(self):
+        """A new gateway key, which is a tenant of its own."""
+        self.keys += 1
+        command = [self.think, "keys", "create", f"client-{self.keys}", "--json"]
+        made = subprocess.run(command, env=self.env, capture_output=True, text=True, check=True)
+        return json.loads(made.stdout)["key"]
+
+    def counts(self):
+        """How many thoughts were restored, missed and so on up to now."""
+        with urllib.request.urlopen(f"{self.base}/metrics") as answer:
+            lines = answer.read().decode().splitlines()
+        counts = {}
+        for line in lines:
+            found = re.match(r'thinkthrough_thoughts_total\{.*outcome="(\w+)".*\} (\d+)', line)
+            if found:
+                counts[found[1]] = counts.get(found[1], 0) + int(found[2])
+        return counts
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
@@ -113,6 +141,7 @@ class Agents:
 
     def __init__(self, home, scratch):
         self.bin, self.scratch, self.number = home / "js" / "node_modules" / ".bin", scratch, 0
+        self.key = ANY_KEY
 
     def place(self):
         self.number += 1
@@ -121,7 +150,7 @@ class Agents:
         work.mkdir(parents=True)
         for name, text in self.FILES.items():
             (work / name).write_text(text + "\n")
-        env = dict(os.environ, HOME=str(place), MINE_KEY="sk-client-of-mine", NO_COLOR="1")
+        env = dict(os.environ, HOME=str(place), MINE_KEY=self.key, NO_COLOR="1")
         # opencode takes its folder from here.
         env["PWD"] = str(work)
         env.update(DISABLE_TELEMETRY="1", DISABLE_AUTOUPDATER="1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1")
@@ -131,15 +160,16 @@ class Agents:
         done = subprocess.run(
             command, cwd=work, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180
         )
-        return done.stdout + done.stderr
+        return done.stdout + done.stderr + (f"\nexit code {done.returncode}" if done.returncode else "")
 
     def verdict(self, texts, words):
         missing = [word for text, word in zip(texts, words) if word not in text]
+        missing += ["exit code 0" for text in texts if "\nexit code " in text]
         return {"ok": not missing, "detail": "" if not missing else f"no {missing} in: {texts[-1][-300:]}"}
 
     def claude_code(self, base, model):
         work, env = self.place()
-        env.update(ANTHROPIC_BASE_URL=base, ANTHROPIC_AUTH_TOKEN="sk-client-of-mine")
+        env.update(ANTHROPIC_BASE_URL=base, ANTHROPIC_AUTH_TOKEN=self.key)
         env.update(ANTHROPIC_MODEL=model, ANTHROPIC_SMALL_FAST_MODEL=model)
         start = [self.bin / "claude", "--tools", "Read", "--allowedTools", "Read"]
         ask = "Use the tool Read on the file {} and tell me what it says."
@@ -160,7 +190,7 @@ class Agents:
     def opencode(self, base, model):
         work, env = self.place()
         models = {model: {"name": "mine", "tool_call": True, "reasoning": True}}
-        options = {"baseURL": f"{base}/v1", "apiKey": "sk-client-of-mine"}
+        options = {"baseURL": f"{base}/v1", "apiKey": self.key}
         provider = {"npm": "@ai-sdk/openai-compatible", "name": "mine", "options": options, "models": models}
         config = {"autoupdate": False, "share": "disabled", "provider": {"mine": provider}}
         (work / "opencode.json").write_text(json.dumps(config))
@@ -171,7 +201,7 @@ class Agents:
         return self.verdict([first, second], list(self.FILES.values()))
 
 
-def sdk(home, client, base, model):
+def sdk(home, client, base, model, key):
     is_js = client.endswith("-js") or client.startswith("ai-sdk")
     if is_js:
         # Node looks for packages beside the file.
@@ -180,17 +210,19 @@ def sdk(home, client, base, model):
         command = ["node", script]
     else:
         command = [home / "py" / "bin" / "python", HERE / "sdk.py"]
-    done = subprocess.run([*command, client, base, model], capture_output=True, text=True, timeout=180)
+    env = dict(os.environ, MINE_KEY=key)
+    done = subprocess.run([*command, client, base, model], env=env, capture_output=True, text=True, timeout=180)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not lines:
         return {"ok": False, "detail": (done.stderr or done.stdout).strip()[-300:]}
     return json.loads(lines[-1])
 
 
-def attempt(home, agents, client, base, model):
+def attempt(home, agents, client, base, model, key=ANY_KEY):
     try:
+        agents.key = key
         run = getattr(agents, client.replace("-", "_"), None)
-        return run(base, model) if run else sdk(home, client, base, model)
+        return run(base, model) if run else sdk(home, client, base, model, key)
     except subprocess.TimeoutExpired:
         return {"ok": False, "detail": "no end within 180 s"}
 
@@ -252,9 +284,12 @@ def main():
                 direct = None
                 if wires[model] == wire:
                     direct = attempt(home, agents, client, f"{sim.base}/{model}", model)
-                through = attempt(home, agents, client, gateway.base, f"sim/{model}")
+                before = gateway.counts()
+                through = attempt(home, agents, client, gateway.base, f"sim/{model}", gateway.key())
+                counts = {name: count - before.get(name, 0) for name, count in gateway.counts().items()}
+                thoughts = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()) if count)
                 results.append((client, model, direct, through))
-                print(f"{client:24} {model:24} {shown(direct):12} {shown(through)}", flush=True)
+                print(f"{client:24} {model:24} {shown(direct):12} {shown(through):8} {thoughts}", flush=True)
                 for name, result in (("directly", direct), ("gateway", through)):
                     if result and not result["ok"]:
                         print(f"    {name}: {why(result)}", flush=True)

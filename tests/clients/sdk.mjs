@@ -8,7 +8,7 @@
 const FILES = { 'notes.txt': 'Buy milk.', 'plan.md': 'Ship on Friday.' };
 const FIRST = 'Which files are in this folder? Use the tool list_files.';
 const SECOND = 'Now read notes.txt with the tool read_file and tell me what it says.';
-const KEY = 'sk-client-of-mine';
+const KEY = process.env.MINE_KEY ?? 'sk-client-of-mine';
 const ROUNDS = 6;
 
 const listFiles = () => Object.keys(FILES).join('\n');

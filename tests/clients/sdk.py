@@ -8,12 +8,13 @@ is dropped.
 """
 
 import json
+import os
 import sys
 
 FILES = {"notes.txt": "Buy milk.", "plan.md": "Ship on Friday."}
 FIRST = "Which files are in this folder? Use the tool list_files."
 SECOND = "Now read notes.txt with the tool read_file and tell me what it says."
-KEY = "sk-client-of-mine"
+KEY = os.environ.get("MINE_KEY", "sk-client-of-mine")
 ROUNDS = 6
 
 
