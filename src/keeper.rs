@@ -11,7 +11,7 @@ use thinkthrough_core::budget::{
 };
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_gateway::{
-    Facts, KeptResponses, Later, Ledgers, SharedPlaces, Soon, Vault, VaultError, Vaults,
+    Facts, KeptResponses, Later, Ledgers, Owner, SharedPlaces, Soon, Vault, VaultError, Vaults,
 };
 use thinkthrough_store::{
     Backlog, EarlyTraces, KeyState, KeyWatch, LedgerKey, Limits, Location, Store, StoreError,
@@ -355,6 +355,18 @@ impl KeptResponses for Unopened {
     }
 
     fn delete(&self, _: String) -> Later<'_, bool> {
+        Self::fail()
+    }
+
+    fn put_resource(&self, _: String, _: String, _: Vec<u8>) -> Later<'_, ()> {
+        Self::fail()
+    }
+
+    fn resource(&self, _: String, _: String) -> Later<'_, Option<Vec<u8>>> {
+        Self::fail()
+    }
+
+    fn resource_owners(&self, _: String, _: Vec<String>) -> Later<'_, Vec<(String, Owner)>> {
         Self::fail()
     }
 }

@@ -95,6 +95,7 @@ mod serve_older;
 mod serve_pools;
 mod serve_power;
 mod serve_reach;
+mod serve_resources;
 mod serve_responses;
 mod serve_retention;
 mod serve_revoked;

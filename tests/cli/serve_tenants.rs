@@ -79,9 +79,9 @@ fn said(line: &str, body: &str, number: usize) -> (&'static str, String) {
     match path.rsplit('/').next().unwrap_or_default() {
         "responses" => {
             let text = json!([{"type": "output_text", "text": "ok", "annotations": []}]);
-            let message = json!({"type": "message", "id": format!("msg_{number}"), "role": "assistant",
+            let message = json!({"type": "message", "id": format!("msg_{number:016}"), "role": "assistant",
                 "status": "completed", "content": text});
-            let whole = json!({"id": format!("resp_{number}"), "object": "response", "store": true,
+            let whole = json!({"id": format!("resp_{number:016}"), "object": "response", "store": true,
                 "status": "completed", "model": "m", "output": [message]});
             if !body.contains("\"stream\":true") {
                 return made(whole);
@@ -94,7 +94,8 @@ fn said(line: &str, body: &str, number: usize) -> (&'static str, String) {
             ("text/event-stream", events)
         }
         "cachedContents" => made(json!({"name": format!("cachedContents/c{number}")})),
-        name => made(json!({"id": format!("{name}-{number}"), "content": [], "choices": []})),
+        "files" if path.contains("/upload/") => made(json!({"name": format!("files/f{number}")})),
+        name => made(json!({"id": format!("{name}-{number:016}"), "content": [], "choices": []})),
     }
 }
 
@@ -250,7 +251,7 @@ fn t_10_what_a_provider_keeps_is_its_own_tenants_in_every_body() {
     let file = make("/p/there/v1/files");
     let claudes = make("/p/claude/v1/files");
     let cache = make("/p/goo/v1beta/cachedContents");
-    let gemini = make("/p/goo/upload/v1beta/files");
+    let gemini = make("/p/goo/upload/v1beta/files").replace("files/", "");
     let responses = |more: fn(&str) -> Value| {
         move |path: &str, id: &str| {
             let model = if path.starts_with("/p/") { "m" } else { "there/m" };

@@ -8,11 +8,11 @@ use crate::edge::headers::Crossing;
 use crate::edge::inbound::Inbound;
 use crate::flow::Flow;
 use crate::house::House;
-use crate::kept::{Known, named_by};
 use crate::learned::{about, now};
 use crate::load::{Denied, LARGE, READ};
 use crate::models::Route;
 use crate::place::Face;
+use crate::provider_resource::{Access, Ids};
 use crate::reply::{Account, json, refusal};
 use crate::sending::merged;
 use crate::spending::Asking;
@@ -112,7 +112,6 @@ impl Counting {
         let route = take::route(house, &model, root)?;
         // Counting spends no tokens.
         house.tab.enter(house.pass.as_deref(), || 0).await?;
-        let named = named_by(house, root)?;
         let hint = tenant::hint(headers, root);
         let claim = claim(house, &route, credential, hint.clone()).await;
         let settings = settings(&route, headers)?;
@@ -148,8 +147,10 @@ impl Counting {
         account.made.without = prepared.without;
         let Prepared { body, exchange, .. } = prepared;
         let sent = body.map_or_else(|| bytes.clone(), Bytes::from);
-        if let Some(known) = Known::of(house, &route.target.provider) {
-            known.admit_sent(&named, &sent).await?;
+        if let Some(access) = Access::of(house, &route.target.provider)
+            && let Ok(doc) = Doc::parse(&sent)
+        {
+            access.admit(&Ids::of_model(route.target.wire, doc.root())).await?;
         }
         account.untranslated.clone_from(&exchange.outgoing().untranslated);
         let outgoing = exchange.outgoing();

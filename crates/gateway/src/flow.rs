@@ -3,11 +3,11 @@
 use crate::audit::Confirming;
 use crate::door::Turned;
 use crate::gathered::Gathered;
-use crate::kept::Tap;
 use crate::leaving;
 use crate::load::AnswerRoom;
 use crate::passage::Passage;
 use crate::progress::Progress;
+use crate::provider_resource::Tap;
 use crate::saving::Saving;
 use crate::sending::{Outcome, SILENCE, Waiting};
 use crate::spending::Meter;

@@ -6,7 +6,7 @@ use crate::edge::headers::Crossing;
 use crate::edge::query::with_query;
 use crate::flow::Flow;
 use crate::house::House;
-use crate::kept::{Known, Named, in_parameters};
+use crate::provider_resource::{Access, Ids};
 use crate::raw::pass;
 use crate::references::patiently;
 use crate::reply::{Account, json, refusal};
@@ -19,6 +19,7 @@ use thinkthrough_client::{Auth, Request as Outbound};
 use thinkthrough_core::echo::short;
 use thinkthrough_core::json::{Doc, Raw};
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_core::wire::resource::{Kind, Resource};
 use thinkthrough_core::wire::responses::Responses;
 
 /// Gives or deletes a kept answer.
@@ -97,9 +98,9 @@ async fn ask_upstream(
 ) -> Result<Response<Flow>, Turned> {
     let room = house.load.share.passing()?;
     let route = house.models.find(model).map_err(|_| missing(id))?;
-    if let Some(known) = Known::of(house, &route.target.provider) {
-        known.admit_thing(&Named::response(id)).await?;
-        known.admit(&in_parameters(parts.uri.query())).await?;
+    if let Some(access) = Access::of(house, &route.target.provider) {
+        access.admit_path(&Resource::new(Kind::Response, id)).await?;
+        access.admit(&Ids::of_parameters(parts.uri.query())).await?;
     }
     let url = with_query(&format!("{}/{id}", route.target.url(false)), parts.uri.query());
     let refuse = |error| failed(&error, &route.target.provider);

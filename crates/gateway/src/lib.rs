@@ -26,7 +26,6 @@ mod heard;
 mod house;
 mod identity;
 mod keeping;
-mod kept;
 mod kept_responses;
 mod keys;
 #[cfg(test)]
@@ -47,6 +46,7 @@ mod place;
 mod pool;
 mod process;
 mod progress;
+mod provider_resource;
 mod raw;
 mod raw_spending;
 mod recall;
@@ -92,6 +92,6 @@ pub use tenant::account;
 pub use tls::Tls;
 pub use traces::{SPANS, Traces};
 pub use vault::{
-    Facts, KeptResponses, Later, Ledgers, Looked, Lost, SharedPlaces, Soon, Vault, VaultError,
-    Vaults,
+    Facts, KeptResponses, Later, Ledgers, Looked, Lost, Owner, SharedPlaces, Soon, Vault,
+    VaultError, Vaults,
 };

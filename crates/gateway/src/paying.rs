@@ -5,9 +5,9 @@ use crate::asking::tenant as whose;
 use crate::audit::Labels;
 use crate::door::Turned;
 use crate::house::House;
-use crate::kept::Tap;
 use crate::models::Route;
 use crate::names;
+use crate::provider_resource::Tap;
 use crate::spending::Asking;
 use crate::tries::Caller;
 use thinkthrough_core::exchange::RequestContext;
@@ -36,7 +36,7 @@ impl Caller {
     ) -> Payer {
         let House { seen, pass, vaults, .. } = &*self.house;
         let hint = self.hint.as_deref().or(followed);
-        let keeps = Tap::hears(route.target.wire.id());
+        let keeps = Tap::may_continue(route.target.wire.id());
         let is_named = pass.as_ref().is_some_and(|it| keeps || !it.budgets.is_none());
         let known = owner.as_ref().map(|(tenant, _)| tenant.clone());
         let tenant = known.or_else(|| whose(&self.house, route, &self.credential));

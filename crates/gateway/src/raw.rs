@@ -11,10 +11,10 @@ use crate::edge::query::with_query;
 use crate::expected::REFUSAL;
 use crate::flow::Flow;
 use crate::house::House;
-use crate::kept::{Known, Named, Spot, Tap, in_parameters, in_request, named_by, spot};
 use crate::load::{AnswerRoom, CAPS, Denied, PASSED, READ};
 use crate::models::Route;
 use crate::progress::Progress;
+use crate::provider_resource::{Access, Ids, Purpose, Tap, check_id_choice, purpose};
 use crate::raw_spending::{Spender, may_spend, wire_at};
 use crate::relay::relayed;
 use crate::reply::{Account, refusal};
@@ -25,7 +25,6 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, Method, Response};
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_client::{ClientError, Request as Outbound, Response as Answer, shown};
@@ -67,14 +66,14 @@ async fn passed(
     let route = route.map_err(|unrouted| turned(404, "provider_not_found", unrouted.0))?;
     let segments = segments(path)?;
     let spending = may_spend(house, &parts.method, &segments)?;
-    let known = Known::of(house, &route.target.provider);
-    let times = if known.is_some() { READ } else { PASSED };
+    let access = Access::of(house, &route.target.provider);
+    let times = if access.is_some() { READ } else { PASSED };
     let (bytes, held) = take::body(house, &parts.headers, body, times).await?;
-    let tap = match known {
-        Some(known) => {
+    let tap = match access {
+        Some(access) => {
             let turn = house.load.offload.turn(bytes.len()).await.map_err(Denied::turned)?;
-            let (house, asked, body) = (Arc::clone(house), parts.clone(), bytes.clone());
-            let own = async move { own_only(&house, known, &asked, &segments, &body).await };
+            let (asked, body) = (parts.clone(), bytes.clone());
+            let own = async move { own_only(access, &asked, &segments, &body).await };
             turn.run(Box::pin(own)).await?
         }
         None => None,
@@ -127,45 +126,46 @@ fn has_right(house: &House) -> Result<(), Turned> {
     Err(turned(403, "raw_not_allowed", message))
 }
 
-/// Refuses what is not the caller's own, and gives what listens to the answer for what becomes its own.
+/// Refuses ids that the tenant may not use, and watches the answer for resources that the request creates.
 async fn own_only(
-    house: &House,
-    known: Known,
+    access: Access,
     parts: &Parts,
     segments: &[String],
     body: &[u8],
 ) -> Result<Option<Tap>, Turned> {
-    let spot = spot(&parts.method, segments);
-    match &spot {
-        Spot::Open | Spot::Made(_) => {}
-        Spot::Thing { named: thing, .. } => known.admit_thing(thing).await?,
-        Spot::List => {
+    let purpose = purpose(&parts.method, segments);
+    match &purpose {
+        Purpose::Model | Purpose::Creation(_) => {}
+        Purpose::Use { resource, .. } => access.admit_path(resource).await?,
+        Purpose::List => {
             let message = "a list of what the provider keeps would show what others have; ask for one thing by its id";
             return Err(turned(403, "listing_refused", message));
         }
-        Spot::Unknown => {
+        Purpose::Unknown => {
             let message = "nobody here knows whose things are at this path, so it is not for callers with keys";
             return Err(turned(403, "place_refused", message));
         }
     }
-    let mut named = in_parameters(parts.uri.query());
-    named.append(&mut in_body(house, &parts.headers, body)?);
-    known.admit(&named).await?;
-    let is_stream = Doc::parse(body).is_ok_and(|doc| doc.root().bool("stream") == Some(true));
+    let mut ids = Ids::of_parameters(parts.uri.query());
+    ids.add(Ids::of_headers(&parts.headers));
+    ids.add(Ids::of_path(segments));
+    ids.add(in_body(&parts.headers, body)?);
+    access.admit(&ids).await?;
     let last = segments.last().map(|last| last.to_ascii_lowercase()).unwrap_or_default();
-    Ok(Tap::at(known, &spot, &last, is_stream))
+    Ok(Tap::of_api(access, &purpose, &last, body))
 }
 
-/// What a body names, whatever it says that it is: a request in JSON, or lines of such requests within a file.
-fn in_body(house: &House, headers: &HeaderMap, body: &[u8]) -> Result<BTreeSet<Named>, Turned> {
+/// The ids in a body, whatever its content type: a request in JSON, or lines of such requests within a file.
+fn in_body(headers: &HeaderMap, body: &[u8]) -> Result<Ids, Turned> {
     if body.iter().all(u8::is_ascii_whitespace) {
-        return Ok(BTreeSet::new());
+        return Ok(Ids::default());
     }
     let bad = |message: &str| turned(400, "invalid_request_error", message);
     match Doc::parse_within(body, CAPS.values) {
         Ok(doc) => {
             crate::admission::check_members(doc.root())?;
-            return named_by(house, doc.root());
+            check_id_choice(doc.root())?;
+            return Ok(Ids::of_api(doc.root()));
         }
         Err(error) if matches!(error.kind, JsonErrorKind::TooMany(_)) => {
             return Err(bad(&format!("the body is {error}; send fewer")));
@@ -201,16 +201,16 @@ fn in_body(house: &House, headers: &HeaderMap, body: &[u8]) -> Result<BTreeSet<N
         return Err(bad("the body begins like JSON and is none; send it whole and plain"));
     }
     let text = String::from_utf8_lossy(body);
-    let mut named = in_parameters(Some(&text).filter(|_| !is_form).map(|text| &**text));
+    let mut ids = Ids::of_parameters(Some(&text).filter(|_| !is_form).map(|text| &**text));
     for line in text.lines().map(str::trim).filter(|line| line.starts_with('{')) {
         if let Ok(doc) = Doc::parse_str(line) {
-            named.append(&mut in_request(doc.root()));
+            ids.add(Ids::of_api(doc.root()));
         }
     }
     if is_form {
-        named.append(&mut in_form(&text));
+        ids.add(in_form(&text));
     }
-    Ok(named)
+    Ok(ids)
 }
 
 fn is_lines(body: &[u8]) -> bool {
@@ -218,9 +218,9 @@ fn is_lines(body: &[u8]) -> bool {
     lines.all(|line| Doc::parse(line.trim_ascii()).is_ok())
 }
 
-/// The fields of a form whose names are those of members: their values are ids as well.
-fn in_form(text: &str) -> BTreeSet<Named> {
-    let mut named = BTreeSet::new();
+/// The ids in the fields of a form.
+fn in_form(text: &str) -> Ids {
+    let mut ids = Ids::default();
     for piece in text.split("name").skip(1) {
         let Some(piece) = piece.trim_start().strip_prefix('=') else { continue };
         let piece = piece.trim_start().trim_start_matches('"');
@@ -228,9 +228,9 @@ fn in_form(text: &str) -> BTreeSet<Named> {
         let (name, rest) = piece.split_at(end);
         let value = rest.split_once("\r\n\r\n").or_else(|| rest.split_once("\n\n"));
         let value = value.and_then(|(_, value)| value.lines().next()).unwrap_or_default();
-        named.append(&mut in_parameters(Some(&format!("{name}={value}"))));
+        ids.add(Ids::of_parameters(Some(&format!("{name}={value}"))));
     }
-    named
+    ids
 }
 
 /// The upstream's own answer to this very request.
@@ -317,8 +317,8 @@ mod tests {
     fn t_10_forms_name_things_as_well() {
         let form = "--x\r\ncontent-disposition: form-data; name=\"file_id\"\r\n\r\nfile-a\r\n--x\r\n\
                     content-disposition: form-data; name=\"purpose\"\r\n\r\nuser_data\r\n--x--\r\n";
-        let named: Vec<Named> = in_form(form).into_iter().collect();
-        assert_eq!(named, in_parameters(Some("file_id=file-a")).into_iter().collect::<Vec<_>>());
-        assert_eq!(named.len(), 1);
+        let ids = in_form(form);
+        assert_eq!(ids, Ids::of_parameters(Some("file_id=file-a")));
+        assert_eq!(ids.resolved.len(), 1);
     }
 }

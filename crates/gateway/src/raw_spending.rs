@@ -5,9 +5,9 @@ use crate::asking::{Claim, claim};
 use crate::audit::Labels;
 use crate::door::{Turned, turned};
 use crate::house::House;
-use crate::kept::{Known, in_request};
 use crate::load::CAPS;
 use crate::models::Route;
+use crate::provider_resource::{Access, Ids};
 use crate::spending::{Allowed, Asking, Metering};
 use crate::tenant;
 use bytes::Bytes;
@@ -102,8 +102,8 @@ impl Spender {
         let (settings, handling) = (resolve(&[]), Handling::default());
         let asked = RequestContext::read(wire, &doc, &route.target, &settings, handling, None);
         let mut asked = asked.map_err(|_| unreadable("out of this body"))?;
-        let followed = match (&hint, Known::of(&house, &route.target.provider)) {
-            (None, Some(known)) => known.session_of(&in_request(root)).await,
+        let followed = match (&hint, Access::of(&house, &route.target.provider)) {
+            (None, Some(access)) => access.session_of(&Ids::resolved(wire, root)).await,
             _ => None,
         };
         let session = hint.as_deref().or(followed.as_deref());

@@ -5,12 +5,12 @@ use crate::edge::inbound::Inbound;
 use crate::flow::Flow;
 use crate::house::House;
 use crate::keeping::PREVIOUS;
-use crate::kept::named_by;
 use crate::leaving;
 use crate::load::{LARGE, NO_ROOM, READ, Reservation, VALUE};
 use crate::passage::{Ended, Passage};
 use crate::place::Face;
 use crate::progress::Progress;
+use crate::provider_resource::{Ids, check_id_choice};
 use crate::recall::{Recalled, recall};
 use crate::references::REFERENCE;
 use crate::reply::{Account, json, refusal};
@@ -23,6 +23,7 @@ use bytes::{Bytes, BytesMut};
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, USER_AGENT};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Response, StatusCode};
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::sync::Arc;
 use thinkthrough_client::{Auth, BodyStream, ClientError, Response as Answer};
@@ -145,7 +146,13 @@ impl Call {
             expected(&bytes, cap)
         });
         entering.await?;
-        let named = named_by(&self.house, root)?;
+        let resources = match self.house.pass.is_some() {
+            true => {
+                check_id_choice(root)?;
+                Ids::resolved(self.wire, root)
+            }
+            false => BTreeSet::new(),
+        };
         let by_default = self.wanted.face.is_lines();
         let stream = self.wanted.stream.or_else(|| root.bool("stream")).unwrap_or(by_default);
         self.house.seen.tell(&Progress::RequestContext { headers: &self.parts.headers, stream });
@@ -174,7 +181,7 @@ impl Call {
             is_kept,
             keeping,
             is_bound,
-            named,
+            resources,
             held,
         };
         let waiting = caller.send(route, doc, &mut self.account).await?;

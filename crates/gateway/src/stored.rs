@@ -1,8 +1,8 @@
 //! The store's vaults, as the gateway sees them.
 
 use crate::vault::{
-    Facts, KeptResponses, Later, Ledgers, Looked, Lost, SharedPlaces, Soon, Vault, VaultError,
-    Vaults,
+    Facts, KeptResponses, Later, Ledgers, Looked, Lost, Owner, SharedPlaces, Soon, Vault,
+    VaultError, Vaults,
 };
 use std::sync::Arc;
 use thinkthrough_core::budget::{
@@ -113,6 +113,22 @@ impl KeptResponses for Responses {
 
     fn delete(&self, id: String) -> Later<'_, bool> {
         Box::pin(async move { Ok(Responses::delete(self, &id).await?) })
+    }
+
+    fn put_resource(&self, provider: String, id: String, row: Vec<u8>) -> Later<'_, ()> {
+        Box::pin(async move { Ok(Responses::put_resource(self, &provider, &id, &row).await?) })
+    }
+
+    fn resource(&self, provider: String, id: String) -> Later<'_, Option<Vec<u8>>> {
+        Box::pin(async move { Ok(Responses::resource(self, &provider, &id).await?) })
+    }
+
+    fn resource_owners(
+        &self,
+        provider: String,
+        ids: Vec<String>,
+    ) -> Later<'_, Vec<(String, Owner)>> {
+        Box::pin(async move { Ok(Responses::resource_owners(self, &provider, &ids).await?) })
     }
 }
 

@@ -9,7 +9,6 @@ use crate::asking::{
 use crate::door::{Turned, turned};
 use crate::house::{House, Stage};
 use crate::keeping::Keeping;
-use crate::kept::{Known, Named, Tap};
 use crate::learned::{Learned, about, now};
 use crate::leaving::Lasting;
 use crate::load::{READ, Reservation};
@@ -17,6 +16,7 @@ use crate::models::{OnDisconnect, Route};
 use crate::passage::Keep;
 use crate::pool::Picked;
 use crate::progress::Progress;
+use crate::provider_resource::{Access, Ids, Tap};
 use crate::refused::{AtFault, Restored};
 use crate::reply::Account;
 use crate::sending::{Job, Made, Outcome, Sending, Waiting, failed, reason, refusal};
@@ -36,6 +36,7 @@ use thinkthrough_core::outgoing::dressed;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::why;
 use thinkthrough_core::wire::Wire;
+use thinkthrough_core::wire::resource::Resource;
 use thinkthrough_store::About;
 use tokio::sync::watch;
 
@@ -57,8 +58,8 @@ pub(crate) struct Caller {
     pub(crate) keeping: Option<Arc<Keeping>>,
     /// Only the upstream that it goes to knows what the request goes on from.
     pub(crate) is_bound: bool,
-    /// The things that the request names and its provider may keep.
-    pub(crate) named: BTreeSet<Named>,
+    /// Provider resources that the request names. Empty for callers without a gateway key, which are not checked.
+    pub(crate) resources: BTreeSet<Resource>,
     /// What the request costs for as long as it may be sent.
     pub(crate) held: Reservation,
 }
@@ -253,25 +254,29 @@ impl Caller {
         }
     }
 
-    /// The session of what its provider keeps and the request goes on from, where the client names none.
+    /// The session of the resource that the request continues, if the client names no session.
     async fn followed(&self, route: &Route) -> Option<String> {
-        if self.hint.is_some() || self.named.is_empty() {
+        if self.hint.is_some() || self.resources.is_empty() {
             return None;
         }
-        Known::of(&self.house, &route.target.provider)?.session_of(&self.named).await
+        Access::of(&self.house, &route.target.provider)?.session_of(&self.resources).await
     }
 
-    /// Refuses what the request names and is not its tenant's at this provider. What the answer names then is.
+    /// Refuses ids in the sent body that the tenant may not use, and watches for resources that the answer creates.
     async fn admit(
         &self,
         route: &Route,
         sent: &[u8],
         session: Option<String>,
     ) -> Result<Option<Tap>, Turned> {
-        let Some(known) = Known::of(&self.house, &route.target.provider) else { return Ok(None) };
-        known.admit_sent(&self.named, sent).await?;
-        let known = known.in_session(session);
-        Ok(Tap::new(known, route.target.wire.id(), self.stream).filter(|_| self.is_kept))
+        let Some(access) = Access::of(&self.house, &route.target.provider) else { return Ok(None) };
+        let mut ids = Ids::of_headers(&self.headers);
+        if let Ok(doc) = Doc::parse(sent) {
+            ids.add(Ids::of_model(route.target.wire, doc.root()));
+        }
+        access.admit(&ids).await?;
+        let access = access.in_session(session);
+        Ok(Tap::new(access, route.target.wire.id(), sent, self.stream).filter(|_| self.is_kept))
     }
 
     /// Waits for one way after the other.

@@ -15,6 +15,8 @@ use thinkthrough_core::plane::{Open, Tenant};
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
 use thinkthrough_store::{About, Backlog, Fact, LedgerKey};
 
+pub use thinkthrough_store::Owner;
+
 /// How long a request waits for a store, in all; then it goes on as if nothing were known. The end of its answer is in it.
 pub(crate) const LOOKUP: Duration = Duration::from_millis(100);
 /// How long the end of an answer waits for a commit of its record.
@@ -150,6 +152,19 @@ pub trait KeptResponses: Send + Sync {
 
     /// Deletes the answer with this id; whether it was kept.
     fn delete(&self, id: String) -> Later<'_, bool>;
+
+    /// Records that the tenant owns the resource with this id at a provider, with what is known of it.
+    fn put_resource(&self, provider: String, id: String, row: Vec<u8>) -> Later<'_, ()>;
+
+    /// What is known of the tenant's own resource with this id at a provider.
+    fn resource(&self, provider: String, id: String) -> Later<'_, Option<Vec<u8>>>;
+
+    /// The owners of resources with these ids at a provider, without ids that no tenant owns.
+    fn resource_owners(
+        &self,
+        provider: String,
+        ids: Vec<String>,
+    ) -> Later<'_, Vec<(String, Owner)>>;
 }
 
 /// The records of one tenant.

@@ -7,8 +7,8 @@ use crate::recent::Known;
 use crate::relock::{Relock, Relocked};
 use crate::row::{
     Anchored, Append, Appended, ConversationRow, DraftRow, FactMark, FactRow, Hit, InstallRow,
-    KeyRow, NewConversation, NewFact, NewRecord, NewResponse, OldRecord, RecordRow, ResponseRow,
-    SessionRow, SumRow, TenantRow, ThreadRow, TraceRow, Usage,
+    KeyRow, NewConversation, NewFact, NewRecord, NewResponse, OldRecord, OwnerRow, RecordRow,
+    ResponseRow, SessionRow, SumRow, TenantRow, ThreadRow, TraceRow, Usage,
 };
 use crate::sqlite::Sqlite;
 use crate::trace::{TraceFilter, TraceText};
@@ -69,6 +69,7 @@ calls! {
     touch(threads: Vec<i64>, now: i64) -> ();
     put_response(new: NewResponse) -> bool;
     responses(tenant: i64, id: Vec<u8>, limit: u32) -> Vec<ResponseRow>;
+    resource_owners(resources: Vec<Vec<u8>>) -> Vec<OwnerRow>;
     remove_response(tenant: i64, id: Vec<u8>) -> bool;
     put_fact(new: NewFact) -> bool;
     remove_fact(tenant: i64, name: Vec<u8>, until: i64) -> ();

@@ -105,7 +105,7 @@ pub use ledgers::{LedgerKey, Ledgers};
 pub use location::Location;
 pub use master::{KeySource, read_private};
 pub use meta::{Fork, Meta};
-pub use responses::Responses;
+pub use responses::{Owner, Responses};
 pub use retention::{Holding, Limits, Pruned};
 pub use rotation::Rotation;
 pub use spool::{LostTrace, TracePlace};

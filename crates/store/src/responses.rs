@@ -7,9 +7,10 @@
 use crate::clock::now;
 use crate::error::StoreError;
 use crate::keys::TenantKeys;
-use crate::row::{NewResponse, ResponseRow};
+use crate::row::{NewResponse, OwnerRow, ResponseRow};
 use crate::seal::{Kind, bind};
 use crate::store::Store;
+use std::collections::HashMap;
 use thinkthrough_core::plane::Tenant;
 
 /// The answers of one tenant that are kept by their ids. Clones are handles to the same ones.
@@ -17,6 +18,15 @@ use thinkthrough_core::plane::Tenant;
 pub struct Responses {
     store: Store,
     tenant: Tenant,
+}
+
+/// The owner of a provider resource, from the view of one tenant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The tenant itself.
+    Tenant,
+    /// Another tenant.
+    Other,
 }
 
 /// How many answers may stand behind one that is gone on from.
@@ -41,6 +51,83 @@ impl Responses {
         bytes: &[u8],
         previous: Option<&str>,
     ) -> Result<(), StoreError> {
+        self.put_row(id, bytes, previous, None).await
+    }
+
+    /// Records that the tenant owns the resource with this id at a provider, and seals `bytes` beside it.
+    ///
+    /// # Errors
+    /// When the store cannot be written, or the tenant was erased meanwhile.
+    pub async fn put_resource(
+        &self,
+        provider: &str,
+        id: &str,
+        bytes: &[u8],
+    ) -> Result<(), StoreError> {
+        let resource = self.resource_digest(provider, id);
+        self.put_row(&row_id(provider, id), bytes, None, Some(resource)).await
+    }
+
+    /// The bytes beside the tenant's own resource with this id at a provider.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or the row was altered or damaged.
+    pub async fn resource(&self, provider: &str, id: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        self.get(&row_id(provider, id)).await
+    }
+
+    /// The owners of resources with these ids at a provider, in one query. Ids that no tenant owns are left out, and an id
+    /// that several tenants own is the tenant's if the tenant is one of them.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn resource_owners(
+        &self,
+        provider: &str,
+        ids: &[String],
+    ) -> Result<Vec<(String, Owner)>, StoreError> {
+        let digests: Vec<Vec<u8>> =
+            ids.iter().map(|id| self.resource_digest(provider, id)).collect();
+        let rows = self.store.backend().resource_owners(digests.clone()).await?;
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let own = self.store.keys(&self.tenant).await?.map(|keys| keys.nr);
+        let is_own = |row: &&OwnerRow| Some(row.tenant) == own;
+        self.store.touch(rows.iter().filter(is_own).map(|row| row.thread));
+        let mut owners: HashMap<&[u8], Owner> = HashMap::new();
+        for row in &rows {
+            let owner = owners.entry(&row.resource).or_insert(Owner::Other);
+            if is_own(&row) {
+                *owner = Owner::Tenant;
+            }
+        }
+        let found = ids.iter().zip(&digests);
+        Ok(found.filter_map(|(id, it)| Some((id.clone(), *owners.get(&**it)?))).collect())
+    }
+
+    /// The digest of a resource under the key of the installation. Every tenant computes the same digest, and the table
+    /// alone does not reveal the ids.
+    fn resource_digest(&self, provider: &str, id: &str) -> Vec<u8> {
+        let key = blake3::derive_key(
+            "thinkthrough 2026-11 owners of provider resources",
+            self.store.install_key().bytes(),
+        );
+        let mut digest = blake3::Hasher::new_keyed(&key);
+        for part in [provider, id] {
+            digest.update(&(part.len() as u64).to_le_bytes());
+            digest.update(part.as_bytes());
+        }
+        digest.finalize().as_bytes().to_vec()
+    }
+
+    async fn put_row(
+        &self,
+        id: &str,
+        bytes: &[u8],
+        previous: Option<&str>,
+        resource: Option<Vec<u8>>,
+    ) -> Result<(), StoreError> {
         for _ in 0..2 {
             let keys = self.store.keys_or_new(&self.tenant).await?;
             let (key_id, key) = keys.current().ok_or(StoreError::Closed)?;
@@ -50,6 +137,7 @@ impl Responses {
                 tenant: keys.nr,
                 id: digest.to_vec(),
                 previous: previous.map(|previous| self::digest(&keys, previous).to_vec()),
+                resource: resource.clone(),
                 key_id,
                 sealed: sealed.map_err(|_| self.store.no_random())?,
                 now: now(),
@@ -112,6 +200,11 @@ impl Responses {
         place.extend_from_slice(id);
         place
     }
+}
+
+/// The id of a resource's row. It begins with a tab, as no id of an answer does.
+fn row_id(provider: &str, id: &str) -> String {
+    format!("\t{provider}\t{id}")
 }
 
 fn digest(keys: &TenantKeys, id: &str) -> [u8; 32] {

@@ -236,6 +236,8 @@ pub(crate) struct NewResponse {
     pub(crate) id: Vec<u8>,
     /// The one that it goes on from, and whose conversation it belongs to.
     pub(crate) previous: Option<Vec<u8>>,
+    /// The digest by which every tenant finds the owner of a provider resource.
+    pub(crate) resource: Option<Vec<u8>>,
     pub(crate) key_id: u32,
     pub(crate) sealed: Vec<u8>,
     /// Unix milliseconds.
@@ -252,6 +254,14 @@ impl NewResponse {
     pub(crate) fn size_of(len: i64) -> i64 {
         len.saturating_add(160)
     }
+}
+
+/// A tenant that owns a provider resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OwnerRow {
+    pub(crate) resource: Vec<u8>,
+    pub(crate) tenant: i64,
+    pub(crate) thread: i64,
 }
 
 /// An answer that is kept by its id.

@@ -26,6 +26,7 @@ pub(crate) mod foreign;
 mod function;
 pub mod headers;
 mod open;
+pub mod resource;
 mod serial;
 mod thinking_config;
 mod tool_ids;
@@ -206,6 +207,11 @@ pub trait Wire: Sync + fmt::Debug {
     /// Whether all results that stand behind an answer are one message.
     fn joins_results(&self) -> bool {
         false
+    }
+
+    /// The places of this API that name provider resources.
+    fn resources(&self) -> resource::Resources {
+        resource::Resources::NONE
     }
 
     /// The headers of callers that belong to this API.

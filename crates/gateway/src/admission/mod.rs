@@ -7,4 +7,4 @@ mod path;
 
 pub(crate) use members::{another_model, check_members};
 pub(crate) use origin::{Visit, check};
-pub(crate) use path::{decoded_name, fits_path, segments};
+pub(crate) use path::{decoded_name, fits_path, segments, unpacked};

@@ -50,7 +50,7 @@ pub(crate) fn decoded_name(name: &str) -> String {
 
 /// A text without its percent escapes, and without those that come out of them; `None` where it has no end, makes no
 /// text, or has a sign of escape without digits.
-fn unpacked(text: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn unpacked(text: &str) -> Option<Cow<'_, str>> {
     let mut plain = Cow::Borrowed(text);
     for _ in 0..ROUNDS {
         if !plain.contains('%') {

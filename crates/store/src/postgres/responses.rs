@@ -2,7 +2,7 @@
 
 use super::{Postgres, Whose, get, number};
 use crate::error::StoreError;
-use crate::row::{NewResponse, ResponseRow};
+use crate::row::{NewResponse, OwnerRow, ResponseRow};
 use tokio_postgres::types::Type;
 
 impl Postgres {
@@ -28,11 +28,11 @@ impl Postgres {
                            bytes = thread.bytes + excluded.bytes, \
                            used_at = greatest(thread.used_at, excluded.used_at) \
                        RETURNING nr) \
-                   INSERT INTO response (tenant, thread, id, previous, key_id, sealed) \
-                   SELECT $1, grown.nr, $2, $3, $4, $5 FROM grown \
+                   INSERT INTO response (tenant, thread, id, previous, key_id, sealed, resource) \
+                   SELECT $1, grown.nr, $2, $3, $4, $5, $9 FROM grown \
                    ON CONFLICT (tenant, id) DO UPDATE SET thread = excluded.thread, \
                        previous = excluded.previous, key_id = excluded.key_id, \
-                       sealed = excluded.sealed RETURNING 1";
+                       sealed = excluded.sealed, resource = excluded.resource RETURNING 1";
         let values = [
             (&new.tenant as _, Type::INT8),
             (&new.id as _, Type::BYTEA),
@@ -42,6 +42,7 @@ impl Postgres {
             (&new.size() as _, Type::INT8),
             (&new.now as _, Type::INT8),
             (&NewResponse::size_of(0) as _, Type::INT8),
+            (&new.resource as _, Type::BYTEA),
         ];
         Ok(!self
             .query_of(Whose::Nr(new.tenant), &self.inner.writing, sql, &values)
@@ -80,6 +81,25 @@ impl Postgres {
             })
         });
         responses.collect()
+    }
+
+    /// The owners of these resources, of all tenants: a tenant must not use what another one owns.
+    pub(crate) async fn resource_owners(
+        &self,
+        resources: Vec<Vec<u8>>,
+    ) -> Result<Vec<OwnerRow>, StoreError> {
+        let sql = "SELECT resource, tenant, thread FROM response WHERE resource = ANY($1)";
+        let values = [(&resources as _, Type::BYTEA_ARRAY)];
+        let rows = self.query_for(Whose::All, sql, &values).await?;
+        let at = &self.inner.at;
+        let owners = rows.iter().map(|row| {
+            Ok(OwnerRow {
+                resource: get(row, 0, at)?,
+                tenant: get(row, 1, at)?,
+                thread: get(row, 2, at)?,
+            })
+        });
+        owners.collect()
     }
 
     /// Whether the answer was there.

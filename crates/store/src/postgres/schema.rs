@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use tokio_postgres::{Client, GenericClient};
 
 /// Each brings the tables from the version before to its own, counted from 1. They never change once shipped.
-const MIGRATIONS: [&str; 15] = [
+const MIGRATIONS: [&str; 16] = [
     include_str!("001.sql"),
     include_str!("002.sql"),
     include_str!("003.sql"),
@@ -21,6 +21,7 @@ const MIGRATIONS: [&str; 15] = [
     include_str!("013.sql"),
     include_str!("014.sql"),
     include_str!("015.sql"),
+    include_str!("016.sql"),
 ];
 
 /// The oldest version whose program works on these tables as they are, so that one may go back to it. A migration that

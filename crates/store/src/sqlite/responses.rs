@@ -2,7 +2,7 @@
 
 use super::{Safety, Sqlite};
 use crate::error::StoreError;
-use crate::row::{NewResponse, ResponseRow};
+use crate::row::{NewResponse, OwnerRow, ResponseRow};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 impl Sqlite {
@@ -42,6 +42,29 @@ impl Sqlite {
         .await
     }
 
+    /// The owners of these resources.
+    pub(crate) async fn resource_owners(
+        &self,
+        resources: Vec<Vec<u8>>,
+    ) -> Result<Vec<OwnerRow>, StoreError> {
+        self.read(move |connection| {
+            let sql = "SELECT tenant, thread FROM response WHERE resource = ?";
+            let mut rows = connection.prepare_cached(sql)?;
+            let mut owners = Vec::new();
+            for resource in &resources {
+                let found = rows.query_map([resource], |row| {
+                    let resource = resource.clone();
+                    Ok(OwnerRow { resource, tenant: row.get(0)?, thread: row.get(1)? })
+                })?;
+                for owner in found {
+                    owners.push(owner?);
+                }
+            }
+            Ok(owners)
+        })
+        .await
+    }
+
     /// Whether the answer was there.
     pub(crate) async fn remove_response(
         &self,
@@ -53,7 +76,7 @@ impl Sqlite {
 }
 
 fn put(connection: &Connection, new: &NewResponse) -> rusqlite::Result<bool> {
-    let NewResponse { tenant, id, previous, key_id, sealed, now } = new;
+    let NewResponse { tenant, id, previous, resource, key_id, sealed, now } = new;
     let held = "SELECT 1 FROM data_key WHERE tenant = ? AND id = ?";
     if !connection.prepare_cached(held)?.exists(params![tenant, key_id])? {
         return Ok(false);
@@ -71,9 +94,9 @@ fn put(connection: &Connection, new: &NewResponse) -> rusqlite::Result<bool> {
                RETURNING nr";
     let values = params![tenant, name.as_ref().unwrap_or(id), new.size(), now];
     let thread: i64 = connection.prepare_cached(sql)?.query_row(values, |row| row.get(0))?;
-    let sql = "INSERT INTO response (tenant, thread, id, previous, key_id, sealed) \
-               VALUES (?, ?, ?, ?, ?, ?)";
-    let values = params![tenant, thread, id, previous, key_id, sealed];
+    let sql = "INSERT INTO response (tenant, thread, id, previous, key_id, sealed, resource) \
+               VALUES (?, ?, ?, ?, ?, ?, ?)";
+    let values = params![tenant, thread, id, previous, key_id, sealed, resource];
     connection.prepare_cached(sql)?.execute(values)?;
     Ok(true)
 }

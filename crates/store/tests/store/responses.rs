@@ -3,7 +3,7 @@
 use super::{Folder, holds};
 use std::time::Duration;
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_store::{Limits, Moment, Pruned, StoreError};
+use thinkthrough_store::{Limits, Moment, Owner, Pruned, StoreError};
 
 on_each_database! {
     an_answer_is_kept_by_its_id_and_replaced_and_deleted,
@@ -11,6 +11,7 @@ on_each_database! {
     t_10_an_id_of_another_tenant_is_unknown,
     answers_that_go_on_from_each_other_go_together,
     an_erased_tenant_has_no_answers,
+    t_10_every_tenant_learns_who_owns_a_provider_resource,
 }
 
 async fn an_answer_is_kept_by_its_id_and_replaced_and_deleted(folder: Folder) {
@@ -29,6 +30,29 @@ async fn an_answer_is_kept_by_its_id_and_replaced_and_deleted(folder: Folder) {
     );
     responses.put("resp_1", b"", Some("resp_1")).await.unwrap();
     assert_eq!(responses.get("resp_1").await, Ok(Some(Vec::new())));
+}
+
+async fn t_10_every_tenant_learns_who_owns_a_provider_resource(folder: Folder) {
+    let store = folder.open().await.unwrap();
+    let [a, b, c] = ["a", "b", "c"].map(|name| Tenant::named(name).unwrap());
+    let of = |tenant: &Tenant| store.responses(tenant);
+    of(&a).put_resource("there", "r1", b"of a").await.unwrap();
+    of(&a).put_resource("there", "both", b"").await.unwrap();
+    of(&b).put_resource("there", "both", b"").await.unwrap();
+    of(&a).put("r2", b"an answer", None).await.unwrap();
+    let ids = ["r1", "both", "r2", "unknown"].map(str::to_owned);
+    let owners = async |tenant: &Tenant, provider: &str| {
+        let owners = of(tenant).resource_owners(provider, &ids).await.unwrap();
+        owners.into_iter().map(|(id, owner)| format!("{id} {owner:?}")).collect::<Vec<_>>()
+    };
+    assert_eq!(owners(&a, "there").await, ["r1 Tenant", "both Tenant"]);
+    assert_eq!(owners(&b, "there").await, ["r1 Other", "both Tenant"]);
+    assert_eq!(owners(&c, "there").await, ["r1 Other", "both Other"], "it has no keys yet");
+    assert_eq!(owners(&a, "elsewhere").await, [""; 0]);
+    assert_eq!(of(&a).resource("there", "r1").await, Ok(Some(b"of a".to_vec())));
+    assert_eq!(of(&b).resource("there", "r1").await, Ok(None));
+    store.erase(&a).await.unwrap();
+    assert_eq!(owners(&b, "there").await, ["both Tenant"]);
 }
 
 async fn answers_that_go_on_from_each_other_come_in_order(folder: Folder) {

@@ -17,6 +17,7 @@ mod message;
 mod parts;
 mod problem;
 mod request;
+mod resources;
 mod shape;
 mod signature;
 mod stream;
@@ -122,6 +123,10 @@ impl<T: Speaks> Wire for T {
 
     fn write_error(&self, error: &ErrorBody) -> String {
         write_error(self.form(), error)
+    }
+
+    fn resources(&self) -> super::resource::Resources {
+        resources::RESOURCES
     }
 
     fn headers(&self) -> Headers {

@@ -10,6 +10,7 @@ mod error;
 mod media;
 mod reasoning;
 mod request;
+mod resources;
 mod response;
 mod stream;
 mod write;
@@ -88,5 +89,9 @@ impl Wire for Converse {
 
     fn write_error(&self, error: &ErrorBody) -> String {
         error::write(error)
+    }
+
+    fn resources(&self) -> super::resource::Resources {
+        resources::RESOURCES
     }
 }

@@ -16,6 +16,7 @@ mod names;
 mod part;
 mod partial_args;
 mod request;
+mod resources;
 mod response;
 mod schema;
 mod stream;
@@ -128,6 +129,10 @@ impl Wire for GenerateContent {
 
     fn write_error(&self, error: &ErrorBody) -> String {
         error::write_body(error)
+    }
+
+    fn resources(&self) -> super::resource::Resources {
+        resources::RESOURCES
     }
 
     fn headers(&self) -> Headers {

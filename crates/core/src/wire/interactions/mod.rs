@@ -9,6 +9,7 @@
 mod config;
 mod encode;
 mod request;
+mod resources;
 mod response;
 mod step;
 mod stream;
@@ -110,6 +111,10 @@ impl Wire for Interactions {
             });
         });
         w.finish()
+    }
+
+    fn resources(&self) -> super::resource::Resources {
+        resources::RESOURCES
     }
 
     fn headers(&self) -> Headers {

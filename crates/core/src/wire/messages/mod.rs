@@ -9,6 +9,7 @@ mod encode;
 mod error;
 mod reasoning;
 mod request;
+mod resources;
 mod response;
 mod stream;
 mod write;
@@ -86,6 +87,10 @@ impl Wire for Messages {
 
     fn joins_results(&self) -> bool {
         true
+    }
+
+    fn resources(&self) -> super::resource::Resources {
+        resources::RESOURCES
     }
 
     fn headers(&self) -> Headers {

@@ -11,6 +11,7 @@ mod encode;
 mod item;
 mod message;
 mod request;
+mod resources;
 mod response;
 mod slot;
 mod stream;
@@ -109,6 +110,10 @@ impl Wire for Responses {
             });
         });
         w.finish()
+    }
+
+    fn resources(&self) -> super::resource::Resources {
+        resources::RESOURCES
     }
 
     fn headers(&self) -> Headers {

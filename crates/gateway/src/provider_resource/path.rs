@@ -1,70 +1,33 @@
-//! The collections in the paths of providers' own APIs, and what a request does there.
+//! The paths of providers' own APIs, and what a request does there.
 
-use super::name::{Kind, Named};
 use http::Method;
 use thinkthrough_core::provider;
+use thinkthrough_core::wire;
+use thinkthrough_core::wire::resource::{Kind, Resource};
 
-/// What a path of a provider's own API is about.
+/// The purpose of a request to a provider's own API.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Spot {
-    /// Nothing that is kept.
-    Open,
-    /// A collection, and something is to be made there.
-    Made(Kind),
-    /// A thing, or something of it.
-    Thing {
-        /// The thing.
-        named: Named,
-        /// What is to be made within it.
-        made: Option<Kind>,
-        /// Nothing but the thing itself is asked for.
+pub(crate) enum Purpose {
+    /// Asks a model, or reads public data such as the list of models.
+    Model,
+    /// Creates a resource of this kind.
+    Creation(Kind),
+    /// Uses a resource.
+    Use {
+        /// The resource that the path names.
+        resource: Resource,
+        /// The kind of resource that the request creates within it.
+        created: Option<Kind>,
+        /// The path ends with the resource.
         is_whole: bool,
     },
-    /// A list of what all callers of an account have.
+    /// Lists the resources of all callers of an account.
     List,
-    /// A place of which nobody here knows whose things are there.
+    /// An unknown path.
     Unknown,
 }
 
-/// The collections by their parts of a path, in lower case. The first that fits counts.
-const COLLECTIONS: &[(&[&str], Kind)] = &[
-    (&["messages", "batches"], Kind::Batch),
-    (&["batch", "jobs"], Kind::Batch),
-    (&["chat", "completions"], Kind::Completion),
-    (&["chat", "deferred-completion"], Kind::Completion),
-    (&["fine_tuning", "jobs"], Kind::Job),
-    (&["fine-tunes"], Kind::Job),
-    (&["chatkit", "sessions"], Kind::Session),
-    (&["chatkit", "threads"], Kind::Thread),
-    (&["agents"], Kind::Agent),
-    (&["assistants"], Kind::Assistant),
-    (&["async-invoke"], Kind::Job),
-    (&["batches"], Kind::Batch),
-    (&["batchpredictionjobs"], Kind::Batch),
-    (&["cachedcontents"], Kind::Cache),
-    (&["containers"], Kind::Container),
-    (&["conversations"], Kind::Conversation),
-    (&["corpora"], Kind::Data),
-    (&["datasets"], Kind::Data),
-    (&["documents"], Kind::Document),
-    (&["files"], Kind::File),
-    (&["filesearchstores"], Kind::Store),
-    (&["interactions"], Kind::Interaction),
-    (&["jobs"], Kind::Job),
-    (&["libraries"], Kind::Library),
-    (&["operations"], Kind::Operation),
-    (&["prompts"], Kind::Prompt),
-    (&["responses"], Kind::Response),
-    (&["runs"], Kind::Run),
-    (&["skills"], Kind::Skill),
-    (&["threads"], Kind::Thread),
-    (&["tuningjobs"], Kind::Job),
-    (&["uploads"], Kind::Upload),
-    (&["vector_stores"], Kind::Store),
-    (&["videos"], Kind::Video),
-];
-
-/// What is made within a thing.
+/// Kinds of resources that a request creates within another.
 const WITHIN: &[(&str, Kind)] = &[
     ("documents", Kind::Document),
     ("file_batches", Kind::Batch),
@@ -74,21 +37,21 @@ const WITHIN: &[(&str, Kind)] = &[
     ("runs", Kind::Run),
 ];
 
-/// What is done in a collection without naming a thing of it.
+/// Actions in a collection that name no resource of it.
 const ACTIONS: &[(&str, &str)] =
     &[("agents", "completions"), ("responses", "compact"), ("responses", "input_tokens")];
 
-/// Verbs behind the name of a model whose answer names something that is kept.
+/// Verbs behind the name of a model that create a resource.
 const VERBS: &[(&str, Kind)] = &[
     (":batchgeneratecontent", Kind::Batch),
     (":asyncbatchembedcontent", Kind::Batch),
     (":predictlongrunning", Kind::Operation),
 ];
 
-/// Places that show the same to everybody.
+/// Paths that show the same to everybody.
 const READ: &[&str] = &["engines", "health", "models", "ps", "tags", "version"];
 
-/// What is asked of models and keeps nothing.
+/// Questions to models that create no resource.
 const ASKED: &[&str] = &[
     "apply-template",
     "audio",
@@ -117,22 +80,22 @@ const ASKED: &[&str] = &[
     "tokenize",
 ];
 
-/// Parts before the place itself: names of APIs, and those that have a name of somebody's behind them.
+/// Leading parts of a path: names of APIs, and words that a name follows.
 const BEFORE: &[&str] = &["api", "compatibility", "compatible-mode", "inference", "paas", "upload"];
 const NAMED_BEFORE: &[&str] =
     &["accounts", "deployments", "endpoints", "locations", "projects", "publishers"];
 
-/// Places of whoever owns the account, or from which all of it can be reached.
+/// Paths that belong to the owner of the account, or reach all of it.
 const OWNERS: &[&str] = &["admin", "api_keys", "evals", "organization", "organizations", "usage"];
 
-/// What a request on these parts of a path is about.
-pub(crate) fn spot(method: &Method, parts: &[String]) -> Spot {
+/// The purpose of a request on these parts of a path.
+pub(crate) fn purpose(method: &Method, parts: &[String]) -> Purpose {
     let lower: Vec<String> = parts.iter().map(|part| part.to_ascii_lowercase()).collect();
     let has = |list: &[&str]| lower.iter().any(|part| list.contains(&part.as_str()));
-    // One request there holds many others.
+    // One request holds many others.
     let is_bundle = lower.first().is_some_and(|first| first == "batch");
     if has(OWNERS) || is_bundle {
-        return Spot::Unknown;
+        return Purpose::Unknown;
     }
     let is_post = *method == Method::POST;
     let is_read = *method == Method::GET || *method == Method::HEAD;
@@ -141,31 +104,31 @@ pub(crate) fn spot(method: &Method, parts: &[String]) -> Spot {
         let known = if is_post { ASKED } else { READ };
         let first = lower.get(start(&lower)).map(|first| plain(first));
         return match (verb, first) {
-            (Some((_, kind)), _) => Spot::Made(*kind),
-            (None, Some(first)) if (is_post || is_read) && known.contains(&first) => Spot::Open,
-            (None, _) => Spot::Unknown,
+            (Some((_, kind)), _) => Purpose::Creation(*kind),
+            (None, Some(first)) if (is_post || is_read) && known.contains(&first) => Purpose::Model,
+            (None, _) => Purpose::Unknown,
         };
     };
     let is_action =
         |name: &str| ACTIONS.contains(&(collection, name)) && lower.len() == id + 1 && is_post;
     match parts.get(id) {
-        None if is_post => Spot::Made(kind),
-        None if is_read => Spot::List,
-        None => Spot::Unknown,
-        Some(_) if lower.get(id).is_some_and(|name| is_action(name)) => Spot::Open,
+        None if is_post => Purpose::Creation(kind),
+        None if is_read => Purpose::List,
+        None => Purpose::Unknown,
+        Some(_) if lower.get(id).is_some_and(|name| is_action(name)) => Purpose::Model,
         Some(name) => {
-            // A verb stands behind the id: `batches/ID:cancel`.
+            // Google puts a verb behind the id: `batches/ID:cancel`.
             let (name, verb) = name.split_once(':').unwrap_or((name, ""));
             let last = lower.last().filter(|_| is_post && lower.len() > id + 1);
-            let made = last.and_then(|last| WITHIN.iter().find(|(known, _)| known == last));
-            let named = Named::new(kind, name);
+            let created = last.and_then(|last| WITHIN.iter().find(|(known, _)| known == last));
+            let resource = Resource::new(kind, name);
             let is_whole = lower.len() == id + 1 && verb.is_empty();
-            Spot::Thing { named, made: made.map(|(_, kind)| *kind), is_whole }
+            Purpose::Use { resource, created: created.map(|(_, kind)| *kind), is_whole }
         }
     }
 }
 
-/// Where the part of a path stands that says what it is about.
+/// Index of the first part behind names of APIs, versions and projects.
 fn start(parts: &[String]) -> usize {
     let mut at = 0;
     while let Some(part) = parts.get(at) {
@@ -188,14 +151,14 @@ fn ends(parts: &[String], verb: &str) -> bool {
     parts.last().is_some_and(|last| last.ends_with(verb))
 }
 
-/// The collection that a path is about: its last part, its kind, and where the id of a thing would stand. What a model
-/// does for long is kept behind its name.
+/// The collection of a path: its last part, its kind, and the index of an id. The name of a model may come before it
+/// (`models/NAME/operations`).
 fn collection(parts: &[String]) -> Option<(&'static str, Kind, usize)> {
     let start = start(parts);
     let is_model = parts.get(start).is_some_and(|part| part == "models");
     let behind = is_model.then_some(start + 2);
     std::iter::once(start).chain(behind).find_map(|at| {
-        COLLECTIONS.iter().find_map(|(names, kind)| {
+        wire::ALL.iter().flat_map(|wire| wire.resources().collections).find_map(|(names, kind)| {
             let here = parts.get(at..at + names.len())?;
             let fits = here.iter().zip(*names).all(|(part, name)| plain(part) == *name);
             let last = names.last().copied().filter(|_| fits)?;
@@ -215,16 +178,16 @@ mod tests {
 
     fn at(method: &Method, path: &str) -> String {
         let parts: Vec<String> = path.split('/').skip(1).map(str::to_owned).collect();
-        match spot(method, &parts) {
-            Spot::Thing { named, made, is_whole } => {
-                format!("{:?} {} {made:?} {is_whole}", named.kind, named.id)
+        match purpose(method, &parts) {
+            Purpose::Use { resource, created, is_whole } => {
+                format!("{:?} {} {created:?} {is_whole}", resource.kind, resource.id)
             }
             other => format!("{other:?}"),
         }
     }
 
     #[test]
-    fn t_10_every_place_of_a_kept_thing_is_known() {
+    fn t_10_every_path_of_a_resource_is_known() {
         let (get, post, delete) = (&Method::GET, &Method::POST, &Method::DELETE);
         for (method, path, expected) in [
             (get, "/v1/responses", "List"),
@@ -247,25 +210,29 @@ mod tests {
             (get, "/v1/messages/batches/b/results", "Batch b None false"),
             (get, "/v1/projects/p/locations/l/cachedContents/c", "Cache c None true"),
             (&Method::PATCH, "/v1beta/cachedContents/c", "Cache c None true"),
-            (post, "/v1/responses", "Made(Response)"),
-            (post, "/upload/v1beta/files", "Made(File)"),
-            (post, "/v1beta/models/m:batchGenerateContent", "Made(Batch)"),
-            (post, "/v1/responses/compact", "Open"),
+            (post, "/v1/responses", "Creation(Response)"),
+            (post, "/upload/v1beta/files", "Creation(File)"),
+            (post, "/v1beta/models/m:batchGenerateContent", "Creation(Batch)"),
+            (post, "/v1/responses/compact", "Model"),
             (get, "/v1/responses/compact", "Response compact None true"),
-            (post, "/v1/embeddings", "Open"),
-            (post, "/v1/messages", "Open"),
-            (get, "/v1/models", "Open"),
-            (get, "/v1/models/m", "Open"),
-            (get, "/v1/projects/p/locations/l/publishers/google/models", "Open"),
-            (post, "/v1/projects/p/locations/l/publishers/google/models/m:generateContent", "Open"),
-            (post, "/model/arn:aws:x/converse", "Open"),
-            (post, "/api/embed", "Open"),
-            (post, "/openai/deployments/d/chat/completions", "Made(Completion)"),
-            (post, "/openai/deployments/d/embeddings", "Open"),
+            (post, "/v1/embeddings", "Model"),
+            (post, "/v1/messages", "Model"),
+            (get, "/v1/models", "Model"),
+            (get, "/v1/models/m", "Model"),
+            (get, "/v1/projects/p/locations/l/publishers/google/models", "Model"),
+            (
+                post,
+                "/v1/projects/p/locations/l/publishers/google/models/m:generateContent",
+                "Model",
+            ),
+            (post, "/model/arn:aws:x/converse", "Model"),
+            (post, "/api/embed", "Model"),
+            (post, "/openai/deployments/d/chat/completions", "Creation(Completion)"),
+            (post, "/openai/deployments/d/embeddings", "Model"),
             (post, "/v1/sessions/s/messages", "Unknown"),
             (post, "/v1/sessions/s/files", "Unknown"),
             (get, "/v1/sessions/s/files/f", "Unknown"),
-            (post, "/v1/chat/completions", "Made(Completion)"),
+            (post, "/v1/chat/completions", "Creation(Completion)"),
             (post, "/v1/evals/e/runs", "Unknown"),
             (post, "/batch", "Unknown"),
             (post, "/batch/v1beta", "Unknown"),
