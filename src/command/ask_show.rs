@@ -168,6 +168,7 @@ fn plus(a: &Usage, b: &Usage) -> Usage {
         is_reasoning_apart: a.is_reasoning_apart || b.is_reasoning_apart,
         total_tokens: add(a.total_tokens, b.total_tokens),
         is_early: a.is_early || b.is_early,
+        is_priced_apart: a.is_priced_apart || b.is_priced_apart,
         raw: None,
     }
 }

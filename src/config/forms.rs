@@ -178,6 +178,7 @@ fn budget(section: Section<'_>) -> Result<Option<BudgetForm>, String> {
         with: object(inner, "with")?,
         min,
         max,
+        is_exact: false,
         below_max_tokens: inner.boolean("below_max_tokens")?.unwrap_or(false),
     }))
 }

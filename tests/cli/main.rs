@@ -63,6 +63,7 @@ mod serve_bad_disk;
 mod serve_budgets;
 mod serve_budgets_claims;
 mod serve_budgets_raw;
+mod serve_budgets_sent;
 mod serve_budgets_words;
 mod serve_config;
 mod serve_confirmed;

@@ -168,6 +168,30 @@ impl ClientError {
 }
 
 impl ClientError {
+    /// Says whether the upstream may have made, and billed, an answer of which nothing or only a part came.
+    #[must_use]
+    pub fn may_be_billed(&self) -> bool {
+        match self {
+            Self::Closed { .. }
+            | Self::Excess { .. }
+            | Self::Protocol { .. }
+            | Self::TooLarge { .. } => true,
+            Self::Timeout { phase, .. } => match phase {
+                Phase::Connect | Phase::Proxy | Phase::Tls => false,
+                Phase::Answer | Phase::FirstByte | Phase::Idle => true,
+            },
+            Self::Config(_)
+            | Self::Connect { .. }
+            | Self::Dns { .. }
+            | Self::Held(_)
+            | Self::Proxy { .. }
+            | Self::Redirect { .. }
+            | Self::Request(_)
+            | Self::Tls { .. }
+            | Self::Token { .. } => false,
+        }
+    }
+
     /// Says what happened to somebody who may know whose answer it was to be, and not where it was to come from: no
     /// address, no name of a host, and nothing that a resolver or a proxy said.
     #[must_use]

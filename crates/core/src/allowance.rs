@@ -1,9 +1,10 @@
 //! What a request asks of a budget, and what it becomes within what the budget grants.
 
 mod body;
+mod extent;
 mod least;
 
-pub use body::{answers, may_think};
+pub use extent::{Extent, MOST};
 pub(crate) use least::{lower, lowered};
 
 use crate::budget::{Ask, OnExceed};

@@ -14,7 +14,7 @@ use crate::problem::{Problem, ProblemCode};
 use crate::provider::{BudgetForm, ModelRule, Target};
 use crate::request::{ReasoningAsk, Request};
 use crate::settings::{Budget, Effort, Key, Resolved};
-use crate::wire::{Wire, budget_below, foreign};
+use crate::wire::{budget_below, foreign};
 use off::is_off;
 
 /// A request, ready to be sent once a credential is on it.
@@ -100,32 +100,38 @@ pub(crate) fn said(request: &Request, target: &Target, settings: &Resolved) -> S
     let asks = asks(&target.rule, settings, None, request, &mut warnings);
     let mut patches = asks.patches;
     if let Some(tokens) = asks.max_tokens {
-        let name = target.dialect.max_tokens_field.unwrap_or("max_tokens");
+        let own = target.dialect.max_tokens_field.or(target.wire.caps().first().copied());
+        let name = own.unwrap_or("max_tokens");
         patches.push(at_path(name, &Raw::build(|w: &mut Writer| w.u64(tokens))));
     }
     Said { patches, warnings }
 }
 
-/// What tells a model its cap on a whole answer in a body of this wire; `None` on wires where a body says it elsewhere.
-pub(crate) fn at_most(wire: &dyn Wire, body: Val<'_>, tokens: u64) -> Option<Raw> {
-    const NEWER: &str = "max_completion_tokens";
-    let path = match wire.id() {
-        "chat-completions" if body.get(NEWER).is_some() => NEWER,
-        "chat-completions" | "messages" | "mistral-chat" => "max_tokens",
-        "responses" => "max_output_tokens",
-        "generate-content" => "generationConfig.maxOutputTokens",
-        "ollama-chat" => "options.num_predict",
-        _ => return None,
+/// A body that goes to this target, with no cap on the answer above this one; `None` where it is so already. A cap on the
+/// thought (Messages) that is no longer below it is lowered as well.
+pub(crate) fn at_most(body: &str, target: &Target, tokens: u64) -> Option<String> {
+    const THOUGHT: &str = "thinking.budget_tokens";
+    let doc = Doc::parse_str(body).ok()?;
+    let (root, all) = (doc.root(), target.wire.caps());
+    let is_said = |path: &&&str| root.dotted(path).is_some();
+    let is_fine = |path: &str| {
+        root.dotted(path).and_then(Val::as_u64).is_some_and(|cap| cap > 0 && cap <= tokens)
     };
-    Some(at_path(path, &Raw::build(|w: &mut Writer| w.u64(tokens))))
-}
-
-/// What makes a caller's own cap on the thought (Messages) one below this cap on all; `None` where it is.
-pub(crate) fn thought_below(wire: &dyn Wire, request: &Request, most: u64) -> Option<Raw> {
-    let own = request.reasoning.max_tokens.filter(|_| wire.id() == "messages")?;
-    let tokens = budget_below(own, most);
-    let patch = || Raw::build(|w: &mut Writer| w.u64(tokens));
-    (tokens < own).then(|| at_path("thinking.budget_tokens", &patch()))
+    let mut paths: Vec<&str> = all.iter().filter(is_said).copied().collect();
+    if paths.is_empty() {
+        let has_place =
+            |path: &&&str| path.split_once('.').is_none_or(|(place, _)| root.some(place).is_some());
+        let own = target.dialect.max_tokens_field.or(all.iter().find(has_place).copied());
+        paths.extend(own.or(all.first().copied()));
+    }
+    paths.retain(|path| !is_fine(path));
+    let number = |tokens: u64| Raw::build(|w: &mut Writer| w.u64(tokens));
+    let mut patches: Vec<Raw> = paths.iter().map(|path| at_path(path, &number(tokens))).collect();
+    let thought = root.dotted(THOUGHT).and_then(Val::as_u64).filter(|own| *own >= tokens);
+    if let Some(own) = thought.filter(|_| target.wire.id() == "messages") {
+        patches.push(at_path(THOUGHT, &number(budget_below(own, tokens))));
+    }
+    (!patches.is_empty()).then(|| merged_in(body.to_owned(), &patches))
 }
 
 /// A body with JSON objects merged into it, written anew.

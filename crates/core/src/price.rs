@@ -7,6 +7,7 @@
 //! The built-in prices are a table, `price/prices.tsv`, dated, with the page of each provider.
 
 mod table;
+pub mod tier;
 
 use crate::usage::Usage;
 use std::fmt;
@@ -66,9 +67,12 @@ impl Price {
     }
 
     /// What an answer cost in micro-dollars, a part of one as a whole one; `None` where the provider did not say what it
-    /// counted.
+    /// counted, or reports a [tier or a speed](tier) with a price of its own.
     #[must_use]
     pub fn of(&self, usage: &Usage) -> Option<u64> {
+        if usage.is_priced_apart {
+            return None;
+        }
         let input = usage.uncached_input_tokens()?;
         let all = usage.output_tokens_with_reasoning()?;
         let said = usage.output_tokens_without_reasoning()?;

@@ -3,6 +3,8 @@
 //! Every sum is taken from here (trace, budget, price, metric, event, screen), so that an answer has one count everywhere.
 
 use crate::content::Block;
+use crate::json::Raw;
+use crate::price::tier;
 use crate::tokens::{TokenCount, TokenSource, estimate_thinking};
 use crate::usage::Usage;
 
@@ -58,7 +60,10 @@ impl Settled {
     #[must_use]
     pub fn of(usage: Option<&Usage>, came: AnswerSize, is_whole: bool) -> Self {
         let usage = usage.filter(|usage| usage.is_plausible());
+        let is_unusual = |raw: &Raw| tier::unusual(raw.doc().root()).is_some();
+        let is_apart = usage.is_some_and(|it| it.raw.as_ref().is_some_and(is_unusual));
         let mut usage = usage.map(|it| Usage { raw: None, ..it.clone() }).unwrap_or_default();
+        usage.is_priced_apart |= is_apart;
         let is_early = std::mem::take(&mut usage.is_early);
         let placeholder = usage.output_tokens.filter(|_| is_early).unwrap_or_default();
         if is_early {

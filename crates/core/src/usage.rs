@@ -35,6 +35,8 @@ pub struct Usage {
     /// They were said before anything of the answer came (Messages: in `message_start`): they are counts of the request,
     /// and what they say of the answer is a placeholder.
     pub is_early: bool,
+    /// The provider reports a tier or a speed that has a price of its own.
+    pub is_priced_apart: bool,
     /// The usage object as it stood on the wire, merged over the events of a stream where the wire splits it.
     pub raw: Option<Raw>,
 }

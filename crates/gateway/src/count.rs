@@ -134,7 +134,7 @@ impl Counting {
             headers,
             hint: hint.as_deref(),
             labels,
-            tokens: 0,
+            body: None,
             is_as_it_is: true,
         };
         house.tab.check(purse, &asked).await?;

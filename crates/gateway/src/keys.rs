@@ -8,7 +8,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use thinkthrough_core::budget::{Budgets, RateLimits};
+use thinkthrough_core::budget::{Budgets, OnExceed, RateLimits};
 use thinkthrough_core::echo::short;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::settings::{Key, Partial};
@@ -41,6 +41,16 @@ impl Pass {
     /// Whether every name of a model may be asked for.
     pub(crate) fn allows_all_models(&self) -> bool {
         self.models.iter().any(|it| it == "*")
+    }
+
+    /// Whether a budget that blocks, or a limit of tokens, counts what an answer takes.
+    pub(crate) fn books(&self) -> bool {
+        self.blocks() || self.limits.counts_tokens()
+    }
+
+    /// Whether it has a budget that blocks.
+    pub(crate) fn blocks(&self) -> bool {
+        !self.budgets.is_none() && self.budgets.on_exceed == OnExceed::Block
     }
 }
 

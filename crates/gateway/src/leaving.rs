@@ -9,6 +9,7 @@ use crate::house::{Stage, ended};
 use crate::passage::Passage;
 use crate::progress::Heard;
 use crate::sending::{Outcome, Waiting};
+use crate::spending::Tab;
 use bytes::Bytes;
 use std::future::Future;
 use std::pin::Pin;
@@ -23,6 +24,8 @@ use tokio::time::{Instant, timeout_at};
 
 /// How long somebody who is heard by nobody is listened to.
 const TIME: Duration = Duration::from_secs(60);
+/// The same for a whole answer that a budget or a limit books as its provider counts it.
+const BOOKED: Duration = Duration::from_secs(60 * 60);
 /// How much it may say in that time: 32,000 tokens of about four letters.
 const TEXT: usize = 32_000 * 4;
 
@@ -43,7 +46,8 @@ async fn hear(
     since: Instant,
 ) {
     let seen = passage.seen();
-    let listening = timeout_at(since + TIME, listen(&mut body, &mut passage));
+    let until = since + time(passage.is_booked());
+    let listening = timeout_at(until, listen(&mut body, &mut passage));
     let heard = tokio::select! {
         heard = listening => heard.unwrap_or(None),
         () = ended(stage.clone()) => None,
@@ -71,6 +75,10 @@ async fn hear(
     drop(stage);
 }
 
+fn time(is_booked: bool) -> Duration {
+    if is_booked { BOOKED } else { TIME }
+}
+
 /// Hears an answer to its end, and gives why it broke off; `None` if it says too much, or more than its budget has left.
 async fn listen(body: &mut BodyStream, passage: &mut Passage) -> Option<Option<ClientError>> {
     let before = passage.heard();
@@ -81,7 +89,8 @@ async fn listen(body: &mut BodyStream, passage: &mut Passage) -> Option<Option<C
             Some(Ok(bytes)) => drop(passage.push(bytes)),
         }
         std::future::poll_fn(|cx| passage.poll_room(cx)).await;
-        if passage.heard() - before > TEXT || passage.stopped().is_some() {
+        let is_long = passage.heard() - before > TEXT && !passage.is_booked();
+        if is_long || passage.stopped().is_some() {
             return None;
         }
     }
@@ -93,13 +102,20 @@ pub(crate) struct Lasting {
     waiting: Option<Waiting>,
     stage: watch::Receiver<Stage>,
     seen: Arc<Seen>,
+    /// Where a whole answer is booked if its upstream is lost.
+    booked: Option<Arc<Tab>>,
 }
 
 impl Lasting {
-    pub(crate) fn over(waiting: Waiting, stage: watch::Receiver<Stage>, seen: &Arc<Seen>) -> Self {
+    pub(crate) fn over(
+        waiting: Waiting,
+        stage: watch::Receiver<Stage>,
+        seen: &Arc<Seen>,
+        booked: Option<Arc<Tab>>,
+    ) -> Self {
         // Before its caller goes away, for then its end is told first.
         seen.is_left(true);
-        Lasting { waiting: Some(waiting), stage, seen: Arc::clone(seen) }
+        Lasting { waiting: Some(waiting), stage, seen: Arc::clone(seen), booked }
     }
 }
 
@@ -122,15 +138,25 @@ impl Drop for Lasting {
         let Some(waiting) = self.waiting.take() else { return };
         let Ok(runtime) = Handle::try_current() else { return self.seen.ends_unheard() };
         let (since, stage, seen) = (Instant::now(), self.stage.clone(), Arc::clone(&self.seen));
+        let booked = self.booked.take();
         runtime.spawn(async move {
+            let until = since + time(booked.is_some());
             let outcome = tokio::select! {
-                outcome = timeout_at(since + TIME, waiting) => outcome,
-                () = ended(stage) => return seen.ends_unheard(),
+                outcome = timeout_at(until, waiting) => outcome.ok(),
+                () = ended(stage) => None,
             };
-            if let Ok(Ok(Outcome::Answer { answer, mut passage, .. })) = outcome
-                && let Some((passage, stage)) = passage.leave()
-            {
-                return hear(answer.body, passage, stage, since).await;
+            match outcome {
+                Some(Ok(Outcome::Answer { answer, mut passage, .. })) => {
+                    if let Some((passage, stage)) = passage.leave() {
+                        return hear(answer.body, passage, stage, since).await;
+                    }
+                }
+                Some(Ok(Outcome::Refused(_))) => {}
+                // No count of the lost answer will come.
+                Some(Err(_)) => {
+                    booked.iter().filter(|tab| tab.has_lost()).for_each(|it| it.forfeit())
+                }
+                None => booked.iter().for_each(|tab| tab.forfeit()),
             }
             seen.ends_unheard();
         });
@@ -144,7 +170,7 @@ mod tests {
     use crate::load::{Budget, Holder, Load, Offload};
     use crate::log::Log;
     use crate::passage::Keep;
-    use crate::spending::{Purse, Tab};
+    use crate::spending::Purse;
     use crate::traces::Traces;
     use crate::vault::Looked;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -183,7 +209,7 @@ mod tests {
     async fn c_3_nobody_is_waited_for_longer_than_a_minute() {
         let is_let_go = Arc::new(AtomicBool::new(false));
         let (_open, stage) = watch::channel(Stage::Open);
-        drop(Lasting::over(Box::pin(Never(Arc::clone(&is_let_go))), stage, &unheard()));
+        drop(Lasting::over(Box::pin(Never(Arc::clone(&is_let_go))), stage, &unheard(), None));
         tokio::time::sleep(TIME - Duration::from_secs(1)).await;
         assert!(!is_let_go.load(Ordering::Relaxed), "it is still waited for");
         tokio::time::sleep(Duration::from_secs(2)).await;
@@ -194,7 +220,7 @@ mod tests {
     async fn k_5_the_end_of_the_process_waits_for_what_is_heard_and_ends_it_in_time() {
         let is_let_go = Arc::new(AtomicBool::new(false));
         let (open, stage) = watch::channel(Stage::Open);
-        drop(Lasting::over(Box::pin(Never(Arc::clone(&is_let_go))), stage, &unheard()));
+        drop(Lasting::over(Box::pin(Never(Arc::clone(&is_let_go))), stage, &unheard(), None));
         open.send(Stage::Draining).unwrap();
         let closed = tokio::time::timeout(Duration::from_secs(30), open.closed()).await;
         assert!(closed.is_err() && !is_let_go.load(Ordering::Relaxed), "nobody waited for it");
@@ -224,8 +250,20 @@ mod tests {
         let load = Load::new(offload, share, pools);
         let (vault, keeping, tap, drained, store) = (None, None, None, None, Arc::default());
         let tab = Tab::open(&Arc::default(), &Arc::new(Purse::new(&bus)), &seen, None);
-        let (runaway, is_blind) = (Runaway::Off, false);
-        let keep = Keep { vault, is_blind, keeping, tap, drained, store, seen, tab, runaway, load };
+        let (runaway, is_blind, is_booked) = (Runaway::Off, false, false);
+        let keep = Keep {
+            vault,
+            is_blind,
+            keeping,
+            tap,
+            drained,
+            is_booked,
+            store,
+            seen,
+            tab,
+            runaway,
+            load,
+        };
         (bus, Passage::new(exchange, keep))
     }
 

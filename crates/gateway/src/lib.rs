@@ -48,6 +48,7 @@ mod process;
 mod progress;
 mod provider_resource;
 mod raw;
+mod raw_booking;
 mod raw_spending;
 mod recall;
 mod references;

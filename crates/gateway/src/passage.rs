@@ -23,6 +23,7 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::event::Event;
 use thinkthrough_core::exchange::{Done, Ending, Exchange};
 use thinkthrough_core::pipeline::End;
+use thinkthrough_core::price::tier;
 use thinkthrough_core::restore::{Head, Kept};
 use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::turn::Failure;
@@ -82,6 +83,8 @@ pub(crate) struct Keep {
     pub(crate) tap: Option<Tap>,
     /// It is heard to its end although its caller went away, or until the process ends.
     pub(crate) drained: Option<watch::Receiver<Stage>>,
+    /// It is a whole answer that is booked as its provider counts it, or as what was reserved for it.
+    pub(crate) is_booked: bool,
     /// Whether the store answers.
     pub(crate) store: Arc<Breakers>,
     pub(crate) seen: Arc<Seen>,
@@ -172,6 +175,11 @@ impl Passage {
     /// The error that ends its stream here and now; `None` if it was over before.
     pub(crate) fn interrupted(&mut self, why: &str) -> Option<Vec<u8>> {
         Some(self.exchange.as_mut()?.interrupted(why))
+    }
+
+    /// Whether it is booked as its provider counts it, whoever hears it.
+    pub(crate) fn is_booked(&self) -> bool {
+        self.keep.is_booked
     }
 
     /// Whose it is.
@@ -315,8 +323,12 @@ impl Passage {
     fn settle(&self, answer: &Answer, is_stopped: bool) {
         let is_whole = answer.is_complete() && !is_stopped;
         let came = self.bounds.came(self.heard, is_whole);
-        let settled = came.settled(answer.usage.as_ref());
-        self.keep.tab.settle(&settled, came);
+        let mut settled = came.settled(answer.usage.as_ref());
+        settled.usage.is_priced_apart |= tier::is_reported(answer);
+        match self.keep.is_booked && !is_whole && answer.usage.is_none() {
+            true => self.keep.tab.forfeit(),
+            false => self.keep.tab.settle(&settled, came),
+        }
         self.keep.seen.tell(&Progress::Said { answer, settled: &settled, is_stopped });
     }
 

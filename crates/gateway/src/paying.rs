@@ -1,10 +1,10 @@
-//! What a request costs its key's budgets before it is sent: as it came, and again as it goes out, where more of it goes
-//! out than came.
+//! What a request reserves of its key's budgets before it is sent, by the body that goes out.
 
 use crate::asking::tenant as whose;
 use crate::audit::Labels;
 use crate::door::Turned;
 use crate::house::House;
+use crate::keys::Pass;
 use crate::models::Route;
 use crate::names;
 use crate::provider_resource::Tap;
@@ -51,13 +51,14 @@ impl Caller {
         Payer(spender)
     }
 
-    /// Asks its budgets, for a request of at least so many tokens.
+    /// Asks its budgets for what this body may spend, which goes out; `None` stands for the caller's own bytes. Says
+    /// whether the request is to be prepared again, because less is to go out.
     pub(crate) async fn pay(
         &self,
         payer: &Payer,
-        tokens: u64,
         asked: &mut RequestContext<'_>,
-    ) -> Result<(), Turned> {
+        body: Option<&str>,
+    ) -> Result<bool, Turned> {
         let House { tab, pass, vaults, .. } = &*self.house;
         let asking = Asking {
             pass: pass.as_deref(),
@@ -65,22 +66,16 @@ impl Caller {
             headers: &self.headers,
             hint: self.hint.as_deref(),
             labels: payer.0.clone(),
-            tokens,
+            body,
             is_as_it_is: false,
         };
-        tab.allow(asking, asked).await.map(drop)
+        tab.allow(asking, asked).await.map(|allowed| allowed.is_changed)
     }
 
-    /// Asks its budgets in dollars again, where thoughts came back into it that they were not asked for; says whether it
-    /// is to be prepared again, because it may get less.
-    pub(crate) async fn pay_more(
-        &self,
-        payer: &Payer,
-        asked: &mut RequestContext<'_>,
-        body: Option<&str>,
-    ) -> Result<bool, Turned> {
-        let more = body.and_then(|body| self.house.tab.underpaid(body));
-        let Some(tokens) = more else { return Ok(false) };
-        self.pay(payer, tokens, asked).await.map(|()| true)
+    /// Whether it is a whole answer that a blocking budget or a limit of tokens books. Its provider makes all of it,
+    /// whoever waits, so that a caller must not have it for nothing by going away.
+    pub(crate) fn is_booked(&self, route: &Route) -> bool {
+        let pass = self.house.pass.as_deref();
+        !self.stream && (route.limits.counts_tokens() || pass.is_some_and(Pass::books))
     }
 }

@@ -15,11 +15,12 @@ use crate::load::{AnswerRoom, CAPS, Denied, PASSED, READ};
 use crate::models::Route;
 use crate::progress::Progress;
 use crate::provider_resource::{Access, Ids, Purpose, Tap, check_id_choice, purpose};
-use crate::raw_spending::{Spender, may_spend, wire_at};
+use crate::raw_booking::{Unanswered, booked};
+use crate::raw_spending::{Spender, may_spend, most, spoken, wire_at};
 use crate::relay::relayed;
 use crate::reply::{Account, refusal};
 use crate::sending::{self, failed, reason};
-use crate::spending::{Came, Meter, Metering, expected};
+use crate::spending::{Came, Meter, Metering};
 use crate::take;
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
@@ -66,6 +67,7 @@ async fn passed(
     let route = route.map_err(|unrouted| turned(404, "provider_not_found", unrouted.0))?;
     let segments = segments(path)?;
     let spending = may_spend(house, &parts.method, &segments)?;
+    let api = spoken(&segments).filter(|_| parts.method == Method::POST);
     let access = Access::of(house, &route.target.provider);
     let times = if access.is_some() { READ } else { PASSED };
     let (bytes, held) = take::body(house, &parts.headers, body, times).await?;
@@ -96,7 +98,8 @@ async fn passed(
     send.auth = credential_for(&route, credential);
     let size = if metering.is_some() { send.body.len() } else { 0 };
     let turn = house.load.offload.turn(size).await.map_err(Denied::turned)?;
-    house.tab.enter(house.pass.as_deref(), || expected(&send.body, None)).await?;
+    let tokens = || most(house, &route, api.as_ref(), &send.body);
+    house.tab.enter(house.pass.as_deref(), tokens).await?;
     let (metering, session) = match metering {
         Some((spending, spender)) => {
             let (metering, session) = turn.run(Box::pin(spender.reserve(spending))).await?;
@@ -105,7 +108,8 @@ async fn passed(
         None => (None, None),
     };
     let tap = tap.map(|tap| tap.in_session(session));
-    send.gate = house.tab.gate(&route, || expected(&send.body, None));
+    let gate = house.tab.gate(&route, tokens);
+    send.gate = gate;
     let answer = pass(house, &route, &send, (tap, metering), room).await;
     drop(held);
     answer
@@ -251,11 +255,21 @@ pub(crate) async fn pass(
         house.seen.tell(&Progress::Failed { reason, cause });
         failed(&error, provider)
     };
-    let mut answer = route.transport.send(send).await.map_err(refuse)?;
-    // Where what it costs is not read, what was reserved stands.
-    if answer.status.is_success() && metering.is_none() {
-        house.tab.settle(&Settled::default(), Came::default());
-    }
+    let (answer, metering) = match metering {
+        Some(metering) if metering.is_booked => (booked(house, route, send, metering).await, None),
+        Some(metering) => (route.transport.send(send).await, Some(metering)),
+        None => {
+            let unanswered = Unanswered::of(&house.tab);
+            let answer = route.transport.send(send).await;
+            unanswered.answered();
+            // Nobody reads what it costs, so that the reservation stands.
+            if answer.as_ref().is_ok_and(|answer| answer.status.is_success()) {
+                house.tab.settle(&Settled::default(), Came::default());
+            }
+            (answer, None)
+        }
+    };
+    let mut answer = answer.map_err(refuse)?;
     if answer.status.is_informational() || answer.status.is_redirection() {
         let detail = format!("its status is {}, which is no answer", answer.status.as_u16());
         return Err(refuse(ClientError::Protocol { target: shown(&send.url), detail }));

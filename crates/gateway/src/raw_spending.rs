@@ -5,10 +5,11 @@ use crate::asking::{Claim, claim};
 use crate::audit::Labels;
 use crate::door::{Turned, turned};
 use crate::house::House;
+use crate::keys::Pass;
 use crate::load::CAPS;
 use crate::models::Route;
 use crate::provider_resource::{Access, Ids};
-use crate::spending::{Allowed, Asking, Metering};
+use crate::spending::{Allowed, Asking, Metering, expected};
 use crate::tenant;
 use bytes::Bytes;
 use http::{HeaderMap, Method};
@@ -16,15 +17,44 @@ use std::sync::Arc;
 use thinkthrough_client::Auth;
 use thinkthrough_core::budget::OnExceed;
 use thinkthrough_core::exchange::{Handling, RequestContext};
-use thinkthrough_core::json::Doc;
+use thinkthrough_core::json::{Doc, Val};
 use thinkthrough_core::settings::resolve;
 use thinkthrough_core::wire::{Wire, find};
 
-/// A request of a key that has a budget.
+/// A request to an API whose answers say what they cost.
+#[derive(Clone)]
 pub(crate) struct Spending {
     pub(crate) wire: &'static dyn Wire,
     /// The model, where the path names it.
     model: Option<String>,
+    /// Whether a stream is asked for, where the path says so.
+    is_stream: Option<bool>,
+}
+
+impl Spending {
+    /// The route of the model that is asked at this provider; the provider's own if nothing is known of the model.
+    fn route(&self, house: &House, provider: &Arc<Route>, body: Val<'_>) -> Arc<Route> {
+        let model = self.model.clone().or_else(|| body.string("model")).unwrap_or_default();
+        let named = house.models.find(&format!("{}/{model}", provider.target.provider));
+        named.unwrap_or_else(|_| Arc::clone(provider))
+    }
+}
+
+/// The most tokens that a request to a path of a provider may cost.
+pub(crate) fn most(
+    house: &House,
+    provider: &Arc<Route>,
+    spoken: Option<&Spending>,
+    body: &[u8],
+) -> u64 {
+    let doc = spoken.and_then(|spoken| Some((spoken, Doc::parse(body).ok()?)));
+    match doc {
+        Some((spoken, doc)) => {
+            let route = spoken.route(house, provider, doc.root());
+            expected(body, Some((spoken.wire, &route.target.rule)))
+        }
+        None => expected(body, None),
+    }
 }
 
 /// How what this costs can be read; `None` where nothing is to be read. What only looks costs nothing.
@@ -42,7 +72,7 @@ pub(crate) fn may_spend(
 }
 
 /// What is asked at a path, by its end: an API whose answers say what they cost.
-fn spoken(segments: &[String]) -> Option<Spending> {
+pub(crate) fn spoken(segments: &[String]) -> Option<Spending> {
     let mut from_end = segments.iter().rev().map(String::as_str);
     let (last, before) = (from_end.next()?, from_end.next());
     let (id, model) = match (before, last) {
@@ -57,7 +87,8 @@ fn spoken(segments: &[String]) -> Option<Spending> {
             _ => return None,
         },
     };
-    Some(Spending { wire: find(id)?, model: model.map(str::to_owned) })
+    let is_stream = model.map(|_| last.to_ascii_lowercase().contains("stream"));
+    Some(Spending { wire: find(id)?, model: model.map(str::to_owned), is_stream })
 }
 
 /// The API of a path, for errors of its own form; `None` where it is not known.
@@ -89,13 +120,11 @@ impl Spender {
         spending: Spending,
     ) -> Result<(Metering, Option<String>), Turned> {
         let Spender { house, route, headers, credential, body } = self;
-        let Spending { wire, model } = spending;
+        let wire = spending.wire;
         let doc = Doc::parse_within(&body, CAPS.values);
         let doc = doc.map_err(|_| unreadable("out of what is no JSON"))?;
         let root = doc.root();
-        let model = model.or_else(|| root.string("model")).unwrap_or_default();
-        let named = house.models.find(&format!("{}/{model}", route.target.provider));
-        let route = named.unwrap_or(route);
+        let route = spending.route(&house, &route, root);
         let hint = tenant::hint(&headers, root);
         let claim = claim(&house, &route, &credential, hint.clone()).await;
         // What the configuration asks of models is not put into this request.
@@ -116,10 +145,10 @@ impl Spender {
             headers: &headers,
             hint: hint.as_deref(),
             labels,
-            tokens: 0,
+            body: None,
             is_as_it_is: true,
         };
-        let Allowed { exceeded, room } = house.tab.allow(asking, &mut asked).await?;
+        let Allowed { exceeded, room, .. } = house.tab.allow(asking, &mut asked).await?;
         match exceeded {
             Some((OnExceed::DisableReasoning | OnExceed::LowerEffort, scope)) => {
                 let message = format!(
@@ -130,7 +159,11 @@ impl Spender {
                 Err(turned(402, "reasoning_budget_exceeded", message))
             }
             Some((OnExceed::Block | OnExceed::Warn, _)) | None => {
-                Ok((Metering { wire, dialect: route.target.dialect.clone(), room }, session))
+                let is_stream = spending.is_stream.unwrap_or_else(|| asked.is_stream());
+                let is_hard = house.pass.as_deref().is_some_and(Pass::blocks);
+                let is_booked = is_hard && !is_stream;
+                let dialect = route.target.dialect.clone();
+                Ok((Metering { wire, dialect, room, is_booked }, session))
             }
         }
     }

@@ -1,5 +1,6 @@
 //! One request to a model: taken, sent on, answered.
 
+use crate::asking::settings;
 use crate::door::{self, Turned, turned};
 use crate::edge::inbound::Inbound;
 use crate::flow::Flow;
@@ -7,6 +8,7 @@ use crate::house::House;
 use crate::keeping::PREVIOUS;
 use crate::leaving;
 use crate::load::{LARGE, NO_ROOM, READ, Reservation, VALUE};
+use crate::models::Route;
 use crate::passage::{Ended, Passage};
 use crate::place::Face;
 use crate::progress::Progress;
@@ -15,7 +17,6 @@ use crate::recall::{Recalled, recall};
 use crate::references::REFERENCE;
 use crate::reply::{Account, json, refusal};
 use crate::sending::{Begun, Outcome, Refused, Waiting, begun, failed, reason};
-use crate::spending::expected;
 use crate::take;
 use crate::tenant;
 use crate::tries::Caller;
@@ -27,9 +28,12 @@ use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::sync::Arc;
 use thinkthrough_client::{Auth, BodyStream, ClientError, Response as Answer};
+use thinkthrough_core::allowance::Extent;
+use thinkthrough_core::exchange::{Handling, RequestContext, Restore};
 use thinkthrough_core::frame::Framing;
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::plane::Tenant;
+use thinkthrough_core::tokens::estimate_conservative;
 use thinkthrough_core::wire::{ErrorBody, Wire, error};
 
 /// What the path says about a request.
@@ -141,11 +145,8 @@ impl Call {
             turned(400, "invalid_request_error", "`model` is missing; name the model to ask")
         })?;
         let route = take::route(&self.house, &model, root)?;
-        let entering = self.house.tab.enter(self.house.pass.as_deref(), || {
-            let cap = self.wire.read_request(root).ok().and_then(|request| request.max_tokens);
-            expected(&bytes, cap)
-        });
-        entering.await?;
+        let tokens = || self.expected(&route, &doc);
+        self.house.tab.enter(self.house.pass.as_deref(), tokens).await?;
         let resources = match self.house.pass.is_some() {
             true => {
                 check_id_choice(root)?;
@@ -186,6 +187,22 @@ impl Call {
         };
         let waiting = caller.send(route, doc, &mut self.account).await?;
         Ok(Ready { waiting, stream })
+    }
+
+    /// The most tokens that the request may cost, as it will go out.
+    fn expected(&self, route: &Route, doc: &Doc<'_>) -> u64 {
+        let asked = estimate_conservative(doc.text());
+        let extent = || {
+            let settings = settings(route, &self.parts.headers).ok()?;
+            // Nothing is looked up for this.
+            let handling = Handling { restore: Restore::Never, ..route.handling };
+            let read = RequestContext::read;
+            let asked = read(self.wire, doc, &route.target, &settings, handling, None).ok()?;
+            let target = asked.target();
+            Some(Extent::of(target.wire, &target.rule, asked.head().doc().root()))
+        };
+        // A body that nobody can read is refused later.
+        asked.saturating_add(extent().map_or(0, |extent| extent.total()))
     }
 
     /// The caller's answer, once it begins or its silence gets long.

@@ -115,19 +115,21 @@ impl Caller {
         required(&way.route, &self.headers, &prepared)?;
         account.untranslated.clone_from(&prepared.exchange.outgoing().untranslated);
         let drained = self.drained(&way.route);
+        let booked = self.is_booked(&way.route).then(|| Arc::clone(&self.house.tab));
         // What is left is the caller's own body and the one that is sent.
         self.held.shrink_to(self.body.len().saturating_add(job.body.len()));
         let (waiting, seen) = (job.send(prepared)?, Arc::clone(&self.house.seen));
         let following: Waiting = Box::pin(self.follow(way, waiting));
         Ok(match drained {
-            Some(stage) => Box::pin(Lasting::over(following, stage, &seen)),
+            Some(stage) => Box::pin(Lasting::over(following, stage, &seen, booked)),
             None => following,
         })
     }
 
     /// What says when the process ends, where an answer of this route is heard although its caller went away.
     fn drained(&self, route: &Route) -> Option<watch::Receiver<Stage>> {
-        (route.on_disconnect == OnDisconnect::Drain).then(|| self.house.stage.clone())
+        let is_drained = route.on_disconnect == OnDisconnect::Drain || self.is_booked(route);
+        is_drained.then(|| self.house.stage.clone())
     }
 
     /// The session's key, where the route has several.
@@ -170,7 +172,6 @@ impl Caller {
         asked.set_stream(self.stream);
         let followed = self.followed(&route).await;
         let payer = self.open(&route, audited, &asked, followed.as_deref());
-        self.pay(&payer, 0, &mut asked).await?;
         if let Some(tenant) = tenant {
             way.learn(tenant, &self.house.learned);
         }
@@ -183,7 +184,7 @@ impl Caller {
         asked.compare(self.house.seen.is_audited());
         let looked = look_up(&mut asked, vault.as_ref(), &self.house).await;
         let mut prepared = asked.prepare(&looked.found, &*looked.open);
-        if self.pay_more(&payer, &mut asked, prepared.body.as_deref()).await? {
+        if self.pay(&payer, &mut asked, prepared.body.as_deref()).await? {
             prepared = asked.prepare(&looked.found, &*looked.open);
         }
         self.explain(way, &asked, &mut prepared);
@@ -200,7 +201,9 @@ impl Caller {
             None => credential_for(&route, self.credential.clone()),
         };
         let decisions = &prepared.exchange.outgoing().decisions;
-        let gate = self.house.tab.gate(&route, || expected(&body, asked.cap()));
+        let target = asked.target();
+        let asks = (target.wire, &target.rule);
+        let gate = self.house.tab.gate(&route, || expected(&body, Some(asks)));
         let has_answers = decisions.iter().any(|decision| decision.block.is_none());
         let job = Job {
             body,
@@ -246,6 +249,7 @@ impl Caller {
             keeping: self.keeping.clone(),
             tap,
             drained: self.drained(route),
+            is_booked: self.is_booked(route),
             store: self.house.waits.breakers(),
             seen: Arc::clone(&self.house.seen),
             tab: Arc::clone(&self.house.tab),
@@ -284,6 +288,9 @@ impl Caller {
         let caller = Arc::new(self);
         loop {
             let outcome = waiting.await;
+            if outcome.as_ref().is_err_and(ClientError::may_be_billed) {
+                caller.house.tab.lose();
+            }
             if matches!(outcome, Ok(Outcome::Answer { .. })) {
                 caller.house.seen.tell(&Progress::Led);
                 way.note(&outcome, &caller);

@@ -42,8 +42,7 @@ const ANSWERS: u64 = 128;
 ///
 /// It holds none where the rule says that the model never thinks, where silence means off and the body says nothing,
 /// and where the body says off in the rule's own form and nothing against it. What nobody knows may think.
-#[must_use]
-pub fn may_think(rule: &ModelRule, body: Val<'_>) -> bool {
+pub(super) fn may_think(rule: &ModelRule, body: Val<'_>) -> bool {
     let form = &rule.thinking;
     let is_formless = form.on.is_none()
         && form.off.is_none()
@@ -66,8 +65,7 @@ pub fn may_think(rule: &ModelRule, body: Val<'_>) -> bool {
 }
 
 /// How many answers this body asks for: each of them thinks and costs.
-#[must_use]
-pub fn answers(body: Val<'_>) -> u64 {
+pub(super) fn answers(body: Val<'_>) -> u64 {
     let config = body.some("generationConfig").or_else(|| body.some("generation_config"));
     let places = [Some(body), config].into_iter().flatten();
     let names = ["n", "candidateCount", "candidate_count", "best_of", "num_generations"];

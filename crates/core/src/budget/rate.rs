@@ -101,6 +101,12 @@ impl RateLimits {
         self.all().least(self.counted(Places { requests: 1, tokens }))
     }
 
+    /// Whether tokens are limited.
+    #[must_use]
+    pub fn counts_tokens(&self) -> bool {
+        self.tokens_per_minute != Limit::Unlimited
+    }
+
     /// The limits; 0 of what is not limited.
     #[must_use]
     pub fn all(&self) -> Places {

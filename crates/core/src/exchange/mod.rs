@@ -207,8 +207,8 @@ impl<'d> RequestContext<'d> {
     pub fn set_most(&mut self, tokens: u64) {
         // A cap of nothing is no cap: nobody asks for an answer of nothing.
         let cap = self.request.max_tokens.filter(|cap| *cap > 0);
-        let most = cap.map_or(tokens, |cap| cap.min(tokens));
-        (self.request.max_tokens, self.most) = (Some(most), Some(most));
+        self.request.max_tokens = Some(cap.map_or(tokens, |cap| cap.min(tokens)));
+        self.most = Some(tokens);
     }
 
     /// The least that the model can be told to think at most: where its rule has no cap on thoughts, the caller may name
@@ -419,7 +419,8 @@ impl<'d> RequestContext<'d> {
         let contents = decide::said(pair::pair(applied.contents));
         let applied = Applied { contents, ..applied };
         let mut outgoing = outgoing::write(&self.request, applied, &self.target, &settings);
-        (Some(std::mem::take(&mut outgoing.body)), outgoing)
+        let body = std::mem::take(&mut outgoing.body);
+        (Some(self.at_most(&body).unwrap_or(body)), outgoing)
     }
 
     /// The caller's own bytes with these edits and what the settings say, and what the user should know of that.
@@ -429,14 +430,7 @@ impl<'d> RequestContext<'d> {
             Cow::Owned(bytes) => Some(String::from_utf8(bytes).ok()?),
         };
         let mut said = outgoing::said(&self.request, &self.target, settings);
-        let most = self.most.and_then(|most| outgoing::at_most(self.caller, self.doc.root(), most));
         said.patches.extend(self.lowered(settings));
-        // Last, for it goes before whatever room a thought is given.
-        said.patches.extend(most);
-        // A model that is told its own cap was told one that fits.
-        let own = self.most.filter(|_| self.target.rule.thinking.budget.is_none());
-        let thought = |most| outgoing::thought_below(self.caller, &self.request, most);
-        said.patches.extend(own.and_then(thought));
         let body = match said.patches.as_slice() {
             [] => edited,
             patches => {
@@ -444,13 +438,19 @@ impl<'d> RequestContext<'d> {
                 Some(outgoing::merged_in(body, patches))
             }
         };
-        let came = || self.doc.text();
         let whole = outgoing::without_contradiction(
-            body.as_deref().unwrap_or_else(came),
+            body.as_deref().unwrap_or_else(|| self.doc.text()),
             &self.target.rule,
             settings,
         );
-        Some((whole.or(body), said.warnings))
+        let whole = whole.or(body);
+        let capped = self.at_most(whole.as_deref().unwrap_or_else(|| self.doc.text()));
+        Some((capped.or(whole), said.warnings))
+    }
+
+    /// The body within the cap that a budget set, which goes before whatever room a thought is given.
+    fn at_most(&self, body: &str) -> Option<String> {
+        outgoing::at_most(body, &self.target, self.most?)
     }
 
     /// The edits that make these messages of the caller's; `None` where its bytes cannot be edited.

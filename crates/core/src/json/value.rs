@@ -164,6 +164,12 @@ impl<'d> Val<'d> {
         keys.iter().try_fold(self, |value, key| value.get(key))
     }
 
+    /// The value at a path of members joined by dots, unless it is null.
+    #[must_use]
+    pub fn dotted(self, path: &str) -> Option<Val<'d>> {
+        path.split('.').try_fold(self, |value, key| value.some(key))
+    }
+
     /// The string member `key`.
     #[must_use]
     pub fn text(self, key: &str) -> Option<Cow<'d, str>> {

@@ -54,6 +54,7 @@ const BUDGET: BudgetForm = BudgetForm {
     min: 1,
     max: 81_920,
     below_max_tokens: false,
+    is_exact: true,
 };
 
 const ALWAYS: ThinkingForm = ThinkingForm::ON.budget(BUDGET);
@@ -109,6 +110,7 @@ const QWEN_MESSAGES: ModelRule = ModelRule::new(
         min: 1,
         max: 81_920,
         below_max_tokens: false,
+        is_exact: false,
     }),
 );
 

@@ -39,6 +39,7 @@ const FORM: ThinkingForm = super::family::ON_TYPE.budget(BudgetForm {
     min: 1,
     max: 31_000,
     below_max_tokens: false,
+    is_exact: true,
 });
 
 const NEWEST: ModelRule = ModelRule::new("command-a-plus*", 128_000, LOOP, FORM);

@@ -73,6 +73,7 @@ const FORM: ThinkingForm = ThinkingForm {
             min: 1024,
             max: 128_000,
             below_max_tokens: true,
+            is_exact: false,
         })
 };
 

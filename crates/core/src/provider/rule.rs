@@ -214,6 +214,9 @@ pub struct BudgetForm {
     pub max: u64,
     /// It must stay below the cap on all generated tokens.
     pub below_max_tokens: bool,
+    /// The provider ends the thought exactly there. Its cap on the answer may be one on the text alone then. Elsewhere
+    /// the model only aims at this cap, and may think more.
+    pub is_exact: bool,
 }
 
 /// Whether `pattern` matches all of `text`; linear but for patterns with many stars. `*` is any run of characters; case

@@ -107,6 +107,7 @@ pub fn read_usage(value: Val<'_>) -> Usage {
         is_reasoning_apart: false,
         total_tokens: value.u64("totalTokens"),
         is_early: false,
+        is_priced_apart: false,
         raw: value.some("raw").map(Raw::from),
     }
 }

@@ -158,6 +158,10 @@ pub trait Wire: Sync + fmt::Debug {
     /// The path of the API, appended to a provider's base URL; it begins with a slash.
     fn path(&self, model: &str, stream: bool) -> String;
 
+    /// The members of a request that cap each answer, as paths joined by dots. The first is the one that is written where
+    /// a body has none and no dialect names another.
+    fn caps(&self) -> &'static [&'static str];
+
     /// Reads a request body.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! What a request may spend on reasoning, and in all.
 
-use super::money::Bill;
+use super::demands::{Bound, Demands, thinks};
 use super::purse::{About, Demand, Denied, Reservation};
 use super::tab::{Paid, Tab};
 use crate::audit::Labels;
@@ -10,7 +10,7 @@ use crate::vault::Vaults;
 use http::HeaderMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use thinkthrough_core::allowance::{answers, can_be_off, may_think, within};
+use thinkthrough_core::allowance::{MOST, can_be_off, within};
 use thinkthrough_core::budget::{Ask, OnExceed, Scope, Unit};
 use thinkthrough_core::content::Content;
 use thinkthrough_core::exchange::RequestContext;
@@ -23,20 +23,8 @@ use tokio::time::timeout;
 
 /// By this header a caller says which task a request belongs to.
 const TASK: &str = "x-thinkthrough-task";
-/// What a thought may take where neither the caller nor the model's rule has a cap.
-const ROOM: u64 = 32_768;
-/// What it may take at most, whatever they say.
-const MOST: u64 = 131_072;
-/// Room for a text without a cap of its own.
+/// The most that a cap on an answer leaves to the text beside the thought.
 const ANSWER: u64 = 8_192;
-/// What is reserved at first for an answer that can be cut, where the budget has all that it may take.
-const FIRST: u64 = 4_096;
-/// How long a request waits for what others have reserved.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// No provider takes a cap on an answer that is less.
-const LEAST: u64 = 16;
-/// Nothing is asked of a budget.
-const NOTHING: Ask = Ask { wanted: 0, least: 0 };
 /// Why an answer that is made later is refused.
 const BACKGROUND: &str = "an answer that is made in the background is taken by nobody here, so that what it spends cannot \
                           be counted, and this key has a budget; ask without `background`";
@@ -52,8 +40,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) hint: Option<&'a str>,
     /// What a trace of the request is found by, where its tenant has a secret for that.
     pub(crate) labels: Option<Labels>,
-    /// The request has at least so many tokens as it goes out.
-    pub(crate) tokens: u64,
+    /// The body that goes out; `None`: the caller's own bytes.
+    pub(crate) body: Option<&'a str>,
     /// Its bytes go out as they came, and its answer is passed on whatever it takes.
     pub(crate) is_as_it_is: bool,
 }
@@ -65,6 +53,8 @@ pub(crate) struct Allowed {
     pub(crate) exceeded: Option<(OnExceed, Scope)>,
     /// How many tokens its answer may take as it was sent.
     pub(crate) room: Room,
+    /// The request is to be prepared again, because less is to go out.
+    pub(crate) is_changed: bool,
 }
 
 /// What a request reserved.
@@ -72,13 +62,6 @@ struct Reserved {
     budgets: Vec<Reservation>,
     /// A budget has never had as much as its model thinks at least.
     is_too_little: bool,
-}
-
-/// What is asked of each kind of budget.
-#[derive(Clone, Copy, Debug)]
-struct Demands {
-    thought: Demand,
-    money: Demand,
 }
 
 /// Tokens of an answer.
@@ -90,8 +73,8 @@ pub(crate) struct Room {
 }
 
 impl Tab {
-    /// Reserves what the request may spend, in place of what it had reserved before, and lays upon it what the budget
-    /// demands.
+    /// Reserves what the body that goes out may spend, in place of what was reserved before, and lays upon the request what
+    /// the budget demands.
     pub(crate) async fn allow(
         &self,
         asking: Asking<'_>,
@@ -103,57 +86,21 @@ impl Tab {
         if is_in_background(asked.root()) {
             return Err(turned(403, "budget_unreadable", BACKGROUND));
         }
-        let is_hard = pass.budgets.on_exceed == OnExceed::Block;
-        let is_cut = is_hard && asked.is_stream() && !asking.is_as_it_is;
-        let (wanted, room, count) = match asking.is_as_it_is {
-            true => reckon(asked, asked.root(), is_cut),
-            false => reckon(asked, asked.head().doc().root(), is_cut),
-        };
-        let bill = pass.budgets.has_money().then(|| Bill::of(asked, asking.tokens)).transpose()?;
-        let least = LEAST.saturating_mul(count).max(wanted.least.saturating_mul(2));
-        let money = |all: u64| bill.map_or(NOTHING, |bill| bill.ask(all, least));
-        let first = |most: u64| if is_cut { most.min(FIRST.saturating_mul(count)) } else { most };
-        let demand = |ask: Ask, first: u64| Demand { ask, first, patience: PATIENCE, own: 0 };
-        let mut demands = Demands {
-            thought: demand(wanted, first(wanted.wanted)),
-            money: demand(money(room.all), money(first(room.all)).wanted),
-        };
-        if asking.is_as_it_is && asked.cap().is_some_and(|cap| cap > 0) {
-            // It cannot be told a lower cap than its own.
-            demands.money.ask.least = demands.money.ask.wanted;
-        }
+        let demands = Demands::of(&asking, asked, pass)?;
         self.put_back();
         let may_be_off = !asking.is_as_it_is && can_be_off(&asked.target().rule);
-        let reserved = self.reserve(&asking, pass, asked.contents(), (demands, may_be_off)).await?;
+        let asks = (demands.thought, demands.money);
+        let reserved = self.reserve(&asking, pass, asked.contents(), (asks, may_be_off)).await?;
         let Reserved { budgets, is_too_little } = reserved;
-        let spent = budgets.iter().find_map(|one| one.exceeded.zip(one.scope()));
-        let exceeded = spent.map(|(action, _)| action);
-        let granted = |unit| {
-            let of = budgets.iter().filter(move |one: &&Reservation| one.unit == unit);
-            of.filter_map(|one| one.granted).min()
-        };
-        let affordable =
-            granted(Unit::Money).and_then(|micro| Some(bill?.answer_for(micro) / count));
-        // A part of what is paid for is left to the text.
-        let thought = affordable.map(|tokens| tokens - (tokens / 4).min(ANSWER));
-        let cap = granted(Unit::Reasoning).map(|tokens| tokens / count);
-        let cap = cap.into_iter().chain(thought).min();
+        let exceeded = budgets.iter().find_map(|one| one.exceeded.zip(one.scope()));
+        let action = exceeded.map(|(action, _)| action);
+        let is_off = is_too_little || action == Some(OnExceed::DisableReasoning) && may_be_off;
+        let granted = Granted::of(&budgets, &demands, is_off);
+        let (bill, is_cut) = (demands.bill, demands.bound == Bound::Cut);
         self.keep(Paid { budgets, bill, is_cut });
-        if let Some(tokens) = affordable.filter(|_| is_hard) {
-            asked.set_most(tokens.max(1));
-        }
-        let is_off = is_too_little || exceeded == Some(OnExceed::DisableReasoning) && may_be_off;
-        // What was not asked to think is not told how much.
-        if is_off || thinks(asked) {
-            if exceeded.is_some_and(|it| it != OnExceed::Warn) {
-                asked.lower_effort();
-            }
-            let demanded = if is_off { Some(OnExceed::DisableReasoning) } else { exceeded };
-            let cap = cap.and_then(|cap| below_own(asked, cap));
-            let settings = within(asked.settings(), &asked.target().rule, demanded, cap);
-            asked.set_settings(settings);
-        }
-        Ok(Allowed { exceeded: spent, room })
+        let demanded = if is_off { Some(OnExceed::DisableReasoning) } else { action };
+        let is_changed = !asking.is_as_it_is && granted.lay(asked, &demands, demanded);
+        Ok(Allowed { exceeded, room: demands.room(), is_changed })
     }
 
     /// Refuses a request that spends nothing where the budget is spent and its key is blocked.
@@ -167,8 +114,7 @@ impl Tab {
             return Ok(());
         };
         let one = Demand::of(Ask::up_to(1));
-        let demands = Demands { thought: one, money: one };
-        drop(self.reserve(&asking, pass, asked.contents(), (demands, false)).await?);
+        drop(self.reserve(&asking, pass, asked.contents(), ((one, one), false)).await?);
         Ok(())
     }
 
@@ -178,7 +124,7 @@ impl Tab {
         asking: &Asking<'_>,
         pass: &Pass,
         contents: &[Content],
-        (demands, may_be_off): (Demands, bool),
+        ((thought, money), may_be_off): ((Demand, Demand), bool),
     ) -> Result<Reserved, Turned> {
         let ledgers = self.purse.ledgers(asking.vaults);
         let (session, run) = names(asking, contents);
@@ -200,8 +146,8 @@ impl Tab {
                 run: run.clone(),
             };
             let demand = match unit {
-                Unit::Reasoning => demands.thought,
-                Unit::Money => demands.money,
+                Unit::Reasoning => thought,
+                Unit::Money => money,
             };
             let what = (rules, about.clone());
             let mut reserved = self.purse.reserve(&ledgers, key.clone(), what, demand).await;
@@ -251,24 +197,57 @@ fn is_in_background(body: Val<'_>) -> bool {
     body.some("background").is_some_and(|said| !is_no(said))
 }
 
-/// What the body of a request asks of its budgets, how many tokens all of its answers may take, and how many answers
-/// it asks for.
-fn reckon(asked: &RequestContext<'_>, body: Val<'_>, is_cut: bool) -> (Ask, Room, u64) {
-    let (rule, count) = (&asked.target().rule, answers(body));
-    let own = asked.cap().filter(|cap| *cap > 0);
-    let most = rule.thinking.budget.map_or(ROOM, |form| form.max).min(MOST);
-    let caps = own_caps(asked).into_iter().chain([own]).flatten();
-    let thought = match may_think(rule, body) {
-        true => caps.fold(most, u64::min),
-        false => 0,
-    };
-    // What cannot be cut is to be paid for as a whole.
-    let text = if is_cut || thought > 0 { ANSWER } else { ROOM };
-    let all = own.unwrap_or_else(|| thought.saturating_add(text)).min(MOST + ANSWER);
-    let least = asked.least_thought().min(thought);
-    let of = |tokens: u64| tokens.saturating_mul(count);
-    let ask = Ask { wanted: of(thought), least: of(least) };
-    (ask, Room { thought: of(thought), all: of(all) }, count)
+/// The grants of budgets to each answer, if they are less than it may take.
+struct Granted {
+    /// Tokens of its thought.
+    thought: Option<u64>,
+    /// Tokens of all of it, which its model is told as its cap.
+    all: Option<u64>,
+}
+
+impl Granted {
+    fn of(budgets: &[Reservation], demands: &Demands, is_off: bool) -> Self {
+        let Demands { extent, bound, bill, .. } = *demands;
+        let least = |unit| {
+            let of = budgets.iter().filter(move |one: &&Reservation| one.unit == unit);
+            of.filter_map(|one| one.granted).min()
+        };
+        let thought = least(Unit::Reasoning).map(|tokens| tokens / extent.answers);
+        let beyond = extent.cap.filter(|cap| extent.thought > 0 && *cap > MOST).map(|_| MOST);
+        // An answer without a thought has no cap because of a budget of thoughts.
+        let capped = thought.or(beyond).filter(|_| bound == Bound::Cap && !is_off);
+        let paid = |micro| Some(bill?.answer_for(micro) / extent.answers);
+        let all = least(Unit::Money).and_then(paid).into_iter().chain(capped).min();
+        // A part of the answer is left to the text.
+        let below = all.map(|tokens| tokens - (tokens / 4).min(ANSWER));
+        let thought = thought.filter(|_| capped.is_none());
+        Granted { thought: thought.into_iter().chain(below).min(), all: all.map(|it| it.max(1)) }
+    }
+
+    /// Lays it upon the request, together with what the rules demand; returns whether less is to go out.
+    fn lay(
+        self,
+        asked: &mut RequestContext<'_>,
+        demands: &Demands,
+        demanded: Option<OnExceed>,
+    ) -> bool {
+        let is_above = |most: &u64| demands.extent.cap.is_none_or(|cap| cap > *most);
+        let most = self.all.filter(|_| demands.bound != Bound::None).filter(is_above);
+        most.into_iter().for_each(|most| asked.set_most(most));
+        let demanded = demanded.filter(|action| *action != OnExceed::Warn);
+        let is_off = demanded == Some(OnExceed::DisableReasoning);
+        // A model that was not asked to think is not told how much.
+        if !is_off && !thinks(asked) {
+            return most.is_some();
+        }
+        let cap = self.thought.and_then(|cap| below_own(asked, cap));
+        if demanded.is_some() {
+            asked.lower_effort();
+        }
+        let settings = within(asked.settings(), &asked.target().rule, demanded, cap);
+        asked.set_settings(settings);
+        most.is_some() || demanded.is_some() || cap.is_some()
+    }
 }
 
 /// A cap on the thought that leaves room below the cap on all, where the two belong together; `None` where the caller or
@@ -287,14 +266,6 @@ fn own_caps(asked: &RequestContext<'_>) -> [Option<u64>; 2] {
         Some(Budget::Unlimited) | None => None,
     };
     [asked.reasoning().max_tokens.filter(|cap| *cap > 0), set]
-}
-
-/// Whether the model will think as far as anybody can tell from the request.
-fn thinks(asked: &RequestContext<'_>) -> bool {
-    let (said, settings) = (asked.reasoning(), asked.settings());
-    let is_asked = said.enabled == Some(true) || said.effort.is_some() || said.max_tokens.is_some();
-    let is_set = settings.effort.value.is_some() || settings.max_tokens.value.is_some();
-    is_asked || is_set || asked.target().rule.thinking.default_on
 }
 
 /// What the session and the turn are called. Without a secret of the tenant, requests whose client names no session are

@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use std::sync::Arc;
 use std::time::Duration;
 use thinkthrough_client::{Gate, Held, Passing};
-use thinkthrough_core::budget::{Limit, RateLimits, RateUnit};
+use thinkthrough_core::budget::{RateLimits, RateUnit};
 
 /// What a refusal is called that a limit made.
 pub(crate) const LIMITED: &str = "rate_limit_exceeded";
@@ -37,7 +37,7 @@ impl Tab {
         let Some(pass) = pass.filter(|it| it.limits != RateLimits::UNLIMITED) else {
             return Ok(());
         };
-        let tokens = if counts_tokens(&pass.limits) { tokens() } else { 0 };
+        let tokens = if pass.limits.counts_tokens() { tokens() } else { 0 };
         let whose = Whose::Key(pass.tenant.clone());
         let charged = self.charge_key(whose, &pass.limits, tokens).await;
         let Err(limited) = charged else { return Ok(()) };
@@ -56,14 +56,10 @@ impl Tab {
         if limits == RateLimits::UNLIMITED {
             return None;
         }
-        let tokens = if counts_tokens(&limits) { tokens() } else { 0 };
+        let tokens = if limits.counts_tokens() { tokens() } else { 0 };
         let provider = route.target.provider.clone();
         Some(Arc::new(ProviderGate { tab: Arc::clone(self), provider, limits, tokens }))
     }
-}
-
-fn counts_tokens(limits: &RateLimits) -> bool {
-    limits.tokens_per_minute != Limit::Unlimited
 }
 
 /// Whose limit it is.

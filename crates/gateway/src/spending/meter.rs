@@ -4,18 +4,22 @@ use super::allow::Room;
 use super::came::{Came, text};
 use super::tab::Tab;
 use std::sync::Arc;
-use thinkthrough_core::event::Event;
+use thinkthrough_core::event::{Event, Fact};
+use thinkthrough_core::price::tier;
 use thinkthrough_core::read::{Form, Reader};
 use thinkthrough_core::tokens::AnswerEstimate;
 use thinkthrough_core::usage::Usage;
 use thinkthrough_core::wire::{Dialect, Wire};
 
 /// What reads an answer, before it is there.
+#[derive(Clone)]
 pub(crate) struct Metering {
     pub(crate) wire: &'static dyn Wire,
     pub(crate) dialect: Dialect,
     /// What is booked of an answer in which nothing can be read.
     pub(crate) room: Room,
+    /// It is a whole answer to a key whose budget blocks.
+    pub(crate) is_booked: bool,
 }
 
 /// Reads one answer, and settles what was reserved for it when it is over, or nobody takes more of it.
@@ -33,11 +37,13 @@ struct Spent {
     /// Bytes of text that came.
     heard: usize,
     is_whole: bool,
+    /// A tier with a price of its own was reported.
+    is_priced_apart: bool,
 }
 
 impl Meter {
     pub(crate) fn new(metering: &Metering, tab: &Arc<Tab>) -> Self {
-        let Metering { wire, dialect, room } = metering;
+        let Metering { wire, dialect, room, .. } = metering;
         let reader = Reader::new(*wire, dialect, Form::Auto);
         Meter { reader, spent: Spent::default(), room: *room, tab: Arc::clone(tab) }
     }
@@ -56,6 +62,9 @@ impl Spent {
         match event {
             Event::Usage(usage) => self.usage = Some(usage.clone()),
             Event::Finish { .. } => self.is_whole = true,
+            Event::Fact(Fact::Field { key, value, .. }) => {
+                self.is_priced_apart |= tier::is_member(key, value);
+            }
             _ => {}
         }
     }
@@ -70,6 +79,8 @@ impl Drop for Meter {
             true => Came::of(spent.thoughts, spent.heard, is_whole),
             false => Came { thought, all, is_whole },
         };
-        self.tab.settle(&came.settled(spent.usage.as_ref()), came);
+        let mut settled = came.settled(spent.usage.as_ref());
+        settled.usage.is_priced_apart |= spent.is_priced_apart;
+        self.tab.settle(&settled, came);
     }
 }

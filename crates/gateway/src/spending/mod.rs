@@ -8,6 +8,7 @@ mod allow;
 mod bounds;
 mod bulk;
 mod came;
+mod demands;
 mod denied;
 mod gate;
 mod limits;

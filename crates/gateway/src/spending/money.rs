@@ -4,14 +4,10 @@ use super::bulk;
 use super::came::Came;
 use crate::door::{Turned, turned};
 use thinkthrough_core::budget::Ask;
-use thinkthrough_core::exchange::RequestContext;
-use thinkthrough_core::json::Doc;
-use thinkthrough_core::price::Price;
+use thinkthrough_core::json::Val;
+use thinkthrough_core::price::{Price, tier};
+use thinkthrough_core::provider::Target;
 use thinkthrough_core::usage::Usage;
-
-/// The tiers that have the usual price, or a lower one.
-const USUAL: [&str; 7] =
-    ["auto", "batch", "default", "flex", "on_demand", "standard", "standard_only"];
 
 /// What a body may grow by when its caps are told otherwise.
 const SPARE: u64 = 64;
@@ -25,12 +21,10 @@ pub(super) struct Bill {
 }
 
 impl Bill {
-    /// Refuses what nobody knows the price of. The request has at least so many tokens.
-    pub(super) fn of(asked: &RequestContext<'_>, least: u64) -> Result<Self, Turned> {
-        let (target, root) = (asked.target(), asked.root());
+    /// Refuses a body that goes out at a price that nobody knows.
+    pub(super) fn of(target: &Target, body: Val<'_>) -> Result<Self, Turned> {
         let name = format!("{}/{}", target.provider, target.model);
-        let tier = root.string("service_tier").or_else(|| root.string("speed"));
-        if let Some(tier) = tier.filter(|tier| !USUAL.contains(&tier.as_str())) {
+        if let Some(tier) = tier::unusual(body) {
             let message = format!(
                 "nobody knows what `{name}` costs as `{tier}`, and this key has a budget in dollars; ask for it without that"
             );
@@ -43,14 +37,7 @@ impl Bill {
             );
             turned(402, "price_unknown", message)
         })?;
-        Ok(Bill { price, request: bulk::tokens(root).max(least) })
-    }
-
-    /// The tokens of this body, which goes out, if they are more than those that are paid for.
-    pub(super) fn lacks(&self, body: &str) -> Option<u64> {
-        let doc = Doc::parse_str(body).ok()?;
-        let tokens = bulk::tokens(doc.root()).saturating_add(SPARE);
-        (tokens > self.request.saturating_add(SPARE)).then_some(tokens)
+        Ok(Bill { price, request: bulk::tokens(body).saturating_add(SPARE) })
     }
 
     /// What the request asks of a budget, if its answer may take so many tokens, and fewer than `least` are of no use.

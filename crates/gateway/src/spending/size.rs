@@ -1,12 +1,21 @@
-//! What a request is expected to cost before it is sent.
+//! The tokens that a request may cost, for limits of tokens per minute.
 
+use thinkthrough_core::allowance::Extent;
+use thinkthrough_core::json::Doc;
+use thinkthrough_core::provider::ModelRule;
 use thinkthrough_core::tokens::estimate_conservative;
+use thinkthrough_core::wire::Wire;
 
-/// Room for an answer without a cap of its own.
+/// Room for what comes back where it is the answer of no model.
 const ANSWER: u64 = 8_192;
 
-/// The most tokens that a request and its answer are expected to cost; `cap` is what the caller lets the answer take.
-pub(crate) fn expected(body: &[u8], cap: Option<u64>) -> u64 {
+/// The tokens of a body, and the most that its answers may take; `of` is the API and the rule of its model, where the
+/// body asks one.
+pub(crate) fn expected(body: &[u8], of: Option<(&dyn Wire, &ModelRule)>) -> u64 {
     let asked = estimate_conservative(&String::from_utf8_lossy(body));
-    asked.saturating_add(cap.unwrap_or(ANSWER))
+    let extent = of.and_then(|(wire, rule)| {
+        let doc = Doc::parse(body).ok()?;
+        Some(Extent::of(wire, rule, doc.root()))
+    });
+    asked.saturating_add(extent.map_or(ANSWER, |extent| extent.total()))
 }

@@ -30,6 +30,8 @@ struct Charges {
     key: Option<Charge>,
     provider: Option<Charge>,
     paid: Paid,
+    /// A try may be billed although nothing of its answer came.
+    is_lost: bool,
 }
 
 /// What a request reserved of its key's budgets.
@@ -113,12 +115,15 @@ impl Tab {
 
     /// The answer is over: this is what it took, and what came of it.
     pub(crate) fn settle(&self, settled: &Settled, came: Came) {
-        let Charges { key, provider, paid } = self.change(std::mem::take);
+        let Charges { key, provider, paid, .. } = self.change(std::mem::take);
         let Paid { budgets, bill, .. } = paid;
         for budget in budgets {
             let spent = match (budget.unit, &bill) {
                 (Unit::Reasoning, _) => settled.reasoning.tokens,
-                (Unit::Money, Some(bill)) => bill.settled(&settled.usage, came),
+                (Unit::Money, Some(bill)) => {
+                    let least = if settled.usage.is_priced_apart { budget.tokens() } else { 0 };
+                    bill.settled(&settled.usage, came).max(least)
+                }
                 (Unit::Money, None) => 0,
             };
             budget.settle(spent);
@@ -129,6 +134,26 @@ impl Tab {
         key.into_iter().chain(provider).for_each(|charge| charge.settle(tokens));
     }
 
+    /// The upstream was lost, and may bill the try all the same.
+    pub(crate) fn lose(&self) {
+        self.change(|charges| charges.is_lost = true);
+    }
+
+    /// Whether a try was lost in that way.
+    pub(crate) fn has_lost(&self) -> bool {
+        self.change(|charges| charges.is_lost)
+    }
+
+    /// Books the whole reservation of an answer whose count will never come.
+    pub(crate) fn forfeit(&self) {
+        let Charges { key, provider, paid, .. } = self.change(std::mem::take);
+        for budget in paid.budgets {
+            let tokens = budget.tokens();
+            budget.settle(tokens);
+        }
+        key.into_iter().chain(provider).for_each(|charge| charge.settle(None));
+    }
+
     /// What was reserved of budgets is given back.
     pub(super) fn put_back(&self) {
         drop(self.change(|charges| std::mem::take(&mut charges.paid)));
@@ -137,11 +162,6 @@ impl Tab {
     /// This was reserved of budgets.
     pub(super) fn keep(&self, paid: Paid) {
         self.change(|charges| charges.paid = paid);
-    }
-
-    /// The tokens of a body that goes out, where a budget in dollars was asked for fewer.
-    pub(crate) fn underpaid(&self, body: &str) -> Option<u64> {
-        self.change(|charges| charges.paid.bill)?.lacks(body)
     }
 
     /// How many tokens may come before more is to be reserved.

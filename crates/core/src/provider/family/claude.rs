@@ -72,6 +72,7 @@ macro_rules! rules {
             min: 1024,
             max: 128_000,
             below_max_tokens: true,
+            is_exact: false,
         })
         .off(OFF);
 

@@ -100,6 +100,7 @@ const fn budget(min: u64, max: u64) -> BudgetForm {
         min,
         max,
         below_max_tokens: false,
+        is_exact: false,
     }
 }
 

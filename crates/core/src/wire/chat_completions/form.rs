@@ -7,6 +7,8 @@ pub(in crate::wire) struct Form {
     pub(in crate::wire) id: &'static str,
     /// The path of the API.
     pub(in crate::wire) path: &'static str,
+    /// The members that cap an answer.
+    pub(in crate::wire) caps: &'static [&'static str],
     /// Thoughts stand in the content as parts of their own, before the text.
     pub(in crate::wire) thinks_in_content: bool,
     /// The word for "some tool must be called".

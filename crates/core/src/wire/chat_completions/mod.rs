@@ -54,6 +54,7 @@ impl ChatCompletions {
 static FORM: Form = Form {
     id: "chat-completions",
     path: "/chat/completions",
+    caps: &["max_tokens", "max_completion_tokens"],
     thinks_in_content: false,
     required_tool: "required",
     flat_errors: false,
@@ -82,6 +83,10 @@ impl<T: Speaks> Wire for T {
 
     fn path(&self, _model: &str, _stream: bool) -> String {
         self.form().path.to_owned()
+    }
+
+    fn caps(&self) -> &'static [&'static str] {
+        self.form().caps
     }
 
     fn read_request(&self, body: Val<'_>) -> Result<Request, RequestError> {

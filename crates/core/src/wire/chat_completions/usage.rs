@@ -35,6 +35,7 @@ pub(super) fn read(usage: Val<'_>) -> Usage {
         is_reasoning_apart: false,
         total_tokens: first(&[&["total_tokens"]]),
         is_early: false,
+        is_priced_apart: false,
         raw: Some(Raw::from(usage)),
     }
 }

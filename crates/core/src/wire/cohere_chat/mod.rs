@@ -36,6 +36,10 @@ impl Wire for CohereChat {
         "/v2/chat".to_owned()
     }
 
+    fn caps(&self) -> &'static [&'static str] {
+        &["max_tokens"]
+    }
+
     fn read_request(&self, body: Val<'_>) -> Result<Request, RequestError> {
         request::read(body)
     }

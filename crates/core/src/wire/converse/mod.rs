@@ -55,6 +55,10 @@ impl Wire for Converse {
         path
     }
 
+    fn caps(&self) -> &'static [&'static str] {
+        &["inferenceConfig.maxTokens"]
+    }
+
     fn read_request(&self, body: Val<'_>) -> Result<Request, RequestError> {
         request::read(body)
     }

@@ -148,6 +148,7 @@ pub(super) fn usage_of(raw: &Raw) -> Usage {
         is_reasoning_apart: false,
         total_tokens: usage.u64("totalTokens"),
         is_early: false,
+        is_priced_apart: false,
         raw: Some(raw.clone()),
     }
 }

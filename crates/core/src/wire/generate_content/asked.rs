@@ -7,6 +7,7 @@ use crate::event::{Event, Sink};
 use crate::json::Val;
 use crate::request::Request;
 use crate::wire::headers::Headers;
+use crate::wire::resource::Resources;
 use crate::wire::{Decode, Dialect, Encode, ErrorBody, Framing, RequestError, Wire, Written};
 
 /// The wire for callers of another form. Requests are the same.
@@ -90,6 +91,14 @@ impl Wire for Asked {
 
     fn write_error(&self, error: &ErrorBody) -> String {
         GenerateContent.write_error(error)
+    }
+
+    fn caps(&self) -> &'static [&'static str] {
+        GenerateContent.caps()
+    }
+
+    fn resources(&self) -> Resources {
+        GenerateContent.resources()
     }
 
     fn headers(&self) -> Headers {

@@ -88,6 +88,15 @@ impl Wire for GenerateContent {
         format!("/v1beta/{}:{method}", place(model))
     }
 
+    fn caps(&self) -> &'static [&'static str] {
+        &[
+            "generationConfig.maxOutputTokens",
+            "generationConfig.max_output_tokens",
+            "generation_config.max_output_tokens",
+            "generation_config.maxOutputTokens",
+        ]
+    }
+
     fn read_request(&self, body: Val<'_>) -> Result<Request, RequestError> {
         request::read(body)
     }

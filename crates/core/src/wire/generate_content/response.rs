@@ -22,6 +22,7 @@ pub(super) fn counts(usage: Val<'_>) -> Usage {
         is_reasoning_apart: true,
         total_tokens: usage.u64("totalTokenCount"),
         is_early: false,
+        is_priced_apart: false,
         raw: Some(Raw::from(usage)),
     }
 }

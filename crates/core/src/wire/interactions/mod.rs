@@ -63,6 +63,10 @@ impl Wire for Interactions {
         "/v1beta/interactions".to_owned()
     }
 
+    fn caps(&self) -> &'static [&'static str] {
+        &["generation_config.max_output_tokens"]
+    }
+
     fn read_request(&self, body: Val<'_>) -> Result<Request, RequestError> {
         request::read(body)
     }

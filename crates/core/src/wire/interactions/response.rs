@@ -64,6 +64,7 @@ fn counts(usage: Val<'_>) -> Usage {
         is_reasoning_apart: true,
         total_tokens: usage.u64("total_tokens"),
         is_early: false,
+        is_priced_apart: false,
         raw: Some(Raw::from(usage)),
     }
 }

@@ -45,6 +45,10 @@ impl Wire for Messages {
         "/v1/messages".to_owned()
     }
 
+    fn caps(&self) -> &'static [&'static str] {
+        &["max_tokens"]
+    }
+
     fn read_request(&self, body: Val<'_>) -> Result<Request, RequestError> {
         request::read(body)
     }

@@ -161,6 +161,7 @@ pub(super) fn usage_of(raw: &Raw) -> Usage {
         is_reasoning_apart: false,
         total_tokens: None,
         is_early: false,
+        is_priced_apart: false,
         raw: Some(raw.clone()),
     }
 }

@@ -12,6 +12,7 @@ pub struct MistralChat;
 static FORM: Form = Form {
     id: "mistral-chat",
     path: "/v1/chat/completions",
+    caps: &["max_tokens"],
     thinks_in_content: true,
     required_tool: "any",
     flat_errors: true,

@@ -27,6 +27,10 @@ impl Wire for Generate {
         "/api/generate".to_owned()
     }
 
+    fn caps(&self) -> &'static [&'static str] {
+        OllamaChat.caps()
+    }
+
     fn read_request(&self, body: Val<'_>) -> Result<Request, RequestError> {
         read(body)
     }

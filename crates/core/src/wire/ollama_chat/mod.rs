@@ -39,6 +39,10 @@ impl Wire for OllamaChat {
         "/api/chat".to_owned()
     }
 
+    fn caps(&self) -> &'static [&'static str] {
+        &["options.num_predict"]
+    }
+
     fn read_request(&self, body: Val<'_>) -> Result<Request, RequestError> {
         request::read(body)
     }

@@ -67,6 +67,10 @@ impl Wire for Responses {
         "/responses".to_owned()
     }
 
+    fn caps(&self) -> &'static [&'static str] {
+        &["max_output_tokens"]
+    }
+
     fn read_request(&self, body: Val<'_>) -> Result<Request, RequestError> {
         request::read(body)
     }

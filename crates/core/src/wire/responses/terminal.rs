@@ -90,6 +90,7 @@ pub(super) fn counts(usage: Val<'_>) -> Usage {
         is_reasoning_apart: false,
         total_tokens: usage.u64("total_tokens"),
         is_early: false,
+        is_priced_apart: false,
         raw: Some(Raw::from(usage)),
     }
 }
