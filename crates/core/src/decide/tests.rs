@@ -8,8 +8,14 @@ use crate::settings::{Layer, Partial, Source, resolve};
 
 fn target(contract: Contract) -> Target {
     let endpoint = Endpoint { base_url: "http://here/v1", auth: Auth::None, ..Endpoint::CHAT };
-    let provider =
-        Provider { id: "here", keys: &[], default_model: None, local_port: None, endpoints: &[] };
+    let provider = Provider {
+        id: "here",
+        keys: &[],
+        address: None,
+        default_model: None,
+        local_port: None,
+        endpoints: &[],
+    };
     Target::of(&provider, &endpoint, "m").with_contract(contract, "test")
 }
 
