@@ -5,7 +5,7 @@ use crate::bus::Seen;
 use crate::events::Hearing;
 use crate::house::Stage;
 use crate::keeping::Keeping;
-use crate::load::{AnswerRoom, BASE, Load, NO_ROOM, NoRoom, Reservation};
+use crate::load::{AnswerRoom, BASE, Load, NO_ROOM, NoRoom, READ, Reservation};
 use crate::progress::Progress;
 use crate::provider_resource::Tap;
 use crate::saving::{Saving, written};
@@ -270,14 +270,18 @@ impl Passage {
     /// Waits until the budget and the memory for more of the answer are granted or denied.
     pub(crate) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         ready!(self.bounds.poll_room(self.heard, cx));
-        if self.is_value || self.is_crowded_out {
+        if self.is_crowded_out {
             return Poll::Ready(());
         }
         // Texts grow in steps, and two readers hold the current event.
         let kept = if self.is_forgotten { 0 } else { self.kept + self.kept / 8 };
-        let bytes = BASE + kept + 2 * self.unfinished;
+        let bytes = match self.is_value {
+            // Its bytes, their translation, and their text.
+            true => self.came.saturating_mul(READ + 1),
+            false => BASE + kept + 2 * self.unfinished,
+        };
         if let Err(NoRoom) = ready!(self.poll_hold(bytes, cx)) {
-            self.is_crowded_out = !self.forget();
+            self.is_crowded_out = self.is_value || !self.forget();
         }
         Poll::Ready(())
     }

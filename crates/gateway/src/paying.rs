@@ -3,9 +3,9 @@
 use crate::asking::tenant as whose;
 use crate::audit::Labels;
 use crate::door::Turned;
-use crate::house::House;
+use crate::house::{House, Stage};
 use crate::keys::Pass;
-use crate::models::Route;
+use crate::models::{OnDisconnect, Route};
 use crate::names;
 use crate::provider_resource::Tap;
 use crate::spending::Asking;
@@ -13,6 +13,7 @@ use crate::tries::Caller;
 use thinkthrough_core::exchange::RequestContext;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::Secret;
+use tokio::sync::watch;
 
 /// What the sessions and turns of a request's budgets are called by, where it has budgets, or where its provider keeps
 /// what it answers.
@@ -70,6 +71,12 @@ impl Caller {
             is_as_it_is: false,
         };
         tab.allow(asking, asked).await.map(|allowed| allowed.is_changed)
+    }
+
+    /// The stage of the process, if the gateway reads an answer of this route to its end although its caller went away.
+    pub(crate) fn drained(&self, route: &Route) -> Option<watch::Receiver<Stage>> {
+        let is_drained = route.on_disconnect == OnDisconnect::Drain || self.is_booked(route);
+        is_drained.then(|| self.house.stage.clone())
     }
 
     /// Whether it is a whole answer that a blocking budget or a limit of tokens books. Its provider makes all of it,

@@ -7,12 +7,12 @@ use crate::asking::{
     Claim, claim, credential_for, handling, look_up, missing, settings, tenant as whose,
 };
 use crate::door::{Turned, turned};
-use crate::house::{House, Stage};
+use crate::house::House;
 use crate::keeping::Keeping;
 use crate::learned::{Learned, about, now};
 use crate::leaving::Lasting;
 use crate::load::{READ, Reservation};
-use crate::models::{OnDisconnect, Route};
+use crate::models::Route;
 use crate::passage::Keep;
 use crate::pool::Picked;
 use crate::progress::Progress;
@@ -38,7 +38,6 @@ use thinkthrough_core::why;
 use thinkthrough_core::wire::Wire;
 use thinkthrough_core::wire::resource::Resource;
 use thinkthrough_store::About;
-use tokio::sync::watch;
 
 /// What every try begins with.
 pub(crate) struct Caller {
@@ -124,12 +123,6 @@ impl Caller {
             Some(stage) => Box::pin(Lasting::over(following, stage, &seen, booked)),
             None => following,
         })
-    }
-
-    /// What says when the process ends, where an answer of this route is heard although its caller went away.
-    fn drained(&self, route: &Route) -> Option<watch::Receiver<Stage>> {
-        let is_drained = route.on_disconnect == OnDisconnect::Drain || self.is_booked(route);
-        is_drained.then(|| self.house.stage.clone())
     }
 
     /// The session's key, where the route has several.
