@@ -139,7 +139,7 @@ fn req_budget_books_what_was_reserved_for_an_answer_in_which_nothing_can_be_read
     let (place, upstream) =
         (Place::new("raw-dark"), Upstream::start(vec!["nothing of the kind".to_owned()]));
     let gateway = gateway(&place, &upstream, SIXTY);
-    let few = json!({"model": "m", "max_tokens": 40,
+    let few = json!({"model": "m", "max_tokens": 30,
         "messages": [{"role": "user", "content": "Why?"}]});
     let path = "/p/own/v1/chat/completions";
     assert_eq!([0, 1, 2].map(|_| status(&ask(&gateway, path, &few))), [200, 200, 402]);

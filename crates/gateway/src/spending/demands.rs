@@ -73,10 +73,13 @@ impl Demands {
         let money = |all: u64| bill.map_or(Ask::up_to(0), |bill| bill.ask(all, of_all(room)));
         let first = |most: u64| if bound == Bound::Cut { most.min(of_all(FIRST)) } else { most };
         let demand = |ask: Ask, first: u64| Demand { ask, first, patience: PATIENCE, own: 0 };
-        let thought = demand(ask, first(ask.wanted));
+        let mut thought = demand(ask, first(ask.wanted));
         let mut money = demand(money(extent.total()), money(first(extent.total())).wanted);
         if asking.is_as_it_is && extent.cap.is_some() {
             // The gateway may not lower its cap.
+            if pass.budgets.on_exceed == OnExceed::Block {
+                thought.ask.least = thought.ask.wanted;
+            }
             money.ask.least = money.ask.wanted;
         }
         Ok(Demands { extent, bound, bill, thought, money })
