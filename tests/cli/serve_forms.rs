@@ -1,4 +1,4 @@
-//! Answers in other forms than usual, and what is none, through `think serve`.
+//! `think serve` with answers in other forms than usual, and with bodies that are no answer.
 
 use crate::place::Place;
 use crate::serve_config::serve;

@@ -151,7 +151,7 @@ mod cases {
         assert!(failed.is_empty(), "{}", failed.join("\n"));
     }
 
-    /// What is wrong with a case.
+    /// Says how a case fails.
     fn case(case: &Value) -> Option<String> {
         let spec = TagSpec::named(case["family"].as_str().unwrap()).unwrap();
         let text = case["text"].as_str().unwrap();

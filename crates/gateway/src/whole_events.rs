@@ -57,7 +57,7 @@ impl WholeEvents {
                 };
                 (seen..=bytes.len()).rev().find(ends)
             }
-            // An array goes to nobody as it came.
+            // The gateway never relays an array.
             Framing::Array => Some(bytes.len()),
             // Its messages say their own length, and a broken one is known as such.
             Framing::EventStream => Some(bytes.len()),

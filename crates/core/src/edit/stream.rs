@@ -48,7 +48,7 @@ impl StreamEdit {
         };
         while let Some((message, after)) = self.split(rest) {
             match self.framing {
-                // Nobody gets an array as it came: it is written anew.
+                // An array is never relayed: the exchange writes it anew.
                 Framing::Array => out.extend_from_slice(message),
                 Framing::Sse => event_line(message, edit, out),
                 Framing::Ndjson => edit_value(message, edit, out),

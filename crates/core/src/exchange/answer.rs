@@ -195,8 +195,8 @@ impl Exchange {
         output.is_relayed() && matches!(output.adjust().tickets, Tickets::None)
     }
 
-    /// The upstream's bytes are not in the form that the caller reads, although they are on its wire: the caller gets the
-    /// answer written anew. Only to be said before the first of them came.
+    /// Writes the answer anew, because the upstream's bytes are on the caller's wire but not in its form. Has no effect on
+    /// bytes that were pushed before.
     pub fn write_anew(&mut self) {
         let output = self.pipeline.output_mut();
         output.write_anew();

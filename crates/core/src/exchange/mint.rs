@@ -235,8 +235,8 @@ impl Mint {
     }
 }
 
-/// The upstream's bytes on their way to a caller on the same wire: the ids of calls become tickets, and what is not
-/// spelled as on the wire is spelled so. All else stays.
+/// Edits the upstream's bytes on their way to a caller on the same wire: ids of calls become tickets, and values get the
+/// wire's own spelling. All else stays.
 #[derive(Clone, Debug)]
 pub(super) struct Edited {
     changes: Changes,
@@ -269,7 +269,7 @@ enum Form {
 }
 
 impl Edited {
-    /// Of a stream of the wire, or of one value.
+    /// An editor of a stream of the wire, or of one value.
     pub(super) fn new(mint: Option<Mint>, wire: &'static dyn Wire, is_stream: bool) -> Self {
         let form = match is_stream {
             true => Form::Stream(StreamEdit::new(wire.framing())),

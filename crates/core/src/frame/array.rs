@@ -4,7 +4,7 @@ use super::{Event, Frame, FrameProblem, recycle, text};
 
 /// Reads the elements of one array from pushed bytes.
 ///
-/// What stands around the array is skipped. An element that the end of the body cuts off is dropped, because its reader
+/// The decoder skips all that surrounds the array. An element that the end of the body cuts off is dropped, because its reader
 /// could not read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayDecoder {
@@ -15,7 +15,7 @@ pub struct ArrayDecoder {
     is_too_long: bool,
 }
 
-/// Where in the body the last push ended.
+/// The place in the body at which the last push ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// Before the array or behind it.

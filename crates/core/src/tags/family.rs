@@ -34,7 +34,7 @@ pub(super) struct Marker {
     pub(super) role: Role,
     /// Counts only at the start of the message, white space aside.
     pub(super) at_start: bool,
-    /// The marker goes on up to and including this. What stands before a line feed is a name in small letters.
+    /// The marker goes on up to and including this. Up to a line feed, that is a name in small letters.
     pub(super) until: &'static str,
 }
 

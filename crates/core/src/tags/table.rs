@@ -177,7 +177,7 @@ pub(super) fn longest(markers: &[Marker], hay: &[u8], last: bool) -> Match {
     let mut best_weight = 0;
     let mut waiting = 0;
     for marker in markers {
-        // Of two markers the one that says more counts, whatever its header adds.
+        // The marker that says more counts, whatever its header adds.
         let weight = marker.text.len() + usize::from(!marker.until.is_empty());
         match marker.at(hay, last) {
             Fit::No => {}

@@ -144,8 +144,8 @@ pub trait Wire: Sync + fmt::Debug {
         true
     }
 
-    /// What stands in place of some spans of an answer, or of a message of its stream, where the provider did not spell
-    /// them as the wire does.
+    /// Lists the spans of an answer, or of a message of its stream, that the provider does not spell as the wire does, each
+    /// with the wire's own spelling.
     fn respelled(&self, _message: Val<'_>) -> Vec<(Range<usize>, String)> {
         Vec::new()
     }

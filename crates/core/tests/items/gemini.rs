@@ -343,7 +343,7 @@ fn b_5_unsigned_parts_of_a_thought_go_back_as_the_parts_that_they_were() {
         body["contents"][0]["parts"].clone()
     };
     assert_eq!(written(vec![answer.clone().into_content(None)]), json!(parts));
-    // What was changed since is one part.
+    // A thought that was changed since is one part.
     let mut changed = answer.into_content(None);
     let Some(Block::Thinking(thinking)) = changed.blocks.first_mut() else { panic!() };
     thinking.thought.push('!');

@@ -72,8 +72,8 @@ const MODALITY: Enumeration = Enumeration {
     shared: 0..6,
 };
 
-/// Why a candidate ended: the provider's name for it, or its number where that has none that is sure. An empty name and
-/// the number 0 say nothing.
+/// Reads why a candidate ended: the provider's name, or its number if that means different things on the two APIs. An
+/// empty name and the number 0 give `None`.
 pub(super) fn finish_reason(candidate: Val<'_>) -> Option<String> {
     let value = candidate.some("finishReason")?;
     match value.as_u64() {
@@ -85,7 +85,7 @@ pub(super) fn finish_reason(candidate: Val<'_>) -> Option<String> {
     }
 }
 
-/// What stands for the numbers of an answer, or of a chunk of it, where a caller wants names.
+/// Lists the spans of numbers in an answer or a chunk, with the names that replace them.
 pub(super) fn named(message: Val<'_>) -> Vec<(Range<usize>, String)> {
     let mut all = Vec::new();
     each(message, &mut |enumeration, value| {

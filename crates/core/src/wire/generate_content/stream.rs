@@ -37,7 +37,7 @@ struct Lane {
     /// The key of the latest block, and what kind it is while it is open.
     key: u64,
     kind: Option<PartKind>,
-    /// Where the parts of the open thought end, but for the last one, and how long it is.
+    /// The ends of the parts of the open thought without the last one, and its length.
     ends: Vec<usize>,
     len: usize,
     /// No part of the current list was read.
@@ -337,7 +337,7 @@ impl Lane {
         }
     }
 
-    /// Notes the parts of the open thought. A signature is for all that it ends.
+    /// Notes the parts of the open thought, unless a signature ended it: that covers them all.
     fn note_parts(&mut self) {
         let ends = std::mem::take(&mut self.ends);
         if ends.is_empty() {

@@ -62,7 +62,7 @@ impl<'a> Parts<'a> {
         for (at, text) in parts.into_iter().enumerate() {
             match at == last {
                 true => thought_part(w, &Thinking { thought: text.to_owned(), ..thinking.clone() }),
-                // What stands beside the text of a thought is its last part's.
+                // The last part carries all that is no text.
                 false => thought_part(w, &Thinking::new(text, THOUGHT)),
             }
         }
@@ -101,7 +101,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The texts of a thought's parts. One that is not as it came is one part.
+/// The texts of a thought's parts. A thought that was changed is one part.
 fn parts_of(thinking: &Thinking) -> Vec<&str> {
     let whole = thinking.thought.as_str();
     let Some(lens) = thinking.extra.noted(ID, PARTS) else { return vec![whole] };
