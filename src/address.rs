@@ -24,7 +24,8 @@ impl fmt::Display for Given {
     /// Writes the address and its variable, without a credential that the address may hold.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let uri: Uri = self.base_url.parse().unwrap_or_default();
-        write!(f, "`{}` by `{}`", shown(&uri), self.variable)
+        let shown = shown(&uri);
+        write!(f, "`{}` by `{}`", shown.trim_end_matches('/'), self.variable)
     }
 }
 

@@ -222,12 +222,12 @@ fn a0_the_own_clients_ask_nobody_else_either() {
         assert_eq!(explained["body"]["model"], json!(model));
     }
     for model in ["openai/gpt-oss-120b", "ollama/llama3", "anthropic/claude-opus-5"] {
-        let asked = run(&["ask", "-n", "-m", model, "Hello"]);
+        let asked = run(&["ask", "-m", model, "Hello"]);
         assert_eq!((asked.code, asked.out.as_str()), (Some(0), "here\n"), "{asked:?}");
         assert_eq!(house.last()["model"], json!(model));
     }
     // Without a model's name a key in the environment is no reason to ask a stranger.
-    let asked = run(&["ask", "-n", "Hello"]);
+    let asked = run(&["ask", "Hello"]);
     assert!(asked.code == Some(0) && asked.err.contains("model: sim/"), "{asked:?}");
     assert_eq!(trap.caught(), [""; 0]);
 }
@@ -281,7 +281,7 @@ fn a0_an_address_in_the_environment_is_obeyed_with_the_key_beside_it() {
         let [key, variable] = [provider.keys[0], address.variables[0]];
         let variables = [(key, KEY), (variable, house.url.as_str())];
         // The house may answer in another API's form.
-        let said = asked(&place, &trap, &["ask", "-n", "Hello"], &variables).err;
+        let said = asked(&place, &trap, &["ask", "Hello"], &variables).err;
         let (name, url) =
             (format!("model: {}/{model} (`{key}` is set, at ", provider.id), &house.url);
         assert!(said.contains(&name) && said.contains(url.as_str()), "{said}");
@@ -295,7 +295,7 @@ fn a0_an_address_in_the_environment_is_obeyed_with_the_key_beside_it() {
     assert_eq!(house.heads().len(), 13);
     assert_eq!(trap.caught(), [""; 0]);
     let wrong = [("OPENAI_API_KEY", KEY), ("OPENAI_BASE_URL", "house:8000")];
-    let refused = asked(&place, &trap, &["ask", "-n", "Hello"], &wrong);
+    let refused = asked(&place, &trap, &["ask", "Hello"], &wrong);
     assert!(refused.code == Some(1) && refused.err.contains("`OPENAI_BASE_URL` is no address"));
     assert_eq!(trap.caught(), [""; 0]);
 }
@@ -357,4 +357,34 @@ fn a0_an_address_that_is_the_gateway_itself_is_no_upstream() {
         "{said}"
     );
     assert!(said.contains("`groq` is asked at `") && said.contains("by `GROQ_BASE_URL`"), "{said}");
+}
+
+/// A server on a usual port of this machine, in a network where nobody else listens.
+#[cfg(target_os = "linux")]
+#[test]
+fn a0_a_name_that_a_local_server_lists_goes_there_first() {
+    let up = "ip link set lo up";
+    let path = "/usr/sbin:/usr/bin:/sbin:/bin";
+    let can = Command::new("unshare").args(["-rn", "sh", "-c", up]).env("PATH", path).output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        println!("skipped: `unshare -rn` gives no network of its own here");
+        return;
+    }
+    let place = Place::new("reach-local");
+    let entry = "[models.\"openai/gpt-oss-120b\"]\nprovider = \"sim\"\nmodel = \"default\"\n";
+    let served = place.write("served.toml", entry);
+    let think = crate::program::built();
+    let script = format!(
+        "{up}; '{think}' serve --config '{served}' --listen 127.0.0.1:8000 >\"$HOME/log\" 2>&1 & id=$!; \
+         until grep -qs listening \"$HOME/log\"; do sleep 0.05; done; \
+         '{think}' ask -m openai/gpt-oss-120b Hello; kill $id"
+    );
+    let mut command = Command::new("unshare");
+    command.args(["-rn", "sh", "-c", &script]).env("PATH", path).env("OPENAI_API_KEY", KEY);
+    for name in ["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"] {
+        command.env(name, place.home());
+    }
+    let asked = ran(command);
+    assert!(asked.err.contains("model: vllm/openai/gpt-oss-120b ("), "{asked:?}");
+    assert!(asked.out.contains("simulated model"), "{asked:?}");
 }
