@@ -38,6 +38,9 @@ pub(in crate::wire) struct Decoder {
     is_over: bool,
     /// It is a whole body, which may leave out why it ended.
     is_whole: bool,
+    /// The last message counted the answer and said nothing more of it, which is the end where reasons are left out.
+    is_counted: bool,
+    is_done: bool,
     scratch: Scratch,
     /// Every message is read in full.
     is_plain: bool,
@@ -160,6 +163,8 @@ impl Decoder {
             has_failed: false,
             is_over: false,
             is_whole: false,
+            is_counted: false,
+            is_done: false,
             scratch: Scratch::default(),
             is_plain: false,
             template: Template::default(),
@@ -190,15 +195,21 @@ impl Decoder {
         let mut error = body.error();
         let mut usage = body.usage();
         let choices = body.choices.iter().flat_map(|list| list.items());
+        let mut has_said = false;
         for (nth, choice) in choices.enumerate().filter(|(_, choice)| choice.is_object()) {
             let entry = Entry::read(choice);
             let at = entry.index.and_then(|index| usize::try_from(index).ok());
             let at = at.unwrap_or(nth).min(MAX_CHOICES - 1);
-            self.choice(choice, &entry, at, mode, sink);
+            self.choice(choice, &entry, at, mode, &mut |event: Event<'_>| {
+                has_said |= says(event);
+                sink.event(event);
+            });
             usage = usage.or(entry.usage.filter(|usage| usage::says_something(*usage)));
             error = error.or_else(|| entry.error.map(problem::of));
         }
+        self.is_counted &= !has_said;
         if let Some(usage) = usage {
+            self.is_counted = !has_said && self.choices.iter().any(Choice::has_come);
             self.usage = Some(Raw::from(usage));
             self.is_early = mode == Mode::Delta && !self.choices.iter().any(Choice::has_come);
             // Some count while they answer, and a budget wants to hear it. Behind the reasons it is the last one.
@@ -282,6 +293,7 @@ impl Decoder {
 
     /// Says the text of a message that is known again.
     fn short(&mut self, found: Found<'_>, sink: &mut dyn Sink) {
+        self.is_counted = false;
         let delta = if found.is_escaped {
             self.text.clear();
             unescape_into(found.text, &mut self.text);
@@ -325,6 +337,27 @@ impl Decoder {
     }
 }
 
+/// Whether it is more of the answer.
+fn says(event: Event<'_>) -> bool {
+    match event {
+        Event::TextDelta { .. }
+        | Event::ThinkingDelta { .. }
+        | Event::ToolCallDelta { .. }
+        | Event::ToolCallStart { .. }
+        | Event::Whole { .. } => true,
+        Event::Choice { event, .. } => says(*event),
+        Event::TextStart { .. }
+        | Event::TextEnd { .. }
+        | Event::ThinkingStart { .. }
+        | Event::ThinkingEnd { .. }
+        | Event::ToolCallEnd { .. }
+        | Event::Usage(_)
+        | Event::Finish { .. }
+        | Event::Fact(_)
+        | Event::Problem(_) => false,
+    }
+}
+
 impl Decode for Decoder {
     fn message(&mut self, name: Option<&str>, data: &str, sink: &mut dyn Sink) {
         if self.is_over {
@@ -341,7 +374,10 @@ impl Decode for Decoder {
                 }
                 self.scratch.reuse(doc);
             }
-            Err(_) if data.trim() == DONE => self.finish(sink),
+            Err(_) if data.trim() == DONE => {
+                self.is_done = true;
+                self.finish(sink);
+            }
             Err(_) if data.trim().is_empty() => {}
             Err(_) if name == Some("error") => {
                 self.fail(&Problem::new(ProblemCode::UpstreamError, data), sink);
@@ -359,7 +395,8 @@ impl Decode for Decoder {
     }
 
     fn is_complete(&self) -> bool {
-        !self.has_failed && (self.is_whole || self.has_reasons())
+        let is_ended = self.is_whole || self.has_reasons() || (self.is_done && self.is_counted);
+        !self.has_failed && is_ended
     }
 
     /// Usage comes behind the reasons.

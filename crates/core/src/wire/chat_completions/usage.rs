@@ -14,11 +14,8 @@ pub(super) fn read(usage: Val<'_>) -> Usage {
     // Some servers fill the fields of other protocols with zeros; there a zero is no report.
     let alias =
         |names: &[&str]| names.iter().find_map(|name| usage.u64(name).filter(|count| *count > 0));
-    let read = first(&[
-        &["prompt_tokens_details", "cached_tokens"],
-        &["prompt_cache_hit_tokens"],
-        &["cached_tokens"],
-    ]);
+    let read = first(&[&["prompt_tokens_details", "cached_tokens"], &["prompt_cache_hit_tokens"]]);
+    let read = read.or_else(|| alias(&["cached_tokens", "cache_read_input_tokens"]));
     let written = first(&[&["prompt_tokens_details", "cache_write_tokens"]]);
     Usage {
         input_tokens: first(&[&["prompt_tokens"]]).or_else(|| alias(&["input_tokens"])),
@@ -29,7 +26,7 @@ pub(super) fn read(usage: Val<'_>) -> Usage {
             &["reasoning_tokens"],
         ]),
         tool_input_tokens: None,
-        cache_read_tokens: read.or_else(|| alias(&["cache_read_input_tokens"])),
+        cache_read_tokens: read.or_else(|| usage.u64("cache_read_input_tokens")),
         cache_write_tokens: written.or_else(|| alias(&["cache_creation_input_tokens"])),
         is_cached_apart: false,
         is_reasoning_apart: false,
