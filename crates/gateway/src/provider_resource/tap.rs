@@ -125,7 +125,8 @@ impl Tap {
             return;
         }
         self.rest.extend_from_slice(bytes);
-        if self.is_stream {
+        // A long line comes in many pieces, and is looked through once.
+        if self.is_stream && bytes.contains(&b'\n') {
             self.take_lines();
         }
         if self.rest.len() > LONGEST {
