@@ -34,7 +34,7 @@ fn names_that_lead_nowhere_are_refused_by_every_command() {
         ),
         (
             "[models.a]\nprovider = \"own\"\nfallback = [\"kimi\", \"kimmi\"]\n",
-            "`models.kimi.fallback` is `kimmi`, which is no model; did you mean `kimi`?",
+            "`models.a.fallback` is `kimmi`, which is no model; did you mean `kimi`?",
         ),
         (
             "[models.a]\nprovider = \"sim\"\nmodel = \"kimi-k22\"\n",
@@ -91,9 +91,11 @@ fn names_that_lead_nowhere_are_refused_by_every_command() {
 #[test]
 fn names_that_lead_somewhere_are_fine() {
     let place = Place::new("leads");
-    let models = "[models.\"claude-*\"]\nprovider = \"own\"\n[models.any]\nprovider = \"sim\"\n";
+    // An entry names its provider as well: its prefix and its rules count.
+    let models = "[models.\"claude-*\"]\nprovider = \"own\"\n[models.any]\nprovider = \"sim\"\n\
+                  [models.\"k2-*\"]\nprovider = \"moonshotai\"\n";
     for name in
-        ["kimi", "claude-next", "own/x", "moonshotai/x", "sim/kimi-k2", "role:main", "deepseek-v4"]
+        ["kimi", "claude-next", "own/x", "moonshotai/x", "sim/kimi-k2", "role:main", "kimi-k3"]
     {
         let roles = "[roles]\nmain = \"kimi\"\n[profiles.p]\nmodel = \"kimi\"\n";
         let (is_fine, said) =
@@ -107,6 +109,11 @@ fn names_that_lead_somewhere_are_fine() {
     ] {
         let (is_fine, said) = check(&place, &format!("default_model = \"anything\"\n{config}"));
         assert!(is_fine, "{said}");
+    }
+    // A file that names no provider is no list of providers.
+    for name in ["moonshotai/x", "deepseek-v4"] {
+        let (is_fine, said) = check(&place, &format!("default_model = \"{name}\"\n"));
+        assert!(is_fine, "{name}: {said}");
     }
 }
 

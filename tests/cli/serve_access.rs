@@ -255,7 +255,7 @@ fn t_4_keys_of_the_configuration_say_who_may_ask_for_what() {
     let config = format!(
         "[server]\nlisten = \"0.0.0.0:0\"\n\
          [providers.there]\nwire = \"chat-completions\"\nbase_url = \"{}\"\napi_key = \"ours\"\n\
-         [providers.keyless]\nwire = \"chat-completions\"\nbase_url = \"{}\"\n\
+         [providers.keyless]\nwire = \"chat-completions\"\nbase_url = \"{}\"\n[providers.groq]\n\
          [keys.alice]\nkey = \"alices-key-0123456789\"\n\
          [keys.bob]\nkey = \"bobs-key-0123456789\"\nmodels = [\"there/m*\", \"sim/groq\"]\nproviders = [\"there\"]\n",
         lock.url, lock.url
@@ -286,9 +286,14 @@ fn t_4_keys_of_the_configuration_say_who_may_ask_for_what() {
     assert!(gateway.request("GET", "/v1/models", "", "").starts_with("HTTP/1.1 401"));
     assert!(gateway.request("GET", "/p/there/v1/x", bob, "").starts_with("HTTP/1.1 403"));
     assert!(gateway.request("GET", "/livez", "", "").starts_with("HTTP/1.1 200"));
-    // Without a key of the provider's, the caller's would have to go there; it does not.
+    // Without a key of the provider's, the caller's would have to go there; it does not. A server of one's own may need
+    // none.
     lock.seen();
-    let refused = asked(&gateway, "keyless/m", "x-api-key: alices-key-0123456789\r\n");
+    let alice = "x-api-key: alices-key-0123456789\r\n";
+    assert_eq!(status("keyless/m", alice), "200");
+    assert_eq!(lock.seen(), [""]);
+    assert_eq!(status("keyless/m", bob), "404");
+    let refused = asked(&gateway, "groq/m", alice);
     assert!(refused.starts_with("HTTP/1.1 404") && refused.contains("api_key"), "{refused}");
     assert!(lock.seen().is_empty());
 }
