@@ -6,6 +6,7 @@ use crate::counted::withheld;
 use crate::failure::why_again;
 use crate::gate::Notice;
 use crate::tools::{FileChange, Question, ToolKind};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use thinkthrough_client::Retry;
 use thinkthrough_core::content::{Content, Media, MediaSource, Thinking, ToolCall, ToolResponse};
@@ -23,8 +24,12 @@ pub(super) struct Show<'a> {
     /// The request that is being answered, from 1, over all prompts of the session.
     round: &'a AtomicUsize,
     shows_thoughts: bool,
-    /// The open block has sent a chunk.
+    /// The block that chunks belong to has sent one.
     has_told: bool,
+    /// The thought whose deltas are sent as they come.
+    open: Option<usize>,
+    /// The texts of later thoughts, until the open one ends. A complete one is marked.
+    waiting: BTreeMap<usize, (String, bool)>,
     /// The last chunk belongs to a thought.
     ends_in_thought: bool,
 }
@@ -36,8 +41,16 @@ impl<'a> Show<'a> {
         round: &'a AtomicUsize,
         shows_thoughts: bool,
     ) -> Self {
-        let (has_told, ends_in_thought) = (false, false);
-        Show { session, outbox, round, shows_thoughts, has_told, ends_in_thought }
+        Show {
+            session,
+            outbox,
+            round,
+            shows_thoughts,
+            has_told: false,
+            open: None,
+            waiting: BTreeMap::new(),
+            ends_in_thought: false,
+        }
     }
 
     fn update(&self, kind: &str, body: impl FnOnce(&mut Writer)) {
@@ -76,13 +89,44 @@ impl<'a> Show<'a> {
 
     /// Sends what is not sent yet of a complete thought: `whole` is its text, if the deltas do not say it.
     pub(super) fn end_thought(&mut self, thinking: &Thinking, whole: Option<&str>) {
-        if self.has_told {
+        if !self.has_told {
+            self.think(rest_of(thinking, whole));
+        }
+    }
+
+    fn thought_begins(&mut self, block: usize) {
+        if self.open.is_none() {
+            self.begin();
+            self.open = Some(block);
+        } else {
+            self.waiting.insert(block, (String::new(), false));
+        }
+    }
+
+    fn thought_grows(&mut self, block: usize, delta: &str) {
+        match self.waiting.get_mut(&block) {
+            Some((text, _)) => text.push_str(delta),
+            None => self.think(delta),
+        }
+    }
+
+    /// The thoughts of an answer may grow side by side, and an editor joins all chunks: each is sent as a whole piece.
+    fn thought_ends(&mut self, block: usize, thinking: &Thinking, whole: Option<&str>) {
+        if let Some((text, is_complete)) = self.waiting.get_mut(&block) {
+            *is_complete = true;
+            if text.is_empty() {
+                text.push_str(rest_of(thinking, whole));
+            }
             return;
         }
-        match whole.filter(|whole| !whole.is_empty()) {
-            Some(whole) => self.think(whole),
-            None if thinking.has_payload() => self.think(WITHHELD),
-            None => {}
+        self.end_thought(thinking, whole);
+        self.open = None;
+        while self.open.is_none()
+            && let Some((block, (text, is_complete))) = self.waiting.pop_first()
+        {
+            self.begin();
+            self.think(&text);
+            self.open = (!is_complete).then_some(block);
         }
     }
 
@@ -114,9 +158,12 @@ impl<'a> Show<'a> {
 impl Watch for Show<'_> {
     fn event(&mut self, _: usize, event: Event<'_>) {
         match event {
-            Event::ThinkingStart { .. } | Event::TextStart { .. } => self.begin(),
-            Event::ThinkingDelta { delta, .. } => self.think(delta),
-            Event::ThinkingEnd { thinking, thought, .. } => self.end_thought(thinking, thought),
+            Event::TextStart { .. } => self.begin(),
+            Event::ThinkingStart { block, .. } => self.thought_begins(block),
+            Event::ThinkingDelta { block, delta } => self.thought_grows(block, delta),
+            Event::ThinkingEnd { block, thinking, thought } => {
+                self.thought_ends(block, thinking, thought);
+            }
             Event::TextDelta { delta, .. } => self.chunk("agent_message_chunk", delta),
             Event::TextEnd { whole: Some(whole), .. } if !self.has_told => {
                 self.chunk("agent_message_chunk", whole);
@@ -184,11 +231,23 @@ impl Watch for Show<'_> {
     fn tool_response(&mut self, _: usize, _: &ToolResponse) {}
 
     fn added(&mut self, _: usize, content: &Content) {
+        // An answer that broke off has thoughts without an end.
+        self.open = None;
+        for (text, _) in std::mem::take(&mut self.waiting).into_values() {
+            self.begin();
+            self.think(&text);
+        }
         if withheld(content).is_some() {
             self.begin();
             self.think(WITHHELD);
         }
     }
+}
+
+/// The text of a complete thought whose deltas said nothing.
+fn rest_of<'a>(thinking: &Thinking, whole: Option<&'a str>) -> &'a str {
+    let withheld = if thinking.has_payload() { WITHHELD } else { "" };
+    whole.filter(|whole| !whole.is_empty()).unwrap_or(withheld)
 }
 
 /// The call that a question is about.

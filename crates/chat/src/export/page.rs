@@ -7,7 +7,7 @@ pub(super) const POLICY: &str = "default-src 'none'; img-src data:; style-src 'u
      require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// SHA-256 of [`SCRIPT`], in base64.
-pub(super) const SCRIPT_HASH: &str = "kbfDriioSIGs+QSZxg8VIy3wPGBY55YURrx0V+Ott9I=";
+pub(super) const SCRIPT_HASH: &str = "NxWMU5xokAQy3yh7TCPYAsSKp2NyaCMyr6msUO6iuhU=";
 
 /// The element that folds and unfolds thoughts and tells the page about it: the same as in the viewer.
 pub(super) const SCRIPT: &str = include_str!("../../../../web/reasoning.js");

@@ -3,7 +3,7 @@
 use super::{Folder, holds};
 use std::time::Duration;
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_store::{Limits, Moment, Owner, Pruned, StoreError};
+use thinkthrough_store::{Limits, Moment, Pruned, StoreError};
 
 on_each_database! {
     an_answer_is_kept_by_its_id_and_replaced_and_deleted,
