@@ -4,9 +4,9 @@
 //! on their time, and metrics. A task that gives up leaves its queue. A [`Place`] that is dropped goes to the next item.
 
 mod gauges;
-#[cfg(test)]
-mod laws;
 mod room;
+#[cfg(test)]
+mod tests;
 mod turns;
 
 pub(crate) use gauges::{Denied, Pool, PoolGauges, PoolMetrics};

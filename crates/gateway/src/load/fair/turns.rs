@@ -1,6 +1,6 @@
 //! The order in which a pool gives out its places. It is pure: no clock, no lock, no task.
 //!
-//! Each holder has a queue. The invariants, which `laws.rs` tests with random schedules:
+//! Each holder has a queue. The invariants, which `tests.rs` tests with random schedules:
 //! - While an item waits and a place that it may take is free, at most one new item of each other tenant starts before it.
 //!   Among the items that this allows, the smallest starts first.
 //! - No more items hold a place than there are places. A tenant holds fewer than are free for it, so that a place is left
