@@ -31,7 +31,7 @@ use thinkthrough_core::mask::Masker;
 use thinkthrough_core::plane::Tenant;
 
 /// So many scopes are kept, those included whose listeners were cut off.
-const CHANNELS: usize = 2 * LISTENERS;
+const CHANNELS: usize = LISTENERS;
 
 /// Gives what covers secrets. It is asked for each text, because its key may be read from a store that opens late.
 pub type FindMasker = Arc<dyn Fn() -> Masker + Send + Sync>;
