@@ -118,7 +118,7 @@ mod tests {
             ("vllm", chat, "m", r#"{"max_tokens":1,"max_completion_tokens":null}"#, [1, 1, 1]),
             ("vllm", chat, "m", r#"{"max_tokens":0}"#, [1, 32_768, 40_960]),
             ("vllm", chat, "m", r#"{"max_tokens":60000}"#, [1, 60_000, 60_000]),
-            ("vllm", chat, "m", r#"{"max_tokens":1e9}"#, [1, 32_768, 40_960]),
+            ("vllm", chat, "m", r#"{"max_tokens":1e9}"#, [1, MOST, MOST + TEXT]),
             ("vllm", chat, "m", r#"{"max_tokens":1000000000}"#, [1, MOST, MOST + TEXT]),
             // Wishes, of which nobody knows that they are kept.
             ("vllm", chat, "m", r#"{"thinking":{"budget_tokens":1}}"#, [1, 32_768, 40_960]),
