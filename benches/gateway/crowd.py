@@ -99,19 +99,18 @@ async def ask(port, reads, size):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write((head + body).encode())
         status = await reader.readline()
-        tail, came = b"", 0
+        tail, came, is_late = b"", 0, False
         while chunk := await reader.read(65536):
             came += len(chunk)
+            is_late |= b"before its thoughts were saved" in tail + chunk
             tail = (tail + chunk)[-2000:]
         writer.close()
     except OSError as error:
         return f"broken ({type(error).__name__})"
     if not status.startswith(b"HTTP/1.1 200"):
         return status[9:12].decode() or "nothing"
-    if b"[DONE]" in tail and b"before its thoughts were saved" not in tail and came > size:
-        return "whole"
-    if b"before its thoughts were saved" in tail:
-        return "whole, unsaved"
+    if b"[DONE]" in tail and came > size:
+        return "whole, unsaved" if is_late else "whole"
     return "cut with an error" if b'"error"' in tail else "cut"
 
 

@@ -211,10 +211,10 @@ impl Share {
         AnswerRoom::admit(self, BASE.min(least / 8))
     }
 
-    /// Lets a record wait for a store that is late. All such records have a quarter of the limit, so that a store that
+    /// Lets a record wait for a store that is late. All such records have half of the limit, so that a store that
     /// stands still stops no traffic.
     pub(crate) fn late(&self, bytes: usize) -> Option<Late> {
-        let most = self.limits.all / 4;
+        let most = self.limits.all / 2;
         let taken = |late: usize| late.checked_add(bytes).filter(|late| *late <= most);
         let order = Ordering::Relaxed;
         let is_taken = self.budget.late.fetch_update(order, order, taken).is_ok();
@@ -448,13 +448,13 @@ mod tests {
     }
 
     #[test]
-    fn t_28_records_that_wait_for_a_late_store_have_a_quarter_of_the_memory() {
+    fn t_28_records_that_wait_for_a_late_store_have_half_of_the_memory() {
         let budget = budget();
         let share = at("192.0.2.1", &budget);
-        let first = share.late(20);
-        assert!(first.is_some() && share.late(6).is_none() && share.late(5).is_some());
+        let first = share.late(40);
+        assert!(first.is_some() && share.late(11).is_none() && share.late(10).is_some());
         drop(first);
-        assert!(share.late(25).is_some());
+        assert!(share.late(50).is_some());
     }
 
     #[test]
