@@ -317,7 +317,7 @@ fn req_budget_in_dollars_caps_a_whole_answer_on_ollamas_own_api() {
     let budget = "usd_per_session = 0.05, on_exceed = \"block\"";
     let prices = "[prices.\"own/m\"]\ninput = 1\noutput = 10\n";
     let gateway = gateway(&place, &upstream, "extends = \"ollama\"", budget, prices);
-    for (options, expected) in [(json!({}), 4_990), (json!({"num_predict": 50}), 50)] {
+    for (options, expected) in [(json!({}), 4_995), (json!({"num_predict": 50}), 50)] {
         let asked = json!({"model": "own/m", "stream": false, "options": options,
             "messages": [{"role": "user", "content": "Why?"}]});
         let answer = gateway.request("POST", "/api/chat", ALICE, &asked.to_string());

@@ -169,8 +169,11 @@ impl Purse {
                 sleep(PAUSE).await;
                 continue;
             };
-            if held.left(max).saturating_sub(demand.own) < least {
-                return Err(Denied::Spent { used: given.used, max, least });
+            let left = held.left(max);
+            if left.saturating_sub(demand.own) < least {
+                // The ledger may not have heard yet of what was spent here last.
+                let used = given.used.max(max.saturating_sub(left));
+                return Err(Denied::Spent { used, max, least });
             }
             if waited >= demand.patience {
                 return Err(Denied::Reserved { used: given.used, max });
