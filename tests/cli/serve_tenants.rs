@@ -95,7 +95,8 @@ fn said(line: &str, body: &str, number: usize) -> (&'static str, String) {
         }
         "cachedContents" => made(json!({"name": format!("cachedContents/c{number}")})),
         "files" if path.contains("/upload/") => made(json!({"name": format!("files/f{number}")})),
-        name => made(json!({"id": format!("{name}-{number:016}"), "content": [], "choices": []})),
+        name => made(json!({"id": format!("{name}-{number:016}"), "content": [], "choices": [],
+            "candidates": [{"content": {"parts": [{"text": "ok"}]}, "finishReason": "STOP"}]})),
     }
 }
 
@@ -292,10 +293,8 @@ fn t_10_what_a_provider_keeps_is_its_own_tenants_in_every_body() {
         ("POST".to_owned(), "/v1/messages".to_owned(), asked)
     };
     is_owners(&server, &keeper, &claude, &claudes);
-    for (path, model) in [
-        ("/v1beta/models/goo%2Fm:generateContent", true),
-        ("/p/goo/v1beta/models/m:generateContent", false),
-    ] {
+    for path in ["/v1beta/models/goo%2Fm:generateContent", "/p/goo/v1beta/models/m:generateContent"]
+    {
         let cached = |id: &str| {
             let mut asked = json!({"contents": [{"role": "user", "parts": [{"text": "x"}]}]});
             asked["cachedContent"] = json!(id);
@@ -309,7 +308,6 @@ fn t_10_what_a_provider_keeps_is_its_own_tenants_in_every_body() {
             ("POST".to_owned(), path.to_owned(), asked)
         };
         is_owners(&server, &keeper, &file, &gemini);
-        assert!(model || path.starts_with("/p/"));
     }
 }
 
