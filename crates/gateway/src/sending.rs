@@ -120,18 +120,18 @@ impl Job {
     fn attempt(&self, prepared: Prepared) -> Result<Attempt, Turned> {
         let exchange = prepared.exchange;
         let outgoing = exchange.outgoing();
-        let is_relayed = exchange.is_relayed();
+        let is_own = exchange.is_own();
         // A platform refuses parameters that are the API's own (`?beta=true`).
-        let takes_query = is_relayed && self.route.target.dialect.hosted.is_none();
+        let takes_query = is_own && self.route.target.dialect.hosted.is_none();
         let query = self.query.as_deref().filter(|_| takes_query);
         let url = with_query(&outgoing.url, query);
         let refuse = |error| failed(&error, &self.route.target.provider);
         let mut send = Outbound::post(&url, self.body.clone()).map_err(refuse)?;
-        send.headers = match is_relayed {
+        send.headers = match is_own {
             true => merged(&outgoing.headers, Crossing::to(&self.route).request(&self.headers)),
             false => merged(&outgoing.headers, HeaderMap::new()),
         };
-        if !is_relayed {
+        if !is_own {
             send.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             let may_refuse = self.route.target.dialect.may_refuse_usage;
             send.plainer = may_refuse.then_some(without_usage);
@@ -160,9 +160,10 @@ impl Job {
         drop(send);
         answer.headers = Crossing::to(&self.route).response(&answer.headers);
         answer.body = answer.body.named(&self.route.target.provider);
-        let is_relayed = exchange.is_relayed();
+        let (is_own, is_relayed) = (exchange.is_own(), exchange.is_relayed());
         let refused = |answer: Answer, status, body, made| {
             let Answer { headers, extensions, .. } = answer;
+            let is_relayed = is_own;
             Ok(Outcome::Refused(Refused { status, headers, extensions, body, made, is_relayed }))
         };
         if let Some(why) = is_none(answer.status) {

@@ -22,6 +22,8 @@ pub struct Exchange {
     outgoing: Outgoing,
     pipeline: Pipeline<ToCaller<Adjustments>>,
     keeper: Option<Keeper>,
+    /// The caller speaks the model's wire, and only the form of the answer may differ.
+    is_own: bool,
     /// It is kept by its name.
     is_named: bool,
 }
@@ -150,8 +152,8 @@ impl Exchange {
             false => Some(View::Hidden),
         };
         let (caller, is_stream) = (asked.caller, outgoing.stream);
-        let is_own = caller.id() == asked.target.wire.id();
-        let is_relayed = is_own && caller.is_plain() && view.is_none();
+        let is_own = caller.id() == asked.target.wire.id() && view.is_none();
+        let is_relayed = is_own && caller.is_plain();
         let adjust = Adjustments {
             wire: caller.id(),
             name: asked.name.clone().filter(|_| !is_relayed),
@@ -172,6 +174,7 @@ impl Exchange {
             pipeline: Pipeline::with(asked.target.reader(is_stream), output),
             outgoing,
             keeper: Keeper::new(asked, hook, origin),
+            is_own,
             is_named: asked.name.is_some(),
         }
     }
@@ -186,6 +189,13 @@ impl Exchange {
     #[must_use]
     pub fn is_relayed(&self) -> bool {
         self.pipeline.output().is_relayed()
+    }
+
+    /// The caller speaks the model's wire and asked for no other view, so that its parameters and headers, and a refusal,
+    /// pass as they are. Its answer may still have [another form](Exchange::is_relayed).
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.is_own
     }
 
     /// The caller gets the very bytes of the upstream, so that [`Exchange::push`] gives none.

@@ -26,7 +26,9 @@ pub(crate) fn with_query(url: &str, query: Option<&str>) -> String {
     let taken: Vec<String> = all.iter().map(|pair| name(pair)).collect();
     let said = pairs(query.unwrap_or_default()).into_iter().filter(|pair| {
         let name = name(pair);
-        !NEVER.contains(&name.as_str()) && !taken.contains(&name)
+        // Google's API takes its own parameters with a dollar sign, too.
+        let plain = name.trim_start_matches('$');
+        !NEVER.contains(&name.as_str()) && !taken.iter().any(|taken| taken == plain)
     });
     all.extend(said);
     if all.is_empty() { base.to_owned() } else { format!("{base}?{}", all.join("&")) }
@@ -49,6 +51,7 @@ mod tests {
             ("http://u/a?alt=sse", Some(""), "http://u/a?alt=sse"),
             ("http://u/a?alt=sse", Some("alt=json&beta=1"), "http://u/a?alt=sse&beta=1"),
             ("http://u/a?alt=sse", Some("%61lt=json&Alt=x"), "http://u/a?alt=sse"),
+            ("http://u/a?alt=sse", Some("$alt=json;enum-encoding=int"), "http://u/a?alt=sse"),
             ("http://u/a?api-version=1", Some("x"), "http://u/a?api-version=1&x"),
         ] {
             assert_eq!(with_query(url, query), expected, "{query:?}");
