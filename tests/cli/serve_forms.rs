@@ -73,7 +73,7 @@ fn b_2_numbers_for_names_reach_each_caller_in_its_own_form() {
         let answer = gateway.ask(&format!("{path}{query}"), &question());
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         let whole: Value = serde_json::from_str(&body(&answer)).unwrap();
-        assert_eq!(reason(&[whole.clone()]), &expected, "{query}: {answer}");
+        assert_eq!(reason(std::slice::from_ref(&whole)), &expected, "{query}: {answer}");
         assert_eq!(said(&[whole]), "I think.x", "{answer}");
     }
     let chat = json!({"model": "goo/m", "messages": [{"role": "user", "content": "hi"}]});

@@ -10,7 +10,8 @@ type Form = fn(&str) -> (&'static str, String, String, Value);
 
 fn responses(more: Value) -> (&'static str, String, String, Value) {
     let mut asked = json!({"model": "there/m", "input": "x"});
-    asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let Value::Object(more) = more else { panic!("members are an object") };
+    asked.as_object_mut().unwrap().extend(more);
     ("POST", "/v1/responses".to_owned(), String::new(), asked)
 }
 

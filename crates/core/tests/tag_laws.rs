@@ -1,5 +1,7 @@
 //! The laws of the tag scanner, over random texts made of markers and pieces of them.
 
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "everything here is a test")]
+
 #[path = "laws/tags.rs"]
 mod tags;
 

@@ -154,7 +154,7 @@ impl Drop for Lasting {
                 Some(Ok(Outcome::Refused(_))) => {}
                 // No count of the lost answer will come.
                 Some(Err(_)) => {
-                    booked.iter().filter(|tab| tab.has_lost()).for_each(|it| it.forfeit())
+                    booked.iter().filter(|tab| tab.has_lost()).for_each(|it| it.forfeit());
                 }
                 None => booked.iter().for_each(|tab| tab.forfeit()),
             }

@@ -167,7 +167,7 @@ impl<'d> Val<'d> {
     /// The value at a path of members joined by dots, unless it is null.
     #[must_use]
     pub fn dotted(self, path: &str) -> Option<Val<'d>> {
-        path.split('.').try_fold(self, |value, key| value.some(key))
+        path.split('.').try_fold(self, Val::some)
     }
 
     /// The string member `key`.

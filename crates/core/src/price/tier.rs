@@ -31,7 +31,8 @@ const USUAL: [&str; 10] = [
 pub fn unusual(value: Val<'_>) -> Option<String> {
     MEMBERS.iter().find_map(|path| {
         let named = value.dotted(path).filter(|named| !named.is_object())?;
-        let word = named.as_str().map_or_else(|| named.raw().to_owned(), |word| word.into_owned());
+        let word =
+            named.as_str().map_or_else(|| named.raw().to_owned(), std::borrow::Cow::into_owned);
         let is_usual = USUAL.contains(&&*word.to_ascii_lowercase());
         (!is_usual).then_some(word)
     })

@@ -129,7 +129,7 @@ impl Step {
     fn lose(self) {
         match self {
             Step::Say(voice, Said::Event(_) | Said::Join(_), _) => {
-                Said::Lose.say(&mut locked(&voice))
+                Said::Lose.say(&mut locked(&voice));
             }
             other => other.take(),
         }

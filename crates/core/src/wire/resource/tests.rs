@@ -18,92 +18,79 @@ const GEMINI: &str = "generate-content";
 const INTERACTIONS: &str = "interactions";
 const CONVERSE: &str = "converse";
 
+/// A wire, a body, and the resource that its API resolves.
+const PLACES: &[(&str, &str, &str)] = &[
+    (RESPONSES, r#"{"previous_response_id":"r"}"#, "Response r"),
+    (RESPONSES, r#"{"previousResponseId":"r"}"#, "Response r"),
+    (RESPONSES, r#"{"previous_response_id":["r"]}"#, "Response r"),
+    (RESPONSES, r#"{"\u0070revious_response_id":"r"}"#, "Response r"),
+    (RESPONSES, r#"{"conversation":"c"}"#, "Conversation c"),
+    (RESPONSES, r#"{"conversation":{"id":"c"}}"#, "Conversation c"),
+    (RESPONSES, r#"{"input":[{"type":"item_reference","id":"m"}]}"#, "Item m"),
+    (RESPONSES, r#"{"input":[{"id":"m","type":null}]}"#, "Item m"),
+    (RESPONSES, r#"{"input":[{"type":"message","id":"m","content":[]}]}"#, "Item m"),
+    (RESPONSES, r#"{"input":[{"type":"reasoning","id":"m","summary":[]}]}"#, "Item m"),
+    (RESPONSES, r#"{"input":[{"type":"reasoning","id":"m","encrypted_content":" "}]}"#, "Item m"),
+    (RESPONSES, r#"{"input":[{"type":"image_generation_call","id":"m","result":"x"}]}"#, "Item m"),
+    (RESPONSES, r#"{"input":[{"content":[{"type":"input_file","file_id":"f"}]}]}"#, "File f"),
+    (
+        RESPONSES,
+        r#"{"input":[{"type":"function_call_output","call_id":"c","output":[{"file_id":"f"}]}]}"#,
+        "File f",
+    ),
+    (RESPONSES, r#"{"tools":[{"type":"code_interpreter","container":"c"}]}"#, "Container c"),
+    (
+        RESPONSES,
+        r#"{"tools":[{"type":"shell","environment":{"type":"container_reference","container_id":"c"}}]}"#,
+        "Container c",
+    ),
+    (RESPONSES, r#"{"tools":[{"container":{"type":"auto","file_ids":["f"]}}]}"#, "File f"),
+    (RESPONSES, r#"{"tools":[{"type":"file_search","vector_store_ids":["v"]}]}"#, "Store v"),
+    (RESPONSES, r#"{"prompt":{"id":"p"}}"#, "Prompt p"),
+    (RESPONSES, r#"{"prompt":{"variables":{"x":{"type":"input_file","file_id":"f"}}}}"#, "File f"),
+    (CHAT, r#"{"messages":[{"content":[{"type":"file","file":{"file_id":"f"}}]}]}"#, "File f"),
+    (CHAT, r#"{"messages":[{"role":"assistant","audio":{"id":"a"}}]}"#, "Audio a"),
+    (CHAT, r#"{"messages":[{"content":[{"image_url":{"url":"ms://f"}}]}]}"#, "Data ms://f"),
+    ("mistral-chat", r#"{"tools":[{"library_ids":["l"]}]}"#, "Library l"),
+    (
+        MESSAGES,
+        r#"{"messages":[{"content":[{"source":{"type":"file","file_id":"f"}}]}]}"#,
+        "File f",
+    ),
+    (MESSAGES, r#"{"container":"c"}"#, "Container c"),
+    (MESSAGES, r#"{"container":{"id":"c"}}"#, "Container c"),
+    (MESSAGES, r#"{"container":{"skills":[{"type":"custom","skill_id":"s"}]}}"#, "Skill s"),
+    (
+        GEMINI,
+        r#"{"contents":[{"parts":[{"fileData":{"fileUri":"https://generativelanguage.googleapis.com/v1beta/files/f"}}]}]}"#,
+        "File files/f",
+    ),
+    (
+        GEMINI,
+        r#"{"contents":{"parts":[{"file_data":{"file_uri":"http://127.0.0.1:9/v1beta/files/f"}}]}}"#,
+        "File files/f",
+    ),
+    (GEMINI, r#"{"contents":[{"parts":[{"fileData":{"fileUri":"gs://b/f"}}]}]}"#, "Data gs://b/f"),
+    (
+        GEMINI,
+        r#"{"tools":[{"retrieval":{"vertexAiSearch":{"datastore":"projects/p/d"}}}]}"#,
+        "Data projects/p/d",
+    ),
+    (GEMINI, r#"{"cachedContent":"cachedContents/c"}"#, "Cache cachedContents/c"),
+    (GEMINI, r#"{"cached_content":"c"}"#, "Cache cachedContents/c"),
+    (INTERACTIONS, r#"{"previous_interaction_id":"i"}"#, "Interaction i"),
+    (INTERACTIONS, r#"{"input":[{"type":"image","uri":"files/f"}]}"#, "File files/f"),
+    (
+        CONVERSE,
+        r#"{"messages":[{"content":[{"image":{"source":{"s3Location":{"uri":"s3://b/f"}}}}]}]}"#,
+        "Data s3://b/f",
+    ),
+];
+
 #[test]
 fn t_10_each_wire_knows_the_places_where_its_api_resolves_ids() {
-    for (wire, body, expected) in [
-        (RESPONSES, r#"{"previous_response_id":"r"}"#, "Response r"),
-        (RESPONSES, r#"{"previousResponseId":"r"}"#, "Response r"),
-        (RESPONSES, r#"{"previous_response_id":["r"]}"#, "Response r"),
-        (RESPONSES, r#"{"\u0070revious_response_id":"r"}"#, "Response r"),
-        (RESPONSES, r#"{"conversation":"c"}"#, "Conversation c"),
-        (RESPONSES, r#"{"conversation":{"id":"c"}}"#, "Conversation c"),
-        (RESPONSES, r#"{"input":[{"type":"item_reference","id":"m"}]}"#, "Item m"),
-        (RESPONSES, r#"{"input":[{"id":"m","type":null}]}"#, "Item m"),
-        (RESPONSES, r#"{"input":[{"type":"message","id":"m","content":[]}]}"#, "Item m"),
-        (RESPONSES, r#"{"input":[{"type":"reasoning","id":"m","summary":[]}]}"#, "Item m"),
-        (
-            RESPONSES,
-            r#"{"input":[{"type":"reasoning","id":"m","encrypted_content":" "}]}"#,
-            "Item m",
-        ),
-        (
-            RESPONSES,
-            r#"{"input":[{"type":"image_generation_call","id":"m","result":"x"}]}"#,
-            "Item m",
-        ),
-        (RESPONSES, r#"{"input":[{"content":[{"type":"input_file","file_id":"f"}]}]}"#, "File f"),
-        (
-            RESPONSES,
-            r#"{"input":[{"type":"function_call_output","call_id":"c","output":[{"file_id":"f"}]}]}"#,
-            "File f",
-        ),
-        (RESPONSES, r#"{"tools":[{"type":"code_interpreter","container":"c"}]}"#, "Container c"),
-        (
-            RESPONSES,
-            r#"{"tools":[{"type":"shell","environment":{"type":"container_reference","container_id":"c"}}]}"#,
-            "Container c",
-        ),
-        (RESPONSES, r#"{"tools":[{"container":{"type":"auto","file_ids":["f"]}}]}"#, "File f"),
-        (RESPONSES, r#"{"tools":[{"type":"file_search","vector_store_ids":["v"]}]}"#, "Store v"),
-        (RESPONSES, r#"{"prompt":{"id":"p"}}"#, "Prompt p"),
-        (
-            RESPONSES,
-            r#"{"prompt":{"variables":{"x":{"type":"input_file","file_id":"f"}}}}"#,
-            "File f",
-        ),
-        (CHAT, r#"{"messages":[{"content":[{"type":"file","file":{"file_id":"f"}}]}]}"#, "File f"),
-        (CHAT, r#"{"messages":[{"role":"assistant","audio":{"id":"a"}}]}"#, "Audio a"),
-        (CHAT, r#"{"messages":[{"content":[{"image_url":{"url":"ms://f"}}]}]}"#, "Data ms://f"),
-        ("mistral-chat", r#"{"tools":[{"library_ids":["l"]}]}"#, "Library l"),
-        (
-            MESSAGES,
-            r#"{"messages":[{"content":[{"source":{"type":"file","file_id":"f"}}]}]}"#,
-            "File f",
-        ),
-        (MESSAGES, r#"{"container":"c"}"#, "Container c"),
-        (MESSAGES, r#"{"container":{"id":"c"}}"#, "Container c"),
-        (MESSAGES, r#"{"container":{"skills":[{"type":"custom","skill_id":"s"}]}}"#, "Skill s"),
-        (
-            GEMINI,
-            r#"{"contents":[{"parts":[{"fileData":{"fileUri":"https://generativelanguage.googleapis.com/v1beta/files/f"}}]}]}"#,
-            "File files/f",
-        ),
-        (
-            GEMINI,
-            r#"{"contents":{"parts":[{"file_data":{"file_uri":"http://127.0.0.1:9/v1beta/files/f"}}]}}"#,
-            "File files/f",
-        ),
-        (
-            GEMINI,
-            r#"{"contents":[{"parts":[{"fileData":{"fileUri":"gs://b/f"}}]}]}"#,
-            "Data gs://b/f",
-        ),
-        (
-            GEMINI,
-            r#"{"tools":[{"retrieval":{"vertexAiSearch":{"datastore":"projects/p/d"}}}]}"#,
-            "Data projects/p/d",
-        ),
-        (GEMINI, r#"{"cachedContent":"cachedContents/c"}"#, "Cache cachedContents/c"),
-        (GEMINI, r#"{"cached_content":"c"}"#, "Cache cachedContents/c"),
-        (INTERACTIONS, r#"{"previous_interaction_id":"i"}"#, "Interaction i"),
-        (INTERACTIONS, r#"{"input":[{"type":"image","uri":"files/f"}]}"#, "File files/f"),
-        (
-            CONVERSE,
-            r#"{"messages":[{"content":[{"image":{"source":{"s3Location":{"uri":"s3://b/f"}}}}]}]}"#,
-            "Data s3://b/f",
-        ),
-    ] {
-        assert_eq!(resolved(wire, body), [expected], "{body}");
+    for (wire, body, expected) in PLACES {
+        assert_eq!(resolved(wire, body), [*expected], "{body}");
     }
     // A reader may take either of two spellings.
     let both = r#"{"previous_response_id":"a","Previous_Response_Id":"b"}"#;
