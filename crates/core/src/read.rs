@@ -1,7 +1,7 @@
 //! Reads a response body of any form: whole, streamed, or an error.
 //!
 //! [`Reader`] takes the body's bytes as they come and gives the wire's events, cut into messages by
-//! [`frame`](crate::frame), decoded by the [`wire`], and with thoughts taken out of visible text by
+//! [`frame`], decoded by the [`wire`], and with thoughts taken out of visible text by
 //! [`tags`](crate::tags) where the model thinks in tags. Whether a body is a stream, one value or an error page is seen from
 //! its first bytes unless the caller knows it. The reader only tells events: what they amount to, and how the answer ended,
 //! is the matter of [`pipeline`](crate::pipeline).
