@@ -414,13 +414,20 @@ impl Passage {
                 });
                 match vault.hand_over(records, lost).await {
                     Ok(None) => true,
-                    Ok(Some(commit)) => {
-                        let late = (!lets()).then(|| load.share.late(kept_bytes));
-                        if matches!(late, Some(None)) {
-                            return false;
-                        }
+                    Ok(Some(commit)) if lets() => {
                         let writing = async { commit.await.is_ok() };
                         written(&breakers.writes, writing).await
+                    }
+                    // The answer does not wait for a store that stands still. Its record does, while there is room.
+                    Ok(Some(commit)) => {
+                        if let Some(late) = load.share.late(kept_bytes) {
+                            let breakers = Arc::clone(&breakers);
+                            tokio::spawn(async move {
+                                written(&breakers.writes, async { commit.await.is_ok() }).await;
+                                drop(late);
+                            });
+                        }
+                        false
                     }
                     Err(_) => false,
                 }
