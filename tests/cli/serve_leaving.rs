@@ -184,11 +184,16 @@ fn c_3_the_trace_of_an_answer_that_was_heard_for_nobody_has_its_counts_and_is_wh
         let line = metrics.lines().find(is_it).unwrap();
         assert!(line.ends_with(&format!(" {count}")), "{line}");
     }
-    gateway.stop();
     let config = place.file("config.toml");
-    let ran = place.think(&["traces", "list", "--json", "--config", &config]);
-    let traces = ran.json();
-    let trace = &traces[0];
+    let began = Instant::now();
+    // A trace is written behind its answer, so that a kill right after that could take it.
+    let trace = loop {
+        let ran = place.think(&["traces", "list", "--json", "--config", &config]);
+        match &ran.json()[0] {
+            Value::Null => assert!(began.elapsed() < PATIENCE, "the trace is written"),
+            trace => break trace.clone(),
+        }
+    };
     assert_eq!(trace["state"], "whole", "{trace}");
     assert_eq!((&trace["reasoning_tokens"], &trace["total_tokens"]), (&json!(4), &json!(8)));
     assert_eq!(trace["metadata"]["outcome"], "drained", "{trace}");
