@@ -186,9 +186,21 @@ pub(crate) async fn execute(folder: &Folder, sql: &[&str]) {
 const INDEX: &str = "CREATE INDEX traces_of_session ON reasoning_traces (tenant, session_key, \
                      created_at, id, model, reasoning_tokens, total_tokens, duration_ms)";
 
+/// Undoes the last migrations, which cannot run twice.
+pub(crate) fn without_the_last(folder: &Folder) -> &'static str {
+    match folder.server {
+        Some(_) => {
+            "DROP POLICY one_tenant ON gateway_key; DROP POLICY one_tenant ON install; \
+             DROP INDEX response_resource; ALTER TABLE response DROP COLUMN resource"
+        }
+        None => "DROP INDEX response_resource; ALTER TABLE response DROP COLUMN resource",
+    }
+}
+
 /// Undoes what keeps the sums of sessions, as in a store of an older version.
 pub(crate) async fn without_sessions(folder: &Folder) {
     let tables = "DROP TABLE trace_session; DROP TABLE trace_session_fill";
+    execute(folder, &[without_the_last(folder)]).await;
     if folder.server.is_some() {
         let functions = "DROP FUNCTION trace_sessions_grow CASCADE; \
                          DROP FUNCTION trace_sessions_shrink CASCADE; \
