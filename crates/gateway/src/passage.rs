@@ -5,7 +5,7 @@ use crate::bus::Seen;
 use crate::events::Hearing;
 use crate::house::Stage;
 use crate::keeping::Keeping;
-use crate::load::{AnswerRoom, BASE, Load, NO_ROOM, NoRoom, READ, Reservation};
+use crate::load::{AnswerRoom, BASE, Load, NO_ROOM, NoRoom, READ};
 use crate::progress::Progress;
 use crate::provider_resource::Tap;
 use crate::saving::{Saving, written};
@@ -29,16 +29,13 @@ use thinkthrough_core::runaway::Runaway;
 use thinkthrough_core::turn::Failure;
 use tokio::sync::watch;
 
-/// The memory of a transcript grows in pieces of this size.
-const STEP: usize = 4 * 1024;
-
 /// One answer: the upstream's bytes go in, the caller's come out, and in the end its record is kept.
 pub(crate) struct Passage {
     /// Gone once the answer is over.
     exchange: Option<Box<Exchange>>,
     keep: Keep,
-    /// What was thought and said, where a trace is kept of it.
-    transcript: Option<Transcript>,
+    /// A trace is kept of it, out of the same text that its record is made of.
+    is_audited: bool,
     /// Tells it to those who listen now.
     hearing: Hearing,
     /// What was seen of the answer and said.
@@ -62,11 +59,9 @@ pub(crate) struct Passage {
     unfinished: usize,
     /// The memory for both. The record takes it over at the end of the answer.
     room: Option<AnswerRoom>,
-    /// The memory of the transcript.
-    copy: Reservation,
     /// The gateway has no memory for more of it.
     is_crowded_out: bool,
-    /// The answer goes on without a record.
+    /// The answer goes on without its text, and so without a record and a trace.
     is_forgotten: bool,
 }
 
@@ -117,10 +112,10 @@ impl Passage {
     /// The way of an answer whose head came.
     pub(crate) fn new(mut exchange: Box<Exchange>, keep: Keep) -> Self {
         let (is_relayed, is_untouched) = (exchange.is_relayed(), exchange.is_untouched());
-        let (room, copy) = (Some(keep.load.begin()), keep.load.share.reserve());
-        // Without a store, the text of a stream is not needed at its end.
-        let is_forgotten =
-            keep.vault.is_none() && keep.keeping.is_none() && exchange.outgoing().stream;
+        let (room, is_audited) = (Some(keep.load.begin()), keep.seen.is_audited());
+        // Where nothing is kept of a stream, its text is not needed at its end.
+        let is_kept = is_audited || keep.vault.is_some() || keep.keeping.is_some();
+        let is_forgotten = !is_kept && exchange.outgoing().stream;
         if is_forgotten {
             exchange.forget();
         }
@@ -129,7 +124,7 @@ impl Passage {
         Passage {
             exchange: Some(exchange),
             is_value,
-            transcript: keep.seen.is_audited().then(Transcript::default),
+            is_audited,
             hearing: Hearing::default(),
             keep,
             has_thought: false,
@@ -143,7 +138,6 @@ impl Passage {
             kept: 0,
             unfinished: 0,
             room,
-            copy,
             is_crowded_out: false,
             is_forgotten,
         }
@@ -160,11 +154,9 @@ impl Passage {
     /// All that is left of the passage.
     pub(crate) fn take(&mut self) -> Passage {
         let (exchange, keep) = (self.exchange.take(), self.keep.clone());
-        let room = self.room.take();
-        let copy = std::mem::replace(&mut self.copy, keep.load.share.reserve());
-        let (transcript, hearing) = (self.transcript.take(), std::mem::take(&mut self.hearing));
+        let (room, hearing) = (self.room.take(), std::mem::take(&mut self.hearing));
         let bounds = std::mem::take(&mut self.bounds);
-        Passage { exchange, keep, room, copy, transcript, hearing, bounds, ..*self }
+        Passage { exchange, keep, room, hearing, bounds, ..*self }
     }
 
     /// It is not to be heard to its end, whatever is configured.
@@ -218,14 +210,12 @@ impl Passage {
             let (has_thought, has_text) = (&mut self.has_thought, &mut self.has_text);
             let has_reasoned = &mut self.has_reasoned;
             let (seen, heard, kept) = (&self.keep.seen, &mut self.heard, &mut self.kept);
-            let (transcript, hearing) = (&mut self.transcript, &mut self.hearing);
-            let bounds = &mut self.bounds;
+            let (hearing, bounds) = (&mut self.hearing, &mut self.bounds);
             seen.tune(hearing);
             exchange.push(&bytes, &mut out, &mut |event: Event<'_>| {
                 *heard += text(event);
                 *kept += weight(event);
                 bounds.hear(event, seen);
-                transcript.iter_mut().for_each(|transcript| transcript.event(event));
                 hearing.event(event);
                 *has_reasoned |= matches!(event, Event::ThinkingStart { .. });
                 match event {
@@ -242,24 +232,12 @@ impl Passage {
             });
             hearing.pause();
         }
-        let size = self.transcript.as_ref().map_or(0, Transcript::size);
-        if !self.copy.grow_copy(size.next_multiple_of(STEP)) {
-            self.give_up_transcript();
-        }
         if self.is_untouched { bytes } else { out.into() }
     }
 
     /// Sets the size of the current event, which the readers of events hold until it is complete.
     pub(crate) fn carries(&mut self, unfinished: usize) {
         self.unfinished = unfinished;
-    }
-
-    /// Drops the copy of the answer for the trace, and the trace with it.
-    fn give_up_transcript(&mut self) {
-        if self.transcript.take().is_some() {
-            self.copy.shrink_to(0);
-            self.keep.seen.loses_trace();
-        }
     }
 
     /// Nothing comes: those who listen are told what may be told by then.
@@ -273,44 +251,53 @@ impl Passage {
         if self.is_crowded_out {
             return Poll::Ready(());
         }
-        // Texts grow in steps, and two readers hold the current event.
-        let kept = if self.is_forgotten { 0 } else { self.kept + self.kept / 8 };
-        let bytes = match self.is_value {
-            // Its bytes, their translation, and their text.
-            true => self.came.saturating_mul(READ + 1),
-            false => BASE + kept + 2 * self.unfinished,
-        };
-        if let Err(NoRoom) = ready!(self.poll_hold(bytes, cx)) {
-            self.is_crowded_out = self.is_value || !self.forget();
+        let mut polled = self.poll_hold(self.needs(), cx);
+        // No answer waits for room, or ends, for its trace alone.
+        let is_for_trace = self.keep.vault.is_none() && !self.is_forgotten;
+        if polled != Poll::Ready(Ok(())) && is_for_trace && self.forget() {
+            polled = self.poll_hold(self.needs(), cx);
+        }
+        if let Err(NoRoom) = ready!(polled) {
+            self.is_crowded_out = !self.forget();
         }
         Poll::Ready(())
     }
 
-    /// Waits until the answer may hold so many bytes. The answer gives up its trace before it waits.
+    /// The bytes that the answer needs as far as it came.
+    fn needs(&self) -> usize {
+        // Texts grow in steps, and two readers hold the current event.
+        let kept = if self.is_forgotten { 0 } else { self.kept + self.kept / 8 };
+        match self.is_value {
+            // Its bytes, their translation, and their text.
+            true => self.came.saturating_mul(READ + 1),
+            false => BASE + kept + 2 * self.unfinished,
+        }
+    }
+
+    /// Waits until the answer may hold so many bytes.
     pub(crate) fn poll_hold(
         &mut self,
         bytes: usize,
         cx: &mut Context<'_>,
     ) -> Poll<Result<(), NoRoom>> {
         let Some(room) = &mut self.room else { return Poll::Ready(Ok(())) };
-        let polled = room.poll_grow(bytes, cx);
-        if polled.is_ready() || self.transcript.is_none() {
-            return polled;
-        }
-        self.give_up_transcript();
-        self.room.as_mut().map_or(Poll::Ready(Ok(())), |room| room.poll_grow(bytes, cx))
+        room.poll_grow(bytes, cx)
     }
 
-    /// Gives up the record, if no model ever wants the thoughts of the answer back.
+    /// Gives up the text of the answer, if no model ever wants its thoughts back.
     fn forget(&mut self) -> bool {
         let Some(exchange) = self.exchange.as_mut().filter(|it| it.may_be_forgotten()) else {
             return false;
         };
         exchange.forget();
         self.is_forgotten = true;
-        self.keep.vault = None;
         self.room.iter_mut().for_each(|room| room.shrink_to(BASE));
-        self.keep.seen.tell(&Progress::Unsaved);
+        if self.keep.vault.take().is_some() {
+            self.keep.seen.tell(&Progress::Unsaved);
+        }
+        if std::mem::take(&mut self.is_audited) {
+            self.keep.seen.loses_trace();
+        }
         true
     }
 
@@ -345,10 +332,7 @@ impl Passage {
     pub(crate) fn end(&mut self, cut: Option<&str>) -> Option<Ended> {
         let exchange = self.exchange.take()?;
         let mut out = Vec::new();
-        let ending = Ending { cut, is_stopped: false, at: now() };
-        let done = exchange.end(&ending, &mut out, &mut |event: Event<'_>| self.last(event));
-        self.told();
-        self.settle(&done.answer, false);
+        let done = self.finish(*exchange, cut, false, &mut out);
         let Done { answer, has_said, failure, end, records, named } = done;
         let room = self.leave_room();
         let saving = self.save(records, named, room.clone());
@@ -356,22 +340,44 @@ impl Passage {
         Some(Ended { out, room, saving, answer, has_said, is_none, failure })
     }
 
-    /// One of the last events, which are for the trace and those who listen: all else that they say is in the answer.
+    /// Ends the exchange, and tells all who hear of it what was thought and said.
+    fn finish(
+        &mut self,
+        exchange: Exchange,
+        cut: Option<&str>,
+        is_stopped: bool,
+        out: &mut Vec<u8>,
+    ) -> Done {
+        let ending = Ending { cut, is_stopped, at: now() };
+        let mut transcript = None;
+        let is_audited = self.is_audited;
+        let done = exchange.end(
+            &ending,
+            out,
+            &mut |event: Event<'_>| self.last(event),
+            &mut |answer: &Answer| transcript = is_audited.then(|| Transcript::of(answer)),
+        );
+        transcript.into_iter().for_each(|transcript| self.leave_trace(transcript));
+        self.hearing.end();
+        self.settle(&done.answer, is_stopped);
+        done
+    }
+
+    /// Hands over the texts for the trace, or loses it where there is no memory for a copy of them.
+    fn leave_trace(&mut self, transcript: Transcript) {
+        let mut copy = self.keep.load.share.reserve();
+        match copy.grow_copy(transcript.size()) {
+            true => self.keep.seen.gathered(transcript, copy),
+            false => self.keep.seen.loses_trace(),
+        }
+    }
+
+    /// One of the last events, which are for those who listen: all else that they say is in the answer.
     fn last(&mut self, event: Event<'_>) {
         self.heard += text(event);
         self.bounds.hear(event, &self.keep.seen);
-        self.transcript.iter_mut().for_each(|transcript| transcript.event(event));
         self.hearing.event(event);
         self.has_reasoned |= matches!(event, Event::ThinkingStart { .. });
-    }
-
-    /// What was thought and said is known.
-    fn told(&mut self) {
-        self.hearing.end();
-        if let Some(transcript) = self.transcript.take() {
-            let copy = std::mem::replace(&mut self.copy, self.keep.load.share.reserve());
-            self.keep.seen.gathered(transcript, copy);
-        }
     }
 
     /// Keeps the part of its memory that the record needs until the store has it.
@@ -457,10 +463,7 @@ impl Passage {
 impl Drop for Passage {
     fn drop(&mut self) {
         let Some(exchange) = self.exchange.take() else { return };
-        let ending = Ending { cut: None, is_stopped: true, at: now() };
-        let done = exchange.end(&ending, &mut Vec::new(), &mut |event: Event<'_>| self.last(event));
-        self.told();
-        self.settle(&done.answer, true);
+        let done = self.finish(*exchange, None, true, &mut Vec::new());
         let room = self.leave_room();
         drop(self.save(done.records, None, room));
     }

@@ -252,9 +252,16 @@ impl Exchange {
         self.pipeline.interrupted(why)
     }
 
-    /// The answer is over: appends what the caller is still to get.
+    /// The answer is over: appends what the caller is still to get. `whole` sees the answer before its blocks go into
+    /// its records.
     #[must_use]
-    pub fn end(mut self, ending: &Ending<'_>, out: &mut Vec<u8>, sink: &mut dyn Sink) -> Done {
+    pub fn end(
+        mut self,
+        ending: &Ending<'_>,
+        out: &mut Vec<u8>,
+        sink: &mut dyn Sink,
+        whole: &mut dyn FnMut(&Answer),
+    ) -> Done {
         let Ended { mut answer, end, failure } = self.pipeline.end(ending.cut, out, sink);
         let delivery = match end {
             _ if ending.is_stopped => Delivery::Stopped,
@@ -265,6 +272,7 @@ impl Exchange {
         let is_named = self.is_named && delivery == Delivery::Full;
         let named = is_named.then(|| output.whole(&answer));
         let has_said = !answer.blocks.is_empty();
+        whole(&answer);
         let mint = output.adjust_mut().mint();
         let records = self.keeper.map(|it| it.records(&mut answer, delivery, ending.at, mint));
         answer.blocks = Vec::new();

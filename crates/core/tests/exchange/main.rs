@@ -146,8 +146,7 @@ impl Gateway {
                 .push(piece.as_bytes(), &mut out, &mut |_: thinkthrough_core::event::Event<'_>| {});
         }
         let ending = Ending { cut, is_stopped: false, at: 1 };
-        let done =
-            exchange.end(&ending, &mut out, &mut |_: thinkthrough_core::event::Event<'_>| {});
+        let done = exchange.end(&ending, &mut out, &mut ignored, &mut |_| {});
         for (head, kept) in &done.records {
             let tenant = Tenant::local();
             let place =
@@ -178,6 +177,8 @@ fn second() -> String {
     );
     FIRST.replace(r#""content":"List it."}"#, &format!("\"content\":\"List it.\"}},{more}"))
 }
+
+fn ignored(_: thinkthrough_core::event::Event<'_>) {}
 
 #[test]
 fn a_naive_client_in_a_tool_loop_gets_its_thought_back_and_nothing_else_changes() {
@@ -317,7 +318,7 @@ fn an_error_comes_in_the_callers_wire() {
     let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
     exchange.push(error.as_bytes(), &mut out, &mut |_: thinkthrough_core::event::Event<'_>| {});
     let ending = Ending { cut: None, is_stopped: false, at: 1 };
-    let done = exchange.end(&ending, &mut out, &mut |_: thinkthrough_core::event::Event<'_>| {});
+    let done = exchange.end(&ending, &mut out, &mut ignored, &mut |_| {});
     assert_eq!(done.records, []);
     let said = String::from_utf8(out).unwrap();
     assert!(said.starts_with(r#"{"error":"#) && said.contains("Overloaded"), "{said}");

@@ -124,7 +124,7 @@ fn answered(prepared: Prepared, pieces: &[&[u8]], status: u16) -> (String, usize
         exchange.push(piece, &mut out, &mut |_: Event<'_>| {});
     }
     let ending = Ending { cut: None, is_stopped: false, at: 1 };
-    let done = exchange.end(&ending, &mut out, &mut |_: Event<'_>| {});
+    let done = exchange.end(&ending, &mut out, &mut |_: Event<'_>| {}, &mut |_| {});
     assert!(status < 400 || done.records.is_empty(), "a refusal is no answer");
     // Whatever is kept was whole: nothing of a stream that broke off is ever put back.
     (String::from_utf8_lossy(&out).into_owned(), done.records.len())

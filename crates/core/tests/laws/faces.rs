@@ -110,7 +110,7 @@ impl Way {
             exchange.push(piece, &mut bytes, &mut fold);
         }
         let ending = Ending { cut: self.cut, is_stopped: false, at: 1 };
-        let _ = exchange.end(&ending, &mut bytes, &mut fold);
+        let _ = exchange.end(&ending, &mut bytes, &mut fold, &mut |_| {});
         Told { answer: fold.finish(), bytes }
     }
 

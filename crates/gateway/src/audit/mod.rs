@@ -1,7 +1,6 @@
 //! The audit copy of what models thought: masked here, then kept in the store, behind all traffic.
 //!
-//! A request is gathered while it goes on ([`Transcript`]); at its end the draft of its trace goes to one task, which
-//! masks it and hands it over to the store with what came meanwhile. There it stands in a journal until the database has
+//! At the end of an answer its texts are taken ([`Transcript`]), and the draft of its trace goes to one task, which masks it and hands it over to the store with what came meanwhile. There it stands in a journal until the database has
 //! it, or in one of its own where the store is not open yet. Nobody is kept waiting but for a moment who asked to hear
 //! where the trace is: drafts and traces wait up to a bound each, and beyond it they are dropped and counted.
 
@@ -287,7 +286,6 @@ impl fmt::Debug for Audit {
 
 /// The trace of a request that is over.
 pub(crate) fn draft(story: &Story, labels: Labels, transcript: Transcript, why: Why) -> TraceDraft {
-    let transcript = transcript.joined();
     let settled = story.said.as_ref().map(|said| said.settled.clone()).unwrap_or_default();
     let count = TraceCount::of(&settled);
     let metadata = metadata(story, &transcript, count);
