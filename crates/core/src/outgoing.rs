@@ -5,7 +5,7 @@ mod off;
 pub(crate) use off::{can_only_be_asked, without_contradiction};
 
 use crate::allowance::{can_be_off, lower};
-use crate::decide::{self, Applied, as_asked};
+use crate::decide::{self, Applied, Ours};
 use crate::decision::Decision;
 use crate::edit::Draft;
 use crate::edit::list::{ListEdit, member, set_member};
@@ -16,6 +16,7 @@ use crate::request::{ReasoningAsk, Request};
 use crate::settings::{Budget, Effort, Key, Resolved};
 use crate::wire::{budget_below, foreign};
 use off::is_off;
+use std::borrow::Cow;
 
 /// A request, ready to be sent once a credential is on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +41,12 @@ pub struct Outgoing {
 #[must_use]
 pub fn build(request: &Request, target: &Target, settings: &Resolved) -> Outgoing {
     let target = &*target.in_format(settings.format.value);
-    let applied = decide::apply(&request.contents, target, &as_asked(request, target, settings));
-    write(request, applied, target, settings)
+    let Ours { applied, is_off } = decide::ours(request, target, settings);
+    let settings = match is_off {
+        true => Cow::Owned(decide::without_thinking(settings)),
+        false => Cow::Borrowed(settings),
+    };
+    write(request, applied, target, &settings)
 }
 
 /// Writes the request with what was decided about its thoughts.

@@ -78,7 +78,7 @@ impl Prepared {
         settings: &Resolved,
         outgoing: &Outgoing,
     ) -> Self {
-        let goes = decide::in_place(request, target, settings);
+        let goes = decide::in_place(request, target, settings).applied.contents;
         Prepared {
             decisions: outgoing.decisions.clone(),
             turns: turns(&request.contents),

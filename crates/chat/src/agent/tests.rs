@@ -1,5 +1,7 @@
 //! The loop against simulated providers in this process.
 
+mod switching;
+
 use super::*;
 use crate::tools::{Given, Job, Pending, Permission, Question, Source, ToolKind, Verdict, Weighed};
 use bytes::Bytes;

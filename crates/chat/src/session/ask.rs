@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use thinkthrough_core::budget::{BudgetRefusal, OnExceed};
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::decide;
-use thinkthrough_core::decision::Action;
 use thinkthrough_core::price::Price;
 use thinkthrough_core::settings::{Setting, Source};
 use thinkthrough_core::usage::Usage;
@@ -357,8 +356,7 @@ impl Session {
     /// How many thoughts the model at hand cannot read.
     pub(super) fn withheld(&self) -> usize {
         let contents = self.conversation.contents();
-        let applied = decide::apply(contents, &self.model.target, &self.layers.resolve());
-        applied.decisions.iter().filter(|it| it.action == Action::Withhold).count()
+        decide::withheld(contents, &self.model.target, &self.layers.resolve())
     }
 
     pub(super) fn conversation(&self) -> &Conversation {

@@ -108,16 +108,19 @@ pub(crate) fn said(contents: Cow<'_, [Content]>) -> Cow<'_, [Content]> {
 /// The messages without anything of a thought, and without the ids by which items hang on thoughts.
 pub(crate) fn bare(contents: &[Content]) -> Vec<Content> {
     let mut contents = contents.to_vec();
-    for content in &mut contents {
-        leave_out(content, |_| true);
-        for block in &mut content.blocks {
-            // A call without an id of its own may say so there.
-            if !matches!(block, Block::ToolCall(call) if call.id.is_none()) {
-                item(block).into_iter().for_each(lose_id);
-            }
+    contents.iter_mut().for_each(without_thoughts);
+    contents
+}
+
+/// The same of one message.
+pub(super) fn without_thoughts(content: &mut Content) {
+    leave_out(content, |_| true);
+    for block in &mut content.blocks {
+        // A call without an id of its own may say so there.
+        if !matches!(block, Block::ToolCall(call) if call.id.is_none()) {
+            item(block).into_iter().for_each(lose_id);
         }
     }
-    contents
 }
 
 /// Takes every form of a thought off the blocks that `is_out` names, and off the message itself where it names the

@@ -13,12 +13,13 @@ use super::{Input, Looked};
 use crate::content::{Block, Content, Speaker};
 use crate::contract::Told;
 use crate::decision::{Action, Decision, Lasting, Why};
+use crate::provider::Target;
 use crate::restore::Step;
 use std::borrow::Cow;
 use std::ops::Range;
 
 /// So many lost answers in a row, up to the newest, are a loop that loses whatever the model says.
-const LOSES_ALL: usize = 2;
+pub(super) const LOSES_ALL: usize = 2;
 
 /// An answer in a request without the thought that its model demands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub(super) struct Lacking {
 }
 
 /// Why an answer has no thought. What a limit leaves out is not lost: the model does without it.
-fn why(action: Action) -> Option<Why> {
+pub(super) fn why(action: Action) -> Option<Why> {
     match action {
         Action::Drop(Why::OverLimit) => None,
         Action::Ambiguous(_) => Some(Why::Ambiguous),
@@ -72,17 +73,30 @@ pub(super) fn lacking(input: &Input<'_>, answers: &[Decision]) -> Vec<Lacking> {
 
 /// The first thing on the ladder that this model has; nothing where the thought must be there, or all goes as it came.
 pub(super) fn fallback(input: &Input<'_>, looked: &Looked<'_>, lacking: &[Lacking]) -> Fallback {
-    let (contract, thinking) = (input.contract(), &input.target.rule.thinking);
-    if lacking.is_empty() || !input.may_fall_back {
+    if !input.may_fall_back {
+        return Fallback::None;
+    }
+    first(&looked.contents, lacking, input.target, loses_all(input, looked, lacking))
+}
+
+/// The same for any messages; `loses_all`: the newest answers are lost one after another.
+pub(super) fn first(
+    contents: &[Content],
+    lacking: &[Lacking],
+    target: &Target,
+    loses_all: bool,
+) -> Fallback {
+    let (contract, thinking) = (&target.rule.contract, &target.rule.thinking);
+    if lacking.is_empty() {
         return Fallback::None;
     }
     if let Some(value) = contract.bypass {
         return Fallback::Bypass(value);
     }
-    let has_words = |it: &Lacking| can_tell(&looked.contents, &it.messages, contract.told);
+    let has_words = |it: &Lacking| can_tell(contents, &it.messages, contract.told);
     let must_be_off = || {
         let is_silent = |it: &Lacking| it.is_demanded && !has_words(it);
-        lacking.iter().any(is_silent) || loses_all(input, looked, lacking)
+        lacking.iter().any(is_silent) || loses_all
     };
     if thinking.off.is_some() && !contract.when_off && must_be_off() {
         return Fallback::Off;
@@ -97,11 +111,28 @@ fn loses_all(input: &Input<'_>, looked: &Looked<'_>, lacking: &[Lacking]) -> boo
         looked.contents.get(step.contents.start).is_some_and(|it| it.speaker == Speaker::Ai)
     };
     let steps = input.steps().iter().filter(is_answer).rev();
-    let newest = steps.zip(lacking.iter().rev()).take_while(|(step, it)| {
+    let steps = steps.map(|step| (step.contents.clone(), step.is_current));
+    lost_in_a_row(steps, lacking) >= if input.vault.is_kept { LOSES_ALL } else { 1 }
+}
+
+/// How many of the newest answers are lost one after another. `steps` begins with the newest one, and says of each
+/// whether it stands in the turn under way.
+pub(super) fn lost_in_a_row(
+    steps: impl Iterator<Item = (Range<usize>, bool)>,
+    lacking: &[Lacking],
+) -> usize {
+    let newest = steps.zip(lacking.iter().rev()).take_while(|((messages, is_current), it)| {
         let is_lost = it.is_demanded && it.why != Why::Foreign;
-        step.is_current && step.contents == it.messages && is_lost
+        *is_current && *messages == it.messages && is_lost
     });
-    newest.count() >= if input.vault.is_kept { LOSES_ALL } else { 1 }
+    newest.count()
+}
+
+impl Lacking {
+    /// An answer whose thought is demanded in this request.
+    pub(super) fn demanded(messages: Range<usize>, why: Why) -> Self {
+        Lacking { messages, why, is_demanded: true }
+    }
 }
 
 impl Fallback {

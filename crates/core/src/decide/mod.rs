@@ -67,6 +67,7 @@
 //! | is a thought wanted, demanded, forbidden; can the model read it? | [`Contract`] |
 //! | is this the turn under way, does it call tools, is it stripped? | `turns` |
 //! | is the model to think? | [`thinks`] |
+//! | what of a conversation of our own goes out? | `ours` |
 //! | is it known that nothing was thought? | `blocks::empties` |
 //! | is this a fragment of the answer before? | `restore::matching`; `fragments` puts them together |
 //! | which item goes without its id? | `apply::pair` |
@@ -78,6 +79,7 @@ mod bound;
 mod fragments;
 mod ladder;
 mod limit;
+mod ours;
 mod records;
 mod refusal;
 mod refused;
@@ -89,6 +91,8 @@ mod told;
 
 pub use answers::answers;
 pub(crate) use apply::{bare, said};
+pub use ours::withheld;
+pub(crate) use ours::{Ours, decide as ours, in_place};
 pub use refused::{PutBack, RefusalCause};
 pub use repair::Repair;
 
@@ -177,27 +181,6 @@ pub(crate) struct Decided<'c> {
     pub(crate) put_back: PutBack,
     /// Where the coming answer hangs.
     pub(crate) hook: Option<Hook>,
-}
-
-/// Decides about every thought of a conversation of ours, which has all its thoughts, and carries it out.
-#[must_use]
-pub fn apply<'c>(contents: &'c [Content], target: &Target, settings: &Resolved) -> Applied<'c> {
-    let blocks = blocks::decide(contents, &[], target, settings);
-    let contents = apply::blocks(Cow::Borrowed(contents), &blocks.decisions, target, settings);
-    Applied { contents: said(contents), ..blocks }
-}
-
-/// The messages of such a request as they go, each in its place: of one that does not go nothing is left.
-pub(crate) fn in_place<'c>(
-    request: &'c Request,
-    target: &Target,
-    settings: &Resolved,
-) -> Cow<'c, [Content]> {
-    let target = &*target.in_format(settings.format.value);
-    let settings = &as_asked(request, target, settings);
-    let contents = request.contents.as_slice();
-    let blocks = blocks::decide(contents, &[], target, settings);
-    apply::blocks(Cow::Borrowed(contents), &blocks.decisions, target, settings)
 }
 
 /// Decides about every thought of a request, and carries it out on its messages. A record that cannot be opened is none.

@@ -25,7 +25,7 @@ pub(super) const PROVIDER: Provider = Provider {
         },
         Endpoint {
             wire: WireId::Messages,
-            dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
+            dialect: Dialect::PLAIN,
             base_url: "https://api.deepseek.com/anthropic",
             auth: Auth::Header("x-api-key"),
             headers: &[("anthropic-version", "2023-06-01")],

@@ -3,9 +3,10 @@
 use crate::{Gateway, Lock, body};
 use thinkthrough_core::content::{Block, Speaker, Thinking};
 use thinkthrough_core::contract::{Contract, Older, Return};
-use thinkthrough_core::decide;
 use thinkthrough_core::json::Doc;
+use thinkthrough_core::outgoing;
 use thinkthrough_core::provider::Target;
+use thinkthrough_core::request::Request;
 use thinkthrough_core::settings::Resolved;
 use thinkthrough_core::wire::find;
 
@@ -17,8 +18,9 @@ fn is_under_way(wire: &str, body: &str) -> bool {
     answer.blocks.insert(0, Block::Thinking(Thinking::new("T", "reasoning_content")));
     let contract = Contract::plain(Return::CurrentTurn, "reasoning_content");
     let target = Target::built_in("vllm", None, "m").unwrap().with_contract(contract, "test");
-    let applied = decide::apply(&contents, &target, &Resolved::default());
-    applied.contents.iter().any(|content| content.thoughts().next().is_some())
+    let request = Request { contents, ..Request::default() };
+    let built = outgoing::build(&request, &target, &Resolved::default());
+    built.decisions.iter().any(|it| it.action.is_sent())
 }
 
 const MESSAGES: &str = r#"{"model":"m","messages":[{"role":"user","content":"Hi"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]},{"role":"user","content":[USER]}]}"#;

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 const ROOM_BESIDE_BUDGET: u64 = 32_000;
 
 /// Ids of tool calls that the API takes.
-pub(super) const TOOL_IDS: IdRule = IdRule { marks: "_-.:", longest: 64 };
+pub(super) const TOOL_IDS: IdRule = IdRule { marks: "_-", longest: 64 };
 
 /// Writes a request body. The model stands in the path.
 pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {

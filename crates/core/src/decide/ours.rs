@@ -1,0 +1,169 @@
+//! A conversation of our own: all its thoughts are there, but not every model can read them.
+//!
+//! An answer whose thought the model demands and cannot have goes down the same ladder as one whose thought was lost:
+//! a switch of models, of endpoints or of their names never makes a conversation unusable. What a setting leaves out is
+//! missed by nobody.
+
+use super::ladder::{self, Fallback, Lacking};
+use super::{Applied, apply, as_asked, blocks, said, without_thinking};
+use crate::content::{Content, Speaker};
+use crate::decision::{Action, Decision, Why};
+use crate::problem::{Problem, ProblemCode};
+use crate::provider::Target;
+use crate::request::Request;
+use crate::settings::{Include, Resolved};
+use crate::turns::Turns;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Such a conversation as it goes into a request.
+pub(crate) struct Ours<'c> {
+    pub(crate) applied: Applied<'c>,
+    /// Thinking goes off in this request.
+    pub(crate) is_off: bool,
+}
+
+/// Decides about every thought, and carries it out; each message stays in its own place.
+pub(crate) fn in_place<'c>(request: &'c Request, target: &Target, settings: &Resolved) -> Ours<'c> {
+    let target = &*target.in_format(settings.format.value);
+    let settings = &*as_asked(request, target, settings);
+    let contents = request.contents.as_slice();
+    let mut decided = blocks::decide(contents, &[], target, settings);
+    let lacking = lacking(contents, &decided.decisions, target, settings);
+    let fallback = ladder::first(contents, &lacking, target, loses_all(contents, &lacking));
+    let mut told = Cow::Borrowed(contents);
+    let laddered = match fallback {
+        Fallback::None => Vec::new(),
+        Fallback::Off => return off(request, target, settings, &lacking),
+        Fallback::Bypass(_) | Fallback::Tell(_) => {
+            let withheld = without(&mut told, &decided.decisions, &lacking);
+            let laddered = fallback.take(&mut told, &lacking, target.wire.id());
+            decided = blocks::decide(&told, &[], target, settings);
+            decided.decisions.extend(withheld);
+            laddered
+        }
+    };
+    decided.warnings.extend(warning(&laddered, target));
+    ladder::explain(&laddered, &mut decided.decisions);
+    super::in_order(&mut decided.decisions);
+    let contents = apply::blocks(told, &decided.decisions, target, settings);
+    Ours { applied: Applied { contents, ..decided }, is_off: false }
+}
+
+/// The same with the messages left out of which nothing is left.
+pub(crate) fn decide<'c>(request: &'c Request, target: &Target, settings: &Resolved) -> Ours<'c> {
+    let Ours { applied, is_off } = in_place(request, target, settings);
+    Ours { applied: Applied { contents: said(applied.contents), ..applied }, is_off }
+}
+
+/// How many thoughts of a conversation this model cannot read.
+#[must_use]
+pub fn withheld(contents: &[Content], target: &Target, settings: &Resolved) -> usize {
+    let decisions = blocks::decide(contents, &[], target, settings).decisions;
+    decisions.iter().filter(|it| it.action == Action::Withhold).count()
+}
+
+/// The request goes without thinking, because it could not go with it.
+fn off<'c>(
+    request: &'c Request,
+    target: &Target,
+    settings: &Resolved,
+    lacking: &[Lacking],
+) -> Ours<'c> {
+    let settings = without_thinking(settings);
+    let contents = Cow::Borrowed(request.contents.as_slice());
+    let mut decided = blocks::decide(&contents, &[], target, &settings);
+    let laddered = Fallback::Off.take(&mut contents.clone(), lacking, target.wire.id());
+    ladder::explain(&laddered, &mut decided.decisions);
+    super::in_order(&mut decided.decisions);
+    let contents = apply::blocks(contents, &decided.decisions, target, &settings);
+    Ours { applied: Applied { contents, ..decided }, is_off: true }
+}
+
+/// The answers that go without the thought that the model demands.
+fn lacking(
+    contents: &[Content],
+    decisions: &[Decision],
+    target: &Target,
+    settings: &Resolved,
+) -> Vec<Lacking> {
+    let contract = &target.rule.contract;
+    let is_left_out = settings.include_in_context.value == Include::False
+        || (!settings.enabled.value && !contract.when_off);
+    if is_left_out || !contract.required {
+        return Vec::new();
+    }
+    let (turns, own) = (Turns::of(contents), target.origin(None));
+    let lacks = |messages: Range<usize>| {
+        let is_demanded =
+            contract.demands(turns.is_current(messages.start), turns.has_calls(messages.start));
+        let of_answer = || decisions.iter().filter(|it| messages.contains(&it.message));
+        if !is_demanded || of_answer().any(|it| it.action.is_sent() || it.action == Action::Strip) {
+            return None;
+        }
+        let why = of_answer().find_map(|it| ladder::why(it.action));
+        // An answer of the model's own that came whole and without a thought had none.
+        let had_none = || {
+            contents.get(messages.clone()).unwrap_or_default().iter().all(|content| {
+                !content.partial && content.origin.as_ref().is_some_and(|its| its.is_beside(&own))
+            })
+        };
+        match why {
+            None if had_none() => None,
+            why => Some(Lacking::demanded(messages.clone(), why.unwrap_or(Why::NoRecord))),
+        }
+    };
+    answers(contents).into_iter().filter_map(lacks).collect()
+}
+
+/// The runs of messages of a model, one for each answer.
+fn answers(contents: &[Content]) -> Vec<Range<usize>> {
+    let mut answers: Vec<Range<usize>> = Vec::new();
+    let said = contents.iter().enumerate().filter(|(_, it)| it.speaker == Speaker::Ai);
+    for (message, _) in said {
+        match answers.last_mut().filter(|last| last.end == message) {
+            Some(last) => last.end += 1,
+            None => answers.push(message..message + 1),
+        }
+    }
+    answers
+}
+
+/// Takes what is withheld off the answers that lack a thought. Gives the decisions about it.
+fn without(
+    contents: &mut Cow<'_, [Content]>,
+    decisions: &[Decision],
+    lacking: &[Lacking],
+) -> Vec<Decision> {
+    let is_lacking = |it: &&Decision| lacking.iter().any(|l| l.messages.contains(&it.message));
+    let withheld: Vec<Decision> = decisions.iter().filter(is_lacking).cloned().collect();
+    let mut messages: Vec<usize> = withheld.iter().map(|it| it.message).collect();
+    messages.dedup();
+    for message in messages {
+        if let Some(content) = contents.to_mut().get_mut(message) {
+            apply::without_thoughts(content);
+        }
+    }
+    withheld
+}
+
+/// The newest answers of the turn under way lack their thoughts one after another, and nobody else thought them.
+fn loses_all(contents: &[Content], lacking: &[Lacking]) -> bool {
+    let turns = Turns::of(contents);
+    let steps: Vec<(Range<usize>, bool)> = answers(contents)
+        .into_iter()
+        .map(|messages| (messages.clone(), turns.is_current(messages.start)))
+        .collect();
+    ladder::lost_in_a_row(steps.iter().rev().cloned(), lacking) >= ladder::LOSES_ALL
+}
+
+/// What the user should know.
+fn warning(laddered: &[Decision], target: &Target) -> Option<Problem> {
+    let told = laddered.iter().filter(|it| it.action == Action::Tell).count();
+    let answers = if told == 1 { "1 answer is" } else { &*format!("{told} answers are") };
+    let model = &target.model;
+    let text = format!(
+        "{answers} told to `{model}` in words: it demands a thought with each, and cannot read theirs"
+    );
+    (told > 0).then(|| Problem::new(ProblemCode::Fallback, text))
+}
