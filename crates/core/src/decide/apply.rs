@@ -115,6 +115,11 @@ pub(crate) fn bare(contents: &[Content]) -> Vec<Content> {
 /// The same of one message.
 pub(super) fn without_thoughts(content: &mut Content) {
     leave_out(content, |_| true);
+    without_item_ids(content);
+}
+
+/// Takes off the ids that items have beside those of calls.
+pub(super) fn without_item_ids(content: &mut Content) {
     for block in &mut content.blocks {
         // A call without an id of its own may say so there.
         if !matches!(block, Block::ToolCall(call) if call.id.is_none()) {

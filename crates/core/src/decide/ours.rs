@@ -47,7 +47,23 @@ pub(crate) fn in_place<'c>(request: &'c Request, target: &Target, settings: &Res
     ladder::explain(&laddered, &mut decided.decisions);
     super::in_order(&mut decided.decisions);
     let contents = apply::blocks(told, &decided.decisions, target, settings);
+    let contents = without_foreign_ids(contents, target);
     Ours { applied: Applied { contents, ..decided }, is_off: false }
+}
+
+/// Ids of items name what the endpoint keeps that gave them.
+fn without_foreign_ids<'c>(
+    mut contents: Cow<'c, [Content]>,
+    target: &Target,
+) -> Cow<'c, [Content]> {
+    let own = target.origin(None);
+    let is_foreign =
+        |content: &Content| content.origin.as_ref().is_some_and(|its| !its.is_beside(&own));
+    if contents.iter().any(is_foreign) {
+        let foreign = contents.to_mut().iter_mut().filter(|content| is_foreign(content));
+        foreign.for_each(apply::without_item_ids);
+    }
+    contents
 }
 
 /// The same with the messages left out of which nothing is left.
@@ -77,6 +93,7 @@ fn off<'c>(
     ladder::explain(&laddered, &mut decided.decisions);
     super::in_order(&mut decided.decisions);
     let contents = apply::blocks(contents, &decided.decisions, target, &settings);
+    let contents = without_foreign_ids(contents, target);
     Ours { applied: Applied { contents, ..decided }, is_off: true }
 }
 
