@@ -5,7 +5,7 @@ use super::family::{CodeRule, Role};
 use super::leap::{Fences, Leaps};
 use super::spec::TagSpec;
 use super::table::{Match, Needles, Table, Tables, between, longest, rest, starts_any};
-use memchr::{memchr, memchr2, memrchr};
+use memchr::{memchr, memchr2, memchr3, memrchr};
 use std::sync::Arc;
 
 /// After more white space than this nothing counts as the start of the message.
@@ -89,7 +89,8 @@ impl Lexer {
         let tables = Tables::new(spec, thoughts);
         let rule = if tables.clashes_with_code() { CodeRule::Counts } else { spec.family.code };
         let started = tables.start.is_empty();
-        let cursor = Cursor { rule, tracker: Tracker::new(), base: 0, probe: (0, 0) };
+        let nests = rule != CodeRule::Strict;
+        let cursor = Cursor { rule, tracker: Tracker::new(nests), base: 0, probe: (0, 0) };
         Self { tables: Arc::new(tables), started, cursor }
     }
 
@@ -279,6 +280,7 @@ impl Cursor {
             Code::None if self.fences(place) => memchr2(b'`', b'~', hay),
             Code::None => memchr(b'`', hay),
             Code::Span { .. } => memchr2(b'`', b'\n', hay),
+            Code::Fence { quotes: 1.., .. } => memchr3(b'`', b'~', b'\n', hay),
             Code::Fence { mark, first_line: true, .. } => memchr2(mark, b'\n', hay),
             Code::Fence { mark, first_line: false, .. } => memchr(mark, hay),
         }
@@ -316,6 +318,10 @@ impl Cursor {
                 needles.add(b'`');
                 needles.add(b'\n');
             }
+            // Any line may end the quote, and its fence.
+            Code::Fence { quotes: 1.., .. } => {
+                b"`~\n".iter().for_each(|byte| needles.add(*byte));
+            }
             Code::Fence { mark, first_line, .. } => {
                 // Thoughts have no fences but where nothing counts within them.
                 needles = Needles::NONE;
@@ -345,6 +351,7 @@ impl Cursor {
     }
 
     fn verdict(&mut self, scan: &Scan<'_>, hit: usize, len: usize, role: Role) -> Verdict {
+        self.tracker.leave_quote();
         // A tag between quotation marks is spoken of, not used. Inside a thought this says nothing: the thought may
         // end with a quotation and the answer begin with one.
         let quote = self.tracker.before;
