@@ -2,6 +2,7 @@
 
 use crate::place::Place;
 use crate::serve_config::serve;
+use crate::serve_threats::peak;
 use crate::server::{Server, body};
 use crate::upstream::{Upstream, chat};
 use serde_json::{Value, json};
@@ -143,6 +144,40 @@ fn req_budget_books_what_was_reserved_for_an_answer_in_which_nothing_can_be_read
         "messages": [{"role": "user", "content": "Why?"}]});
     let path = "/p/own/v1/chat/completions";
     assert_eq!([0, 1, 2].map(|_| status(&ask(&gateway, path, &few))), [200, 200, 402]);
+}
+
+#[test]
+fn a3_a_cap_that_is_no_number_is_refused_where_a_budget_blocks() {
+    let (place, upstream) =
+        (Place::new("raw-cap"), Upstream::start(vec![chat("hm", "ok", Some(60))]));
+    let said = json!([{"role": "user", "content": "Why?"}]);
+    let asked = json!({"model": "m", "max_tokens": "18000", "messages": said});
+    let block = gateway(&place, &upstream, SIXTY);
+    let refused = ask(&block, "/p/own/v1/chat/completions", &asked);
+    assert_eq!(status(&refused), 400, "{refused}");
+    assert!(refused.contains("`max_tokens` is no whole number"), "{refused}");
+    assert_eq!(upstream.bodies().len(), 0);
+    let warn = gateway(&place, &upstream, "reasoning_tokens_per_key = 60, on_exceed = \"warn\"");
+    assert_eq!(status(&ask(&warn, "/p/own/v1/chat/completions", &asked)), 200);
+}
+
+#[test]
+fn a_whole_answer_that_finds_no_memory_passes_and_is_booked_as_reserved() {
+    let place = Place::new("raw-large");
+    let message = json!({"role": "assistant", "content": "a".repeat(24 << 20)});
+    let usage = json!({"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3});
+    let answer = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": usage});
+    let upstream = Upstream::start(vec![answer.to_string()]);
+    let budget = "reasoning_tokens_per_key = 60, on_exceed = \"block\"";
+    let little = "[server]\nmax_bytes_in_flight = \"16MiB\"\n";
+    let gateway = serve(&place, &(little.to_owned() + &config(&upstream, budget)));
+    let few = json!({"model": "m", "max_tokens": 60, "messages": question()["messages"]});
+    let path = "/p/own/v1/chat/completions";
+    let first = ask(&gateway, path, &few);
+    assert!(status(&first) == 200 && first.ends_with(&answer.to_string()), "{}", first.len());
+    assert!(peak(&gateway) < 100_000, "{} KiB", peak(&gateway));
+    assert_eq!(status(&ask(&gateway, path, &few)), 402);
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn t_23_an_upstream_that_floods_is_ended_for_it() {
 }
 
 /// The most memory that a process ever had, in KiB.
-fn peak(gateway: &Server) -> u64 {
+pub(crate) fn peak(gateway: &Server) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.id())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     peak.trim().trim_end_matches(" kB").parse().unwrap()

@@ -4,7 +4,7 @@ mod body;
 mod extent;
 mod least;
 
-pub use extent::{Extent, MOST};
+pub use extent::{Extent, MOST, unclear_cap};
 pub(crate) use least::{lower, lowered};
 
 use crate::budget::{Ask, OnExceed};

@@ -88,6 +88,12 @@ impl Reader {
         }
     }
 
+    /// A reader for another body of the same kind.
+    #[must_use]
+    pub fn anew(&self) -> Self {
+        Reader::new(self.wire(), &self.dialect, Form::Auto)
+    }
+
     /// The same reader, which also takes the thoughts between tags out of visible text.
     #[must_use]
     pub fn with_tags(mut self, spec: &TagSpec, options: Options) -> Self {
@@ -146,6 +152,16 @@ impl Reader {
             tags.end(sink);
         }
         self.has_read
+    }
+
+    /// How many bytes of a body in one piece wait here for its end.
+    #[must_use]
+    pub fn holds(&self) -> usize {
+        match &self.state {
+            State::Undecided { begun, .. } => begun.len(),
+            State::Stream(_) => 0,
+            State::Whole(body) => body.len(),
+        }
     }
 
     /// Whether the body was one value that is no answer of the wire, which its end said.

@@ -78,7 +78,16 @@ struct Raw {
     body: BodyStream,
     tap: Option<Tap>,
     meter: Option<Meter>,
-    _room: AnswerRoom,
+    room: AnswerRoom,
+}
+
+impl Raw {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, ClientError>>> {
+        if let Some(meter) = &mut self.meter {
+            ready!(meter.poll_room(&mut self.room, cx));
+        }
+        self.body.poll_next(cx)
+    }
 }
 
 /// A stream that comes.
@@ -131,7 +140,7 @@ impl Flow {
         meter: Option<Meter>,
         room: AnswerRoom,
     ) -> Self {
-        Self::of(State::Raw(Box::new(Raw { body, tap, meter, _room: room })))
+        Self::of(State::Raw(Box::new(Raw { body, tap, meter, room })))
     }
 
     /// Bytes of the gateway's own, as they come.
@@ -191,7 +200,7 @@ impl Flow {
                     return Poll::Ready(Some(Err(error)));
                 }
                 State::Whole(bytes) => (std::mem::take(bytes), Some(State::Over)),
-                State::Raw(raw) => match ready!(raw.body.poll_next(cx)) {
+                State::Raw(raw) => match ready!(raw.poll_next(cx)) {
                     Some(Ok(bytes)) => {
                         raw.meter.iter_mut().for_each(|meter| meter.hear(&bytes));
                         raw.tap.iter_mut().for_each(|tap| tap.hear(&bytes));

@@ -3,8 +3,10 @@
 //! A provider makes all of such an answer, though its caller goes away, so that it is read to its end.
 
 use crate::house::{House, ended};
+use crate::load::AnswerRoom;
 use crate::models::Route;
 use crate::spending::{Meter, Metering, Tab};
+use std::future::poll_fn;
 use std::sync::Arc;
 use thinkthrough_client::{
     BodySender, BodyStream, ClientError, Request as Outbound, Response as Answer, shown,
@@ -22,6 +24,7 @@ pub(crate) async fn booked(
     let (tell, told) = oneshot::channel();
     let (transport, send, url) = (route.transport.clone(), send.clone(), shown(&send.url));
     let (tab, stage) = (Arc::clone(&house.tab), house.stage.clone());
+    let memory = house.load.begin();
     tokio::spawn(async move {
         let sent = tokio::select! {
             sent = transport.send(&send) => sent,
@@ -34,7 +37,7 @@ pub(crate) async fn booked(
                 let upstream = std::mem::replace(&mut answer.body, body);
                 drop(tell.send(Ok(answer)));
                 tokio::select! {
-                    () = read(upstream, sender, meter) => {}
+                    () = read(upstream, sender, (meter, memory)) => {}
                     () = ended(stage.clone()) => {}
                 }
             }
@@ -54,12 +57,17 @@ pub(crate) async fn booked(
     })
 }
 
-async fn read(mut upstream: BodyStream, sender: BodySender, mut meter: Meter) {
+async fn read(
+    mut upstream: BodyStream,
+    sender: BodySender,
+    (mut meter, mut memory): (Meter, AnswerRoom),
+) {
     let mut sender = Some(sender);
     while let Some(bytes) = upstream.next().await {
         match bytes {
             Ok(bytes) => {
                 meter.hear(&bytes);
+                poll_fn(|cx| meter.poll_room(&mut memory, cx)).await;
                 if let Some(taker) = &sender
                     && !taker.send(bytes).await
                 {

@@ -50,6 +50,13 @@ impl Extent {
     }
 }
 
+/// The cap on the answer in a body of this wire that is no whole number. Some servers read such a cap all the same.
+#[must_use]
+pub fn unclear_cap(wire: &dyn Wire, body: Val<'_>) -> Option<&'static str> {
+    let is_unclear = |path: &str| body.dotted(path).is_some_and(|said| said.as_u64().is_none());
+    wire.caps().iter().copied().find(|path| is_unclear(path))
+}
+
 /// The cap that holds for each answer. The greatest of several caps counts, because servers differ in which one they
 /// read. A member that is 0 or no whole number makes the body one without a cap.
 fn cap(wire: &dyn Wire, body: Val<'_>) -> Option<u64> {
@@ -166,6 +173,23 @@ mod tests {
         ] {
             let extent = extent(provider, wire, model, body);
             assert_eq!(extent, expected, "{provider} {model} {body}");
+        }
+    }
+
+    #[test]
+    fn a3_a_cap_that_is_no_whole_number_is_unclear() {
+        let wire = crate::wire::find("chat-completions").unwrap();
+        for (body, expected) in [
+            (r#"{"max_tokens":"18000"}"#, Some("max_tokens")),
+            (r#"{"max_tokens":5,"max_completion_tokens":-1}"#, Some("max_completion_tokens")),
+            (r#"{"max_tokens":1.5}"#, Some("max_tokens")),
+            (r#"{"max_tokens":[5]}"#, Some("max_tokens")),
+            (r#"{"max_tokens":null,"max_output_tokens":"5"}"#, None),
+            (r#"{"max_tokens":0}"#, None),
+            (r#"{"max_tokens":1e3}"#, None),
+        ] {
+            let doc = Doc::parse_str(body).unwrap();
+            assert_eq!(unclear_cap(wire, doc.root()), expected, "{body}");
         }
     }
 

@@ -3,10 +3,10 @@
 use super::allow::{Asking, Room};
 use super::money::Bill;
 use super::purse::Demand;
-use crate::door::Turned;
+use crate::door::{Turned, turned};
 use crate::keys::Pass;
 use std::time::Duration;
-use thinkthrough_core::allowance::Extent;
+use thinkthrough_core::allowance::{Extent, unclear_cap};
 use thinkthrough_core::budget::{Ask, OnExceed};
 use thinkthrough_core::exchange::RequestContext;
 use thinkthrough_core::json::Doc;
@@ -52,6 +52,17 @@ impl Demands {
         let body = doc.as_ref().map_or_else(|| asked.root(), Doc::root);
         let target = asked.target();
         let wire = if asking.is_as_it_is { asked.caller() } else { target.wire };
+        // On other routes the gateway writes the cap of a budget over the caller's own.
+        if asking.is_as_it_is
+            && pass.blocks()
+            && let Some(cap) = unclear_cap(wire, body)
+        {
+            let message = format!(
+                "`{cap}` is no whole number, so that nobody can say how long the answer may get, and this key has a \
+                 budget that blocks; send a number"
+            );
+            return Err(turned(400, "invalid_request_error", message));
+        }
         let extent = Extent::of(wire, &target.rule, body);
         let bill = pass.budgets.has_money().then(|| Bill::of(target, body)).transpose()?;
         let is_exact = target.rule.thinking.budget.is_some_and(|form| form.is_exact);

@@ -3,7 +3,9 @@
 use super::allow::Room;
 use super::came::{Came, text};
 use super::tab::Tab;
+use crate::load::{AnswerRoom, BASE, READ};
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use thinkthrough_core::event::{Event, Fact};
 use thinkthrough_core::price::tier;
 use thinkthrough_core::read::{Form, Reader};
@@ -28,6 +30,8 @@ pub(crate) struct Meter {
     spent: Spent,
     room: Room,
     tab: Arc<Tab>,
+    /// There was no memory to read it.
+    is_blind: bool,
 }
 
 #[derive(Default)]
@@ -45,11 +49,29 @@ impl Meter {
     pub(crate) fn new(metering: &Metering, tab: &Arc<Tab>) -> Self {
         let Metering { wire, dialect, room, .. } = metering;
         let reader = Reader::new(*wire, dialect, Form::Auto);
-        Meter { reader, spent: Spent::default(), room: *room, tab: Arc::clone(tab) }
+        let (spent, tab) = (Spent::default(), Arc::clone(tab));
+        Meter { reader, spent, room: *room, tab, is_blind: false }
+    }
+
+    /// Waits until there is memory for what it holds of a whole answer. Where none is found, it reads no more.
+    pub(crate) fn poll_room(&mut self, memory: &mut AnswerRoom, cx: &mut Context<'_>) -> Poll<()> {
+        let held = self.reader.holds();
+        if held > 0 {
+            let bytes = BASE + held.saturating_mul(READ + 1);
+            if ready!(memory.poll_grow(bytes, cx)).is_err() {
+                self.is_blind = true;
+                self.reader = self.reader.anew();
+                memory.shrink_to(BASE);
+            }
+        }
+        Poll::Ready(())
     }
 
     /// These bytes go to the caller.
     pub(crate) fn hear(&mut self, bytes: &[u8]) {
+        if self.is_blind {
+            return;
+        }
         let spent = &mut self.spent;
         self.reader.push(bytes, &mut |event: Event<'_>| spent.hear(event));
     }
