@@ -156,7 +156,7 @@ fn b_2_a_seal_that_came_in_another_form_goes_back() {
 
 #[test]
 fn b_3_a_body_that_is_no_answer_is_502_in_the_callers_wire() {
-    for none in ["{\"x\":1}", "[]", "\"ok\""] {
+    for none in ["{\"x\":1}", "[]", "\"ok\"", "{\"choices\":[]}"] {
         let place = Place::new("none");
         let (gateway, _upstream) = gateway(&place, none);
         for model in ["goo/m", "chat/m", "anth/m", "resp/m", "olla/m"] {
@@ -190,5 +190,20 @@ fn b_3_a_body_that_is_no_answer_is_502_in_the_callers_wire() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn b_5_a_stream_that_is_done_without_a_reason_ends_with_an_error_only() {
+    let delta = json!({"id": "c", "model": "m", "choices": [{"index": 0, "delta": {"content": "half an"}}]});
+    let place = Place::new("unfinished");
+    let (gateway, _upstream) = gateway(&place, &format!("data: {delta}\n\ndata: [DONE]\n\n"));
+    for view in ["", "x-thinkthrough-view: reasoning\r\n"] {
+        let asked = json!({"model": "chat/m", "stream": true, "messages": [{"role": "user", "content": "hi"}]});
+        let headers = format!("content-type: application/json\r\n{view}");
+        let answer = gateway.request("POST", "/v1/chat/completions", &headers, &asked.to_string());
+        assert!(answer.contains("half an"), "{answer}");
+        let last = events(&answer).pop().unwrap();
+        assert!(last["error"].is_object(), "{answer}");
     }
 }

@@ -11,7 +11,7 @@ use crate::provider_resource::Tap;
 use crate::saving::Saving;
 use crate::sending::{Outcome, SILENCE, Waiting};
 use crate::spending::Meter;
-use crate::whole_events::WholeEvents;
+use crate::whole_events::{WholeEvents, before_last};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use std::fmt;
@@ -98,6 +98,7 @@ struct Live {
     alive: Option<Pin<Box<Sleep>>>,
     events: WholeEvents,
     gathered: Gathered,
+    wire: &'static dyn Wire,
 }
 
 struct Held {
@@ -154,7 +155,7 @@ impl Flow {
     }
 
     /// A stream.
-    pub(crate) fn stream(body: BodyStream, passage: Box<Passage>, wire: &dyn Wire) -> Self {
+    pub(crate) fn stream(body: BodyStream, passage: Box<Passage>, wire: &'static dyn Wire) -> Self {
         Self::of(State::Live(Live::stream(body, passage, wire)))
     }
 
@@ -257,12 +258,12 @@ enum Came {
 type Step = (Bytes, Option<State>);
 
 impl Live {
-    fn stream(body: BodyStream, passage: Box<Passage>, wire: &dyn Wire) -> Self {
+    fn stream(body: BodyStream, passage: Box<Passage>, wire: &'static dyn Wire) -> Self {
         let knows_comments = wire.framing() == Framing::Sse;
         let alive = knows_comments.then(|| Box::pin(tokio::time::sleep(SILENCE)));
         let events = WholeEvents::new(wire.framing());
         let gathered = Gathered::default();
-        Live { body, passage, alive, events, gathered }
+        Live { body, passage, alive, events, gathered, wire }
     }
 
     /// Gives all that is there at once: chunks that came together go on together, in one write.
@@ -305,14 +306,14 @@ impl Live {
     fn take(&mut self, bytes: Bytes) -> Step {
         let mut out = self.passage.push(bytes);
         self.passage.carries(self.body.unfinished());
+        if self.passage.is_relayed() {
+            out = self.events.take(out);
+        }
         if self.passage.is_over() {
             return self.end(out, None);
         }
         if let Some(alive) = &mut self.alive {
             alive.as_mut().reset(Instant::now() + SILENCE);
-        }
-        if self.passage.is_relayed() {
-            out = self.events.take(out);
         }
         (out, None)
     }
@@ -330,16 +331,20 @@ impl Live {
         let is_over = self.passage.is_over();
         let Some(ended) = self.passage.end(cut) else { return (out, Some(State::Over)) };
         let knows_comments = self.alive.is_some();
-        // Of an answer that broke off, the event that it broke off in is none.
-        let first = match ended.answer.is_complete() {
-            true => joined(self.events.rest(), &out),
+        let is_relayed = self.passage.is_relayed();
+        let is_complete = ended.answer.is_complete();
+        let is_broken = is_relayed && !is_complete && !ended.out.is_empty();
+        let first = match is_complete {
+            true => joined(out, &self.events.rest()),
+            // The error is the last event of an answer that broke off.
+            false if is_broken => before_last(self.wire, &out),
             false => out,
         };
         let then = match is_over {
             false => Then::Nothing,
             true => {
                 let body = std::mem::replace(&mut self.body, BodyStream::whole(Bytes::new()));
-                if self.passage.is_relayed() { Then::Relay(body) } else { Then::Drain(body) }
+                if is_relayed && !is_broken { Then::Relay(body) } else { Then::Drain(body) }
             }
         };
         let out = joined(first, &ended.out);

@@ -5,7 +5,10 @@
 //! counted before it comes here, so that what is held back has an end.
 
 use bytes::{Bytes, BytesMut};
+use thinkthrough_core::event::Event;
 use thinkthrough_core::frame::Framing;
+use thinkthrough_core::read::{Form, Reader};
+use thinkthrough_core::wire::{Dialect, Wire};
 
 /// The beginning of an event whose end has not come.
 #[derive(Debug)]
@@ -65,9 +68,40 @@ impl WholeEvents {
     }
 }
 
+/// The events before the wire's own last message.
+pub(crate) fn before_last(wire: &'static dyn Wire, bytes: &Bytes) -> Bytes {
+    let mut reader = Reader::new(wire, &Dialect::PLAIN, Form::Stream);
+    let is_line = wire.framing() == Framing::Ndjson;
+    let (mut start, mut at) = (0, 0);
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        reader.push(line, &mut |_: Event<'_>| {});
+        if reader.is_over() {
+            return bytes.slice(..start);
+        }
+        at += line.len();
+        if is_line || line.trim_ascii().is_empty() {
+            start = at;
+        }
+    }
+    bytes.clone()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn b_5_the_last_message_goes_with_all_of_its_fields() {
+        let wire = thinkthrough_core::wire::find("chat-completions").unwrap();
+        for (stream, expected) in [
+            ("data: {}\r\n\r\nevent: end\r\ndata: [DONE]\r\n\r\ndata: x\n\n", "data: {}\r\n\r\n"),
+            (": c\n\ndata:[DONE]\n\n", ": c\n\n"),
+            ("data: [DONE]\n\n", ""),
+            ("data: {}\n\n", "data: {}\n\n"),
+        ] {
+            assert_eq!(before_last(wire, &Bytes::from_static(stream.as_bytes())), expected);
+        }
+    }
 
     #[test]
     fn nothing_but_whole_events_goes_on_and_nothing_is_lost() {
