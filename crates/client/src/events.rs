@@ -30,6 +30,8 @@ pub(crate) struct Gauge {
     left: usize,
     /// How many of the bytes that were taken last belong to events that are over.
     over: usize,
+    /// The body is no stream of messages that say their length.
+    is_none: bool,
 }
 
 impl Gauge {
@@ -44,6 +46,7 @@ impl Gauge {
             length: Vec::new(),
             left: 0,
             over: 0,
+            is_none: false,
         }
     }
 
@@ -123,6 +126,11 @@ impl Gauge {
             if self.left == 0 {
                 if self.length.is_empty() {
                     self.over = all - bytes.len();
+                    // No message has 16 MiB. Its reader reports what comes in place of one, as a text or a page.
+                    self.is_none |= bytes.first().is_some_and(|first| *first != 0);
+                }
+                if self.is_none {
+                    return Ok(());
                 }
                 let missing = 4 - self.length.len();
                 let (length, rest) = bytes.split_at(missing.min(bytes.len()));
@@ -211,7 +219,8 @@ mod tests {
         assert_eq!(excess(Events::Sized, caps(1, 9, 3), &stream), None);
         assert_eq!(excess(Events::Sized, caps(1, 8, 3), &stream), Some(Excess::Event));
         assert_eq!(excess(Events::Sized, caps(1, 9, 2), &stream), Some(Excess::Events));
-        // A length that cannot be makes no trouble here.
+        // A body that is no such stream, and a length that cannot be, make no trouble here.
+        assert_eq!(excess(Events::Sized, caps(1, 9, 3), b"Hello, this is a page."), None);
         assert_eq!(excess(Events::Sized, caps(1, 9, 9), &[0; 12]), None);
     }
 }

@@ -303,6 +303,11 @@ fn read_whole(
             let has_read = stream.push(body, sink) | stream.end(sink);
             return if has_read { Read::Answer } else { Read::Nothing };
         }
+        Err(_) if wire.framing() == Framing::EventStream && !begins_as_json(&lossy) => {
+            let message = "the response is neither JSON nor an event stream";
+            sink.event(Event::Problem(&Problem::new(ProblemCode::UpstreamError, message)));
+            return Read::NoAnswer;
+        }
         Err(error) => return unreadable(&lossy, &error.to_string(), sink),
     };
     if matches!(lossy, Cow::Owned(_)) {
@@ -332,10 +337,14 @@ fn read_whole(
 
 /// A body that is no JSON: cut off in the middle, or a page of some proxy.
 fn unreadable(body: &str, why: &str, sink: &mut dyn Sink) -> Read {
-    let begins_as_json = body.trim_start().starts_with(['{', '[']);
+    let begins_as_json = begins_as_json(body);
     let code = if begins_as_json { ProblemCode::Truncated } else { ProblemCode::Malformed };
     sink.event(Event::Problem(&Problem::new(code, format!("the body is {why}"))));
     if begins_as_json { Read::Answer } else { Read::Nothing }
+}
+
+fn begins_as_json(body: &str) -> bool {
+    body.trim_start().starts_with(['{', '['])
 }
 
 /// Whether a body is a stream and with which framing, as soon as its first bytes tell.
@@ -353,7 +362,7 @@ fn form_of(begun: &[u8], form: Form, framing: Framing) -> Option<Option<Framing>
         Framing::Sse if first == b'[' && form == Form::Stream => Some(Some(Framing::Array)),
         _ if matches!(first, b'{' | b'[' | b'<') => Some(None),
         // The first bytes of a message are its length, a number far below 2^24.
-        Framing::EventStream => Some(Some(framing)),
+        Framing::EventStream => Some((first == 0).then_some(framing)),
         Framing::Array | Framing::Ndjson => Some(None),
         Framing::Sse => {
             let fields: [&[u8]; 5] = [b"data", b"event", b"id", b"retry", b":"];
@@ -367,132 +376,4 @@ fn form_of(begun: &[u8], form: Form, framing: Framing) -> Option<Option<Framing>
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::answer::Answer;
-    use crate::event::Fold;
-
-    fn read(wire: &'static dyn Wire, form: Form, body: &str) -> Answer {
-        let (mut reader, mut fold) = (Reader::new(wire, &Dialect::PLAIN, form), Fold::new());
-        reader.push(body.as_bytes(), &mut fold);
-        reader.end(&mut fold);
-        fold.finish()
-    }
-
-    #[test]
-    fn b_3_a_body_that_is_no_answer_is_a_problem_on_every_wire() {
-        for wire in wire::ALL {
-            for body in ["{\"x\":1}", "[]", "\"ok\"", "{}", "7", "null"] {
-                for form in [Form::Auto, Form::Stream, Form::Whole] {
-                    let answer = read(*wire, form, body);
-                    assert!(!answer.is_complete(), "{} {form:?} {body}: {answer:?}", wire.id());
-                    assert_eq!(answer.text(), "", "{body}");
-                }
-            }
-            // In a stream, too.
-            for body in ["data: {\"x\":1}\n\n", "data: {\"x\":1}\n\ndata: [DONE]\n\n"] {
-                let answer = read(*wire, Form::Stream, body);
-                assert!(!answer.is_complete(), "{} {body}: {answer:?}", wire.id());
-            }
-        }
-    }
-
-    #[test]
-    fn b_5_content_that_is_an_object_is_text_or_a_problem_on_every_wire() {
-        let text = "{\"type\":\"text\",\"text\":\"x\"}";
-        let odd = "{\"odd\":\"x\"}";
-        for (wire, body) in [
-            (
-                "chat-completions",
-                r#"{"choices":[{"finish_reason":"stop","message":{"content":#}}]}"#,
-            ),
-            ("mistral-chat", r#"{"choices":[{"finish_reason":"stop","message":{"content":#}}]}"#),
-            ("messages", r#"{"type":"message","content":#,"stop_reason":"end_turn"}"#),
-            ("cohere-chat", r#"{"message":{"content":#},"finish_reason":"COMPLETE"}"#),
-            ("ollama-chat", r#"{"message":{"content":#},"done":true,"done_reason":"stop"}"#),
-            (
-                "responses",
-                r#"{"status":"completed","output":[{"type":"message","id":"m","content":#}]}"#,
-            ),
-            ("converse", r#"{"output":{"message":{"content":#}},"stopReason":"end_turn"}"#),
-            (
-                "generate-content",
-                r#"{"candidates":[{"content":{"parts":#},"finishReason":"STOP"}]}"#,
-            ),
-        ] {
-            let wire = wire::find(wire).unwrap();
-            for content in [text, odd] {
-                let answer = read(wire, Form::Whole, &body.replace('#', content));
-                let is_told = answer.text() == "x" || !answer.problems.is_empty();
-                let is_kept = !answer.blocks.is_empty();
-                assert!(is_told || is_kept, "{} {content}: {answer:?}", wire.id());
-            }
-        }
-    }
-
-    #[test]
-    fn b_2_an_array_where_events_were_asked_for_is_read_element_by_element() {
-        let wire = wire::find("generate-content").unwrap();
-        let chunk = |text: &str, more: &str| {
-            format!(
-                "{{\"candidates\":[{{\"content\":{{\"parts\":[{{\"text\":\"{text}\"}}]}}{more}}}]}}"
-            )
-        };
-        let body = format!("[{},\r\n{}\n]", chunk("a", ""), chunk("b", ",\"finishReason\":1"));
-        let whole = read(wire, Form::Auto, &body);
-        assert_eq!((whole.text().as_str(), whole.finish_reason.as_deref()), ("ab", Some("STOP")));
-        for cut in 0..body.len() {
-            let (mut reader, mut fold) =
-                (Reader::new(wire, &Dialect::PLAIN, Form::Stream), Fold::new());
-            let (head, tail) = body.split_at(cut);
-            reader.push(head.as_bytes(), &mut fold);
-            if cut == 1 + chunk("a", "").len() {
-                assert_eq!(fold.so_far().text(), "a", "the first element comes at once");
-            }
-            reader.push(tail.as_bytes(), &mut fold);
-            assert!(reader.end(&mut fold));
-            assert_eq!(fold.finish(), whole, "{cut}");
-        }
-        let cut = body.len() - 4;
-        assert!(!read(wire, Form::Stream, body.get(..cut).unwrap()).is_complete());
-    }
-
-    #[test]
-    fn a_byte_order_mark_is_no_part_of_a_body_wherever_it_is_cut() {
-        let wire = wire::find("chat-completions").unwrap();
-        for (body, form) in [
-            ("\u{feff}data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n", Form::Stream),
-            ("\u{feff}{\"choices\":[{\"message\":{\"content\":\"Hi\"}}]}", Form::Auto),
-        ] {
-            for cut in 0..body.len() {
-                let (mut reader, mut fold) =
-                    (Reader::new(wire, &Dialect::PLAIN, form), Fold::new());
-                let (head, tail) = body.as_bytes().split_at(cut);
-                reader.push(head, &mut fold);
-                reader.push(tail, &mut fold);
-                assert!(reader.end(&mut fold), "{cut} {body}");
-                assert_eq!(fold.finish().text(), "Hi", "{cut} {body}");
-            }
-        }
-    }
-    #[test]
-    fn bytes_that_are_no_utf_8_are_told_once_in_every_form() {
-        let wire = wire::find("chat-completions").unwrap();
-        let event = b"data: {\"choices\":[{\"delta\":{\"content\":\"a\xff\"}}]}\n\n";
-        let whole = b"{\"choices\":[{\"message\":{\"content\":\"a\xffa\xff\"}}]}";
-        for body in [event.repeat(2), whole.to_vec()] {
-            for cut in 0..body.len() {
-                let (mut reader, mut fold) =
-                    (Reader::new(wire, &Dialect::PLAIN, Form::Auto), Fold::new());
-                let (head, tail) = body.split_at(cut);
-                reader.push(head, &mut fold);
-                reader.push(tail, &mut fold);
-                assert!(reader.end(&mut fold), "{cut}");
-                let answer = fold.finish();
-                assert_eq!(answer.text(), "a\u{fffd}a\u{fffd}", "{cut}");
-                let told = |it: &&Problem| it.code == ProblemCode::Malformed;
-                assert_eq!(answer.problems.iter().filter(told).count(), 1, "{cut}");
-            }
-        }
-    }
-}
+mod tests;

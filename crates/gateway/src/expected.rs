@@ -42,7 +42,11 @@ impl Expected<'_> {
         let is_list = head.starts_with(b"[");
         let is_object = head.starts_with(b"{") && is_json_media(answer);
         let is_value = is_object || Doc::parse(head).is_ok();
+        let is_stream = self.wire.framing() != Framing::EventStream || first.first() == Some(&0);
         answer.body.put_back(first);
+        if !is_value && self.is_stream && !is_stream {
+            return Err(self.no_answer("it is no event stream"));
+        }
         if !is_value {
             return Ok(None);
         }
@@ -91,7 +95,7 @@ impl Expected<'_> {
     /// Streams of lines of JSON look like one value in the beginning; and of values, long ones are no errors.
     fn may_be_error(&self, answer: &Answer) -> bool {
         if self.is_stream {
-            return self.wire.framing() == Framing::Sse;
+            return matches!(self.wire.framing(), Framing::Sse | Framing::EventStream);
         }
         if !is_json_media(answer) {
             return false;

@@ -175,9 +175,10 @@ pub trait Wire: Sync + fmt::Debug {
     /// The members of which every response has one.
     fn answer_members(&self) -> &'static [&'static str];
 
-    /// Whether a body is a response of this wire, as far as its members tell.
+    /// Whether a body is a response of this wire, as far as its members tell. An empty list says nothing.
     fn is_answer(&self, body: Val<'_>) -> bool {
-        self.answer_members().iter().any(|member| body.some(member).is_some())
+        let is_said = |it: Val<'_>| !it.is_array() || it.items().next().is_some();
+        self.answer_members().iter().any(|member| body.some(member).is_some_and(is_said))
     }
 
     /// Reads a whole response body that is not an error, as the same events that a stream would give.

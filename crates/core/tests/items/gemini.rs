@@ -329,6 +329,18 @@ fn t_10_a_models_name_is_one_part_of_the_path_unless_it_is_a_resource() {
 }
 
 #[test]
+fn b_2_a_reason_that_is_0_is_reported() {
+    for (reason, expected) in [("0", true), ("1", false), ("null", false)] {
+        let body = format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{{"text":"x"}}]}},"finishReason":{reason}}}]}}"#
+        );
+        let answer = whole(WIRE, body.as_bytes());
+        assert_eq!(!answer.problems.is_empty(), expected, "{body}");
+        assert_eq!(answer.finish_reason.is_some(), reason == "1");
+    }
+}
+
+#[test]
 fn b_5_unsigned_parts_of_a_thought_go_back_as_the_parts_that_they_were() {
     let thought = |at: usize| json!({ "text": format!("step {at}, "), "thought": true });
     let parts: Vec<Value> = (0..8).map(thought).chain([json!({ "text": "x" })]).collect();

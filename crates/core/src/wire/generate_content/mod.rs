@@ -111,7 +111,9 @@ impl Wire for GenerateContent {
 
     /// A stream that was asked for without events comes as an array of its chunks.
     fn is_answer(&self, body: Val<'_>) -> bool {
-        let has = |chunk: Val<'_>| self.answer_members().iter().any(|it| chunk.some(it).is_some());
+        let is_said = |it: Val<'_>| !it.is_array() || it.items().next().is_some();
+        let members = self.answer_members();
+        let has = |chunk: Val<'_>| members.iter().any(|it| chunk.some(it).is_some_and(is_said));
         body.each().any(has)
     }
 

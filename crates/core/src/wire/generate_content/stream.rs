@@ -45,6 +45,8 @@ struct Lane {
     /// The arguments of the open call, where they come in pieces.
     args: PartialArgs,
     finish: Option<String>,
+    /// The number 0 stood in the place of the reason.
+    is_unspecified: bool,
     /// The other fields of the candidate.
     fields: Extra,
 }
@@ -190,6 +192,10 @@ impl Decoder {
         for lane in &mut self.lanes {
             let mut sink = in_lane(lane.index, sink);
             let is_over = lane.finish.is_some() || (whole && !is_failed);
+            if lane.is_unspecified && lane.finish.is_none() {
+                let message = "the reason why the answer ended is 0, which says none";
+                sink(Event::Problem(&Problem::new(ProblemCode::Unknown, message)));
+            }
             lane.end(!is_over, &mut sink);
             if is_over {
                 let finish_reason = lane.finish.as_deref();
@@ -221,6 +227,7 @@ impl Lane {
         self.is_first = true;
         parts.iter().flat_map(|parts| parts.each()).for_each(|part| self.part(part, sink));
         self.finish = names::finish_reason(candidate).or(self.finish.take());
+        self.is_unspecified |= candidate.u64("finishReason") == Some(0);
         let fields = Extra::collect(ID, candidate, &["content", "finishReason", "index"]);
         for (key, value) in fields.fields {
             self.fields.insert(ID, &key, value);
