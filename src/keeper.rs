@@ -267,6 +267,10 @@ impl Vaults for Keeper {
     fn is_up(&self) -> bool {
         !self.has_place || self.keys().is_some_and(KeyWatch::is_up)
     }
+
+    fn is_displaced(&self) -> bool {
+        self.keys().is_some_and(|keys| keys.list().is_displaced())
+    }
 }
 
 impl Ledgers for Keeper {

@@ -70,6 +70,7 @@ mod serve_confirmed;
 mod serve_crowd;
 mod serve_damage;
 #[cfg(unix)]
+mod serve_displaced;
 mod serve_door;
 mod serve_edges;
 mod serve_end;

@@ -254,10 +254,12 @@ fn hear(house: &House, key: Option<&str>) {
 fn open(estate: &Estate, house: &House, place: &Place) -> Response<Flow> {
     let are_known = house.options.keys.as_ref().is_none_or(|keys| keys.are_known());
     let is_up = house.vaults.as_ref().is_none_or(|vaults| vaults.is_up());
+    let is_displaced = house.vaults.as_ref().is_some_and(|vaults| vaults.is_displaced());
     let mut backlog = house.vaults.as_ref().map(|vaults| vaults.backlog()).unwrap_or_default();
     backlog.is_refused |= !is_up;
     match place {
         Place::Ready if estate.is_closing() => typed(503, TEXT, "closing\n"),
+        Place::Ready if is_displaced => typed(503, TEXT, STORE_DISPLACED),
         Place::Ready if !are_known => typed(503, TEXT, "keys_unavailable\n"),
         // Nobody is sent elsewhere for it: traffic goes on, without the thoughts that are kept.
         Place::Ready if backlog.is_refused => typed(200, TEXT, "degraded\n"),
@@ -273,6 +275,8 @@ fn open(estate: &Estate, house: &House, place: &Place) -> Response<Flow> {
 }
 
 const TEXT: &str = "text/plain; charset=utf-8";
+/// The answer of `/readyz` while nothing that is kept would last.
+const STORE_DISPLACED: &str = "store_displaced: the store's file was removed or replaced; put it back and start the gateway again\n";
 
 fn model(house: &House, face: Face, wire: Option<&'static dyn Wire>, name: &str) -> Response<Flow> {
     match find(&*house.models, name) {

@@ -82,6 +82,11 @@ pub trait Vaults: Send + Sync {
         true
     }
 
+    /// Whether the store's file was removed or replaced, so that the gateway has to be started again.
+    fn is_displaced(&self) -> bool {
+        false
+    }
+
     /// What the store has not taken yet.
     fn backlog(&self) -> Backlog {
         Backlog::default()

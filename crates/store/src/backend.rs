@@ -102,4 +102,5 @@ calls! {
     revoke_key(name: String, now: i64) -> bool;
     keys() -> Vec<KeyRow>;
     key_changes() -> i64;
+    is_in_place() -> bool;
 }

@@ -58,6 +58,8 @@ pub enum KeyState {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct KeyList {
     state: KeyState,
+    /// The store's file was gone.
+    is_displaced: bool,
     /// The store's count of changes then.
     pub(crate) changes: i64,
     /// Owners by the digest of their key. Whoever tries keys cannot choose digests, so that the time this takes says
@@ -76,6 +78,12 @@ impl KeyList {
     #[must_use]
     pub fn state(&self) -> KeyState {
         self.state
+    }
+
+    /// Whether the store's file was removed or replaced since the store was opened. Then none of its keys holds.
+    #[must_use]
+    pub fn is_displaced(&self) -> bool {
+        self.is_displaced
     }
 
     /// Who has a key that holds.
@@ -180,13 +188,24 @@ impl GatewayKeys {
         &self,
         before: Option<Arc<KeyList>>,
     ) -> Result<Arc<KeyList>, StoreError> {
-        // The count first: keys that change right behind it are read now, and once more next time.
-        let changes = self.store.backend().key_changes().await?;
-        let known = before.as_ref().map(|before| before.state).unwrap_or_default();
-        if let Some(before) = before.filter(|before| before.changes == changes) {
-            return Ok(before);
+        // Connections to the old file and to the new one may be open from then on.
+        if let Some(before) = before.as_ref().filter(|before| before.is_displaced) {
+            return Ok(Arc::clone(before));
         }
-        let rows = self.store.backend().keys().await?;
+        let known = before.as_ref().map(|before| before.state).unwrap_or_default();
+        let is_displaced = self.store.is_displaced().await;
+        let (changes, rows) = match (is_displaced, before) {
+            // The keys of a file that is gone count as those of a store that lost them.
+            (true, before) => (before.map(|before| before.changes).unwrap_or_default(), Vec::new()),
+            (false, before) => {
+                // The count first: keys that change right behind it are read now, and once more next time.
+                let changes = self.store.backend().key_changes().await?;
+                if let Some(before) = before.filter(|before| before.changes == changes) {
+                    return Ok(before);
+                }
+                (changes, self.store.backend().keys().await?)
+            }
+        };
         let are_there = !rows.is_empty();
         let was_made = self.store.mark_of_keys(are_there.then_some(changes)).await;
         let state = match (are_there, was_made || known != KeyState::Never) {
@@ -198,7 +217,7 @@ impl GatewayKeys {
             let hash: [u8; 32] = row.hash.as_slice().try_into().ok()?;
             Some((hash, Tenant::named(&row.name).ok()?))
         });
-        Ok(Arc::new(KeyList { state, changes, owners: owners.collect() }))
+        Ok(Arc::new(KeyList { state, is_displaced, changes, owners: owners.collect() }))
     }
 
     /// Writes beside the store that keys were made.

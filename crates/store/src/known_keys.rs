@@ -72,10 +72,11 @@ impl KeyWatch {
         Arc::clone(&self.shared.latest.borrow().list)
     }
 
-    /// Whether the store answers.
+    /// Whether the store answers, out of the file that was opened.
     #[must_use]
     pub fn is_up(&self) -> bool {
-        self.shared.latest.borrow().asked_at.elapsed() < LATE
+        let latest = self.shared.latest.borrow();
+        latest.asked_at.elapsed() < LATE && !latest.list.is_displaced()
     }
 
     /// Comes back when the list is fresh enough for a key that may have been made just now; a list that was read within

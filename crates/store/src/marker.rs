@@ -4,6 +4,9 @@
 //! would let in callers without a key. Nobody is let in while the marker is there. Its name is a digest of the store's
 //! path, and it is in the folder of the master key: `rm thinkthrough.db*` leaves it. The master key authenticates it, and
 //! a damaged marker counts as one that is there.
+//!
+//! A folder that is moved keeps its markers, under the digests of the old paths. So any marker of the folder counts,
+//! unless it names a file that exists: then it is that store's.
 
 use crate::master::{hex, private_file, sync_folder};
 use crate::seal::{self, Key};
@@ -14,6 +17,8 @@ use std::path::{Path, PathBuf};
 
 /// The first line, and so the version of the form.
 const HEAD: &str = "thinkthrough keys 2";
+/// What its name begins with.
+const BEGIN: &str = "gateway-keys-";
 /// How many hexadecimal digits of the digest of the store's path are in the name.
 const DIGITS: usize = 32;
 /// What the key of the code is derived for.
@@ -23,6 +28,7 @@ const CONTEXT: &str = "thinkthrough 2026-11 marker that gateway keys were made";
 #[derive(Clone)]
 pub(crate) struct Marker {
     path: PathBuf,
+    folder: PathBuf,
     /// The marker of versions before 2, beside the store.
     old: PathBuf,
     /// The store, for people who find the marker.
@@ -31,10 +37,12 @@ pub(crate) struct Marker {
 }
 
 /// What stands in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// There is no file.
     Absent,
+    /// This one is there, of a store whose file is not.
+    Stray(PathBuf),
     /// So many changes of keys the store had seen when it was written.
     Whole { changes: i64 },
     /// There is one, and it is not as it was written, or cannot be read.
@@ -44,13 +52,13 @@ pub(crate) enum Mark {
 impl Marker {
     /// The marker in `folder` of the store in this file.
     pub(crate) fn of(folder: &Path, store: &Path, master: &Key) -> Self {
-        let digest = blake3::hash(store.as_os_str().as_encoded_bytes()).to_hex();
-        let path = folder.join(format!("gateway-keys-{digest:.DIGITS$}"));
+        let folder = folder.to_owned();
+        let path = folder.join(name_of(store));
         let mut old = OsString::from(store.as_os_str());
         old.push(".keys");
         let store = store.to_string_lossy().escape_debug().to_string();
         let key = Key::new(blake3::derive_key(CONTEXT, master.bytes()));
-        Marker { path, old: old.into(), store, key }
+        Marker { path, folder, old: old.into(), store, key }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -61,11 +69,28 @@ impl Marker {
     pub(crate) fn read(&self) -> Mark {
         match fs::read(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && !self.old.exists() => {
-                Mark::Absent
+                self.stray()
             }
             Err(_) => Mark::Damaged,
             Ok(bytes) => self.parse(&bytes).unwrap_or(Mark::Damaged),
         }
+    }
+
+    /// Looks for a marker of the folder that is no other store's. What cannot be read may be one.
+    fn stray(&self) -> Mark {
+        let entries = match fs::read_dir(&self.folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Mark::Absent,
+            Err(_) => return Mark::Damaged,
+        };
+        for entry in entries {
+            let Ok(entry) = entry else { return Mark::Damaged };
+            let name = entry.file_name();
+            if name.to_str().is_some_and(is_name) && !is_of_a_store(&entry.path()) {
+                return Mark::Stray(entry.path());
+            }
+        }
+        Mark::Absent
     }
 
     fn parse(&self, bytes: &[u8]) -> Option<Mark> {
@@ -109,6 +134,26 @@ impl Marker {
     }
 }
 
+fn name_of(store: &Path) -> String {
+    let digest = blake3::hash(store.as_os_str().as_encoded_bytes()).to_hex();
+    format!("{BEGIN}{digest:.DIGITS$}")
+}
+
+fn is_name(name: &str) -> bool {
+    name.strip_prefix(BEGIN).is_some_and(|digits| {
+        digits.len() == DIGITS && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+    })
+}
+
+/// Whether this marker names a file that exists.
+fn is_of_a_store(marker: &Path) -> bool {
+    let text = fs::read_to_string(marker).unwrap_or_default();
+    let store = text.lines().nth(1).and_then(|line| line.strip_prefix("store "));
+    store.map(Path::new).is_some_and(|store| {
+        marker.file_name().is_some_and(|name| *name == *name_of(store)) && store.is_file()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,8 +192,23 @@ mod tests {
             assert_eq!(marker.read(), Mark::Whole { changes });
         }
         assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1, "nothing else is left");
-        let other = Marker::of(&folder.0, &folder.0.join("b.db"), &Key::new([1; 32]));
+    }
+
+    #[test]
+    fn t_5_a_marker_counts_for_every_store_of_its_folder_unless_its_own_exists() {
+        let folder = Folder::new("moved");
+        let other = Marker::of(&folder.0, &folder.0.join("b.db"), &Key::new([2; 32]));
+        assert_eq!(other.read(), Mark::Absent);
+        let marker = folder.marker(1);
+        marker.write(1).unwrap();
+        let stray = Mark::Stray(marker.path().to_owned());
+        assert_eq!(other.read(), stray);
+        fs::write(folder.0.join("a.db"), "").unwrap();
         assert_eq!(other.read(), Mark::Absent, "each store has its own");
+        fs::write(marker.path(), "damaged").unwrap();
+        assert_eq!(other.read(), stray);
+        fs::rename(marker.path(), folder.0.join("gateway-keys-0")).unwrap();
+        assert_eq!(other.read(), Mark::Absent, "it is called otherwise");
     }
 
     #[test]

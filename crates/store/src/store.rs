@@ -339,7 +339,14 @@ impl Store {
         // What cannot be read says the same as what is damaged.
         match (mark.unwrap_or(Mark::Damaged), changes) {
             (Mark::Absent, None) => return false,
-            (Mark::Absent | Mark::Damaged, Some(changes)) => {
+            (Mark::Stray(other), None) => self.note(format!(
+                "keys of the gateway were made for a store that is gone, as `{}` says, and the store `{}` has none, so \
+                 nobody is let in; put the store of these keys in its place, make a key with `think keys create`, or \
+                 set `[server] keyless = true`",
+                other.display(),
+                self.at()
+            )),
+            (Mark::Absent | Mark::Damaged | Mark::Stray(_), Some(changes)) => {
                 if let Err(error) = self.mark_keys(changes).await {
                     self.note(error.to_string());
                 }
@@ -361,6 +368,21 @@ impl Store {
             )),
         }
         true
+    }
+
+    /// The file of the store was removed, or another one is in its place, since it was opened. What is written from
+    /// then on is lost with the process.
+    pub(crate) async fn is_displaced(&self) -> bool {
+        // If nobody can say, it is still there.
+        let is_displaced = !self.backend().is_in_place().await.unwrap_or(true);
+        if is_displaced {
+            self.note(format!(
+                "the file of the store `{}` was removed or replaced while it is open, and what is kept from now on is \
+                 lost; put the file back, and start the gateway again",
+                self.at()
+            ));
+        }
+        is_displaced
     }
 
     pub(crate) fn clock(&self) -> &Clock {

@@ -26,6 +26,7 @@ mod writer;
 use crate::error::StoreError;
 use crate::master::keep_private;
 use rusqlite::Connection;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -40,6 +41,21 @@ pub(crate) struct Sqlite {
     readers: Arc<Readers>,
 }
 
+/// A file of this machine, whatever it is called: its device and its number there.
+type FileId = (u64, u64);
+
+#[cfg(unix)]
+fn file_id(path: &Path) -> io::Result<FileId> {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata(path).map(|file| (file.dev(), file.ino()))
+}
+
+/// Here a file that is open stays at its path.
+#[cfg(not(unix))]
+fn file_id(path: &Path) -> io::Result<FileId> {
+    std::fs::metadata(path).map(|_| (0, 0))
+}
+
 /// How long a read may take. What takes longer is a disk that does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -48,6 +64,8 @@ const IDLE: usize = 8;
 
 struct Readers {
     path: PathBuf,
+    /// The file that was opened.
+    file: Option<FileId>,
     at: String,
     idle: Mutex<Vec<Connection>>,
 }
@@ -71,7 +89,8 @@ impl Sqlite {
             .and_then(|log| Writer::start(Arc::clone(&writing), log, at.clone()))
             .map_err(|error| StoreError::Database { at: at.clone(), message: error.to_string() })?;
         let said = exposed.into_iter().chain(broken);
-        let readers = Readers { path: path.to_owned(), at, idle: Mutex::new(Vec::new()) };
+        let (path, idle) = (path.to_owned(), Mutex::new(Vec::new()));
+        let readers = Readers { file: file_id(&path).ok(), path, at, idle };
         Ok((Sqlite { writer, writing, readers: Arc::new(readers) }, said.collect()))
     }
 
@@ -131,6 +150,19 @@ impl Sqlite {
             Ok(read) => read.map_err(|_| StoreError::Closed)?,
             Err(_) => Err(StoreError::Busy(self.readers.at.clone())),
         }
+    }
+
+    /// Whether the file that was opened is still at its path.
+    pub(crate) async fn is_in_place(&self) -> Result<bool, StoreError> {
+        let readers = Arc::clone(&self.readers);
+        self.wait_for(move || {
+            Ok(match (file_id(&readers.path), readers.file) {
+                (Ok(now), Some(opened)) => now == opened,
+                (Ok(_), None) => true,
+                (Err(error), _) => error.kind() != io::ErrorKind::NotFound,
+            })
+        })
+        .await
     }
 
     async fn write<T, F>(&self, safety: Safety, work: F) -> Result<T, StoreError>
