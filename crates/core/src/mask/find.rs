@@ -351,7 +351,10 @@ impl Wants {
             Wants::Nothing => true,
             Wants::NoSample => !judge::is_sample(value),
             Wants::Drawn => judge::is_drawn(value),
-            Wants::Letters => value.iter().any(u8::is_ascii_alphabetic) && judge::is_drawn(value),
+            Wants::Letters => {
+                let has_letters = value.iter().any(u8::is_ascii_alphabetic);
+                has_letters && judge::is_drawn(value) || judge::is_no_word(value)
+            }
         }
     }
 }

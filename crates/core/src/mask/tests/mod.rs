@@ -2,6 +2,7 @@
 
 mod benign;
 mod boundaries;
+mod prefixes;
 pub(super) mod samples;
 mod sets;
 mod sets_named;

@@ -53,6 +53,16 @@ fn the_service_is_named_whatever_the_length() {
             format!("sk-ant-api03-{}", "Zq7Rm2Xw9Kd4".repeat(6).get(..62).unwrap()),
             "anthropic-api-key",
         ),
+        (
+            format!("sk-ant-api03-{}", drawn(b"qwertzuiopasdfghjklyxcvbnm", 62, 5)),
+            "anthropic-api-key",
+        ),
+        (
+            format!("sk-ant-api03-{}", drawn(b"QWERTZUIOPASDFGHJKLYXCVBNM", 93, 7)),
+            "anthropic-api-key",
+        ),
+        ("sk-or-v1-Zq7Rm2Xw9Kd4Tb5Y".to_owned(), "openrouter-api-key"),
+        ("sk-or-v1-qxwzvkjhgtrdpmnl".to_owned(), "openrouter-api-key"),
         ("ghp_Zq7Rm2Xw9Kd4Tb5Y".to_owned(), "github-token"),
         (format!("AKIA{}", "Z7Q2R5M3XW6KD4TBN7VP"), "aws-access-key-id"),
         (format!("npm_{}", "Zq7Rm2Xw9Kd4Tb5Yh8Lc"), "npm-token"),
@@ -67,6 +77,9 @@ fn the_service_is_named_whatever_the_length() {
         "npm_config_registry_url",
         "github_pat_short1",
         "glpat-see-the-manual-for-more",
+        "sk-or-v1-theplaceholderkey",
+        "sk-ant-api03-configurationfile",
+        "sk-ant-api03-internationalization",
     ] {
         assert_eq!(masker.mask_text(name), name);
     }
