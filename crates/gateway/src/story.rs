@@ -216,6 +216,9 @@ impl Story {
             Progress::Circles { period, .. } => self.circles = Some(*period),
             Progress::Cut { reason } => self.cut = Some(reason),
             Progress::Ended { outcome, bytes } => {
+                // A gateway's or an upstream's failure went out whole.
+                let is_failed = *outcome == "completed" && self.status >= 500;
+                let outcome = if is_failed { "failed" } else { outcome };
                 (self.outcome, self.bytes, self.total) = (outcome, *bytes, self.age());
             }
             Progress::TurnedAway
@@ -309,4 +312,21 @@ pub(crate) fn plain(name: &str, masker: &Masker) -> String {
     let words = masked.split(|c: char| c.is_control() || c.is_whitespace());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     words.join(" ").chars().take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_with_the_status_of_a_failure_has_failed() {
+        for (status, expected) in
+            [(200, "completed"), (404, "completed"), (502, "failed"), (503, "failed")]
+        {
+            let mut story = Story::new(7, "chat");
+            story.status = status;
+            story.hear(&Progress::Ended { outcome: "completed", bytes: 1 });
+            assert_eq!(story.outcome, expected, "{status}");
+        }
+    }
 }

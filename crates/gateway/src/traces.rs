@@ -215,7 +215,7 @@ fn number(count: u64) -> Value {
 fn error(story: &Story) -> Option<String> {
     let outcome = Some(story.outcome).filter(|outcome| *outcome != "completed");
     let status = (story.status >= 400).then(|| story.status.to_string());
-    story.error.or(outcome).map(str::to_owned).or(status)
+    story.error.map(str::to_owned).or(status).or_else(|| outcome.map(str::to_owned))
 }
 
 impl fmt::Debug for Traces {
