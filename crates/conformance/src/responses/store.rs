@@ -8,6 +8,8 @@ use serde_json::Value;
 
 /// How many responses are remembered; the oldest go first.
 const LIMIT: usize = 1_000;
+/// How many bytes they have in all, as JSON.
+const BYTES: usize = 32 * 1024 * 1024;
 
 /// The memory of one simulator.
 #[derive(Debug, Default)]
@@ -20,6 +22,8 @@ struct Kept {
     responses: Vec<Stored>,
     /// Every item of the responses by its id, and how many responses have it.
     items: HashMap<String, (Value, usize)>,
+    /// The size of all responses.
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -28,13 +32,17 @@ struct Stored {
     body: Value,
     /// Everything that the response rested on, and its own output.
     items: Vec<Value>,
+    bytes: usize,
 }
 
 impl Store {
     pub(crate) fn put(&self, id: &str, body: &Value, items: Vec<Value>) {
         let mut kept = self.lock();
         kept.remove(id);
-        if kept.responses.len() >= LIMIT {
+        let bytes = std::iter::once(body).chain(&items).map(|it| it.to_string().len()).sum();
+        kept.bytes += bytes;
+        // The newest one stays, whatever its size.
+        while !kept.responses.is_empty() && (kept.responses.len() >= LIMIT || kept.bytes > BYTES) {
             kept.take(0);
         }
         for item in &items {
@@ -42,7 +50,7 @@ impl Store {
                 kept.items.entry(id.to_owned()).or_insert_with(|| (item.clone(), 0)).1 += 1;
             }
         }
-        kept.responses.push(Stored { id: id.to_owned(), body: body.clone(), items });
+        kept.responses.push(Stored { id: id.to_owned(), body: body.clone(), items, bytes });
     }
 
     pub(crate) fn get(&self, id: &str) -> Option<Value> {
@@ -84,7 +92,8 @@ impl Kept {
 
     /// Forgets the response at that place, and its items unless another response has them.
     fn take(&mut self, place: usize) -> Value {
-        let Stored { body, items, .. } = self.responses.remove(place);
+        let Stored { body, items, bytes, .. } = self.responses.remove(place);
+        self.bytes -= bytes;
         for id in items.iter().filter_map(|item| item.at("id").as_str()) {
             if let Some((_, count)) = self.items.get_mut(id) {
                 *count -= 1;
@@ -94,5 +103,28 @@ impl Kept {
             }
         }
         body
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_remembered_has_an_end_in_bytes_and_the_newest_stays() {
+        let store = Store::default();
+        let put = |id: &str, size: usize| {
+            let item = json!({"id": format!("item of {id}"), "text": "a".repeat(size)});
+            store.put(id, &json!({"id": id}), vec![item]);
+        };
+        (0..5).for_each(|at| put(&at.to_string(), BYTES / 4));
+        let there: Vec<bool> = (0..5).map(|at| store.get(&at.to_string()).is_some()).collect();
+        assert_eq!(there, [false, false, true, true, true]);
+        assert!(!store.has_item("item of 1") && store.has_item("item of 4"));
+        put("large", BYTES * 2);
+        assert!(store.get("large").is_some() && store.get("4").is_none());
+        store.remove("large");
+        assert_eq!(store.lock().bytes, 0);
     }
 }
