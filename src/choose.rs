@@ -4,7 +4,7 @@ use crate::account::auth;
 use crate::address::{self, Given};
 use crate::config::{Config, Credential, Headers};
 use crate::environment::{Environment, Lookup, Served};
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::provider_key::ProviderKey;
 use crate::reach::{Destination, Named, Reach, SIMULATED, key_variable};
 use crate::{local, role, simulated};
@@ -82,6 +82,14 @@ pub(crate) async fn choose(
     let Some(name) = name else { return unnamed(config, env).await };
     let served = local::served(config).await;
     named(config, name, client(env, &served), format!("asked for as `{name}`"))
+}
+
+impl Chosen {
+    /// Says which model answers, and why.
+    pub(crate) fn announce(&self) {
+        let Chosen { target, why, .. } = self;
+        say(format_args!("model: {}/{} ({why})", target.provider, target.model));
+    }
 }
 
 /// The model of this name; local servers are not asked for theirs.

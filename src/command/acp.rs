@@ -89,6 +89,7 @@ impl Wiring {
         if let Some(missing) = &chosen.missing_key {
             return Err(Failure::Failed(missing.clone()));
         }
+        chosen.announce();
         let settings = self.asking.settings(&self.config, Some(&chosen))?;
         let servers = servers.into_iter().map(|server| self.server(folder, server));
         let servers = servers.collect::<Result<Vec<_>, _>>()?;

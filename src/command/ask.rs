@@ -111,10 +111,7 @@ impl Ask {
             }
             Switch::Off => None,
         };
-        say(format_args!(
-            "model: {}/{} ({})",
-            chosen.target.provider, chosen.target.model, chosen.why
-        ));
+        chosen.announce();
         let cover = masking::of_output(&config)?;
         let question = Content::text(Speaker::Human, prompt);
         let gate = Gate::new(config.budget).watching(config.runaway);

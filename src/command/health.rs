@@ -23,7 +23,7 @@ const MOST: usize = 4096;
   think health
   think health https://think.example:4114")]
 pub(crate) struct Health {
-    /// The gateway's address, without a path; that of the configuration where none is given
+    /// The gateway's address, `HOST:PORT` or a URL without a path; that of the configuration where none is given
     url: Option<String>,
     /// The configuration file, in place of the usual one
     #[arg(long, value_name = "FILE")]
@@ -57,7 +57,8 @@ impl Health {
         let scheme = if config.server.tls.is_some() { "https" } else { "http" };
         let listen =
             config.server.listen.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:");
-        let url = self.url.clone().unwrap_or_else(|| format!("{scheme}://{listen}"));
+        let url = self.url.clone().unwrap_or(listen);
+        let url = if url.contains("://") { url } else { format!("{scheme}://{url}") };
         Ok((url.trim_end_matches('/').to_owned(), config.client))
     }
 }
@@ -73,7 +74,12 @@ async fn ask(url: &str, config: ClientConfig) -> Result<String, String> {
     let said = String::from_utf8_lossy(&said).trim().to_owned();
     match (status.as_u16(), said.as_str()) {
         (200, "ok" | "degraded") => Ok(said),
-        (503, why @ ("closing" | "keys_unavailable")) => Err(format!("it says `{why}`")),
+        (503, why)
+            if why.starts_with("store_displaced")
+                || matches!(why, "closing" | "keys_unavailable") =>
+        {
+            Err(format!("it says `{why}`"))
+        }
         (status, _) => Err(format!("what answers there with {status} is no gateway")),
     }
 }

@@ -362,3 +362,26 @@ fn adr_budget_of_an_editors_session_is_told_when_it_is_spent_and_blocks() {
     assert!(said.starts_with("this session has spent"), "{said}");
     editor.end();
 }
+
+#[test]
+fn the_model_of_a_session_is_named_on_stderr() {
+    let mut child = command(&["acp", "-m", "sim/kimi-k2"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let hello = json!({"protocolVersion": 1, "clientCapabilities": {}});
+    let session = json!({"cwd": std::env::temp_dir(), "mcpServers": []});
+    for (id, method, params) in [(1, "initialize", hello), (2, "session/new", session)] {
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        writeln!(stdin, "{line}").unwrap();
+    }
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("sessionId")));
+    drop(stdin);
+    let said = child.wait_with_output().unwrap().stderr;
+    let said = String::from_utf8(said).unwrap();
+    assert!(said.contains("model: sim/kimi-k2"), "{said}");
+}

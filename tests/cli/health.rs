@@ -13,6 +13,7 @@ fn a_gateway_that_takes_work_is_fine_and_one_that_is_not_there_is_not() {
     let url = format!("http://{}", gateway.addr);
     for args in [
         vec!["health", &url],
+        vec!["health", &gateway.addr],
         vec![
             "health",
             "--config",
