@@ -178,8 +178,7 @@ impl Watch for Plain {
     }
 
     fn tool_response(&mut self, _: usize, response: &ToolResponse) {
-        let doc = response.result.doc();
-        let text = doc.root().as_str().unwrap_or_default();
+        let text = response.result.text();
         let lines = text.lines().count();
         let name = response.name.as_deref().unwrap_or("tool");
         let word = if response.is_error { "failed" } else { "gave" };

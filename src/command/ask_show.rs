@@ -11,7 +11,7 @@ use thinkthrough_core::content::{Block, ToolResponse};
 use thinkthrough_core::event::Event;
 use thinkthrough_core::json::Writer;
 use thinkthrough_core::outgoing::Outgoing;
-use thinkthrough_core::shape::{write_answer_and, write_block, write_event};
+use thinkthrough_core::shape::{write_answer_and, write_block, write_event, write_result};
 use thinkthrough_core::tokens::TokenCount;
 use thinkthrough_core::usage::Usage;
 
@@ -64,7 +64,7 @@ impl Watch for Stream {
             w.field_str("type", "tool_response");
             w.str_or_null("callId", response.call_id.as_deref());
             w.str_or_null("name", response.name.as_deref());
-            w.field_raw("result", &response.result);
+            write_result(w.key("result"), &response.result);
             if response.is_error {
                 w.field_bool("isError", true);
             }

@@ -16,6 +16,7 @@ use crate::tools::{FileChange, Question};
 use std::borrow::Cow;
 use thinkthrough_core::content::{
     Block, Content, Other, Parameters, Text, Thinking, ToolCall, ToolResponse,
+    ToolResult,
 };
 use thinkthrough_core::json::Raw;
 use thinkthrough_core::mask::{Masker, Opaque, mask_json};
@@ -83,7 +84,13 @@ impl Cover {
     /// What a tool gave.
     #[must_use]
     pub fn response(&self, response: &ToolResponse) -> ToolResponse {
-        ToolResponse { result: self.raw(&response.result), ..response.clone() }
+        let result = match &response.result {
+            ToolResult::Blocks(blocks) => {
+                ToolResult::Blocks(blocks.iter().map(|block| self.block(block)).collect())
+            }
+            ToolResult::Value(value) => self.raw(value).into(),
+        };
+        ToolResponse { result, ..response.clone() }
     }
 
     /// A call that is over.

@@ -5,6 +5,7 @@
 
 use crate::json::{Extra, Raw};
 use crate::usage::Usage;
+use std::borrow::Cow;
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,7 +140,16 @@ impl Block {
     pub fn text(text: impl Into<String>) -> Self {
         Block::Text(Text::new(text))
     }
+
+    /// A block of structured data in the result of a tool.
+    #[must_use]
+    pub fn data(value: Raw) -> Self {
+        Block::Other(Other::new("", DATA, value))
+    }
 }
+
+/// The kind of a block of structured data, which belongs to no wire.
+const DATA: &str = "json";
 
 /// Visible text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -309,12 +319,74 @@ pub struct ToolResponse {
     pub call_id: Option<String>,
     /// The tool's name, where the wire says it.
     pub name: Option<String>,
-    /// The result: a JSON string, or whatever structure the wire carries.
-    pub result: Raw,
+    /// The result.
+    pub result: ToolResult,
     /// The tool failed.
     pub is_error: bool,
     /// Fields that have no name here.
     pub extra: Extra,
+}
+
+/// The result of a tool call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ToolResult {
+    /// Texts, media, structured data and blocks without a form here, in order.
+    Blocks(Vec<Block>),
+    /// One text, as a JSON string, or one piece of structured data; `null` if there is none.
+    Value(Raw),
+}
+
+impl From<Raw> for ToolResult {
+    fn from(value: Raw) -> Self {
+        ToolResult::Value(value)
+    }
+}
+
+impl ToolResult {
+    /// The result as blocks.
+    #[must_use]
+    pub fn blocks(&self) -> Cow<'_, [Block]> {
+        let value = match self {
+            ToolResult::Blocks(blocks) => return Cow::Borrowed(blocks),
+            ToolResult::Value(value) => value,
+        };
+        let doc = value.doc();
+        Cow::Owned(match doc.root().as_str() {
+            Some(text) => vec![Block::text(text)],
+            None if doc.root().is_null() => Vec::new(),
+            None => vec![Block::data(value.clone())],
+        })
+    }
+
+    /// The text of the result: its texts and data, a line feed between two. Media are named by their type.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let blocks = self.blocks();
+        let texts = blocks.iter().filter_map(|block| match block {
+            Block::Text(text) => Some(Cow::Borrowed(text.text.as_str())),
+            Block::Media(media) => Some(Cow::Owned(format!("[{}]", media.media_type))),
+            Block::Other(other) => Some(Cow::Borrowed(other.raw.as_str())),
+            Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The number of bytes of its texts, data and media.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let size = |block: &Block| match block {
+            Block::Text(text) => text.text.len(),
+            Block::Media(Media { source: MediaSource::Data(it) | MediaSource::Url(it), .. }) => {
+                it.len()
+            }
+            Block::Other(other) => other.raw.as_str().len(),
+            Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => 0,
+        };
+        match self {
+            ToolResult::Blocks(blocks) => blocks.iter().map(size).sum(),
+            ToolResult::Value(value) => value.as_str().len(),
+        }
+    }
 }
 
 /// An image, a sound or a file, inline or by address.
@@ -355,6 +427,12 @@ impl Other {
     #[must_use]
     pub fn new(wire: &'static str, kind: impl Into<String>, raw: Raw) -> Self {
         Other { wire, kind: kind.into(), raw, notes: Extra::default() }
+    }
+
+    /// Whether it is structured data.
+    #[must_use]
+    pub fn is_data(&self) -> bool {
+        self.wire.is_empty() && self.kind == DATA
     }
 
     /// Whether it only names something that the provider keeps, a thought perhaps (the Responses API's

@@ -58,7 +58,7 @@ fn of_block(block: &Block) -> usize {
         Block::Text(text) => of_text(text),
         Block::Thinking(thinking) => of_thinking(thinking),
         Block::ToolCall(call) => of_call(call),
-        Block::ToolResponse(response) => response.result.as_str().len(),
+        Block::ToolResponse(response) => response.result.size(),
     }
 }
 

@@ -100,9 +100,7 @@ fn in_words(block: &Block) -> String {
         }
         Block::ToolCall(call) => format!("-> {}({})", call.name, call.parameters.as_text()),
         Block::ToolResponse(response) => {
-            let doc = response.result.doc();
-            let text = doc.root().as_str();
-            let text = text.as_deref().unwrap_or(response.result.as_str());
+            let text = response.result.text();
             let failed = if response.is_error { "failed: " } else { "" };
             format!("<- {failed}{text}")
         }

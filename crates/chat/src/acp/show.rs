@@ -143,7 +143,7 @@ impl<'a> Show<'a> {
     pub(super) fn chunk(&mut self, kind: &str, text: &str) {
         self.has_told = true;
         self.ends_in_thought = kind == THOUGHT;
-        self.update(kind, |w| w.key("content").object(|w| write_text(w, text)));
+        self.update(kind, |w| w.key("content").object(|w| write_text(w, &text)));
     }
 
     fn call(&self, index: usize, body: impl FnOnce(&mut Writer)) {
@@ -215,12 +215,10 @@ impl Watch for Show<'_> {
             w.key("content").array(|w| match &called.change {
                 Some(change) => write_diff(w, change),
                 None => {
-                    let doc = called.response.result.doc();
-                    let text = doc.root().as_str();
-                    let text = text.as_deref().unwrap_or(called.response.result.as_str());
+                    let text = called.response.result.text();
                     w.object(|w| {
                         w.field_str("type", "content");
-                        w.key("content").object(|w| write_text(w, text));
+                        w.key("content").object(|w| write_text(w, &text));
                     });
                     called.media.iter().for_each(|media| write_media(w, media));
                 }

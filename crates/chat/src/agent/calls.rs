@@ -131,7 +131,7 @@ impl Desk<'_> {
         let response = ToolResponse {
             call_id: call.id.clone(),
             name: Some(call.name.clone()),
-            result: given.result,
+            result: given.result.into(),
             is_error: given.is_error,
             extra: Extra::default(),
         };

@@ -225,8 +225,7 @@ fn question() -> Vec<Content> {
 
 fn results(outcome: &Outcome) -> Vec<(String, String, bool)> {
     let responses = outcome.rounds.iter().flat_map(|round| &round.tool_responses);
-    let text = |raw: &Raw| raw.doc().root().as_str().unwrap().into_owned();
-    responses.map(|it| (it.name.clone().unwrap(), text(&it.result), it.is_error)).collect()
+    responses.map(|it| (it.name.clone().unwrap(), it.result.text(), it.is_error)).collect()
 }
 
 #[tokio::test]

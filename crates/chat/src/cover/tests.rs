@@ -93,7 +93,7 @@ fn what_comes_whole_is_covered_in_every_place_and_what_is_sealed_stays() {
     let response = ToolResponse {
         call_id: None,
         name: None,
-        result: Raw::string(&format!("API={key}\n")),
+        result: Raw::string(&format!("API={key}\n")).into(),
         is_error: false,
         extra: Extra::default(),
     };

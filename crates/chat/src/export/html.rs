@@ -150,10 +150,7 @@ fn tool_call(call: &ToolCall) -> String {
 fn tool_response(response: &ToolResponse) -> String {
     let name = response.name.as_deref().unwrap_or("tool");
     let title = format!("{name} {}", if response.is_error { "failed" } else { "gave" });
-    match response.result.doc().root().as_str() {
-        Some(text) => folded(&title, &text),
-        None => folded(&title, response.result.as_str()),
-    }
+    folded(&title, &response.result.text())
 }
 
 fn folded(title: &str, body: &str) -> String {

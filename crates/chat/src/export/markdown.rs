@@ -10,7 +10,7 @@ use thinkthrough_core::content::{
     Block, Content, Media, MediaSource, Other, Parameters, Text, Thinking, ToolCall, ToolResponse,
 };
 use thinkthrough_core::json::{Raw, Writer};
-use thinkthrough_core::shape::{write_block, write_content};
+use thinkthrough_core::shape::{write_block, write_content, write_result};
 use thinkthrough_core::tokens::TokenCount;
 
 /// The conversation as Markdown, with thoughts in `form`.
@@ -120,12 +120,13 @@ fn tool_call(call: &ToolCall) -> String {
 }
 
 fn tool_response(response: &ToolResponse) -> String {
-    let text = response.result.doc().root().as_str().map(std::borrow::Cow::into_owned);
+    let raw = Raw::build(|w| write_result(w, &response.result));
+    let text = raw.doc().root().as_str().map(std::borrow::Cow::into_owned);
     // Only a string that is written the one way this writer writes it can be shown as text and come back the same.
-    let text = text.filter(|text| Raw::string(text) == response.result);
-    let shown = text.as_deref().unwrap_or(response.result.as_str());
+    let text = text.filter(|text| Raw::string(text) == raw);
+    let shown = text.as_deref().unwrap_or(raw.as_str());
     let kind = if text.is_some() { Raw::string("") } else { Raw::null() };
-    let bare = Block::ToolResponse(ToolResponse { result: kind, ..response.clone() });
+    let bare = Block::ToolResponse(ToolResponse { result: kind.into(), ..response.clone() });
     let title = one_line(response.name.as_deref().unwrap_or("result"));
     let title = if response.is_error { format!("{title} (failed)") } else { title };
     marked(&bare, &callout("> [!result]-", &title, shown))

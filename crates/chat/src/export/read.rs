@@ -7,7 +7,7 @@ use super::lines::{
 use super::{Exported, ImportError};
 use thinkthrough_core::content::{Block, Content, Parameters, Text, Thinking};
 use thinkthrough_core::json::{Doc, Raw, Val};
-use thinkthrough_core::shape::{ShapeError, read_block, read_content};
+use thinkthrough_core::shape::{ShapeError, read_block, read_content, read_result};
 
 /// Reads a conversation that [`to_markdown`](super::to_markdown) wrote, or that a person wrote in the same form: the
 /// comments may be missing, and then a thought or a tool call has only what can be seen.
@@ -112,9 +112,11 @@ impl<'t> Reader<'t> {
             Block::ToolResponse(response) => {
                 let body = self.callout()?;
                 response.result = if json.get("result").is_some_and(Val::is_null) {
-                    Raw::parse(&body).map_err(|error| format!("the result is no JSON: {error}"))?
+                    let raw = Raw::parse(&body);
+                    let raw = raw.map_err(|error| format!("the result is no JSON: {error}"))?;
+                    read_result(raw.doc().root())
                 } else {
-                    Raw::string(&body)
+                    Raw::string(&body).into()
                 };
             }
             Block::Media(_) | Block::Other(_) => {

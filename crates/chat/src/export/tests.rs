@@ -97,7 +97,7 @@ fn any_block() -> impl Strategy<Value = Block> {
             Block::ToolResponse(ToolResponse {
                 call_id: Some(text.clone()),
                 name: None,
-                result: if is_json { json() } else { Raw::string(&text) },
+                result: if is_json { json() } else { Raw::string(&text) }.into(),
                 is_error,
                 extra: Extra::default(),
             })

@@ -151,7 +151,7 @@ fn estimate(content: &Content) -> u64 {
         Block::Text(text) => estimate_conservative(&text.text),
         Block::Thinking(thinking) => estimate_conservative(&thinking.thought),
         Block::ToolCall(call) => estimate_conservative(call.parameters.as_text()),
-        Block::ToolResponse(response) => estimate_conservative(response.result.as_str()),
+        Block::ToolResponse(response) => estimate_conservative(&response.result.text()),
         Block::Other(other) => estimate_conservative(other.raw.as_str()),
         Block::Media(_) => 0,
     };
@@ -181,7 +181,7 @@ fn say(content: &Content, text: &mut String) {
         let said = match block {
             Block::Text(said) => said.text.clone(),
             Block::ToolCall(call) => format!("calls {} {}", call.name, call.parameters.as_text()),
-            Block::ToolResponse(response) => response.result.as_str().to_owned(),
+            Block::ToolResponse(response) => response.result.text(),
             Block::Media(_) | Block::Other(_) | Block::Thinking(_) => continue,
         };
         text.push_str(&format!("\n[{who}]\n{said}\n"));

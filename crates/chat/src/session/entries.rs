@@ -127,10 +127,7 @@ pub(super) fn give(
 }
 
 fn text_of(response: &ToolResponse) -> String {
-    let doc = response.result.doc();
-    doc.root()
-        .as_str()
-        .map_or_else(|| response.result.as_str().to_owned(), std::borrow::Cow::into_owned)
+    response.result.text()
 }
 
 /// The first argument that is a word: a path, a pattern, a command.

@@ -143,7 +143,7 @@ impl Desk {
         let response = ToolResponse {
             call_id: None,
             name: None,
-            result: Raw::string(text),
+            result: Raw::string(text).into(),
             is_error,
             extra: Extra::default(),
         };

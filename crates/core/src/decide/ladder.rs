@@ -141,7 +141,6 @@ impl Fallback {
         self,
         contents: &mut Cow<'_, [Content]>,
         lacking: &[Lacking],
-        wire: &'static str,
     ) -> Vec<Decision> {
         let done = |it: &Lacking| {
             let mut at = (it.messages.start, 0);
@@ -154,7 +153,7 @@ impl Fallback {
                     None => (Action::Drop(it.why), ""),
                 },
                 Fallback::Off => (Action::Off, "; thinking is off in this request"),
-                Fallback::Tell(how) if tell(contents.to_mut(), &it.messages, how, wire) => {
+                Fallback::Tell(how) if tell(contents.to_mut(), &it.messages, how) => {
                     (Action::Tell, "; the answer and what its calls gave are told in words")
                 }
                 Fallback::None | Fallback::Tell(_) => (Action::Drop(it.why), ""),

@@ -297,7 +297,7 @@ impl<'c> Looked<'c> {
         fallback: Fallback,
     ) -> Decided<'c> {
         let (mut answers, mut contents) = (self.answers.clone(), self.contents.clone());
-        let laddered = fallback.take(&mut contents, lacking, input.caller.id());
+        let laddered = fallback.take(&mut contents, lacking);
         let settings = as_asked(input.request, input.target, settings);
         let empty = answers.iter().filter(|it| it.action == Action::Empty);
         let empty: Vec<usize> = empty.map(|it| it.message).collect();

@@ -3,9 +3,9 @@
 //! A function of the answer and of what stands behind it up to the next one, so that the same history is always told in
 //! the same words. What is told counts as calls and results in every decision: it begins no turn.
 
-use crate::content::{Block, Content, Other, Speaker, ToolCall, ToolResponse};
+use crate::content::{Block, Content, Speaker, ToolCall, ToolResponse};
 use crate::contract::Told;
-use crate::json::{Extra, Raw, Val};
+use crate::json::Extra;
 use std::ops::Range;
 
 /// Whether an answer can be told so. What the client sends in place of a thought stays, and so does its message.
@@ -33,7 +33,6 @@ pub(super) fn tell(
     contents: &mut [Content],
     answer: &Range<usize>,
     how: Told,
-    wire: &'static str,
 ) -> bool {
     if !can_tell(contents, answer, how) {
         return false;
@@ -46,7 +45,7 @@ pub(super) fn tell(
         Told::InAnswer if calls.is_empty() => return false,
         Told::InAnswer => {
             said.iter_mut().for_each(in_answer);
-            results(Words::default(), &calls, behind, wire);
+            results(Words::default(), &calls, behind);
         }
         Told::InUserMessage => {
             let mut words = Words::default();
@@ -54,7 +53,7 @@ pub(super) fn tell(
                 words.answered(block, calls.is_empty());
             }
             // Where nothing was given, the words stand where the answer stood.
-            if let Some(words) = results(words, &calls, behind, wire)
+            if let Some(words) = results(words, &calls, behind)
                 && let Some(content) = said.first_mut()
             {
                 *content = words.content();
@@ -89,7 +88,6 @@ fn results(
     mut words: Words,
     calls: &[ToolCall],
     behind: &mut [Content],
-    wire: &'static str,
 ) -> Option<Words> {
     let count = behind.iter().take_while(|content| content.speaker == Speaker::Tool).count();
     let given = behind.get_mut(..count).unwrap_or_default();
@@ -100,7 +98,7 @@ fn results(
     for block in given.iter_mut().flat_map(|content| std::mem::take(&mut content.blocks)) {
         match block {
             Block::ToolResponse(result) => {
-                words.result(&result, name(&result, calls, place), wire);
+                words.result(&result, name(&result, calls, place));
                 place += 1;
             }
             other => words.blocks.push(other),
@@ -165,22 +163,23 @@ impl Words {
         }
     }
 
-    fn result(&mut self, result: &ToolResponse, name: &str, wire: &'static str) {
-        let doc = result.result.doc();
-        let root = doc.root();
-        let (texts, others): (Vec<Val<'_>>, Vec<Val<'_>>) =
-            root.items().partition(|part| part.get("text").is_some_and(|it| it.as_str().is_some()));
-        let is_parts = root.is_array() && others.iter().all(|part| part.text("type").is_some());
-        let text = match root.as_str() {
-            Some(text) => text.into_owned(),
-            None if root.is_null() => String::new(),
-            None if is_parts => {
-                let texts: Vec<String> =
-                    texts.iter().filter_map(|part| part.string("text")).collect();
-                texts.join("\n")
-            }
-            None => root.raw().to_owned(),
+    fn result(&mut self, result: &ToolResponse, name: &str) {
+        let given = result.result.blocks();
+        let is_text = |block: &&Block| match block {
+            Block::Text(_) => true,
+            Block::Other(other) => other.is_data(),
+            _ => false,
         };
+        let (texts, others): (Vec<&Block>, Vec<&Block>) = given.iter().partition(is_text);
+        let texts: Vec<&str> = texts
+            .iter()
+            .filter_map(|block| match block {
+                Block::Text(text) => Some(text.text.as_str()),
+                Block::Other(other) => Some(other.raw.as_str()),
+                _ => None,
+            })
+            .collect();
+        let text = texts.join("\n");
         let verb = if result.is_error { "failed" } else { "gave" };
         let words = match text.trim() {
             "" => format!("The tool `{name}` {verb}."),
@@ -188,10 +187,7 @@ impl Words {
         };
         self.say(&words, &result.extra);
         // What is no text is shown as it came.
-        for part in others.into_iter().filter(|_| is_parts) {
-            let kind = part.string("type").unwrap_or_default();
-            self.blocks.push(Block::Other(Other::new(wire, kind, Raw::from(part))));
-        }
+        self.blocks.extend(others.into_iter().cloned());
     }
 }
 

@@ -162,7 +162,7 @@ impl Side {
             Block::ToolResponse(result) => {
                 let id = result.call_id.as_deref().unwrap_or("no id");
                 let words = format!("{} ({id})", result.name.as_deref().unwrap_or("result"));
-                (result.result.as_str().len(), 0, cut_words(&words))
+                (result.result.size(), 0, cut_words(&words))
             }
         };
         Side { kind: Self::kind(block), bytes, sealed, words }

@@ -12,7 +12,7 @@
 
 use super::clock::without_clock;
 use super::key::{Digest, Key, Of, Secret, Version};
-use crate::content::{Block, Content, Media, MediaSource, Parameters, ToolCall, ToolResponse};
+use crate::content::{Block, Content, Media, MediaSource, Parameters, ToolCall, ToolResponse, ToolResult};
 use crate::json::{Kind, Val};
 use crate::request::Tool;
 
@@ -32,17 +32,22 @@ impl Normal<'_> {
     pub(super) fn said(&self, content: &Content) -> Key {
         let mut digest = self.digest(Of::Piece);
         digest.tag(content.speaker as u8);
-        for block in &content.blocks {
+        self.blocks(&mut digest, &content.blocks);
+        digest.finish()
+    }
+
+    fn blocks(&self, digest: &mut Digest, blocks: &[Block]) {
+        for block in blocks {
             match block {
                 Block::Text(text) => {
                     digest.tag(b't');
-                    lines(&mut digest, &text.text);
+                    lines(digest, &text.text);
                 }
-                Block::Media(media) => self.media(&mut digest, media),
+                Block::Media(media) => self.media(digest, media),
                 Block::Other(other) => {
                     digest.tag(b'o').part(other.kind.as_bytes());
                     let doc = other.raw.doc();
-                    json(&mut digest, doc.root(), true);
+                    json(digest, doc.root(), true);
                 }
                 Block::ToolResponse(response) => {
                     digest.tag(b'r').key(&self.result(response));
@@ -53,7 +58,6 @@ impl Normal<'_> {
                 Block::Thinking(_) => {}
             }
         }
-        digest.finish()
     }
 
     /// The visible text of an answer without a copy of its thought; `None` where it says nothing.
@@ -133,11 +137,18 @@ impl Normal<'_> {
     pub(super) fn result(&self, response: &ToolResponse) -> Key {
         let mut digest = self.digest(Of::Piece);
         digest.tag(b'r');
-        let doc = response.result.doc();
-        let root = doc.root();
-        match texts(root) {
-            Some(text) => lines(digest.tag(b't'), &text),
-            None => json(&mut digest, root, true),
+        match &response.result {
+            ToolResult::Blocks(blocks) => match texts_of(blocks) {
+                Some(text) => lines(digest.tag(b't'), &text),
+                None => self.blocks(digest.tag(b'b'), blocks),
+            },
+            ToolResult::Value(value) => {
+                let doc = value.doc();
+                match texts(doc.root()) {
+                    Some(text) => lines(digest.tag(b't'), &text),
+                    None => json(&mut digest, doc.root(), true),
+                }
+            }
         }
         digest.finish()
     }
@@ -248,6 +259,15 @@ pub(super) fn copied_words(copy: &str) -> String {
     words
 }
 
+/// The text that nothing but texts say.
+fn texts_of(blocks: &[Block]) -> Option<String> {
+    let text = |block: &Block| match block {
+        Block::Text(text) => Some(text.text.clone()),
+        _ => None,
+    };
+    blocks.iter().map(text).collect()
+}
+
 /// The text that a string or a list of nothing but text parts says.
 fn texts(value: Val<'_>) -> Option<String> {
     if let Some(text) = value.as_str() {
@@ -344,7 +364,7 @@ mod tests {
         let response = ToolResponse {
             call_id: None,
             name: None,
-            result: Raw::parse(json).unwrap(),
+            result: Raw::parse(json).unwrap().into(),
             is_error: false,
             extra: Extra::default(),
         };

@@ -79,7 +79,7 @@ mod tests {
         let result = |call_id| ToolResponse {
             call_id,
             name: None,
-            result: Raw::build(|w| w.object(|_| {})),
+            result: Raw::build(|w| w.object(|_| {})).into(),
             is_error: false,
             extra: Extra::default(),
         };

@@ -238,7 +238,7 @@ mod tests {
             let response = ToolResponse {
                 call_id: Some(id.to_owned()),
                 name: None,
-                result: Raw::string("it"),
+                result: Raw::string("it").into(),
                 is_error: false,
                 extra: Extra::default(),
             };

@@ -3,6 +3,7 @@
 use super::content::ShapeError;
 use crate::content::{
     Block, Media, MediaSource, Other, Parameters, Text, Thinking, ToolCall, ToolResponse,
+    ToolResult,
 };
 use crate::json::{Extra, Raw, Val, Writer};
 use crate::wire;
@@ -34,7 +35,7 @@ pub fn write_block(w: &mut Writer, block: &Block) {
             w.field_str("type", "tool_response");
             w.str_or_null("callId", response.call_id.as_deref());
             w.str_or_null("name", response.name.as_deref());
-            w.field_raw("result", &response.result);
+            write_result(w.key("result"), &response.result);
             if response.is_error {
                 w.field_bool("isError", true);
             }
@@ -143,7 +144,7 @@ pub fn read_block(value: Val<'_>, at: &str) -> Result<Block, ShapeError> {
         "tool_response" => Block::ToolResponse(ToolResponse {
             call_id: value.string("callId"),
             name: value.string("name"),
-            result: value.get("result").map_or_else(Raw::null, Raw::from),
+            result: value.get("result").map_or_else(|| Raw::null().into(), read_result),
             is_error: value.bool("isError").unwrap_or(false),
             extra: read_extra(value),
         }),
@@ -158,6 +159,27 @@ pub fn read_block(value: Val<'_>, at: &str) -> Result<Block, ShapeError> {
         }),
         _ => Block::Other(read_other(value, kind, at)?),
     })
+}
+
+/// Writes the result of a tool: a text, structured data, or a list of blocks.
+pub fn write_result(w: &mut Writer, result: &ToolResult) {
+    match result {
+        ToolResult::Blocks(blocks) => {
+            w.array(|w| blocks.iter().for_each(|block| write_block(w, block)));
+        }
+        ToolResult::Value(value) => w.raw(value),
+    }
+}
+
+/// Reads the result of a tool. A list is a list of blocks if the blocks say all of it, else data.
+pub fn read_result(value: Val<'_>) -> ToolResult {
+    let read = || value.items().map(|item| read_block(item, "result").ok()).collect();
+    let blocks: Option<Vec<Block>> = value.is_array().then(read).flatten();
+    let value = Raw::from(value);
+    match blocks.map(ToolResult::Blocks) {
+        Some(blocks) if Raw::build(|w| write_result(w, &blocks)) == value => blocks,
+        Some(_) | None => value.into(),
+    }
 }
 
 fn read_thinking(value: Val<'_>, at: &str) -> Result<Thinking, ShapeError> {

@@ -8,7 +8,7 @@ mod content;
 mod event;
 
 pub use answer::{write_answer, write_answer_and, write_problem, write_usage};
-pub use block::{read_block, write_block};
+pub use block::{read_block, read_result, write_block, write_result};
 pub use content::{ShapeError, read_content, read_usage, write_content};
 pub use event::write_event;
 

@@ -35,7 +35,7 @@ fn a_content_survives_its_own_json() {
                 Block::ToolResponse(ToolResponse {
                     call_id: Some("c".into()),
                     name: None,
-                    result: Raw::string("r"),
+                    result: Raw::string("r").into(),
                     is_error: true,
                     extra: Extra::default(),
                 }),

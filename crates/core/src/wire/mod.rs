@@ -30,6 +30,7 @@ pub mod resource;
 mod serial;
 mod thinking_config;
 mod tool_ids;
+mod tool_result;
 
 /// How one provider deviates within a wire. The default reads every known spelling and writes the wire's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub struct Dialect {
     pub may_refuse_usage: bool,
     /// Ids of tool calls may be any text, as its models write them, where the wire's own API takes few characters.
     pub takes_any_id: bool,
+    /// Results of tools hold no media, which stand behind them, where the wire has both forms.
+    pub media_behind_results: bool,
     /// The API stands on another house's platform.
     pub hosted: Option<Hosted>,
 }
@@ -82,6 +85,7 @@ impl Dialect {
         asks_for_usage: false,
         may_refuse_usage: false,
         takes_any_id: false,
+        media_behind_results: false,
         hosted: None,
     };
 }

@@ -240,7 +240,7 @@ fn foreign() -> Request {
         Block::ToolResponse(ToolResponse {
             call_id: Some(id.to_owned()),
             name: None,
-            result,
+            result: result.into(),
             is_error: true,
             extra: Extra::default(),
         })
@@ -358,7 +358,7 @@ fn calls_without_an_id_get_one_that_their_results_know() {
     let result = Block::ToolResponse(ToolResponse {
         call_id: None,
         name: Some("f".to_owned()),
-        result: Raw::string("r"),
+        result: Raw::string("r").into(),
         is_error: false,
         extra: Extra::default(),
     });

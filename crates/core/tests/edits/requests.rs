@@ -190,7 +190,7 @@ fn conversation(random: &mut Random) -> Vec<Content> {
                 let result = ToolResponse {
                     call_id: Some(id(call)),
                     name: Some("f".into()),
-                    result: Raw::string("given"),
+                    result: Raw::string("given").into(),
                     is_error: false,
                     extra: Extra::default(),
                 };

@@ -74,7 +74,7 @@ fn result(call_id: Option<String>) -> Content {
     let response = ToolResponse {
         call_id,
         name: None,
-        result: Raw::string("text"),
+        result: Raw::string("text").into(),
         is_error: false,
         extra: Extra::default(),
     };

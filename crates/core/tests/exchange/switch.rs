@@ -160,7 +160,7 @@ fn result(call: &ToolCall, number: usize) -> Content {
     let response = ToolResponse {
         call_id: call.id.clone(),
         name: Some(call.name.clone()),
-        result: Raw::string(&format!("gift {number}")),
+        result: Raw::string(&format!("gift {number}")).into(),
         is_error: false,
         extra: Extra::default(),
     };

@@ -52,7 +52,7 @@ impl Client {
             Block::ToolResponse(ToolResponse {
                 call_id: call.id.clone(),
                 name: Some(call.name.clone()),
-                result: Raw::string("text"),
+                result: Raw::string("text").into(),
                 is_error: false,
                 extra: Extra::default(),
             })

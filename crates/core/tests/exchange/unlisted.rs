@@ -27,7 +27,7 @@ pub(crate) fn tidies(client: &mut Client) {
     for content in client.said.iter_mut().take(newest) {
         match (content.speaker, content.blocks.first_mut()) {
             (Speaker::Tool, Some(Block::ToolResponse(result))) => {
-                result.result = Raw::string("[cleared]");
+                result.result = Raw::string("[cleared]").into();
             }
             (Speaker::Human, _) => {
                 content.blocks.push(Block::Text(Text::new("Mind your list.")));

@@ -122,7 +122,7 @@ fn conversation() -> Request {
     let result = ToolResponse {
         call_id: Some("call_1".into()),
         name: None,
-        result: Raw::parse(r#"[{"type":"text","text":"7"}]"#).unwrap(),
+        result: Raw::parse(r#"[{"type":"text","text":"7"}]"#).unwrap().into(),
         is_error: false,
         extra: Extra::default(),
     };

@@ -149,7 +149,7 @@ fn result(id: &str, text: &str, is_error: bool) -> Content {
     let response = ToolResponse {
         call_id: Some(id.to_owned()),
         name: None,
-        result: Raw::string(text),
+        result: Raw::string(text).into(),
         is_error,
         extra: Extra::default(),
     };

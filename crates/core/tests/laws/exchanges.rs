@@ -196,7 +196,7 @@ impl Talk {
                     let result = ToolResponse {
                         call_id: Some(id),
                         name: Some(name.to_owned()),
-                        result: Raw::parse("\"done\"").expect("it is JSON"),
+                        result: Raw::parse("\"done\"").expect("it is JSON").into(),
                         is_error: false,
                         extra: Extra::default(),
                     };

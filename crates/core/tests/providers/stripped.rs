@@ -134,7 +134,7 @@ fn conversation(answer: Content, target: &Target) -> Vec<Content> {
         let response = ToolResponse {
             call_id: Some("c1".into()),
             name: Some("f".into()),
-            result: Raw::string("done"),
+            result: Raw::string("done").into(),
             is_error: false,
             extra: Extra::default(),
         };

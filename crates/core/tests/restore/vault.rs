@@ -205,7 +205,7 @@ pub(crate) fn result(id: &str, text: &str) -> Content {
     let response = ToolResponse {
         call_id: (!id.is_empty()).then(|| id.to_owned()),
         name: None,
-        result: Raw::string(text),
+        result: Raw::string(text).into(),
         is_error: false,
         extra: Extra::default(),
     };

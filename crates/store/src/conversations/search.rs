@@ -170,8 +170,8 @@ fn hits(
         };
         let text = text_of(it).filter(|_| is_wanted)?;
         let text = match masker {
-            Some(masker) => Cow::Owned(Masked::by(masker, &text.to_owned()).into_inner()),
-            None => Cow::Borrowed(text),
+            Some(masker) => Cow::Owned(Masked::by(masker, &text.into_owned()).into_inner()),
+            None => text,
         };
         let (excerpt, at) = excerpt(&text, needle.find(&text)?);
         Some(Hit {
@@ -188,18 +188,19 @@ fn hits(
     content.blocks.iter().enumerate().filter_map(hit).collect()
 }
 
-fn text_of(block: &Block) -> Option<&str> {
-    match block {
-        Block::Text(text) => Some(&text.text),
-        Block::Thinking(thinking) => Some(&thinking.thought),
-        Block::ToolCall(call) => Some(match &call.parameters {
+fn text_of(block: &Block) -> Option<Cow<'_, str>> {
+    let text = match block {
+        Block::Text(text) => &text.text,
+        Block::Thinking(thinking) => &thinking.thought,
+        Block::ToolCall(call) => match &call.parameters {
             Parameters::Free(text) | Parameters::Invalid(text) => text,
             Parameters::Json(raw) => raw.as_str(),
-        }),
-        Block::ToolResponse(response) => Some(response.result.as_str()),
-        Block::Other(other) => Some(other.raw.as_str()),
-        Block::Media(_) => None,
-    }
+        },
+        Block::ToolResponse(response) => return Some(Cow::Owned(response.result.text())),
+        Block::Other(other) => other.raw.as_str(),
+        Block::Media(_) => return None,
+    };
+    Some(Cow::Borrowed(text))
 }
 
 /// A text to look for, in small letters.

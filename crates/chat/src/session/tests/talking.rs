@@ -24,7 +24,7 @@ fn gave(id: &str, is_error: bool) -> ToolResponse {
     ToolResponse {
         call_id: Some(id.to_owned()),
         name: Some("shell".to_owned()),
-        result: Raw::string("a\nb"),
+        result: Raw::string("a\nb").into(),
         is_error,
         extra: Extra::default(),
     }
@@ -102,7 +102,7 @@ fn a_result_that_is_a_diff_has_its_colours() {
         let mut desk = desk();
         desk.line("look");
         desk.told(Progress::Calls(0, call("1")));
-        let response = ToolResponse { result: Raw::string(result), ..gave("1", false) };
+        let response = ToolResponse { result: Raw::string(result).into(), ..gave("1", false) };
         desk.told(Progress::Gave { call: 0, response, took: Duration::ZERO });
         let mut entries = desk.session.view().transcript.iter();
         let is_it = |body: &Body| matches!(body, Body::Tool(tool) if tool.language == language);

@@ -15,6 +15,8 @@ pub(in crate::wire) struct Form {
     pub(in crate::wire) required_tool: &'static str,
     /// Errors stand at the top of the body instead of under `error`.
     pub(in crate::wire) flat_errors: bool,
+    /// The results of tools are lists of parts, media included; documents have a part of their own.
+    pub(in crate::wire) media_in_results: bool,
     /// Ids of calls are nine letters and digits.
     pub(in crate::wire) short_ids: bool,
 }

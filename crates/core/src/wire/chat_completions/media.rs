@@ -5,6 +5,10 @@ use super::request::keep_inner;
 use crate::content::{Media, MediaSource};
 use crate::json::{Extra, Raw, Val, Writer};
 
+/// A document by its address, a data URL included.
+const DOCUMENT: &str = "document_url";
+const PDF: &str = "application/pdf";
+
 /// Reads a part; `None` when it is no medium that has a form in the neutral content.
 pub(super) fn read(form: &'static Form, kind: &str, part: Val<'_>) -> Option<Media> {
     let mut extra = Extra::collect(form.id, part, &["type", kind]);
@@ -19,6 +23,10 @@ pub(super) fn read(form: &'static Form, kind: &str, part: Val<'_>) -> Option<Med
         "input_audio" => {
             let format = inner.text("format")?;
             (format!("audio/{format}"), MediaSource::Data(inner.string("data")?))
+        }
+        DOCUMENT => {
+            let (media_type, source) = source(&inner.as_str()?);
+            (media_type.unwrap_or_else(|| PDF.to_owned()), source)
         }
         "file" => {
             let (media_type, source) = source(&inner.text("file_data")?);
@@ -54,15 +62,18 @@ fn source(url: &str) -> (Option<String>, MediaSource) {
     }
 }
 
-/// Writes a part; `false` when this wire has no form for it.
-pub(super) fn write(w: &mut Writer, media: &Media, form: &Form) -> bool {
+/// The part for a medium; `None` when this wire has no form for it.
+pub(super) fn part(media: &Media, form: &Form) -> Option<Raw> {
     let kept = |kind: &str| media.extra.get(form.id, kind);
     let url = match &media.source {
         MediaSource::Url(url) => url.clone(),
         MediaSource::Data(data) => format!("data:{};base64,{data}", media.media_type),
     };
     let is_inline = matches!(media.source, MediaSource::Data(_));
-    let kind = if kept("video_url").is_some() {
+    let is_pdf = media.media_type == PDF;
+    let kind = if kept(DOCUMENT).is_some() || is_pdf && form.media_in_results {
+        DOCUMENT
+    } else if kept("video_url").is_some() {
         "video_url"
     } else if kept("image_url").is_some() || media.media_type.starts_with("image/") {
         "image_url"
@@ -71,11 +82,11 @@ pub(super) fn write(w: &mut Writer, media: &Media, form: &Form) -> bool {
     } else if is_inline {
         "file"
     } else {
-        return false;
+        return None;
     };
-    w.object(|w| {
+    let write = |w: &mut Writer| {
         w.field_str("type", kind);
-        if kept(kind).is_some_and(|kept| kept.as_str() == "\"\"") {
+        if kind == DOCUMENT || kept(kind).is_some_and(|kept| kept.as_str() == "\"\"") {
             w.field_str(kind, &url);
         } else {
             w.key(kind).object(|w| {
@@ -84,7 +95,12 @@ pub(super) fn write(w: &mut Writer, media: &Media, form: &Form) -> bool {
                         w.field_str("data", data);
                         w.field_str("format", media.media_type.trim_start_matches("audio/"));
                     }
-                    ("file", _) => w.field_str("file_data", &url),
+                    ("file", _) => {
+                        if media.extra.wire != Some(form.id) {
+                            w.field_str("filename", "file");
+                        }
+                        w.field_str("file_data", &url);
+                    }
                     _ => w.field_str("url", &url),
                 }
                 rest(w, kept(kind));
@@ -93,8 +109,8 @@ pub(super) fn write(w: &mut Writer, media: &Media, form: &Form) -> bool {
         for (key, value) in media.extra.of(form.id).iter().filter(|(key, _)| key != kind) {
             w.field_raw(key, value);
         }
-    });
-    true
+    };
+    Some(Raw::build(|w| w.object(write)))
 }
 
 /// Writes the members of an object that was kept, inside an open one.

@@ -8,7 +8,7 @@ use super::parts;
 use super::request::keep_inner;
 use super::signature;
 use crate::content::{
-    Block, Content, Other, Parameters, Speaker, Text, Thinking, ToolCall, ToolResponse,
+    Block, Content, Other, Parameters, Speaker, Text, Thinking, ToolCall, ToolResponse, ToolResult,
 };
 use crate::json::{Extra, Raw, Val};
 use crate::wire::RequestError;
@@ -83,7 +83,7 @@ fn read_tool(
     let mut response = ToolResponse {
         call_id: message.string("tool_call_id"),
         name: message.string("name"),
-        result: result.map_or_else(Raw::null, Raw::from),
+        result: result.map_or_else(|| Raw::null().into(), |result| read_result(form, result)),
         is_error: false,
         extra: Extra::default(),
     };
@@ -100,6 +100,13 @@ fn read_tool(
     }
     tidy(&mut content.extra);
     content.blocks.push(Block::ToolResponse(response));
+}
+
+fn read_result(form: &'static Form, result: Val<'_>) -> ToolResult {
+    match result.is_array() && result.items().all(Val::is_object) {
+        true => ToolResult::Blocks(result.items().map(|part| read_part(form, part)).collect()),
+        false => Raw::from(result).into(),
+    }
 }
 
 /// Reads what the message says in the fields for thoughts. A string that repeats the structured entries or

@@ -58,6 +58,7 @@ static FORM: Form = Form {
     thinks_in_content: false,
     required_tool: "required",
     flat_errors: false,
+    media_in_results: false,
     short_ids: false,
 };
 

@@ -7,7 +7,9 @@ use super::write_message;
 use crate::json::{Raw, Val, Writer};
 use crate::request::{AnswerFormat, ReasoningAsk, Request, Tool, ToolChoice};
 use crate::wire::tool_ids::Nameless;
+use crate::wire::tool_result::names;
 use crate::wire::{Dialect, Written};
+use std::collections::BTreeMap;
 
 /// What goes along while a request is written.
 pub(super) struct Target<'a> {
@@ -17,6 +19,10 @@ pub(super) struct Target<'a> {
     pub(super) untranslated: Vec<String>,
     /// Ids for calls that came without one.
     pub(super) nameless: Nameless,
+    /// The tools of the calls, by id.
+    pub(super) names: BTreeMap<String, String>,
+    /// Parts with the media of results, to be written behind them.
+    pub(super) behind: Vec<Raw>,
 }
 
 impl Target<'_> {
@@ -33,8 +39,14 @@ impl Target<'_> {
 }
 
 pub(super) fn write(form: &'static Form, request: &Request, dialect: &Dialect) -> Written {
-    let mut target =
-        Target { form, dialect, untranslated: Vec::new(), nameless: Nameless::default() };
+    let mut target = Target {
+        form,
+        dialect,
+        untranslated: Vec::new(),
+        nameless: Nameless::default(),
+        names: names(&request.contents),
+        behind: Vec::new(),
+    };
     let mut w = Writer::new();
     w.object(|w| {
         w.field_str("model", &request.model);
@@ -42,6 +54,7 @@ pub(super) fn write(form: &'static Form, request: &Request, dialect: &Dialect) -
             for content in &request.contents {
                 write_message::write(w, content, &mut target);
             }
+            write_message::media_behind(w, &mut target);
         });
         write_tools(w, &request.tools, &mut target);
         for (key, value) in settings(request, &mut target) {

@@ -1,11 +1,12 @@
 //! Writes one message of a request.
 
-use super::form::{ABSENT, CONTENT, LIST, REPEATS};
+use super::form::{Form, ABSENT, CONTENT, LIST, REPEATS};
 use super::thoughts::{self, Inline, Places};
 use super::write::Target;
 use super::{details, media, parts, signature};
-use crate::content::{Block, Content, Parameters, Speaker, Text, ToolCall, ToolResponse};
-use crate::json::{Kind, Raw, Writer};
+use crate::content::{Block, Content, Parameters, Speaker, Text, ToolCall, ToolResponse, ToolResult};
+use crate::json::{Raw, Writer};
+use crate::wire::tool_result::{Parted, heading};
 
 /// Message fields that only say something about an answer.
 const ABOUT_ANSWERS: [&str; 1] = ["annotations"];
@@ -20,6 +21,7 @@ pub(super) fn write(w: &mut Writer, content: &Content, target: &mut Target<'_>) 
     }
     let is_left = content.blocks.iter().any(|block| !matches!(block, Block::ToolResponse(_)));
     if !has_results || is_left {
+        media_behind(w, target);
         w.object(|w| write_fields(w, content, has_results, target));
     }
 }
@@ -47,8 +49,8 @@ fn write_result(
         }
         match response.extra.get(form.id, CONTENT).map(Raw::as_str) {
             Some(ABSENT) => {}
-            Some(_) => w.field_raw(CONTENT, &response.result),
-            None => w.field_raw(CONTENT, &result_text(&response.result)),
+            Some(_) => w.field_raw(CONTENT, &own_result(&response.result, form)),
+            None => w.field_raw(CONTENT, &foreign_result(response, target)),
         }
         if response.is_error {
             target.lose("isError");
@@ -59,14 +61,58 @@ fn write_result(
     });
 }
 
-/// A result as this wire takes it: a string, or a list of texts.
-fn result_text(result: &Raw) -> Raw {
-    let doc = result.doc();
-    let root = doc.root();
-    let is_text = |part: crate::json::Val<'_>| part.text("type").as_deref() == Some("text");
-    let fits =
-        root.kind() == Kind::String || (root.items().next().is_some() && root.items().all(is_text));
-    if fits { result.clone() } else { Raw::string(result.as_str()) }
+/// A result of this wire: a value, or the list of parts that it was.
+fn own_result(result: &ToolResult, form: &Form) -> Raw {
+    let blocks = match result {
+        ToolResult::Blocks(blocks) => blocks,
+        ToolResult::Value(value) => return value.clone(),
+    };
+    let part = |block: &Block| match block {
+        Block::Text(text) => Some(text_part(text, form.id)),
+        Block::Media(media) => media::part(media, form),
+        Block::Other(other) => Some(other.raw.clone()),
+        Block::Thinking(thinking) => Some(parts::write_thinking(thinking, form.id)),
+        Block::ToolCall(_) | Block::ToolResponse(_) => None,
+    };
+    Raw::build(|w| w.array(|w| blocks.iter().filter_map(part).for_each(|part| w.raw(&part))))
+}
+
+/// A result of another wire: its text, and its media beside it where this wire has room for them, else behind it.
+fn foreign_result(response: &ToolResponse, target: &mut Target<'_>) -> Raw {
+    let blocks = response.result.blocks();
+    let parted = Parted::of(&blocks);
+    parted.others.iter().for_each(|kind| target.lose(kind));
+    let media: Vec<Option<Raw>> =
+        parted.media.iter().map(|media| media::part(media, target.form)).collect();
+    if media.iter().any(Option::is_none) {
+        target.lose("media");
+    }
+    let media: Vec<Raw> = media.into_iter().flatten().collect();
+    if media.is_empty() {
+        return Raw::string(&parted.text());
+    }
+    let id = target.form.id;
+    if target.form.media_in_results {
+        let text = parted.text();
+        let text = (!text.is_empty()).then(|| text_part(&Text::new(text), id));
+        return Raw::build(|w| w.array(|w| text.iter().chain(&media).for_each(|part| w.raw(part))));
+    }
+    let name = response.call_id.as_deref().and_then(|id| target.names.get(id));
+    let heading = Text::new(heading(response, name.map(String::as_str)));
+    target.behind.push(text_part(&heading, id));
+    target.behind.extend(media);
+    Raw::string(&parted.text_before_media())
+}
+
+/// Writes the media of the results before as the user's, so that no message stands between results.
+pub(super) fn media_behind(w: &mut Writer, target: &mut Target<'_>) {
+    let behind = std::mem::take(&mut target.behind);
+    if !behind.is_empty() {
+        w.object(|w| {
+            w.field_str("role", "user");
+            w.key(CONTENT).array(|w| behind.iter().for_each(|part| w.raw(part)));
+        });
+    }
 }
 
 fn write_fields(w: &mut Writer, content: &Content, has_results: bool, target: &mut Target<'_>) {
@@ -166,13 +212,12 @@ fn write_content(w: &mut Writer, content: &Content, places: &Places, target: &mu
                 list.push(text_part(text, form.id));
             }
             Block::Media(media) => {
-                let mut part = Writer::new();
-                if media::write(&mut part, media, form) {
-                    needs_list = true;
-                    list.extend(Raw::parse(&part.finish()));
-                } else {
+                let part = media::part(media, form);
+                needs_list |= part.is_some();
+                if part.is_none() {
                     target.lose("media");
                 }
+                list.extend(part);
             }
             Block::Other(other) if other.wire == form.id => {
                 if parts::is_part(other) {

@@ -4,6 +4,7 @@ use super::ID;
 use super::response::SOURCE_FIELD;
 use crate::content::{
     Block, Content, Media, MediaSource, Other, Speaker, Text, Thinking, ToolResponse,
+    ToolResult,
 };
 use crate::json::{Extra, Kind, Raw, Val};
 use crate::request::{AnswerFormat, ReasoningAsk, Request, ToolChoice};
@@ -11,7 +12,7 @@ use crate::wire::RequestError;
 use crate::wire::function::{read_call, read_tool, with_text};
 
 /// A text's `type` is no unknown member, so as one it can only be this mark: the text stood in a list, alone.
-const IN_LIST: &str = "type";
+pub(super) const IN_LIST: &str = "type";
 
 /// Reads a request body.
 pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
@@ -221,12 +222,15 @@ fn read_result(message: Val<'_>) -> Content {
     let mut known = vec!["role"];
     known.extend(call_id.is_some().then_some("tool_call_id"));
     known.extend(content.is_some().then_some("content"));
-    let response = ToolResponse {
-        call_id,
-        name: None,
-        result: content.map_or_else(Raw::null, Raw::from),
-        is_error: false,
-        extra: Extra::collect(ID, message, &known),
+    let mut extra = Extra::collect(ID, message, &known);
+    let is_list = |content: &Val<'_>| content.is_array() && content.items().all(Val::is_object);
+    let result = match content.filter(is_list) {
+        Some(list) => {
+            extra.note(ID, IN_LIST, Raw::null());
+            ToolResult::Blocks(list.items().map(read_block).collect())
+        }
+        None => content.map_or_else(Raw::null, Raw::from).into(),
     };
+    let response = ToolResponse { call_id, name: None, result, is_error: false, extra };
     Content::new(Speaker::Tool, vec![Block::ToolResponse(response)])
 }

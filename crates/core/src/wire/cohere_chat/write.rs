@@ -2,22 +2,30 @@
 
 use super::ID;
 use super::encode::{call, text, thinking};
-use super::request::meaning;
+use super::request::{IN_LIST, meaning};
 use crate::content::{Block, Content, Media, MediaSource, Speaker, Text, ToolCall, ToolResponse};
-use crate::json::{Extra, Kind, Raw, Val, Writer};
+use crate::json::{Extra, Raw, Val, Writer};
 use crate::request::{AnswerFormat, ReasoningAsk, Request, ToolChoice};
 use crate::settings::Effort;
 use crate::wire::function::tools;
 use crate::wire::tool_ids::Nameless;
+use crate::wire::tool_result::{Parted, heading, names};
 use crate::wire::{Dialect, Written};
+use std::collections::BTreeMap;
 
 /// Writes a request body.
 pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
-    let mut said =
-        Said { nameless: Nameless::default(), refuses: &dialect.refuses, untranslated: Vec::new() };
+    let mut said = Said {
+        nameless: Nameless::default(),
+        names: names(&request.contents),
+        behind: Vec::new(),
+        refuses: &dialect.refuses,
+        untranslated: Vec::new(),
+    };
     let messages = Raw::build(|w| {
         w.array(|w| {
             request.contents.iter().for_each(|content| said.content(w, content));
+            said.media_behind(w);
         });
     });
     let list = || Raw::build(|w| w.array(|w| request.stop.iter().for_each(|text| w.str(text))));
@@ -56,6 +64,10 @@ pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
 /// What is remembered while a request is written.
 struct Said<'d> {
     nameless: Nameless,
+    /// The tools of the calls, by id.
+    names: BTreeMap<String, String>,
+    /// Media of results, to be written behind them.
+    behind: Vec<Raw>,
     /// Fields that the provider refuses.
     refuses: &'d [&'static str],
     untranslated: Vec<String>,
@@ -84,6 +96,7 @@ impl Said<'_> {
         }
         let has_results = rest.len() < content.blocks.len();
         if !has_results || !rest.is_empty() {
+            self.media_behind(w);
             self.message(w, content, &rest);
         }
     }
@@ -176,13 +189,45 @@ impl Said<'_> {
             w.field_str("role", "tool");
             w.field_str("tool_call_id", &id);
             w.key("content");
-            result(w, response.result.doc().root());
+            self.content_of(w, response);
             for (key, raw) in response.extra.of(ID) {
                 if !matches!(key.as_str(), "tool_call_id" | "content") {
                     w.field_raw(key, raw);
                 }
             }
         });
+    }
+
+    /// Writes the content of a result: a text, or on this wire's own word a list. Media go into a message behind.
+    fn content_of(&mut self, w: &mut Writer, response: &ToolResponse) {
+        let blocks = response.result.blocks();
+        if response.extra.noted(ID, IN_LIST).is_some() {
+            let blocks: Vec<_> = blocks.iter().filter_map(|block| self.block(block)).collect();
+            return w.array(|w| blocks.iter().for_each(|block| w.raw(block)));
+        }
+        let parted = Parted::of(&blocks);
+        parted.others.iter().for_each(|kind| self.lost(kind));
+        let media = parted.media.iter().map(|media| Block::Media((*media).clone()));
+        let images: Vec<Raw> = media.filter_map(|media| self.block(&media)).collect();
+        if images.is_empty() {
+            return w.str(&parted.text());
+        }
+        w.str(&parted.text_before_media());
+        let name = response.call_id.as_deref().and_then(|id| self.names.get(id));
+        let heading = Text::new(heading(response, name.map(String::as_str)));
+        self.behind.push(Raw::build(|w| text(w, &heading)));
+        self.behind.extend(images);
+    }
+
+    /// Writes the media of the results before as the user's.
+    fn media_behind(&mut self, w: &mut Writer) {
+        let behind = std::mem::take(&mut self.behind);
+        if !behind.is_empty() {
+            w.object(|w| {
+                w.field_str("role", "user");
+                w.key("content").array(|w| behind.iter().for_each(|part| w.raw(part)));
+            });
+        }
     }
 
     fn tool_choice(&mut self, request: &Request) -> Option<Raw> {
@@ -291,27 +336,4 @@ fn image(w: &mut Writer, media: &Media) {
             w.field_raw(key, raw);
         }
     });
-}
-
-/// Writes the result of a tool: a text, or a list of texts and documents; any other structure goes as its JSON
-/// text.
-fn result(w: &mut Writer, result: Val<'_>) {
-    let is_own = |item: Val<'_>| match item.text("type").as_deref() {
-        Some("text") => item.text("text").is_some(),
-        Some("document") => item.get("document").is_some(),
-        _ => false,
-    };
-    if result.is_null() {
-        w.str("");
-    } else if result.kind() == Kind::String || result.is_array() && result.items().all(is_own) {
-        w.raw_str(result.raw());
-    } else if result.is_array() && result.items().all(|item| item.text("text").is_some()) {
-        w.array(|w| {
-            for said in result.items().filter_map(|item| item.string("text")) {
-                text(w, &Text::new(said));
-            }
-        });
-    } else {
-        w.str(result.raw());
-    }
 }

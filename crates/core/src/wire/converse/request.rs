@@ -7,6 +7,7 @@ use super::block::{is_verbatim, mark_verbatim};
 use super::{ID, media, reasoning, response};
 use crate::content::{
     Block, Content, Other, Parameters, Speaker, Text, Thinking, ToolCall, ToolResponse,
+    ToolResult,
 };
 use crate::json::{Extra, Kind, Raw, Val};
 use crate::request::{AnswerFormat, Request, Tool, ToolChoice};
@@ -294,22 +295,35 @@ fn read_tool_result(result: Val<'_>) -> Option<Block> {
     let is_error = result.text("status").as_deref() == Some("error");
     let known: &[&str] =
         if is_error { &["toolUseId", "content", "status"] } else { &["toolUseId", "content"] };
-    let mut items = content.items();
-    let alone = match (items.next(), items.next()) {
-        (Some(item), None) if item.entries().count() == 1 => Some(item),
-        _ => None,
-    };
-    let text = alone.and_then(|item| item.get("text")).filter(|text| text.as_str().is_some());
-    let json = alone.and_then(|item| item.get("json")).filter(|json| json.is_object());
     let mut extra = Extra::collect(ID, result, known);
     mark_odd_id(&call_id, &mut extra);
     Some(Block::ToolResponse(ToolResponse {
         call_id: Some(call_id),
         name: None,
-        result: Raw::from(text.or(json).unwrap_or(content)),
+        result: read_result(content),
         is_error,
         extra,
     }))
+}
+
+/// One text or one object is a value; everything else is a list of blocks.
+fn read_result(content: Val<'_>) -> ToolResult {
+    let mut items = content.items();
+    let alone = match (items.next(), items.next()) {
+        (Some(item), None) if item.entries().count() == 1 => Some(item),
+        _ => None,
+    };
+    let is_said = |text: &Val<'_>| text.as_str().is_some_and(|text| !text.trim().is_empty());
+    let text = alone.and_then(|item| item.get("text")).filter(is_said);
+    let json = alone.and_then(|item| item.get("json")).filter(|json| json.is_object());
+    if let Some(value) = text.or(json) {
+        return Raw::from(value).into();
+    }
+    let block = |item: Val<'_>| match item.get("json").filter(|_| item.entries().count() == 1) {
+        Some(json) => Block::data(Raw::from(json)),
+        None => read_block(item),
+    };
+    ToolResult::Blocks(content.items().map(block).collect())
 }
 
 /// The writer changes ids that the API would refuse, but not those of a caller of this wire.

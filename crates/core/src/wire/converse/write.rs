@@ -3,8 +3,8 @@
 use super::block::{extra, input_object, is_unsayable, is_verbatim, text, thinking, tool_use};
 use super::request::joins;
 use super::{ID, media, reasoning};
-use crate::content::{Block, Content, Speaker, ToolResponse};
-use crate::json::{Kind, Raw, Val, Writer};
+use crate::content::{Block, Content, Speaker, Text, ToolResponse, ToolResult};
+use crate::json::{Raw, Writer};
 use crate::request::{AnswerFormat, Request, Tool, ToolChoice};
 use crate::wire::tool_ids::{IdRule, Nameless};
 use crate::wire::{Dialect, Written};
@@ -166,25 +166,25 @@ impl Said {
     }
 
     fn blocks(&mut self, w: &mut Writer, blocks: &[&Block]) {
-        w.array(|w| {
-            for block in blocks {
-                match block {
-                    Block::Text(said) => text(w, said),
-                    Block::Thinking(thought) => thinking(w, thought),
-                    Block::ToolCall(call) => {
-                        let id = match &call.id {
-                            Some(id) if is_verbatim(&call.extra) => Cow::Borrowed(id.as_str()),
-                            Some(id) => TOOL_IDS.plain(id),
-                            None => Cow::Owned(self.nameless.call(&call.name)),
-                        };
-                        tool_use(w, &id, call, &input_object(&call.parameters));
-                    }
-                    Block::ToolResponse(response) => self.response(w, response),
-                    Block::Media(said) => media::write(w, said),
-                    Block::Other(other) => w.raw(&other.raw),
-                }
+        w.array(|w| blocks.iter().for_each(|block| self.block(w, block)));
+    }
+
+    fn block(&mut self, w: &mut Writer, block: &Block) {
+        match block {
+            Block::Text(said) => text(w, said),
+            Block::Thinking(thought) => thinking(w, thought),
+            Block::ToolCall(call) => {
+                let id = match &call.id {
+                    Some(id) if is_verbatim(&call.extra) => Cow::Borrowed(id.as_str()),
+                    Some(id) => TOOL_IDS.plain(id),
+                    None => Cow::Owned(self.nameless.call(&call.name)),
+                };
+                tool_use(w, &id, call, &input_object(&call.parameters));
             }
-        });
+            Block::ToolResponse(response) => self.response(w, response),
+            Block::Media(said) => media::write(w, said),
+            Block::Other(other) => w.raw(&other.raw),
+        }
     }
 
     fn response(&mut self, w: &mut Writer, response: &ToolResponse) {
@@ -197,12 +197,31 @@ impl Said {
             w.key("toolResult").object(|w| {
                 w.field_str("toolUseId", &id);
                 w.key("content");
-                result(w, response.result.doc().root());
+                self.result(w, &response.result);
                 if response.is_error {
                     w.field_str("status", "error");
                 }
                 extra(w, &response.extra);
             });
+        });
+    }
+
+    /// Writes the content of a result: objects as `json`; the API refuses blank texts.
+    fn result(&mut self, w: &mut Writer, result: &ToolResult) {
+        let blocks = result.blocks();
+        w.array(|w| {
+            for block in blocks.iter() {
+                match block {
+                    Block::Other(other) if other.is_data() && other.raw.doc().root().is_object() => {
+                        w.object(|w| w.field_raw("json", &other.raw));
+                    }
+                    Block::Other(other) if other.is_data() => {
+                        text(w, &Text::new(other.raw.as_str()));
+                    }
+                    block if self.is_sayable(block, false) => self.block(w, block),
+                    _ => {}
+                }
+            }
         });
     }
 
@@ -289,33 +308,6 @@ impl Said {
                 self.lost("format");
                 None
             }
-        }
-    }
-}
-
-/// Members that an item of a tool result may be.
-const RESULT_KINDS: &[&str] = &["document", "image", "json", "searchResult", "text", "video"];
-
-/// Writes the content of a tool result: its own form as it is, a text or an object as one item, and what other
-/// wires carry as text.
-fn result(w: &mut Writer, result: Val<'_>) {
-    let is_own = |item: Val<'_>| {
-        item.entries().count() == 1 && RESULT_KINDS.iter().any(|kind| item.get(kind).is_some())
-    };
-    let text = |w: &mut Writer, text: &str| w.object(|w| w.field_str("text", text));
-    match (result.kind(), result.as_str()) {
-        (Kind::Array, _) if result.items().all(is_own) => w.raw_str(result.raw()),
-        (Kind::Array, _) if result.items().all(|item| item.text("text").is_some()) => {
-            let texts = result.items().filter_map(|item| item.string("text"));
-            w.array(|w| texts.for_each(|said| text(w, &said)));
-        }
-        (Kind::Null, _) => w.array(|_| {}),
-        (Kind::Object, _) => {
-            w.array(|w| w.object(|w| w.key("json").raw_str(result.raw())));
-        }
-        (_, Some(said)) => w.array(|w| text(w, &said)),
-        (Kind::Array | Kind::Bool | Kind::Number | Kind::String, None) => {
-            w.array(|w| text(w, result.raw()));
         }
     }
 }

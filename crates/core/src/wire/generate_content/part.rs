@@ -3,8 +3,10 @@
 use super::{ARGS, ID, INNER, NO_TEXT, THOUGHT, either, snake};
 use crate::content::{
     Block, Media, MediaSource, Other, Parameters, Text, Thinking, ToolCall, ToolResponse,
+    ToolResult,
 };
 use crate::json::{Extra, Raw, Val};
+use std::iter;
 
 /// What a part is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,6 +204,9 @@ fn result(part: Val<'_>) -> Block {
     if name.is_some() {
         known.push("name");
     }
+    if inner.get("parts").is_some_and(|parts| parts.items().next().is_some()) {
+        known.push("parts");
+    }
     let mut extra = with_inner(
         rest(part, &["functionResponse", "function_response"]),
         &Extra::collect(ID, inner, &known),
@@ -212,10 +217,18 @@ fn result(part: Val<'_>) -> Block {
     // Even without such fields it came on this wire.
     extra.wire = Some(ID);
     let is_error = response.entries().count() == 1 && response.get("error").is_some();
+    let parts = inner.get("parts").filter(|parts| parts.items().next().is_some());
+    let result = match parts {
+        Some(parts) => {
+            let blocks = parts.items().map(media);
+            ToolResult::Blocks(iter::once(Block::data(Raw::from(response))).chain(blocks).collect())
+        }
+        None => Raw::from(response).into(),
+    };
     Block::ToolResponse(ToolResponse {
         call_id,
         name,
-        result: Raw::from(response),
+        result,
         is_error,
         extra,
     })

@@ -102,6 +102,7 @@ fn content(w: &mut Writer, turn: &[&Content], parts: &mut Parts<'_>) {
     let said = Raw::build(|w| {
         w.array(|w| {
             turn.iter().flat_map(|content| &content.blocks).for_each(|block| parts.block(w, block));
+            parts.media_behind(w);
         });
     });
     if said.as_str() == "[]" && first.extra.wire != Some(ID) {

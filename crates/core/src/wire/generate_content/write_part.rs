@@ -3,9 +3,11 @@
 use super::{ARGS, ID, INNER, NO_TEXT, PARTS, THOUGHT};
 use crate::content::{
     Block, Media, MediaSource, Parameters, Text, Thinking, ToolCall, ToolResponse,
+    ToolResult,
 };
 use crate::json::{Extra, Raw, Writer};
 use crate::wire::Dialect;
+use crate::wire::tool_result::{Parted, heading};
 
 /// Writes parts into an open array. Each block is a part of its own: what is signed is never merged.
 #[derive(Debug, Default)]
@@ -15,6 +17,8 @@ pub(super) struct Parts<'a> {
     calls: Vec<(Option<String>, String)>,
     /// How many results without an id and a name were written; they are paired in order.
     nameless: usize,
+    /// Media of results that stand behind them.
+    behind: Vec<Block>,
     /// What could not be said.
     pub(super) lost: Vec<String>,
 }
@@ -80,12 +84,52 @@ impl<'a> Parts<'a> {
             w.key("functionResponse").object(|w| {
                 w.opt_str("id", result.call_id.as_deref().filter(|_| has_ids));
                 w.opt_str("name", name.as_deref());
-                w.key("response");
-                response(w, result);
+                let value = self.value(result);
+                response(w.key("response"), result, &value);
+                self.media(w, result, name.as_deref());
                 inner_fields(w, &result.extra);
             });
             own_fields(w, &result.extra);
         });
+    }
+
+    /// The text or the data of a result.
+    fn value(&mut self, result: &ToolResponse) -> Raw {
+        let blocks = match &result.result {
+            ToolResult::Value(value) => return value.clone(),
+            ToolResult::Blocks(blocks) => blocks,
+        };
+        let parted = Parted::of(blocks);
+        parted.others.iter().for_each(|kind| self.lose(kind));
+        let mut others = blocks.iter().filter(|block| !matches!(block, Block::Media(_)));
+        match (others.next(), others.next()) {
+            (Some(Block::Other(other)), None) if other.is_data() => other.raw.clone(),
+            _ => Raw::string(&parted.text()),
+        }
+    }
+
+    /// Writes the media of a result into its parts, and keeps for behind it what has no place there.
+    fn media(&mut self, w: &mut Writer, result: &ToolResponse, name: Option<&str>) {
+        let ToolResult::Blocks(blocks) = &result.result else { return };
+        let takes = self.dialect.is_none_or(|dialect| !dialect.media_behind_results);
+        let (inside, behind): (Vec<&Media>, Vec<&Media>) = Parted::of(blocks)
+            .media
+            .into_iter()
+            .partition(|media| takes && is_part_of_result(media));
+        if !inside.is_empty() {
+            w.key("parts").array(|w| inside.iter().for_each(|media| media_part(w, media)));
+        }
+        if !behind.is_empty() {
+            self.behind.push(Block::text(heading(result, name)));
+            self.behind.extend(behind.into_iter().map(|media| Block::Media(media.clone())));
+        }
+    }
+
+    /// Writes the media that stand behind the results.
+    pub(super) fn media_behind(&mut self, w: &mut Writer) {
+        for block in std::mem::take(&mut self.behind) {
+            self.block(w, &block);
+        }
     }
 
     /// The tool whose call a result answers: by id, or in order.
@@ -120,15 +164,24 @@ fn parts_of(thinking: &Thinking) -> Vec<&str> {
 }
 
 /// A result is an object here; another value gets the name that the API gives it.
-fn response(w: &mut Writer, result: &ToolResponse) {
-    let doc = result.result.doc();
+fn response(w: &mut Writer, result: &ToolResponse, value: &Raw) {
+    let doc = value.doc();
     let is_own = result.extra.wire == Some(ID);
     let has_error = doc.root().get("error").is_some();
     if doc.root().is_object() && (is_own || !result.is_error || has_error) {
-        return w.raw(&result.result);
+        return w.raw(value);
     }
     let key = if result.is_error { "error" } else { "output" };
-    w.object(|w| w.field_raw(key, &result.result));
+    w.object(|w| w.field_raw(key, value));
+}
+
+/// The kinds of media that the parts of a result may be.
+const IN_RESULTS: [&str; 5] =
+    ["image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"];
+
+fn is_part_of_result(media: &Media) -> bool {
+    let is_inline = matches!(media.source, MediaSource::Data(_));
+    media.extra.wire == Some(ID) || is_inline && IN_RESULTS.contains(&media.media_type.as_str())
 }
 
 /// Writes the fields that came on this wire, without our own marks.

@@ -3,7 +3,7 @@
 use super::config::{self, Config, mark};
 use super::step::{self, StepKind};
 use super::{BARE, BARE_INPUT, ID, LOOSE, MORE, STEP, TURN};
-use crate::content::{Block, Content, Speaker, Text, Thinking, ToolCall, ToolResponse};
+use crate::content::{Block, Content, Speaker, Text, Thinking, ToolCall, ToolResponse, ToolResult};
 use crate::json::{Extra, Raw, Val};
 use crate::request::{Request, Tool};
 use crate::wire::RequestError;
@@ -258,10 +258,19 @@ fn result(value: Val<'_>) -> Block {
     Block::ToolResponse(ToolResponse {
         call_id: Some(call_id),
         name,
-        result: value.get("result").map_or_else(Raw::null, Raw::from),
+        result: value.get("result").map_or_else(|| Raw::null().into(), result_of),
         is_error,
         extra,
     })
+}
+
+/// A list of contents is a list of blocks; everything else is one value.
+fn result_of(value: Val<'_>) -> ToolResult {
+    let is_content = |item: Val<'_>| StepKind::of(item) == StepKind::Output;
+    match value.is_array() && value.items().all(is_content) {
+        true => ToolResult::Blocks(value.items().map(part).collect()),
+        false => Raw::from(value).into(),
+    }
 }
 
 /// A turn with a role, as older revisions have it.

@@ -144,7 +144,7 @@ fn what_came_on_another_wire_is_written_in_this_wires_words() {
     let result = ToolResponse {
         call_id: Some("c".to_owned()),
         name: None,
-        result: Raw::string("r"),
+        result: Raw::string("r").into(),
         is_error: true,
         extra: Extra::default(),
     };

@@ -77,7 +77,10 @@ fn input(w: &mut Writer, contents: &[Content]) -> Vec<String> {
             }
             _ => steps.content(w.key("input"), only),
         },
-        _ => w.key("input").array(|w| said.iter().for_each(|content| steps.content(w, content))),
+        _ => w.key("input").array(|w| {
+            said.iter().for_each(|content| steps.content(w, content));
+            steps.media_behind(w);
+        }),
     }
     steps.lost
 }

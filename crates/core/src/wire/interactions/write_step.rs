@@ -3,8 +3,10 @@
 use super::{BARE, ID, LOOSE, MORE, STEP, TURN};
 use crate::content::{
     Block, Content, Media, MediaSource, Parameters, Speaker, Text, Thinking, ToolCall, ToolResponse,
+    ToolResult,
 };
 use crate::json::{Extra, Raw, Val, Writer};
+use crate::wire::tool_result::{Parted, heading, holds_results, spoken};
 
 /// Writes steps into an open array.
 #[derive(Debug, Default)]
@@ -14,6 +16,8 @@ pub(super) struct Steps {
     /// How many calls and results without an id were written; they are paired in order.
     nameless_calls: usize,
     nameless_results: usize,
+    /// Media of results that stand behind them.
+    behind: Vec<Block>,
     /// What could not be said.
     pub(super) lost: Vec<String>,
 }
@@ -26,6 +30,9 @@ impl Steps {
 
     /// Writes all steps of a message.
     pub(super) fn content(&mut self, w: &mut Writer, content: &Content) {
+        if !holds_results(content) {
+            self.media_behind(w);
+        }
         if content.extra.noted(ID, TURN).is_some() {
             return self.turn(w, content);
         }
@@ -208,12 +215,50 @@ impl Steps {
             w.field_str("type", "function_result");
             w.field_str("call_id", &id);
             w.opt_str("name", name.as_deref());
-            w.field_raw("result", &result.result);
+            self.result_value(w.key("result"), result);
             if result.is_error {
                 w.field_bool("is_error", true);
             }
             own_fields(w, &result.extra);
         });
+    }
+
+    /// The value of a result: as it came, or texts and images. Other media go into a step behind.
+    fn result_value(&mut self, w: &mut Writer, result: &ToolResponse) {
+        if let ToolResult::Value(value) = &result.result {
+            return w.raw(value);
+        }
+        let blocks = spoken(&result.result);
+        if result.extra.wire == Some(ID) {
+            return w.array(|w| blocks.iter().for_each(|block| self.part(w, block)));
+        }
+        let parted = Parted::of(&blocks);
+        parted.others.iter().for_each(|kind| self.lose(kind));
+        let is_image = |media: &&Media| media.media_type.starts_with("image/");
+        let (images, others): (Vec<&Media>, Vec<&Media>) =
+            parted.media.iter().copied().partition(is_image);
+        if !others.is_empty() {
+            self.behind.push(Block::text(heading(result, None)));
+            self.behind.extend(others.iter().map(|media| Block::Media((*media).clone())));
+        }
+        let text = if others.is_empty() { parted.text() } else { parted.text_before_media() };
+        if images.is_empty() {
+            return w.str(&text);
+        }
+        w.array(|w| {
+            if !text.is_empty() {
+                plain_text(w, &text);
+            }
+            images.iter().for_each(|image| media_content(w, image));
+        });
+    }
+
+    /// Writes the media that found no place in the results before.
+    pub(super) fn media_behind(&mut self, w: &mut Writer) {
+        let behind = std::mem::take(&mut self.behind);
+        if !behind.is_empty() {
+            self.step(w, "user_input", &behind, &Extra::default());
+        }
     }
 
     /// A content inside a step.

@@ -7,7 +7,7 @@ use super::block::{STRING, mark_verbatim};
 use super::{ID, reasoning, response};
 use crate::content::{
     Block, Content, Media, MediaSource, Other, Parameters, Speaker, Text, Thinking, ToolCall,
-    ToolResponse,
+    ToolResponse, ToolResult,
 };
 use crate::json::{Extra, Kind, Raw, Val};
 use crate::request::{Request, Tool, ToolChoice};
@@ -307,17 +307,29 @@ fn read_tool_result(block: Val<'_>) -> Block {
     known.extend(is_error.then_some("is_error"));
     known.extend(content.is_some().then_some("content"));
     let mut extra = Extra::collect(ID, block, &known);
-    if content.is_some_and(|content| !content.is_array() && content.as_str().is_none()) {
+    let is_odd = |content: Val<'_>| match content.as_str() {
+        // The writer leaves out blank results of other origin.
+        Some(text) => text.trim().is_empty(),
+        None => !content.is_array(),
+    };
+    if content.is_some_and(is_odd) {
         mark_verbatim(&mut extra, "tool_result");
     }
     mark_odd_id(call_id.as_deref().unwrap_or_default(), "tool_result", &mut extra);
     Block::ToolResponse(ToolResponse {
         call_id,
         name: None,
-        result: content.map_or_else(Raw::null, Raw::from),
+        result: content.map_or_else(|| Raw::null().into(), read_result),
         is_error,
         extra,
     })
+}
+
+fn read_result(content: Val<'_>) -> ToolResult {
+    match content.is_array() && content.items().all(Val::is_object) {
+        true => ToolResult::Blocks(content.items().map(read_block).collect()),
+        false => Raw::from(content).into(),
+    }
 }
 
 /// The writer changes ids that the API would refuse, but not those of a caller of this wire.

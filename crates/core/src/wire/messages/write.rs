@@ -3,10 +3,11 @@
 use super::block::{extra, input_object, is_bare, is_verbatim, text, thinking, tool_use};
 use super::request::{is_own_message, joins, message_extra};
 use super::{ID, reasoning};
-use crate::content::{Block, Content, Media, MediaSource, Speaker, Text, ToolCall, ToolResponse};
-use crate::json::{Kind, Raw, Val, Writer};
+use crate::content::{Block, Content, Media, MediaSource, Speaker, ToolCall, ToolResponse, ToolResult};
+use crate::json::{Raw, Writer};
 use crate::request::{Request, Tool, ToolChoice};
 use crate::wire::tool_ids::{IdRule, Nameless};
+use crate::wire::tool_result::spoken;
 use crate::wire::{Dialect, Written};
 use std::borrow::Cow;
 
@@ -174,6 +175,10 @@ impl Said {
         {
             return w.str(&text.text);
         }
+        self.blocks(w, blocks);
+    }
+
+    fn blocks(&mut self, w: &mut Writer, blocks: &[&Block]) {
         w.array(|w| {
             for block in blocks {
                 match block {
@@ -211,12 +216,37 @@ impl Said {
         w.object(|w| {
             w.field_str("type", "tool_result");
             w.opt_str("tool_use_id", id.as_deref());
-            write_result(w, response.result.doc().root(), is_verbatim);
+            self.result(w, &response.result, is_verbatim);
             if response.is_error {
                 w.field_bool("is_error", true);
             }
             extra(w, response.extra.of(ID));
         });
+    }
+
+    /// Writes the content of a result, if it has any.
+    fn result(&mut self, w: &mut Writer, result: &ToolResult, is_verbatim: bool) {
+        let value = match result {
+            ToolResult::Blocks(_) => {
+                let blocks = spoken(result);
+                let blocks: Vec<_> =
+                    blocks.iter().filter(|block| self.is_sayable(block, false)).collect();
+                if !blocks.is_empty() || result.blocks().is_empty() {
+                    w.key("content");
+                    self.blocks(w, &blocks);
+                }
+                return;
+            }
+            ToolResult::Value(value) => value,
+        };
+        let doc = value.doc();
+        match doc.root().as_str() {
+            _ if is_verbatim && !doc.root().is_null() => w.field_raw("content", value),
+            None if doc.root().is_null() => {}
+            None => w.field_str("content", value.as_str()),
+            Some(text) if text.trim().is_empty() => {}
+            Some(_) => w.field_raw("content", value),
+        }
     }
 
     fn tools<'r>(&mut self, request: &'r Request, members: &mut Vec<(&'r str, Raw)>) {
@@ -265,27 +295,6 @@ impl Said {
                 None
             }
         }
-    }
-}
-
-/// Writes the result of a tool: a text, or an array of blocks, which on some wires have no type; any other
-/// structure goes as its JSON text.
-fn write_result(w: &mut Writer, result: Val<'_>, is_verbatim: bool) {
-    let all = |member: &str| result.is_array() && result.items().all(|i| i.text(member).is_some());
-    if result.is_null() {
-        return;
-    }
-    w.key("content");
-    if is_verbatim || result.kind() == Kind::String || all("type") {
-        w.raw_str(result.raw());
-    } else if all("text") {
-        w.array(|w| {
-            for said in result.items().filter_map(|item| item.string("text")) {
-                text(w, &Text::new(said));
-            }
-        });
-    } else {
-        w.str(result.raw());
     }
 }
 

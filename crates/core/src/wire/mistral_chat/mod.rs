@@ -16,6 +16,7 @@ static FORM: Form = Form {
     thinks_in_content: true,
     required_tool: "any",
     flat_errors: true,
+    media_in_results: true,
     short_ids: true,
 };
 

@@ -2,7 +2,7 @@
 
 use super::ID;
 use super::response::{SOURCE_FIELD, image, images};
-use crate::content::{Block, Content, Speaker, Thinking, ToolResponse};
+use crate::content::{Block, Content, Speaker, Thinking, ToolResponse, ToolResult};
 use crate::json::{Extra, Kind, Raw, Val};
 use crate::request::{AnswerFormat, ReasoningAsk, Request};
 use crate::settings::Effort;
@@ -11,6 +11,9 @@ use crate::wire::function::{read_call, read_tool, with_text};
 
 /// `content` is no unknown member of a message, so as one it is a mark: there was none.
 pub(super) const NO_CONTENT: &str = "false";
+
+/// Note on a result: its images stood in its own message.
+pub(super) const IMAGES: &str = "images";
 
 /// Reads a request body.
 pub(super) fn read(body: Val<'_>) -> Result<Request, RequestError> {
@@ -166,12 +169,19 @@ fn read_result(message: Val<'_>) -> Content {
     let mut known = vec!["role", "content"];
     known.extend(call_id.is_some().then_some("tool_call_id"));
     known.extend(name.is_some().then_some("tool_name"));
-    let response = ToolResponse {
-        call_id,
-        name,
-        result: message.some("content").map_or_else(Raw::null, Raw::from),
-        is_error: false,
-        extra: Extra::collect(ID, message, &known),
+    let images = images(message).filter(|images| !images.is_empty());
+    known.extend(images.is_some().then_some("images"));
+    let mut extra = Extra::collect(ID, message, &known);
+    let content = message.some("content");
+    let result = match images {
+        Some(images) => {
+            extra.note(ID, IMAGES, Raw::null());
+            let text = content.and_then(Val::as_str).map(Block::text);
+            let images = images.iter().map(|data| Block::Media(image(data)));
+            ToolResult::Blocks(text.into_iter().chain(images).collect())
+        }
+        None => content.map_or_else(Raw::null, Raw::from).into(),
     };
+    let response = ToolResponse { call_id, name, result, is_error: false, extra };
     Content::new(Speaker::Tool, vec![Block::ToolResponse(response)])
 }

@@ -2,19 +2,24 @@
 
 use super::ID;
 use super::encode::{image_data, write_call, write_images};
-use super::request::{NO_CONTENT, meaning};
+use super::request::{IMAGES, NO_CONTENT, meaning};
 use crate::content::{Block, Content, Parameters, Speaker, ToolCall, ToolResponse, push_thought};
-use crate::json::{Extra, Raw, Val, Writer};
+use crate::json::{Extra, Raw, Writer};
 use crate::request::{AnswerFormat, ReasoningAsk, Request, ToolChoice};
 use crate::settings::Effort;
 use crate::wire::function::tools;
+use crate::wire::tool_result::{Parted, heading};
 use crate::wire::{Dialect, Written};
 
 /// Writes a request body.
 pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
-    let mut said = Said { dialect, calls: Vec::new(), untranslated: Vec::new() };
+    let mut said =
+        Said { dialect, calls: Vec::new(), behind: Default::default(), untranslated: Vec::new() };
     let messages = Raw::build(|w| {
-        w.array(|w| request.contents.iter().for_each(|content| said.content(w, content)));
+        w.array(|w| {
+            request.contents.iter().for_each(|content| said.content(w, content));
+            said.images_behind(w);
+        });
     });
     said.tool_choice(request);
     let members: Vec<(&str, Option<Raw>)> = vec![
@@ -78,6 +83,8 @@ struct Said<'r> {
     dialect: &'r Dialect,
     /// The id and the name of each call so far.
     calls: Vec<(String, String)>,
+    /// The images of results, to be written behind them, and the words before them.
+    behind: (Vec<String>, Vec<String>),
     untranslated: Vec<String>,
 }
 
@@ -116,6 +123,7 @@ impl Said<'_> {
             }
         }
         if !is_result || !message.is_nothing() {
+            self.images_behind(w);
             self.message(w, content, &message);
         }
     }
@@ -185,11 +193,12 @@ impl Said<'_> {
             self.lost("isError");
         }
         let id = response.call_id.as_deref();
-        let called = || self.calls.iter().rfind(|(call, _)| Some(call.as_str()) == id);
-        let name = response.name.as_deref().or_else(|| called().map(|(_, name)| name.as_str()));
+        let called = self.calls.iter().rfind(|(call, _)| Some(call.as_str()) == id);
+        let name = response.name.clone().or_else(|| called.map(|(_, name)| name.clone()));
+        let name = name.as_deref();
         w.object(|w| {
             w.field_str("role", "tool");
-            w.field_str("content", &result_text(response.result.doc().root()));
+            self.said(w, response, name);
             w.opt_str("tool_name", name);
             w.opt_str("tool_call_id", id);
             for (key, raw) in response.extra.of(ID) {
@@ -198,6 +207,40 @@ impl Said<'_> {
                 }
             }
         });
+    }
+
+    /// Writes the text of a result. Its images go into a message behind, unless they stood in its own.
+    fn said(&mut self, w: &mut Writer, response: &ToolResponse, name: Option<&str>) {
+        let blocks = response.result.blocks();
+        let parted = Parted::of(&blocks);
+        parted.others.iter().for_each(|kind| self.lost(kind));
+        let images: Vec<&str> = parted.media.iter().filter_map(|media| image_data(media)).collect();
+        if images.len() < parted.media.len() {
+            self.lost("media");
+        }
+        if response.extra.noted(ID, IMAGES).is_some() {
+            w.field_str("content", &parted.text());
+            return write_images(w, &images);
+        }
+        if images.is_empty() {
+            return w.field_str("content", &parted.text());
+        }
+        w.field_str("content", &parted.text_before_media());
+        let (headings, behind) = &mut self.behind;
+        headings.push(heading(response, name));
+        behind.extend(images.into_iter().map(str::to_owned));
+    }
+
+    /// Writes the images of the results before as the user's.
+    fn images_behind(&mut self, w: &mut Writer) {
+        let (headings, images) = std::mem::take(&mut self.behind);
+        if !images.is_empty() {
+            w.object(|w| {
+                w.field_str("role", "user");
+                w.field_str("content", &headings.join("\n"));
+                w.key("images").array(|w| images.iter().for_each(|image| w.str(image)));
+            });
+        }
     }
 
     /// The wire has no choice of tools: the model decides.
@@ -269,18 +312,5 @@ impl Message<'_> {
             && self.thoughts.is_empty()
             && self.images.is_empty()
             && self.calls.is_empty()
-    }
-}
-
-/// The result of a tool as text: the texts of a list, one a line; any other structure as its JSON.
-fn result_text(result: Val<'_>) -> String {
-    if let Some(text) = result.as_str() {
-        return text.into_owned();
-    }
-    let texts: Option<Vec<_>> = result.items().map(|item| item.string("text")).collect();
-    match texts {
-        Some(texts) if !texts.is_empty() => texts.join("\n"),
-        _ if result.is_null() => String::new(),
-        _ => result.raw().to_owned(),
     }
 }

@@ -3,7 +3,7 @@
 use super::item::{self, ItemKind};
 use super::message::{flag, input_blocks};
 use super::{BARE_INPUT, ID, INSTRUCTIONS, LIST, NOT_SAID};
-use crate::content::{Block, Content, Speaker, ToolResponse};
+use crate::content::{Block, Content, Speaker, ToolResponse, ToolResult};
 use crate::json::{Extra, Raw, Val};
 use crate::request::{AnswerFormat, ReasoningAsk, Request, Tool, ToolChoice};
 use crate::settings::Effort;
@@ -154,13 +154,17 @@ fn tool_result(item: Val<'_>) -> ToolResponse {
     let is_function = item.text("type").is_some_and(|kind| kind == "function_call_output");
     let known: &[&str] =
         if is_function { &["type", "call_id", "output"] } else { &["call_id", "output"] };
-    ToolResponse {
-        call_id: item.string("call_id"),
-        name: None,
-        result: item.get("output").map_or_else(Raw::null, Raw::from),
-        is_error: false,
-        extra: Extra::collect(ID, item, known),
-    }
+    let mut extra = Extra::collect(ID, item, known);
+    let output = item.get("output");
+    let is_parts = |output: &Val<'_>| output.is_array() && output.items().all(Val::is_object);
+    let result = match output.filter(is_parts) {
+        Some(parts) => {
+            extra.note(ID, LIST, flag());
+            ToolResult::Blocks(input_blocks(parts).0)
+        }
+        None => output.map_or_else(Raw::null, Raw::from).into(),
+    };
+    ToolResponse { call_id: item.string("call_id"), name: None, result, is_error: false, extra }
 }
 
 fn tool(value: Val<'_>) -> Tool {

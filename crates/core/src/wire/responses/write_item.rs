@@ -4,9 +4,10 @@ use super::message::PART_FIELDS;
 use super::{BARE, ID, LIST, MESSAGE, MORE, PART};
 use crate::content::{
     Block, Content, Media, MediaSource, Other, Parameters, Speaker, Text, Thinking, ToolCall,
-    ToolResponse,
+    ToolResponse, ToolResult,
 };
-use crate::json::{Extra, Raw, Val, Writer};
+use crate::json::{Extra, Writer};
+use crate::wire::tool_result::{Parted, spoken};
 
 /// Where items are written.
 #[derive(Clone, Copy, Debug)]
@@ -207,10 +208,40 @@ impl<'a> Items<'a> {
                 w.field_str("type", "function_call_output");
             }
             w.field_str("call_id", &id);
-            output(w.key("output"), &result.result);
+            self.output(w.key("output"), result);
             fields(w, &result.extra, self.refuses);
         });
         self.count += 1;
+    }
+
+    /// What a tool gave: a string, or a list of parts where it came as one or holds media.
+    fn output(&mut self, w: &mut Writer, result: &ToolResponse) {
+        if let ToolResult::Value(value) = &result.result
+            && (value.doc().root().as_str().is_some() || value.doc().root().is_null())
+        {
+            return if value.doc().root().is_null() { w.str("") } else { w.raw(value) };
+        }
+        let blocks = spoken(&result.result);
+        let parted = Parted::of(&blocks);
+        let is_own = result.extra.noted(ID, LIST).is_some();
+        if !is_own {
+            parted.others.iter().for_each(|kind| self.lose(kind));
+        }
+        if !is_own && !parted.media.iter().any(|media| has_part(media)) {
+            if !parted.media.is_empty() {
+                self.lose("media");
+            }
+            return w.str(&parted.text());
+        }
+        w.array(|w| {
+            for block in &blocks {
+                match block {
+                    Block::Media(media) if !has_part(media) => self.lose("media"),
+                    Block::Other(other) if other.wire != ID => {}
+                    block => input_part(w, block),
+                }
+            }
+        });
     }
 
     /// A message of the model.
@@ -371,6 +402,13 @@ fn input_part(w: &mut Writer, block: &Block) {
     }
 }
 
+/// Whether a result has a part for this: images and documents.
+fn has_part(media: &Media) -> bool {
+    let kind = media.media_type.as_str();
+    let is_sound = kind.starts_with("audio/") || kind.starts_with("video/");
+    media.extra.wire == Some(ID) || !is_sound
+}
+
 fn media_part(w: &mut Writer, media: &Media) {
     let is_file = media.extra.get(ID, "type").is_some()
         || !(media.media_type.is_empty() || media.media_type.starts_with("image/"));
@@ -404,26 +442,4 @@ pub(super) fn part(w: &mut Writer, kind: &str, text: &str) {
         w.field_str("type", kind);
         w.field_str("text", text);
     });
-}
-
-/// A tool's result: a string, or a list of parts of this wire; anything else as text.
-fn output(w: &mut Writer, result: &Raw) {
-    let doc = result.doc();
-    let root = doc.root();
-    let is_ours = |part: Val<'_>| part.text("type").is_some_and(|kind| kind.starts_with("input_"));
-    if root.as_str().is_some() || (root.is_array() && root.items().all(is_ours)) {
-        return w.raw(result);
-    }
-    let texts: Option<Vec<_>> = root
-        .is_array()
-        .then(|| {
-            let text =
-                |part: Val<'_>| (part.text("type")? == "text").then(|| part.string("text"))?;
-            root.items().map(text).collect()
-        })
-        .flatten();
-    match texts {
-        Some(texts) => w.str(&texts.join("\n")),
-        None => w.str(result.as_str()),
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::client::{Sent, thought_in};
 use crate::vault::text;
-use thinkthrough_core::content::{Block, Content, Parameters, Speaker, ToolCall};
+use thinkthrough_core::content::{Block, Content, Parameters, Speaker, ToolCall, ToolResult};
 use thinkthrough_core::json::Raw;
 
 /// What a client does each time that it sends. The order is the order in which a client gives way to several.
@@ -79,11 +79,11 @@ pub(super) fn change(sent: &mut Vec<Sent>, habit: Habit, requests: usize) {
         Habit::Splits(how) => *sent = split(sent, how),
         Habit::Slides(stay) => slide(sent, stay),
         Habit::ClearsResults(stay) => results(sent, stay, |result| {
-            *result = Raw::string("[Old tool result content cleared]");
+            *result = Raw::string("[Old tool result content cleared]").into();
         }),
         Habit::Truncates(stay) => results(sent, stay, |result| {
-            let start: String = result.as_str().trim_matches('"').chars().take(3).collect();
-            *result = Raw::string(&format!("{start} [truncated]"));
+            let start: String = result.text().trim_matches('"').chars().take(3).collect();
+            *result = Raw::string(&format!("{start} [truncated]")).into();
         }),
         Habit::Reminds(whom) => remind(sent, whom, requests),
         Habit::DropsImages => drop_images(sent),
@@ -215,7 +215,7 @@ fn slide(sent: &mut Vec<Sent>, stay: usize) {
 }
 
 /// All results but the newest ones.
-fn results(sent: &mut [Sent], stay: usize, change: impl Fn(&mut Raw)) {
+fn results(sent: &mut [Sent], stay: usize, change: impl Fn(&mut ToolResult)) {
     let blocks = sent.iter_mut().rev().flat_map(|it| it.content.blocks.iter_mut().rev());
     let results = blocks.filter_map(|block| match block {
         Block::ToolResponse(response) => Some(&mut response.result),

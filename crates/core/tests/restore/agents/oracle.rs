@@ -446,7 +446,7 @@ fn words(content: &Content, has_ids: bool) -> String {
                 words += &format!("|call {} {arguments} {}|", call.name, id(&call.id));
             }
             Block::ToolResponse(it) => {
-                words += &format!("|result {} {}|", it.result.as_str(), id(&it.call_id));
+                words += &format!("|result {} {}|", it.result.text(), id(&it.call_id));
             }
             Block::Media(media) => match &media.source {
                 MediaSource::Data(data) | MediaSource::Url(data) => {

@@ -43,7 +43,7 @@ fn result(call_id: Option<&str>, result: Raw) -> Content {
         vec![Block::ToolResponse(ToolResponse {
             call_id: call_id.map(str::to_owned),
             name: None,
-            result,
+            result: result.into(),
             is_error: false,
             extra: Extra::default(),
         })],

@@ -43,7 +43,7 @@ fn result(call_id: Option<&str>, result: Raw) -> Content {
         vec![Block::ToolResponse(ToolResponse {
             call_id: call_id.map(str::to_owned),
             name: None,
-            result,
+            result: result.into(),
             is_error: false,
             extra: Extra::default(),
         })],
@@ -354,7 +354,7 @@ fn ids_that_a_model_writes_go_back_as_they_are_where_the_api_takes_any() {
     let result = ToolResponse {
         call_id: call.id.clone(),
         name: None,
-        result: Raw::string("r"),
+        result: Raw::string("r").into(),
         is_error: false,
         extra: Extra::default(),
     };
