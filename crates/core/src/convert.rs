@@ -8,7 +8,7 @@ use crate::pipeline::{End, Pipeline, ToCaller};
 use crate::problem::ProblemCode;
 use crate::read::{Form, Reader};
 use crate::wire::ending::Ending;
-use crate::wire::{Dialect, RequestError, Wire, Written, foreign};
+use crate::wire::{Dialect, RequestError, Wire, Written, foreign, read_for};
 
 /// A translated body.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Converted {
 pub fn request(from: &dyn Wire, to: &dyn Wire, body: &str) -> Result<Converted, RequestError> {
     let doc = Doc::parse_str(body)
         .map_err(|error| RequestError::new(format!("byte {}", error.at), error.to_string()))?;
-    let request = from.read_request(doc.root())?;
+    let request = read_for(from, to, doc.root())?;
     if from.id() == to.id() {
         return Ok(Converted { body: body.trim_end().to_owned(), untranslated: Vec::new() });
     }

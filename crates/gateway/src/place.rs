@@ -155,6 +155,8 @@ pub(crate) enum Nowhere {
     Path,
     /// The path is right, the method is not.
     Method,
+    /// It asks for a compacted conversation.
+    Compaction,
 }
 
 /// The place of a request.
@@ -163,6 +165,9 @@ pub(crate) fn find(method: &Method, path: &str) -> Result<Place, Nowhere> {
         let (provider, path) = rest.split_once('/').ok_or(Nowhere::Path)?;
         let (provider, path) = (provider.to_owned(), format!("/{path}"));
         return Ok(Place::Raw { provider, path });
+    }
+    if path == "/v1/responses/compact" {
+        return Err(Nowhere::Compaction);
     }
     if let Some(id) = path.strip_prefix("/v1/responses/") {
         let id = Some(id.to_owned()).filter(|id| is_id(id)).ok_or(Nowhere::Path)?;

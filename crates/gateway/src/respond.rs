@@ -292,6 +292,11 @@ fn lost(nowhere: Nowhere, path: &str) -> Response<Flow> {
     let path: String = path.chars().filter(char::is_ascii_graphic).take(200).collect();
     let turned = match nowhere {
         Nowhere::Path => turned(404, "not_found", format!("there is nothing at `{path}`")),
+        Nowhere::Compaction => {
+            let message = "the gateway compacts no conversations; a provider that does is asked at \
+                           `/p/{provider}/v1/responses/compact`";
+            turned(400, "compaction_unsupported", message)
+        }
         Nowhere::Method => {
             turned(405, "method_not_allowed", format!("`{path}` is asked with another method"))
         }

@@ -172,6 +172,11 @@ pub trait Wire: Sync + fmt::Debug {
     /// When the body is not a request of this wire; the error names the place.
     fn read_request(&self, body: Val<'_>) -> Result<Request, RequestError>;
 
+    /// Says what a request asks for that no other wire can give, if it does.
+    fn asks_in_vain(&self, _request: &Request) -> Option<RequestError> {
+        None
+    }
+
     /// Writes a request body. Thoughts among the contents are written as they are: whether they belong there
     /// was decided before.
     fn write_request(&self, request: &Request, dialect: &Dialect) -> Written;
@@ -410,6 +415,18 @@ impl fmt::Display for UnknownWire {
 }
 
 impl std::error::Error for UnknownWire {}
+
+/// Reads a request of the wire `from` that goes out on the wire `to`.
+///
+/// # Errors
+/// When the body is not a request of its wire, or asks for what only its own wire can give.
+pub fn read_for(from: &dyn Wire, to: &dyn Wire, body: Val<'_>) -> Result<Request, RequestError> {
+    let request = from.read_request(body)?;
+    match from.asks_in_vain(&request).filter(|_| from.id() != to.id()) {
+        Some(error) => Err(error),
+        None => Ok(request),
+    }
+}
 
 /// The wire of this name.
 #[must_use]

@@ -27,6 +27,16 @@ pub(super) struct Places {
     pub(super) repeated: String,
 }
 
+impl Places {
+    /// Whether no thought has a place.
+    pub(super) fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+            && self.details.is_empty()
+            && self.blocks.is_empty()
+            && self.inline.is_empty()
+    }
+}
+
 /// A thought inside the content.
 #[derive(Debug)]
 pub(super) enum Inline {

@@ -20,10 +20,15 @@ pub(super) fn write(w: &mut Writer, content: &Content, target: &mut Target<'_>) 
         }
     }
     let is_left = content.blocks.iter().any(|block| !matches!(block, Block::ToolResponse(_)));
-    if !has_results || is_left {
-        media_behind(w, target);
-        w.object(|w| write_fields(w, content, has_results, target));
+    if has_results && !is_left {
+        return;
     }
+    let places = thoughts::place(content, target);
+    if is_husk(content, &places, target) {
+        return;
+    }
+    media_behind(w, target);
+    w.object(|w| write_fields(w, content, &places, has_results, target));
 }
 
 /// What a tool gave is a message of its own.
@@ -115,7 +120,37 @@ pub(super) fn media_behind(w: &mut Writer, target: &mut Target<'_>) {
     }
 }
 
-fn write_fields(w: &mut Writer, content: &Content, has_results: bool, target: &mut Target<'_>) {
+/// Whether nothing of a message of another wire can be said here; what it had is noted.
+fn is_husk(content: &Content, places: &Places, target: &mut Target<'_>) -> bool {
+    let form = target.form;
+    let is_said = |block: &Block| match block {
+        Block::Text(_) | Block::ToolCall(_) => true,
+        Block::Media(media) => media::part(media, form).is_some(),
+        Block::Other(other) => other.wire == form.id,
+        Block::Thinking(_) | Block::ToolResponse(_) => false,
+    };
+    let is_own = content.extra.wire == Some(form.id);
+    if is_own || content.blocks.iter().any(is_said) || !places.is_empty() {
+        return false;
+    }
+    for block in &content.blocks {
+        match block {
+            Block::Media(_) => target.lose("media"),
+            Block::Other(other) => target.lose(&other.kind),
+            Block::Thinking(thinking) if !thinking.is_nothing() => target.lose("thinking"),
+            Block::Text(_) | Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => {}
+        }
+    }
+    !content.blocks.is_empty()
+}
+
+fn write_fields(
+    w: &mut Writer,
+    content: &Content,
+    places: &Places,
+    has_results: bool,
+    target: &mut Target<'_>,
+) {
     let form = target.form;
     let role = match content.speaker {
         Speaker::Ai => "assistant",
@@ -126,8 +161,7 @@ fn write_fields(w: &mut Writer, content: &Content, has_results: bool, target: &m
         Some(role) => w.field_raw("role", role),
         None => w.field_str("role", role),
     }
-    let places = thoughts::place(content, target);
-    write_content(w, content, &places, target);
+    write_content(w, content, places, target);
     let mut written = vec!["role", CONTENT];
     for (field, text) in &places.fields {
         if !target.refuses(field) {
@@ -146,7 +180,7 @@ fn write_fields(w: &mut Writer, content: &Content, has_results: bool, target: &m
     write_calls(w, content, target);
     write_beside(w, content, target);
     if !has_results {
-        write_repeats(w, content, &places, &mut written, target);
+        write_repeats(w, content, places, &mut written, target);
         write_unknown(w, content, &written, target);
     }
 }

@@ -122,7 +122,10 @@ impl Said<'_> {
                 Block::Other(other) => self.lost(&other.kind),
             }
         }
-        if !is_result || !message.is_nothing() {
+        let is_own = content.extra.wire == Some(ID);
+        let is_husk = message.is_nothing()
+            && (is_result || !is_own && !message.has_empty_thought && !content.blocks.is_empty());
+        if !is_husk {
             self.images_behind(w);
             self.message(w, content, &message);
         }

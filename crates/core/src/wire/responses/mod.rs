@@ -75,6 +75,10 @@ impl Wire for Responses {
         request::read(body)
     }
 
+    fn asks_in_vain(&self, request: &Request) -> Option<RequestError> {
+        request::compaction(request)
+    }
+
     fn write_request(&self, request: &Request, dialect: &Dialect) -> Written {
         write::request(request, dialect)
     }

@@ -146,6 +146,21 @@ fn message(item: Val<'_>) -> Content {
     content
 }
 
+/// A request for the conversation in a compacted form, which only this API knows.
+pub(super) fn compaction(request: &Request) -> Option<RequestError> {
+    let mut blocks = request.contents.iter().flat_map(|content| &content.blocks);
+    let is_asked = |block: &Block| matches!(block, Block::Other(it) if it.kind == TRIGGER);
+    blocks.any(is_asked).then(|| {
+        let message = format!(
+            "the API of this model compacts no conversations; leave `{TRIGGER}` out, or ask a model of the Responses API"
+        );
+        RequestError::new("input", message)
+    })
+}
+
+/// The item that asks for a compacted form of the conversation.
+const TRIGGER: &str = "compaction_trigger";
+
 fn is_tool_result(kind: &str) -> bool {
     matches!(kind, "function_call_output" | "custom_tool_call_output")
 }
