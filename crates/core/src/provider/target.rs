@@ -1,5 +1,6 @@
 //! Where a request goes: a provider's endpoint, a model, and the rule that holds for it.
 
+use super::family::gemini;
 use super::{ALL, Auth, Endpoint, ModelRule, Provider, find};
 use crate::content::Origin;
 use crate::contract::{Contract, WeakIds};
@@ -116,7 +117,10 @@ impl Target {
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
                 .collect(),
             model: model.to_owned(),
-            dialect: dialect_for(&endpoint.dialect, &rule.contract),
+            dialect: Dialect {
+                media_behind_results: gemini::has_plain_results(model),
+                ..dialect_for(&endpoint.dialect, &rule.contract)
+            },
             rule,
             tags: None,
             rule_source,

@@ -3,7 +3,9 @@
 use crate::reading::{relay, rewritten, stream, whole};
 use serde_json::{Value, json};
 use thinkthrough_core::answer::Answer;
-use thinkthrough_core::content::{Block, Content, Parameters, Speaker, Thinking, ToolResponse};
+use thinkthrough_core::content::{
+    Block, Content, Parameters, Speaker, Thinking, ToolResponse, ToolResult,
+};
 use thinkthrough_core::json::{Doc, Extra, Raw};
 use thinkthrough_core::problem::ProblemCode;
 use thinkthrough_core::request::{ReasoningAsk, Request};
@@ -122,7 +124,7 @@ fn conversation() -> Request {
     let result = ToolResponse {
         call_id: Some("call_1".into()),
         name: None,
-        result: Raw::parse(r#"[{"type":"text","text":"7"}]"#).unwrap().into(),
+        result: ToolResult::Blocks(vec![Block::text("7")]),
         is_error: false,
         extra: Extra::default(),
     };
@@ -168,7 +170,7 @@ fn thoughts_of_other_wires_stand_in_their_place_for_cohere() {
             {"role": "assistant", "content": [{"type": "thinking", "thinking": "Boats."}],
              "tool_calls": [{"id": "call_1", "type": "function",
                 "function": {"name": "count", "arguments": "{\"what\":\"boats\"}"}}]},
-            {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "text", "text": "7"}]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "7"},
         ],
     });
     assert_eq!(body, expected);

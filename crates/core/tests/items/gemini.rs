@@ -3,9 +3,12 @@
 use crate::reading::{relay, stream, whole};
 use serde_json::{Value, json};
 use thinkthrough_core::answer::Answer;
-use thinkthrough_core::content::ToolResponse;
-use thinkthrough_core::content::{Block, Content, Parameters, Speaker, Text, Thinking, ToolCall};
+use thinkthrough_core::content::{
+    Block, Content, Media, MediaSource, Parameters, Speaker, Text, Thinking, ToolCall,
+    ToolResponse, ToolResult,
+};
 use thinkthrough_core::json::{Doc, Extra, Raw};
+use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::{AnswerFormat, Request, Tool, ToolChoice};
 use thinkthrough_core::settings::Effort;
 use thinkthrough_core::wire::{Dialect, Wire, generate_content::GenerateContent};
@@ -154,6 +157,35 @@ fn result(id: &str, text: &str, is_error: bool) -> Content {
         extra: Extra::default(),
     };
     Content::new(Speaker::Tool, vec![Block::ToolResponse(response)])
+}
+
+#[test]
+fn media_stand_in_a_result_where_the_generation_takes_them_else_behind() {
+    let media = Block::Media(Media {
+        media_type: "image/png".to_owned(),
+        source: MediaSource::Data("iVBOR".to_owned()),
+        extra: Extra::default(),
+    });
+    let mut given = result("1", "seen", false);
+    if let Some(Block::ToolResponse(response)) = given.blocks.first_mut() {
+        response.result = ToolResult::Blocks(vec![Block::text("seen"), media]);
+    }
+    let request =
+        Request { contents: vec![given, result("2", "4 kg", false)], ..Request::default() };
+    let parts = |model: &str| {
+        let target = Target::built_in("google", None, model).unwrap();
+        let written = WIRE.write_request(&request, &target.dialect);
+        let body: Value = serde_json::from_str(&written.body).unwrap();
+        body["contents"][0]["parts"].clone()
+    };
+    let image = json!({ "inlineData": { "mimeType": "image/png", "data": "iVBOR" } });
+    let new = parts("gemini-3.8-flash");
+    assert_eq!(new[0]["functionResponse"]["parts"], json!([image]));
+    assert_eq!(new.as_array().unwrap().len(), 2);
+    let old = parts("gemini-2.5-flash");
+    assert!(old[0]["functionResponse"]["parts"].is_null());
+    assert_eq!(old[0]["functionResponse"]["response"], json!({ "output": "seen" }));
+    assert_eq!(old[3], image);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //!
 //! `fixtures/matrix` holds bodies with marks in them. A mark that is in the translated body was kept; else the
 //! translation says what it left out, or refuses the body. Anything else is a loss that nobody hears of, and fails.
+//! Blocks of messages are compared as each wire reads them ([`blocks`]).
 //! The table stands in `docs/translation.md`; `BLESS=1` writes it anew.
 
 #![expect(
@@ -32,6 +33,8 @@ const WIRES: [&str; 9] = [
     "cohere-chat",
     "interactions",
 ];
+
+mod blocks;
 
 /// What became of a feature.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,7 +124,12 @@ fn table(kind: &str, from: &str, to: &[&str], lost: &mut Vec<String>) -> String 
         for id in &to {
             let usual = convert(id, &base.to_string()).filter(|_| kind == "requests");
             let usual = usual.into_iter().flat_map(|it| it.untranslated).collect();
-            let cell = judge(feature, convert(id, &body(&base, feature)), &usual);
+            let body = body(&base, feature);
+            let converted = convert(id, &body);
+            let mut cell = judge(feature, converted.clone(), &usual);
+            if let Some(converted) = converted.filter(|_| kind == "requests") {
+                cell = blocks::judge(cell, (wire(from), &body), (wire(id), &converted));
+            }
             if let Cell::Lost(marks) = &cell {
                 lost.push(format!("{kind}: {name}, {from} -> {id}: {}", marks.join(", ")));
             }

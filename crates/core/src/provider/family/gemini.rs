@@ -85,6 +85,11 @@ pub(in crate::provider) const GENERATE_CONTENT: &[ModelRule] = &[
     ModelRule::new("*gemini-4*", CONTEXT, PARTS, leveled(THREE)).assumed("*"),
 ];
 
+/// Whether results of tools hold no media, as before Gemini 3. Source: the page on function calling.
+pub(in crate::provider) fn has_plain_results(model: &str) -> bool {
+    ["gemini-1", "gemini-2", "gemma"].iter().any(|older| model.contains(older))
+}
+
 const SHOW: &str = r#"{"generationConfig":{"thinkingConfig":{"includeThoughts":true}}}"#;
 const OFF: &str = r#"{"generationConfig":{"thinkingConfig":{"thinkingBudget":0}}}"#;
 const DYNAMIC: &str = r#"{"generationConfig":{"thinkingConfig":{"thinkingBudget":-1}}}"#;

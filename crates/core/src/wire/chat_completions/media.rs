@@ -41,7 +41,7 @@ pub(super) fn read(form: &'static Form, kind: &str, part: Val<'_>) -> Option<Med
             _ => &["url"],
         };
         keep_inner(&mut extra, form, kind, &Extra::collect(form.id, inner, known));
-        if kind == "video_url" && extra.get(form.id, kind).is_none() {
+        if matches!(kind, "video_url" | "file") && extra.get(form.id, kind).is_none() {
             extra.insert(form.id, kind, Raw::build(|w| w.object(|_| {})));
         }
     } else {
@@ -96,7 +96,7 @@ pub(super) fn part(media: &Media, form: &Form) -> Option<Raw> {
                         w.field_str("format", media.media_type.trim_start_matches("audio/"));
                     }
                     ("file", _) => {
-                        if media.extra.wire != Some(form.id) {
+                        if kept(kind).is_none() {
                             w.field_str("filename", "file");
                         }
                         w.field_str("file_data", &url);

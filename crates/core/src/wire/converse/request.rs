@@ -319,9 +319,9 @@ fn read_result(content: Val<'_>) -> ToolResult {
     if let Some(value) = text.or(json) {
         return Raw::from(value).into();
     }
-    let block = |item: Val<'_>| match item.get("json").filter(|_| item.entries().count() == 1) {
-        Some(json) => Block::data(Raw::from(json)),
-        None => read_block(item),
+    let block = |item: Val<'_>| match item.get("json").filter(|json| json.is_object()) {
+        Some(json) if item.entries().count() == 1 => Block::data(Raw::from(json)),
+        Some(_) | None => read_block(item),
     };
     ToolResult::Blocks(content.items().map(block).collect())
 }

@@ -99,9 +99,11 @@ impl<'a> Parts<'a> {
             ToolResult::Value(value) => return value.clone(),
             ToolResult::Blocks(blocks) => blocks,
         };
-        let parted = Parted::of(blocks);
+        let is_foreign = |block: &&Block| !matches!(block, Block::Other(it) if it.wire == ID);
+        let said: Vec<Block> = blocks.iter().filter(is_foreign).cloned().collect();
+        let parted = Parted::of(&said);
         parted.others.iter().for_each(|kind| self.lose(kind));
-        let mut others = blocks.iter().filter(|block| !matches!(block, Block::Media(_)));
+        let mut others = said.iter().filter(|block| !matches!(block, Block::Media(_)));
         match (others.next(), others.next()) {
             (Some(Block::Other(other)), None) if other.is_data() => other.raw.clone(),
             _ => Raw::string(&parted.text()),
@@ -112,16 +114,21 @@ impl<'a> Parts<'a> {
     fn media(&mut self, w: &mut Writer, result: &ToolResponse, name: Option<&str>) {
         let ToolResult::Blocks(blocks) = &result.result else { return };
         let takes = self.dialect.is_none_or(|dialect| !dialect.media_behind_results);
-        let (inside, behind): (Vec<&Media>, Vec<&Media>) = Parted::of(blocks)
-            .media
-            .into_iter()
-            .partition(|media| takes && is_part_of_result(media));
+        let (mut inside, mut behind) = (Vec::new(), Vec::new());
+        for block in blocks {
+            match block {
+                Block::Media(media) if takes && is_part_of_result(media) => inside.push(block),
+                Block::Media(_) => behind.push(block.clone()),
+                Block::Other(other) if other.wire == ID => inside.push(block),
+                _ => {}
+            }
+        }
         if !inside.is_empty() {
-            w.key("parts").array(|w| inside.iter().for_each(|media| media_part(w, media)));
+            w.key("parts").array(|w| inside.iter().for_each(|block| self.block(w, block)));
         }
         if !behind.is_empty() {
             self.behind.push(Block::text(heading(result, name)));
-            self.behind.extend(behind.into_iter().map(|media| Block::Media(media.clone())));
+            self.behind.append(&mut behind);
         }
     }
 

@@ -134,7 +134,10 @@ fn media(part: Val<'_>, key: &str, is_file: bool) -> Block {
     let (media_type, source) = match data_url(&text) {
         Some((media_type, data)) => (media_type.to_owned(), MediaSource::Data(data.to_owned())),
         None if key == "file_data" => (String::new(), MediaSource::Data(text.into_owned())),
-        None => (String::new(), MediaSource::Url(text.into_owned())),
+        None => {
+            let media_type = if is_file { "" } else { "image/*" };
+            (media_type.to_owned(), MediaSource::Url(text.into_owned()))
+        }
     };
     Block::Media(Media { media_type, source, extra })
 }
