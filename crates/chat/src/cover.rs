@@ -15,8 +15,7 @@ use crate::agent::Called;
 use crate::tools::{FileChange, Question};
 use std::borrow::Cow;
 use thinkthrough_core::content::{
-    Block, Content, Other, Parameters, Text, Thinking, ToolCall, ToolResponse,
-    ToolResult,
+    Block, Content, Other, Parameters, Text, Thinking, ToolCall, ToolResponse, ToolResult,
 };
 use thinkthrough_core::json::Raw;
 use thinkthrough_core::mask::{Masker, Opaque, mask_json};

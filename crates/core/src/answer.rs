@@ -8,6 +8,9 @@ use crate::usage::Usage;
 /// Note on an answer: an object with what stood beside its message.
 pub(crate) const BESIDE: &str = "choice";
 
+/// The member of an answer that says why it was refused: the category, the explanation, a model to ask instead.
+pub(crate) const REFUSAL_DETAILS: &str = "stop_details";
+
 /// One response, read whole or folded from a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
@@ -48,6 +51,13 @@ impl Answer {
                 _ => None,
             })
             .collect()
+    }
+
+    /// Why it was refused, in the provider's own object: the category, the explanation, a model to ask instead.
+    #[must_use]
+    pub fn refusal_details(&self) -> Option<&Raw> {
+        let mut fields = self.extra.fields.iter();
+        fields.find(|(key, _)| key == REFUSAL_DETAILS).map(|(_, details)| details)
     }
 
     /// Whether the answer ended as it should, with nothing missing and no error.

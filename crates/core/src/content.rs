@@ -376,9 +376,9 @@ impl ToolResult {
     pub fn size(&self) -> usize {
         let size = |block: &Block| match block {
             Block::Text(text) => text.text.len(),
-            Block::Media(Media { source: MediaSource::Data(it) | MediaSource::Url(it), .. }) => {
-                it.len()
-            }
+            Block::Media(Media {
+                source: MediaSource::Data(it) | MediaSource::Url(it), ..
+            }) => it.len(),
             Block::Other(other) => other.raw.as_str().len(),
             Block::Thinking(_) | Block::ToolCall(_) | Block::ToolResponse(_) => 0,
         };

@@ -179,6 +179,7 @@ impl Call {
             credential,
             hint,
             stream,
+            model,
             is_kept,
             keeping,
             is_bound,

@@ -51,6 +51,8 @@ pub(crate) struct Caller {
     /// What the client says about its session.
     pub(crate) hint: Option<String>,
     pub(crate) stream: bool,
+    /// The name of the model that was asked for.
+    pub(crate) model: String,
     /// Whether the answer may be kept.
     pub(crate) is_kept: bool,
     /// Where the answer is kept by its id.
@@ -163,6 +165,7 @@ impl Caller {
         let asked = RequestContext::read(self.wire, doc, &route.target, &settings, handling, owner);
         let mut asked = asked.map_err(|error| bad(error.to_string()))?;
         asked.set_stream(self.stream);
+        asked.set_alias(&self.model);
         let followed = self.followed(&route).await;
         let payer = self.open(&route, audited, &asked, followed.as_deref());
         if let Some(tenant) = tenant {

@@ -29,11 +29,7 @@ pub(super) fn can_tell(contents: &[Content], answer: &Range<usize>, how: Told) -
 ///
 /// Results are the user's words rather than the model's, since what stands last must not look like an answer that is to
 /// be gone on with.
-pub(super) fn tell(
-    contents: &mut [Content],
-    answer: &Range<usize>,
-    how: Told,
-) -> bool {
+pub(super) fn tell(contents: &mut [Content], answer: &Range<usize>, how: Told) -> bool {
     if !can_tell(contents, answer, how) {
         return false;
     }
@@ -84,11 +80,7 @@ fn in_answer(content: &mut Content) {
 }
 
 /// Tells what the calls gave behind these words, in the place of the first result. Gives the words back where there is none.
-fn results(
-    mut words: Words,
-    calls: &[ToolCall],
-    behind: &mut [Content],
-) -> Option<Words> {
+fn results(mut words: Words, calls: &[ToolCall], behind: &mut [Content]) -> Option<Words> {
     let count = behind.iter().take_while(|content| content.speaker == Speaker::Tool).count();
     let given = behind.get_mut(..count).unwrap_or_default();
     if given.is_empty() {

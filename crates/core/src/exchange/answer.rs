@@ -4,7 +4,7 @@ use super::handling::View;
 use super::mint::{Edited, Mint, record_of};
 use super::show::Show;
 use super::{Owner, RequestContext};
-use crate::answer::Answer;
+use crate::answer::{Answer, REFUSAL_DETAILS};
 use crate::content::Origin;
 use crate::contract::Return;
 use crate::event::{Event, Fact, Sink};
@@ -35,6 +35,8 @@ struct Adjustments {
     /// The name that it is kept by, and whether the stream said it.
     name: Option<Name>,
     is_said: bool,
+    /// The name of the model that was asked for, where it has another.
+    alias: Option<String>,
     /// Where the caller finds thoughts, if it is said.
     show: Option<Show>,
     tickets: Tickets,
@@ -140,6 +142,18 @@ pub struct Ending<'a> {
     pub at: u64,
 }
 
+impl RequestContext<'_> {
+    /// The answer is kept by a name: [`Done::named`] has it whole.
+    pub fn set_name(&mut self, name: Name) {
+        self.name = Some(name);
+    }
+
+    /// The caller asked for a model of this name, which its answer bears.
+    pub fn set_alias(&mut self, name: &str) {
+        self.alias = (name != self.target.model).then(|| name.to_owned());
+    }
+}
+
 impl Exchange {
     pub(super) fn new(
         asked: &RequestContext<'_>,
@@ -158,10 +172,13 @@ impl Exchange {
             wire: caller.id(),
             name: asked.name.clone().filter(|_| !is_relayed),
             is_said: false,
+            alias: asked.alias.clone(),
             show: view.map(Show::new),
             tickets: match (asked.mint(), is_relayed) {
-                (None, _) if !is_relayed || !caller.has_forms() => Tickets::None,
-                (mint, true) => Tickets::InBytes(Edited::new(mint, caller, is_stream)),
+                (None, true) if !caller.has_forms() && asked.alias.is_none() => Tickets::None,
+                (mint, true) => {
+                    Tickets::InBytes(Edited::new(mint, asked.alias.clone(), caller, is_stream))
+                }
                 (Some(mint), false) => Tickets::InEvents(mint),
                 (None, false) => Tickets::None,
             },
@@ -318,7 +335,7 @@ impl Adjust for Adjustments {
     }
 
     fn event(&mut self, event: Event<'_>, pass: &mut dyn FnMut(Event<'_>)) {
-        let Adjustments { wire, name, is_said, show, tickets } = self;
+        let Adjustments { wire, name, is_said, alias, show, tickets } = self;
         if let Some(Name { id, fields }) = name {
             if !std::mem::replace(is_said, true) {
                 pass(Event::Fact(Fact::ResponseId(id)));
@@ -330,9 +347,20 @@ impl Adjust for Adjustments {
                 return;
             }
         }
+        let mut named = |event: Event<'_>| match (event, alias.as_deref()) {
+            (Event::Fact(Fact::Model(_)), Some(alias)) => pass(Event::Fact(Fact::Model(alias))),
+            (Event::Finish { finish_reason, model: Some(_) }, model @ Some(_)) => {
+                pass(Event::Finish { finish_reason, model });
+            }
+            // What stands beside a refusal has the same name on every wire.
+            (Event::Fact(Fact::Field { key: REFUSAL_DETAILS, value, .. }), _) => {
+                pass(Event::Fact(Fact::Field { wire, key: REFUSAL_DETAILS, value }));
+            }
+            (event, _) => pass(event),
+        };
         let mut shown = |event: Event<'_>| match show {
-            Some(show) => show.event(event, pass),
-            None => pass(event),
+            Some(show) => show.event(event, &mut named),
+            None => named(event),
         };
         match tickets {
             Tickets::InEvents(mint) => mint.event(event, &mut shown),
@@ -351,6 +379,14 @@ impl Adjust for Adjustments {
         };
         if let Some(show) = &self.show {
             shown = Cow::Owned(show.answer(&shown));
+        }
+        if let Some(alias) = self.alias.as_ref().filter(|_| shown.model.is_some()) {
+            let named = shown.to_mut();
+            named.model = Some(alias.clone());
+            named.choices.iter_mut().for_each(|choice| choice.model = Some(alias.clone()));
+        }
+        if let Some(details) = shown.refusal_details().cloned() {
+            shown.to_mut().extra.insert(self.wire, REFUSAL_DETAILS, details);
         }
         if let Some(Name { id, fields }) = &self.name {
             let named = shown.to_mut();

@@ -4,7 +4,7 @@
 use crate::answer::Answer;
 use crate::content::{Block, Content, Thinking, ToolCall};
 use crate::edit::Draft;
-use crate::edit::stream::{CallAt, StreamEdit, edit_value, rename_calls};
+use crate::edit::stream::{CallAt, StreamEdit, edit_value, rename_calls, rename_model};
 use crate::event::Event;
 use crate::frame::DEFAULT_LIMIT;
 use crate::json::Val;
@@ -235,8 +235,8 @@ impl Mint {
     }
 }
 
-/// Edits the upstream's bytes on their way to a caller on the same wire: ids of calls become tickets, and values get the
-/// wire's own spelling. All else stays.
+/// Edits the upstream's bytes on their way to a caller on the same wire: ids of calls become tickets, the model gets the
+/// name that was asked for, and values the wire's own spelling. All else stays.
 #[derive(Clone, Debug)]
 pub(super) struct Edited {
     changes: Changes,
@@ -246,6 +246,8 @@ pub(super) struct Edited {
 #[derive(Clone, Debug)]
 struct Changes {
     mint: Option<Mint>,
+    /// The name of the model that was asked for, where it has another.
+    alias: Option<String>,
     wire: &'static dyn Wire,
 }
 
@@ -253,6 +255,7 @@ impl Changes {
     /// Says the edits of a message of the answer.
     fn edit(&mut self, message: Val<'_>, draft: &mut Draft) {
         self.mint.iter_mut().for_each(|mint| mint.edit(message, draft));
+        self.alias.iter().for_each(|alias| rename_model(message, alias, draft));
         for (span, text) in self.wire.respelled(message) {
             draft.replace(span, text);
         }
@@ -270,12 +273,17 @@ enum Form {
 
 impl Edited {
     /// An editor of a stream of the wire, or of one value.
-    pub(super) fn new(mint: Option<Mint>, wire: &'static dyn Wire, is_stream: bool) -> Self {
+    pub(super) fn new(
+        mint: Option<Mint>,
+        alias: Option<String>,
+        wire: &'static dyn Wire,
+        is_stream: bool,
+    ) -> Self {
         let form = match is_stream {
             true => Form::Stream(StreamEdit::new(wire.framing())),
             false => Form::Whole(Vec::new()),
         };
-        Edited { changes: Changes { mint, wire }, form }
+        Edited { changes: Changes { mint, alias, wire }, form }
     }
 
     pub(super) fn mint(&mut self) -> Option<&mut Mint> {

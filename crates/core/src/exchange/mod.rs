@@ -38,7 +38,7 @@ use crate::provider::Target;
 use crate::request::{ReasoningAsk, Request};
 use crate::restore::{About, Ask, Key, Question, Secret, Version, more, ticket};
 use crate::settings::{Effort, Resolved, Setting, Source};
-use crate::wire::{LEAST_BUDGET, RequestError, Wire};
+use crate::wire::{LEAST_BUDGET, RequestError, Wire, read_for};
 use mint::{Mint, Of};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -87,6 +87,8 @@ pub struct RequestContext<'d> {
     bare: Option<Vec<Content>>,
     memory: Memory,
     name: Option<Name>,
+    /// The name that the caller asked for, where the model has another.
+    alias: Option<String>,
     /// So many tokens may the answer take, where a budget says so.
     most: Option<u64>,
     /// A budget asks for little effort, and the caller's own words are to say so.
@@ -127,7 +129,7 @@ impl<'d> RequestContext<'d> {
         handling: Handling,
         owner: Option<Owner>,
     ) -> Result<Self, RequestError> {
-        let mut request = caller.read_request(doc.root())?;
+        let mut request = read_for(caller, target.wire, doc.root())?;
         request.is_relayed = true;
         let target = target.in_format(settings.format.value).into_owned();
         let owner = owner.filter(|_| handling.restore != Restore::Never);
@@ -150,6 +152,7 @@ impl<'d> RequestContext<'d> {
                 ..Memory::default()
             },
             name: None,
+            alias: None,
             most: None,
             is_lowered: false,
             is_compared: false,
@@ -229,11 +232,6 @@ impl<'d> RequestContext<'d> {
     /// Whether the answer is asked for as a stream; on wires where the path says so, the driver knows better.
     pub fn set_stream(&mut self, stream: bool) {
         self.request.stream = stream;
-    }
-
-    /// The answer is kept by a name: [`Done::named`] has it whole.
-    pub fn set_name(&mut self, name: Name) {
-        self.name = Some(name);
     }
 
     /// Whether what goes out is compared with what came: for that all messages are looked at once more.

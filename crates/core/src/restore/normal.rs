@@ -12,7 +12,9 @@
 
 use super::clock::without_clock;
 use super::key::{Digest, Key, Of, Secret, Version};
-use crate::content::{Block, Content, Media, MediaSource, Parameters, ToolCall, ToolResponse, ToolResult};
+use crate::content::{
+    Block, Content, Media, MediaSource, Parameters, ToolCall, ToolResponse, ToolResult,
+};
 use crate::json::{Kind, Val};
 use crate::request::Tool;
 

@@ -30,6 +30,9 @@ fn write_members(w: &mut Writer, answer: &Answer) {
     w.str_or_null("finishReason", answer.finish_reason.as_deref());
     w.str_or_null("model", answer.model.as_deref());
     w.opt_str("refusal", answer.refusal.as_deref());
+    if let Some(details) = answer.refusal_details() {
+        w.field_raw("refusalDetails", details);
+    }
     w.opt_str("toolPlan", answer.tool_plan.as_deref());
     w.opt_str("messageSignature", answer.message_signature.as_deref());
     w.opt_str("responseId", answer.response_id.as_deref());

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "everything here is a test")]
 
+mod beside;
 mod decisions;
 mod differences;
 mod fragments;
@@ -70,6 +71,8 @@ struct Gateway {
     is_blind: bool,
     /// What the path says, on wires where it does.
     stream: Option<bool>,
+    /// The name that the caller asks for, where the model has another.
+    alias: Option<&'static str>,
     records: Vec<(Head, Sealed<Kept>)>,
     /// So many records were given names.
     named: Cell<usize>,
@@ -89,6 +92,7 @@ impl Gateway {
             refused: None,
             is_blind: false,
             stream: None,
+            alias: None,
             records: Vec::new(),
             named: Cell::new(0),
         }
@@ -117,6 +121,7 @@ impl Gateway {
         .unwrap();
         asked.compare(self.is_compared);
         self.stream.into_iter().for_each(|stream| asked.set_stream(stream));
+        self.alias.into_iter().for_each(|alias| asked.set_alias(alias));
         self.learned.into_iter().for_each(|repair| asked.repair(repair));
         self.refused.into_iter().for_each(|repair| asked.refused(repair));
         let found: Vec<Found> = match asked.need() {

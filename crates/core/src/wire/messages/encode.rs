@@ -3,7 +3,7 @@
 use super::ID;
 use super::block::{extra, input_object, text, thinking, tool_use, usage};
 use super::error::write_member;
-use crate::answer::Answer;
+use crate::answer::{Answer, REFUSAL_DETAILS};
 use crate::content::{Block, Other, Parameters, Text, Thinking, ToolCall};
 use crate::event::{Event, Fact};
 use crate::json::{Extra, Raw, Writer};
@@ -71,7 +71,9 @@ fn content(w: &mut Writer, answer: &Answer) {
             Block::Other(_) | Block::Media(_) | Block::ToolResponse(_) => {}
         }
     }
-    for rest in [plan, answer.refusal.as_deref()].into_iter().flatten() {
+    // Where the details stand beside it, they say it.
+    let is_detailed = answer.extra.get(ID, REFUSAL_DETAILS).is_some();
+    for rest in [plan, answer.refusal.as_deref().filter(|_| !is_detailed)].into_iter().flatten() {
         text(w, &Text::new(rest));
     }
 }
@@ -375,11 +377,13 @@ impl Stream {
         self.start(out);
         self.say_plan(out);
         let refusal = std::mem::take(&mut self.refusal);
-        self.say(&refusal, out);
+        if self.fields.get(ID, REFUSAL_DETAILS).is_none() {
+            self.say(&refusal, out);
+        }
         let (inner, outer): (Vec<_>, Vec<_>) = std::mem::take(&mut self.fields)
             .fields
             .into_iter()
-            .partition(|(key, _)| matches!(key.as_str(), "container" | "stop_details"));
+            .partition(|(key, _)| matches!(key.as_str(), "container" | REFUSAL_DETAILS));
         send("message_delta", out, |w| {
             w.key("delta").object(|w| {
                 w.field_str("stop_reason", stop_reason(finish.as_deref(), self.has_calls));

@@ -52,6 +52,15 @@ pub(super) fn head(message: Val<'_>, sink: &mut dyn Sink) {
         sink.event(Event::Fact(Fact::Model(&model)));
     }
     fields(message, MESSAGE_FIELDS, sink);
+    refusal(message, sink);
+}
+
+/// Says why the answer was refused, as far as that is told.
+pub(super) fn refusal(holder: Val<'_>, sink: &mut dyn Sink) {
+    let explanation = holder.some("stop_details").and_then(|it| it.string("explanation"));
+    if let Some(text) = explanation.filter(|text| !text.is_empty()) {
+        sink.event(Event::Fact(Fact::Refusal(&text)));
+    }
 }
 
 /// A name or an id; an empty one is none.

@@ -2,7 +2,7 @@
 
 use super::ID;
 use super::response::{
-    SOURCE_FIELD, error, fields, head, merge_usage, name, read, start_block, text_part, usage_of,
+    refusal,    SOURCE_FIELD, error, fields, head, merge_usage, name, read, start_block, text_part, usage_of,
 };
 use crate::content::{Text, Thinking, ToolCall};
 use crate::event::{Event, Fact, Sink};
@@ -176,6 +176,7 @@ impl Decoder {
         fields(data, &["type", "delta", "usage"], sink);
         if let Some(delta) = data.some("delta") {
             fields(delta, &["stop_reason", "stop_sequence"], sink);
+            refusal(delta, sink);
             if let Some(stop) = delta.text("stop_sequence") {
                 sink.event(Event::Fact(Fact::StopSequence(&stop)));
             }
