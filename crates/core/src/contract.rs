@@ -184,6 +184,15 @@ impl WeakIds {
     }
 }
 
+/// Whether a model has this name, with whatever hosts write around it. A number right behind it is another generation,
+/// unless it is a date.
+fn is_called(model: &str, name: &str) -> bool {
+    let lower = model.to_ascii_lowercase();
+    let Some((_, rest)) = lower.split_once(name) else { return false };
+    let behind = rest.strip_prefix('-').unwrap_or_default();
+    !(1..=2).contains(&behind.bytes().take_while(u8::is_ascii_digit).count())
+}
+
 /// What one model demands of the thoughts in a request.
 ///
 /// Names are `'static`, so that contracts are plain data; whoever reads a user's own from a configuration keeps its
@@ -218,6 +227,8 @@ pub struct Contract {
     pub only_when_on: bool,
     /// Whose thoughts the model can read.
     pub readable: Readable,
+    /// Further models whose thoughts the model reads, where it is only its own otherwise: their names, and dated ones.
+    pub reads: &'static [&'static str],
     /// The weakest way of finding a lost thought that is good enough.
     pub level: Level,
     /// The provider's call ids are weak and have this form: where thoughts go back, unique ids are minted for the caller
@@ -246,6 +257,7 @@ impl Contract {
         told: Told::InUserMessage,
         only_when_on: false,
         readable: Readable::PlainText,
+        reads: &[],
         level: Level::Parent,
         tickets: None,
         flags: None,
@@ -301,7 +313,9 @@ impl Contract {
     pub fn can_read(&self, its: &Origin, ours: &Origin) -> bool {
         let is_account =
             its.account.is_none() || ours.account.is_none() || its.account == ours.account;
-        let is_model = its.model == ours.model || self.readable != Readable::SameModel;
+        let is_model = its.model == ours.model
+            || self.readable != Readable::SameModel
+            || self.reads.iter().any(|name| is_called(&its.model, name));
         its.is_beside(ours) && is_account && is_model
     }
 

@@ -1,21 +1,23 @@
 //! The request that goes out: a conversation, a target and settings become bytes.
 
+mod forced;
 mod off;
+mod parameters;
 
+pub(crate) use forced::{CONFLICT, Choice, THINKING, choice};
 pub(crate) use off::{can_only_be_asked, without_contradiction};
+pub(crate) use parameters::Parameters;
 
-use crate::allowance::{can_be_off, lower};
 use crate::decide::{self, Applied, Ours};
 use crate::decision::Decision;
 use crate::edit::Draft;
 use crate::edit::list::{ListEdit, member, set_member};
 use crate::json::{Doc, Raw, Val, Writer, at_path, fill, merge};
-use crate::problem::{Problem, ProblemCode};
-use crate::provider::{BudgetForm, ModelRule, Target};
-use crate::request::{ReasoningAsk, Request};
-use crate::settings::{Budget, Effort, Key, Resolved};
+use crate::problem::Problem;
+use crate::provider::Target;
+use crate::request::{Request, ToolChoice};
+use crate::settings::Resolved;
 use crate::wire::{budget_below, foreign};
-use off::is_off;
 use std::borrow::Cow;
 
 /// A request, ready to be sent once a credential is on it.
@@ -35,18 +37,24 @@ pub struct Outgoing {
     pub warnings: Vec<Problem>,
     /// What the wire cannot say and was left out.
     pub untranslated: Vec<String>,
+    /// The parameters that say something else than was asked for, because the model takes nothing nearer.
+    pub adapted: Vec<&'static str>,
 }
 
 /// Builds the request. A pure function: the same conversation, target and settings give the same bytes.
 #[must_use]
 pub fn build(request: &Request, target: &Target, settings: &Resolved) -> Outgoing {
     let target = &*target.in_format(settings.format.value);
-    let Ours { applied, is_off } = decide::ours(request, target, settings);
-    let settings = match is_off {
+    let chosen_off = choice(request, target, settings, false) == Choice::ThinkingOff;
+    let off = |is_off: bool, settings| match is_off {
         true => Cow::Owned(decide::without_thinking(settings)),
         false => Cow::Borrowed(settings),
     };
-    write(request, applied, target, &settings)
+    let settings = &*off(chosen_off, settings);
+    let Ours { applied, is_off } = decide::ours(request, target, settings);
+    let mut outgoing = write(request, applied, target, &off(is_off, settings));
+    outgoing.adapted.extend(chosen_off.then_some(THINKING));
+    outgoing
 }
 
 /// Writes the request with what was decided about its thoughts.
@@ -56,15 +64,21 @@ pub(crate) fn write(
     target: &Target,
     settings: &Resolved,
 ) -> Outgoing {
-    let mut warnings = applied.warnings;
     let mut request = request.with_contents(applied.contents.into_owned());
-    let translated = foreign_effort(&mut request, target);
-    let asks = asks(&target.rule, settings, translated, &request, &mut warnings);
-    if is_off(settings) && can_be_off(&target.rule) {
-        // The rule's own form says it, or silence does, and nothing else is to speak against it.
-        request.reasoning = ReasoningAsk::default();
-    } else if can_only_be_asked(&target.rule, settings) {
-        lower(&mut request.reasoning);
+    let is_own = request.reasoning.fields.wire == Some(target.wire.id());
+    let choice = choice(&request, target, settings, is_own);
+    let mut asks = parameters::adapt(&request, target, settings, is_own);
+    parameters::settle(&mut request, target, settings, is_own);
+    match choice {
+        Choice::Automatic => {
+            request.tool_choice = Some(ToolChoice::Auto);
+            asks.adapted(
+                "tool_choice",
+                "only chooses by itself while it thinks, so the choice is its own",
+            );
+        }
+        Choice::Conflict => asks.warn("tool_choice", CONFLICT),
+        Choice::Stays | Choice::ThinkingOff => {}
     }
     request.model.clone_from(&target.model);
     request.max_tokens = asks.max_tokens.or(request.max_tokens);
@@ -79,6 +93,8 @@ pub(crate) fn write(
             untranslated.push(name);
         }
     }
+    let mut warnings = applied.warnings;
+    warnings.extend(asks.warnings);
     Outgoing {
         url: target.url(stream),
         headers: target.headers.clone(),
@@ -87,29 +103,19 @@ pub(crate) fn write(
         decisions: applied.decisions,
         warnings,
         untranslated,
+        adapted: asks.adapted,
     }
 }
 
-/// What settings say to a model that a caller asks on its own wire.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Said {
-    /// JSON objects that are merged into the caller's body.
-    pub(crate) patches: Vec<Raw>,
-    /// What the user should know.
-    pub(crate) warnings: Vec<Problem>,
-}
-
-/// What the settings say beside a request whose body stays the caller's.
-pub(crate) fn said(request: &Request, target: &Target, settings: &Resolved) -> Said {
-    let mut warnings = Vec::new();
-    let asks = asks(&target.rule, settings, None, request, &mut warnings);
-    let mut patches = asks.patches;
+/// The parameters that settings add to a body that stays the caller's.
+pub(crate) fn said(request: &Request, target: &Target, settings: &Resolved) -> Parameters {
+    let mut asks = parameters::adapt(request, target, settings, true);
     if let Some(tokens) = asks.max_tokens {
         let own = target.dialect.max_tokens_field.or(target.wire.caps().first().copied());
         let name = own.unwrap_or("max_tokens");
-        patches.push(at_path(name, &Raw::build(|w: &mut Writer| w.u64(tokens))));
+        asks.patches.push(at_path(name, &Raw::build(|w: &mut Writer| w.u64(tokens))));
     }
-    Said { patches, warnings }
+    asks
 }
 
 /// A body that goes to this target, with no cap on the answer above this one; `None` where it is so already. A cap on the
@@ -232,184 +238,12 @@ pub fn merged_headers(
     merged
 }
 
-/// What a caller of another wire said about thinking, in the words that the model knows: where it knows only budgets an
-/// effort is given back, which is no field then; where it knows only efforts, a budget becomes one.
-fn foreign_effort(request: &mut Request, target: &Target) -> Option<Effort> {
-    let is_own = request.reasoning.fields.wire == Some(target.wire.id());
-    let thinking = &target.rule.thinking;
-    let ask = &mut request.reasoning;
-    if is_own || ask.enabled == Some(false) {
-        return None;
-    }
-    match (&thinking.effort, &thinking.budget) {
-        (Some(_), None) => {
-            if let Some(tokens) = ask.max_tokens.take() {
-                ask.enabled = Some(true);
-                ask.effort = ask.effort.or(Some(effort_for(tokens)));
-            }
-            None
-        }
-        (None, Some(_)) if ask.max_tokens.is_none() => {
-            let said = ask.effort.take();
-            // Thinking that is only switched on has no degree; the middle one stands for it.
-            let effort = said.or_else(|| (ask.enabled == Some(true)).then_some(Effort::Medium));
-            let effort = effort.filter(|effort| *effort != Effort::None);
-            if effort.is_some() {
-                ask.enabled = None;
-            } else {
-                ask.effort = said;
-            }
-            effort
-        }
-        (None | Some(_), None | Some(_)) => None,
-    }
-}
-
-/// The effort that a budget stands for, the other way round than [`tokens_for`].
-fn effort_for(tokens: u64) -> Effort {
-    match tokens {
-        0..=1_024 => Effort::Minimal,
-        1_025..=4_096 => Effort::Low,
-        4_097..=8_192 => Effort::Medium,
-        8_193..=16_384 => Effort::High,
-        16_385..=32_768 => Effort::Xhigh,
-        32_769.. => Effort::Max,
-    }
-}
-
 fn patched(body: &str, patch: &Raw, how: fn(Val<'_>, Val<'_>) -> Raw) -> String {
     match Doc::parse_str(body) {
         Ok(doc) => how(doc.root(), patch.doc().root()).as_str().to_owned(),
         // Wires write JSON; were one ever to fail, its own words go out unpatched.
         Err(_) => body.to_owned(),
     }
-}
-
-/// What the settings say to this model.
-#[derive(Default)]
-struct Asks {
-    patches: Vec<Raw>,
-    /// Objects that only say what the request does not say by itself.
-    fill: Vec<Raw>,
-    max_tokens: Option<u64>,
-}
-
-impl Asks {
-    fn say(&mut self, patch: Option<&str>) {
-        self.patches.extend(patch.and_then(|patch| Raw::parse(patch).ok()));
-    }
-}
-
-fn asks(
-    rule: &ModelRule,
-    settings: &Resolved,
-    translated: Option<Effort>,
-    request: &Request,
-    warnings: &mut Vec<Problem>,
-) -> Asks {
-    let mut asks = Asks::default();
-    let off = is_off(settings);
-    // They also shape the answer (thoughts in a field of their own), so they go out whatever is sent back.
-    asks.fill.extend(rule.contract.flags.and_then(|flags| Raw::parse(flags).ok()));
-    if off {
-        switch_off(rule, settings, request, &mut asks, warnings);
-        return asks;
-    }
-    let effort = settings.effort.value.or(translated);
-    let budget = settings.max_tokens.value;
-    let thinking = &rule.thinking;
-    // First, because it may name an effort or a budget of its own, which the user's go before.
-    let may_ask = |is_explicit: bool| is_explicit || !request.is_relayed;
-    if !thinking.default_on && may_ask(settings.enabled.is_explicit()) {
-        asks.say(thinking.on);
-    }
-    if let Some(effort) = effort {
-        match (&thinking.effort, &thinking.budget) {
-            (Some(form), _) => {
-                if let Some(word) = form.word(effort) {
-                    asks.patches.push(at_path(form.path, &Raw::string(word)));
-                }
-            }
-            // What is said in words elsewhere is a number here; a number that was said goes before.
-            (None, Some(form)) => {
-                if budget.is_none() {
-                    cap(rule, tokens_for(effort, form, request), request, &mut asks, warnings);
-                }
-            }
-            (None, None) => {
-                warn(warnings, Key::Effort, "has no way to be told an effort, so none is sent");
-            }
-        }
-    }
-    if let Some(Budget::Tokens(tokens)) = budget {
-        cap(rule, tokens.get(), request, &mut asks, warnings);
-    }
-    let show = settings.include_in_response;
-    if show.value && may_ask(show.is_explicit()) {
-        asks.say(thinking.show);
-    }
-    asks
-}
-
-/// Where silence means off, it takes a word only against a caller that asks for thinking.
-fn switch_off(
-    rule: &ModelRule,
-    settings: &Resolved,
-    request: &Request,
-    asks: &mut Asks,
-    warnings: &mut Vec<Problem>,
-) {
-    let (thinking, said) = (&rule.thinking, &request.reasoning);
-    let is_asked = said.enabled == Some(true) || said.effort.is_some() || said.max_tokens.is_some();
-    if thinking.off.is_some() {
-        asks.say(thinking.off.filter(|_| thinking.default_on || is_asked));
-    } else if thinking.default_on {
-        let key = if settings.enabled.value { Key::Effort } else { Key::Enabled };
-        warn(warnings, key, "always thinks, so thinking cannot be switched off");
-    }
-}
-
-/// The budget that stands for an effort: each step doubles the one below. Where the caller caps all tokens, room for the
-/// answer is left below that cap if the least budget allows it.
-fn tokens_for(effort: Effort, form: &BudgetForm, request: &Request) -> u64 {
-    let tokens = match effort {
-        Effort::None | Effort::Minimal => 1_024,
-        Effort::Low => 4_096,
-        Effort::Medium => 8_192,
-        Effort::High => 16_384,
-        Effort::Xhigh => 32_768,
-        Effort::Max => form.max,
-    };
-    match request.max_tokens.filter(|_| form.below_max_tokens) {
-        Some(cap) => tokens.min(cap / 5 * 4).max(form.min),
-        None => tokens,
-    }
-}
-
-fn cap(
-    rule: &ModelRule,
-    wanted: u64,
-    request: &Request,
-    asks: &mut Asks,
-    warnings: &mut Vec<Problem>,
-) {
-    /// Room for the answer beside the thought, where the caller named no cap of its own.
-    const ROOM: u64 = 8_192;
-    let Some(form) = &rule.thinking.budget else {
-        warn(warnings, Key::MaxTokens, "has no cap on thinking tokens, so none is sent");
-        return;
-    };
-    let tokens = wanted.clamp(form.min, form.max.max(form.min));
-    asks.patches.push(at_path(form.path, &Raw::build(|w: &mut Writer| w.u64(tokens))));
-    asks.say(form.with);
-    if form.below_max_tokens && request.max_tokens.is_none_or(|cap| cap <= tokens) {
-        asks.max_tokens = Some(tokens.saturating_add(ROOM));
-    }
-}
-
-fn warn(warnings: &mut Vec<Problem>, key: Key, what: &str) {
-    let message = format!("`{}`: the model {what}", key.as_str());
-    warnings.push(Problem::new(ProblemCode::Fallback, message));
 }
 
 #[cfg(test)]

@@ -153,6 +153,7 @@ impl Counting {
             access.admit(&Ids::of_model(route.target.wire, doc.root())).await?;
         }
         account.untranslated.clone_from(&exchange.outgoing().untranslated);
+        account.adapted.clone_from(&exchange.outgoing().adapted);
         let outgoing = exchange.outgoing();
         // A platform has its own way to count, which is not beside the one that answers.
         let has_route = exchange.is_relayed() && route.target.dialect.hosted.is_none();

@@ -22,6 +22,8 @@ pub(crate) struct Account {
     pub(crate) made: Made,
     pub(crate) trace: String,
     pub(crate) untranslated: Vec<String>,
+    /// The parameters that were brought into the form that the model takes.
+    pub(crate) adapted: Vec<&'static str>,
     /// The answer goes out before its record can be seen.
     pub(crate) is_unsaved: bool,
     /// Where its trace is, for a caller that asked.
@@ -35,7 +37,7 @@ impl Account {
     }
 
     fn value(&self) -> Option<HeaderValue> {
-        let Account { made, trace, untranslated, is_unsaved, trace_state } = self;
+        let Account { made, trace, untranslated, adapted, is_unsaved, trace_state } = self;
         let Made { counts, without, learned, repaired, hops } = made;
         let Counts { restored, missed, ambiguous, dropped } = counts;
         let mut value = format!(
@@ -57,6 +59,9 @@ impl Account {
         if !untranslated.is_empty() {
             value.push_str("; untranslated=");
             value.push_str(&untranslated.join(","));
+        }
+        if !adapted.is_empty() {
+            value.push_str(&format!("; adapted={}", adapted.join(",")));
         }
         if *hops > 0 {
             value.push_str(&format!("; hops={hops}"));

@@ -115,6 +115,7 @@ impl Caller {
         account.made = job.made.clone();
         required(&way.route, &self.headers, &prepared)?;
         account.untranslated.clone_from(&prepared.exchange.outgoing().untranslated);
+        account.adapted.clone_from(&prepared.exchange.outgoing().adapted);
         let drained = self.drained(&way.route);
         let booked = self.is_booked(&way.route).then(|| Arc::clone(&self.house.tab));
         // What is left is the caller's own body and the one that is sent.
@@ -411,6 +412,9 @@ fn on_platform(body: Bytes, route: &Route) -> Bytes {
 
 /// A thought that must be there and is not ends the request, where the configuration says so.
 fn required(route: &Route, headers: &HeaderMap, prepared: &Prepared) -> Result<(), Turned> {
+    if let Some(why) = &prepared.conflict {
+        return Err(turned(400, "invalid_request_error", why.clone()));
+    }
     let is_required = handling(route, headers)?.restore == Restore::Required;
     match prepared.missing.filter(|_| is_required) {
         Some(message) => Err(missing(route, message)),

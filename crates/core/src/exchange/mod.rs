@@ -10,6 +10,7 @@
 
 mod align;
 mod answer;
+mod body;
 mod difference;
 mod handling;
 mod head;
@@ -26,18 +27,15 @@ pub use handling::{Handling, Restore, Thoughts, View};
 
 use crate::content::{Content, Origin};
 use crate::contract::Return;
-use crate::decide::{self, Applied, Decided, Input, Memory, Vault};
+use crate::decide::{self, Decided, Input, Memory, Vault};
 use crate::decision::Counts;
-use crate::edit::Plan;
-use crate::edit::request::{Additions, plan_to};
-use crate::json::{Doc, Raw, Val};
-use crate::outgoing::{self, Outgoing};
+use crate::json::{Doc, Val};
+use crate::outgoing::{self, Choice};
 use crate::plane::{Open, Tenant};
-use crate::problem::Problem;
 use crate::provider::Target;
 use crate::request::{ReasoningAsk, Request};
 use crate::restore::{About, Ask, Key, Question, Secret, Version, more, ticket};
-use crate::settings::{Effort, Resolved, Setting, Source};
+use crate::settings::Resolved;
 use crate::wire::{LEAST_BUDGET, RequestError, Wire, read_for};
 use mint::{Mint, Of};
 use std::borrow::Cow;
@@ -108,6 +106,8 @@ pub struct Prepared {
     pub missing: Option<usize>,
     /// What was done about what is missing.
     pub without: Without,
+    /// Why the request cannot go out as it is asked for, in a sentence for its caller.
+    pub conflict: Option<String>,
     /// The thoughts that a refusal may be about.
     pub put_back: PutBack,
     /// How it differs from what the caller sent; `None` where nobody [wants to know](RequestContext::compare).
@@ -328,46 +328,34 @@ impl<'d> RequestContext<'d> {
             most: self.handling.max_restore_tokens,
             memory: self.memory,
         };
-        let decided = decide::decide(&input, &self.settings);
-        let settings = match decided.is_off {
-            true => Cow::Owned(decide::without_thinking(&self.settings)),
-            false => Cow::Borrowed(&self.settings),
-        };
+        let choice = self.choice();
+        let mut settings = Cow::Borrowed(&self.settings);
+        if choice == Choice::ThinkingOff {
+            settings = Cow::Owned(decide::without_thinking(&settings));
+        }
+        let mut decided = decide::decide(&input, &settings);
+        if decided.is_off {
+            settings = Cow::Owned(decide::without_thinking(&settings));
+        } else if self.began_off(&decided.applied.decisions, &settings) {
+            settings = Cow::Owned(decide::without_thinking(&settings));
+            decided = decide::decide(&input, &settings);
+        }
         let Decided { applied, missing, put_back, hook, .. } = decided;
         let (counts, without) = (Counts::of(&applied.decisions), Without::of(&applied.decisions));
         let came = &self.request.contents;
         debug_assert_eq!(came.len(), applied.contents.len(), "each message goes in its own place");
         let mut differences = self.is_compared.then(|| Differences::of(came, &applied.contents));
-        let (body, outgoing) = self.outgoing(applied, &settings);
+        let (body, mut outgoing) = self.outgoing(applied, &settings);
+        let is_adapted = choice == Choice::ThinkingOff;
+        outgoing.adapted.extend(is_adapted.then_some(outgoing::THINKING));
+        let conflict = (choice == Choice::Conflict).then(|| self.conflict());
         if let Some(differences) =
             differences.as_mut().filter(|_| self.is_own_wire() && body.is_some())
         {
             self.set_members(differences, &settings);
         }
         let exchange = Box::new(Exchange::new(self, outgoing, hook, origin));
-        Prepared { body, counts, missing, without, put_back, differences, exchange }
-    }
-
-    /// Takes note of what is set beside the messages, in the order in which it is.
-    fn set_members(&self, differences: &mut Differences, settings: &Resolved) {
-        let model = Raw::build(|w| w.object(|w| w.field_str("model", &self.target.model)));
-        if self.doc.root().get("model").is_some() {
-            differences.set(self.doc, &model);
-        }
-        for fill in self.fill(settings) {
-            let missing = Raw::build(|w| {
-                w.object(|w| {
-                    let is_new = |name: &str| self.doc.root().get(name).is_none();
-                    for (name, value) in fill.doc().root().entries().filter(|it| is_new(&it.0)) {
-                        w.key(&name).raw_str(value.raw());
-                    }
-                });
-            });
-            differences.set(self.doc, &missing);
-        }
-        for patch in outgoing::said(&self.request, &self.target, settings).patches {
-            differences.set(self.doc, &patch);
-        }
+        Prepared { body, counts, missing, without, conflict, put_back, differences, exchange }
     }
 
     fn is_own_wire(&self) -> bool {
@@ -390,94 +378,6 @@ impl<'d> RequestContext<'d> {
         };
         let is_wanted = (of.calls.is_some() || of.thoughts) && contract.returns != Return::Never;
         is_wanted.then(|| Mint::new(owner.secret.clone(), owner.record.clone(), of))
-    }
-
-    /// Body, decisions, and the rest of the upstream's request.
-    fn outgoing(&self, applied: Applied<'_>, settings: &Resolved) -> (Option<String>, Outgoing) {
-        let plan = self.plan(&applied.contents, settings).filter(|_| self.is_own_wire());
-        if let Some((body, said)) = plan.and_then(|plan| self.edited(&plan, settings)) {
-            let mut warnings = applied.warnings;
-            warnings.extend(said);
-            let outgoing = Outgoing {
-                url: self.target.url(self.request.stream),
-                headers: self.target.headers.clone(),
-                body: String::new(),
-                stream: self.request.stream,
-                decisions: applied.decisions,
-                warnings,
-                untranslated: Vec::new(),
-            };
-            return (body, outgoing);
-        }
-        let mut settings = Cow::Borrowed(settings);
-        if self.show().is_some() && !settings.include_in_response.is_explicit() {
-            let show = Setting { value: true, source: Source::Request };
-            settings.to_mut().include_in_response = show;
-        }
-        let contents = decide::said(pair::pair(applied.contents));
-        let applied = Applied { contents, ..applied };
-        let mut outgoing = outgoing::write(&self.request, applied, &self.target, &settings);
-        let body = std::mem::take(&mut outgoing.body);
-        (Some(self.at_most(&body).unwrap_or(body)), outgoing)
-    }
-
-    /// The caller's own bytes with these edits and what the settings say, and what the user should know of that.
-    fn edited(&self, plan: &Plan, settings: &Resolved) -> Option<(Option<String>, Vec<Problem>)> {
-        let edited = match plan.apply(self.doc.text().as_bytes()) {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(bytes) => Some(String::from_utf8(bytes).ok()?),
-        };
-        let mut said = outgoing::said(&self.request, &self.target, settings);
-        said.patches.extend(self.lowered(settings));
-        let body = match said.patches.as_slice() {
-            [] => edited,
-            patches => {
-                let body = edited.unwrap_or_else(|| self.doc.text().to_owned());
-                Some(outgoing::merged_in(body, patches))
-            }
-        };
-        let whole = outgoing::without_contradiction(
-            body.as_deref().unwrap_or_else(|| self.doc.text()),
-            &self.target.rule,
-            settings,
-        );
-        let whole = whole.or(body);
-        let capped = self.at_most(whole.as_deref().unwrap_or_else(|| self.doc.text()));
-        Some((capped.or(whole), said.warnings))
-    }
-
-    /// The body within the cap that a budget set, which goes before whatever room a thought is given.
-    fn at_most(&self, body: &str) -> Option<String> {
-        outgoing::at_most(body, &self.target, self.most?)
-    }
-
-    /// The edits that make these messages of the caller's; `None` where its bytes cannot be edited.
-    fn plan(&self, after: &[Content], settings: &Resolved) -> Option<Plan> {
-        let fill = self.fill(settings);
-        let additions = Additions { model: Some(&self.target.model), fill: &fill };
-        let before = &self.request.contents;
-        plan_to(self.caller, self.doc, before, after, &self.target.dialect, additions).ok()
-    }
-
-    /// What a request says that does not say it itself.
-    fn fill(&self, settings: &Resolved) -> Vec<Raw> {
-        let is_ours = !self.goes_as_it_came();
-        let is_thinking = decide::as_asked(&self.request, &self.target, settings).enabled.value;
-        let flags = self.target.rule.contract.flags;
-        let said = [flags, self.show().filter(|_| is_thinking)].into_iter().flatten();
-        said.filter(|_| is_ours).filter_map(|said| Raw::parse(said).ok()).collect()
-    }
-
-    /// What asks for thoughts that the provider withholds, for a caller that says nothing about them and gets some.
-    fn show(&self) -> Option<&'static str> {
-        let (said, thinking) = (&self.request.reasoning, &self.target.rule.thinking);
-        let asks = said.enabled == Some(true) || said.effort.is_some() || said.max_tokens.is_some();
-        let thinks = said.enabled != Some(false)
-            && said.effort != Some(Effort::None)
-            && (asks || thinking.default_on);
-        let is_left_out = said.show.is_none();
-        let is_wanted = self.handling.thoughts == Thoughts::Show;
-        thinking.show.filter(|_| is_wanted && thinks && is_left_out)
     }
 }
 

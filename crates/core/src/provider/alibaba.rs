@@ -5,8 +5,9 @@
 
 use super::family::qwen::{LOOP, PRESERVED};
 use super::family::{ON_TYPE, deepseek, kimi};
-use super::{BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm};
+use super::{BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm, WhileThinking};
 use crate::contract::{Contract, Return};
+use crate::settings::Effort;
 use crate::wire::{Dialect, WireId};
 
 /// The provider.
@@ -57,9 +58,16 @@ const BUDGET: BudgetForm = BudgetForm {
     is_exact: true,
 };
 
-const ALWAYS: ThinkingForm = ThinkingForm::ON.budget(BUDGET);
-const SILENT_ON: ThinkingForm = ThinkingForm::ON.off(OFF).budget(BUDGET);
-const SILENT_OFF: ThinkingForm = ThinkingForm::on(ON).off(OFF).budget(BUDGET);
+/// While a model thinks, a tool choice must be automatic or none.
+const ALWAYS: ThinkingForm = ThinkingForm::ON.budget(BUDGET).choosing(WhileThinking::Automatic);
+const SILENT_ON: ThinkingForm = ALWAYS.off(OFF);
+const SILENT_OFF: ThinkingForm = ThinkingForm { default_on: false, on: Some(ON), ..SILENT_ON };
+
+/// Qwen3.8 also takes an effort.
+const EFFORT: ThinkingForm = SILENT_ON.effort(
+    "reasoning_effort",
+    &[(Effort::Low, "low"), (Effort::Medium, "medium"), (Effort::Xhigh, "xhigh")],
+);
 
 const NEWEST: ModelRule = ModelRule::new("qwen3.*", 0, NEWER, SILENT_ON);
 
@@ -74,6 +82,7 @@ const CHAT: &[ModelRule] = &[
     ModelRule::new("qwen3-coder*", 0, Contract::NONE, ThinkingForm::NONE),
     ModelRule::new("qwen3-max*", 262_144, LOOP, SILENT_OFF),
     ModelRule::new("qwen3.5*", 0, LOOP, SILENT_ON),
+    ModelRule::new("qwen3.8*", 0, NEWER, EFFORT),
     NEWEST,
     ModelRule::new("qwen3-*", 131_072, LOOP, SILENT_ON),
     ModelRule::new("qwen-plus*", 0, LOOP, SILENT_OFF),

@@ -4,7 +4,7 @@
 //! Facts: the API reference of Messages and the page on what is new in Fable 5.1 (autumn 2026).
 
 use super::family::claude;
-use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm};
+use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm, WhileThinking};
 use crate::contract::Contract;
 use crate::wire::WireId;
 
@@ -37,4 +37,4 @@ const BOUND: Contract = claude::BOUND.with_flags(
     r#"{"thinking":{"type":"adaptive","block_binding":{"prefix_mismatch_behavior":"drop_block"}}}"#,
 );
 
-claude::rules!("{", "}", "", BOUND, NEWEST.assumed("*"));
+claude::rules!("{", "}", "", BOUND, &["claude-opus-5", "claude-opus-5-5"], NEWEST.assumed("*"));

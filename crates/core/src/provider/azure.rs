@@ -6,7 +6,7 @@
 //! (autumn 2026).
 
 use super::family::{THREE, claude, gpt, open};
-use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm};
+use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, ThinkingForm, WhileThinking};
 use crate::contract::{Contract, Return};
 use crate::wire::{Dialect, WireId};
 use std::borrow::Cow;
@@ -79,4 +79,4 @@ const CHAT: &[ModelRule] = gpt::chat_rules!(
 /// Binding is checked here as far as is known, but its controls are not known to be.
 const BOUND: Contract = claude::BOUND;
 
-claude::rules!("{", "}", "", BOUND, NEWEST.assumed("*"));
+claude::rules!("{", "}", "", BOUND, &["claude-opus-5"], NEWEST.assumed("*"));

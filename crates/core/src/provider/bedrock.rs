@@ -6,7 +6,7 @@
 //! Facts: the reference of Converse, the page on the Responses API, and what public adapters found out (autumn 2026).
 
 use super::family::{LOW_HIGH, THREE, claude, deepseek, gpt};
-use super::{BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm};
+use super::{BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm, WhileThinking};
 use crate::contract::{Contract, Return};
 use crate::wire::WireId;
 
@@ -62,6 +62,7 @@ claude::rules!(
     "}}",
     "additionalModelRequestFields.",
     BOUND,
+    &["claude-opus-5"],
     ModelRule::new(
         "*gpt-oss*",
         131_072,

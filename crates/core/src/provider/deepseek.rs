@@ -2,8 +2,8 @@
 //!
 //! Facts: the guides on thinking mode, on the Anthropic format and on Responses (autumn 2026).
 
-use super::family::deepseek::{CHAT, R1, V4, V4_OWN_PLACE};
-use super::family::{LOW_HIGH_MAX, ON_TYPE};
+use super::family::LOW_HIGH_MAX;
+use super::family::deepseek::{CHAT, ON, R1, V4, V4_OWN_PLACE};
 use super::{Auth, Endpoint, ModelRule, Provider, ThinkingForm};
 use crate::contract::Contract;
 use crate::wire::{Dialect, WireId};
@@ -45,8 +45,8 @@ pub(super) const PROVIDER: Provider = Provider {
 const CHAT_ON: &str = r#"{"thinking":{"type":"enabled"}}"#;
 const RESPONSES_ON: &str = r#"{"reasoning":{"effort":"high"}}"#;
 
-const MESSAGES: ThinkingForm = ON_TYPE.effort("output_config.effort", LOW_HIGH_MAX);
-const RESPONSES: ThinkingForm = ThinkingForm::ON
+const MESSAGES: ThinkingForm = ON.effort("output_config.effort", LOW_HIGH_MAX);
+const RESPONSES: ThinkingForm = ThinkingForm { off: None, ..ON }
     .off(r#"{"reasoning":{"effort":"none"}}"#)
     .effort("reasoning.effort", LOW_HIGH_MAX);
 

@@ -4,12 +4,13 @@
 //! same [`Provider`] from the configuration.
 
 mod family;
+mod name;
 mod reader;
 mod rule;
 mod target;
 
 pub use reader::ProviderReader;
-pub use rule::{BudgetForm, EffortForm, ModelRule, OtherForm, ThinkingForm, glob};
+pub use rule::{BudgetForm, EffortForm, ModelRule, OtherForm, ThinkingForm, WhileThinking, glob};
 pub use target::{Known, Target, UnknownTarget};
 
 use crate::wire::{Dialect, WireId};
@@ -198,6 +199,52 @@ providers! {
     lmstudio,
     openai_compatible,
     anthropic_compatible,
+}
+
+/// The houses of the families, whose rules hold for their models wherever they are served; the last serves open weights.
+static HOUSES: &[&Provider] = &[
+    &openai::PROVIDER,
+    &anthropic::PROVIDER,
+    &google::PROVIDER,
+    &deepseek::PROVIDER,
+    &moonshotai::PROVIDER,
+    &minimax::PROVIDER,
+    &zai::PROVIDER,
+    &alibaba::PROVIDER,
+    &xai::PROVIDER,
+    &mistral::PROVIDER,
+    &bedrock::PROVIDER,
+    &cohere::PROVIDER,
+    &ollama::PROVIDER,
+    &vllm::PROVIDER,
+];
+
+/// The rule of a model's family, and its house, by the name alone: for endpoints that nothing is known about.
+fn by_name(wire: WireId, model: &str) -> Option<(&'static Provider, ModelRule)> {
+    let plain = name::plain(model);
+    let spoken = || HOUSES.iter().filter_map(|house| Some((*house, house.endpoint(Some(wire))?)));
+    let find = |is_wanted: fn(&ModelRule) -> bool| {
+        spoken().find_map(|(house, endpoint)| {
+            let mut rules = endpoint.models.iter();
+            let rule = rules.find(|rule| is_wanted(rule) && rule.matches(&plain))?;
+            Some((house, *rule))
+        })
+    };
+    let found =
+        find(ModelRule::is_about_some).or_else(|| find(|rule| rule.assumed && !rule.is_any()));
+    // What `include` asks for belongs to the wire; other flags to the house.
+    let keeps_flags = wire == WireId::Responses;
+    found.map(|(house, rule)| (house, if keeps_flags { rule } else { rule.elsewhere() }))
+}
+
+/// The rule of an endpoint for a model: by its name, else by its name without what hosts write around it.
+fn rule_of<'r>(models: &'r [ModelRule], model: &str) -> Option<&'r ModelRule> {
+    let first = models.iter().find(|rule| rule.matches(model));
+    if first.is_some_and(ModelRule::is_about_some) {
+        return first;
+    }
+    let plain = name::plain(model);
+    models.iter().find(|rule| rule.is_about_some() && rule.matches(&plain)).or(first)
 }
 
 /// The provider of this id.

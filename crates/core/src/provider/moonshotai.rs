@@ -2,7 +2,7 @@
 //!
 //! Facts: the guides to thinking models and to the Anthropic format (autumn 2026).
 
-use super::family::kimi::{EFFORT, HYBRID, K2, K3, K27, KEEP, own_place};
+use super::family::kimi::{ALWAYS, EFFORT, HYBRID, K2, K3, K27, KEEP, own_place};
 use super::{Endpoint, ModelRule, Provider, ThinkingForm};
 use crate::contract::Contract;
 use crate::wire::{Dialect, WireId};
@@ -22,7 +22,7 @@ pub(super) const PROVIDER: Provider = Provider {
                 K2,
                 K2.with_flags(KEEP),
                 K27.with_flags(KEEP),
-                K3.with_flags(KEEP),
+                K3,
                 EFFORT,
             ),
             ..Endpoint::CHAT
@@ -37,7 +37,7 @@ pub(super) const PROVIDER: Provider = Provider {
                 own_place(K2),
                 own_place(K27),
                 own_place(K3),
-                ThinkingForm::ON,
+                ALWAYS,
             ),
             ..Endpoint::CHAT
         },
@@ -56,13 +56,13 @@ const fn rules(
     let newest = ModelRule::new("kimi-k3*", 1_048_576, k3, form);
     [
         newest,
-        ModelRule::new("kimi-k2.7*", K256, k27, ThinkingForm::ON),
+        ModelRule::new("kimi-k2.7*", K256, k27, ALWAYS),
         ModelRule::new("kimi-k2.6*", K256, k26, HYBRID),
         ModelRule::new("kimi-k2.5*", K256, k2, HYBRID),
-        ModelRule::new("kimi-k2-thinking*", K256, k2, ThinkingForm::ON),
-        ModelRule::new("kimi-thinking*", 131_072, k2, ThinkingForm::ON),
+        ModelRule::new("kimi-k2-thinking*", K256, k2, ALWAYS),
+        ModelRule::new("kimi-thinking*", 131_072, k2, ALWAYS),
         // A coding plan serves its newest model under this name.
-        ModelRule::new("kimi-for-coding*", K256, k2, ThinkingForm::ON),
+        ModelRule::new("kimi-for-coding*", K256, k2, ALWAYS),
         ModelRule::thoughtless("kimi-k2"),
         ModelRule::thoughtless("kimi-k2-0*"),
         ModelRule::thoughtless("kimi-k2-turbo*"),

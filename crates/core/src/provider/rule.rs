@@ -1,6 +1,6 @@
 //! What is known about models: patterns, contracts, and how thinking is asked for.
 
-use crate::contract::Contract;
+use crate::contract::{Contract, Return};
 use crate::settings::{Effort, Format, Partial};
 
 /// What is known about the models whose names match a pattern.
@@ -79,12 +79,7 @@ impl ModelRule {
     #[must_use]
     pub const fn assumed(self, pattern: &'static str) -> Self {
         let thinking = ThinkingForm { effort: self.thinking.effort, ..ThinkingForm::NONE };
-        let (contract, tags) = match self.other {
-            Some(OtherForm { field, tags, flags: None, .. }) if self.contract.flags.is_some() => {
-                (Contract { field: Some(field), ..self.contract }, tags)
-            }
-            _ => (self.contract, self.tags),
-        };
+        let ModelRule { contract, tags, .. } = self.elsewhere();
         ModelRule {
             pattern,
             contract: contract.assumed(),
@@ -93,6 +88,31 @@ impl ModelRule {
             assumed: true,
             ..ModelRule::UNKNOWN
         }
+    }
+
+    /// The rule at a host that nothing is known about: it may refuse the flags of the house. Where these decide about the
+    /// form of thoughts, the second form counts, which takes none.
+    #[must_use]
+    pub const fn elsewhere(self) -> Self {
+        let (contract, tags) = match self.other {
+            Some(OtherForm { field, tags, flags: None, .. }) if self.contract.flags.is_some() => {
+                (Contract { field: Some(field), ..self.contract }, tags)
+            }
+            _ => (self.contract, self.tags),
+        };
+        ModelRule { contract: Contract { flags: None, ..contract }, tags, other: None, ..self }
+    }
+
+    /// Whether every name matches.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        self.pattern == ModelRule::UNKNOWN.pattern
+    }
+
+    /// Whether the rule is about models that were known when it was written.
+    #[must_use]
+    pub fn is_about_some(&self) -> bool {
+        !self.assumed && !self.is_any()
     }
 
     /// Thoughts can also go back in another form.
@@ -107,6 +127,15 @@ impl ModelRule {
         // The contract's form counts where nothing is said, whichever of the two that is.
         let is_native = self.other.is_some_and(|other| other.format == Format::Field);
         Partial { format: is_native.then_some(Format::Native), ..Partial::default() }
+    }
+
+    /// Whether the models are known not to think.
+    #[must_use]
+    pub fn is_thoughtless(&self) -> bool {
+        let (form, contract) = (&self.thinking, &self.contract);
+        let is_silent = form.on.is_none() && form.effort.is_none() && form.budget.is_none();
+        let is_plain = contract.returns == Return::Never && contract.source.is_empty();
+        !self.is_any() && !form.default_on && is_silent && is_plain
     }
 
     /// Whether the rule is about this model.
@@ -131,6 +160,18 @@ pub struct ThinkingForm {
     pub budget: Option<BudgetForm>,
     /// Asks for readable thoughts, where the provider otherwise withholds them.
     pub show: Option<&'static str>,
+    /// The tool choices that are accepted while the model thinks.
+    pub choice: WhileThinking,
+}
+
+/// The tool choices that a model takes while it thinks. Where it can be switched off, it takes the others then; else never.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhileThinking {
+    /// All of them, as far as is known.
+    #[default]
+    All,
+    /// Automatic or none.
+    Automatic,
 }
 
 impl ThinkingForm {
@@ -142,6 +183,7 @@ impl ThinkingForm {
         effort: None,
         budget: None,
         show: None,
+        choice: WhileThinking::All,
     };
 
     /// A model that thinks when nothing is said.
@@ -169,6 +211,12 @@ impl ThinkingForm {
         ThinkingForm { effort: Some(EffortForm { path, words }), ..self }
     }
 
+    /// While it thinks, the model takes these tool choices only.
+    #[must_use]
+    pub const fn choosing(self, choice: WhileThinking) -> Self {
+        ThinkingForm { choice, ..self }
+    }
+
     /// A cap on thinking tokens can be said.
     #[must_use]
     pub const fn budget(self, budget: BudgetForm) -> Self {
@@ -187,17 +235,22 @@ impl ThinkingForm {
 pub struct EffortForm {
     /// Where it stands in the body, members joined by dots: `reasoning.effort`.
     pub path: &'static str,
-    /// The words of the provider; the nearest known step below counts for a step that is missing, else the lowest.
+    /// The words of the provider. A step that is missing takes the nearest one, of two the lower.
     pub words: &'static [(Effort, &'static str)],
 }
 
 impl EffortForm {
-    /// The provider's word for an effort.
+    /// The provider's word for an effort. Whoever wants to think, however little, gets no word for not thinking; and where
+    /// there is none for that, the lowest stands for it.
     #[must_use]
     pub fn word(&self, effort: Effort) -> Option<&'static str> {
-        let below =
-            self.words.iter().filter(|(step, _)| *step <= effort).max_by_key(|(step, _)| *step);
-        below.or_else(|| self.words.iter().min_by_key(|(step, _)| *step)).map(|(_, word)| *word)
+        let rank = |effort: Effort| {
+            Effort::ALL.iter().position(|step| *step == effort).unwrap_or_default()
+        };
+        let is_kind = |step: Effort| effort == Effort::None || step != Effort::None;
+        let kind = || self.words.iter().filter(|(step, _)| is_kind(*step));
+        let nearest = kind().min_by_key(|(step, _)| (rank(*step).abs_diff(rank(effort)), *step));
+        nearest.or(self.words.first()).map(|(_, word)| *word)
     }
 }
 
@@ -261,10 +314,20 @@ mod tests {
     }
 
     #[test]
-    fn an_effort_that_is_missing_takes_the_step_below() {
-        let form = EffortForm { path: "e", words: &[(Effort::Low, "low"), (Effort::High, "high")] };
-        assert_eq!(form.word(Effort::Medium), Some("low"));
-        assert_eq!(form.word(Effort::None), Some("low"));
-        assert_eq!(form.word(Effort::Max), Some("high"));
+    fn an_effort_that_is_missing_takes_the_nearest_step() {
+        use Effort::{High, Low, Max, Medium, Minimal, None, Xhigh};
+        for (words, expected) in [
+            (&[Low, High][..], [Low, Low, Low, Low, High, High, High]),
+            (&[Low, Max], [Low, Low, Low, Low, Max, Max, Max]),
+            (&[None, High], [None, High, High, High, High, High, High]),
+            (&[None, Low, Xhigh], [None, Low, Low, Low, Xhigh, Xhigh, Xhigh]),
+            (&[Low, Medium, Xhigh], [Low, Low, Low, Medium, Medium, Xhigh, Xhigh]),
+        ] {
+            let words: Vec<_> = words.iter().map(|step| (*step, step.as_str())).collect();
+            let form = EffortForm { path: "e", words: words.leak() };
+            let found = Effort::ALL.map(|effort| form.word(effort));
+            assert_eq!(found, expected.map(|step| Some(step.as_str())), "{:?}", form.words);
+        }
+        assert_eq!(Effort::ALL, [None, Minimal, Low, Medium, High, Xhigh, Max]);
     }
 }

@@ -1,7 +1,7 @@
 //! Where a request goes: a provider's endpoint, a model, and the rule that holds for it.
 
 use super::family::gemini;
-use super::{ALL, Auth, Endpoint, ModelRule, Provider, find};
+use super::{ALL, Auth, Endpoint, ModelRule, Provider, by_name, find, rule_of};
 use crate::content::Origin;
 use crate::contract::{Contract, WeakIds};
 use crate::price::Price;
@@ -97,13 +97,16 @@ impl Target {
     /// An endpoint of a provider and one of its models.
     #[must_use]
     pub fn of(provider: &Provider, endpoint: &Endpoint, model: &str) -> Self {
-        let rule = endpoint.models.iter().find(|rule| rule.matches(model));
-        let rule_source = match rule {
+        let own = rule_of(endpoint.models, model).map(|rule| (provider.id, *rule));
+        // Where the host says nothing about its models, their family does.
+        let family = || by_name(endpoint.wire, model).map(|(house, rule)| (house.id, rule));
+        let rule = if endpoint.models.is_empty() { family() } else { own };
+        let rule_source = match &rule {
             None => UNKNOWN.to_owned(),
-            Some(rule) if rule.assumed => format!("{} {}, assumed", provider.id, rule.pattern),
-            Some(rule) => format!("{} {}", provider.id, rule.pattern),
+            Some((id, rule)) if rule.assumed => format!("{id} {}, assumed", rule.pattern),
+            Some((id, rule)) => format!("{id} {}", rule.pattern),
         };
-        let mut rule = rule.cloned().unwrap_or(ModelRule::UNKNOWN);
+        let mut rule = rule.map_or(ModelRule::UNKNOWN, |(_, rule)| rule);
         let (lists_ids, draws_ids) = (!endpoint.models.is_empty(), endpoint.draws_ids);
         rule.contract = with_tickets(rule.contract, draws_ids);
         Target {

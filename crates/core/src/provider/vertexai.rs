@@ -8,7 +8,7 @@
 //! models and on Claude, and Anthropic's page on Vertex AI and its SDK for it (autumn 2026).
 
 use super::family::{THREE, claude, gemini, open};
-use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm};
+use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm, WhileThinking};
 use crate::contract::{Contract, Return};
 use crate::wire::{Dialect, Hosted, WireId};
 
@@ -55,7 +55,7 @@ const HOSTED: Hosted = Hosted {
 /// Binding is checked here as far as is known, but its controls are not known to be.
 const BOUND: Contract = claude::BOUND;
 
-claude::rules!("{", "}", "", BOUND, NEWEST.assumed("*"));
+claude::rules!("{", "}", "", BOUND, &["claude-opus-5"], NEWEST.assumed("*"));
 
 const PAGE: &str =
     "https://docs.cloud.google.com/vertex-ai/generative-ai/docs/maas/capabilities/thinking";

@@ -1,4 +1,4 @@
-//! xAI. On Chat Completions nothing needs to come back; Responses items carry sealed reasoning, as they do elsewhere.
+//! xAI. On Chat Completions nothing needs to come back, and `reasoning_content` is taken (recorded answers); Responses items carry sealed reasoning, as they do elsewhere.
 //! Which efforts a model knows differs by model, and 4.20 refuses the parameter altogether but where its agents are many.
 //!
 //! Facts: the reference of both wires and the model pages (autumn 2026).
@@ -82,5 +82,8 @@ macro_rules! rules {
     };
 }
 
-rules!(CHAT, "reasoning_effort", Contract::NONE.stated(PAGE), r#"{"reasoning_effort":"none"}"#);
+/// Nothing is demanded, and what comes back is taken.
+const SIBLING: Contract = Contract::plain(Return::All, "reasoning_content").stated(PAGE);
+
+rules!(CHAT, "reasoning_effort", SIBLING, r#"{"reasoning_effort":"none"}"#);
 rules!(RESPONSES, "reasoning.effort", SEALED, r#"{"reasoning":{"effort":"none"}}"#);

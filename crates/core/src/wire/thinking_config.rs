@@ -13,7 +13,8 @@ pub(crate) fn meaning(thinking: Option<Val<'_>>, config: Option<Val<'_>>) -> Rea
     ReasoningAsk {
         enabled: match text(thinking, "type").as_deref() {
             Some("adaptive" | "enabled") => Some(true),
-            Some("disabled") => Some(false),
+            // Its model has no other form of off.
+            Some("disabled" | "between_tools") => Some(false),
             _ => None,
         },
         effort: text(config, "effort").and_then(|word| Effort::parse(&word)),

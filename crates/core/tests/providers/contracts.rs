@@ -1,6 +1,6 @@
 //! The rules that models are known for, by the names that they have at each provider.
 
-use thinkthrough_core::content::{Block, Content, Speaker, Thinking};
+use thinkthrough_core::content::{Block, Content, Origin, Speaker, Thinking};
 use thinkthrough_core::contract::{Contract, Readable, Return, WeakIds};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::build;
@@ -73,7 +73,7 @@ fn sealed_thoughts_go_back_where_they_came_from() {
         ("openai", None, "gpt-4.1", "never"),
         ("azure", None, "gpt-5.4", "all, signed"),
         ("xai", Some("responses"), "grok-4.3", "all, signed"),
-        ("xai", None, "grok-4.3", "never"),
+        ("xai", None, "grok-4.3", "all, reasoning_content"),
         ("google", None, "gemini-3-flash-preview", "all, required in current-turn, signed"),
         ("google", None, "gemini-3.1-pro-preview", "all, required in current-turn, signed"),
         ("google", None, "gemini-3-pro-image-preview", "all, signed"),
@@ -231,7 +231,7 @@ fn br_001_a_plain_endpoints_body_is_what_the_caller_wrote() {
 fn flags_that_only_preserve_are_sent_where_a_model_takes_them() {
     let flags = |provider: &str, model: &str| contract(provider, None, model).flags;
     let keep = Some(r#"{"thinking":{"keep":"all"}}"#);
-    assert_eq!(flags("moonshotai", "kimi-k3"), keep);
+    assert_eq!(flags("moonshotai", "kimi-k3"), None);
     assert_eq!(flags("moonshotai", "kimi-k2.7-code"), keep);
     assert_eq!(flags("moonshotai", "kimi-k2.6"), keep);
     assert_eq!(flags("moonshotai", "kimi-k2.5"), None);
@@ -244,4 +244,28 @@ fn flags_that_only_preserve_are_sent_where_a_model_takes_them() {
     assert!(flags("anthropic", "claude-fable-5-1").unwrap().contains("drop_block"));
     assert_eq!(flags("anthropic", "claude-fable-5"), None);
     assert_eq!(flags("bedrock", "us.anthropic.claude-fable-5-1"), None);
+}
+
+#[test]
+fn who_reads_whom_among_models_that_are_bound() {
+    let origin = |model: &str| Origin {
+        provider: "p".to_owned(),
+        endpoint: "https://p".to_owned(),
+        model: model.to_owned(),
+        account: None,
+    };
+    for (provider, ours, its, reads) in [
+        ("anthropic", "claude-fable-5-1", "claude-opus-5", true),
+        ("anthropic", "claude-fable-5-1", "claude-opus-5-20260701", true),
+        ("anthropic", "claude-fable-5-1", "claude-opus-5-5", true),
+        ("anthropic", "claude-fable-5-1", "claude-fable-5-2", false),
+        ("bedrock", "us.anthropic.claude-fable-5-1", "us.anthropic.claude-opus-5", true),
+        ("bedrock", "us.anthropic.claude-fable-5-1", "us.anthropic.claude-opus-5-5", false),
+        ("anthropic", "claude-mythos-5-2", "claude-fable-5-2", true),
+        ("anthropic", "claude-fable-5-2", "claude-mythos-5-2", false),
+        ("anthropic", "claude-opus-5-5", "claude-opus-5", false),
+    ] {
+        let contract = contract(provider, None, ours);
+        assert_eq!(contract.can_read(&origin(its), &origin(ours)), reads, "{ours} reads {its}");
+    }
 }

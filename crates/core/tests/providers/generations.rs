@@ -56,6 +56,7 @@ fn openai_by_generations() {
         ("openai", None, "gpt-6.1-sol", SIGNED, up_to_max),
         ("openai", None, "gpt-6.2-astra-law", SIGNED, up_to_max),
         ("openai", None, "gpt-6-sol", SIGNED, hybrid),
+        ("openai", None, "gpt-6.2-sol", SIGNED, hybrid),
         ("openai", None, "gpt-6-luna", SIGNED, hybrid),
         ("openai", None, "gpt-6.1-terra", SIGNED, hybrid),
         ("openai", CHAT, "gpt-6-astra", "never", up_to_max),
@@ -87,9 +88,12 @@ fn openai_by_generations() {
 #[test]
 fn claude_wherever_it_is_served() {
     let adaptive = "on: low medium high xhigh max";
+    let hybrid = "on, can be off: low medium high xhigh max";
     check(&[
         ("anthropic", None, "claude-fable-5-2", BOUND, adaptive),
         ("anthropic", None, "claude-mythos-preview", SIGNED, adaptive),
+        ("anthropic", None, "claude-mythos-5-2", BOUND, adaptive),
+        ("vertexai", MESSAGES, "claude-mythos-5-2@20261109", BOUND, adaptive),
         (
             "anthropic",
             None,
@@ -102,7 +106,7 @@ fn claude_wherever_it_is_served() {
         ("azure", MESSAGES, "claude-haiku-4-5", LOOP_SIGNED, "on request, can be off"),
         ("vertexai", MESSAGES, "claude-opus-5-5@20260901", BOUND, adaptive),
         ("vertexai", MESSAGES, "claude-haiku-4-5@20251001", LOOP_SIGNED, "on request, can be off"),
-        ("bedrock", None, "us-gov.anthropic.claude-sonnet-5-5", BOUND, adaptive),
+        ("bedrock", None, "us-gov.anthropic.claude-sonnet-5-5", BOUND, hybrid),
         (
             "bedrock",
             None,
@@ -151,7 +155,7 @@ fn grok_and_mistral_by_generations() {
     let four = "on: low medium high xhigh";
     let adjustable = "on request, can be off: none high";
     check(&[
-        ("xai", None, "grok-4.7", "never", four),
+        ("xai", None, "grok-4.7", "all, reasoning_content", four),
         ("xai", RESPONSES, "grok-4.7", SIGNED, four),
         ("xai", RESPONSES, "grok-4.20-multi-agent-0309", SIGNED, four),
         ("xai", RESPONSES, "grok-4.20-0309-reasoning", SIGNED, "on"),

@@ -7,6 +7,7 @@
     reason = "a test may fail where it stands"
 )]
 
+mod adapted;
 mod addresses;
 mod assumed;
 mod contracts;

@@ -16,6 +16,7 @@ fn br_006_silence_means_on_for_these_and_off_takes_a_word() {
         ("deepseek", "deepseek-v4-flash", Some(r#"{"thinking":{"type":"disabled"}}"#)),
         ("zai", "glm-4.7", Some(r#"{"thinking":{"type":"disabled"}}"#)),
         ("anthropic", "claude-sonnet-5", Some(r#"{"thinking":{"type":"disabled"}}"#)),
+        ("anthropic", "claude-sonnet-5-5", Some(r#"{"thinking":{"type":"between_tools"}}"#)),
         (
             "google",
             "gemini-2.5-flash",

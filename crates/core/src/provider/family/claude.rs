@@ -4,11 +4,12 @@
 //!   does not begin with its thinking block.
 //! - From 4.6 it is adaptive with an effort; from 4.7 the text is withheld unless `display` asks for a summary; from 5
 //!   it is on when nothing is said.
-//! - Fable from 5.1 on and the 5.5 models bind every block to all that stands before it and to the model, and cannot be
-//!   switched off but for the smallest.
+//! - Fable from 5.1 on, Mythos 5.2 and the 5.5 models bind every block to all that stands before it. The smallest of them
+//!   can be switched off, and Sonnet 5.5 can think between calls only.
+//! - A tool choice that forces a call is refused while the model thinks.
 //!
 //! Sending blocks back is always allowed. Facts: the guides on extended and adaptive thinking and the pages on what is
-//! new in Opus 5, Opus 5.5 and Fable 5.1 (autumn 2026).
+//! new in Opus 5, Opus 5.5, Sonnet 5.5, Fable 5.1 and Fable 5.2 (autumn 2026).
 
 use crate::contract::{Contract, Readable, Return};
 use crate::settings::Effort;
@@ -51,16 +52,22 @@ pub(in crate::provider) const FIVE: &[(Effort, &str)] = &[
 ];
 
 /// Declares `RULES` for a wire whose members for thinking stand between `$open` and `$close`, which is below `$path`.
-/// `$others` come behind, the last of them for every name.
+/// Fable 5.1 reads the thoughts of `$reads`. `$others` come behind, the last of them for every name.
 macro_rules! rules {
-    ($open:literal, $close:literal, $path:literal, $bound:expr $(, $others:expr)* $(,)?) => {
+    ($open:literal, $close:literal, $path:literal, $bound:expr, $reads:expr $(, $others:expr)* $(,)?) => {
         const OFF: &str = concat!($open, r#""thinking":{"type":"disabled"}"#, $close);
+        /// The only form of off that Sonnet 5.5 takes; it still thinks between calls.
+        const BETWEEN: &str = concat!($open, r#""thinking":{"type":"between_tools"}"#, $close);
         const SHOW: &str =
             concat!($open, r#""thinking":{"type":"adaptive","display":"summarized"}"#, $close);
         const EFFORT: &str = concat!($path, "output_config.effort");
         const ON_REQUEST: ThinkingForm =
-            ThinkingForm::on(concat!($open, r#""thinking":{"type":"adaptive"}"#, $close));
-        const OMITTED: ThinkingForm = ThinkingForm::ON.effort(EFFORT, claude::FIVE).show(SHOW);
+            ThinkingForm::on(concat!($open, r#""thinking":{"type":"adaptive"}"#, $close))
+                .choosing(WhileThinking::Automatic);
+        const OMITTED: ThinkingForm = ThinkingForm::ON
+            .effort(EFFORT, claude::FIVE)
+            .show(SHOW)
+            .choosing(WhileThinking::Automatic);
         const MANUAL: ThinkingForm = ThinkingForm::on(concat!(
             $open,
             r#""thinking":{"type":"enabled","budget_tokens":2048}"#,
@@ -74,18 +81,27 @@ macro_rules! rules {
             below_max_tokens: true,
             is_exact: false,
         })
-        .off(OFF);
+        .off(OFF)
+        .choosing(WhileThinking::Automatic);
 
+        /// Nobody but Fable 5.2 and Mythos 5.2 reads Fable 5.2.
+        const FABLE: Contract = Contract { reads: &["claude-fable-5-2"], ..$bound };
         const NEWEST: ModelRule =
-            ModelRule::new("*claude-fable-5-2*", 1_000_000, $bound, OMITTED);
+            ModelRule::new("*claude-fable-5-2*", 1_000_000, FABLE, OMITTED);
 
         const RULES: &[ModelRule] = &[
             ModelRule::new("*claude-haiku-5-5*", 1_000_000, $bound, OMITTED.off(OFF)),
             ModelRule::new("*claude-opus-5-5*", 1_000_000, $bound, OMITTED),
-            ModelRule::new("*claude-sonnet-5-5*", 1_000_000, $bound, OMITTED),
-            ModelRule::new("*claude-fable-5-1*", 1_000_000, $bound, OMITTED),
+            ModelRule::new("*claude-sonnet-5-5*", 1_000_000, $bound, OMITTED.off(BETWEEN)),
+            ModelRule::new(
+                "*claude-fable-5-1*",
+                1_000_000,
+                Contract { reads: $reads, ..$bound },
+                OMITTED,
+            ),
             NEWEST,
             ModelRule::new("*claude-fable-5*", 1_000_000, claude::ADAPTIVE, OMITTED),
+            ModelRule::new("*claude-mythos-5-2*", 1_000_000, FABLE, OMITTED),
             ModelRule::new("*claude-mythos*", 1_000_000, claude::ADAPTIVE, OMITTED),
             ModelRule::new("*claude-opus-5*", 1_000_000, claude::ADAPTIVE, OMITTED.off(OFF)),
             ModelRule::new("*claude-sonnet-5*", 1_000_000, claude::ADAPTIVE, OMITTED.off(OFF)),

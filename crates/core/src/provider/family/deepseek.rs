@@ -4,7 +4,7 @@
 //! Facts: the guide on thinking mode and its error texts (autumn 2026).
 
 use crate::contract::{Contract, Return};
-use crate::provider::ThinkingForm;
+use crate::provider::{ThinkingForm, WhileThinking};
 
 use super::{LOW_HIGH_MAX, ON_TYPE};
 
@@ -22,5 +22,8 @@ pub(in crate::provider) const V4_OWN_PLACE: Contract =
 pub(in crate::provider) const R1: Contract =
     Contract::NONE.stated("https://api-docs.deepseek.com/guides/reasoning_model");
 
-/// How V4 is asked on Chat Completions: medium and very high effort count as high.
-pub(in crate::provider) const CHAT: ThinkingForm = ON_TYPE.effort("reasoning_effort", LOW_HIGH_MAX);
+/// How V4 is asked at its own house, but for effort. A forced tool choice is refused while it thinks.
+pub(in crate::provider) const ON: ThinkingForm = ON_TYPE.choosing(WhileThinking::Automatic);
+
+/// The same on Chat Completions: medium and very high effort count as high.
+pub(in crate::provider) const CHAT: ThinkingForm = ON.effort("reasoning_effort", LOW_HIGH_MAX);

@@ -96,6 +96,7 @@ macro_rules! rules {
                 rule("gpt-6-luna*", MILLION, hybrid(TO_MAX)),
                 rule("gpt-6-sol*", MILLION, hybrid(TO_MAX)),
                 rule("gpt-6.1-terra*", MILLION, hybrid(TO_MAX)),
+                rule("gpt-6.2-sol*", MILLION, hybrid(TO_MAX)),
                 NEWEST,
                 // The chat variants either do not reason or take no effort but their own.
                 ModelRule::new("gpt-5-chat*", 128_000, HIDDEN, ThinkingForm::NONE),

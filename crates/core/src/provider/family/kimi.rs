@@ -5,7 +5,7 @@
 //! Facts: the vendor's guide to thinking models, the error texts in public threads (autumn 2026).
 
 use crate::contract::{Contract, Return, Told, WeakIds};
-use crate::provider::ThinkingForm;
+use crate::provider::{ThinkingForm, WhileThinking};
 
 use super::{LOW_HIGH_MAX, ON_TYPE};
 
@@ -25,7 +25,8 @@ pub(in crate::provider) const K27: Contract = Contract { returns: Return::All, .
 /// K3.
 pub(in crate::provider) const K3: Contract = Contract { tickets: Some(WeakIds::Placed), ..K27 };
 
-/// Makes the models from K2.6 on read the reasoning of earlier turns; every other model refuses it.
+/// Makes K2.6 and K2.7 read the reasoning of earlier turns; every other model refuses it. K3 reads it by itself, and is
+/// said not to take the member.
 pub(in crate::provider) const KEEP: &str = r#"{"thinking":{"keep":"all"}}"#;
 
 /// A contract on a wire that has its own place for thoughts.
@@ -33,9 +34,13 @@ pub(in crate::provider) const fn own_place(contract: Contract) -> Contract {
     Contract { field: None, empty: None, ..contract }
 }
 
-/// K2.5 and K2.6.
-pub(in crate::provider) const HYBRID: ThinkingForm = ON_TYPE;
+/// K2.5 and K2.6. A forced tool choice is refused while they think.
+pub(in crate::provider) const HYBRID: ThinkingForm = ON_TYPE.choosing(WhileThinking::Automatic);
+
+/// Models that always think. All of them refuse a tool choice that names a tool; whether K3 takes `required` is disputed.
+pub(in crate::provider) const ALWAYS: ThinkingForm =
+    ThinkingForm::ON.choosing(WhileThinking::Automatic);
 
 /// K3.
 pub(in crate::provider) const EFFORT: ThinkingForm =
-    ThinkingForm::ON.effort("reasoning_effort", LOW_HIGH_MAX);
+    ALWAYS.effort("reasoning_effort", LOW_HIGH_MAX);

@@ -1,0 +1,165 @@
+//! The upstream's body, and what its request says beside the messages.
+
+use super::difference::Differences;
+use super::{RequestContext, Thoughts, pair};
+use crate::allowance::can_be_off;
+use crate::content::Content;
+use crate::contract::Return;
+use crate::decide::{self, Applied};
+use crate::decision::{Action, Decision};
+use crate::edit::Plan;
+use crate::edit::request::{Additions, plan_to};
+use crate::json::Raw;
+use crate::outgoing::{self, Choice, Outgoing, Parameters};
+use crate::settings::{Effort, Resolved, Setting, Source};
+use crate::turns::Turns;
+use std::borrow::Cow;
+
+impl RequestContext<'_> {
+    /// Whether the turn under way goes on without thinking: one of its answers is known to have had no thought, and the
+    /// model demands one of each as long as it thinks.
+    pub(super) fn began_off(&self, decisions: &[Decision], settings: &Resolved) -> bool {
+        let contract = &self.target.rule.contract;
+        let is_strict = contract.required
+            && contract.required_in == Return::CurrentTurn
+            && contract.bypass.is_none()
+            && can_be_off(&self.target.rule);
+        if !is_strict
+            || self.goes_as_it_came()
+            || !decide::thinks(&self.request, &self.target, settings)
+        {
+            return false;
+        }
+        let turns = Turns::of(&self.request.contents);
+        let mut empty = decisions.iter().filter(|it| it.action == Action::Empty);
+        empty.any(|it| turns.is_current(it.message) && turns.has_calls(it.message))
+    }
+
+    /// Why the tool choice does not go together with what the settings say, and what to do.
+    pub(super) fn conflict(&self) -> String {
+        format!("`tool_choice`: `{}` {}", self.target.model, outgoing::CONFLICT)
+    }
+
+    /// Decides about the tool choice. A request that goes as it came on the model's own wire keeps its own.
+    pub(super) fn choice(&self) -> Choice {
+        if self.is_own_wire() && self.goes_as_it_came() {
+            return Choice::Stays;
+        }
+        outgoing::choice(&self.request, &self.target, &self.settings, self.is_own_wire())
+    }
+
+    /// Takes note of what is set beside the messages, in the order in which it is.
+    pub(super) fn set_members(&self, differences: &mut Differences, settings: &Resolved) {
+        let model = Raw::build(|w| w.object(|w| w.field_str("model", &self.target.model)));
+        if self.doc.root().get("model").is_some() {
+            differences.set(self.doc, &model);
+        }
+        for fill in self.fill(settings) {
+            let missing = Raw::build(|w| {
+                w.object(|w| {
+                    let is_new = |name: &str| self.doc.root().get(name).is_none();
+                    for (name, value) in fill.doc().root().entries().filter(|it| is_new(&it.0)) {
+                        w.key(&name).raw_str(value.raw());
+                    }
+                });
+            });
+            differences.set(self.doc, &missing);
+        }
+        for patch in outgoing::said(&self.request, &self.target, settings).patches {
+            differences.set(self.doc, &patch);
+        }
+    }
+
+    /// Body, decisions, and the rest of the upstream's request.
+    pub(super) fn outgoing(
+        &self,
+        applied: Applied<'_>,
+        settings: &Resolved,
+    ) -> (Option<String>, Outgoing) {
+        let plan = self.plan(&applied.contents, settings).filter(|_| self.is_own_wire());
+        if let Some((body, said)) = plan.and_then(|plan| self.edited(&plan, settings)) {
+            let mut warnings = applied.warnings;
+            warnings.extend(said.warnings);
+            let outgoing = Outgoing {
+                url: self.target.url(self.request.stream),
+                headers: self.target.headers.clone(),
+                body: String::new(),
+                stream: self.request.stream,
+                decisions: applied.decisions,
+                warnings,
+                untranslated: Vec::new(),
+                adapted: said.adapted,
+            };
+            return (body, outgoing);
+        }
+        let mut settings = Cow::Borrowed(settings);
+        if self.show().is_some() && !settings.include_in_response.is_explicit() {
+            let show = Setting { value: true, source: Source::Request };
+            settings.to_mut().include_in_response = show;
+        }
+        let contents = decide::said(pair::pair(applied.contents));
+        let applied = Applied { contents, ..applied };
+        let mut outgoing = outgoing::write(&self.request, applied, &self.target, &settings);
+        let body = std::mem::take(&mut outgoing.body);
+        (Some(self.at_most(&body).unwrap_or(body)), outgoing)
+    }
+
+    /// The caller's own bytes with these edits and what the settings say.
+    fn edited(&self, plan: &Plan, settings: &Resolved) -> Option<(Option<String>, Parameters)> {
+        let edited = match plan.apply(self.doc.text().as_bytes()) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(bytes) => Some(String::from_utf8(bytes).ok()?),
+        };
+        let mut said = outgoing::said(&self.request, &self.target, settings);
+        said.patches.extend(self.lowered(settings));
+        let body = match said.patches.as_slice() {
+            [] => edited,
+            patches => {
+                let body = edited.unwrap_or_else(|| self.doc.text().to_owned());
+                Some(outgoing::merged_in(body, patches))
+            }
+        };
+        let whole = outgoing::without_contradiction(
+            body.as_deref().unwrap_or_else(|| self.doc.text()),
+            &self.target.rule,
+            settings,
+        );
+        let whole = whole.or(body);
+        let capped = self.at_most(whole.as_deref().unwrap_or_else(|| self.doc.text()));
+        Some((capped.or(whole), said))
+    }
+
+    /// The body within the cap that a budget set, which goes before whatever room a thought is given.
+    fn at_most(&self, body: &str) -> Option<String> {
+        outgoing::at_most(body, &self.target, self.most?)
+    }
+
+    /// The edits that make these messages of the caller's; `None` where its bytes cannot be edited.
+    fn plan(&self, after: &[Content], settings: &Resolved) -> Option<Plan> {
+        let fill = self.fill(settings);
+        let additions = Additions { model: Some(&self.target.model), fill: &fill };
+        let before = &self.request.contents;
+        plan_to(self.caller, self.doc, before, after, &self.target.dialect, additions).ok()
+    }
+
+    /// What a request says that does not say it itself.
+    fn fill(&self, settings: &Resolved) -> Vec<Raw> {
+        let is_ours = !self.goes_as_it_came();
+        let is_thinking = decide::as_asked(&self.request, &self.target, settings).enabled.value;
+        let flags = self.target.rule.contract.flags;
+        let said = [flags, self.show().filter(|_| is_thinking)].into_iter().flatten();
+        said.filter(|_| is_ours).filter_map(|said| Raw::parse(said).ok()).collect()
+    }
+
+    /// What asks for thoughts that the provider withholds, for a caller that says nothing about them and gets some.
+    fn show(&self) -> Option<&'static str> {
+        let (said, thinking) = (&self.request.reasoning, &self.target.rule.thinking);
+        let asks = said.enabled == Some(true) || said.effort.is_some() || said.max_tokens.is_some();
+        let thinks = said.enabled != Some(false)
+            && said.effort != Some(Effort::None)
+            && (asks || thinking.default_on);
+        let is_left_out = said.show.is_none();
+        let is_wanted = self.handling.thoughts == Thoughts::Show;
+        thinking.show.filter(|_| is_wanted && thinks && is_left_out)
+    }
+}
