@@ -53,7 +53,8 @@ fn what_is_assumed_demands_nothing_and_switches_nothing() {
         for endpoint in provider.endpoints {
             for rule in endpoint.models.iter().filter(|rule| rule.assumed) {
                 let name = format!("{} {} {}", provider.id, endpoint.wire, rule.pattern);
-                let ThinkingForm { default_on, on, off, budget, show, effort: _ } = rule.thinking;
+                let ThinkingForm { default_on, on, off, budget, show, effort: _, choice: _ } =
+                    rule.thinking;
                 assert!(!default_on && on.is_none() && off.is_none(), "{name}");
                 assert!(budget.is_none() && show.is_none(), "{name}");
                 let contract = rule.contract;
