@@ -46,15 +46,18 @@ pub struct Outgoing {
 pub fn build(request: &Request, target: &Target, settings: &Resolved) -> Outgoing {
     let target = &*target.in_format(settings.format.value);
     let chosen_off = choice(request, target, settings, false) == Choice::ThinkingOff;
-    let off = |is_off: bool, settings| match is_off {
-        true => Cow::Owned(decide::without_thinking(settings)),
-        false => Cow::Borrowed(settings),
-    };
-    let settings = &*off(chosen_off, settings);
+    let settings = &*thinking_off(chosen_off, settings);
     let Ours { applied, is_off } = decide::ours(request, target, settings);
-    let mut outgoing = write(request, applied, target, &off(is_off, settings));
+    let mut outgoing = write(request, applied, target, &thinking_off(is_off, settings));
     outgoing.adapted.extend(chosen_off.then_some(THINKING));
     outgoing
+}
+
+fn thinking_off(is_off: bool, settings: &Resolved) -> Cow<'_, Resolved> {
+    match is_off {
+        true => Cow::Owned(decide::without_thinking(settings)),
+        false => Cow::Borrowed(settings),
+    }
 }
 
 /// Writes the request with what was decided about its thoughts.

@@ -37,7 +37,7 @@ pub(crate) fn in_place<'c>(request: &'c Request, target: &Target, settings: &Res
         Fallback::Off => return off(request, target, settings, &lacking),
         Fallback::Bypass(_) | Fallback::Tell(_) => {
             let withheld = without(&mut told, &decided.decisions, &lacking);
-            let laddered = fallback.take(&mut told, &lacking, target.wire.id());
+            let laddered = fallback.take(&mut told, &lacking);
             decided = blocks::decide(&told, &[], target, settings);
             decided.decisions.extend(withheld);
             laddered
@@ -89,7 +89,7 @@ fn off<'c>(
     let settings = without_thinking(settings);
     let contents = Cow::Borrowed(request.contents.as_slice());
     let mut decided = blocks::decide(&contents, &[], target, &settings);
-    let laddered = Fallback::Off.take(&mut contents.clone(), lacking, target.wire.id());
+    let laddered = Fallback::Off.take(&mut contents.clone(), lacking);
     ladder::explain(&laddered, &mut decided.decisions);
     super::in_order(&mut decided.decisions);
     let contents = apply::blocks(contents, &decided.decisions, target, &settings);
