@@ -163,7 +163,8 @@ fn switch_off(
     if !form.default_on && (form.on.is_some() || rule.is_thoughtless()) {
         return;
     }
-    match (&form.effort, &form.budget) {
+    // Nobody knows what a model refuses that is only assumed to think.
+    match (form.effort.filter(|_| form.default_on), form.budget.filter(|_| form.default_on)) {
         (Some(form), _) => {
             if let Some(word) = form.word(Effort::None) {
                 asks.patches.push(at_path(form.path, &Raw::string(word)));

@@ -201,7 +201,7 @@ fn open_weights_by_their_hosts() {
         ("zai", None, "glm-5v-turbo", sibling, "on, can be off"),
         ("minimax", None, "MiniMax-M3.1-flash", "all, reasoning_details", "on, can be off"),
         ("minimax", None, "MiniMax-M2.5-lightning", "all, reasoning_details", "on"),
-        ("alibaba", None, "qwen3.8-max", sibling, "on, can be off"),
+        ("alibaba", None, "qwen3.8-max", sibling, "on, can be off: low medium xhigh"),
         ("alibaba", None, "kimi-k2.7-code", required, "on"),
         ("cohere", None, "command-a-plus-05-2026", "current-turn", "on, can be off"),
         ("together", None, "nvidia/NVIDIA-Nemotron-3.5-Super-VL", sibling, "on, can be off"),
