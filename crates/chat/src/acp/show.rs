@@ -143,7 +143,7 @@ impl<'a> Show<'a> {
     pub(super) fn chunk(&mut self, kind: &str, text: &str) {
         self.has_told = true;
         self.ends_in_thought = kind == THOUGHT;
-        self.update(kind, |w| w.key("content").object(|w| write_text(w, &text)));
+        self.update(kind, |w| w.key("content").object(|w| write_text(w, text)));
     }
 
     fn call(&self, index: usize, body: impl FnOnce(&mut Writer)) {
