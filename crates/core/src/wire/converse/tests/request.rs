@@ -80,7 +80,7 @@ fn what_is_read_has_neutral_names() {
     assert_eq!(thoughts[1].redacted_data.as_deref(), Some("RXRrRUNrZ0lCeEFC"));
     assert!(thoughts[2].is_withheld() && thoughts[0].source_field == "reasoningContent");
     let Block::ToolResponse(first) = &request.contents[3].blocks[0] else { panic!() };
-    assert!(first.is_error && first.result.as_str() == r#""no such file""#);
+    assert!(first.is_error && first.result.text() == "no such file");
     assert_eq!(
         (request.max_tokens, request.stop.as_slice()),
         (Some(20000), &["END".to_owned()][..])
