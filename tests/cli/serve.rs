@@ -80,7 +80,8 @@ fn what_stays_on_its_wire_stays_as_it_is() {
     let sim = Server::start("sim", &[]);
     let place = Place::new("stays");
     let text = format!(
-        "[providers.there]\nextends = \"moonshotai\"\nbase_url = \"http://{}/kimi-k2/v1\"\napi_key = \"mine\"\n",
+        "[providers.there]\nextends = \"moonshotai\"\nbase_url = \"http://{}/kimi-k2/v1\"\napi_key = \"mine\"\n\
+         [models.kimi-k2-thinking]\nprovider = \"there\"\n",
         sim.addr
     );
     let config = place.write("config.toml", &text);
@@ -88,9 +89,14 @@ fn what_stays_on_its_wire_stays_as_it_is() {
     for stream in [false, true] {
         let (_, mut question) = questions("kimi-k2-thinking", stream)[0].clone();
         let direct = sim.ask("/kimi-k2/v1/chat/completions", &question.to_string());
-        question["model"] = json!("there/kimi-k2-thinking");
-        let relayed = gateway.ask("/v1/chat/completions", &question.to_string());
-        assert_eq!(body(&direct), body(&relayed));
+        // The answer has the name that was asked for, and all else byte for byte.
+        for name in ["kimi-k2-thinking", "there/kimi-k2-thinking"] {
+            question["model"] = json!(name);
+            let relayed = gateway.ask("/v1/chat/completions", &question.to_string());
+            let expected = body(&direct)
+                .replace("\"model\":\"kimi-k2-thinking\"", &format!("\"model\":\"{name}\""));
+            assert_eq!(expected, body(&relayed));
+        }
     }
 }
 

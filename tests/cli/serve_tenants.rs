@@ -95,8 +95,11 @@ fn said(line: &str, body: &str, number: usize) -> (&'static str, String) {
         }
         "cachedContents" => made(json!({"name": format!("cachedContents/c{number}")})),
         "files" if path.contains("/upload/") => made(json!({"name": format!("files/f{number}")})),
-        name => made(json!({"id": format!("{name}-{number:016}"), "content": [], "choices": [],
-            "candidates": [{"content": {"parts": [{"text": "ok"}]}, "finishReason": "STOP"}]})),
+        name => made(
+            json!({"id": format!("{name}-{number:016}"), "content": [], "stop_reason": "end_turn",
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}],
+            "candidates": [{"content": {"parts": [{"text": "ok"}]}, "finishReason": "STOP"}]}),
+        ),
     }
 }
 

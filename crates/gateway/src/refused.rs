@@ -1,10 +1,27 @@
 //! Records that a provider refused: once the request without them was taken, nobody is sent them again.
 
 use crate::bus::Seen;
+use crate::sending::Outcome;
 use crate::vault::Vault;
 use bytes::Bytes;
 use std::sync::Arc;
+use thinkthrough_client::ClientError;
 use thinkthrough_core::exchange::{PutBack, RefusalCause, Repair};
+
+/// Whether another model may do better: nothing came, the upstream is in trouble, or it does not take the gateway's own
+/// key. What is wrong with the request itself is wrong everywhere.
+pub(crate) fn is_no_answer(has_own_key: bool, outcome: &Result<Outcome, ClientError>) -> bool {
+    match outcome {
+        Ok(Outcome::Answer { .. }) => false,
+        Ok(Outcome::Refused(refused)) => match refused.status.as_u16() {
+            408 | 429 | 500.. => true,
+            401..=403 => has_own_key,
+            _ => false,
+        },
+        Err(ClientError::Request(_) | ClientError::Config(_)) => false,
+        Err(_) => true,
+    }
+}
 
 /// A request that went out with thoughts in it, the client's or the vault's.
 #[derive(Clone)]

@@ -17,7 +17,7 @@ use crate::passage::Keep;
 use crate::pool::Picked;
 use crate::progress::Progress;
 use crate::provider_resource::{Access, Ids, Tap};
-use crate::refused::{AtFault, Restored};
+use crate::refused::{AtFault, Restored, is_no_answer};
 use crate::reply::Account;
 use crate::sending::{Job, Made, Outcome, Sending, Waiting, failed, reason, refusal};
 use crate::spending::expected;
@@ -382,7 +382,8 @@ impl Caller {
                 }
             }
         }
-        if !is_no_answer(way, outcome) {
+        let has_own_key = way.picked.is_some() || !matches!(way.route.auth, Auth::None);
+        if !is_no_answer(has_own_key, outcome) {
             return None;
         }
         while let Some(name) = way.rest.pop() {
@@ -484,20 +485,5 @@ impl Way {
             pool.has_other(&used)
         });
         has_key || !self.rest.is_empty()
-    }
-}
-
-/// Whether another model may do better: nothing came, the upstream is in trouble, or it does not take the gateway's own
-/// key. What is wrong with the request itself is wrong everywhere.
-fn is_no_answer(way: &Way, outcome: &Result<Outcome, ClientError>) -> bool {
-    match outcome {
-        Ok(Outcome::Answer { .. }) => false,
-        Ok(Outcome::Refused(refused)) => match refused.status.as_u16() {
-            408 | 429 | 500.. => true,
-            401..=403 => way.picked.is_some() || !matches!(way.route.auth, Auth::None),
-            _ => false,
-        },
-        Err(ClientError::Request(_) | ClientError::Config(_)) => false,
-        Err(_) => true,
     }
 }

@@ -6,7 +6,7 @@
 
 use super::ladder::{self, Fallback, Lacking};
 use super::{Applied, apply, as_asked, blocks, said, without_thinking};
-use crate::content::{Content, Speaker};
+use crate::content::{Block, Content, Speaker};
 use crate::decision::{Action, Decision, Why};
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::Target;
@@ -29,24 +29,31 @@ pub(crate) fn in_place<'c>(request: &'c Request, target: &Target, settings: &Res
     let settings = &*as_asked(request, target, settings);
     let contents = request.contents.as_slice();
     let mut decided = blocks::decide(contents, &[], target, settings);
-    let lacking = lacking(contents, &decided.decisions, target, settings);
-    let fallback = ladder::first(contents, &lacking, target, loses_all(contents, &lacking));
+    let mut lacking = lacking(contents, &decided.decisions, target, settings);
     let mut told = Cow::Borrowed(contents);
-    let laddered = match fallback {
-        Fallback::None => Vec::new(),
+    let withheld = without(&mut told, &decided.decisions, &lacking);
+    // Of an answer that was a thought alone nothing is left to be told.
+    lacking.retain(|it| {
+        told.get(it.messages.clone()).unwrap_or_default().iter().any(|it| !it.blocks.is_empty())
+    });
+    let fallback = ladder::first(&told, &lacking, target, loses_all(contents, &lacking));
+    let mut laddered = Vec::new();
+    match fallback {
+        Fallback::None => told = Cow::Borrowed(contents),
         Fallback::Off => return off(request, target, settings, &lacking),
         Fallback::Bypass(_) | Fallback::Tell(_) => {
-            let withheld = without(&mut told, &decided.decisions, &lacking);
-            let laddered = fallback.take(&mut told, &lacking);
+            laddered = fallback.take(&mut told, &lacking);
             decided = blocks::decide(&told, &[], target, settings);
-            decided.decisions.extend(withheld);
-            laddered
         }
-    };
+    }
     decided.warnings.extend(warning(&laddered, target));
     ladder::explain(&laddered, &mut decided.decisions);
-    super::in_order(&mut decided.decisions);
     let contents = apply::blocks(told, &decided.decisions, target, settings);
+    if fallback != Fallback::None {
+        // Their blocks are those of the conversation, not those of what is told of it.
+        decided.decisions.extend(withheld);
+    }
+    super::in_order(&mut decided.decisions);
     let contents = without_foreign_ids(contents, target);
     Ours { applied: Applied { contents, ..decided }, is_off: false }
 }
@@ -159,6 +166,10 @@ fn without(
     for message in messages {
         if let Some(content) = contents.to_mut().get_mut(message) {
             apply::without_thoughts(content);
+            if content.partial {
+                // Calls of an answer that broke off were never run.
+                content.blocks.retain(|block| !matches!(block, Block::ToolCall(_)));
+            }
         }
     }
     withheld

@@ -66,8 +66,15 @@ fn three_turns() -> Vec<Content> {
     ]
 }
 
+/// A conversation of our own, as it goes out.
+fn gone_out(contents: &[Content], target: &Target, settings: &Resolved) -> Applied<'static> {
+    let request = Request { contents: contents.to_vec(), ..Request::default() };
+    let applied = ours(&request, target, settings).applied;
+    Applied { contents: Cow::Owned(applied.contents.into_owned()), ..applied }
+}
+
 fn sent(contract: Contract, pairs: &[(&str, &str)]) -> Vec<String> {
-    let applied = apply(three(), &target(contract), &settings(pairs));
+    let applied = gone_out(three(), &target(contract), &settings(pairs));
     applied.contents.iter().flat_map(Content::thoughts).map(|t| t.thought.clone()).collect()
 }
 
@@ -107,7 +114,7 @@ fn req_think_004_3_auto_sends_what_the_contract_needs() {
 fn req_think_004_4_an_explicit_false_wins_over_the_contract_with_one_warning() {
     let contract = Contract::plain(Return::All, "reasoning_content").required();
     assert!(sent(contract, &[(INCLUDE, "false")]).is_empty());
-    let applied = apply(three(), &target(contract), &settings(&[(INCLUDE, "false")]));
+    let applied = gone_out(three(), &target(contract), &settings(&[(INCLUDE, "false")]));
     assert_eq!(applied.warnings.len(), 1, "{:?}", applied.warnings);
 }
 
@@ -115,7 +122,7 @@ fn req_think_004_4_an_explicit_false_wins_over_the_contract_with_one_warning() {
 fn a_contract_adds_back_what_was_stripped_and_says_so() {
     let contract = Contract::plain(Return::ToolCalls, "reasoning_content").required();
     assert_eq!(sent(contract, &[(STRIP, "all")]), ["T1"]);
-    let applied = apply(three(), &target(contract), &settings(&[(STRIP, "all")]));
+    let applied = gone_out(three(), &target(contract), &settings(&[(STRIP, "all")]));
     assert!(applied.decisions.iter().any(|decision| decision.action == Action::Add));
     assert_eq!(applied.warnings.len(), 1);
 }
@@ -139,15 +146,15 @@ fn br_008_ec_004_the_next_request_follows_the_settings_of_then() {
 fn ec_007_nothing_is_left_of_a_stripped_thought_and_known_empty_ones_get_the_contracts_value() {
     let turns = vec![Content::text(Speaker::Human, "1"), ai(vec![call("c1")])];
     let empty = Contract::plain(Return::ToolCalls, "reasoning_content").required().with_empty("");
-    let applied = apply(&turns, &target(empty), &settings(&[]));
+    let applied = gone_out(&turns, &target(empty), &settings(&[]));
     let thoughts: Vec<_> = applied.contents.iter().flat_map(Content::thoughts).collect();
     assert_eq!(thoughts.len(), 1, "the target's own answer is known to have had no thought");
     assert_eq!(thoughts[0].thought, "");
-    let applied = apply(&turns, &target(Contract::NONE), &settings(&[]));
+    let applied = gone_out(&turns, &target(Contract::NONE), &settings(&[]));
     assert_eq!(applied.contents.iter().flat_map(Content::thoughts).count(), 0);
     let mut foreign = turns.clone();
     foreign[1].origin = None;
-    let applied = apply(&foreign, &target(empty), &settings(&[]));
+    let applied = gone_out(&foreign, &target(empty), &settings(&[]));
     assert_eq!(
         applied.contents.iter().flat_map(Content::thoughts).count(),
         0,
@@ -160,7 +167,7 @@ fn foreign_thoughts_are_withheld_and_never_become_text() {
     let mut turns = three_turns();
     turns[1].origin = Some(Origin { provider: "elsewhere".into(), ..Origin::default() });
     let contract = Contract::plain(Return::All, "reasoning_content");
-    let applied = apply(&turns, &target(contract), &settings(&[]));
+    let applied = gone_out(&turns, &target(contract), &settings(&[]));
     assert_eq!(applied.decisions[0].action, Action::Withhold);
     assert!(applied.contents.iter().all(|content| !content.visible_text().contains("T1")));
 }
@@ -177,7 +184,7 @@ fn bound_thoughts_are_only_left_out_from_the_front() {
     turns[6].blocks[0] = signed("T3");
     let bound = Contract { bound: true, ..Contract::sealed(Return::All) };
     let texts = |turns: &[Content], pairs: &[(&str, &str)]| -> Vec<String> {
-        let applied = apply(turns, &target(bound), &settings(pairs));
+        let applied = gone_out(turns, &target(bound), &settings(pairs));
         applied.contents.iter().flat_map(Content::thoughts).map(|t| t.thought.clone()).collect()
     };
     assert_eq!(texts(&turns, &[]), ["T1", "T2", "T3"]);
@@ -193,9 +200,9 @@ fn a_signature_on_a_call_is_reasoning_too() {
         call.signature = Some("sig".into());
     }
     let contract = Contract { when_off: true, ..Contract::sealed(Return::All) };
-    let kept = apply(&turns, &target(contract), &settings(&[]));
+    let kept = gone_out(&turns, &target(contract), &settings(&[]));
     assert_eq!(kept.contents[1].tool_calls().next().unwrap().signature.as_deref(), Some("sig"));
-    let out = apply(&turns, &target(contract), &settings(&[(INCLUDE, "false")]));
+    let out = gone_out(&turns, &target(contract), &settings(&[(INCLUDE, "false")]));
     assert_eq!(out.contents[1].tool_calls().next().unwrap().signature, None);
 }
 
@@ -206,7 +213,7 @@ fn a_signature_on_the_message_is_reasoning_too() {
         let mut turns = three_turns();
         turns[4].signature = Some("sig".into());
         change(&mut turns[4]);
-        let applied = apply(&turns, &target(contract), &settings(pairs));
+        let applied = gone_out(&turns, &target(contract), &settings(pairs));
         let decided =
             applied.decisions.iter().find(|it| it.message == 4 && it.block == Some(2)).unwrap();
         let said = |content: &&Content| content.visible_text() == "R2";
@@ -235,7 +242,7 @@ fn a_signature_on_a_raw_block_is_reasoning_too() {
     let sent = |pairs: &[_]| {
         let conversation = [ai(vec![block(signed), block(bare)])];
         let contract = Contract::sealed(Return::All);
-        let applied = apply(&conversation, &target(contract), &settings(pairs));
+        let applied = gone_out(&conversation, &target(contract), &settings(pairs));
         assert_eq!(applied.decisions.len(), 1);
         applied.contents[0].blocks.clone()
     };
@@ -261,7 +268,7 @@ fn a_payload_without_text_goes_to_an_unknown_endpoint_if_the_user_says_so() {
     let opaque = Thinking { encrypted_content: Some("e".into()), ..Thinking::default() };
     let conversation = [ai(vec![Block::Thinking(opaque)])];
     let count = |contract, pairs: &[_]| -> usize {
-        let applied = apply(&conversation, &target(contract), &settings(pairs));
+        let applied = gone_out(&conversation, &target(contract), &settings(pairs));
         applied.contents.iter().flat_map(Content::thoughts).count()
     };
     assert_eq!(count(Contract::NONE, &[]), 0);
@@ -273,8 +280,8 @@ fn a_payload_without_text_goes_to_an_unknown_endpoint_if_the_user_says_so() {
 #[test]
 fn deciding_twice_gives_the_same() {
     let contract = Contract::plain(Return::All, "reasoning_content").required().with_empty("");
-    let once = apply(three(), &target(contract), &settings(&[]));
-    assert_eq!(once, apply(three(), &target(contract), &settings(&[])));
+    let once = gone_out(three(), &target(contract), &settings(&[]));
+    assert_eq!(once, gone_out(three(), &target(contract), &settings(&[])));
     assert!(provider::ALL.len() > 20);
 }
 
@@ -285,10 +292,15 @@ fn what_is_left_of_an_answer_that_broke_off_can_be_sent() {
     turns[1].partial = true;
     turns.push(Content::text(Speaker::Human, "again"));
     let contract = Contract::plain(Return::All, "reasoning_content").required();
-    let applied = apply(&turns, &target(contract), &settings(&[]));
+    let applied = gone_out(&turns, &target(contract), &settings(&[]));
     assert_eq!(applied.contents.len(), 2, "nothing is left of the answer: {:?}", applied.contents);
     turns[1].blocks.push(Block::text("Half an ans"));
     turns[1].blocks.push(call("never-run"));
-    let applied = apply(&turns, &target(contract), &settings(&[]));
-    assert_eq!(applied.contents[1].blocks, [Block::text("Half an ans")]);
+    let applied = gone_out(&turns, &target(contract), &settings(&[]));
+    assert_eq!(
+        applied.contents[1].speaker,
+        Speaker::Human,
+        "the model demands a thought with its own"
+    );
+    assert_eq!(applied.contents[1].visible_text(), "You answered:\n> Half an ans");
 }

@@ -318,7 +318,7 @@ mod tests {
         use Effort::{High, Low, Max, Medium, Minimal, None, Xhigh};
         for (words, expected) in [
             (&[Low, High][..], [Low, Low, Low, Low, High, High, High]),
-            (&[Low, Max], [Low, Low, Low, Low, Max, Max, Max]),
+            (&[Low, Max], [Low, Low, Low, Low, Low, Max, Max]),
             (&[None, High], [None, High, High, High, High, High, High]),
             (&[None, Low, Xhigh], [None, Low, Low, Low, Xhigh, Xhigh, Xhigh]),
             (&[Low, Medium, Xhigh], [Low, Low, Low, Medium, Medium, Xhigh, Xhigh]),

@@ -39,7 +39,7 @@ async fn u_20_a_record_that_is_refused_is_never_put_back_again() {
         let said = client.ask(&town, &town.gateway, &[]).await;
         assert_eq!(said.status, 200, "{model}: {}", said.text());
         let header = &said.headers["x-thinkthrough"];
-        assert!(header.ends_with("; repaired=omit"), "{model}: {header}");
+        assert!(header.contains("; repaired=omit"), "{model}: {header}");
         assert_eq!(asked(&town), (2, 1), "{model}");
         let counted = format!("thinkthrough_poisoned_total{{reason=\"{reason}\"}} 1\n");
         let began = Instant::now();

@@ -6,7 +6,9 @@ use thinkthrough_conformance::list;
 #[tokio::test]
 async fn every_simulator_goes_on_with_the_tool_loop_of_every_other_and_back() {
     let (tools, mut refused) = (toolbox(Script::default()), Vec::new());
-    let ids: Vec<&str> = list().iter().map(|listed| listed.id).collect();
+    // Each provider that has rules of its own.
+    let has_rules = |it: &thinkthrough_conformance::Listed| provider::find(it.provider).is_some();
+    let ids: Vec<&str> = list().iter().filter(|it| has_rules(it)).map(|it| it.id).collect();
     for first in &ids {
         let mut begun = question();
         let asked = (Some(&tools), &Nobody as &dyn Approve);

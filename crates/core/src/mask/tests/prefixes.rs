@@ -28,6 +28,9 @@ fn a_prefix_of_its_own_tells_a_secret_of_any_length() {
         for pattern in patterns {
             let letters: Vec<u8> = pattern.second().unwrap().bytes().collect();
             let letters: Vec<u8> = letters.into_iter().filter(|byte| ALNUM.has(*byte)).collect();
+            if letters.is_empty() {
+                continue;
+            }
             let prefix = std::str::from_utf8(pattern.beginning()).unwrap();
             prefixes += 1;
             for length in [16, 27, 62, 131, 700] {
@@ -76,7 +79,7 @@ fn the_service_is_named_whatever_the_length() {
         "sk-ant-api03-",
         "npm_config_registry_url",
         "github_pat_short1",
-        "glpat-see-the-manual-for-more",
+        "glpat-see-the-manual",
         "sk-or-v1-theplaceholderkey",
         "sk-ant-api03-configurationfile",
         "sk-ant-api03-internationalization",

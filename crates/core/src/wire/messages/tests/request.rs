@@ -102,7 +102,7 @@ fn what_is_read_has_neutral_names() {
     assert_eq!((ask.enabled, ask.effort, ask.show), (Some(true), Some(Effort::Xhigh), Some(false)));
     let request = read(FIXTURES[1]).unwrap();
     assert!(matches!(request.format, Some(AnswerFormat::Schema { .. })));
-    assert_eq!(request.reasoning.enabled, None);
+    assert_eq!(request.reasoning.enabled, Some(false), "`between_tools` is how Claude says off");
 }
 
 #[test]
