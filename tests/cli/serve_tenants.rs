@@ -7,8 +7,7 @@ use crate::server::{Server, body};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, atomic::AtomicUsize, atomic::Ordering};
 
 /// A provider that keeps everything, for whoever has its key, and notes what it is asked.
 pub(crate) struct Keeper {
@@ -95,11 +94,11 @@ fn said(line: &str, body: &str, number: usize) -> (&'static str, String) {
         }
         "cachedContents" => made(json!({"name": format!("cachedContents/c{number}")})),
         "files" if path.contains("/upload/") => made(json!({"name": format!("files/f{number}")})),
-        name => made(
-            json!({"id": format!("{name}-{number:016}"), "content": [], "stop_reason": "end_turn",
+        name => {
+            made(json!({"id": format!("{name}-{number:016}"), "content": [], "stop_reason": "x",
             "choices": [{"index": 0, "message": {"role": "assistant", "content": "ok"}, "finish_reason": "stop"}],
-            "candidates": [{"content": {"parts": [{"text": "ok"}]}, "finishReason": "STOP"}]}),
-        ),
+            "candidates": [{"content": {"parts": [{"text": "ok"}]}, "finishReason": "STOP"}]}))
+        }
     }
 }
 
