@@ -19,7 +19,7 @@ use std::ops::Range;
 /// Such a conversation as it goes into a request.
 pub(crate) struct Ours<'c> {
     pub(crate) applied: Applied<'c>,
-    /// Thinking goes off in this request.
+    /// This request goes without thinking.
     pub(crate) is_off: bool,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn in_place<'c>(request: &'c Request, target: &Target, settings: &Res
     Ours { applied: Applied { contents, ..decided }, is_off: false }
 }
 
-/// Ids of items name what the endpoint keeps that gave them.
+/// Takes off the ids of items from other endpoints: an id names what one endpoint keeps.
 fn without_foreign_ids<'c>(
     mut contents: Cow<'c, [Content]>,
     target: &Target,
@@ -73,7 +73,7 @@ fn without_foreign_ids<'c>(
     contents
 }
 
-/// The same with the messages left out of which nothing is left.
+/// Decides likewise, and leaves out messages that have no block left.
 pub(crate) fn decide<'c>(request: &'c Request, target: &Target, settings: &Resolved) -> Ours<'c> {
     let Ours { applied, is_off } = in_place(request, target, settings);
     Ours { applied: Applied { contents: said(applied.contents), ..applied }, is_off }
@@ -191,7 +191,7 @@ fn warning(laddered: &[Decision], target: &Target) -> Option<Problem> {
     let answers = if told == 1 { "1 answer is" } else { &*format!("{told} answers are") };
     let model = &target.model;
     let text = format!(
-        "{answers} told to `{model}` in words: it demands a thought with each, and cannot read theirs"
+        "{answers} told to `{model}` in words: it demands a thought with each, and these have none that it can read"
     );
     (told > 0).then(|| Problem::new(ProblemCode::Fallback, text))
 }
