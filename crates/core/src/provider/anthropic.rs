@@ -4,7 +4,9 @@
 //! Facts: the API reference of Messages and the page on what is new in Fable 5.1 (autumn 2026).
 
 use super::family::claude;
-use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm, WhileThinking};
+use super::{
+    Auth, BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm, WhileThinking,
+};
 use crate::contract::Contract;
 use crate::wire::WireId;
 

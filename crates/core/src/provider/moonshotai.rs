@@ -18,13 +18,7 @@ pub(super) const PROVIDER: Provider = Provider {
         Endpoint {
             base_url: "https://api.moonshot.ai/v1",
             dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
-            models: &rules(
-                K2,
-                K2.with_flags(KEEP),
-                K27.with_flags(KEEP),
-                K3,
-                EFFORT,
-            ),
+            models: &rules(K2, K2.with_flags(KEEP), K27.with_flags(KEEP), K3, EFFORT),
             ..Endpoint::CHAT
         },
         Endpoint {
@@ -32,13 +26,7 @@ pub(super) const PROVIDER: Provider = Provider {
             dialect: Dialect { takes_any_id: true, ..Dialect::PLAIN },
             base_url: "https://api.moonshot.ai/anthropic",
             headers: &[("anthropic-version", "2023-06-01")],
-            models: &rules(
-                own_place(K2),
-                own_place(K2),
-                own_place(K27),
-                own_place(K3),
-                ALWAYS,
-            ),
+            models: &rules(own_place(K2), own_place(K2), own_place(K27), own_place(K3), ALWAYS),
             ..Endpoint::CHAT
         },
     ],

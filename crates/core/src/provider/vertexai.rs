@@ -8,7 +8,9 @@
 //! models and on Claude, and Anthropic's page on Vertex AI and its SDK for it (autumn 2026).
 
 use super::family::{THREE, claude, gemini, open};
-use super::{Auth, BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm, WhileThinking};
+use super::{
+    Auth, BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm, WhileThinking,
+};
 use crate::contract::{Contract, Return};
 use crate::wire::{Dialect, Hosted, WireId};
 

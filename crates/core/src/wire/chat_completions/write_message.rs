@@ -1,10 +1,12 @@
 //! Writes one message of a request.
 
-use super::form::{Form, ABSENT, CONTENT, LIST, REPEATS};
+use super::form::{ABSENT, CONTENT, Form, LIST, REPEATS};
 use super::thoughts::{self, Inline, Places};
 use super::write::Target;
 use super::{details, media, parts, signature};
-use crate::content::{Block, Content, Parameters, Speaker, Text, ToolCall, ToolResponse, ToolResult};
+use crate::content::{
+    Block, Content, Parameters, Speaker, Text, ToolCall, ToolResponse, ToolResult,
+};
 use crate::json::{Raw, Writer};
 use crate::wire::tool_result::{Parted, heading};
 

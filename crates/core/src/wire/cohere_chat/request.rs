@@ -3,8 +3,7 @@
 use super::ID;
 use super::response::SOURCE_FIELD;
 use crate::content::{
-    Block, Content, Media, MediaSource, Other, Speaker, Text, Thinking, ToolResponse,
-    ToolResult,
+    Block, Content, Media, MediaSource, Other, Speaker, Text, Thinking, ToolResponse, ToolResult,
 };
 use crate::json::{Extra, Kind, Raw, Val};
 use crate::request::{AnswerFormat, ReasoningAsk, Request, ToolChoice};

@@ -6,8 +6,7 @@
 use super::block::{is_verbatim, mark_verbatim};
 use super::{ID, media, reasoning, response};
 use crate::content::{
-    Block, Content, Other, Parameters, Speaker, Text, Thinking, ToolCall, ToolResponse,
-    ToolResult,
+    Block, Content, Other, Parameters, Speaker, Text, Thinking, ToolCall, ToolResponse, ToolResult,
 };
 use crate::json::{Extra, Kind, Raw, Val};
 use crate::request::{AnswerFormat, Request, Tool, ToolChoice};

@@ -212,7 +212,9 @@ impl Said {
         w.array(|w| {
             for block in blocks.iter() {
                 match block {
-                    Block::Other(other) if other.is_data() && other.raw.doc().root().is_object() => {
+                    Block::Other(other)
+                        if other.is_data() && other.raw.doc().root().is_object() =>
+                    {
                         w.object(|w| w.field_raw("json", &other.raw));
                     }
                     Block::Other(other) if other.is_data() => {

@@ -225,11 +225,5 @@ fn result(part: Val<'_>) -> Block {
         }
         None => Raw::from(response).into(),
     };
-    Block::ToolResponse(ToolResponse {
-        call_id,
-        name,
-        result,
-        is_error,
-        extra,
-    })
+    Block::ToolResponse(ToolResponse { call_id, name, result, is_error, extra })
 }

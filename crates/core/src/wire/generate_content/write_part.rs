@@ -2,8 +2,7 @@
 
 use super::{ARGS, ID, INNER, NO_TEXT, PARTS, THOUGHT};
 use crate::content::{
-    Block, Media, MediaSource, Parameters, Text, Thinking, ToolCall, ToolResponse,
-    ToolResult,
+    Block, Media, MediaSource, Parameters, Text, Thinking, ToolCall, ToolResponse, ToolResult,
 };
 use crate::json::{Extra, Raw, Writer};
 use crate::wire::Dialect;

@@ -2,8 +2,8 @@
 
 use super::{BARE, ID, LOOSE, MORE, STEP, TURN};
 use crate::content::{
-    Block, Content, Media, MediaSource, Parameters, Speaker, Text, Thinking, ToolCall, ToolResponse,
-    ToolResult,
+    Block, Content, Media, MediaSource, Parameters, Speaker, Text, Thinking, ToolCall,
+    ToolResponse, ToolResult,
 };
 use crate::json::{Extra, Raw, Val, Writer};
 use crate::wire::tool_result::{Parted, heading, holds_results, spoken};

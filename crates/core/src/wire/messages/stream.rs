@@ -2,7 +2,8 @@
 
 use super::ID;
 use super::response::{
-    refusal,    SOURCE_FIELD, error, fields, head, merge_usage, name, read, start_block, text_part, usage_of,
+    SOURCE_FIELD, error, fields, head, merge_usage, name, read, refusal, start_block, text_part,
+    usage_of,
 };
 use crate::content::{Text, Thinking, ToolCall};
 use crate::event::{Event, Fact, Sink};

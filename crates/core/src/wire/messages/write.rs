@@ -3,7 +3,9 @@
 use super::block::{extra, input_object, is_bare, is_verbatim, text, thinking, tool_use};
 use super::request::{is_own_message, joins, message_extra};
 use super::{ID, reasoning};
-use crate::content::{Block, Content, Media, MediaSource, Speaker, ToolCall, ToolResponse, ToolResult};
+use crate::content::{
+    Block, Content, Media, MediaSource, Speaker, ToolCall, ToolResponse, ToolResult,
+};
 use crate::json::{Raw, Writer};
 use crate::request::{Request, Tool, ToolChoice};
 use crate::wire::tool_ids::{IdRule, Nameless};
