@@ -52,6 +52,7 @@ pub mod frame;
 pub mod invisible;
 pub mod json;
 pub mod mask;
+mod model_name;
 pub mod outgoing;
 pub mod pipeline;
 pub mod plane;

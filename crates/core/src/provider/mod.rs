@@ -4,7 +4,6 @@
 //! same [`Provider`] from the configuration.
 
 mod family;
-mod name;
 mod reader;
 mod rule;
 mod target;
@@ -13,6 +12,7 @@ pub use reader::ProviderReader;
 pub use rule::{BudgetForm, EffortForm, ModelRule, OtherForm, ThinkingForm, WhileThinking, glob};
 pub use target::{Known, Target, UnknownTarget};
 
+use crate::model_name;
 use crate::wire::{Dialect, WireId};
 
 /// How a credential travels.
@@ -221,7 +221,7 @@ static HOUSES: &[&Provider] = &[
 
 /// The rule of a model's family, and its house, by the name alone: for endpoints that nothing is known about.
 fn by_name(wire: WireId, model: &str) -> Option<(&'static Provider, ModelRule)> {
-    let plain = name::plain(model);
+    let plain = model_name::plain(model);
     let spoken = || HOUSES.iter().filter_map(|house| Some((*house, house.endpoint(Some(wire))?)));
     let find = |is_wanted: fn(&ModelRule) -> bool| {
         spoken().find_map(|(house, endpoint)| {
@@ -243,7 +243,7 @@ fn rule_of<'r>(models: &'r [ModelRule], model: &str) -> Option<&'r ModelRule> {
     if first.is_some_and(ModelRule::is_about_some) {
         return first;
     }
-    let plain = name::plain(model);
+    let plain = model_name::plain(model);
     models.iter().find(|rule| rule.is_about_some() && rule.matches(&plain)).or(first)
 }
 

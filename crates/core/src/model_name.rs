@@ -8,7 +8,7 @@ const FORMATS: [&str; 17] = [
 
 /// A model's name in small letters, without the path of its host, the vendor before a dot, tags, dates and formats:
 /// `us.anthropic.claude-opus-4-6-20260205`, `deepseek-ai/DeepSeek-V4-FP8`, `gpt-oss:120b`.
-pub(super) fn plain(model: &str) -> String {
+pub(crate) fn plain(model: &str) -> String {
     let lower = model.to_ascii_lowercase();
     let name = lower.rsplit('/').find(|part| !part.is_empty()).unwrap_or(&lower);
     let name = name.split(['@', ':']).find(|part| !part.is_empty()).unwrap_or(name);
