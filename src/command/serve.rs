@@ -63,9 +63,7 @@ pub(crate) struct Serve {
 impl Serve {
     /// Runs the command.
     pub(crate) fn run(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        // Before anything else, because it begins again from here.
-        #[cfg(all(target_os = "linux", target_env = "gnu"))]
-        crate::heap::give_back();
+        thinkthrough_heap::map_large_pieces();
         keep_memory_private();
         // What a request holds must not be told where it breaks.
         std::panic::set_hook(Box::new(|broken| {
@@ -141,7 +139,10 @@ impl Serve {
             say(format_args!("`think ui` gets no link from this gateway: {error}"));
         }
         base.audit.iter().for_each(audit::watch);
-        let delay = self.wait(&mut signals, &running, &base, now).await;
+        let delay = tokio::select! {
+            delay = self.wait(&mut signals, &running, &base, now) => delay,
+            () = crate::heap::watch(&running) => Duration::ZERO,
+        };
         // Whoever says it twice means it.
         tokio::select! {
             () = base.drain(running, delay) => {}

@@ -65,6 +65,12 @@ impl Running {
         self.addr
     }
 
+    /// How many bytes requests and answers hold in all, and how many they held at most since this was asked before.
+    #[must_use]
+    pub fn bytes_in_flight(&self) -> (usize, usize) {
+        self.estate.budget.held_and_most()
+    }
+
     /// Comes back when it was asked once what refusals taught before, or after so long.
     pub async fn informed(&self, limit: Duration) {
         if let Some(sharing) = &self.sharing {

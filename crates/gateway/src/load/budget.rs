@@ -53,6 +53,8 @@ pub(crate) const VALUE: usize = 160;
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     bytes: AtomicUsize,
+    /// The most that were held since somebody asked.
+    most: AtomicUsize,
     connections: AtomicUsize,
     /// The answers that wait for room in it.
     queue: Queue,
@@ -62,7 +64,11 @@ impl Tally {
     /// Takes bytes where no more than `limit` are held then.
     fn take(&self, bytes: usize, limit: usize) -> bool {
         let taken = |held: usize| held.checked_add(bytes).filter(|held| *held <= limit);
-        self.bytes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, taken).is_ok()
+        let before = self.bytes.fetch_update(Ordering::SeqCst, Ordering::SeqCst, taken);
+        before.is_ok_and(|before| {
+            self.most.fetch_max(before + bytes, Ordering::Relaxed);
+            true
+        })
     }
 
     fn give(&self, bytes: usize) {
@@ -132,6 +138,12 @@ impl Budget {
             expected: Expected::new(),
             late: AtomicUsize::new(0),
         }
+    }
+
+    /// How many bytes are held in all, and how many were at most since this was asked before.
+    pub(crate) fn held_and_most(&self) -> (usize, usize) {
+        let held = self.all.bytes.load(Ordering::SeqCst);
+        (held, self.all.most.swap(held, Ordering::Relaxed).max(held))
     }
 
     /// How many bytes are held in all.
