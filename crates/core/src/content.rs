@@ -110,10 +110,22 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Whether it is the same endpoint of the same provider.
+    /// Whether it is at the same host. What a configuration calls the provider says nothing about that.
     #[must_use]
     pub fn is_beside(&self, other: &Origin) -> bool {
-        self.provider == other.provider && self.endpoint == other.endpoint
+        host(&self.endpoint) == host(&other.endpoint)
+    }
+}
+
+/// The host of an address, in one spelling.
+fn host(address: &str) -> String {
+    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+    let host = rest.split(['/', '?']).next().unwrap_or_default().to_ascii_lowercase();
+    let default = if scheme.eq_ignore_ascii_case("http") { ":80" } else { ":443" };
+    let host = host.strip_suffix(default).unwrap_or(&host);
+    match host.strip_prefix("localhost").or_else(|| host.strip_prefix("[::1]")) {
+        Some(port) if port.is_empty() || port.starts_with(':') => format!("127.0.0.1{port}"),
+        _ => host.to_owned(),
     }
 }
 
@@ -224,6 +236,13 @@ impl Thinking {
             || self.redacted_data.is_some()
             || self.encrypted_content.is_some()
             || self.id.is_some()
+    }
+
+    /// Whether a payload or an id says what was thought; an empty one says nothing.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        let payloads = [&self.signature, &self.redacted_data, &self.encrypted_content, &self.id];
+        payloads.into_iter().flatten().any(|payload| !payload.is_empty())
     }
 
     /// Whether it is an item of its own, whose id must come with that of the item behind it or not at all.

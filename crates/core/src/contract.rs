@@ -1,6 +1,7 @@
 //! Contracts: which reasoning must, may or must not be sent back, in which field, and who can read it.
 
 use crate::content::Origin;
+use crate::model_name::{family, is_same};
 
 /// What Gemini takes in the place of a signature, for a call that it did not make.
 /// Source: <https://ai.google.dev/gemini-api/docs/thought-signatures>
@@ -123,12 +124,13 @@ impl Older {
 /// Whose thoughts a target can read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Readable {
-    /// Any thought that is plain text, whoever wrote it.
+    /// Those of its family, wherever they were thought: plain text, and seals that every host of the family opens.
     #[default]
-    PlainText,
-    /// Only thoughts of the same provider, endpoint and account.
-    SameEndpoint,
-    /// Only thoughts of the same provider, endpoint, account and model.
+    Family,
+    /// Those of its family that were sealed at the same host. Another account there may read them or not: only its
+    /// refusal says so.
+    SameHost,
+    /// Those of the same model, and of others that its house names.
     SameModel,
 }
 
@@ -256,7 +258,7 @@ impl Contract {
         bypass: None,
         told: Told::InUserMessage,
         only_when_on: false,
-        readable: Readable::PlainText,
+        readable: Readable::Family,
         reads: &[],
         level: Level::Parent,
         tickets: None,
@@ -273,7 +275,7 @@ impl Contract {
     /// Opaque payloads go back in the wire's own place, to the endpoint that made them.
     #[must_use]
     pub const fn sealed(returns: Return) -> Contract {
-        Contract { returns, signed: true, readable: Readable::SameEndpoint, ..Contract::NONE }
+        Contract { returns, signed: true, readable: Readable::SameHost, ..Contract::NONE }
     }
 
     /// Thoughts without a payload go back, too.
@@ -307,16 +309,24 @@ impl Contract {
             && self.returns.takes_in(is_current_turn, turn_has_calls)
     }
 
-    /// Whether a model whose own answers are marked with `ours` can read what came from elsewhere. An account that nobody
-    /// names may be any.
+    /// Whether a model whose own answers are marked with `ours` can read what came from elsewhere. Foreign is only what is
+    /// known to be: a model of whose family nothing is known reads what was thought at its own host, or under its name.
     #[must_use]
     pub fn can_read(&self, its: &Origin, ours: &Origin) -> bool {
-        let is_account =
-            its.account.is_none() || ours.account.is_none() || its.account == ours.account;
-        let is_model = its.model == ours.model
-            || self.readable != Readable::SameModel
-            || self.reads.iter().any(|name| is_called(&its.model, name));
-        its.is_beside(ours) && is_account && is_model
+        let is_host = || its.is_beside(ours);
+        let is_model = || is_same(&its.model, &ours.model);
+        match self.readable {
+            Readable::SameModel => {
+                is_model() || self.reads.iter().any(|name| is_called(&its.model, name))
+            }
+            Readable::SameHost if !is_host() => false,
+            Readable::Family | Readable::SameHost => {
+                match (family(&its.model), family(&ours.model)) {
+                    (Some(its), Some(ours)) => its == ours,
+                    _ => is_model() || is_host(),
+                }
+            }
+        }
     }
 
     /// Whether the provider refuses a request without the reasoning of such a message.

@@ -77,7 +77,9 @@ pub enum Action {
     Strip,
     /// Nobody has it, and the answer is told in words.
     Tell,
-    /// Left out, because only another provider, account or model can read it.
+    /// Sent as the client sends it, but for a seal of which nobody knows whose it is.
+    Unseal,
+    /// Left out, because only another provider or model can read it.
     Withhold,
 }
 
@@ -88,7 +90,7 @@ impl Action {
         match self {
             Action::Add | Action::Bypass => "add",
             Action::Ambiguous(_) | Action::Drop(_) | Action::Miss(_) => "drop",
-            Action::Empty | Action::GoesOn | Action::Keep => "keep",
+            Action::Empty | Action::GoesOn | Action::Keep | Action::Unseal => "keep",
             Action::Off | Action::Tell => "drop",
             Action::Restore => "restore",
             Action::Strip => "strip",
@@ -104,7 +106,7 @@ impl Action {
             Action::Drop(_) | Action::Withhold => "dropped",
             Action::Empty => "empty",
             Action::GoesOn => "goes_on",
-            Action::Keep => "kept",
+            Action::Keep | Action::Unseal => "kept",
             Action::Miss(_) => "missed",
             Action::Restore => "restored",
             Action::Strip => "not_wanted",
@@ -115,7 +117,13 @@ impl Action {
     /// Whether the request has a thought here.
     #[must_use]
     pub const fn is_sent(self) -> bool {
-        matches!(self, Action::Add | Action::Bypass | Action::Keep | Action::Restore)
+        match self {
+            Action::Add | Action::Bypass | Action::Keep | Action::Restore | Action::Unseal => true,
+            Action::Ambiguous(_) | Action::Drop(_) | Action::Empty | Action::GoesOn => false,
+            Action::Miss(_) | Action::Off | Action::Strip | Action::Tell | Action::Withhold => {
+                false
+            }
+        }
     }
 }
 
@@ -150,6 +158,7 @@ impl Decision {
             Action::Keep => "the client sends a thought of its own",
             Action::Restore => "it is known, and the client dropped it",
             Action::Strip => "the model does not need it here",
+            Action::Unseal => "the client sends it, with a seal of which nobody knows whose it is",
             Action::Withhold => Why::Foreign.sentence(),
             Action::Add | Action::Bypass | Action::Off | Action::Tell => "",
         };
@@ -263,6 +272,8 @@ pub enum Why {
     Told,
     /// It has nothing but a payload, and the model takes text.
     Unreadable,
+    /// Nobody knows who sealed it, and it came in another API's form.
+    Unknown,
     /// It has no payload, and the model takes no other.
     Unsealed,
 }
@@ -299,6 +310,7 @@ impl Why {
                 "something else went out in its place before, and what was sent stays as it was"
             }
             Why::Unreadable => "it has no readable text, and the model takes nothing else",
+            Why::Unknown => "nobody knows who sealed it, and the model takes its own seals only",
             Why::Unsealed => "it has no signature or other payload that the model could verify",
         }
     }
@@ -328,7 +340,8 @@ impl Counts {
                 Action::Drop(_) | Action::Withhold => counts.dropped += 1,
                 Action::Miss(_) => counts.missed += 1,
                 Action::Restore => counts.restored += 1,
-                Action::Add | Action::Bypass | Action::Empty | Action::GoesOn | Action::Keep => {}
+                Action::Add | Action::Bypass | Action::Empty | Action::GoesOn => {}
+                Action::Keep | Action::Unseal => {}
                 Action::Off | Action::Strip | Action::Tell => {}
             }
         }

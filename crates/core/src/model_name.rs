@@ -6,6 +6,45 @@ const FORMATS: [&str; 17] = [
     "maas", "mlx", "mxfp4", "mxfp8", "nvfp4",
 ];
 
+/// The families whose models read each other's thoughts, by the beginnings of their names; the first that fits counts.
+const FAMILIES: [(&str, &str); 24] = [
+    ("claude", "claude"),
+    ("gpt-oss", "gpt-oss"),
+    ("gpt", "gpt"),
+    ("chatgpt", "gpt"),
+    ("codex", "gpt"),
+    ("o1", "gpt"),
+    ("o3", "gpt"),
+    ("o4", "gpt"),
+    ("gemini", "gemini"),
+    ("gemma", "gemma"),
+    ("grok", "grok"),
+    ("kimi", "kimi"),
+    ("deepseek", "deepseek"),
+    ("glm", "glm"),
+    ("qwen", "qwen"),
+    ("qwq", "qwen"),
+    ("minimax", "minimax"),
+    ("mimo", "mimo"),
+    ("mistral", "mistral"),
+    ("magistral", "mistral"),
+    ("ministral", "mistral"),
+    ("command", "command"),
+    ("nova", "nova"),
+    ("sonar", "sonar"),
+];
+
+/// The family of a model, by its name; `None` for one that says nothing.
+pub(crate) fn family(model: &str) -> Option<&'static str> {
+    let plain = plain(model);
+    FAMILIES.iter().find(|(beginning, _)| plain.starts_with(beginning)).map(|(_, family)| *family)
+}
+
+/// Whether two names are those of one model.
+pub(crate) fn is_same(one: &str, other: &str) -> bool {
+    one == other || plain(one) == plain(other)
+}
+
 /// A model's name in small letters, without the path of its host, the vendor before a dot, tags, dates and formats:
 /// `us.anthropic.claude-opus-4-6-20260205`, `deepseek-ai/DeepSeek-V4-FP8`, `gpt-oss:120b`.
 pub(crate) fn plain(model: &str) -> String {

@@ -24,13 +24,12 @@ pub(crate) fn is_ours(route: &Route) -> bool {
     !matches!(route.auth, Auth::None) || route.pool.is_some() || route.target.auth == AuthForm::None
 }
 
-/// The account that answers with this credential, where thoughts can be read by the account alone that they were thought
-/// for. Plain text can be read by every one.
+/// The account that answers with this credential, where thoughts may be sealed for the one that they were thought for.
 #[must_use]
 pub fn account(target: &Target, auth: &Auth) -> Option<String> {
     match target.rule.contract.readable {
-        Readable::PlainText => None,
-        Readable::SameEndpoint | Readable::SameModel => account_of(auth),
+        Readable::Family => None,
+        Readable::SameHost | Readable::SameModel => account_of(auth),
     }
 }
 

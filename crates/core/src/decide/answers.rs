@@ -2,7 +2,8 @@
 
 use super::{bound, limit};
 use crate::decision::{Action, Decision, Evidence, Lasting, Why};
-use crate::restore::{Ask, Head, Match, Matches, OfStep, Question, Step};
+use crate::model_name;
+use crate::restore::{Ask, Head, Match, Matches, OfStep, Question, Step, is_its};
 
 /// Decides for every answer of a request, in their order. `records` are those that the question's keys found, in any order.
 #[must_use]
@@ -74,7 +75,7 @@ fn action(matches: &Matches<'_>, step: &Step, known: &OfStep, evidence: &[Eviden
     let is_copy = contract.signed && step.ticket.is_some();
     if step.own.is_some() && !is_copy {
         let is_altered = found.is_some_and(|it| is_altered(matches, step, it));
-        return if is_altered { Action::Restore } else { Action::Keep };
+        return if is_altered { Action::Restore } else { of_the_client(matches, step, found) };
     }
     if step.refers {
         // The provider has what is named, and nobody here knows what that is.
@@ -100,6 +101,28 @@ fn action(matches: &Matches<'_>, step: &Step, known: &OfStep, evidence: &[Eviden
             Action::Restore
         }
         None => Action::Empty,
+    }
+}
+
+/// What becomes of a thought that the client sends: being there does not make it the target's. Its maker is known by the
+/// record that has it, else by the form of its payload. Of an unknown one the words go, and its seal on its own wire only.
+fn of_the_client(matches: &Matches<'_>, step: &Step, found: Option<&Match>) -> Action {
+    let Ask { contract, origin, is_own_wire, .. } = *matches.ask;
+    let its = found.and_then(|it| matches.head(it.record)).filter(|head| is_its(step, head));
+    let reads = match its {
+        Some(head) => Some(contract.can_read(&head.origin, origin)),
+        None => step.maker.zip(model_name::family(&origin.model)).map(|(its, ours)| its == ours),
+    };
+    let own = step.own.unwrap_or_default();
+    let takes_words = !contract.signed || contract.unsealed;
+    match reads {
+        Some(false) => Action::Withhold,
+        _ if !takes_words && own.payloads.is_none() => Action::Drop(Why::Unsealed),
+        Some(true) => Action::Keep,
+        None if is_own_wire || own.payloads.is_none() => Action::Keep,
+        None if !takes_words || contract.bypass.is_some() => Action::Drop(Why::Unknown),
+        None if own.text.is_none() => Action::Drop(Why::Unreadable),
+        None => Action::Unseal,
     }
 }
 

@@ -10,9 +10,10 @@ use crate::decision::{Action, Decision};
 use crate::edit::{Change, What, changed};
 use crate::json::Extra;
 use crate::provider::Target;
-use crate::restore::{ticket, weave};
+use crate::restore::{ordered, ticket, weave};
 use crate::settings::{Include, Resolved};
 use crate::wire::chat_completions::SIBLINGS;
+use crate::wire::responses::is_made_id;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -33,7 +34,61 @@ pub(super) fn answers<'c>(
         }
     }
     changes.retain(|change| !keeps_ticket(contents, change, contract));
-    changed(contents, &changes)
+    in_order(changed(contents, &changes), input, answers, opened)
+}
+
+/// Gives answers with sealed thoughts the order back that they had: their model refuses them in another. On a wire that
+/// shows none there is nothing to give back.
+fn in_order<'c>(
+    mut contents: Cow<'c, [Content]>,
+    input: &Input<'c>,
+    answers: &[Decision],
+    opened: &[Opened],
+) -> Cow<'c, [Content]> {
+    if !input.contract().signed || !input.target.wire.shows_order() {
+        return contents;
+    }
+    for ((step, answer), opened) in input.steps().iter().zip(answers).zip(opened) {
+        let is_whole = answer.evidence.len() == 1 && step.contents.len() == 1;
+        let has_thought = matches!(answer.action, Action::Keep | Action::Restore);
+        let [Some(kept)] = opened.0.as_slice() else { continue };
+        if is_whole
+            && has_thought
+            && let Some(content) = contents.get(step.contents.start)
+        {
+            let mut moved = content.clone();
+            ordered(&mut moved, kept, !input.is_own_wire);
+            if moved != *content
+                && let Some(content) = contents.to_mut().get_mut(step.contents.start)
+            {
+                *content = moved;
+            }
+        }
+    }
+    contents
+}
+
+/// Takes off the ids of items that name nothing where the request goes: those that were made up for a caller, and those
+/// of an answer whose thought stays away.
+pub(super) fn own_ids<'c>(
+    mut contents: Cow<'c, [Content]>,
+    input: &Input<'c>,
+    answers: &[Decision],
+) -> Cow<'c, [Content]> {
+    for (step, answer) in input.steps().iter().zip(answers) {
+        for message in step.contents.clone() {
+            let is_foreign = answer.action == Action::Withhold;
+            let has_some = |content: &Content| {
+                content.blocks.iter().any(|it| item_id(it).is_some_and(|id| is_made_id(&id)))
+            };
+            if contents.get(message).is_some_and(|it| is_foreign || has_some(it))
+                && let Some(content) = contents.to_mut().get_mut(message)
+            {
+                without_ids(content, |id| is_foreign || is_made_id(id));
+            }
+        }
+    }
+    contents
 }
 
 /// A model whose own ids are strong does better with a ticket than with the weak id of another.
@@ -120,10 +175,19 @@ pub(super) fn without_thoughts(content: &mut Content) {
 
 /// Takes off the ids that items have beside those of calls.
 pub(super) fn without_item_ids(content: &mut Content) {
+    without_ids(content, |_| true);
+}
+
+/// Takes off those of them that `goes` names.
+fn without_ids(content: &mut Content, goes: impl Fn(&str) -> bool) {
     for block in &mut content.blocks {
-        // A call without an id of its own may say so there.
-        if !matches!(block, Block::ToolCall(call) if call.id.is_none()) {
-            item(block).into_iter().for_each(lose_id);
+        let is_named = item_id(block).is_some_and(|id| goes(&id));
+        match block {
+            // A call without an id of its own may say so there.
+            Block::ToolCall(call) if call.id.is_none() => {}
+            Block::Thinking(thinking) if is_named && thinking.is_item() => thinking.id = None,
+            _ if is_named => item(block).into_iter().for_each(lose_id),
+            _ => {}
         }
     }
 }
@@ -216,6 +280,18 @@ fn item(block: &mut Block) -> Option<&mut Extra> {
         Block::ToolCall(call) => Some(&mut call.extra),
         Block::Media(_) | Block::Other(_) | Block::Thinking(_) | Block::ToolResponse(_) => None,
     }
+}
+
+/// The id that a block has as an item, beside that of a call.
+fn item_id(block: &Block) -> Option<String> {
+    let extra = match block {
+        Block::Thinking(thinking) => return thinking.id.clone(),
+        Block::Text(text) => &text.extra,
+        Block::ToolCall(call) => &call.extra,
+        Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => return None,
+    };
+    let (_, id) = extra.fields.iter().find(|(key, _)| key == "id")?;
+    Some(id.doc().root().as_str()?.into_owned())
 }
 
 fn lose_id(extra: &mut Extra) {

@@ -185,7 +185,7 @@ impl Pass<'_> {
         }
         let Some(block) = block else { return content.partial.then_some(Why::CutPayload) };
         let Block::Thinking(thinking) = block else { return None };
-        let is_sealed = thinking.has_payload();
+        let is_sealed = thinking.is_sealed();
         // Of an endpoint of which nothing is known, the wire's own place may take what it gave.
         let is_known = contract.field.is_some() || !contract.source.is_empty();
         if thinking.partial {

@@ -16,7 +16,9 @@ pub(super) fn answers(matches: &Matches<'_>, answers: &mut [Decision]) {
     };
     // A client that keeps its thoughts itself, and of which not all are known: what they are bound to is not known.
     let mut places = answers.iter().enumerate();
-    let keeps_own = places.any(|(index, it)| own(index).is_some() && it.evidence.is_empty());
+    let keeps_own = places.any(|(index, it)| {
+        it.action == Action::Keep && own(index).is_some() && it.evidence.is_empty()
+    });
     // What it altered stands where it stood.
     let is_altered = |index: usize| own(index).is_some_and(|own| own.payloads.is_some());
     let (mut expected, mut is_broken): (Option<Link>, bool) = (None, false);

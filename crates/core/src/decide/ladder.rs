@@ -38,7 +38,7 @@ pub(super) fn why(action: Action) -> Option<Why> {
         Action::Drop(why) | Action::Miss(why) => Some(why),
         Action::Withhold => Some(Why::Foreign),
         Action::Add | Action::Bypass | Action::Empty | Action::GoesOn | Action::Keep => None,
-        Action::Off | Action::Restore | Action::Strip | Action::Tell => None,
+        Action::Off | Action::Restore | Action::Strip | Action::Tell | Action::Unseal => None,
     }
 }
 
@@ -73,7 +73,7 @@ pub(super) fn lacking(input: &Input<'_>, answers: &[Decision]) -> Vec<Lacking> {
 
 /// The first thing on the ladder that this model has; nothing where the thought must be there, or all goes as it came.
 pub(super) fn fallback(input: &Input<'_>, looked: &Looked<'_>, lacking: &[Lacking]) -> Fallback {
-    if !input.may_fall_back {
+    if input.goes_as_it_came {
         return Fallback::None;
     }
     first(&looked.contents, lacking, input.target, loses_all(input, looked, lacking))
@@ -122,13 +122,24 @@ pub(super) fn lost_in_a_row(
     lacking: &[Lacking],
 ) -> usize {
     let newest = steps.zip(lacking.iter().rev()).take_while(|((messages, is_current), it)| {
-        let is_lost = it.is_demanded && it.why != Why::Foreign;
+        let is_lost = it.is_demanded && !it.is_withheld();
         *is_current && *messages == it.messages && is_lost
     });
     newest.count()
 }
 
 impl Lacking {
+    /// The first message of the answer, if its thought is lost: demanded, and had by nobody. One that is there and
+    /// withheld is not.
+    pub(super) fn lost(&self) -> Option<usize> {
+        (self.is_demanded && !self.is_withheld()).then_some(self.messages.start)
+    }
+
+    /// Its thought is there, and the model cannot read it.
+    pub(super) fn is_withheld(&self) -> bool {
+        matches!(self.why, Why::Foreign | Why::Unknown | Why::Unreadable | Why::Unsealed)
+    }
+
     /// An answer whose thought is demanded in this request.
     pub(super) fn demanded(messages: Range<usize>, why: Why) -> Self {
         Lacking { messages, why, is_demanded: true }

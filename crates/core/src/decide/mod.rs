@@ -186,14 +186,19 @@ pub(crate) struct Decided<'c> {
 /// Decides about every thought of a request, and carries it out on its messages. A record that cannot be opened is none.
 pub(crate) fn decide<'c>(input: &Input<'c>, settings: &Resolved) -> Decided<'c> {
     let looked = Looked::of(input, settings);
-    let lacking = ladder::lacking(input, &looked.answers);
+    let mut lacking = ladder::lacking(input, &looked.answers);
+    let missing = lacking.iter().find_map(ladder::Lacking::lost);
+    // What is there and cannot be read is done without, whatever is done about what is lost.
+    lacking.retain(|it| input.may_fall_back || it.is_withheld());
     let fallback = ladder::fallback(input, &looked, &lacking);
     if fallback != Fallback::Off {
-        return looked.decided(input, settings, &lacking, fallback);
+        let decided = looked.decided(input, settings, &lacking, fallback);
+        return Decided { missing, ..decided };
     }
     let wanted = looked.decided(input, settings, &lacking, Fallback::None).applied.decisions;
     let off = without_thinking(settings);
     let mut decided = Looked::of(input, &off).decided(input, &off, &lacking, Fallback::Off);
+    decided.missing = missing;
     // What is said of the answers stays, for the thought is lost all the same.
     let decisions = &mut decided.applied.decisions;
     decisions.retain(|it| it.block.is_some());
@@ -269,7 +274,8 @@ impl<'c> Looked<'c> {
         let contract = input.contract();
         let is_thinking = thinks(input.request, input.target, settings);
         let is_afresh = input.memory.is_afresh;
-        let ask = Ask { contract, origin, is_thinking, is_afresh };
+        let is_own_wire = input.is_own_wire;
+        let ask = Ask { contract, origin, is_own_wire, is_thinking, is_afresh };
         let (mut answers, opened, refused) = records::answers(input, &ask);
         if let Some(most) = input.most {
             limit::limit(&mut answers, input.steps(), &opened, contract, most);
@@ -279,6 +285,7 @@ impl<'c> Looked<'c> {
             return Looked { answers, refused, opened, contents };
         }
         let contents = apply::answers(input, &answers, &opened);
+        let contents = apply::own_ids(contents, input, &answers);
         let contents = fragments::joined(contents, input, &answers);
         let contents = match contract.tickets {
             None => contents,
@@ -319,13 +326,7 @@ impl<'c> Looked<'c> {
         let put_back = records::put_back(&answers, &self.opened);
         applied.decisions.append(&mut answers);
         in_order(&mut applied.decisions);
-        Decided {
-            applied: Applied { contents, ..applied },
-            is_off,
-            missing: lacking.iter().find(|it| it.is_demanded).map(|it| it.messages.start),
-            put_back,
-            hook,
-        }
+        Decided { applied: Applied { contents, ..applied }, is_off, missing: None, put_back, hook }
     }
 
     /// Where the coming answer hangs, and what stays as it is in this request.

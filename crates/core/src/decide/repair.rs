@@ -57,7 +57,7 @@ impl Repair {
             Repair::Sign => Contract {
                 required_in: Return::CurrentTurn,
                 signed: true,
-                readable: Readable::SameEndpoint,
+                readable: Readable::SameHost,
                 bypass: Some(SKIPS_SIGNATURE),
                 ..demanded
             },

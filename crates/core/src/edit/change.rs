@@ -26,7 +26,7 @@ pub enum What {
     Rename(Option<String>),
     /// It is a text and says this.
     Say(String),
-    /// The opaque payload on it becomes this one, or goes.
+    /// The opaque payload on it becomes this one, or goes; of a thought all payloads.
     Sign(Option<String>),
 }
 
@@ -68,12 +68,13 @@ pub fn changed<'c>(contents: &'c [Content], changes: &[Change]) -> Cow<'c, [Cont
                 }
             }
             What::Sign(signature) => match content.blocks.get_mut(*block) {
+                Some(Block::Thinking(thinking)) => {
+                    (thinking.redacted_data, thinking.encrypted_content) = (None, None);
+                    (thinking.signature, thinking.id) = (signature.clone(), None);
+                }
                 Some(Block::ToolCall(call)) => call.signature.clone_from(signature),
                 Some(Block::Text(text)) => text.signature.clone_from(signature),
-                Some(
-                    Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) | Block::Thinking(_),
-                )
-                | None => {}
+                Some(Block::Media(_) | Block::Other(_) | Block::ToolResponse(_)) | None => {}
             },
         }
     }

@@ -260,7 +260,9 @@ impl<'d> RequestContext<'d> {
         }
         let origin = self.origin();
         let contract = &self.target.rule.contract;
-        let ask = Ask { contract, origin: &origin, is_thinking: true, is_afresh: true };
+        let is_own_wire = self.is_own_wire();
+        let ask =
+            Ask { contract, origin: &origin, is_own_wire, is_thinking: true, is_afresh: true };
         more(question, found.iter().map(|found| &*found.head), &ask)
     }
 

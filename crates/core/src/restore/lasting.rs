@@ -8,8 +8,8 @@ use super::key::Key;
 use super::matching::Matches;
 use super::question::{Question, Step};
 use super::record::{Head, Prefix};
-use crate::contract::Contract;
 use crate::decision::{Action, Decision, Lasting, Why};
+use crate::model_name::is_same;
 use std::collections::BTreeMap;
 
 /// Answers one after another with the same said of them.
@@ -95,8 +95,7 @@ impl<'a> Matches<'a> {
         let head = self.head(self.steps.get(at)?.found.as_ref()?.record)?;
         let runs = head.earlier.as_deref()?;
         let ours = self.ask.origin;
-        let is_same =
-            head.origin.model == ours.model && Contract::NONE.can_read(&head.origin, ours);
+        let is_same = is_same(&head.origin.model, &ours.model) && head.origin.is_beside(ours);
         is_same.then_some((head, runs))
     }
 }

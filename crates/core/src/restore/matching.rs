@@ -18,6 +18,8 @@ pub struct Ask<'a> {
     pub contract: &'a Contract,
     /// What the target's own answers are marked with.
     pub origin: &'a Origin,
+    /// The request came on the wire that it goes out on.
+    pub is_own_wire: bool,
     /// Thinking is on in this request.
     pub is_thinking: bool,
     /// What became of a thought in earlier requests is decided afresh.
@@ -480,6 +482,15 @@ fn has_ids(step: &Step, head: &Head) -> bool {
 fn has_copy(step: &Step, head: &Head) -> bool {
     let Some(copy) = step.visible.copy else { return true };
     head.version == Version::V1 || head.seen.copy == Some(copy) || head.words == Some(copy)
+}
+
+/// Whether what the client sends of a thought is the record's.
+pub(crate) fn is_its(step: &Step, head: &Head) -> bool {
+    let (Some(own), Some(its)) = (step.own, head.thought) else { return false };
+    let is_some_of = || step.seals.iter().all(|it| head.seals.contains(it));
+    (own.text.is_some() && own.text == its.text)
+        || (own.payloads.is_some() && own.payloads == its.payloads)
+        || (!step.seals.is_empty() && is_some_of())
 }
 
 /// Whether the client has the seals of the record's thought, as far as it sends any.

@@ -45,8 +45,10 @@ mod ids;
 mod key;
 mod lasting;
 mod legacy;
+mod maker;
 mod matching;
 mod normal;
+mod order;
 mod question;
 mod record;
 mod results;
@@ -58,7 +60,8 @@ pub use key::{Key, Secret, Version};
 pub use lasting::Run;
 pub use legacy::with_anchors;
 pub use matching::{Ask, more};
-pub(crate) use matching::{Match, Matches, OfStep};
+pub(crate) use matching::{Match, Matches, OfStep, is_its};
+pub(crate) use order::ordered;
 pub use question::{About, Question, Step};
 pub use record::{
     Ancestor, CallMark, Delivery, Found, Head, Kept, Keys, Link, Prefix, Seen, Thought,

@@ -8,6 +8,7 @@
 use super::ids::{is_listed, normal_id};
 use super::key::{Key, Of, Secret, Version};
 use super::legacy::{self, OldHead};
+use super::maker;
 use super::normal::Normal;
 use super::record::{Thought, seals};
 use super::results::Results;
@@ -55,6 +56,8 @@ pub struct Step {
     pub(crate) own: Option<Thought>,
     /// The digests of the payloads in it, where there are several.
     pub(super) seals: Vec<Key>,
+    /// The family that made the payloads in it, where their form says so.
+    pub(crate) maker: Option<&'static str>,
     /// The key of the ticket that stands in the place of the thought's signature.
     pub(crate) ticket: Option<Key>,
     /// The client names items that the provider keeps.
@@ -297,6 +300,7 @@ impl Walk<'_> {
             visible,
             own: Thought::of(&self.normal, blocks()),
             seals: seals(&self.normal, blocks()),
+            maker: maker::of(blocks()),
             ticket: thought_ticket(&self.normal, blocks()),
             refers,
             answered,

@@ -3,9 +3,10 @@
 use super::key::{Key, Of, Version};
 use super::lasting::Run;
 use super::normal::Normal;
-use crate::content::{Block, Origin, Parameters, Text, Thinking, ToolCall, push_thought};
+use super::order::MEDIA;
+use crate::content::{Block, Origin, Other, Parameters, Text, Thinking, ToolCall, push_thought};
 use crate::contract::is_filler;
-use crate::json::{Doc, Extra, Writer};
+use crate::json::{Doc, Extra, Raw, Writer};
 use crate::plane::{Exact, Sealed};
 use crate::shape::{read_block, write_block};
 use std::borrow::Cow;
@@ -147,9 +148,9 @@ pub enum Delivery {
 }
 
 /// The digest of reasoning: two answers with the same one were thought the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Thought {
-    pub(super) text: Option<Key>,
+    pub(crate) text: Option<Key>,
     pub(crate) payloads: Option<Key>,
 }
 
@@ -196,7 +197,7 @@ pub(super) fn seals<'b>(normal: &Normal<'_>, blocks: impl Iterator<Item = &'b Bl
 }
 
 /// The payloads of a block, each with a byte for the kind of its place.
-fn payloads(block: &Block) -> impl Iterator<Item = (u8, Cow<'_, str>)> {
+pub(super) fn payloads(block: &Block) -> impl Iterator<Item = (u8, Cow<'_, str>)> {
     let places = match block {
         Block::Thinking(it) => [
             (b's', it.signature.as_deref()),
@@ -229,7 +230,8 @@ fn in_one_alphabet(payload: &str) -> Cow<'_, str> {
 /// The visible parts themselves are the caller's to send, so only their outline is here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// The answer's blocks in order. Text is only a mark, and a call has its id, name and payload, no arguments.
+    /// The answer's blocks in order. Of a text only its length in bytes is here, of a call its id, name and payload, and of
+    /// all else its kind.
     pub blocks: Vec<Block>,
 }
 
@@ -244,17 +246,20 @@ impl Kept {
                 ..thinking
             })),
             Block::Text(text) => {
-                (!text.text.trim().is_empty() || text.signature.is_some()).then(|| {
-                    let mark = if text.text.trim().is_empty() { "" } else { "." };
-                    Block::Text(Text { signature: text.signature, ..Text::new(mark) })
-                })
+                let is_blank = text.text.trim().is_empty();
+                let length = if is_blank { String::new() } else { text.text.len().to_string() };
+                Some(Block::Text(Text { signature: text.signature, ..Text::new(length) }))
             }
             Block::ToolCall(call) => Some(Block::ToolCall(ToolCall {
                 parameters: Parameters::default(),
                 extra: Extra::default(),
                 ..call
             })),
-            Block::Media(_) | Block::Other(_) | Block::ToolResponse(_) => None,
+            Block::Media(_) => Some(Block::Other(Other::new("", MEDIA, Raw::null()))),
+            Block::Other(other) => {
+                Some(Block::Other(Other::new(other.wire, other.kind, Raw::null())))
+            }
+            Block::ToolResponse(_) => None,
         };
         Kept { blocks: blocks.into_iter().filter_map(outline).collect() }
     }

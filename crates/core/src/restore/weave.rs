@@ -26,8 +26,9 @@ pub fn weave(
     let is_first = found.is_none_or(|found| found.first == 0);
     let is_restored = action == Action::Restore;
     let goes_on = action == Action::GoesOn;
-    if is_first && (is_restored || matches!(action, Action::Drop(_) | Action::Withhold)) {
-        remove_own(contents, step, &mut changes);
+    let is_replaced = is_restored || matches!(action, Action::Drop(_) | Action::Withhold);
+    if is_first && (is_replaced || action == Action::Unseal) {
+        remove_own(contents, step, action == Action::Unseal, &mut changes);
     }
     let Some(kept) = kept else { return changes };
     let calls = found.map(|found| found.calls.as_slice()).unwrap_or_default();
@@ -115,11 +116,13 @@ fn visible(block: &Block) -> Option<bool> {
     }
 }
 
-fn remove_own(contents: &[Content], step: &Step, changes: &mut Vec<Change>) {
+/// Takes out what the client sends of thoughts, or their seals alone.
+fn remove_own(contents: &[Content], step: &Step, seals_alone: bool, changes: &mut Vec<Change>) {
     let messages = contents.iter().enumerate().take(step.contents.end).skip(step.contents.start);
     for (message, content) in messages {
         for (block, value) in content.blocks.iter().enumerate() {
             let what = match value {
+                Block::Thinking(it) if seals_alone && !it.thought.is_empty() => What::Sign(None),
                 Block::Thinking(_) => What::Remove,
                 Block::Text(text) if text.signature.is_some() => What::Sign(None),
                 Block::ToolCall(call) if call.signature.is_some() => What::Sign(None),

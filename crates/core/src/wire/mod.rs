@@ -218,6 +218,11 @@ pub trait Wire: Sync + fmt::Debug {
         false
     }
 
+    /// Whether a message shows in which order its thoughts, texts and calls came.
+    fn shows_order(&self) -> bool {
+        true
+    }
+
     /// Whether all results that stand behind an answer are one message.
     fn joins_results(&self) -> bool {
         false

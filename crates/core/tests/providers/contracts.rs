@@ -96,7 +96,7 @@ fn sealed_thoughts_go_back_where_they_came_from() {
         ("bedrock", Some("responses"), "openai.gpt-5.6", "all, signed"),
         ("bedrock", Some("responses"), "us.openai.gpt-5.5-v1:0", "all, signed"),
     ]);
-    assert_eq!(contract("openai", None, "gpt-5.6").readable, Readable::SameEndpoint);
+    assert_eq!(contract("openai", None, "gpt-5.6").readable, Readable::SameHost);
 }
 
 #[test]

@@ -88,6 +88,7 @@ impl Vault {
         let ask = Ask {
             contract: &self.contract,
             origin: &self.origin,
+            is_own_wire: true,
             is_thinking: self.is_thinking,
             is_afresh: false,
         };

@@ -118,6 +118,10 @@ impl<T: Speaks> Wire for T {
         Box::new(encode::Encoder::new(self.form()))
     }
 
+    fn shows_order(&self) -> bool {
+        false
+    }
+
     fn has_short_ids(&self) -> bool {
         self.form().short_ids
     }

@@ -54,6 +54,18 @@ const MESSAGE: &str = "message";
 /// Note: the tool did not say whether it is strict, which counts as strict on this wire.
 const NOT_SAID: &str = "not_said";
 
+/// Whether an item's id is one that this wire makes up for a caller: a word, its place and the answer's id. The API's own
+/// have one word and one drawn part.
+pub(crate) fn is_made_id(id: &str) -> bool {
+    let mut parts = id.splitn(3, '_');
+    let (kind, place, rest) = (parts.next(), parts.next(), parts.next());
+    let is_word =
+        kind.is_some_and(|it| !it.is_empty() && it.bytes().all(|b| b.is_ascii_lowercase()));
+    let is_place = place
+        .is_some_and(|it| (1..=4).contains(&it.len()) && it.bytes().all(|b| b.is_ascii_digit()));
+    is_word && is_place && rest.is_some_and(|it| !it.is_empty())
+}
+
 impl Wire for Responses {
     fn id(&self) -> &'static str {
         ID

@@ -88,6 +88,7 @@ impl Vault {
         let ask = Ask {
             contract: &asker.contract,
             origin: &asker.origin,
+            is_own_wire: true,
             is_thinking: true,
             is_afresh: false,
         };

@@ -1,0 +1,184 @@
+//! Who made a sealed thought, as far as the form of its payload says so.
+//!
+//! Nobody but the maker can open a payload, but some show what they are: whoever reads one whole as the form of one family,
+//! and of no other, knows it. The first letters are no evidence: seals of Gemini's and of Claude's begin alike. What fits
+//! no form says nothing.
+//!
+//! Facts: the payloads of recorded answers of 2025 and 2026.
+
+use super::record::payloads;
+use crate::content::Block;
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+/// Longer ones say so in their beginning; nobody wants to decode megabytes for that.
+const LONGEST: usize = 1 << 20;
+
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// The family that made the payloads in these blocks; `None` where they say nothing, or not the same.
+pub(super) fn of<'b>(blocks: impl Iterator<Item = &'b Block>) -> Option<&'static str> {
+    let mut makers = blocks.flat_map(payloads).map(|(_, payload)| of_payload(&payload));
+    let first = makers.next()??;
+    makers.all(|maker| maker == Some(first)).then_some(first)
+}
+
+/// The family that made a payload in the standard alphabet of base64.
+fn of_payload(payload: &str) -> Option<&'static str> {
+    if payload.len() > LONGEST {
+        return None;
+    }
+    let bytes = BASE64.decode(payload).ok()?;
+    if is_fernet(&bytes) {
+        return Some("gpt");
+    }
+    let fields: Vec<Field<'_>> = Fields(&bytes).collect::<Option<_>>()?;
+    match fields.as_slice() {
+        [Field::Bytes(2, sealed), Field::Number(3), ..] if is_claudes(sealed) => Some("claude"),
+        [Field::Bytes(2, inner)] if is_geminis(inner) => Some("gemini"),
+        _ if is_geminis(&bytes) => Some("gemini"),
+        _ => None,
+    }
+}
+
+/// A Fernet token: version, time, initial vector, blocks of 16 bytes, and what authenticates them.
+fn is_fernet(bytes: &[u8]) -> bool {
+    const AROUND: usize = 1 + 8 + 16 + 32;
+    /// 2020 to 2100.
+    const TIMES: std::ops::Range<u64> = 1_577_836_800..4_102_444_800;
+    let time = bytes.get(1..9).and_then(|time| time.try_into().ok()).map(u64::from_be_bytes);
+    let sealed = bytes.len().checked_sub(AROUND).filter(|len| *len > 0);
+    bytes.first() == Some(&0x80)
+        && time.is_some_and(|time| TIMES.contains(&time))
+        && sealed.is_some_and(|len| len.is_multiple_of(16))
+}
+
+/// What was sealed, with a header in front: two parts of 12 bytes, one of 48, and the rest.
+fn is_claudes(sealed: &[u8]) -> bool {
+    let fields: Option<Vec<Field<'_>>> = Fields(sealed).collect();
+    let header =
+        |bytes| Fields(bytes).next().is_some_and(|it| matches!(it, Some(Field::Number(1))));
+    matches!(
+        fields.as_deref(),
+        Some([Field::Bytes(1, head), Field::Bytes(2, one), Field::Bytes(3, two), Field::Bytes(4, three), Field::Bytes(5, _)])
+            if header(head) && one.len() == 12 && two.len() == 12 && three.len() == 48
+    )
+}
+
+/// Nothing but parts with the number 1.
+fn is_geminis(bytes: &[u8]) -> bool {
+    /// A short run of bytes can have this form by chance.
+    const SHORTEST: usize = 24;
+    bytes.len() >= SHORTEST && Fields(bytes).all(|it| matches!(it, Some(Field::Bytes(1, _))))
+}
+
+/// One field of a message in the wire format of protocol buffers.
+enum Field<'a> {
+    Bytes(u64, &'a [u8]),
+    Number(u64),
+}
+
+/// The fields of a message; `None` where it is none, and then nothing more.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn number(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let (first, rest) = self.0.split_first()?;
+            self.0 = rest;
+            number |= u64::from(first & 0x7f) << shift;
+            if first & 0x80 == 0 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    fn field(&mut self) -> Option<Field<'a>> {
+        let tag = self.number()?;
+        let number = Some(tag >> 3).filter(|number| *number > 0)?;
+        let length = match tag & 7 {
+            0 => {
+                self.number()?;
+                return Some(Field::Number(number));
+            }
+            2 => usize::try_from(self.number()?).ok()?,
+            _ => return None,
+        };
+        let (bytes, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(Field::Bytes(number, bytes))
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Option<Field<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let field = self.field();
+        if field.is_none() {
+            self.0 = &[];
+        }
+        Some(field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+        let mut out = vec![number << 3 | 2];
+        let mut len = bytes.len();
+        while len > 0x7f {
+            out.push(u8::try_from(len & 0x7f).unwrap() | 0x80);
+            len >>= 7;
+        }
+        out.push(u8::try_from(len).unwrap());
+        out.extend(bytes);
+        out
+    }
+
+    fn claudes(rest: usize) -> Vec<u8> {
+        let header = [&[0x08, 11, 0x18, 2][..], &field(5, &[7; 64])].concat();
+        let parts = [field(1, &header), field(2, &[1; 12]), field(3, &[2; 12]), field(4, &[3; 48])];
+        let sealed = [parts.concat(), field(5, &vec![9; rest])].concat();
+        [field(2, &sealed), vec![0x18, 1]].concat()
+    }
+
+    fn fernet(blocks: usize) -> Vec<u8> {
+        [vec![0x80], 1_790_000_000_u64.to_be_bytes().to_vec(), vec![5; 48 + 16 * blocks]].concat()
+    }
+
+    #[test]
+    fn a_form_counts_where_it_is_whole() {
+        let geminis = field(2, &field(1, &[0x5a; 200]));
+        let step = [field(1, &[1; 34]), field(1, &[2; 300])].concat();
+        let maker = |bytes: &[u8]| of_payload(&BASE64.encode(bytes));
+        assert_eq!(maker(&claudes(300)), Some("claude"));
+        assert_eq!(maker(&claudes(17)), Some("claude"));
+        assert_eq!(maker(&geminis), Some("gemini"));
+        assert_eq!(maker(&step), Some("gemini"));
+        assert_eq!(maker(&fernet(1)), Some("gpt"));
+        // The same first letter, another maker.
+        assert!(BASE64.encode(&geminis).starts_with('E'));
+        assert!(BASE64.encode(claudes(300)).starts_with('E'));
+        for cut in 1..claudes(60).len() {
+            assert_eq!(maker(&claudes(60)[..cut]), None, "{cut}");
+        }
+        assert_eq!(maker(&fernet(2)[..80]), None);
+        assert_eq!(maker(&[0x0a, 2, 1, 1]), None);
+        assert_eq!(of_payload("EqQBCgIYAhIMaB3/aB3/aB3/aB3/aB3/aB3/"), None);
+        assert_eq!(of_payload("no base64"), None);
+    }
+}
