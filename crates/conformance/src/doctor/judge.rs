@@ -26,6 +26,7 @@ pub(super) fn judge(
             Some(Fault::Own(text)) => (Mark::Fail, text, false),
         },
     };
+    let is_as_expected = scenario.expect == Expect::Any || helpless == Helpless::AsExpected;
     let wrong =
         right.as_ref().map(|fault| format!("the right client: {fault}; ")).unwrap_or_default();
     Row {
@@ -34,7 +35,7 @@ pub(super) fn judge(
         naive: if helpless == Helpless::Not { Mark::Pass } else { Mark::Fail },
         gateway: mark,
         reason: format!("{wrong}naive: {how}; gateway: {why}"),
-        is_expected: right.is_none() && helpless == Helpless::AsExpected && is_fine,
+        is_expected: right.is_none() && is_as_expected && is_fine,
     }
 }
 
@@ -109,6 +110,10 @@ fn gateway_fault(scenario: &Scenario, direct: &Trace, trace: &Trace) -> Option<F
         }
         if let Some(fault) = foreign(round) {
             return Some(Fault::Own(format!("request {}: {fault}", index + 1)));
+        }
+        if round.repaired > 0 && scenario.checks.contains(&Check::AtOnce) {
+            let text = format!("request {}: refused and repaired", index + 1);
+            return Some(Fault::Own(text));
         }
         if round.is_stranger {
             continue;

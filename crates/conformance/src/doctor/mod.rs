@@ -114,7 +114,7 @@ pub fn scenarios() -> Vec<(String, String)> {
 }
 
 fn all() -> Vec<Scenario> {
-    [texts::all(), edges::all(), switches::cuts(), switches::pairs()].concat()
+    [texts::all(), edges::all(), switches::cuts(), switches::pairs(), switches::kept()].concat()
 }
 
 /// The simulators of an examination, and the clients that visit them.

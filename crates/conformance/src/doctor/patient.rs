@@ -172,12 +172,14 @@ impl<'a> Patient<'a> {
 
     /// The fields at the top: how a client asks this model to think, then those of the scenario.
     fn fields(&self, profile: &Profile) -> Value {
-        let is_translated = self.way == Way::Gateway && self.scenario.via.is_some();
-        let mut fields = match (profile.id, profile.wire()) {
-            (_, "messages" | "responses" | "generate-content") if is_translated => {
+        let native = profile.wire();
+        let via = self.scenario.via.filter(|_| self.way == Way::Gateway);
+        let thinks_by_itself = !matches!(native, "messages" | "responses" | "generate-content");
+        let mut fields = match (profile.id, via.unwrap_or(native)) {
+            (_, "chat-completions") if via.is_some() && !thinks_by_itself => {
                 json!({"reasoning_effort": "medium"})
             }
-            ("anthropic-manual", _) => {
+            ("anthropic-manual", "messages") => {
                 json!({"thinking": {"type": "enabled", "budget_tokens": 1024}})
             }
             (_, "messages") => json!({"thinking": {"type": "adaptive"}}),

@@ -131,6 +131,8 @@ pub(super) enum Expect {
     Either,
     /// The tokens that are counted for it are too few.
     Miscounted,
+    /// However it fares alone.
+    Any,
 }
 
 /// What must hold beyond the rule of the provider.
@@ -140,6 +142,8 @@ pub(super) enum Check {
     Every,
     /// What arrived once arrives again, byte for byte, when the conversation grows.
     Prefix,
+    /// The provider refuses no request on the way.
+    AtOnce,
     /// What the client wrote arrives byte for byte; thoughts are put between.
     Bytes,
 }

@@ -1,6 +1,6 @@
-//! Every switch between eight providers, and streams that break off after every event.
+//! Every switch between eight providers, clients that keep their thoughts when the model changes, and streams that break off after every event.
 
-use super::scenario::{Act, Play, Scenario};
+use super::scenario::{Act, Check, Expect, Play, Scenario};
 
 /// The providers and the simulators that stand for them.
 const EIGHT: [(&str, &str); 8] = [
@@ -18,22 +18,55 @@ const EIGHT: [(&str, &str); 8] = [
 const CUT: [&str; 6] =
     ["kimi-k2", "deepseek-v4", "anthropic-manual", "responses-stateless", "gemini-3", "ollama"];
 
+/// Those whose thoughts a client keeps, and the APIs that it may speak.
+const MAKERS: [(&str, &str); 5] = [EIGHT[0], EIGHT[1], EIGHT[2], EIGHT[3], EIGHT[4]];
+const CALLERS: [&str; 4] = ["chat-completions", "messages", "responses", "generate-content"];
+
+/// There and back on one transcript.
+fn there_and_back(from: &'static str, to: &'static str) -> [Act; 8] {
+    [
+        Act::User("What is in this folder, and what does the readme say?"),
+        Act::Loop,
+        Act::Model(to),
+        Act::User("What is the weather in Paris?"),
+        Act::Loop,
+        Act::Model(from),
+        Act::User("Thanks. What is in the folder now?"),
+        Act::Loop,
+    ]
+}
+
+/// Each caller sends all that it was answered, and another model is asked: no thought of the first may reach it, and no
+/// request be refused on the way.
+pub(super) fn kept() -> Vec<Scenario> {
+    let mut all = Vec::new();
+    for caller in CALLERS {
+        for (from, sim) in MAKERS {
+            for (to, other) in MAKERS.into_iter().filter(|(to, _)| *to != from) {
+                let says = format!(
+                    "a {caller} client keeps the thoughts of {from} and goes to {to} and back"
+                );
+                let id = format!("keep-{caller}-{from}-{to}");
+                all.push(
+                    Scenario::new(id, says, sim, &there_and_back(sim, other))
+                        .through(caller)
+                        .with(&[])
+                        .expecting(Expect::Any)
+                        .checking(&[Check::AtOnce]),
+                );
+            }
+        }
+    }
+    all
+}
+
 /// The 64 pairs on one transcript: a turn at the first, one at the second, one at the first again.
 pub(super) fn pairs() -> Vec<Scenario> {
     let both = EIGHT.iter().flat_map(|from| EIGHT.iter().map(move |to| (from, to)));
     let one = |((from, sim), (to, other)): (&(&str, &'static str), &(&str, &'static str))| {
-        let acts = [
-            Act::User("What is in this folder, and what does the readme say?"),
-            Act::Loop,
-            Act::Model(other),
-            Act::User("What is the weather in Paris?"),
-            Act::Loop,
-            Act::Model(sim),
-            Act::User("Thanks. What is in the folder now?"),
-            Act::Loop,
-        ];
         let says = format!("one transcript goes from {from} to {to} and back");
-        Scenario::new(format!("switch-{from}-{to}"), says, sim, &acts).through("chat-completions")
+        Scenario::new(format!("switch-{from}-{to}"), says, sim, &there_and_back(sim, other))
+            .through("chat-completions")
     };
     both.map(one).collect()
 }
