@@ -8,7 +8,8 @@ use thinkthrough_chat::session::Conversation;
 use thinkthrough_chat::{Kept, terminal};
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::{
-    Conversations, KeySource, Limits, Location, Markers, Moment, Pruned, Store, StoreError,
+    ConversationState, Conversations, KeySource, Limits, Location, Markers, Moment, Pruned, Store,
+    StoreError,
 };
 use tokio::sync::watch;
 
@@ -102,8 +103,8 @@ pub(crate) struct Resumed {
     pub(crate) kept: Kept,
     /// What was said in it, and its compressions.
     pub(crate) conversation: Conversation,
-    /// The model that it was last held with.
-    pub(crate) model: Option<String>,
+    /// How it was held.
+    pub(crate) state: ConversationState,
     /// Where it is kept.
     pub(crate) store: Store,
 }
@@ -117,13 +118,13 @@ pub(crate) async fn resumed(config: &Config, id: Option<&str>) -> Result<Resumed
         None => conversations.latest().await?.map(|summary| summary.id),
     };
     let Some(id) = id else {
-        let (conversation, model) = (Conversation::default(), None);
-        return Ok(Resumed { kept: Kept::new(conversations)?, conversation, model, store });
+        let (kept, state) = (Kept::new(conversations)?, ConversationState::default());
+        return Ok(Resumed { kept, conversation: Conversation::default(), state, store });
     };
     let mut stored = terminal::open(&conversations, &id).await?;
-    let model = stored.model.take();
+    let state = std::mem::take(&mut stored.state);
     let conversation = Conversation::stored(stored);
-    Ok(Resumed { kept: Kept::stored(conversations, id), conversation, model, store })
+    Ok(Resumed { kept: Kept::stored(conversations, id), conversation, state, store })
 }
 
 /// How often the vault is looked through.

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 use thinkthrough_chat::acp::{EditorReach, EditorServer, Host, Kit, serve};
 use thinkthrough_chat::mcp::{McpServer, Reach};
+use thinkthrough_chat::session::Stored;
 use thinkthrough_chat::{Gate, Pending, Tracer};
 use thinkthrough_client::Auth;
 use thinkthrough_core::plane::Tenant;
@@ -83,14 +84,16 @@ impl Wiring {
         &self,
         folder: &Path,
         servers: Vec<EditorServer>,
-        model: Option<&str>,
+        loaded: Option<&Stored>,
     ) -> Result<Kit, Failure> {
-        let chosen = self.asking.resume(&self.config, model).await?;
+        let fresh = Stored::default();
+        let Stored { state, contents, .. } = loaded.unwrap_or(&fresh);
+        let (chosen, unreachable) = self.asking.resume(&self.config, state, contents).await?;
         if let Some(missing) = &chosen.missing_key {
             return Err(Failure::Failed(missing.clone()));
         }
         chosen.announce();
-        let settings = self.asking.settings(&self.config, Some(&chosen))?;
+        let settings = self.asking.resumed_settings(&self.config, &chosen, state)?;
         let servers = servers.into_iter().map(|server| self.server(folder, server));
         let servers = servers.collect::<Result<Vec<_>, _>>()?;
         let tools = tooling::toolbox(&self.config, folder, servers, tooling::aloud())?.attended();
@@ -100,7 +103,19 @@ impl Wiring {
         gate.limit(&chosen.target.provider, chosen.limits);
         let Chosen { name, target, transport, auth, key_from, .. } = chosen;
         let tracer = self.tracer.clone();
-        Ok(Kit { name, target, settings, transport, auth, key_from, tools, gate, cover, tracer })
+        Ok(Kit {
+            name,
+            target,
+            settings,
+            transport,
+            auth,
+            key_from,
+            tools,
+            gate,
+            cover,
+            tracer,
+            unreachable,
+        })
     }
 
     fn server(&self, folder: &Path, server: EditorServer) -> Result<McpServer, Failure> {
@@ -122,10 +137,10 @@ impl Host for Wiring {
         &'a self,
         folder: &'a Path,
         servers: Vec<EditorServer>,
-        model: Option<&'a str>,
+        loaded: Option<&'a Stored>,
     ) -> Pending<'a, Result<Kit, String>> {
         Box::pin(async move {
-            self.kit(folder, servers, model).await.map_err(|failure| match failure {
+            self.kit(folder, servers, loaded).await.map_err(|failure| match failure {
                 Failure::Failed(message) | Failure::Usage(message) => message,
                 failure @ Failure::Interrupted => failure.to_string(),
                 Failure::ReaderGone => "the editor has gone".to_owned(),

@@ -19,11 +19,11 @@ use std::time::Duration;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_chat::{
     Attempt, Beside, Control, Cover, Covered, Ending, Gate, History, Keeper, MAX_ROUNDS, Nobody,
-    Outcome, Setup, Tracer, Watch, run,
+    Outcome, Setup, Tracer, Watch, resumption, run,
 };
 use thinkthrough_core::content::{Content, Speaker};
 use thinkthrough_core::settings::Resolved;
-use thinkthrough_store::ConversationId;
+use thinkthrough_store::{ConversationId, ConversationState};
 
 /// Ask a model one question
 ///
@@ -98,12 +98,15 @@ impl Ask {
         // Before anything listens for signals: whoever waits for a pipe may be ended as usual.
         let prompt = prompt(&self.prompt)?;
         let resumed = self.resumed(&config).await?;
-        let held_with = resumed.as_ref().and_then(|resumed| resumed.model.as_deref());
-        let chosen = self.asking.resume(&config, held_with).await?;
+        let fresh = ConversationState::default();
+        let state = resumed.as_ref().map_or(&fresh, |resumed| &resumed.state);
+        let said = resumed.as_ref().map_or(&[][..], |it| it.conversation.contents());
+        let (chosen, unreachable) = self.asking.resume(&config, state, said).await?;
         if let Some(missing) = &chosen.missing_key {
+            unreachable.iter().for_each(|why| say(format_args!("{why}")));
             return Err(Failure::Failed(missing.clone()));
         }
-        let settings = self.asking.settings(&config, Some(&chosen))?;
+        let settings = self.asking.resumed_settings(&config, &chosen, state)?;
         let tools = match self.tools {
             Switch::On => {
                 let here = std::env::current_dir().map_err(|error| failed(error.to_string()))?;
@@ -112,6 +115,7 @@ impl Ask {
             Switch::Off => None,
         };
         chosen.announce();
+        say_taken_up(resumed.as_ref(), unreachable.as_deref(), &chosen, &settings);
         let cover = masking::of_output(&config)?;
         let question = Content::text(Speaker::Human, prompt);
         let gate = Gate::new(config.budget).watching(config.runaway);
@@ -137,8 +141,9 @@ impl Ask {
             None => tracer.lone_question(),
         });
         let setup = Setup { traced: traced.as_ref(), ..setup };
-        let mut keeper =
-            resumed.map(|it| it.kept.ask(question.clone(), &chosen.name, &chosen.target));
+        let keep =
+            |it: Resumed| it.kept.ask(question.clone(), &chosen.name, &chosen.target, &settings);
+        let mut keeper = resumed.map(keep);
         let shown = (&settings, &cover);
         let asked = self.show(&setup, &mut keeper, &mut conversation, shown, out).await;
         let ended = end(keeper).await;
@@ -266,6 +271,21 @@ fn earlier(
             conversation.sent(&chosen.target.rule.contract)
         }
         (None, None) => Vec::new(),
+    }
+}
+
+/// Prints the lines about the continued conversation.
+fn say_taken_up(
+    resumed: Option<&Resumed>,
+    unreachable: Option<&str>,
+    chosen: &Chosen,
+    settings: &Resolved,
+) {
+    let Some(Resumed { state, conversation, .. }) = resumed else { return };
+    let answers = (chosen.name.as_str(), &chosen.target);
+    let contents = conversation.contents();
+    for line in resumption::lines(state, unreachable, contents, answers, settings) {
+        say(format_args!("{line}"));
     }
 }
 

@@ -5,7 +5,10 @@ use crate::config::{self, Config, Profile};
 use crate::failure::Failure;
 use clap::Args;
 use std::path::PathBuf;
+use thinkthrough_chat::resumption;
+use thinkthrough_core::content::Content;
 use thinkthrough_core::settings::{Layer, Partial, Resolved, Source, resolve};
+use thinkthrough_store::ConversationState;
 
 /// Options of every command that asks a model.
 #[derive(Clone, Debug, Args)]
@@ -31,29 +34,54 @@ impl Asking {
 
     /// The model and everything about it.
     pub(crate) async fn choose(&self, config: &Config) -> Result<Chosen, Failure> {
-        let profile = self.profile(config)?;
-        let name = self.model.as_deref().or_else(|| profile?.model.as_deref());
-        choose(config, name, &env).await
+        choose(config, self.on_command_line(config)?, &env).await
     }
 
-    /// The model that a conversation goes on with: the one that it was held with, unless another is named.
+    /// Finds the model that continues a conversation: the one named on the command line, else the conversation's own.
+    /// If its own cannot be reached, the default model answers, and the second value says why.
     pub(crate) async fn resume(
         &self,
         config: &Config,
-        held_with: Option<&str>,
-    ) -> Result<Chosen, Failure> {
-        if let (Some(model), None) = (held_with, self.named(config)?)
-            && let Ok(chosen) = choose(config, Some(model), &env).await
-        {
-            return Ok(chosen);
+        state: &ConversationState,
+        contents: &[Content],
+    ) -> Result<(Chosen, Option<String>), Failure> {
+        let (Some(held), None) = (&state.model, self.on_command_line(config)?) else {
+            return Ok((self.choose(config).await?, None));
+        };
+        let (own, why) = match choose(config, Some(held), &env).await {
+            Ok(own) if own.is_default => (None, "nothing has this name".to_owned()),
+            Ok(own) => match resumption::lost_provider(held, contents, &own.target) {
+                Some(lost) => (None, lost),
+                None => match own.missing_key.clone() {
+                    Some(missing) => (Some(own), missing),
+                    None => return Ok((own, None)),
+                },
+            },
+            Err(failure) => (None, failure.to_string()),
+        };
+        let default = self.choose(config).await?;
+        match own {
+            // A simulated model is no substitute for a real one without its key.
+            Some(own) if default.is_simulated() || default.name == *held => Ok((own, None)),
+            Some(_) | None => {
+                let why = resumption::unreachable(held, &why, &default.name);
+                Ok((default, Some(why)))
+            }
         }
-        self.choose(config).await
     }
 
-    /// The model that is named: on the command line, by the profile, or by the configuration.
+    /// The model that is named: on the command line, by its profile, or by the configuration.
     pub(crate) fn named<'a>(&'a self, config: &'a Config) -> Result<Option<&'a str>, Failure> {
+        Ok(self.on_command_line(config)?.or(config.named_default()))
+    }
+
+    /// The model that the command line or its profile names.
+    pub(crate) fn on_command_line<'a>(
+        &'a self,
+        config: &'a Config,
+    ) -> Result<Option<&'a str>, Failure> {
         let of_profile = self.profile(config)?.and_then(|profile| profile.model.as_deref());
-        Ok(self.model.as_deref().or(of_profile).or(config.named_default()))
+        Ok(self.model.as_deref().or(of_profile))
     }
 
     /// The settings, with what is known and configured about the model.
@@ -62,6 +90,22 @@ impl Asking {
         config: &Config,
         chosen: Option<&Chosen>,
     ) -> Result<Resolved, Failure> {
+        Ok(resolve(&self.layers(config, chosen)?))
+    }
+
+    /// The settings of a conversation that goes on.
+    pub(crate) fn resumed_settings(
+        &self,
+        config: &Config,
+        chosen: &Chosen,
+        state: &ConversationState,
+    ) -> Result<Resolved, Failure> {
+        let mut layers = self.layers(config, Some(chosen))?;
+        layers.push(state.layer());
+        Ok(resolve(&layers))
+    }
+
+    fn layers(&self, config: &Config, chosen: Option<&Chosen>) -> Result<Vec<Layer>, Failure> {
         let session = self.said()?;
         let layer = |source, values: &Partial| Layer { source, values: values.clone() };
         let mut layers =
@@ -73,7 +117,7 @@ impl Asking {
         if let Some(profile) = self.profile(config)? {
             layers.push(layer(Source::Profile, &profile.reasoning));
         }
-        Ok(resolve(&layers))
+        Ok(layers)
     }
 
     /// What `--set` says.

@@ -69,8 +69,9 @@ impl Chat {
         let tracer = store.as_ref().and_then(|store| audit::tracer(&config, store, "chat"));
         let store = store.map(|store| store.conversations(&Tenant::local()));
         let resumed = self.resumed(store.as_ref(), problem.as_deref()).await?;
-        let held_with = resumed.as_ref().and_then(|stored| stored.model.as_deref());
-        let chosen = self.asking.resume(&config, held_with).await?;
+        let fresh = Stored::default();
+        let Stored { state, contents, .. } = resumed.as_ref().unwrap_or(&fresh);
+        let (chosen, unreachable) = self.asking.resume(&config, state, contents).await?;
         let utility = match config.role("utility") {
             Some(name) => Some(host::connection(choose(&config, Some(name), &env).await?)),
             None => None,
@@ -83,12 +84,14 @@ impl Chat {
         let connection = host::connection(chosen);
         let start = Start {
             model: connection.model.clone(),
+            names_model: self.asking.on_command_line(&config)?.is_some(),
             utility: utility.as_ref().map(|it: &Connection| it.model.clone()),
             layers,
             profiles: config.profiles.iter().map(profile).collect(),
             budget: config.budget,
             compress_at: config.compress_at,
             resumed,
+            unreachable,
             greeting,
             cover: masking::of_output(&config)?,
         };

@@ -54,6 +54,8 @@ mod postgres;
 mod program;
 #[cfg(unix)]
 mod pty;
+#[cfg(unix)]
+mod resuming;
 mod runaway;
 mod scripted;
 mod serve;

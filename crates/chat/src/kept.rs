@@ -9,8 +9,12 @@ use std::time::Duration;
 use thinkthrough_core::content::{Content, Origin, Speaker};
 use thinkthrough_core::event::{Event, Fold, Sink as _};
 use thinkthrough_core::outgoing::Outgoing;
+use thinkthrough_core::price::Price;
 use thinkthrough_core::provider::Target;
-use thinkthrough_store::{ConversationId, Conversations, Draft, Meta, StoreError};
+use thinkthrough_core::settings::{Partial, Resolved};
+use thinkthrough_store::{
+    ConversationId, ConversationState, Conversations, Cost, Draft, Meta, StoreError,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval};
@@ -48,16 +52,37 @@ impl Kept {
         &self.id
     }
 
-    /// What keeps a question and its answer, which the model of this name gives. Nothing is written before the answer begins: a question that could not
-    /// be asked may be asked again. Runs on the runtime until [`Keeper::end`].
+    /// Keeps the chosen settings with the conversation, once it is in the store.
+    ///
+    /// # Errors
+    /// When the store could not be written.
+    pub async fn keep_settings(&self, settings: &Resolved) -> Result<(), StoreError> {
+        if !self.is_there.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let chosen = ConversationState::chosen(settings);
+        self.conversations.change_meta(&self.id, |meta| meta.state.reasoning = chosen).await
+    }
+
+    /// Starts a task that keeps a question, its answer by the model of this name, and how the question was asked.
+    /// Writes nothing before the answer begins, so that a question that could not be asked may be asked again. The task
+    /// runs until [`Keeper::end`].
     #[must_use]
-    pub fn ask(&self, question: Content, model: &str, target: &Target) -> Keeper {
+    pub fn ask(
+        &self,
+        question: Content,
+        model: &str,
+        target: &Target,
+        settings: &Resolved,
+    ) -> Keeper {
         let (news, queue) = mpsc::unbounded_channel();
         let fold = Arc::new(Mutex::new(Fold::new()));
         let writer = Writer {
             kept: self.clone(),
             question: Some(question),
             model: model.to_owned(),
+            reasoning: ConversationState::chosen(settings),
+            price: target.price,
             origin: target.origin(None),
             fold: Arc::clone(&fold),
             draft: None,
@@ -108,6 +133,9 @@ struct Writer {
     question: Option<Content>,
     /// What the user calls the model, so that the conversation goes on with it.
     model: String,
+    /// The settings that were chosen for the conversation.
+    reasoning: Partial,
+    price: Option<Price>,
     origin: Origin,
     fold: Arc<Mutex<Fold>>,
     draft: Option<Draft>,
@@ -145,9 +173,18 @@ impl Writer {
             Speaker::Ai => self.draft.take(),
             Speaker::Human | Speaker::System | Speaker::Tool => None,
         };
+        let cost = match content.speaker {
+            Speaker::Ai => Cost::of(self.price, content.usage.as_ref()),
+            Speaker::Human | Speaker::System | Speaker::Tool => Cost::default(),
+        };
         match draft {
-            Some(draft) => draft.finish(&[content]).await.map(|_| ()),
-            None => self.say(vec![content]).await,
+            Some(draft) => drop(draft.finish(&[content]).await?),
+            None => self.say(vec![content]).await?,
+        }
+        let Kept { conversations, id, .. } = &self.kept;
+        match cost == Cost::default() {
+            true => Ok(()),
+            false => conversations.change_meta(id, |meta| meta.state.cost += cost).await,
         }
     }
 
@@ -155,17 +192,20 @@ impl Writer {
     async fn say(&mut self, contents: Vec<Content>) -> Result<(), StoreError> {
         let said: Vec<Content> = self.question.iter().cloned().chain(contents).collect();
         let Kept { conversations, id, is_there } = &self.kept;
-        let model = Some(self.model.clone());
+        let (model, reasoning) = (Some(self.model.clone()), self.reasoning.clone());
         if is_there.load(Ordering::Acquire) {
             conversations.append(id, &said).await?;
-            let meta = conversations.meta(id).await?;
-            if self.question.is_some() && meta.model != model {
-                conversations.set_meta(id, &Meta { model, ..meta }).await?;
+            if self.question.is_some() {
+                let state = |meta: &mut Meta| {
+                    (meta.state.model, meta.state.reasoning) = (model, reasoning);
+                };
+                conversations.change_meta(id, state).await?;
             }
         } else {
             let question = self.question.as_ref().map(Content::visible_text);
             let title = question.and_then(|question| title(&question));
-            let meta = Meta { title, model, ..Meta::default() };
+            let state = ConversationState { model, reasoning, cost: Cost::default() };
+            let meta = Meta { title, state, ..Meta::default() };
             conversations.begin_as(id, &meta, &said).await?;
             is_there.store(true, Ordering::Release);
         }

@@ -8,6 +8,7 @@
 //! - [`Cover`] covers secrets in what is shown; what is kept and sent stays as it came.
 //! - [`counted`] is how many tokens a thought has, wherever it is said.
 //! - [`History`] is a conversation in a file, one content a line; [`Kept`] is one in the store.
+//! - [`resumption`] is what every face says when it continues one.
 //! - [`export`] writes conversations as Markdown, HTML and JSON lines, and reads them back.
 //! - [`screen`] draws a conversation for a terminal, and [`harmless`] keeps a model's text from steering it.
 //! - [`session`] is the terminal client without a terminal: messages in, effects out; [`terminal`] carries them out.
@@ -27,6 +28,7 @@ pub mod harmless;
 mod history;
 mod kept;
 pub mod mcp;
+pub mod resumption;
 pub mod screen;
 pub mod search;
 pub mod session;

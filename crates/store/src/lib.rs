@@ -43,7 +43,9 @@
 mod aside;
 mod backend;
 mod clock;
+mod conversation_state;
 mod conversations;
+mod cost;
 mod credential;
 mod draft;
 mod early;
@@ -90,9 +92,11 @@ mod waiting;
 mod word;
 
 pub use clock::Moment;
+pub use conversation_state::ConversationState;
 pub use conversations::{
     Conversation, Conversations, Draft, Found, Hit, Piece, Search, Summary, Within,
 };
+pub use cost::Cost;
 pub use credential::stands_for_nobody;
 pub use draft::{TraceCount, TraceDraft};
 pub use early::EarlyTraces;

@@ -1,5 +1,6 @@
 //! What is known about a conversation besides its messages.
 
+use crate::conversation_state::ConversationState;
 use thinkthrough_core::json::{Doc, Raw, Writer};
 
 /// What is known about a conversation besides its messages. It is sealed like them.
@@ -7,9 +8,9 @@ use thinkthrough_core::json::{Doc, Raw, Writer};
 pub struct Meta {
     /// What it is called.
     pub title: Option<String>,
-    /// The model it is held with, by the name that was asked for.
-    pub model: Option<String>,
-    /// Settings that stick to it: a JSON object whose members are the client's own.
+    /// How it is held.
+    pub state: ConversationState,
+    /// Data of the client, as its compressions: a JSON object whose members are the client's own.
     pub settings: Option<Raw>,
     /// What it was forked from.
     pub fork: Option<Fork>,
@@ -29,7 +30,7 @@ impl Meta {
         let mut w = Writer::new();
         w.object(|w| {
             w.opt_str("title", self.title.as_deref());
-            w.opt_str("model", self.model.as_deref());
+            self.state.write(w);
             if let Some(settings) = &self.settings {
                 w.field_raw("settings", settings);
             }
@@ -47,7 +48,7 @@ impl Meta {
         let at = root.u64("forkedAt").and_then(|at| u32::try_from(at).ok());
         Some(Meta {
             title: root.string("title"),
-            model: root.string("model"),
+            state: ConversationState::read(root),
             settings: root.some("settings").map(Raw::from),
             fork: root.string("forkedFrom").zip(at).map(|(from, at)| Fork { from, at }),
         })
@@ -57,12 +58,24 @@ impl Meta {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cost::Cost;
+    use thinkthrough_core::settings::{Display, Partial};
 
     #[test]
     fn is_read_back() {
+        let mut reasoning = Partial::default();
+        for (key, value) in [
+            ("enabled", "false"),
+            ("effort", "unset"),
+            ("maxTokens", "4000"),
+            ("display", "stream_only"),
+        ] {
+            reasoning.set(key, value).unwrap();
+        }
+        let cost = Cost { micro: 120_000, is_partial: true };
         let full = Meta {
             title: Some("a \"title\"".into()),
-            model: Some("m".into()),
+            state: ConversationState { model: Some("m".into()), reasoning, cost },
             settings: Raw::parse("{\"x\": 1.50}").ok(),
             fork: Some(Fork { from: "id".into(), at: 3 }),
         };
@@ -70,5 +83,9 @@ mod tests {
             assert_eq!(Meta::from_bytes(&meta.to_bytes()), Some(meta));
         }
         assert_eq!(Meta::from_bytes(b"{"), None);
+        let odd = br#"{"model": "m", "reasoning": {"effort": "huge", "display": "off"}}"#;
+        let read = Meta::from_bytes(odd).unwrap().state;
+        assert_eq!(read.model.as_deref(), Some("m"));
+        assert_eq!((read.reasoning.effort, read.reasoning.display), (None, Some(Display::Off)));
     }
 }

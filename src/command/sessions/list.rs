@@ -48,7 +48,7 @@ impl List {
         for summary in &list {
             let age = ago(now.saturating_sub(summary.updated_at / 1000));
             let title = summary.meta.title.as_deref().unwrap_or("(untitled)");
-            let model = summary.meta.model.as_deref().unwrap_or("-");
+            let model = summary.meta.state.model.as_deref().unwrap_or("-");
             let (title, model) = (harmless(title), harmless(model));
             let title = title.lines().next().unwrap_or_default();
             let (id, messages) = (&summary.id, summary.messages);
@@ -62,7 +62,7 @@ fn write(w: &mut Writer, summary: &Summary) {
     w.object(|w| {
         w.field_str("id", summary.id.as_str());
         w.str_or_null("title", summary.meta.title.as_deref());
-        w.str_or_null("model", summary.meta.model.as_deref());
+        w.str_or_null("model", summary.meta.state.model.as_deref());
         w.field_u64("messages", summary.messages.into());
         w.field_u64("updatedAt", summary.updated_at);
     });

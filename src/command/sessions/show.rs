@@ -48,7 +48,7 @@ fn as_json(whole: &Conversation) -> String {
     w.object(|w| {
         w.field_str("id", whole.id.as_str());
         w.str_or_null("title", whole.meta.title.as_deref());
-        w.str_or_null("model", whole.meta.model.as_deref());
+        w.str_or_null("model", whole.meta.state.model.as_deref());
         w.field_u64("updatedAt", whole.updated_at);
         if let Some(fork) = &whole.meta.fork {
             w.field_str("forkedFrom", &fork.from);

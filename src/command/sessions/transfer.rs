@@ -12,7 +12,7 @@ use thinkthrough_chat::export::{
 };
 use thinkthrough_chat::title;
 use thinkthrough_core::content::{Content, Speaker};
-use thinkthrough_store::Meta;
+use thinkthrough_store::{ConversationState, Meta};
 
 /// Write a conversation to standard output
 #[derive(Debug, Args)]
@@ -122,7 +122,9 @@ impl Import {
             return Err(Failure::Failed(format!("`{name}` holds no message; give another file")));
         }
         let title = self.title.clone().or(title).or_else(|| title_of(&contents));
-        let meta = Meta { title, model: model_of(&contents), ..Meta::default() };
+        let state =
+            ConversationState { model: model_of(&contents), ..ConversationState::default() };
+        let meta = Meta { title, state, ..Meta::default() };
         let id = stored::local(config).await?.begin(&meta, &contents).await?;
         writeln!(out, "{id}")?;
         Ok(())

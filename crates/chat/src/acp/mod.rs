@@ -15,7 +15,7 @@ mod show;
 use crate::cover::Cover;
 use crate::gate::Gate;
 use crate::kept::Kept;
-use crate::session::Conversation;
+use crate::session::{Conversation, Stored};
 use crate::terminal;
 use crate::tools::{Pending, Toolbox};
 use crate::traced::Tracer;
@@ -58,6 +58,8 @@ pub struct Kit {
     pub cover: Cover,
     /// Where requests leave traces, if anywhere.
     pub tracer: Option<Tracer>,
+    /// Why the model of the loaded conversation does not answer, as a sentence.
+    pub unreachable: Option<String>,
 }
 
 /// An MCP server that the editor wants to be used.
@@ -80,7 +82,7 @@ pub enum EditorReach {
 
 /// Says what a session works with.
 pub trait Host: Send + Sync {
-    /// Opens a session in a folder; one that goes on names the model that it was held with.
+    /// Opens a session in a folder, which continues the conversation in `loaded` if there is one.
     ///
     /// # Errors
     /// A sentence for the user of the editor.
@@ -88,7 +90,7 @@ pub trait Host: Send + Sync {
         &'a self,
         folder: &'a Path,
         servers: Vec<EditorServer>,
-        model: Option<&'a str>,
+        loaded: Option<&'a Stored>,
     ) -> Pending<'a, Result<Kit, String>>;
 }
 
@@ -169,7 +171,7 @@ impl Face {
             "session/set_config_option" => {
                 let session = self.session(params)?;
                 let (key, value) = (params.text("configId"), params.text("value"));
-                session.set_option(&key.unwrap_or_default(), &value.unwrap_or_default())
+                session.set_option(&key.unwrap_or_default(), &value.unwrap_or_default()).await
             }
             "session/close" => {
                 let session = Arc::clone(self.session(params)?);
@@ -212,10 +214,11 @@ impl Face {
             StoreError::NoConversation(_) => unknown(),
             error => failed(&error),
         })?;
-        let kit = self.kit(params, stored.model.as_deref()).await?;
+        let kit = self.kit(params, Some(&stored)).await?;
         if let Some(open) = open {
             self.leave(&open).await;
         }
+        let state = stored.state.clone();
         let conversation = Conversation::stored(stored);
         kit.gate.resume(conversation.contents());
         let contents = conversation.sent(&kit.target.rule.contract);
@@ -223,17 +226,18 @@ impl Face {
         let id = id.as_str().to_owned();
         let session = Arc::new(Session::new(id.clone(), kit, Arc::clone(&self.outbox), past));
         session.replay(conversation.contents()).await;
+        session.say_taken_up(&state, conversation.contents());
         let reply = session.describe(false);
         self.sessions.insert(id, session);
         Ok(reply)
     }
 
     /// What a session works with, as the editor and the host say.
-    async fn kit(&self, params: Val<'_>, model: Option<&str>) -> Result<Kit, Problem> {
+    async fn kit(&self, params: Val<'_>, loaded: Option<&Stored>) -> Result<Kit, Problem> {
         let folder = params.string("cwd").map(PathBuf::from).filter(|folder| folder.is_absolute());
         let folder = folder.ok_or_else(|| Problem::params("`cwd` must be an absolute path"))?;
         let servers = setup::servers(params)?;
-        self.host.open(&folder, servers, model).await.map_err(|error| Problem::failed(&error))
+        self.host.open(&folder, servers, loaded).await.map_err(|error| Problem::failed(&error))
     }
 
     async fn leave(&mut self, session: &Session) {

@@ -10,12 +10,14 @@ use crate::cover::{Cover, Covered};
 use crate::ending::{Ending, Stop};
 use crate::failure::Attempt;
 use crate::kept::{Beside, Keeper, Kept};
+use crate::resumption;
 use crate::tools::{Approve, Pending, Question, ToolKind, Verdict};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex as Lock, MutexGuard, PoisonError};
 use thinkthrough_core::content::Content;
 use thinkthrough_core::json::Raw;
 use thinkthrough_core::settings::{Display, Resolved, Setting, Source};
+use thinkthrough_store::ConversationState;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 /// A session, shared between the prompt that runs and the lines that come in.
@@ -95,16 +97,23 @@ impl Session {
         Ok(())
     }
 
-    /// Takes effect on the next request.
-    pub(super) fn set_option(&self, key: &str, value: &str) -> Reply {
+    /// Takes effect on the next request, and stays with the conversation.
+    pub(super) async fn set_option(&self, key: &str, value: &str) -> Reply {
         if key != EFFORT {
             return Err(Problem::params(&format!(
                 "there is no option `{key}`; there is `{EFFORT}`"
             )));
         }
-        let mut said = self.said();
-        said.settings.effort = Setting { value: effort(value)?, source: Source::Session };
-        let now = said.settings.effort.value;
+        let now = effort(value)?;
+        let settings = {
+            let mut said = self.said();
+            said.settings.effort = Setting { value: now, source: Source::Session };
+            said.settings.clone()
+        };
+        if let Some(kept) = &self.kept {
+            let done = kept.keep_settings(&settings).await;
+            done.map_err(|error| Problem::failed(&error.to_string()))?;
+        }
         Ok(Raw::build(|w| w.object(|w| write_options(w, now))))
     }
 
@@ -127,6 +136,15 @@ impl Session {
         replay(&mut self.show(&settings), &self.kit.tools, &contents).await;
     }
 
+    /// Shows the lines about the loaded conversation in the editor.
+    pub(super) fn say_taken_up(&self, state: &ConversationState, contents: &[Content]) {
+        let settings = self.said().settings.clone();
+        let Kit { name, target, unreachable, .. } = &self.kit;
+        let answers = (name.as_str(), target);
+        let lines = resumption::lines(state, unreachable.as_deref(), contents, answers, &settings);
+        lines.iter().for_each(|line| self.show(&settings).say(line));
+    }
+
     /// Asks a question and tells the editor everything that happens.
     pub(super) async fn prompt(&self, begun: Begun, question: Content) -> Reply {
         let Begun { mut conversation, control } = begun;
@@ -140,7 +158,8 @@ impl Session {
         let traced = self.kit.tracer.as_ref().and_then(|tracer| tracer.question(&self.id));
         setup.traced = traced.as_ref();
         let Kit { name, target, .. } = &self.kit;
-        let keeper = self.kept.as_ref().map(|kept| kept.ask(question.clone(), name, target));
+        let keeper =
+            self.kept.as_ref().map(|kept| kept.ask(question.clone(), name, target, &settings));
         let before = conversation.len();
         conversation.push(question);
         let mut show = self.show(&settings);

@@ -13,6 +13,7 @@ use thinkthrough_core::decide;
 use thinkthrough_core::price::Price;
 use thinkthrough_core::settings::{Setting, Source};
 use thinkthrough_core::usage::Usage;
+use thinkthrough_store::Cost;
 
 /// The question under way.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ impl Session {
     /// Sends a text, or keeps it until the question under way is done with.
     pub(super) fn submit(&mut self, text: String) {
         self.effect(Effect::Scroll(Scroll::Bottom));
-        if self.run.is_some() || self.compressing.is_some() {
+        if self.run.is_some() || self.compressing.is_some() || self.resuming.is_some() {
             self.queue.push_back(text);
             return;
         }
@@ -89,7 +90,6 @@ impl Session {
         let content = Content::text(Speaker::Human, text);
         if self.conversation.contents().is_empty() {
             self.effect(Effect::Keep(Keep::Begin));
-            self.effect(Effect::Keep(Keep::Model(self.model.name.clone())));
         }
         self.effect(Effect::Keep(Keep::Message(Box::new(content.clone()))));
         self.conversation.push(content);
@@ -99,6 +99,8 @@ impl Session {
 
     /// Sends the conversation, which ends with a question.
     fn send(&mut self) {
+        self.keep_model();
+        self.keep_reasoning();
         let settings = self.layers.resolve();
         self.last_run += 1;
         self.run = Some(Run {
@@ -185,7 +187,7 @@ impl Session {
     pub(super) fn pay(&mut self, model: &str, usage: Option<&Usage>) {
         let models = self.utility.iter().chain([&self.model]);
         let price = models.into_iter().find(|it| it.name == model).and_then(|it| it.target.price);
-        self.cost.add(price, usage);
+        self.book(Cost::of(price, usage));
     }
 
     /// Has the request counted that would be sent, if it may be another one now.

@@ -151,6 +151,7 @@ impl Session {
 
     pub(super) fn set_display(&mut self, display: Display) {
         self.layers.session.display = Some(display);
+        self.keep_reasoning();
         self.view.transcript.follow_mode();
         let text = match display {
             Display::Show => "Thinking blocks: shown",
@@ -177,9 +178,11 @@ impl Session {
         self.layers.model.display = self.layers.model.display.and(Some(display));
         // Said below, it need not be said for the session, unless a profile says otherwise.
         self.layers.session.display = None;
+        self.layers.conversation.display = None;
         if self.layers.resolve().display.value != display {
             self.layers.session.display = Some(display);
         }
+        self.keep_reasoning();
         self.effect(Effect::Write(Write::Display(display, own)));
     }
 

@@ -11,6 +11,8 @@ pub struct Layers {
     pub user: Partial,
     /// What the configuration says under the model.
     pub model: Partial,
+    /// The settings that the conversation was held with.
+    pub conversation: Partial,
     /// The profile in use, with its name.
     pub profile: Option<(String, Partial)>,
     /// Said in this session.
@@ -39,6 +41,7 @@ impl Layers {
             layer(Source::ModelRule, &self.rule),
             layer(Source::UserConfig, &self.user),
             layer(Source::UserConfig, &self.model),
+            layer(Source::Conversation, &self.conversation),
         ];
         if let Some((_, values)) = &self.profile {
             layers.push(layer(Source::Profile, values));
@@ -57,20 +60,15 @@ impl Layers {
         Ok(self.change(key, &before))
     }
 
-    /// Takes back what was said in this session; the layers below count again.
+    /// Takes back what was said in this session and earlier in the conversation; the layers below count again.
     ///
     /// # Errors
     /// When there is no such setting.
     pub fn unset(&mut self, name: &str) -> Result<Change, SettingError> {
         let before = self.resolve();
         let key = known(name)?;
-        let said = std::mem::take(&mut self.session);
-        for other in Key::ALL.into_iter().filter(|other| *other != key) {
-            if let Some(value) = said.get(other) {
-                // It was accepted once.
-                let _ = self.session.set(other.as_str(), &value);
-            }
-        }
+        self.session = without(&self.session, key);
+        self.conversation = without(&self.conversation, key);
         Ok(self.change(key, &before))
     }
 
@@ -92,6 +90,18 @@ impl Layers {
         let (new, source) = self.resolve().get(key);
         Change { key, old: before.get(key).0, new, source }
     }
+}
+
+/// The same values, but for one key.
+fn without(said: &Partial, key: Key) -> Partial {
+    let mut rest = Partial::default();
+    for other in Key::ALL.into_iter().filter(|other| *other != key) {
+        if let Some(value) = said.get(other) {
+            // It was accepted once.
+            let _ = rest.set(other.as_str(), &value);
+        }
+    }
+    rest
 }
 
 /// The key of a name, those of other systems included.

@@ -12,7 +12,7 @@ use thinkthrough_core::request::Tool;
 use thinkthrough_core::settings::{Display, Partial, Resolved};
 use thinkthrough_core::tokens::{TokenCount, TokenizerFailure};
 use thinkthrough_core::usage::Usage;
-use thinkthrough_store::Within;
+use thinkthrough_store::{ConversationState, Cost, Within};
 
 use super::model::Model;
 use crate::export::ThoughtForm;
@@ -223,8 +223,8 @@ pub struct Stored {
     pub id: String,
     /// Its title, if it has one.
     pub title: Option<String>,
-    /// The model that it was last held with.
-    pub model: Option<String>,
+    /// How it was held.
+    pub state: ConversationState,
     /// Its messages.
     pub contents: Vec<Content>,
     /// Its compressions, the latest last.
@@ -438,6 +438,10 @@ pub enum Keep {
     Title(String),
     /// The model that it is held with.
     Model(String),
+    /// The settings that were chosen for it.
+    Reasoning(Partial),
+    /// What a request of it cost.
+    Cost(Cost),
     /// A compression, or that the last one is taken back.
     Compressed(Option<Compression>),
     /// Open a conversation.

@@ -15,8 +15,8 @@ mod message;
 mod model;
 mod permission;
 mod picker;
-mod price;
 mod progress;
+mod resume;
 
 #[cfg(test)]
 mod tests;
@@ -37,7 +37,7 @@ use ask::Run;
 use composer::Composer;
 use permission::Asking;
 use picker::Picker;
-use price::Cost;
+use resume::Flags;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,12 +45,15 @@ use thinkthrough_core::budget::BudgetRules;
 use thinkthrough_core::request::Tool;
 use thinkthrough_core::settings::{Display, Partial};
 use thinkthrough_core::tokens::TokenCount;
+use thinkthrough_store::{ConversationState, Cost};
 
 /// What a session begins with.
 #[derive(Debug)]
 pub struct Start {
     /// The model.
     pub model: Model,
+    /// The command line names the model, so that opening a conversation does not change it.
+    pub names_model: bool,
     /// The model for titles and summaries, where one is named.
     pub utility: Option<Model>,
     /// The settings, layer by layer.
@@ -63,6 +66,8 @@ pub struct Start {
     pub compress_at: u8,
     /// A conversation to go on with.
     pub resumed: Option<Stored>,
+    /// Why the model of that conversation does not answer, as a sentence.
+    pub unreachable: Option<String>,
     /// What is said at the start, in Markdown.
     pub greeting: String,
     /// Covers secrets in what is shown.
@@ -86,6 +91,7 @@ pub struct Session {
     view: View,
     composer: Composer,
     layers: Layers,
+    flags: Flags,
     profiles: Vec<Profile>,
     model: Model,
     /// What was written under these models since they were read from the configuration.
@@ -96,7 +102,12 @@ pub struct Session {
     /// Reasoning tokens that the conversation has used.
     used: u64,
     rules: BudgetRules,
+    /// The cost of the conversation.
     cost: Cost,
+    /// The model and the settings that the store has of the conversation.
+    in_store: ConversationState,
+    /// The state of a picked conversation while its model is looked for.
+    resuming: Option<ConversationState>,
     compress_at: u8,
     cover: Cover,
     run: Option<Run>,
@@ -142,6 +153,7 @@ impl Session {
         let mut session = Session {
             view: View::default(),
             composer: Composer::default(),
+            flags: Flags::of(&start.layers, start.names_model),
             layers: start.layers,
             profiles: start.profiles,
             model: start.model,
@@ -152,6 +164,8 @@ impl Session {
             used: 0,
             rules: start.budget,
             cost: Cost::default(),
+            in_store: ConversationState::default(),
+            resuming: None,
             compress_at: start.compress_at,
             cover: start.cover,
             run: None,
@@ -178,7 +192,9 @@ impl Session {
             session.notice(Level::Warning, format!("{missing}, or choose another with `/model`"));
         }
         if let Some(stored) = start.resumed {
+            let state = stored.state.clone();
             session.open(stored);
+            session.say_taken_up(&state, start.unreachable.as_deref());
         }
         session.view.composer.placeholder = "ask, or type / for commands".to_owned();
         session.refresh();
@@ -290,24 +306,6 @@ impl Session {
         self.effects.push(effect);
     }
 
-    /// Goes on with a conversation from the store.
-    fn open(&mut self, stored: Stored) {
-        self.is_titled = stored.title.is_some();
-        self.conversation = Conversation::stored(stored);
-        self.used = self.conversation.reasoning_tokens();
-        self.effect(Effect::Resume(Arc::clone(self.conversation.contents())));
-        self.show_all();
-        if let Some(compression) = self.conversation.compression() {
-            let text = format!(
-                "messages 1 to {} are sent as a summary; `/compress undo` takes it back",
-                compression.upto
-            );
-            self.view.transcript.push(Body::Compression(text));
-        }
-        self.is_stale = true;
-        self.effect(Effect::Scroll(Scroll::Bottom));
-    }
-
     /// Shows what was said earlier.
     fn show_all(&mut self) {
         let contents = self.conversation.contents().iter();
@@ -321,6 +319,9 @@ impl Session {
         self.view.focus = None;
         self.conversation = Conversation::default();
         self.used = 0;
+        self.cost = Cost::default();
+        self.in_store = ConversationState::default();
+        self.resuming = None;
         self.effect(Effect::Resume(Arc::default()));
         self.is_titled = false;
         self.is_stale = true;

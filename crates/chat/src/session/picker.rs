@@ -3,7 +3,7 @@
 use super::Session;
 use super::command;
 use super::message::{Effect, Hit, Keep, Kept, Listed, Offer};
-use crate::screen::model::{Body, Item, Level, List, Overlay, Page};
+use crate::screen::model::{Body, Item, List, Overlay, Page};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// What lies above the transcript.
@@ -229,23 +229,7 @@ impl Session {
 
     pub(super) fn on_kept(&mut self, kept: Kept) {
         match kept {
-            Kept::Opened(stored) => {
-                self.clear();
-                let title = stored.title.clone().unwrap_or_else(|| stored.id.clone());
-                let model = stored.model.clone();
-                self.open(*stored);
-                self.say(format!("opened: {}", self.cover.text(&title)));
-                if let Some(model) = model.filter(|model| *model != self.model.name) {
-                    self.notice(
-                        Level::Info,
-                        format!(
-                            "this conversation was held with `{model}`; now it goes on with `{}` (`/model {model}` \
-                             changes back)",
-                            self.model.name
-                        ),
-                    );
-                }
-            }
+            Kept::Opened(stored) => self.on_opened(*stored),
             Kept::Begun(id) => self.conversation.id = Some(id),
             Kept::Forked(id) => {
                 self.conversation.id = Some(id);

@@ -9,6 +9,7 @@ use crate::screen::model::{Activity, Body, EntryId, Level, Thought, ThoughtState
 use std::time::Duration;
 use thinkthrough_core::content::{Block, Content, Speaker, ToolResponse};
 use thinkthrough_core::problem::{Problem, ProblemCode};
+use thinkthrough_store::Cost;
 
 impl Session {
     pub(super) fn on_progress(&mut self, id: RunId, told: Progress) {
@@ -208,14 +209,16 @@ impl Session {
 
     /// A message is complete: it is stored with the times that were measured, and counts from now on.
     fn add(&mut self, mut content: Content) {
+        let mut cost = Cost::default();
         if content.speaker == Speaker::Ai {
             self.measure(&mut content);
             entries::show_withheld(&content, &mut self.view.transcript);
             let price = self.run.as_ref().and_then(|run| run.price);
-            self.cost.add(price, content.usage.as_ref());
+            cost = Cost::of(price, content.usage.as_ref());
         }
         self.effect(Effect::Keep(Keep::Message(Box::new(content.clone()))));
         self.conversation.push(content);
+        self.book(cost);
         self.is_stale = true;
     }
 

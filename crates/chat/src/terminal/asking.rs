@@ -82,6 +82,8 @@ impl App {
             | Keep::Message(_)
             | Keep::Title(_)
             | Keep::Model(_)
+            | Keep::Reasoning(_)
+            | Keep::Cost(_)
             | Keep::Compressed(_) => {}
             Keep::Open(_) | Keep::Fork(_) | Keep::Delete(_) | Keep::List | Keep::Search { .. } => {
                 let error = "conversations are not kept in this session".to_owned();

@@ -102,7 +102,9 @@ impl Keeper {
                 Some(id) => self.conversations.rename(id, &title).await,
                 None => Ok(()),
             },
-            Keep::Model(model) => self.change(|meta| meta.model = Some(model)).await,
+            Keep::Model(model) => self.change(|meta| meta.state.model = Some(model)).await,
+            Keep::Reasoning(said) => self.change(|meta| meta.state.reasoning = said).await,
+            Keep::Cost(cost) => self.change(|meta| meta.state.cost += cost).await,
             Keep::Compressed(compression) => {
                 match compression {
                     Some(compression) => self.compressions.push(compression),
@@ -177,9 +179,7 @@ impl Keeper {
 
     async fn change(&self, change: impl FnOnce(&mut Meta)) -> Result<(), StoreError> {
         let Some(id) = &self.id else { return Ok(()) };
-        let mut meta = self.conversations.meta(id).await?;
-        change(&mut meta);
-        self.conversations.set_meta(id, &meta).await
+        self.conversations.change_meta(id, change).await
     }
 
     async fn fork(&mut self, at: usize) -> Result<(), StoreError> {
@@ -287,8 +287,8 @@ pub async fn open(
 ) -> Result<Stored, StoreError> {
     let Conversation { id, meta, contents, .. } = conversations.resume(id).await?;
     let compressions = meta.settings.as_ref().map(read).unwrap_or_default();
-    let (title, model) = (meta.title, meta.model);
-    Ok(Stored { id: id.as_str().to_owned(), title, model, contents, compressions })
+    let Meta { title, state, .. } = meta;
+    Ok(Stored { id: id.as_str().to_owned(), title, state, contents, compressions })
 }
 
 fn said(compressions: &[Compression]) -> Raw {
@@ -325,7 +325,8 @@ fn titled(title: Option<&str>, cover: &Cover) -> String {
 }
 
 fn line(summary: &Summary, cover: &Cover) -> Listed {
-    let model = summary.meta.model.as_ref().map_or_else(String::new, |model| format!(", {model}"));
+    let model = summary.meta.state.model.as_ref();
+    let model = model.map_or_else(String::new, |model| format!(", {model}"));
     let plural = if summary.messages == 1 { "" } else { "s" };
     let since = std::time::UNIX_EPOCH
         .elapsed()

@@ -47,6 +47,7 @@ pub(crate) fn start(display: Display) -> Start {
     layers.session.set("reasoning.effort", "high").unwrap();
     Start {
         model: model("moonshotai", "kimi-k3"),
+        names_model: false,
         utility: None,
         layers,
         profiles: Vec::new(),
@@ -54,6 +55,7 @@ pub(crate) fn start(display: Display) -> Start {
         compress_at: 80,
         cover: Cover::default(),
         resumed: None,
+        unreachable: None,
         greeting: String::new(),
     }
 }

@@ -11,6 +11,8 @@ pub enum Source {
     ModelRule,
     /// The user's configuration.
     UserConfig,
+    /// The conversation that goes on.
+    Conversation,
     /// The profile in use.
     Profile,
     /// Said in this session: `/set` or `--set`.
@@ -27,6 +29,7 @@ impl Source {
             Source::BuiltIn => "built-in",
             Source::ModelRule => "model rule",
             Source::UserConfig => "config",
+            Source::Conversation => "conversation",
             Source::Profile => "profile",
             Source::Session => "session",
             Source::Request => "request",

@@ -36,7 +36,7 @@ pub struct Conversations {
 pub struct Summary {
     /// Its id.
     pub id: ConversationId,
-    /// Title, model and settings.
+    /// Title, and how it is held.
     pub meta: Meta,
     /// How many contents it has.
     pub messages: u32,
@@ -49,7 +49,7 @@ pub struct Summary {
 pub struct Conversation {
     /// Its id.
     pub id: ConversationId,
-    /// Title, model and settings.
+    /// Title, and how it is held.
     pub meta: Meta,
     /// When it last grew, in Unix milliseconds.
     pub updated_at: u64,
@@ -274,13 +274,27 @@ impl Conversations {
         if is_there { Ok(()) } else { Err(self.gone(id)) }
     }
 
+    /// Changes a part of what is known about a conversation besides its messages.
+    ///
+    /// # Errors
+    /// When there is no such conversation or it cannot be written.
+    pub async fn change_meta(
+        &self,
+        id: &ConversationId,
+        change: impl FnOnce(&mut Meta),
+    ) -> Result<(), StoreError> {
+        let before = self.meta(id).await?;
+        let mut meta = before.clone();
+        change(&mut meta);
+        if meta == before { Ok(()) } else { self.set_meta(id, &meta).await }
+    }
+
     /// Gives a conversation another title.
     ///
     /// # Errors
     /// When there is no such conversation or it cannot be written.
     pub async fn rename(&self, id: &ConversationId, title: &str) -> Result<(), StoreError> {
-        let meta = Meta { title: Some(title.to_owned()), ..self.meta(id).await? };
-        self.set_meta(id, &meta).await
+        self.change_meta(id, |meta| meta.title = Some(title.to_owned())).await
     }
 
     /// Deletes a conversation: its key is overwritten, and its rows go.

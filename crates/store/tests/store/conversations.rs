@@ -4,7 +4,7 @@ use super::{Folder, answer, local, question, titled};
 use thinkthrough_core::content::Content;
 use thinkthrough_core::json::Raw;
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_store::{ConversationId, Fork, Meta, StoreError};
+use thinkthrough_store::{ConversationId, ConversationState, Cost, Fork, Meta, StoreError};
 
 on_each_database! {
     a_conversation_comes_back_exactly_also_in_another_process,
@@ -19,7 +19,11 @@ on_each_database! {
 async fn a_conversation_comes_back_exactly_also_in_another_process(folder: Folder) {
     let said = [question("why?"), answer("let me see", "because"), question("\0 and \u{1F600}?")];
     let meta = Meta {
-        model: Some("m".into()),
+        state: ConversationState {
+            model: Some("m".into()),
+            cost: Cost { micro: 120_000, is_partial: false },
+            ..ConversationState::default()
+        },
         settings: Raw::parse("{\"effort\":\"high\"}").ok(),
         ..titled("Reasons")
     };

@@ -5,7 +5,8 @@ use super::{Folder, answer, holds, local, mode, question, titled};
 use std::sync::Arc;
 use thinkthrough_core::plane::Tenant;
 use thinkthrough_store::{
-    KeySource, Location, LostTrace, Meta, NewTrace, Store, StoreError, TraceFilter, TraceText,
+    ConversationState, KeySource, Location, LostTrace, Meta, NewTrace, Store, StoreError,
+    TraceFilter, TraceText,
 };
 
 const CANARIES: [&str; 5] =
@@ -13,7 +14,9 @@ const CANARIES: [&str; 5] =
 
 async fn with_canaries(folder: &Folder) -> thinkthrough_store::Conversations {
     let conversations = local(folder).await;
-    let meta = Meta { model: Some("model-canary".into()), ..titled("title-canary") };
+    let state =
+        ConversationState { model: Some("model-canary".into()), ..ConversationState::default() };
+    let meta = Meta { state, ..titled("title-canary") };
     let said = [question("question-canary"), answer("thought-canary", "answer-canary")];
     let id = conversations.begin(&meta, &said).await.unwrap();
     conversations.append(&id, &said).await.unwrap();

@@ -50,8 +50,9 @@ fn load(session: &mut Session, name: &str) {
     let Some(profile) = session.profiles.iter().find(|it| it.name == name).cloned() else {
         return unknown(session, name);
     };
-    // What was said before in this session would cover the profile.
+    // What was said before in this session or conversation would cover the profile.
     session.layers.session = Default::default();
+    session.layers.conversation = Default::default();
     session.layers.profile = Some((profile.name, profile.settings));
     session.changed(&format!("profile `{name}` is in use"));
     if let Some(model) = profile.model.filter(|model| *model != session.model.name) {

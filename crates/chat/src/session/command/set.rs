@@ -174,6 +174,7 @@ impl Session {
         let later =
             if self.run.is_some() { "; the answer under way keeps the old one" } else { "" };
         self.is_stale = true;
+        self.keep_reasoning();
         self.notice(Level::Info, format!("{change}{later}"));
     }
 }

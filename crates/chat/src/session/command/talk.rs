@@ -4,6 +4,7 @@ use super::super::Session;
 use super::super::message::{Effect, Form, Keep};
 use super::super::model::Model;
 use super::Word;
+use crate::resumption;
 use crate::screen::model::Level;
 use crate::search;
 use std::path::PathBuf;
@@ -296,26 +297,21 @@ impl Session {
 
     /// Another model: what happens to the thoughts of the one before is said.
     pub(in crate::session) fn on_chosen(&mut self, chosen: Result<Box<Model>, String>) {
+        if let Some(state) = self.resuming.take() {
+            return self.on_resumed(&state, chosen);
+        }
         let model = match chosen {
             Ok(model) => *model,
             Err(error) => return self.notice(Level::Error, error),
         };
         let before = self.withheld();
-        self.model = model;
-        self.take_model_settings();
-        self.is_stale = true;
-        self.count = None;
+        self.switch(model);
         let mut text = format!("now `{}`", self.model.name);
         if self.model.is_simulated {
             text.push_str(", a simulated model");
         }
-        let withheld = self.withheld();
-        if withheld > before {
-            let plural = if withheld == 1 { "thought stays" } else { "thoughts stay" };
-            text.push_str(&format!(
-                ": {withheld} {plural} here, because only the model that thought them can read them; they are withheld, \
-                 not lost, and go back when you change back"
-            ));
+        if self.withheld() > before {
+            text.push_str(&format!(": {}", resumption::withheld(self.withheld())));
         }
         if self.run.is_some() {
             text.push_str("; the answer under way is still from the other one");
@@ -324,8 +320,6 @@ impl Session {
             text.push_str(&format!("; {missing}"));
         }
         self.notice(Level::Info, text);
-        if !self.conversation.contents().is_empty() {
-            self.effect(Effect::Keep(Keep::Model(self.model.name.clone())));
-        }
+        self.keep_model();
     }
 }

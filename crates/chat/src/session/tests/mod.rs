@@ -4,6 +4,7 @@ mod asking;
 mod commands;
 mod context;
 mod help;
+mod resuming;
 mod talking;
 mod writing;
 
@@ -44,6 +45,7 @@ pub(super) fn model(provider: &str, name: &str) -> Model {
 pub(super) fn start() -> Start {
     Start {
         model: model("deepseek", "deepseek-v4-pro"),
+        names_model: false,
         utility: None,
         layers: Layers::default(),
         profiles: Vec::new(),
@@ -51,6 +53,7 @@ pub(super) fn start() -> Start {
         compress_at: 80,
         cover: Cover::default(),
         resumed: None,
+        unreachable: None,
         greeting: String::new(),
     }
 }

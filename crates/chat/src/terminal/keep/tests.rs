@@ -1,7 +1,10 @@
 use super::{Compression, Cover, Here, Inbound, Keep, Keeper, Kept, Message, Order, read, said};
 use thinkthrough_core::content::{Block, Content, Speaker, Text, Thinking};
 use thinkthrough_core::plane::Tenant;
-use thinkthrough_store::{Conversations, KeySource, Location, Meta, Store, Within};
+use thinkthrough_core::settings::Partial;
+use thinkthrough_store::{
+    ConversationState, Conversations, Cost, KeySource, Location, Meta, Store, Within,
+};
 use tokio::sync::{mpsc, oneshot};
 
 #[test]
@@ -109,4 +112,40 @@ async fn a_search_lists_three_finds_of_a_conversation_and_no_hidden_thought() {
     assert_eq!(find(Within::All, true).await, [question, first, second]);
     assert_eq!(find(Within::All, false).await, [question, "answer: a needle it is"]);
     assert_eq!(find(Within::Answers, true).await, ["answer: a needle it is"]);
+}
+
+#[tokio::test]
+async fn how_a_conversation_is_held_is_kept_with_it() {
+    let folder = Folder::new("held");
+    let conversations = folder.conversations().await;
+    let (sender, mut inbox) = mpsc::unbounded_channel();
+    let (orders, queue) = mpsc::unbounded_channel();
+    let (here, cover) = (Here::default(), Cover::default());
+    let keeper = Keeper::new(conversations.clone(), sender, None, (here, cover));
+    tokio::spawn(keeper.run(queue));
+    let mut reasoning = Partial::default();
+    reasoning.set("effort", "high").unwrap();
+    let cost = Cost { micro: 70, is_partial: false };
+    for keep in [
+        Keep::Begin,
+        Keep::Model("m".to_owned()),
+        Keep::Reasoning(reasoning.clone()),
+        Keep::Cost(cost),
+        Keep::Cost(cost),
+    ] {
+        orders.send(Order::Keep(keep)).unwrap();
+    }
+    let (done, is_done) = oneshot::channel();
+    orders.send(Order::Done(done)).unwrap();
+    is_done.await.unwrap();
+    let id = loop {
+        let inbound = inbox.recv().await.unwrap();
+        if let Inbound::Message(Message::Stored(Ok(Kept::Begun(id)))) = inbound {
+            break id;
+        }
+    };
+    let id = conversations.resolve(&id).await.unwrap();
+    let cost = Cost { micro: 140, is_partial: false };
+    let expected = ConversationState { model: Some("m".to_owned()), reasoning, cost };
+    assert_eq!(super::open(&conversations, &id).await.unwrap().state, expected);
 }
