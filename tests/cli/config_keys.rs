@@ -235,7 +235,7 @@ fn contract_level_says_what_counts_as_the_same_answer() {
 fn contract_told_says_where_an_answer_is_told_whose_thought_nobody_has() {
     // No id of this server was drawn at random, so that the thought is not found.
     let demanded = "return = \"tool-calls\", required = true, field = \"reasoning_content\", level = \"ticket\"";
-    let gave = "The tool `list` gave:\nneedle.txt";
+    let gave = "The tool `list` gave:\n> needle.txt";
     let in_message = format!("You used the tool `list` with {{}}.\n\n{gave}");
     for (told, last) in [
         ("in-answer", vec![("assistant", "I used the tool `list` with {}."), ("user", gave)]),

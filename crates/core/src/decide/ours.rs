@@ -6,14 +6,16 @@
 
 use super::ladder::{self, Fallback, Lacking};
 use super::{Applied, apply, as_asked, blocks, said, without_thinking};
-use crate::content::{Block, Content, Speaker};
+use crate::content::{Block, Content, Origin, Speaker};
 use crate::decision::{Action, Decision, Why};
+use crate::model_name::is_same;
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::Target;
 use crate::request::Request;
 use crate::settings::{Include, Resolved};
 use crate::turns::Turns;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Such a conversation as it goes into a request.
@@ -97,6 +99,13 @@ fn off<'c>(
     let contents = Cow::Borrowed(request.contents.as_slice());
     let mut decided = blocks::decide(&contents, &[], target, &settings);
     let laddered = Fallback::Off.take(&mut contents.clone(), lacking);
+    decided.warnings.push(Problem::new(
+        ProblemCode::Fallback,
+        format!(
+            "`{}` answers this request without thinking: it demands a thought with each answer of the turn, and some have none that it can read",
+            target.model
+        ),
+    ));
     ladder::explain(&laddered, &mut decided.decisions);
     super::in_order(&mut decided.decisions);
     let contents = apply::blocks(contents, &decided.decisions, target, &settings);
@@ -118,9 +127,13 @@ fn lacking(
         return Vec::new();
     }
     let (turns, own) = (Turns::of(contents), target.origin(None));
+    let seen = seen_by(&own, contents, &turns);
     let lacks = |messages: Range<usize>| {
-        let is_demanded =
-            contract.demands(turns.is_current(messages.start), turns.has_calls(messages.start));
+        let turn = turns.of_message(messages.start);
+        // What the model was told while the turn was under way is told so for ever.
+        let was_current = seen.get(&turn).is_some_and(|last| *last >= messages.end);
+        let is_current = was_current || turns.is_current(messages.start);
+        let is_demanded = contract.demands(is_current, turns.has_calls(messages.start));
         let of_answer = || decisions.iter().filter(|it| messages.contains(&it.message));
         if !is_demanded || of_answer().any(|it| it.action.is_sent() || it.action == Action::Strip) {
             return None;
@@ -138,6 +151,16 @@ fn lacking(
         }
     };
     answers(contents).into_iter().filter_map(lacks).collect()
+}
+
+/// For each turn in which this model answered, its last answer there.
+fn seen_by(own: &Origin, contents: &[Content], turns: &Turns) -> BTreeMap<usize, usize> {
+    let is_own = |content: &Content| {
+        let its = content.origin.as_ref().filter(|_| content.speaker == Speaker::Ai);
+        its.is_some_and(|its| its.is_beside(own) && is_same(&its.model, &own.model))
+    };
+    let answers = contents.iter().enumerate().filter(|(_, content)| is_own(content));
+    answers.map(|(at, _)| (turns.of_message(at), at)).collect()
 }
 
 /// The runs of messages of a model, one for each answer.

@@ -127,9 +127,7 @@ impl Words {
             Block::Text(text) if text.text.trim().is_empty() => {}
             Block::Text(text) => {
                 let verb = if is_all { "answered" } else { "said" };
-                let lines: Vec<String> =
-                    text.text.trim().lines().map(|line| format!("> {line}")).collect();
-                self.say(&format!("You {verb}:\n{}", lines.join("\n")), &text.extra);
+                self.say(&format!("You {verb}:\n{}", quoted(text.text.trim())), &text.extra);
             }
             Block::ToolCall(call) => self.say(&called("You", &call), &call.extra),
             Block::Media(media) => self.blocks.push(Block::Media(media)),
@@ -175,12 +173,18 @@ impl Words {
         let verb = if result.is_error { "failed" } else { "gave" };
         let words = match text.trim() {
             "" => format!("The tool `{name}` {verb}."),
-            _ => format!("The tool `{name}` {verb}:\n{text}"),
+            _ => format!("The tool `{name}` {verb}:\n{}", quoted(&text)),
         };
         self.say(&words, &result.extra);
         // What is no text is shown as it came.
         self.blocks.extend(others.into_iter().cloned());
     }
+}
+
+/// Each line of what a tool or a model wrote is marked as such: what stands in a message of the user's has the user's voice.
+fn quoted(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();
+    lines.join("\n")
 }
 
 /// Marks that part of the prompt is to be cached.

@@ -12,7 +12,7 @@ const CALLS: &str = r#"{"role":"assistant","content":"Let me see.","tool_calls":
 const GIVEN: &str = r#"{"role":"tool","tool_call_id":"b","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]},{"role":"tool","tool_call_id":"a","content":"one\ntwo"}"#;
 const CALLED_IN_WORDS: &str = r#"{"role":"assistant","content":"Let me see.\n\nI used the tool `ls` with {\"path\":\".\"}.\n\nI used the tool `cat` with {}."}"#;
 const GIVEN_IN_WORDS: &str =
-    r#"{"role":"user","content":"The tool `cat` gave:\nx\ny\n\nThe tool `ls` gave:\none\ntwo"}"#;
+    r#"{"role":"user","content":"The tool `cat` gave:\n> x\n> y\n\nThe tool `ls` gave:\n> one\n> two"}"#;
 
 fn chat(model: &str, messages: &[&str]) -> String {
     format!(r#"{{"model":"{model}", "messages":[{}],{TOOLS}}}"#, messages.join(","))
@@ -61,7 +61,7 @@ fn words_are_told_on_every_wire_that_demands_thoughts() {
     let expected = body_of(&[
         ASKS,
         r#"{"role":"assistant","content":"I used the tool `ls` with {\"path\":\".\"}."}"#,
-        r#"{"role":"user","content":[{"type":"text","text":"The tool `ls` gave:\none","cache_control":{"type":"ephemeral"}},{"type":"image","source":{"type":"url","url":"http://x"}}]}"#,
+        r#"{"role":"user","content":[{"type":"text","text":"The tool `ls` gave:\n> one","cache_control":{"type":"ephemeral"}},{"type":"image","source":{"type":"url","url":"http://x"}}]}"#,
         r#"{"role":"user","content":"Go on."}"#,
     ]);
     assert_eq!(body(&told), expected);
@@ -70,7 +70,7 @@ fn words_are_told_on_every_wire_that_demands_thoughts() {
     let gateway = Gateway::new("messages", "moonshotai", None, "kimi-k2-thinking");
     let told = gateway.ask(&body_of(&[ASKS, calls, given]), &Lock);
     let sent = body(&told);
-    assert!(sent.contains("I used the tool `ls`") && sent.contains("gave:\\none"), "{sent}");
+    assert!(sent.contains("I used the tool `ls`") && sent.contains("gave:\\n> one"), "{sent}");
     assert!(!sent.contains("tool_calls") && !sent.contains(r#""role":"tool""#), "{sent}");
 }
 
@@ -89,7 +89,7 @@ fn items_are_told_in_words() {
     let doc = thinkthrough_core::json::Doc::parse_str(sent).unwrap();
     let input: Vec<_> = doc.root().get("input").unwrap().items().collect();
     assert_eq!(input.len(), 2, "{sent}");
-    assert!(!sent.contains("call_id") && sent.contains("gave:\\none"), "{sent}");
+    assert!(!sent.contains("call_id") && sent.contains("gave:\\n> one"), "{sent}");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn thinking_that_the_caller_asked_for_is_taken_back_where_words_cannot_be_said()
         )
     };
     let calls = r#"{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"ls","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"one"}]}"#;
-    let words = r#"{"role":"user","content":"You used the tool `ls` with {}.\n\nThe tool `ls` gave:\none"}"#;
+    let words = r#"{"role":"user","content":"You used the tool `ls` with {}.\n\nThe tool `ls` gave:\n> one"}"#;
     let off = r#""thinking":{"type":"disabled"}"#;
     let mut gateway = Gateway::new("messages", "anthropic", None, "claude-sonnet-4-5");
     let told = gateway.ask(&messages(thinking, calls), &Lost);
@@ -176,7 +176,7 @@ fn an_answer_without_calls_is_quoted_before_the_next_message() {
     let gateway = Gateway::new("chat-completions", "deepseek", None, "deepseek-v4-pro");
     let told = gateway.ask(&chat("deepseek-v4-pro", &[ASKS, calls, given, said, ASKS]), &Lock);
     assert_eq!(told.without, Without { told: 2, ..Without::default() });
-    let words = r#"{"role":"user","content":"You said:\n> Let me see.\n> Soon.\n\nYou used the tool `ls` with {}.\n\nThe tool `ls` gave:\none"}"#;
+    let words = r#"{"role":"user","content":"You said:\n> Let me see.\n> Soon.\n\nYou used the tool `ls` with {}.\n\nThe tool `ls` gave:\n> one"}"#;
     let quoted = r#"{"role":"user","content":"You answered:\n> One file.\n> That is all."}"#;
     assert_eq!(body(&told), chat("deepseek-v4-pro", &[ASKS, words, quoted, ASKS]));
     // Kimi demands nothing of such an answer, and it stays where it is.

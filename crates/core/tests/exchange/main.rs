@@ -222,7 +222,7 @@ fn a_naive_client_in_a_tool_loop_gets_its_thought_back_and_nothing_else_changes(
     let told = gateway.ask(&second(), &Lost);
     assert_eq!(told.without, Without { told: 1, ..Without::default() });
     assert_eq!(told.counts, shut.counts);
-    let words = r#"{"role":"user","content":"You used the tool `ls` with { }.\n\nThe tool `ls` gave:\na b"}"#;
+    let words = r#"{"role":"user","content":"You used the tool `ls` with { }.\n\nThe tool `ls` gave:\n> a b"}"#;
     let expected =
         FIRST.replace(r#""content":"List it."}"#, &format!("\"content\":\"List it.\"}}, {words}"));
     assert_eq!(body(&told), expected);

@@ -146,7 +146,7 @@ fn target(model: &Model) -> Target {
 fn form(sent: &str, number: usize) -> Form {
     if sent.contains(&format!("thought-{number}")) {
         Form::Whole
-    } else if sent.contains(&format!("gave:\\ngift {number}")) {
+    } else if sent.contains(&format!("gave:\\n> gift {number}")) {
         Form::Words
     } else {
         Form::Bare

@@ -15,6 +15,7 @@ mod formats;
 mod forms;
 mod generations;
 mod imaginary;
+mod lasting;
 mod priced;
 mod stripped;
 mod thinking;
