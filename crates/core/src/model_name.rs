@@ -40,6 +40,14 @@ pub(crate) fn family(model: &str) -> Option<&'static str> {
     FAMILIES.iter().find(|(beginning, _)| plain.starts_with(beginning)).map(|(_, family)| *family)
 }
 
+/// The tags between which the models of a family think, where nobody takes them out of the text.
+pub(crate) fn tags(model: &str) -> Option<&'static str> {
+    match family(model)? {
+        "deepseek" | "glm" | "mimo" | "minimax" | "qwen" => Some("think"),
+        _ => None,
+    }
+}
+
 /// Whether two names are those of one model.
 pub(crate) fn is_same(one: &str, other: &str) -> bool {
     one == other || plain(one) == plain(other)

@@ -1,5 +1,6 @@
 //! Reads a response body of a provider: the wire is seen from the body, and the model's rule is applied.
 
+use super::target::tags_of;
 use super::{Provider, Target};
 use crate::event::Sink;
 use crate::read::{Form, Reader};
@@ -81,12 +82,13 @@ impl ProviderReader {
             return self.tagged(Reader::new(wire.wire(), &Dialect::PLAIN, Form::Auto), None);
         };
         let reader = Reader::new(target.wire, &target.dialect, Form::Auto);
-        self.tagged(reader, target.rule.tags)
+        self.tagged(reader, tags_of(&target.model, target.rule.tags))
     }
 
-    fn tagged(&self, reader: Reader, family: Option<&str>) -> Reader {
-        match self.tags.clone().or_else(|| family.and_then(TagSpec::named)) {
-            Some(spec) => reader.with_tags(&spec, Options::default()),
+    fn tagged(&self, reader: Reader, of_model: Option<(TagSpec, Options)>) -> Reader {
+        let said = self.tags.clone().map(|spec| (spec, Options::default()));
+        match said.or(of_model) {
+            Some((spec, options)) => reader.with_tags(&spec, options),
             None => reader,
         }
     }

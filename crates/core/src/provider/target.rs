@@ -4,10 +4,11 @@ use super::family::gemini;
 use super::{ALL, Auth, Endpoint, ModelRule, Provider, by_name, find, rule_of};
 use crate::content::Origin;
 use crate::contract::{Contract, WeakIds};
+use crate::model_name;
 use crate::price::Price;
 use crate::read::{Form, Reader};
 use crate::settings::Format;
-use crate::tags::{Options, TagSpec};
+use crate::tags::{Options, Start, TagSpec};
 use crate::wire::{Dialect, UnknownWire, Wire, WireId};
 use std::borrow::Cow;
 use std::fmt;
@@ -201,8 +202,8 @@ impl Target {
     pub fn reader(&self, stream: bool) -> Reader {
         let form = if stream { Form::Stream } else { Form::Auto };
         let reader = Reader::new(self.wire, &self.dialect, form);
-        let of_rule = || Some((TagSpec::named(self.rule.tags?)?, Options::default()));
-        match self.tags.clone().or_else(of_rule) {
+        let tags = self.tags.clone().or_else(|| tags_of(&self.model, self.rule.tags));
+        match tags {
             Some((spec, options)) => reader.with_tags(&spec, options),
             None => reader,
         }
@@ -216,6 +217,18 @@ impl Target {
             endpoint: self.base_url.to_ascii_lowercase(),
             model: self.model.clone(),
             account,
+        }
+    }
+}
+
+/// The tags between which a model's thoughts are searched for: those of its rule; else those of its family, whose thought
+/// is the first thing in an answer where its server separates none.
+pub(super) fn tags_of(model: &str, of_rule: Option<&str>) -> Option<(TagSpec, Options)> {
+    match of_rule {
+        Some(name) => Some((TagSpec::named(name)?, Options::default())),
+        None => {
+            let spec = TagSpec::named(model_name::tags(model)?)?;
+            Some((spec, Options { start: Start::Leading, ..Options::default() }))
         }
     }
 }

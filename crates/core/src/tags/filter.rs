@@ -156,8 +156,13 @@ impl TagFilter {
     fn begin_text(&mut self, block: usize, out: &mut dyn Sink) {
         self.settle(out);
         self.close_thought(false, out);
-        let start = if self.next == 0 { self.options.start } else { Start::Text };
-        let scanner = TagScanner::new(&self.spec, Options { start, ..self.options });
+        let mut options = self.options;
+        if self.next > 0 {
+            // Where only the first thing can be a thought, something else was.
+            options.thinking_off |= options.start == Start::Leading;
+            options.start = Start::Text;
+        }
+        let scanner = TagScanner::new(&self.spec, options);
         self.lanes = Lanes::default();
         self.text = Some(OpenText { block, scanner, is_fed: false, is_settled: false });
     }
@@ -200,8 +205,11 @@ impl TagFilter {
 
     /// Whether the text, scanned anew, is text and nothing else.
     fn is_plain(&self, whole: &str) -> bool {
-        let mut scanner =
-            TagScanner::new(&self.spec, Options { start: Start::Text, ..self.options });
+        let start = match self.options.start {
+            Start::Leading => Start::Leading,
+            Start::Family | Start::Text | Start::Thought => Start::Text,
+        };
+        let mut scanner = TagScanner::new(&self.spec, Options { start, ..self.options });
         let mut thoughts = false;
         let mut take = |piece: Piece<'_>| thoughts |= piece == Piece::ThinkingStart;
         scanner.push(whole, &mut take);

@@ -18,6 +18,8 @@ pub enum Start {
     Thought,
     /// In visible text: the template opened nothing, or closed it again.
     Text,
+    /// In visible text, where a thought can only be the first thing: nobody said that there are tags.
+    Leading,
 }
 
 /// What the scanner knows about the request.
@@ -66,7 +68,7 @@ impl TagScanner {
             _ if options.thinking_off => Begins::Outside,
             Start::Family => spec.family.begins,
             Start::Thought => Begins::Inside,
-            Start::Text => Begins::Outside,
+            Start::Text | Start::Leading => Begins::Outside,
         };
         let idle = lexer.is_idle();
         let mut scanner = Self {
@@ -141,6 +143,10 @@ impl TagScanner {
                 Found::Marker { at, len, .. } => (at, at + len),
             };
             self.plain(buf.get(at..plain).unwrap_or_default(), out);
+            if self.idle {
+                at = plain;
+                break;
+            }
             at = next;
             let Found::Marker { role, at: begin, .. } = found else {
                 self.lexer.cursor.base += at;
@@ -184,6 +190,7 @@ impl TagScanner {
             self.pending.push_str(text);
         } else {
             self.visible.put(text, self.spec.family, out);
+            self.idle |= self.options.start == Start::Leading && !text.trim().is_empty();
         }
     }
 
@@ -198,6 +205,8 @@ impl TagScanner {
 
     fn marker_in_text(&mut self, role: Role, text: &str, out: &mut Out<'_>) {
         match role {
+            Role::Open if self.options.start == Start::Leading => self.open(text),
+            _ if self.options.start == Start::Leading => self.plain(text, out),
             Role::Open if self.reread => {
                 self.settle_as_text(out);
                 self.plain(text, out);

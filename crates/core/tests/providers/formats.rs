@@ -102,7 +102,7 @@ fn answers_to_a_request_in_tags_are_read_in_tags() {
     let chunk = |text: &str| {
         format!(r#"data: {{"choices":[{{"index":0,"delta":{{"content":"{text}"}}}}]}}"#) + "\n\n"
     };
-    let stream = chunk("<think>so</think>yes") + "data: [DONE]\n\n";
+    let stream = chunk("Well. <think>so</think>yes") + "data: [DONE]\n\n";
     let thoughts = |format| {
         let mut turn = Turn::begin(&request, &target, &settings(&target, Some(format)));
         turn.head(200);

@@ -178,6 +178,29 @@ fn the_wires_last_word_replaces_a_text_without_thoughts() {
 }
 
 #[test]
+fn where_nobody_said_that_there_are_tags_only_the_first_thing_is_a_thought() {
+    let options = Options { start: Start::Leading, ..Options::default() };
+    let read = |deltas: &[&str]| run("think", options, |sink| say(sink, 0, deltas)).blocks;
+    assert_eq!(read(&["\n<th", "ink>a</think>b"]), [thinking("a"), Block::text("b")]);
+    assert_eq!(read(&["<think>a</think>b <think>c"]), [thinking("a"), Block::text("b <think>c")]);
+    for text in ["Put <think>a</think> first.", "</think>b", "`<think>` is a tag", "<thing"] {
+        assert_eq!(read(&[text]), [Block::text(text)]);
+        let letters: Vec<String> = text.chars().map(String::from).collect();
+        let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
+        assert_eq!(read(&letters), [Block::text(text)]);
+    }
+    // The server separates thoughts by itself.
+    let beside = run("think", options, |sink| {
+        sink.event(Event::ThinkingStart { block: 0, source_field: "think_tags" });
+        sink.event(Event::ThinkingDelta { block: 0, delta: "a" });
+        let thinking = Thinking::new("", "think_tags");
+        sink.event(Event::ThinkingEnd { block: 0, thinking: &thinking, thought: None });
+        say(sink, 1, &["<think>b</think>c"]);
+    });
+    assert_eq!(beside.blocks, [thinking("a"), Block::text("<think>b</think>c")]);
+}
+
+#[test]
 fn further_choices_are_messages_of_their_own() {
     let answer = run("think", Options::default(), |sink| {
         sink.event(Event::TextStart { block: 0 });
