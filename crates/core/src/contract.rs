@@ -195,6 +195,14 @@ fn is_called(model: &str, name: &str) -> bool {
     !(1..=2).contains(&behind.bytes().take_while(u8::is_ascii_digit).count())
 }
 
+/// Whether two models are of one family. Of one whose family nobody knows those at its own host are, and its namesakes.
+pub(crate) fn is_kin(its: &Origin, ours: &Origin) -> bool {
+    match (family(&its.model), family(&ours.model)) {
+        (Some(its), Some(ours)) => its == ours,
+        _ => is_same(&its.model, &ours.model) || its.is_beside(ours),
+    }
+}
+
 /// What one model demands of the thoughts in a request.
 ///
 /// Names are `'static`, so that contracts are plain data; whoever reads a user's own from a configuration keeps its
@@ -296,17 +304,20 @@ impl Contract {
         Contract { required: true, required_in, ..self }
     }
 
-    /// Whether the reasoning of such a message goes back.
+    /// Whether the reasoning of such a message goes back. What was sent while its turn was under way goes on going back,
+    /// so that what the provider has cached stays.
     #[must_use]
     pub const fn wants(
         &self,
         is_thinking: bool,
         is_current_turn: bool,
+        was_sent: bool,
         turn_has_calls: bool,
     ) -> bool {
+        let stays = was_sent && !matches!(self.returns, Return::Never);
         (is_thinking || self.when_off)
             && (is_current_turn || matches!(self.older, Older::Allowed))
-            && self.returns.takes_in(is_current_turn, turn_has_calls)
+            && (stays || self.returns.takes_in(is_current_turn, turn_has_calls))
     }
 
     /// Whether a model whose own answers are marked with `ours` can read what came from elsewhere. Foreign is only what is
@@ -320,12 +331,7 @@ impl Contract {
                 is_model() || self.reads.iter().any(|name| is_called(&its.model, name))
             }
             Readable::SameHost if !is_host() => false,
-            Readable::Family | Readable::SameHost => {
-                match (family(&its.model), family(&ours.model)) {
-                    (Some(its), Some(ours)) => its == ours,
-                    _ => is_model() || is_host(),
-                }
-            }
+            Readable::Family | Readable::SameHost => is_kin(its, ours),
         }
     }
 

@@ -11,6 +11,8 @@ use crate::settings::Strip;
 pub(crate) struct Turns {
     turn: Vec<usize>,
     has_calls: Vec<bool>,
+    /// Of each turn the message with which its last answer begins.
+    last_answer: Vec<usize>,
     last: usize,
     last_with_thoughts: Option<usize>,
 }
@@ -18,14 +20,29 @@ pub(crate) struct Turns {
 impl Turns {
     /// Reads the turns of a conversation.
     pub(crate) fn of(contents: &[Content]) -> Self {
-        let mut turns =
-            Turns { turn: Vec::new(), has_calls: vec![false], last: 0, last_with_thoughts: None };
-        for content in contents {
+        let mut turns = Turns {
+            turn: Vec::new(),
+            has_calls: vec![false],
+            last_answer: vec![0],
+            last: 0,
+            last_with_thoughts: None,
+        };
+        let mut goes_on = false;
+        for (message, content) in contents.iter().enumerate() {
             if begins(content) {
                 turns.last += 1;
                 turns.has_calls.push(false);
+                turns.last_answer.push(0);
             }
             turns.turn.push(turns.last);
+            let is_answer = content.speaker == Speaker::Ai;
+            if is_answer
+                && !goes_on
+                && let Some(last) = turns.last_answer.get_mut(turns.last)
+            {
+                *last = message;
+            }
+            goes_on = is_answer;
             if calls(content)
                 && let Some(has_calls) = turns.has_calls.get_mut(turns.last)
             {
@@ -46,6 +63,11 @@ impl Turns {
     /// The message belongs to the turn under way.
     pub(crate) fn is_current(&self, message: usize) -> bool {
         self.turn.get(message) == Some(&self.last)
+    }
+
+    /// An answer stands behind this one in its turn: the request for that had its thought.
+    pub(crate) fn was_sent(&self, message: usize) -> bool {
+        self.last_answer.get(self.of_message(message)).is_some_and(|last| message < *last)
     }
 
     /// Some message of this message's turn calls tools.

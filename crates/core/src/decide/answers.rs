@@ -138,7 +138,7 @@ fn is_altered(matches: &Matches<'_>, step: &Step, it: &Match) -> bool {
 }
 
 fn is_wanted(ask: &Ask<'_>, step: &Step) -> bool {
-    ask.contract.wants(ask.is_thinking, step.is_current, step.turn_has_calls)
+    ask.contract.wants(ask.is_thinking, step.is_current, step.was_sent, step.turn_has_calls)
 }
 
 /// What was put back is told from what the caller sent; what a setting keeps out was not wanted.

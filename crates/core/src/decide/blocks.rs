@@ -3,7 +3,7 @@
 use super::remains::{self, Which};
 use super::{Applied, bound};
 use crate::content::{Block, Content, Other, Speaker};
-use crate::contract::{Contract, Older, Return};
+use crate::contract::{Contract, Older, Return, is_kin};
 use crate::decision::{Action, Decision, Why};
 use crate::problem::{Problem, ProblemCode};
 use crate::provider::Target;
@@ -157,7 +157,12 @@ impl Pass<'_> {
         let turns = self.turns;
         let (is_current, has_calls) = (turns.is_current(message), turns.has_calls(message));
         content.speaker == Speaker::Ai
-            && self.contract.wants(self.settings.enabled.value, is_current, has_calls)
+            && self.contract.wants(
+                self.settings.enabled.value,
+                is_current,
+                turns.was_sent(message),
+                has_calls,
+            )
     }
 
     fn is_demanded(&self, message: usize) -> bool {
@@ -220,7 +225,8 @@ impl Pass<'_> {
         }
         let own = self.target.origin(None);
         let is_known = |(message, content): &(usize, &Content)| {
-            let is_own = content.origin.as_ref().is_some_and(|its| its.is_beside(&own));
+            let is_own =
+                content.origin.as_ref().is_some_and(|its| its.is_beside(&own) && is_kin(its, &own));
             (is_own && !content.partial) || empty.contains(message)
         };
         let is_bare = |message: usize| decisions.iter().all(|it| it.message != message);

@@ -13,7 +13,10 @@
 //!    [`Evidence`](crate::decision::Evidence) of a decision.
 //! 2. **What becomes of each answer's thought?** (`answers`) The first of these that fits:
 //!    - it is a fragment of the answer before, which has the thought: `GoesOn`;
-//!    - the client sends one: `Keep`, or `Restore` where it altered a sealed one;
+//!    - the client sends one. Being there does not make it the model's own: its maker is known by the record that has it,
+//!      else by the form of its seal ([`Contract::can_read`]). A foreign one: `Withhold`; one that is altered: `Restore`; one
+//!      without the seal that the model demands: `Drop`; of an unknown maker on another wire: `Unseal`, or `Drop`; else
+//!      `Keep`;
 //!    - the contract does not want one here ([`Contract::wants`]): `Strip`;
 //!    - no record: `Miss`; several that are unequal: `Ambiguous`;
 //!    - the record is another model's, which this one cannot read ([`Contract::can_read`]): `Withhold`; it stands behind
@@ -25,8 +28,8 @@
 //!    and what was left out stays out, with `Drop` where a record says otherwise by now.
 //! 3. **Is it bound to those before it?** (`bound`) Then only an unbroken run goes back, up to the newest answer.
 //! 4. **Is it too much?** (`limit`) The oldest beyond `max_restore_tokens` go, but none that is demanded.
-//! 5. **Is a demanded thought nowhere?** (`ladder`) Then the first of these that the model has: the documented value in
-//!    its place (`Bypass`), the answer told in words (`Tell`), the request without thinking (`Off`), nothing.
+//! 5. **Is a demanded thought nowhere, or withheld?** (`ladder`) Then the first of these that the model has: the documented
+//!    value in its place (`Bypass`), the answer told in words (`Tell`), the request without thinking (`Off`), nothing.
 //! 6. **What is said of each block?** (`blocks`) Of all that is now in the messages, whoever put it there:
 //!    - `includeInContext = false` takes everything out: `Strip`;
 //!    - what the model refuses or cannot use goes: `Drop`; what it cannot read: `Withhold`;

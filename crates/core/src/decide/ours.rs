@@ -7,6 +7,7 @@
 use super::ladder::{self, Fallback, Lacking};
 use super::{Applied, apply, as_asked, blocks, said, without_thinking};
 use crate::content::{Block, Content, Origin, Speaker};
+use crate::contract::is_kin;
 use crate::decision::{Action, Decision, Why};
 use crate::model_name::is_same;
 use crate::problem::{Problem, ProblemCode};
@@ -142,7 +143,11 @@ fn lacking(
         // An answer of the model's own that came whole and without a thought had none.
         let had_none = || {
             contents.get(messages.clone()).unwrap_or_default().iter().all(|content| {
-                !content.partial && content.origin.as_ref().is_some_and(|its| its.is_beside(&own))
+                !content.partial
+                    && content
+                        .origin
+                        .as_ref()
+                        .is_some_and(|its| its.is_beside(&own) && is_kin(its, &own))
             })
         };
         match why {

@@ -108,6 +108,23 @@ fn req_think_004_3_auto_sends_what_the_contract_needs() {
     assert_eq!(sent(plain(Return::ToolCalls), &[]), ["T1"]);
     assert!(sent(plain(Return::CurrentTurn), &[]).is_empty());
     assert!(sent(plain(Return::Never), &[]).is_empty());
+    // What went back in the loop of its turn goes on going back, so that the provider's cache holds.
+    let ask = |text: &str| Content::text(Speaker::Human, text);
+    let looped = [
+        ask("1"),
+        ai(vec![think("T1"), call("c1")]),
+        Content::new(Speaker::Tool, vec![]),
+        ai(vec![think("T2"), Block::text("R2")]),
+        ask("2"),
+    ];
+    let goes = |contract| {
+        let applied = gone_out(&looped, &target(contract), &settings(&[]));
+        let thoughts = applied.contents.iter().flat_map(Content::thoughts);
+        thoughts.map(|it| it.thought.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(goes(plain(Return::CurrentTurn)), ["T1"]);
+    let older = crate::contract::Older::Forbidden;
+    assert!(goes(Contract { older, ..plain(Return::CurrentTurn) }).is_empty());
 }
 
 #[test]

@@ -1,12 +1,38 @@
-//! One owner of a caller's request and its answer, without any I/O: what a gateway drives.
+//! A request with thoughts and its answer, without any I/O: what happens to a thought on each face.
+//!
+//! # Somebody else's client (`think serve`, `think explain`)
+//!
+//! Its messages are all that is known of it; most thoughts are missing, and some are another model's.
 //!
 //! 1. [`RequestContext::read`] reads the caller's request. [`RequestContext::need`] says what is to be looked up.
-//! 2. [`RequestContext::prepare`] takes the records that were found, and gives a [`Prepared`]: the upstream's request, on the
-//!    same wire the caller's own bytes with edits, else written anew, and an [`Exchange`] for the answer. It may be
-//!    asked again, to try another way.
-//!    A request that was refused for its thoughts may be [repaired](RequestContext::repair), and prepared again.
-//! 3. [`Exchange::push`] takes the upstream's bytes and gives the caller's, and the events.
-//! 4. [`Exchange::end`] gives the answer, and the record to seal.
+//! 2. [`RequestContext::prepare`] takes the records that were found and decides about every thought ([`decide`]): one that
+//!    the client dropped is put back, one that the model cannot read stays away, and for one that the model demands and
+//!    nobody has, the next best thing is done. It gives a [`Prepared`]: the upstream's request, on the same wire the
+//!    caller's own bytes with edits, else written anew, and an [`Exchange`] for the answer.
+//! 3. A request that the provider refused for its thoughts is [repaired](RequestContext::repair) once, and prepared again.
+//! 4. [`Exchange::push`] takes the upstream's bytes and gives the caller's, and the events.
+//! 5. [`Exchange::end`] gives the answer, and the record to seal: its thoughts, and the outline of what could be seen.
+//!
+//! # A conversation of one's own (`think ask`, `think chat`, `think acp`, the library)
+//!
+//! All its thoughts are there, each with its maker. [`outgoing::build`] decides with the same contract, the same ladder and
+//! the same words, and writes the request; [`Turn`](crate::turn::Turn) carries the answer.
+//!
+//! # What becomes of a thought
+//!
+//! | it is | somebody else's client | one's own conversation |
+//! | --- | --- | --- |
+//! | the model's, and wanted | sent; put back where the client dropped it | sent |
+//! | the model's, and not wanted | left out; the client's own on the model's wire stays | left out |
+//! | another's, which the model reads | as the model's | as the model's |
+//! | another's, which it cannot read | left out, whoever sends it; where one is demanded: the ladder | the same |
+//! | of an unknown maker | on the model's wire sent; elsewhere without its seal, or not | an imported one: as the model's |
+//! | demanded, and nobody has it | the ladder; `restore = "required"`: 400 | the ladder |
+//! | cut off by the provider | never sent | never sent |
+//! | kept out by a setting | left out, and nothing is done about it | the same |
+//!
+//! The ladder: the value that the provider documents; else the answer told in words; else thinking off for this request;
+//! else as it is.
 
 mod align;
 mod answer;

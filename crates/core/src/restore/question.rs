@@ -46,6 +46,8 @@ pub struct Step {
     pub turn: usize,
     /// It stands in the turn under way.
     pub is_current: bool,
+    /// Another answer stands behind it in its turn.
+    pub was_sent: bool,
     /// Tools were called in its turn.
     pub turn_has_calls: bool,
     /// Something stands between it and the answer before it that is no result of a tool.
@@ -294,6 +296,7 @@ impl Walk<'_> {
         self.steps.push(Step {
             turn: self.turns.of_message(contents.start),
             is_current: self.turns.is_current(contents.start),
+            was_sent: self.turns.was_sent(contents.start),
             turn_has_calls: self.turns.has_calls(contents.start),
             contents,
             is_after_speech: std::mem::take(&mut self.after_speech),
