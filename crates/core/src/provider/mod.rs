@@ -13,6 +13,7 @@ pub use reader::ProviderReader;
 pub use rule::{BudgetForm, EffortForm, ModelRule, OtherForm, ThinkingForm, WhileThinking, glob};
 pub use target::{Known, Target, UnknownTarget};
 
+use crate::contract::Contract;
 use crate::wire::{Dialect, WireId};
 
 /// How a credential travels.
@@ -230,11 +231,21 @@ fn by_name(wire: WireId, model: &str) -> Option<(&'static Provider, ModelRule)> 
             Some((house, *rule))
         })
     };
-    let found =
-        find(ModelRule::is_about_some).or_else(|| find(|rule| rule.assumed && !rule.is_any()));
+    let found = find(ModelRule::is_about_some)
+        .or_else(|| mistral_by_name(wire, &plain))
+        .or_else(|| find(|rule| rule.assumed && !rule.is_any()));
     // What `include` asks for belongs to the wire; other flags to the house.
     let keeps_flags = wire == WireId::Responses;
     found.map(|(house, rule)| (house, if keeps_flags { rule } else { rule.elsewhere() }))
+}
+
+/// Mistral's own wire is Chat Completions but for the place of its thoughts, which do not go back on the other one. Both
+/// take effort in the same words.
+fn mistral_by_name(wire: WireId, plain: &str) -> Option<(&'static Provider, ModelRule)> {
+    let endpoint = mistral::PROVIDER.endpoint(Some(WireId::MistralChat))?;
+    let mut own = endpoint.models.iter().filter(|rule| rule.is_about_some());
+    let rule = own.find(|rule| wire == WireId::ChatCompletions && rule.matches(plain))?;
+    Some((&mistral::PROVIDER, ModelRule { contract: Contract::NONE, ..*rule }))
 }
 
 /// The rule of an endpoint for a model: by its name, else by its name without what hosts write around it.

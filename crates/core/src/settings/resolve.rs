@@ -17,6 +17,8 @@ pub enum Source {
     Session,
     /// Said with this request.
     Request,
+    /// What a budget leaves; nobody asked for it.
+    Budget,
 }
 
 impl Source {
@@ -30,6 +32,7 @@ impl Source {
             Source::Profile => "profile",
             Source::Session => "session",
             Source::Request => "request",
+            Source::Budget => "budget",
         }
     }
 }
