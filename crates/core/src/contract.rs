@@ -221,6 +221,10 @@ pub struct Contract {
     pub bound: bool,
     /// The value that the provider documents for calls of other models, in place of the payload that it demands.
     pub bypass: Option<&'static str>,
+    /// An answer that calls tools goes with its thought or with its text, not with both: then the text is left out.
+    pub apart: bool,
+    /// A sealed item is refused with any member that it did not have when it was given out.
+    pub verbatim: bool,
     /// How an answer is told whose thought is demanded and that nobody has.
     pub told: Told,
     /// A request that switches thinking off is refused for the thoughts in it.
@@ -254,6 +258,8 @@ impl Contract {
         unsealed: false,
         bound: false,
         bypass: None,
+        apart: false,
+        verbatim: false,
         told: Told::InUserMessage,
         only_when_on: false,
         readable: Readable::PlainText,
@@ -339,6 +345,18 @@ impl Contract {
     #[must_use]
     pub const fn with_bypass(self, bypass: &'static str) -> Contract {
         Contract { bypass: Some(bypass), ..self }
+    }
+
+    /// An answer that calls tools has its thought or its text.
+    #[must_use]
+    pub const fn apart(self) -> Contract {
+        Contract { apart: true, ..self }
+    }
+
+    /// Sealed items go back with the members that they had.
+    #[must_use]
+    pub const fn verbatim(self) -> Contract {
+        Contract { verbatim: true, ..self }
     }
 
     /// A JSON object of preserving flags.
