@@ -1,8 +1,8 @@
-//! Lines that clients write into a system prompt for one house, and that say nothing to any model.
+//! Bookkeeping lines that a client writes into the system prompt for its own provider.
 //!
-//! They may change with each request. So they are no part of what stands before an answer: no digest sees them. The house
-//! that reads them gets them as they are, and no other house gets them, where they would stand before the prompt and
-//! defeat its cache.
+//! They change with each request and mean nothing to a model. Digests of the history and of the prefix skip them. The
+//! provider that reads them receives them unchanged. Every other provider receives the prompt without them, because they
+//! would defeat its prompt cache.
 
 use crate::content::{Block, Content, Speaker};
 use crate::edit::Draft;
@@ -10,15 +10,15 @@ use crate::edit::list::ListEdit;
 use crate::json::{Doc, Raw, Val};
 use std::borrow::Cow;
 
-/// How the lines begin. Claude Code names its version, its entry point and a checksum of the request (`cch`) in the first
-/// block of its system prompt, which Anthropic's API takes off again.
+/// The beginnings of these lines. Claude Code writes its version, its entry point and a checksum of the request (`cch`)
+/// into the first block of its system prompt, and Anthropic's API removes the block.
 /// Source: Claude Code from 2.1.15 on, as proxies in front of other houses report it (copilot-api, issue 174).
 const LINES: [&str; 1] = ["x-anthropic-billing-header:"];
 
-/// The members of requests in which a system prompt stands beside the messages.
+/// The members of a request that hold a system prompt outside the messages.
 const MEMBERS: [&str; 2] = ["system", "instructions"];
 
-/// A text without such lines; `None` where it has none.
+/// Removes the lines from a text. `None` if it has none.
 fn without_lines(text: &str) -> Option<String> {
     if !LINES.iter().any(|line| text.contains(line)) {
         return None;
@@ -28,7 +28,7 @@ fn without_lines(text: &str) -> Option<String> {
     (left.len() < text.len()).then_some(left)
 }
 
-/// What a message says without such lines; `None` where that is nothing.
+/// The message without the lines. `None` if no text remains.
 pub(crate) fn left(content: &Content) -> Option<Cow<'_, Content>> {
     let text = |block: &Block| match block {
         Block::Text(text) => without_lines(&text.text),
@@ -52,7 +52,7 @@ pub(crate) fn left(content: &Content) -> Option<Cow<'_, Content>> {
     (!content.blocks.is_empty()).then_some(Cow::Owned(content))
 }
 
-/// The messages without such lines, each in its own place.
+/// Removes the lines from all messages. Each message keeps its index.
 pub(crate) fn in_place(mut contents: Cow<'_, [Content]>) -> Cow<'_, [Content]> {
     for at in 0..contents.len() {
         let changed = match contents.get(at).map(left) {
@@ -67,7 +67,7 @@ pub(crate) fn in_place(mut contents: Cow<'_, [Content]>) -> Cow<'_, [Content]> {
     contents
 }
 
-/// A caller's body without such lines in its system prompt; `None` where it has none.
+/// Removes the lines from the system prompt of a body. `None` if it has none.
 pub(crate) fn without(body: &str) -> Option<String> {
     if !LINES.iter().any(|line| body.contains(line)) {
         return None;
@@ -84,7 +84,7 @@ pub(crate) fn without(body: &str) -> Option<String> {
     String::from_utf8(plan.apply(body.as_bytes()).into_owned()).ok()
 }
 
-/// Edits a prompt, a text or a list of blocks; `false` where nothing of it is left.
+/// Edits a prompt, which is a text or a list of blocks. Returns `false` if no text remains.
 fn say_without(prompt: Val<'_>, draft: &mut Draft) -> bool {
     if let Some(text) = prompt.as_str() {
         let Some(left) = without_lines(&text) else { return true };

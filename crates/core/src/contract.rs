@@ -213,6 +213,8 @@ pub struct Contract {
     pub field: Option<&'static str>,
     /// What stands in that field where the thought is known to have been empty.
     pub empty: Option<&'static str>,
+    /// The provider refuses `empty`. An answer without a thought is told in words.
+    pub never_empty: bool,
     /// Thoughts are sealed with opaque payloads, and only sealed ones may go back.
     pub signed: bool,
     /// Thoughts without a payload may go back beside the sealed ones: everything as it came.
@@ -221,9 +223,9 @@ pub struct Contract {
     pub bound: bool,
     /// The value that the provider documents for calls of other models, in place of the payload that it demands.
     pub bypass: Option<&'static str>,
-    /// An answer that calls tools goes with its thought or with its text, not with both: then the text is left out.
+    /// The endpoint refuses a thought beside a text in an answer with calls. The text is left out.
     pub apart: bool,
-    /// A sealed item is refused with any member that it did not have when it was given out.
+    /// The provider refuses a sealed item if the client added a member to it.
     pub verbatim: bool,
     /// How an answer is told whose thought is demanded and that nobody has.
     pub told: Told,
@@ -254,6 +256,7 @@ impl Contract {
         when_off: false,
         field: None,
         empty: None,
+        never_empty: false,
         signed: false,
         unsealed: false,
         bound: false,
@@ -347,13 +350,13 @@ impl Contract {
         Contract { bypass: Some(bypass), ..self }
     }
 
-    /// An answer that calls tools has its thought or its text.
+    /// Sets `apart`.
     #[must_use]
     pub const fn apart(self) -> Contract {
         Contract { apart: true, ..self }
     }
 
-    /// Sealed items go back with the members that they had.
+    /// Sets `verbatim`.
     #[must_use]
     pub const fn verbatim(self) -> Contract {
         Contract { verbatim: true, ..self }
@@ -374,6 +377,7 @@ impl Contract {
             when_off: false,
             only_when_on: false,
             empty: None,
+            never_empty: false,
             flags: None,
             ..self
         }

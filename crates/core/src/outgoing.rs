@@ -7,7 +7,7 @@ mod parameters;
 
 pub(crate) use fitting::fitting;
 pub(crate) use forced::{CONFLICT, Choice, THINKING, choice};
-pub(crate) use off::{can_only_be_asked, without_contradiction};
+pub(crate) use off::{can_only_be_asked, without_contradiction, without_member};
 pub(crate) use parameters::Parameters;
 
 use crate::bookkeeping;
@@ -45,7 +45,7 @@ pub struct Outgoing {
     pub adapted: Vec<&'static str>,
 }
 
-/// What the text of an answer is called where it is left out.
+/// The name of an answer's text in `untranslated=`.
 pub(crate) const TEXT: &str = "text";
 
 /// Builds the request. A pure function: the same conversation, target and settings give the same bytes.
@@ -120,7 +120,7 @@ pub(crate) fn write(
     }
 }
 
-/// The messages without what a client notes in its system prompt for another house.
+/// Removes bookkeeping lines of clients unless the provider reads them.
 fn for_house<'c>(contents: Cow<'c, [Content]>, target: &Target) -> Cow<'c, [Content]> {
     if target.dialect.reads_bookkeeping {
         return contents;

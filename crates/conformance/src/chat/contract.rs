@@ -234,7 +234,7 @@ fn everywhere(dialect: &ChatDialect, request: &Request) -> Result<(), Refusal> {
     }
 }
 
-/// The template of gpt-oss: what counts is whether a text is empty.
+/// The rule of gpt-oss' template. A text counts unless it is empty.
 fn apart(dialect: &ChatDialect, request: &Request) -> Result<(), Refusal> {
     let is_said = |message: &Message, key: &str| {
         message.raw.at(key).as_str().is_some_and(|text| !text.is_empty())

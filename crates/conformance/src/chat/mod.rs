@@ -48,7 +48,7 @@ fn model(id: &str) -> Value {
     json!({"id": id, "object": "model", "created": CREATED, "owned_by": "simulated"})
 }
 
-/// What gpt-oss says before its calls.
+/// The text of gpt-oss before its calls.
 const PREAMBLE: &str = "I will look.";
 
 /// The time that all answers carry: simulators have no clock.

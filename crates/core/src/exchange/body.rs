@@ -104,10 +104,11 @@ impl RequestContext<'_> {
         let mut outgoing = outgoing::write(&self.request, applied, &self.target, &settings);
         outgoing.untranslated.extend(lost);
         let body = std::mem::take(&mut outgoing.body);
+        let body = self.without_members(&body).unwrap_or(body);
         (Some(self.at_most(&body).unwrap_or(body)), outgoing)
     }
 
-    /// The messages in the combinations that the endpoint takes, and what was left out for that.
+    /// Fits the messages to the endpoint. Returns also the names of the removed blocks.
     fn fitting<'c>(&self, applied: Applied<'c>) -> (Applied<'c>, Vec<String>) {
         if self.goes_as_it_came() {
             return (applied, Vec::new());
@@ -143,11 +144,12 @@ impl RequestContext<'_> {
             settings,
         );
         let whole = whole.or(body);
+        let whole = self.without_members(whole.as_deref().unwrap_or(self.doc.text())).or(whole);
         let capped = self.at_most(whole.as_deref().unwrap_or_else(|| self.doc.text()));
         Some((capped.or(whole), said))
     }
 
-    /// The body without what a client notes in its system prompt for another house; `None` where it has nothing of that.
+    /// Removes bookkeeping lines of clients from the system prompt. `None` if the body stays as it is.
     fn for_house(&self, body: &str) -> Option<String> {
         let is_left_alone = self.goes_as_it_came() || self.target.dialect.reads_bookkeeping;
         if is_left_alone { None } else { bookkeeping::without(body) }

@@ -1,13 +1,13 @@
-//! Messages in the combinations of blocks that an endpoint takes.
+//! Fits the blocks of an answer to the combinations that an endpoint accepts.
 
 use crate::content::{Block, Content, Speaker};
 use crate::contract::Contract;
 use std::borrow::Cow;
 
-/// The messages as the endpoint takes them, and whether text was left out for that.
+/// Removes the text from answers with a thought and calls if the contract keeps these apart. Returns whether it did.
 ///
-/// Where a thought and a text exclude each other in an answer with calls, the text goes: the model needs the thought to go
-/// on, and the calls say what it did. A thought without words excludes nothing.
+/// The thought stays, because the model needs it to continue and the calls show the action. llama.cpp's own fix makes the
+/// same choice.
 pub(crate) fn fitting<'c>(
     mut contents: Cow<'c, [Content]>,
     contract: &Contract,

@@ -49,7 +49,7 @@ pub(crate) fn choice(
     }
 }
 
-/// Whether the user set that the model is to think. What a budget leaves of it was set by nobody.
+/// Whether the user asked for thinking. Settings that a budget lowered do not count.
 fn is_set(settings: &Resolved) -> bool {
     let Resolved { enabled, effort, max_tokens, .. } = settings;
     let is_enabled = enabled.value && enabled.is_explicit() && enabled.source != Source::Budget;
@@ -58,7 +58,7 @@ fn is_set(settings: &Resolved) -> bool {
     is_enabled || has_effort || has_budget && max_tokens.source != Source::Budget
 }
 
-/// Whether the settings ask for thinking, whoever made them.
+/// Whether the settings ask for thinking, from any source.
 fn is_asked(settings: &Resolved) -> bool {
     let has_budget = matches!(settings.max_tokens.value, Some(Budget::Tokens(_)));
     let is_enabled = settings.enabled.value && settings.enabled.is_explicit();

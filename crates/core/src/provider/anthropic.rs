@@ -31,7 +31,6 @@ pub(super) const PROVIDER: Provider = Provider {
         ],
         models: RULES,
         draws_ids: true,
-        ..Endpoint::CHAT
     }],
 };
 

@@ -239,8 +239,8 @@ fn by_name(wire: WireId, model: &str) -> Option<(&'static Provider, ModelRule)> 
     found.map(|(house, rule)| (house, if keeps_flags { rule } else { rule.elsewhere() }))
 }
 
-/// Mistral's own wire is Chat Completions but for the place of its thoughts, which do not go back on the other one. Both
-/// take effort in the same words.
+/// The rule of a Mistral model on Chat Completions. Effort has the same form there as on Mistral's own wire. Thoughts have
+/// a different place, so none goes back.
 fn mistral_by_name(wire: WireId, plain: &str) -> Option<(&'static Provider, ModelRule)> {
     let endpoint = mistral::PROVIDER.endpoint(Some(WireId::MistralChat))?;
     let mut own = endpoint.models.iter().filter(|rule| rule.is_about_some());

@@ -59,7 +59,7 @@ pub struct Step {
     pub(super) seals: Vec<Key>,
     /// The key of the ticket that stands in the place of the thought's signature.
     pub(crate) ticket: Option<Key>,
-    /// The client's sealed thoughts have members that say nothing, which the provider did not give out.
+    /// The client added empty members to its sealed thoughts.
     pub(crate) is_padded: bool,
     /// The client names items that the provider keeps.
     pub(crate) refers: bool,
@@ -357,7 +357,7 @@ impl Walk<'_> {
     }
 }
 
-/// A sealed item with a member that says nothing.
+/// Whether a sealed item has an empty member that its reader does not know.
 fn is_padded(block: &Block) -> bool {
     let Block::Thinking(thinking) = block else { return false };
     let says_nothing = |raw: &Raw| matches!(raw.as_str(), "null" | "[]" | "{}" | "\"\"");

@@ -17,7 +17,7 @@ pub enum Source {
     Session,
     /// Said with this request.
     Request,
-    /// What a budget leaves; nobody asked for it.
+    /// Lowered by a budget.
     Budget,
 }
 

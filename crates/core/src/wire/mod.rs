@@ -52,7 +52,7 @@ pub struct Dialect {
     pub may_refuse_usage: bool,
     /// Ids of tool calls may be any text, as its models write them, where the wire's own API takes few characters.
     pub takes_any_id: bool,
-    /// The house reads what its client notes for it in the system prompt; no other house gets that.
+    /// The provider reads its client's bookkeeping lines in the system prompt (`bookkeeping`).
     pub reads_bookkeeping: bool,
     /// Results of tools hold no media, which stand behind them, where the wire has both forms.
     pub media_behind_results: bool,

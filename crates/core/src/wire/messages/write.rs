@@ -83,7 +83,7 @@ fn stop(request: &Request) -> Option<Raw> {
 struct Said {
     nameless: Nameless,
     takes_any_id: bool,
-    /// A thought that is known to have been empty is a block as well.
+    /// An empty thought is written as a block.
     takes_empty: bool,
     untranslated: Vec<String>,
 }

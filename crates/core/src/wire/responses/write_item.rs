@@ -25,7 +25,7 @@ pub(super) struct Items<'a> {
     place: Place<'a>,
     /// Fields of items that are not written.
     refuses: &'a [&'a str],
-    /// The text of a thought that is known to have been empty, where such a thought is an item.
+    /// The text of an empty thought, if the provider wants an item for it.
     empty: Option<&'a str>,
     /// How many items were written.
     pub(super) count: usize,
