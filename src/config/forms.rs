@@ -131,7 +131,7 @@ fn effort(section: Section<'_>) -> Result<Option<EffortForm>, String> {
     let table = match section.table.get("effort") {
         None => return Ok(None),
         Some(Value::String(path)) => {
-            return Ok(Some(EffortForm { path: field(&at, path)?, words: USUAL }));
+            return Ok(Some(EffortForm { path: field(&at, path)?, words: USUAL, only: None }));
         }
         Some(Value::Table(table)) => table,
         Some(_) => {
@@ -144,7 +144,7 @@ fn effort(section: Section<'_>) -> Result<Option<EffortForm>, String> {
     let path = inner.string("field")?.ok_or_else(|| format!("`{at}` needs `field`"))?;
     let path = field(&at, &path)?;
     let Some(said) = inner.table("words")? else {
-        return Ok(Some(EffortForm { path, words: USUAL }));
+        return Ok(Some(EffortForm { path, words: USUAL, only: None }));
     };
     let name = inner.at("words");
     let known = Effort::ALL.map(Effort::as_str);
@@ -158,7 +158,7 @@ fn effort(section: Section<'_>) -> Result<Option<EffortForm>, String> {
     if words.is_empty() {
         return Err(format!("`{name}` is empty; name a word for one of {}", known.join(", ")));
     }
-    Ok(Some(EffortForm { path, words: kept_words(words) }))
+    Ok(Some(EffortForm { path, words: kept_words(words), only: None }))
 }
 
 /// A cap on thinking tokens: `{ field = "thinking.budget_tokens", min = 1024, max = 32000 }`.

@@ -61,7 +61,7 @@ const NO_ITEM: &[&str] = &[
 ];
 
 /// Those that do without.
-const LENIENT: [&str; 15] = [
+const LENIENT: [&str; 16] = [
     "anthropic-bound",
     "anthropic-omitted",
     "cerebras",
@@ -69,6 +69,7 @@ const LENIENT: [&str; 15] = [
     "deepseek-r1",
     "groq",
     "interactions",
+    "llamacpp-gpt-oss",
     "minimax-tags",
     "mistral",
     "ollama",

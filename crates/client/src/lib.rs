@@ -63,7 +63,7 @@ pub use events::Events;
 pub use gate::{Gate, Held, Passing};
 pub use private_header::{mark_private, private_parts};
 pub use proxy::ProxyRules;
-pub use request::{Plainer, Request};
+pub use request::{Lasting, Plainer, Request};
 pub use retry::{Advice, Failure, RetryPolicy};
 pub use secret::{Auth, Secret};
 pub use transport::{InProcess, InProcessAnswer, Retry, Transport};

@@ -20,6 +20,9 @@ use crate::secret::{Auth, Secret};
 /// Makes a body without its optional part; `None` where it has none.
 pub type Plainer = fn(&[u8]) -> Option<Vec<u8>>;
 
+/// Decides by the body of a 5xx whether a retry is useless.
+pub type Lasting = fn(&[u8]) -> bool;
+
 /// One request to an upstream.
 #[derive(Clone)]
 pub struct Request {
@@ -33,6 +36,8 @@ pub struct Request {
     pub body: Bytes,
     /// Where the body has an optional part that not every server takes: makes the body without it.
     pub plainer: Option<Plainer>,
+    /// Recognises a 5xx that no retry can help.
+    pub lasting: Option<Lasting>,
     /// How the request proves who is asking; it replaces a header of the same name.
     pub auth: Auth,
     /// What travels beside the request: handing on those of a caller's request keeps the letter case
@@ -66,6 +71,7 @@ impl Request {
             headers: HeaderMap::new(),
             body: Bytes::new(),
             plainer: None,
+            lasting: None,
             auth: Auth::None,
             extensions: Extensions::new(),
             gate: None,

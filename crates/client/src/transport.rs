@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::body::BodyStream;
 use crate::client::{Client, Response, silent};
 use crate::config::{ClientConfig, after};
 use crate::error::ClientError;
@@ -140,7 +141,7 @@ impl Transport {
     ) -> Result<Response, ClientError> {
         let mut attempt = 0;
         loop {
-            let outcome = self.send(request).await;
+            let mut outcome = self.send(request).await;
             let (failure, advice) = match &outcome {
                 Ok(answer) => (
                     Failure::Status(answer.status),
@@ -150,6 +151,15 @@ impl Transport {
             };
             let Some(wait) = policy.next_delay(attempt, failure, advice, jitter()) else {
                 return outcome;
+            };
+            if let Ok(answer) = &mut outcome
+                && is_lasting(request, answer).await
+            {
+                return outcome;
+            }
+            let failure = match &outcome {
+                Ok(answer) => Failure::Status(answer.status),
+                Err(error) => Failure::Error(error),
             };
             attempt += 1;
             on_retry(&Retry { attempt, wait, failure });
@@ -167,6 +177,21 @@ impl fmt::Debug for Transport {
             Self::InProcess { .. } => f.write_str("InProcess"),
         }
     }
+}
+
+/// The maximum number of bytes read from the body of a failure.
+const FAILURE: usize = 1024 * 1024;
+
+/// Whether no retry can help against a 5xx. Reads its body and puts it back into the answer.
+async fn is_lasting(request: &Request, answer: &mut Response) -> bool {
+    let Some(lasting) = request.lasting.filter(|_| answer.status.is_server_error()) else {
+        return false;
+    };
+    let body = std::mem::replace(&mut answer.body, BodyStream::whole(Bytes::new()));
+    let body = Box::pin(body.collect_error(FAILURE)).await;
+    let is_lasting = lasting(&body);
+    answer.body = BodyStream::whole(body);
+    is_lasting
 }
 
 /// A further try that is about to be made.

@@ -234,6 +234,13 @@ static PROFILES: &[Profile] = &[
         wire: Wire::Chat(chat::VLLM),
     },
     Profile {
+        id: "llamacpp-gpt-oss",
+        provider: "llamacpp",
+        model: "gpt-oss-120b",
+        rule: "an answer with content, reasoning_content and calls fails with 500, as in the model's template; lost thoughts of the loop are missed without an error",
+        wire: Wire::Chat(chat::LLAMACPP),
+    },
+    Profile {
         id: "mimo",
         provider: "",
         model: "mimo-v2-pro",

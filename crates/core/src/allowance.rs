@@ -79,7 +79,7 @@ fn least(settings: &mut Resolved, rule: &ModelRule) {
 }
 
 fn decided<T>(value: T) -> Setting<T> {
-    Setting { value, source: Source::Request }
+    Setting { value, source: Source::Budget }
 }
 
 #[cfg(test)]

@@ -223,6 +223,8 @@ pub struct Contract {
     pub field: Option<&'static str>,
     /// What stands in that field where the thought is known to have been empty.
     pub empty: Option<&'static str>,
+    /// The provider refuses `empty`. An answer without a thought is told in words.
+    pub never_empty: bool,
     /// Thoughts are sealed with opaque payloads, and only sealed ones may go back.
     pub signed: bool,
     /// Thoughts without a payload may go back beside the sealed ones: everything as it came.
@@ -231,6 +233,10 @@ pub struct Contract {
     pub bound: bool,
     /// The value that the provider documents for calls of other models, in place of the payload that it demands.
     pub bypass: Option<&'static str>,
+    /// The endpoint refuses a thought beside a text in an answer with calls. The text is left out.
+    pub apart: bool,
+    /// The provider refuses a sealed item if the client added a member to it.
+    pub verbatim: bool,
     /// How an answer is told whose thought is demanded and that nobody has.
     pub told: Told,
     /// A request that switches thinking off is refused for the thoughts in it.
@@ -260,10 +266,13 @@ impl Contract {
         when_off: false,
         field: None,
         empty: None,
+        never_empty: false,
         signed: false,
         unsealed: false,
         bound: false,
         bypass: None,
+        apart: false,
+        verbatim: false,
         told: Told::InUserMessage,
         only_when_on: false,
         readable: Readable::Family,
@@ -357,6 +366,18 @@ impl Contract {
         Contract { bypass: Some(bypass), ..self }
     }
 
+    /// Sets `apart`.
+    #[must_use]
+    pub const fn apart(self) -> Contract {
+        Contract { apart: true, ..self }
+    }
+
+    /// Sets `verbatim`.
+    #[must_use]
+    pub const fn verbatim(self) -> Contract {
+        Contract { verbatim: true, ..self }
+    }
+
     /// A JSON object of preserving flags.
     #[must_use]
     pub const fn with_flags(self, flags: &'static str) -> Contract {
@@ -372,6 +393,7 @@ impl Contract {
             when_off: false,
             only_when_on: false,
             empty: None,
+            never_empty: false,
             flags: None,
             ..self
         }

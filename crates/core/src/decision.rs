@@ -266,6 +266,8 @@ pub enum Why {
     Refused,
     /// It is a part of an answer whose thought stands elsewhere in the request, and more than results stands between.
     Separate,
+    /// The answer had no thought, and the provider refuses that.
+    Silent,
     /// The caller broke the answer off, and the model takes no part of one.
     Stopped,
     /// Words, or the provider's documented value, took its place when its record was not there.
@@ -304,6 +306,9 @@ impl Why {
             Why::Refused => "the model refuses reasoning in requests",
             Why::Separate => {
                 "it is part of an answer whose thought stands elsewhere in the request"
+            }
+            Why::Silent => {
+                "nothing was thought, and the provider refuses an answer without a thought"
             }
             Why::Stopped => "the answer was broken off, and the model takes whole thoughts only",
             Why::Told => {

@@ -38,6 +38,7 @@
 pub mod adapter;
 pub mod allowance;
 pub mod answer;
+mod bookkeeping;
 pub mod budget;
 pub mod content;
 pub mod contract;

@@ -1,13 +1,17 @@
 //! The request that goes out: a conversation, a target and settings become bytes.
 
+mod fitting;
 mod forced;
 mod off;
 mod parameters;
 
+pub(crate) use fitting::fitting;
 pub(crate) use forced::{CONFLICT, Choice, THINKING, choice};
-pub(crate) use off::{can_only_be_asked, without_contradiction};
+pub(crate) use off::{can_only_be_asked, without_contradiction, without_member};
 pub(crate) use parameters::Parameters;
 
+use crate::bookkeeping;
+use crate::content::{Content, Speaker};
 use crate::decide::{self, Applied, Ours};
 use crate::decision::Decision;
 use crate::edit::Draft;
@@ -41,6 +45,9 @@ pub struct Outgoing {
     pub adapted: Vec<&'static str>,
 }
 
+/// The name of an answer's text in `untranslated=`.
+pub(crate) const TEXT: &str = "text";
+
 /// Builds the request. A pure function: the same conversation, target and settings give the same bytes.
 #[must_use]
 pub fn build(request: &Request, target: &Target, settings: &Resolved) -> Outgoing {
@@ -48,7 +55,10 @@ pub fn build(request: &Request, target: &Target, settings: &Resolved) -> Outgoin
     let chosen_off = choice(request, target, settings, false) == Choice::ThinkingOff;
     let settings = &*thinking_off(chosen_off, settings);
     let Ours { applied, is_off } = decide::ours(request, target, settings);
+    let (contents, is_lost) = fitting(applied.contents, &target.rule.contract);
+    let applied = Applied { contents, ..applied };
     let mut outgoing = write(request, applied, target, &thinking_off(is_off, settings));
+    outgoing.untranslated.extend(is_lost.then(|| TEXT.to_owned()));
     outgoing.adapted.extend(chosen_off.then_some(THINKING));
     outgoing
 }
@@ -67,7 +77,7 @@ pub(crate) fn write(
     target: &Target,
     settings: &Resolved,
 ) -> Outgoing {
-    let mut request = request.with_contents(applied.contents.into_owned());
+    let mut request = request.with_contents(for_house(applied.contents, target).into_owned());
     let is_own = request.reasoning.fields.wire == Some(target.wire.id());
     let choice = choice(&request, target, settings, is_own);
     let mut asks = parameters::adapt(&request, target, settings, is_own);
@@ -108,6 +118,19 @@ pub(crate) fn write(
         untranslated,
         adapted: asks.adapted,
     }
+}
+
+/// Removes bookkeeping lines of clients unless the provider reads them.
+fn for_house<'c>(contents: Cow<'c, [Content]>, target: &Target) -> Cow<'c, [Content]> {
+    if target.dialect.reads_bookkeeping {
+        return contents;
+    }
+    let mut contents = bookkeeping::in_place(contents);
+    let is_left = |it: &Content| it.speaker != Speaker::System || !it.blocks.is_empty();
+    if !contents.iter().all(is_left) {
+        contents.to_mut().retain(is_left);
+    }
+    contents
 }
 
 /// The parameters that settings add to a body that stays the caller's.

@@ -3,7 +3,7 @@
 //! Requests read what this process knows, and wait for nobody. What they learn waits here for the store, from where other
 //! gateways and the next process know it (`sharing.rs`).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use thinkthrough_core::exchange::Repair;
@@ -14,6 +14,9 @@ use tokio::sync::Notify;
 
 /// More lessons than this are not known at a time, and no more of them wait for the store. The oldest go.
 const MOST: usize = 10_000;
+
+/// The maximum number of refused thoughts per model. The oldest are dropped.
+const MOST_MARKS: usize = 1_000;
 
 /// A model where it is asked, and by whom.
 pub(crate) fn about(tenant: Tenant, target: &Target) -> About {
@@ -39,6 +42,8 @@ struct State {
     known: HashMap<About, Lesson>,
     /// What the store is to be told. A lesson that is not known any more is to be taken out there.
     waiting: HashMap<About, Waiting>,
+    /// Marks of refused thoughts, with the time of the refusal. They are not stored.
+    refused: HashMap<About, BTreeMap<String, u64>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +90,7 @@ impl Learned {
     /// A repair helped. Nobody else is to know that of a request of which nothing is kept.
     pub(crate) fn add(&self, about: About, repair: Repair, now: u64, is_kept: bool) {
         let mut state = self.lock();
-        let State { known, waiting } = &mut *state;
+        let State { known, waiting, .. } = &mut *state;
         make_room(known, &about, |lesson| lesson.since);
         known.insert(about.clone(), Lesson { repair, since: now, is_stored: false });
         if is_kept {
@@ -93,6 +98,28 @@ impl Learned {
             waiting.insert(about, Waiting { at: now, tries: 0 });
             self.news.notify_one();
         }
+    }
+
+    /// Remembers thoughts that a model refused.
+    pub(crate) fn refuse(&self, about: About, marks: &BTreeSet<String>, now: u64) {
+        let mut state = self.lock();
+        let newest = |marks: &BTreeMap<String, u64>| marks.values().max().copied().unwrap_or(0);
+        make_room(&mut state.refused, &about, newest);
+        let known = state.refused.entry(about).or_default();
+        known.retain(|_, since| holds(*since, now));
+        known.extend(marks.iter().map(|mark| (mark.clone(), now)));
+        while known.len() > MOST_MARKS {
+            let oldest =
+                known.iter().min_by_key(|(_, since)| **since).map(|(mark, _)| mark.clone());
+            known.remove(&oldest.unwrap_or_default());
+        }
+    }
+
+    /// The marks of the thoughts that a model refused.
+    pub(crate) fn refused(&self, about: &About, now: u64) -> Vec<String> {
+        let state = self.lock();
+        let known = state.refused.get(about).into_iter().flatten();
+        known.filter(|(_, since)| holds(**since, now)).map(|(mark, _)| mark.clone()).collect()
     }
 
     /// A lesson does not hold any more.
@@ -108,7 +135,7 @@ impl Learned {
     /// What the store is to be told, what it did not take before last.
     pub(crate) fn changes(&self, now: u64) -> Vec<Change> {
         let mut state = self.lock();
-        let State { known, waiting } = &mut *state;
+        let State { known, waiting, .. } = &mut *state;
         // What holds no more goes from the store by itself.
         waiting.retain(|_, waiting| holds(waiting.at, now));
         let mut all: Vec<_> = waiting.iter().collect();
@@ -123,7 +150,7 @@ impl Learned {
     /// The store was told. What it does not keep is of a tenant that was erased.
     pub(crate) fn told(&self, change: &Change, is_kept: bool) {
         let mut state = self.lock();
-        let State { known, waiting } = &mut *state;
+        let State { known, waiting, .. } = &mut *state;
         if waiting.get(&change.about).is_some_and(|it| it.at == change.at) {
             waiting.remove(&change.about);
         }
@@ -145,7 +172,7 @@ impl Learned {
     pub(crate) fn stored(&self, mut facts: Vec<Fact>, now: u64) {
         facts.sort_unstable_by_key(|fact| std::cmp::Reverse(fact.since));
         let mut state = self.lock();
-        let State { known, waiting } = &mut *state;
+        let State { known, waiting, .. } = &mut *state;
         known.retain(|_, lesson| !lesson.is_stored && holds(lesson.since, now));
         for Fact { about, text, since } in facts {
             let is_older = waiting.contains_key(&about) || known.contains_key(&about);
@@ -189,6 +216,21 @@ mod tests {
 
     fn fact(tenant: &str, text: &str, since: u64) -> Fact {
         Fact { about: of(tenant, "m"), text: text.to_owned(), since }
+    }
+
+    #[test]
+    fn a_refused_thought_is_remembered_for_a_day_and_for_whom_it_was_refused() {
+        let learned = Learned::default();
+        let marks = |all: &[&str]| all.iter().map(|mark| (*mark).to_owned()).collect();
+        learned.refuse(of("a", "m"), &marks(&["one"]), NOW);
+        learned.refuse(of("a", "m"), &marks(&["two"]), NOW + 1);
+        assert_eq!(learned.refused(&of("a", "m"), NOW + 1), ["one", "two"]);
+        assert_eq!(learned.refused(&of("a", "m"), NOW + DAY), ["two"]);
+        assert!(learned.refused(&of("a", "other"), NOW).is_empty());
+        assert!(learned.refused(&of("b", "m"), NOW).is_empty());
+        let many = (0..=MOST_MARKS).map(|at| at.to_string()).collect();
+        learned.refuse(of("a", "m"), &many, NOW + DAY);
+        assert_eq!(learned.refused(&of("a", "m"), NOW + DAY).len(), MOST_MARKS);
     }
 
     #[test]

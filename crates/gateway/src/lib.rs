@@ -36,6 +36,7 @@ mod list;
 mod listening;
 mod load;
 mod log;
+mod mending;
 mod metrics;
 mod models;
 mod names;

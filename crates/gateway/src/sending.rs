@@ -136,6 +136,7 @@ impl Job {
             let may_refuse = self.route.target.dialect.may_refuse_usage;
             send.plainer = may_refuse.then_some(without_usage);
         }
+        send.lasting = Some(names_history);
         self.keep.seen.carry(&self.headers, &mut send.headers);
         send.auth = self.auth.clone();
         send.gate.clone_from(&self.gate);
@@ -215,6 +216,11 @@ impl Job {
         let passage = Box::new(Passage::new(exchange, self.keep));
         Ok(Outcome::Answer { answer: Box::new(answer), passage, made })
     }
+}
+
+/// Whether the body of a 5xx refuses the history, so that a retry would fail as well.
+pub(crate) fn names_history(body: &[u8]) -> bool {
+    Repair::names_history(&String::from_utf8_lossy(body))
 }
 
 /// Why a status cannot be that of an answer, or of a refusal.

@@ -9,15 +9,15 @@ use crate::asking::{
 use crate::door::{Turned, turned};
 use crate::house::House;
 use crate::keeping::Keeping;
-use crate::learned::{Learned, about, now};
 use crate::leaving::Lasting;
 use crate::load::{READ, Reservation};
+use crate::mending::Mending;
 use crate::models::Route;
 use crate::passage::Keep;
 use crate::pool::Picked;
 use crate::progress::Progress;
 use crate::provider_resource::{Access, Ids, Tap};
-use crate::refused::{AtFault, Restored, is_no_answer};
+use crate::refused::{Restored, is_no_answer, may_be_repaired};
 use crate::reply::Account;
 use crate::sending::{Job, Made, Outcome, Sending, Waiting, failed, reason, refusal};
 use crate::spending::expected;
@@ -30,14 +30,12 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use thinkthrough_client::{Advice, Auth, ClientError};
 use thinkthrough_core::content::Speaker;
-use thinkthrough_core::exchange::{Prepared, Repair, RequestContext, Restore};
+use thinkthrough_core::exchange::{Prepared, RequestContext, Restore};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::dressed;
-use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::why;
 use thinkthrough_core::wire::Wire;
 use thinkthrough_core::wire::resource::Resource;
-use thinkthrough_store::About;
 
 /// What every try begins with.
 pub(crate) struct Caller {
@@ -76,7 +74,7 @@ struct Way {
     rest: Vec<String>,
     hops: usize,
     mending: Mending,
-    /// What was sent this way, where there were thoughts in it.
+    /// The request as it was sent.
     sent: Option<Restored>,
 }
 
@@ -86,17 +84,6 @@ enum After {
     Over(Result<Outcome, Turned>),
     /// Another way, which was begun.
     Next(Way, Sending),
-}
-
-/// What refusals have taught about a way.
-#[derive(Clone, Default)]
-struct Mending {
-    /// What the lesson would be about; known once the way is prepared.
-    about: Option<About>,
-    learned: Option<Repair>,
-    repaired: Option<Repair>,
-    /// The records that the refusal was about.
-    at_fault: Option<AtFault>,
 }
 
 impl Caller {
@@ -170,12 +157,10 @@ impl Caller {
         let followed = self.followed(&route).await;
         let payer = self.open(&route, audited, &asked, followed.as_deref());
         if let Some(tenant) = tenant {
-            way.learn(tenant, &self.house.learned);
+            way.mending.learn(tenant, &route.target, &self.house.learned);
         }
         if !handling.dry_run && handling.restore == Restore::Recommended {
-            let Mending { learned, repaired, .. } = &way.mending;
-            learned.iter().for_each(|repair| asked.repair(*repair));
-            repaired.iter().for_each(|repair| asked.refused(*repair));
+            way.mending.mend(&mut asked, &self.house.learned);
         }
         self.keeping.iter().for_each(|keeping| asked.set_name(keeping.name()));
         asked.compare(self.house.seen.is_audited());
@@ -188,10 +173,10 @@ impl Caller {
         let body = prepared.body.take().map_or_else(|| self.body.clone(), Bytes::from);
         let body = on_platform(body, &route);
         let tap = self.admit(&route, &body, payer.session()).await?;
-        way.sent = vault.clone().filter(|_| !prepared.put_back.is_empty()).map(|vault| Restored {
+        way.sent = Some(Restored {
             put_back: std::mem::take(&mut prepared.put_back),
             body: body.clone(),
-            vault,
+            vault: vault.clone(),
         });
         let auth = match &way.picked {
             Some(picked) => picked.auth.clone(),
@@ -290,7 +275,7 @@ impl Caller {
             }
             if matches!(outcome, Ok(Outcome::Answer { .. })) {
                 caller.house.seen.tell(&Progress::Led);
-                way.note(&outcome, &caller);
+                way.mending.note(&outcome, &caller.house, caller.is_kept);
                 return outcome.map_err(|error| failed(&error, &way.route.target.provider));
             }
             // What comes after a failure reads the whole request again.
@@ -308,7 +293,7 @@ impl Caller {
     /// What follows a way that led to no answer.
     async fn after(self: Arc<Self>, mut way: Way, outcome: Result<Outcome, ClientError>) -> After {
         self.tell(&outcome);
-        way.note(&outcome, &self);
+        way.mending.note(&outcome, &self.house, self.is_kept);
         let next = self.mended(&way, &outcome).or_else(|| self.next(&mut way, &outcome));
         let provider = way.route.target.provider.clone();
         let over = |outcome: Result<Outcome, ClientError>| {
@@ -333,36 +318,36 @@ impl Caller {
         self.house.seen.tell(&Progress::Failed { reason, cause });
     }
 
-    /// The same way with a repair, where the refusal is one of those that are known.
+    /// The same way with a repair, where the refusal asks for one.
     fn mended(&self, way: &Way, outcome: &Result<Outcome, ClientError>) -> Option<Way> {
-        let Ok(Outcome::Refused(refused)) = outcome else { return None };
-        if !way.may_repair() || !refused.status.is_client_error() {
+        let (Ok(Outcome::Refused(refused)), Some(sent)) = (outcome, &way.sent) else { return None };
+        if !way.may_repair() || !may_be_repaired(refused) {
             return None;
         }
         let said = String::from_utf8_lossy(&refused.body);
-        let repair = match (way.mending.repaired, &way.sent) {
-            // The client's thoughts are gone already, so that the rest goes, too.
-            (Some(_), _) => Repair::of(&said).filter(|repair| *repair == Repair::Omit)?,
-            (None, Some(sent)) => sent.repair(&said)?,
-            (None, None) => Repair::of(&said)?,
-        };
-        // For nobody, nothing is kept that could go back.
-        let is_in_vain = matches!(repair, Repair::Return(_) | Repair::Sign);
-        if way.mending.learned == Some(repair) || (is_in_vain && way.mending.about.is_none()) {
-            return None;
-        }
-        self.house.seen.tell(&Progress::Repaired);
-        let at_fault = way.sent.as_ref().and_then(|sent| sent.at_fault(&said));
-        let mending = Mending { repaired: Some(repair), at_fault, ..way.mending.clone() };
+        let mending = way.mending.after(&said, sent, &way.route.target)?;
         Some(Way { mending, ..way.clone() })
     }
 
     async fn again(&self, way: &mut Way) -> Result<Sending, Turned> {
+        let before = way.sent.take().map(|sent| sent.body);
         let mut held = self.house.load.share.reserve();
         held.grow_to(self.body.len().saturating_mul(READ))?;
         let doc = take::json(&self.body)?;
         let (job, prepared) = self.prepare(way, &doc).await?;
         required(&way.route, &self.headers, &prepared)?;
+        // The same bytes would be refused for the same reason.
+        let is_repair = before.is_some();
+        if before.is_some_and(|before| before == job.body) {
+            return Err(turned(
+                400,
+                "invalid_request_error",
+                "the repair changes nothing".to_owned(),
+            ));
+        }
+        if is_repair {
+            self.house.seen.tell(&Progress::Repaired);
+        }
         job.send(prepared)
     }
 
@@ -429,53 +414,17 @@ impl Way {
         Way { route, picked: None, used: Vec::new(), rest, hops, mending, sent: None }
     }
 
-    /// Whether a refusal may lead to another try; once for a request, and once more where the vault's thoughts that took
-    /// the place of the client's are refused as well.
+    /// Whether a refusal may lead to another try.
     fn may_repair(&self) -> bool {
         let handling = self.route.handling;
         let is_wanted = handling.restore == Restore::Recommended && !handling.dry_run;
-        is_wanted && matches!(self.mending.repaired, None | Some(Repair::Replace))
+        is_wanted && self.mending.may_go_on()
     }
 
     /// Whether a model is asked at the same place.
     fn is_at(&self, other: &Route) -> bool {
         let (own, other) = (&self.route.target, &other.target);
         own.base_url == other.base_url && own.wire.id() == other.wire.id()
-    }
-
-    /// Takes what is known about the model.
-    fn learn(&mut self, tenant: Tenant, learned: &Learned) {
-        let about = about(tenant, &self.route.target);
-        if self.mending.repaired.is_none() {
-            self.mending.learned = learned.of(&about, now());
-        }
-        self.mending.about = Some(about);
-    }
-
-    /// A repair that helped is a lesson, and what was left out for it is not sent again; one that led to a refusal of
-    /// its own is no lesson any more.
-    fn note(&self, outcome: &Result<Outcome, ClientError>, caller: &Caller) {
-        let House { learned, seen, .. } = &*caller.house;
-        let Mending { about: Some(about), learned: known, repaired, at_fault } = &self.mending
-        else {
-            return;
-        };
-        match outcome {
-            Ok(Outcome::Answer { .. }) => {
-                if let Some(at_fault) = at_fault.clone() {
-                    at_fault.mark(seen);
-                }
-                if let Some(repair) = repaired.filter(|repair| repair.is_learned()) {
-                    learned.add(about.clone(), repair, now(), caller.is_kept);
-                }
-            }
-            Ok(Outcome::Refused(refused)) if known.is_some() && repaired.is_none() => {
-                if Repair::of(&String::from_utf8_lossy(&refused.body)).is_some() {
-                    learned.forget(about, now());
-                }
-            }
-            Ok(Outcome::Refused(_)) | Err(_) => {}
-        }
     }
 
     fn has_next(&self) -> bool {

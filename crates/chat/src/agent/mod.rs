@@ -25,7 +25,7 @@ use thinkthrough_core::answer::Answer;
 use thinkthrough_core::budget::BudgetRefusal;
 use thinkthrough_core::content::{Content, ToolCall, ToolResponse};
 use thinkthrough_core::event::Event;
-use thinkthrough_core::exchange::Without;
+use thinkthrough_core::exchange::{Repair, Without};
 use thinkthrough_core::outgoing::{Outgoing, without_usage};
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::request::{Request, Tool};
@@ -405,6 +405,7 @@ fn prepare(setup: &Setup<'_>, outgoing: &Outgoing) -> Result<Send, AskError> {
     }
     send.auth = setup.auth.clone();
     send.plainer = setup.target.dialect.may_refuse_usage.then_some(without_usage);
+    send.lasting = Some(|body| Repair::names_history(&String::from_utf8_lossy(body)));
     Ok(send)
 }
 

@@ -63,6 +63,22 @@ async fn u_006_passing_failures_are_tried_again_and_told() {
 }
 
 #[tokio::test]
+async fn a_failure_that_says_that_it_lasts_is_handed_on_with_its_body() {
+    const FAILURE: &str = "HTTP/1.1 500 No\r\ncontent-length: 9\r\n\r\nit lasts!";
+    for (lasting, tries) in [(Some("lasts"), 1), (Some("passes"), 3), (None, 3)] {
+        let (url, count) = answering(&[FAILURE]).await;
+        let mut request = Request::post(&url, "{}").unwrap();
+        request.lasting = lasting.map(|word| match word {
+            "lasts" => (|body: &[u8]| body == b"it lasts!") as thinkthrough_client::Lasting,
+            _ => |_: &[u8]| false,
+        });
+        let answer = Transport::Http(client()).send_with_retry(&request, &FAST, &mut |_| {}).await;
+        assert_eq!(drain(answer.unwrap()).await, (b"it lasts!".to_vec(), None), "{lasting:?}");
+        assert_eq!(count.load(Ordering::SeqCst), tries, "{lasting:?}");
+    }
+}
+
+#[tokio::test]
 async fn u_005_the_last_answer_is_handed_on_when_the_tries_are_used_up() {
     let (url, count) =
         answering(&["HTTP/1.1 429 No\r\nretry-after: 0\r\ncontent-length: 4\r\n\r\nslow"]).await;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::fields::refused_names;
 use super::read::{Message, Request, Role, untagged};
 use super::refuse::param_incorrect;
-use super::{Carrier, ChatDialect, Contract, House, details, google, refusal};
+use super::{Carrier, ChatDialect, Contract, House, PREAMBLE, details, google, refusal};
 use crate::json::Keyed;
 use crate::log::ThoughtState;
 use crate::mind::{Verdict, Visible, judge};
@@ -47,6 +47,11 @@ pub(super) fn enforce(
             lost(visit, dialect, request, &found);
             Ok(())
         }
+        Contract::Apart => {
+            apart(dialect, request)?;
+            lost(visit, dialect, request, &found);
+            Ok(())
+        }
         Contract::Optional => {
             lost(visit, dialect, request, &found);
             Ok(())
@@ -65,7 +70,10 @@ fn look(visit: &mut Visit<'_>, dialect: &ChatDialect, place: usize, message: &Me
     if message.role != Role::Assistant {
         return Found::Nothing;
     }
-    let visible = Visible::of(&message.text, message.calls.iter().map(|(_, call)| call));
+    // The model read its thought without the words before its calls.
+    let is_apart = dialect.contract == Contract::Apart && !message.calls.is_empty();
+    let text = if is_apart { PREAMBLE } else { message.text.as_str() };
+    let visible = Visible::of(text, message.calls.iter().map(|(_, call)| call));
     let mut found = Found::Nothing;
     let signed = details::is_signed(&message.raw);
     for (field, thought) in thoughts(&message.raw) {
@@ -224,6 +232,24 @@ fn everywhere(dialect: &ChatDialect, request: &Request) -> Result<(), Refusal> {
         Some((place, _)) => Err(not_passed_back(dialect, place, false)),
         None => Ok(()),
     }
+}
+
+/// The rule of gpt-oss' template. A text counts unless it is empty.
+fn apart(dialect: &ChatDialect, request: &Request) -> Result<(), Refusal> {
+    let is_said = |message: &Message, key: &str| {
+        message.raw.at(key).as_str().is_some_and(|text| !text.is_empty())
+    };
+    let is_crowded = |message: &Message| {
+        !message.calls.is_empty()
+            && is_said(message, "content")
+            && is_said(message, "reasoning_content")
+    };
+    if !request.messages.iter().any(is_crowded) {
+        return Ok(());
+    }
+    let text = "Cannot pass both content and thinking in an assistant message with tool calls! Put the analysis \
+                message in one or the other, but not both.";
+    Err(refusal(dialect, 500, text))
 }
 
 fn not_passed_back(dialect: &ChatDialect, place: usize, indexed: bool) -> Refusal {

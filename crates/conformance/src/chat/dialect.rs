@@ -32,6 +32,7 @@ pub(crate) enum House {
     Mistral,
     MiniMax,
     Vllm,
+    LlamaCpp,
     OpenRouter,
     Zai,
     Qwen,
@@ -90,6 +91,8 @@ pub(crate) enum Contract {
     WrongNameRefused,
     /// Unknown fields of messages and request are errors (HTTP 422); chunks are optional.
     ExtraForbidden,
+    /// Content and a thought exclude each other beside calls: an error with the status of a failure.
+    Apart,
     /// Never an error, but the model gets worse without its thoughts.
     Optional,
 }
@@ -155,6 +158,7 @@ impl ChatDialect {
             | House::Groq
             | House::Cerebras
             | House::MiniMax
+            | House::LlamaCpp
             | House::OpenRouter
             | House::Zai
             | House::Qwen
@@ -169,7 +173,7 @@ impl ChatDialect {
 
     /// The usage object tells the reasoning tokens.
     pub(crate) fn counts_reasoning(&self) -> bool {
-        !matches!(self.house, House::Mistral | House::MiniMax | House::Vllm)
+        !matches!(self.house, House::Mistral | House::MiniMax | House::Vllm | House::LlamaCpp)
     }
 
     /// The thoughts of earlier turns are put before the model too, so that their loss makes it worse.
@@ -185,6 +189,7 @@ impl ChatDialect {
             | House::Cerebras
             | House::Mistral
             | House::Vllm
+            | House::LlamaCpp
             | House::Xai
             | House::Google => false,
         }
@@ -304,6 +309,15 @@ pub(crate) const VLLM: ChatDialect = ChatDialect {
     ids: Ids::Prefixed { prefix: "chatcmpl-tool-", length: 16 },
     usage: UsageAt::Separate,
     switch: Switch::Template,
+};
+
+pub(crate) const LLAMACPP: ChatDialect = ChatDialect {
+    house: House::LlamaCpp,
+    carrier: Carrier::ReasoningContent,
+    contract: Contract::Apart,
+    ids: Ids::Prefixed { prefix: "", length: 32 },
+    usage: UsageAt::Separate,
+    switch: Switch::AlwaysOnQuietly,
 };
 
 pub(crate) const DEEPSEEK_EVERYWHERE: ChatDialect = ChatDialect {

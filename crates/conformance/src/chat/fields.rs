@@ -20,6 +20,7 @@ pub(super) fn refused_names(dialect: &ChatDialect, request: &Request) -> Result<
         | Contract::Everywhere
         | Contract::SignedDetails
         | Contract::CallSignature
+        | Contract::Apart
         | Contract::Optional => Ok(()),
     }
 }

@@ -48,13 +48,20 @@ fn model(id: &str) -> Value {
     json!({"id": id, "object": "model", "created": CREATED, "owned_by": "simulated"})
 }
 
+/// The text of gpt-oss before its calls.
+const PREAMBLE: &str = "I will look.";
+
 /// The time that all answers carry: simulators have no clock.
 const CREATED: u64 = 1_760_000_000;
 
 fn complete(visit: &mut Visit<'_>, dialect: &ChatDialect) -> Result<Answer, Refusal> {
     let request = read::request(visit, dialect)?;
     contract::enforce(visit, dialect, &request)?;
-    let plan = mind::think(&request.scene);
+    let mut plan = mind::think(&request.scene);
+    if dialect.contract == Contract::Apart && !plan.calls.is_empty() {
+        PREAMBLE.clone_into(&mut plan.text);
+        plan.thought = mind::reworded(&plan.thought, 1, &plan.text, &plan.calls);
+    }
     let seed = visit.seed();
     let reply = Reply {
         dialect,

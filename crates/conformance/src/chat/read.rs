@@ -420,6 +420,7 @@ fn choice(body: &Value, thinking: bool, dialect: &ChatDialect) -> Result<Choice,
         | House::Mistral
         | House::MiniMax
         | House::Vllm
+        | House::LlamaCpp
         | House::OpenRouter
         | House::Zai
         | House::Qwen

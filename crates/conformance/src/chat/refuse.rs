@@ -38,6 +38,7 @@ pub(crate) fn refusal(dialect: &ChatDialect, status: u16, text: &str) -> Refusal
         House::Vllm => {
             json!({"error": {"message": text, "type": "BadRequestError", "param": null, "code": status}})
         }
+        House::LlamaCpp => json!({"error": {"code": status, "message": text, "type": kind}}),
         House::OpenRouter => {
             json!({"error": {"message": text, "code": status}, "user_id": "user_simulated"})
         }
@@ -92,6 +93,11 @@ pub(crate) fn unauthorised(dialect: &ChatDialect) -> Refusal {
             )
         }
         House::Vllm => ("Unauthorized", json!({"error": "Unauthorized"})),
+        House::LlamaCpp => {
+            let text = "Invalid API Key";
+            let error = json!({"code": 401, "message": text, "type": "authentication_error"});
+            (text, json!({"error": error}))
+        }
         House::OpenRouter => {
             let text = "No auth credentials found";
             (text, json!({"error": {"message": text, "code": 401}}))

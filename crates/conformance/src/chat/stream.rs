@@ -215,6 +215,7 @@ fn error_event(reply: &Reply<'_>) -> String {
         | House::Cerebras
         | House::Zai
         | House::Qwen
+        | House::LlamaCpp
         | House::Xai => data(
             &json!({"error": {"message": text, "type": "server_error", "param": null, "code": "internal_error"}}),
         ),

@@ -84,7 +84,10 @@ fn system(system: &Value) -> u64 {
         Value::String(text) => hash.text(text).finish(),
         Value::Array(blocks) => blocks
             .iter()
-            .fold(hash, |hash, block| hash.text(block.at("text").as_str().unwrap_or_default()))
+            .map(|block| block.at("text").as_str().unwrap_or_default())
+            // The API takes its client's own line off the prompt.
+            .filter(|text| !text.starts_with("x-anthropic-billing-header:"))
+            .fold(hash, Digest::text)
             .finish(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => hash.finish(),
     }

@@ -151,12 +151,15 @@ pub(crate) fn think(scene: &Scene) -> Plan {
     let calls = choose::next_calls(scene, &turn);
     let text = if calls.is_empty() { answer::answer(scene, &turn) } else { String::new() };
     let mut plan = Plan { thought: String::new(), text, calls, truncated: false };
-    if scene.thinking {
+    if scene.thinking && !turn.question.contains(AT_ONCE) {
         let words = answer::thought(scene, &turn, &plan);
         plan.thought = note::signed(&words, Visible::of(&plan.text, &plan.calls));
     }
     plan.capped(scene.max_tokens)
 }
+
+/// A question with these words is answered without a thought, although thinking is on.
+const AT_ONCE: &str = "Do not think about it.";
 
 /// How many bytes of a question the mind reads: one half from its start, the other from its end. Every clause is
 /// compared with every tool, so that the work on a longer question must not grow with both.

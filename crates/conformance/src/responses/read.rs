@@ -178,6 +178,11 @@ fn effort<'a>(dialect: &ResponsesDialect, body: &'a Value) -> Result<Option<&'a 
                 (Some("reasoning.effort"), Some("invalid_value")),
             ))
         }
+        // Source: its words for 4.5, which knows no `none`; 4.3 knows the first four.
+        Some(word @ ("minimal" | "xhigh" | "max")) if dialect.flavour == Flavour::Xai => {
+            let text = format!("This model does not support 'reasoning_effort' value '{word}'");
+            Err(refusal(dialect, 400, &text))
+        }
         Some(_) | None => Ok(effort),
     }
 }

@@ -133,7 +133,7 @@ fn is_altered(matches: &Matches<'_>, step: &Step, it: &Match) -> bool {
     matches.ask.contract.signed
         && head.version == matches.question.version
         && it.hindrance.is_none()
-        && thought != own
+        && (thought != own || step.is_padded && matches.ask.contract.verbatim)
         && is_wanted(matches.ask, step)
 }
 

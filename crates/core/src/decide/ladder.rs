@@ -63,7 +63,9 @@ pub(super) fn lacking(input: &Input<'_>, answers: &[Decision]) -> Vec<Lacking> {
         // A fragment of an answer goes with its first one, and what the client sends of a thought stays.
         let is_there = answer.action.is_sent() || answer.action == Action::GoesOn;
         let is_told = answer.lasting == Some(Lasting::Told) && !is_there;
-        let why = why(answer.action).or(is_told.then_some(Why::Told))?;
+        let is_silent = contract.never_empty && answer.action == Action::Empty;
+        let why = why(answer.action).or(is_told.then_some(Why::Told));
+        let why = why.or(is_silent.then_some(Why::Silent))?;
         let is_demanded = contract.demands(step.is_current, step.turn_has_calls);
         let messages = step.contents.clone();
         (is_demanded || is_told).then_some(Lacking { messages, why, is_demanded })

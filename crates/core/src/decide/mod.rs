@@ -82,6 +82,7 @@ mod bound;
 mod fragments;
 mod ladder;
 mod limit;
+mod named;
 mod ours;
 mod records;
 mod refusal;
@@ -91,9 +92,12 @@ mod repair;
 #[cfg(test)]
 mod tests;
 mod told;
+mod unlisted;
 
 pub use answers::answers;
 pub(crate) use apply::{bare, said};
+pub use named::Named;
+pub(crate) use named::without_named;
 pub use ours::withheld;
 pub(crate) use ours::{Ours, decide as ours, in_place};
 pub use refused::{PutBack, RefusalCause};

@@ -34,6 +34,8 @@ const REFUSALS: &[Refusal] = &[
         Repair::Return(Some(("reasoning_content", " "))),
     ),
     asks(&["must be passed back to the api"], Repair::Return(None)),
+    // The template of gpt-oss, as llama.cpp's server passes it on with a 500 (ggml-org/llama.cpp#19701).
+    asks(&["cannot pass both content and thinking"], Repair::Apart),
     asks(&["is missing a thought_signature"], Repair::Sign),
     asks(&["is missing a `thought_signature`"], Repair::Sign),
     asks(&["expected `thinking` or `redacted_thinking`"], Repair::Off),
@@ -42,6 +44,8 @@ const REFUSALS: &[Refusal] = &[
     refuses(&["item with id", "not found"], RefusalCause::Gone),
     refuses(&["encrypted content", "could not be"], RefusalCause::Shut),
     refuses(&["cannot be decrypted"], RefusalCause::Shut),
+    // xAI, for an item of its own that was altered as well as for another's (Wei-Shaw/sub2api#4535, chenyme/grok2api#688).
+    refuses(&["could not decrypt", "encrypted_content"], RefusalCause::Shut),
     refuses(&["could not decode the compaction blob"], RefusalCause::Shut),
     refuses(&["invalid `signature` in `thinking`"], RefusalCause::Signature),
     refuses(&["invalid `data` in `redacted_thinking`"], RefusalCause::Signature),
@@ -70,6 +74,13 @@ pub(super) fn cause(refusal: &str) -> Option<RefusalCause> {
     said(&refusal.to_ascii_lowercase()).find_map(|known| known.cause)
 }
 
+/// Whether the body of a 5xx refuses the history, so that a retry would fail as well.
+#[must_use]
+pub(super) fn names_history(failure: &str) -> bool {
+    let failure = failure.to_ascii_lowercase();
+    said(&failure).next().is_some() || failure.contains("in an assistant message")
+}
+
 fn said(refusal: &str) -> impl Iterator<Item = &'static Refusal> {
     REFUSALS.iter().filter(move |known| known.words.iter().all(|word| refusal.contains(word)))
 }
@@ -82,11 +93,27 @@ mod tests {
     fn u_20_what_is_blamed_is_left_out() {
         let shut = "The encrypted content gAAA...9xQ= could not be decrypted or parsed.";
         assert_eq!((repair(shut), cause(shut)), (Some(Repair::Omit), Some(RefusalCause::Shut)));
+        let xai = "Could not decrypt the provided encrypted_content. Ensure the value is the unmodified encrypted_content from a previous response.";
+        assert_eq!((repair(xai), cause(xai)), (Some(Repair::Omit), Some(RefusalCause::Shut)));
         let pair = "was provided without its required following item";
         assert_eq!((repair(pair), cause(pair)), (Some(Repair::Omit), None));
         // The repair of the first words counts, and the cause of the first that name one.
         let both =
             "Expected `thinking` or `redacted_thinking`. `thinking` blocks cannot be modified";
         assert_eq!((repair(both), cause(both)), (Some(Repair::Off), Some(RefusalCause::Altered)));
+    }
+    #[test]
+    fn a_failure_that_names_the_history_does_not_pass() {
+        for (failure, is_about_history) in [
+            (
+                "Cannot pass both content and thinking in an assistant message with tool calls!",
+                true,
+            ),
+            ("Cannot render a call in an assistant message without its result", true),
+            ("The server had an error while processing your request. Sorry about that!", false),
+            ("Overloaded", false),
+        ] {
+            assert_eq!(names_history(failure), is_about_history, "{failure}");
+        }
     }
 }

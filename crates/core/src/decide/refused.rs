@@ -4,9 +4,10 @@
 //! refusal names it: by an id or a payload of it, or by the message that it stands in. A refusal that names nothing
 //! blames the only thought that was put back, if the client sent none of its own; of several it blames none.
 
-use super::{Repair, refusal};
+use super::named::{Named, SHORTEST, is_named, short};
+use super::{Repair, refusal, unlisted};
 use crate::content::Block;
-use crate::json::Doc;
+use crate::provider::Target;
 use crate::restore::Kept;
 use std::fmt;
 
@@ -69,9 +70,6 @@ pub(super) struct Known {
     names: Vec<String>,
 }
 
-/// Shorter ones stand in many texts by chance.
-const SHORTEST: usize = 8;
-
 impl Known {
     /// `None` for a plain thought: nothing of it can be refused in these words.
     pub(super) fn of(record: &str, kept: &Kept) -> Option<Self> {
@@ -92,15 +90,6 @@ impl Known {
         names.retain(|name| name.len() >= SHORTEST);
         (!names.is_empty()).then(|| Known { record: record.to_owned(), names })
     }
-
-    fn is_in(&self, text: &str) -> bool {
-        self.names.iter().any(|name| text.contains(name.as_str()))
-    }
-
-    /// Payloads are long, so that their beginning and end stand for them: `gAAA...9xQ=`.
-    fn is_short_for(&self, (head, tail): (&str, &str)) -> bool {
-        self.names.iter().any(|name| name.starts_with(head) && name.ends_with(tail))
-    }
 }
 
 /// Payloads are secrets of the tenant's.
@@ -117,11 +106,19 @@ impl PutBack {
         self.records.is_empty() && !self.has_own
     }
 
-    /// The repair that a refusal of `body` asks for. Where it may be one of the client's own thoughts that does not hold,
-    /// those give way first.
+    /// Whether the client sends thoughts of its own.
     #[must_use]
-    pub fn repair(&self, refusal: &str, body: &[u8]) -> Option<Repair> {
-        let repair = Repair::of(refusal)?;
+    pub fn has_own(&self) -> bool {
+        self.has_own
+    }
+
+    /// The repair that a refusal of `body` asks for, by the tables or, in other words, by what it names. Where it may be one
+    /// of the client's own thoughts that does not hold, those give way first.
+    #[must_use]
+    pub fn repair(&self, refusal: &str, body: &[u8], target: &Target) -> Option<Repair> {
+        let Some(repair) = Repair::of(refusal) else {
+            return unlisted::repair(refusal, body, target);
+        };
         let is_own = self.has_own
             && RefusalCause::of(refusal).is_some()
             && self.at_fault(refusal, body).is_empty();
@@ -131,54 +128,21 @@ impl PutBack {
     /// The records that `refusal` blames, of those that were put back into `body`.
     #[must_use]
     pub fn at_fault(&self, refusal: &str, body: &[u8]) -> Vec<String> {
+        let named = Named::of(refusal, body);
         let shorts: Vec<_> = refusal.split_whitespace().filter_map(short).collect();
-        let by_name =
-            |it: &&Known| it.is_in(refusal) || shorts.iter().any(|pair| it.is_short_for(*pair));
-        let ids = |known: &mut dyn Iterator<Item = &Known>| -> Vec<String> {
-            known.map(|known| known.record.clone()).collect()
+        let is_named = |it: &&Known| {
+            named.has_any(&it.names) || it.names.iter().any(|name| is_named(name, refusal, &shorts))
         };
-        let named = ids(&mut self.records.iter().filter(by_name));
-        if !named.is_empty() || !shorts.is_empty() {
-            return named;
-        }
-        if let Some(place) = place(refusal) {
-            let message = message(body, place).unwrap_or_default();
-            return ids(&mut self.records.iter().filter(|it| it.is_in(&message)));
+        let blamed = self.records.iter().filter(is_named).map(|it| it.record.clone());
+        let blamed: Vec<String> = blamed.collect();
+        if !blamed.is_empty() || named.says_where {
+            return blamed;
         }
         match self.records.as_slice() {
             [only] if !self.has_own => vec![only.record.clone()],
             _ => Vec::new(),
         }
     }
-}
-
-/// A payload of which a word shows the beginning and the end.
-fn short(word: &str) -> Option<(&str, &str)> {
-    const ENOUGH: usize = 3;
-    let word = word.trim_matches(['"', '\'', '`', '(', ')', ',']);
-    let (head, tail) = word.split_once("...")?;
-    (head.len() >= ENOUGH && tail.len() >= ENOUGH).then_some((head, tail))
-}
-
-/// The lists of messages in requests, by their names in refusals.
-const LISTS: [&str; 3] = ["messages", "input", "contents"];
-
-/// The list that a refusal names, and the place in it: `messages.3.content.0`, `input[3]`.
-fn place(refusal: &str) -> Option<(&'static str, usize)> {
-    LISTS.into_iter().find_map(|list| {
-        refusal.match_indices(list).find_map(|(at, _)| {
-            let rest = refusal.get(at + list.len()..)?.strip_prefix(['.', '['])?;
-            let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
-            Some((list, digits.parse().ok()?))
-        })
-    })
-}
-
-/// The text of one message of a request.
-fn message(body: &[u8], (list, place): (&str, usize)) -> Option<String> {
-    let doc = Doc::parse(body).ok()?;
-    let message = doc.root().get(list)?.items().nth(place)?;
-    Some(message.raw().to_owned())
 }
 
 #[cfg(test)]
@@ -229,18 +193,19 @@ mod tests {
 
     #[test]
     fn u_20_the_only_one_is_blamed_unless_the_client_sends_thoughts_too() {
+        let target = Target::built_in("anthropic", None, "claude-sonnet-4-5").unwrap();
         let mut only = PutBack { records: two().records.split_off(1), has_own: false };
         assert_eq!(only.at_fault("Corrupted thought signature.", BODY), ["two"]);
         let corrupted = "Corrupted thought signature.";
-        assert_eq!(only.repair(corrupted, BODY), Some(Repair::Omit));
+        assert_eq!(only.repair(corrupted, BODY, &target), Some(Repair::Omit));
         only.has_own = true;
         assert!(only.at_fault(corrupted, BODY).is_empty());
         // It may be the client's, so that those go first, unless it says that it is ours.
-        assert_eq!(only.repair(corrupted, BODY), Some(Repair::Replace));
+        assert_eq!(only.repair(corrupted, BODY, &target), Some(Repair::Replace));
         let ours = "messages.3.content.0: Invalid `signature` in `thinking` block";
-        assert_eq!(only.repair(ours, BODY), Some(Repair::Omit));
+        assert_eq!(only.repair(ours, BODY, &target), Some(Repair::Omit));
         let off = "Expected `thinking` or `redacted_thinking`";
-        assert_eq!(only.repair(off, BODY), Some(Repair::Off));
+        assert_eq!(only.repair(off, BODY, &target), Some(Repair::Off));
     }
 
     #[test]

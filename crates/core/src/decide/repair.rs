@@ -1,7 +1,8 @@
 //! What a provider's refusal says about the thoughts of a request, and what can be done about it once.
 
-use super::refusal;
+use super::{refusal, unlisted};
 use crate::contract::{Contract, Readable, Return, SKIPS_SIGNATURE};
+use crate::settings::Efforts;
 
 /// A repair of a request that was refused for its thoughts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,6 +19,12 @@ pub enum Repair {
     Return(Option<(&'static str, &'static str)>),
     /// Calls must carry their signatures.
     Sign,
+    /// An answer with calls goes with its thought or its text, not both.
+    Apart,
+    /// The model knows only these efforts. An empty set removes the effort.
+    Efforts(Efforts),
+    /// The request goes without this member.
+    Without(&'static str),
 }
 
 impl Repair {
@@ -25,6 +32,18 @@ impl Repair {
     #[must_use]
     pub fn of(refusal: &str) -> Option<Self> {
         refusal::repair(refusal)
+    }
+
+    /// Whether the body of a 5xx refuses the history, so that a retry would fail as well.
+    #[must_use]
+    pub fn names_history(failure: &str) -> bool {
+        refusal::names_history(failure)
+    }
+
+    /// Whether it removes thoughts from one conversation.
+    #[must_use]
+    pub fn leaves_out(self) -> bool {
+        matches!(self, Repair::Omit | Repair::Replace)
     }
 
     /// Whether it says something about the model, and not only about one conversation.
@@ -38,7 +57,11 @@ impl Repair {
     pub fn fact(self) -> Option<String> {
         match self {
             Repair::Return(Some((field, empty))) => Some(format!("return {field}={empty}")),
-            Repair::Forbid | Repair::Return(None) | Repair::Sign => Some(self.as_str().to_owned()),
+            Repair::Forbid | Repair::Return(None) | Repair::Sign | Repair::Apart => {
+                Some(self.as_str().to_owned())
+            }
+            Repair::Efforts(efforts) => Some(format!("efforts {efforts}")),
+            Repair::Without(member) => Some(format!("without {member}")),
             Repair::Off | Repair::Omit | Repair::Replace => None,
         }
     }
@@ -48,20 +71,26 @@ impl Repair {
         let demanded = Contract { returns: Return::All, required: true, ..contract };
         let learned = match self {
             Repair::Forbid => Contract::NONE,
-            Repair::Return(place) => Contract {
-                required_in: Return::All,
-                field: place.map_or(contract.field, |(field, _)| Some(field)),
-                empty: place.map_or(contract.empty, |(_, empty)| Some(empty)),
-                ..demanded
-            },
+            Repair::Return(place) => {
+                let field = place.map_or(contract.field, |(field, _)| Some(field));
+                let empty = place.map_or(contract.empty.unwrap_or(""), |(_, empty)| empty);
+                // The provider refused the empty value, so the answer is told in words instead.
+                let never_empty =
+                    contract.never_empty || contract.required && contract.empty == Some(empty);
+                let empty = (!never_empty).then_some(empty);
+                Contract { required_in: Return::All, field, empty, never_empty, ..demanded }
+            }
             Repair::Sign => Contract {
                 required_in: Return::CurrentTurn,
                 signed: true,
                 readable: Readable::SameHost,
                 bypass: Some(SKIPS_SIGNATURE),
+                never_empty: true,
                 ..demanded
             },
+            Repair::Apart => return Some(contract.apart().stated(contract.source)),
             Repair::Off | Repair::Omit | Repair::Replace => return None,
+            Repair::Efforts(_) | Repair::Without(_) => return None,
         };
         Some(learned.stated("the provider's refusal"))
     }
@@ -69,7 +98,12 @@ impl Repair {
     /// The repair that taught this. A fact of a newer version may be one that nobody here knows.
     #[must_use]
     pub fn taught(fact: &str) -> Option<Self> {
-        refusal::repairs().find(|repair| repair.fact().as_deref() == Some(fact))
+        let of_table = refusal::repairs().chain(unlisted::repairs());
+        let efforts = || fact.strip_prefix("efforts ").and_then(Efforts::parse);
+        of_table
+            .into_iter()
+            .find(|repair| repair.fact().as_deref() == Some(fact))
+            .or_else(|| efforts().map(Repair::Efforts))
     }
 
     /// Its name in headers.
@@ -82,6 +116,9 @@ impl Repair {
             Repair::Off => "off",
             Repair::Return(_) => "return",
             Repair::Sign => "sign",
+            Repair::Apart => "apart",
+            Repair::Efforts(_) => "efforts",
+            Repair::Without(_) => "without",
         }
     }
 }
@@ -97,6 +134,11 @@ mod tests {
             (Repair::Forbid, "forbid"),
             (Repair::Sign, "sign"),
             (Repair::Return(None), "return"),
+            (Repair::Apart, "apart"),
+            (Repair::Without("include"), "without include"),
+            (Repair::Efforts(Efforts::parse("low,high").unwrap()), "efforts low,high"),
+            (Repair::Efforts(Efforts::default()), "efforts "),
+            (Repair::Return(Some(("reasoning", ""))), "return reasoning="),
             (Repair::Return(Some(("reasoning_content", ""))), "return reasoning_content="),
             (Repair::Return(Some(("reasoning_content", " "))), "return reasoning_content= "),
         ] {
@@ -106,9 +148,27 @@ mod tests {
         for repair in [Repair::Off, Repair::Omit, Repair::Replace] {
             assert_eq!((repair.fact(), Repair::taught(repair.as_str())), (None, None));
         }
-        for fact in ["", "return ", "return thoughts=", "return reasoning_content=none", "Sign"] {
+        for fact in [
+            "",
+            "return ",
+            "efforts great",
+            "without model",
+            "return thoughts=",
+            "return reasoning_content=none",
+            "Sign",
+        ] {
             assert_eq!(Repair::taught(fact), None, "{fact}");
         }
+    }
+
+    #[test]
+    fn an_empty_thought_that_was_refused_is_not_sent_again() {
+        let empty = |repair: Repair, contract: Contract| repair.contract(contract).unwrap().empty;
+        let plain = Contract::plain(Return::ToolCalls, "reasoning_content").required();
+        assert_eq!(empty(Repair::Return(None), Contract::NONE), Some(""));
+        assert_eq!(empty(Repair::Return(None), plain.with_empty("")), None);
+        let blank = Repair::Return(Some(("reasoning_content", " ")));
+        assert_eq!(empty(blank, plain.with_empty("")), Some(" "));
     }
 
     #[test]

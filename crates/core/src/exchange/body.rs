@@ -3,6 +3,7 @@
 use super::difference::Differences;
 use super::{RequestContext, Thoughts, pair};
 use crate::allowance::can_be_off;
+use crate::bookkeeping;
 use crate::content::Content;
 use crate::contract::Return;
 use crate::decide::{self, Applied};
@@ -76,6 +77,7 @@ impl RequestContext<'_> {
         applied: Applied<'_>,
         settings: &Resolved,
     ) -> (Option<String>, Outgoing) {
+        let (applied, lost) = self.fitting(applied);
         let plan = self.plan(&applied.contents, settings).filter(|_| self.is_own_wire());
         if let Some((body, said)) = plan.and_then(|plan| self.edited(&plan, settings)) {
             let mut warnings = applied.warnings;
@@ -87,7 +89,7 @@ impl RequestContext<'_> {
                 stream: self.request.stream,
                 decisions: applied.decisions,
                 warnings,
-                untranslated: Vec::new(),
+                untranslated: lost,
                 adapted: said.adapted,
             };
             return (body, outgoing);
@@ -100,8 +102,24 @@ impl RequestContext<'_> {
         let contents = decide::said(pair::pair(applied.contents));
         let applied = Applied { contents, ..applied };
         let mut outgoing = outgoing::write(&self.request, applied, &self.target, &settings);
+        outgoing.untranslated.extend(lost);
         let body = std::mem::take(&mut outgoing.body);
+        let body = self.without_members(&body).unwrap_or(body);
         (Some(self.at_most(&body).unwrap_or(body)), outgoing)
+    }
+
+    /// Fits the messages to the endpoint. Returns also the names of the removed blocks.
+    fn fitting<'c>(&self, applied: Applied<'c>) -> (Applied<'c>, Vec<String>) {
+        if self.goes_as_it_came() {
+            return (applied, Vec::new());
+        }
+        let (mut contents, is_lost) =
+            outgoing::fitting(applied.contents, &self.target.rule.contract);
+        if !self.target.dialect.reads_bookkeeping {
+            contents = bookkeeping::in_place(contents);
+        }
+        let lost = is_lost.then(|| outgoing::TEXT.to_owned());
+        (Applied { contents, ..applied }, lost.into_iter().collect())
     }
 
     /// The caller's own bytes with these edits and what the settings say.
@@ -110,6 +128,7 @@ impl RequestContext<'_> {
             Cow::Borrowed(_) => None,
             Cow::Owned(bytes) => Some(String::from_utf8(bytes).ok()?),
         };
+        let edited = self.for_house(edited.as_deref().unwrap_or(self.doc.text())).or(edited);
         let mut said = outgoing::said(&self.request, &self.target, settings);
         said.patches.extend(self.lowered(settings));
         let body = match said.patches.as_slice() {
@@ -125,8 +144,15 @@ impl RequestContext<'_> {
             settings,
         );
         let whole = whole.or(body);
+        let whole = self.without_members(whole.as_deref().unwrap_or(self.doc.text())).or(whole);
         let capped = self.at_most(whole.as_deref().unwrap_or_else(|| self.doc.text()));
         Some((capped.or(whole), said))
+    }
+
+    /// Removes bookkeeping lines of clients from the system prompt. `None` if the body stays as it is.
+    fn for_house(&self, body: &str) -> Option<String> {
+        let is_left_alone = self.goes_as_it_came() || self.target.dialect.reads_bookkeeping;
+        if is_left_alone { None } else { bookkeeping::without(body) }
     }
 
     /// The body within the cap that a budget set, which goes before whatever room a thought is given.

@@ -42,9 +42,10 @@ mod handling;
 mod head;
 mod mint;
 mod pair;
+mod repaired;
 mod show;
 
-pub use crate::decide::{PutBack, RefusalCause, Repair};
+pub use crate::decide::{Named, PutBack, RefusalCause, Repair};
 pub use crate::decision::Without;
 pub use crate::restore::Found;
 pub use answer::{Done, Ending, Exchange, Name, error_event};
@@ -107,8 +108,9 @@ pub struct RequestContext<'d> {
     owner: Option<Owner>,
     /// What is missing, and what it is kept under; none where thoughts are left alone.
     question: Option<Question>,
-    /// The messages without all that the caller sends of thoughts, where a repair leaves that out.
+    /// The messages without the caller's thoughts that a repair removed.
     bare: Option<Vec<Content>>,
+    left_out: LeftOut,
     memory: Memory,
     name: Option<Name>,
     /// The name that the caller asked for, where the model has another.
@@ -119,6 +121,17 @@ pub struct RequestContext<'d> {
     is_lowered: bool,
     /// Somebody wants to know how what goes out differs from what came.
     is_compared: bool,
+}
+
+/// The parts of a request that a refusal removed.
+#[derive(Debug, Default)]
+struct LeftOut {
+    /// The keyed digests of payloads and texts.
+    marks: BTreeSet<String>,
+    /// The ids of vault records.
+    records: BTreeSet<String>,
+    /// Paths of members outside the messages.
+    members: Vec<&'static str>,
 }
 
 /// The upstream's request, and what will become of its answer.
@@ -172,6 +185,7 @@ impl<'d> RequestContext<'d> {
             owner,
             question,
             bare: None,
+            left_out: LeftOut::default(),
             memory: Memory {
                 // Nothing is told there, and nothing that is demanded stays out.
                 is_afresh: handling.restore == Restore::Required,
@@ -301,41 +315,12 @@ impl<'d> RequestContext<'d> {
         self.memory.is_alone = true;
     }
 
-    /// Prepares the request otherwise, because it was refused: what earlier ones left out, or said in words, may be what
-    /// the provider misses.
-    pub fn refused(&mut self, repair: Repair) {
-        self.memory.is_afresh |= repair.is_learned();
-        self.repair(repair);
-    }
-
-    /// Prepares the request otherwise from now on.
-    pub fn repair(&mut self, repair: Repair) {
-        if let Some(learned) = repair.contract(self.target.rule.contract) {
-            self.target = self.target.clone().with_contract(learned, "learned");
-            return;
-        }
-        if repair == Repair::Off {
-            let thinking = &mut self.target.rule.thinking;
-            // Who refuses in these words is switched off in these.
-            thinking.off = thinking.off.or(Some(r#"{"thinking":{"type":"disabled"}}"#));
-            self.settings.enabled.value = false;
-            return;
-        }
-        // The question is asked anew, because a thought that is left out is one that is missing.
-        let bare = decide::bare(&self.request.contents);
-        self.memory.omits = repair == Repair::Omit;
-        if self.question.is_some() {
-            let owner = self.owner.as_ref();
-            self.question = Some(question(&self.request, &bare, owner, &self.target));
-        }
-        self.bare = Some(bare);
-    }
-
     /// Decides about every thought, and makes the upstream's request. A record that cannot be opened is none.
     #[must_use]
     pub fn prepare(&self, found: &[Found], open: &dyn Open) -> Prepared {
         let origin = self.origin();
         let owner = self.owner.as_ref();
+        let found = &*self.usable(found);
         let input = Input {
             request: &self.request,
             caller: self.caller,
@@ -369,6 +354,7 @@ impl<'d> RequestContext<'d> {
             decided = decide::decide(&input, &settings);
         }
         let Decided { applied, missing, put_back, hook, .. } = decided;
+        let applied = self.without_refused(applied);
         let (counts, without) = (Counts::of(&applied.decisions), Without::of(&applied.decisions));
         let came = &self.request.contents;
         debug_assert_eq!(came.len(), applied.contents.len(), "each message goes in its own place");

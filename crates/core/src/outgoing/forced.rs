@@ -3,7 +3,7 @@
 use crate::allowance::can_be_off;
 use crate::provider::{Target, WhileThinking};
 use crate::request::{Request, ToolChoice};
-use crate::settings::{Budget, Effort, Resolved};
+use crate::settings::{Budget, Effort, Resolved, Source};
 
 use super::off::is_off;
 
@@ -49,8 +49,17 @@ pub(crate) fn choice(
     }
 }
 
-/// Whether the user set that the model is to think.
+/// Whether the user asked for thinking. Settings that a budget lowered do not count.
 fn is_set(settings: &Resolved) -> bool {
+    let Resolved { enabled, effort, max_tokens, .. } = settings;
+    let is_enabled = enabled.value && enabled.is_explicit() && enabled.source != Source::Budget;
+    let has_effort = effort.value.is_some() && effort.source != Source::Budget;
+    let has_budget = matches!(max_tokens.value, Some(Budget::Tokens(_)));
+    is_enabled || has_effort || has_budget && max_tokens.source != Source::Budget
+}
+
+/// Whether the settings ask for thinking, from any source.
+fn is_asked(settings: &Resolved) -> bool {
     let has_budget = matches!(settings.max_tokens.value, Some(Budget::Tokens(_)));
     let is_enabled = settings.enabled.value && settings.enabled.is_explicit();
     settings.effort.value.is_some() || has_budget || is_enabled
@@ -62,7 +71,7 @@ fn is_on(request: &Request, target: &Target, settings: &Resolved, is_own: bool) 
     if is_off(settings) {
         return false;
     }
-    if is_set(settings) {
+    if is_asked(settings) {
         return true;
     }
     if ask.enabled == Some(false) || ask.effort == Some(Effort::None) {

@@ -48,6 +48,13 @@ pub(crate) fn without_contradiction(
     whole.map(|whole| whole.as_str().to_owned())
 }
 
+/// Removes the member at this path. `None` if the body has none.
+pub(crate) fn without_member(body: &str, path: &str) -> Option<String> {
+    let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+    let doc = Doc::parse_str(body).ok()?;
+    without(doc.root(), &path, None).map(|left| left.as_str().to_owned())
+}
+
 /// Whether nothing is to be thought.
 pub(super) fn is_off(settings: &Resolved) -> bool {
     !settings.enabled.value || settings.effort.value == Some(Effort::None)

@@ -8,7 +8,7 @@ use super::{
     Auth, BudgetForm, Endpoint, ModelRule, Provider, SdkAddress, ThinkingForm, WhileThinking,
 };
 use crate::contract::Contract;
-use crate::wire::WireId;
+use crate::wire::{Dialect, WireId};
 
 /// The provider.
 pub(super) const PROVIDER: Provider = Provider {
@@ -24,13 +24,13 @@ pub(super) const PROVIDER: Provider = Provider {
         wire: WireId::Messages,
         base_url: "https://api.anthropic.com",
         auth: Auth::Header("x-api-key"),
+        dialect: Dialect { reads_bookkeeping: true, ..Dialect::PLAIN },
         headers: &[
             ("anthropic-version", "2023-06-01"),
             ("anthropic-beta", "thinking-binding-controls-2026-08-01"),
         ],
         models: RULES,
         draws_ids: true,
-        ..Endpoint::CHAT
     }],
 };
 

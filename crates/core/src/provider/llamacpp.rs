@@ -1,9 +1,12 @@
 //! llama.cpp's server. Thoughts come and go as `reasoning_content`; the model's template gets them.
 //!
-//! Facts: the server's documentation (autumn 2026).
+//! The template of gpt-oss raises an error for an answer with content, a thought and calls. Newer servers leave the content
+//! out by themselves.
+//!
+//! Facts: the server's documentation, and its pull request 19702 (autumn 2026).
 
 use super::family::open;
-use super::{Auth, Endpoint, Provider};
+use super::{Auth, Endpoint, ModelRule, Provider};
 use crate::wire::{Dialect, WireId};
 
 /// The provider.
@@ -18,14 +21,14 @@ pub(super) const PROVIDER: Provider = Provider {
             base_url: "http://127.0.0.1:8080/v1",
             auth: Auth::None,
             dialect: Dialect { asks_for_usage: true, ..Dialect::PLAIN },
-            models: &open::templated(Some("reasoning_content"), PAGE),
+            models: &rules(Some("reasoning_content")),
             ..Endpoint::CHAT
         },
         Endpoint {
             wire: WireId::Responses,
             base_url: "http://127.0.0.1:8080/v1",
             auth: Auth::None,
-            models: &open::templated(None, PAGE),
+            models: &rules(None),
             ..Endpoint::CHAT
         },
         Endpoint {
@@ -34,10 +37,16 @@ pub(super) const PROVIDER: Provider = Provider {
             base_url: "http://127.0.0.1:8080",
             auth: Auth::None,
             headers: &[("anthropic-version", "2023-06-01")],
-            models: &open::templated(None, PAGE),
+            models: &rules(None),
             ..Endpoint::CHAT
         },
     ],
 };
 
 const PAGE: &str = "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md";
+
+const fn rules(field: Option<&'static str>) -> [ModelRule; 7] {
+    let [gpt_oss, gemma, qwen, glm, granite, deepseek, others] = open::templated(field, PAGE);
+    let gpt_oss = ModelRule { contract: gpt_oss.contract.apart(), ..gpt_oss };
+    [gpt_oss, gemma, qwen, glm, granite, deepseek, others]
+}

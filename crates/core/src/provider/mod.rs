@@ -12,6 +12,7 @@ pub use reader::ProviderReader;
 pub use rule::{BudgetForm, EffortForm, ModelRule, OtherForm, ThinkingForm, WhileThinking, glob};
 pub use target::{Known, Target, UnknownTarget};
 
+use crate::contract::Contract;
 use crate::model_name;
 use crate::wire::{Dialect, WireId};
 
@@ -230,11 +231,21 @@ fn by_name(wire: WireId, model: &str) -> Option<(&'static Provider, ModelRule)> 
             Some((house, *rule))
         })
     };
-    let found =
-        find(ModelRule::is_about_some).or_else(|| find(|rule| rule.assumed && !rule.is_any()));
+    let found = find(ModelRule::is_about_some)
+        .or_else(|| mistral_by_name(wire, &plain))
+        .or_else(|| find(|rule| rule.assumed && !rule.is_any()));
     // What `include` asks for belongs to the wire; other flags to the house.
     let keeps_flags = wire == WireId::Responses;
     found.map(|(house, rule)| (house, if keeps_flags { rule } else { rule.elsewhere() }))
+}
+
+/// The rule of a Mistral model on Chat Completions. Effort has the same form there as on Mistral's own wire. Thoughts have
+/// a different place, so none goes back.
+fn mistral_by_name(wire: WireId, plain: &str) -> Option<(&'static Provider, ModelRule)> {
+    let endpoint = mistral::PROVIDER.endpoint(Some(WireId::MistralChat))?;
+    let mut own = endpoint.models.iter().filter(|rule| rule.is_about_some());
+    let rule = own.find(|rule| wire == WireId::ChatCompletions && rule.matches(plain))?;
+    Some((&mistral::PROVIDER, ModelRule { contract: Contract::NONE, ..*rule }))
 }
 
 /// The rule of an endpoint for a model: by its name, else by its name without what hosts write around it.

@@ -1,7 +1,7 @@
 //! What is known about models: patterns, contracts, and how thinking is asked for.
 
 use crate::contract::{Contract, Return};
-use crate::settings::{Effort, Format, Partial};
+use crate::settings::{Effort, Efforts, Format, Partial};
 
 /// What is known about the models whose names match a pattern.
 #[derive(Clone, Copy, Debug)]
@@ -208,7 +208,7 @@ impl ThinkingForm {
         path: &'static str,
         words: &'static [(Effort, &'static str)],
     ) -> Self {
-        ThinkingForm { effort: Some(EffortForm { path, words }), ..self }
+        ThinkingForm { effort: Some(EffortForm { path, words, only: None }), ..self }
     }
 
     /// While it thinks, the model takes these tool choices only.
@@ -237,6 +237,8 @@ pub struct EffortForm {
     pub path: &'static str,
     /// The words of the provider. A step that is missing takes the nearest one, of two the lower.
     pub words: &'static [(Effort, &'static str)],
+    /// The efforts that a refusal listed. They replace `words`.
+    pub only: Option<Efforts>,
 }
 
 impl EffortForm {
@@ -244,6 +246,9 @@ impl EffortForm {
     /// there is none for that, the lowest stands for it.
     #[must_use]
     pub fn word(&self, effort: Effort) -> Option<&'static str> {
+        if let Some(only) = self.only {
+            return only.nearest(effort).map(Effort::as_str);
+        }
         let rank = |effort: Effort| {
             Effort::ALL.iter().position(|step| *step == effort).unwrap_or_default()
         };
@@ -324,7 +329,7 @@ mod tests {
             (&[Low, Medium, Xhigh], [Low, Low, Low, Medium, Medium, Xhigh, Xhigh]),
         ] {
             let words: Vec<_> = words.iter().map(|step| (*step, step.as_str())).collect();
-            let form = EffortForm { path: "e", words: words.leak() };
+            let form = EffortForm { path: "e", words: words.leak(), only: Option::None };
             let found = Effort::ALL.map(|effort| form.word(effort));
             assert_eq!(found, expected.map(|step| Some(step.as_str())), "{:?}", form.words);
         }

@@ -1,6 +1,7 @@
 //! Where a request goes: a provider's endpoint, a model, and the rule that holds for it.
 
 use super::family::gemini;
+
 use super::{ALL, Auth, Endpoint, ModelRule, Provider, by_name, find, rule_of};
 use crate::content::Origin;
 use crate::contract::{Contract, WeakIds};
@@ -123,6 +124,9 @@ impl Target {
             model: model.to_owned(),
             dialect: Dialect {
                 media_behind_results: gemini::has_plain_results(model),
+                reads_bookkeeping: endpoint.dialect.reads_bookkeeping
+                    || endpoint.wire == WireId::Messages
+                        && model_name::plain(model).starts_with("claude"),
                 ..dialect_for(&endpoint.dialect, &rule.contract)
             },
             rule,

@@ -41,7 +41,9 @@ const FOUR: &[(Effort, &str)] = &[
 
 const PAGE: &str = "https://docs.x.ai/docs/guides/reasoning";
 
+/// An item with `content: null`, as Codex sends it, is refused as one that was altered (chenyme/grok2api#1025).
 const SEALED: Contract = Contract::sealed(Return::All)
+    .verbatim()
     .with_flags(r#"{"include":["reasoning.encrypted_content"]}"#)
     .stated(PAGE);
 

@@ -42,8 +42,17 @@ impl Secret {
     /// not the secret.
     #[must_use]
     pub fn pseudonym(&self, session: &str) -> String {
-        let digest =
-            Digest::new(self, Version::CURRENT, Of::Session).part(session.as_bytes()).finish();
+        self.name(Of::Session, session)
+    }
+
+    /// The keyed digest of a payload that a provider refused.
+    #[must_use]
+    pub fn mark(&self, payload: &str) -> String {
+        self.name(Of::Refused, payload)
+    }
+
+    fn name(&self, of: Of, text: &str) -> String {
+        let digest = Digest::new(self, Version::CURRENT, of).part(text.as_bytes()).finish();
         let half = digest.0.first_chunk().copied().unwrap_or_default();
         format!("{:032x}", u128::from_be_bytes(half))
     }
@@ -116,6 +125,8 @@ pub(super) enum Of {
     Prefix = 20,
     /// The words of a thought, as clients show them.
     Words = 21,
+    /// A payload that a provider refused.
+    Refused = 22,
 }
 
 /// How much is gathered before it is digested. A power of two of at least a kilobyte, so that what goes in at once can

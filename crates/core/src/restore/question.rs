@@ -13,7 +13,9 @@ use super::normal::Normal;
 use super::record::{Thought, seals};
 use super::results::Results;
 use super::ticket;
+use crate::bookkeeping;
 use crate::content::{Block, Content, Speaker, ToolCall};
+use crate::json::Raw;
 use crate::request::Tool;
 use crate::turns::Turns;
 use std::ops::Range;
@@ -62,6 +64,8 @@ pub struct Step {
     pub(crate) maker: Option<&'static str>,
     /// The key of the ticket that stands in the place of the thought's signature.
     pub(crate) ticket: Option<Key>,
+    /// The client added empty members to its sealed thoughts.
+    pub(crate) is_padded: bool,
     /// The client names items that the provider keeps.
     pub(crate) refers: bool,
     /// The answer behind its history; `None` where it says nothing that could be told from others.
@@ -164,9 +168,9 @@ impl Question {
         let (system, rest) = contents.split_at_checked(instructions).unwrap_or_default();
         let tools = normal.tools(about.tools);
         let (mut history, mut prefix) = (normal.digest(Of::History), normal.digest(Of::Prefix));
-        for content in system {
-            history.key(&normal.instructed(content, about.is_sealed));
-            prefix.key(&normal.said(content));
+        for content in system.iter().filter_map(bookkeeping::left) {
+            history.key(&normal.instructed(&content, about.is_sealed));
+            prefix.key(&normal.said(&content));
         }
         let place = Place {
             history: history.key(&tools).finish(),
@@ -246,12 +250,13 @@ impl Walk<'_> {
     }
 
     fn said(&mut self, content: &Content) {
-        let piece = self.normal.said(content);
+        let Some(content) = bookkeeping::left(content) else { return };
+        let piece = self.normal.said(&content);
         if content.speaker == Speaker::Human {
             self.root.get_or_insert(piece);
         }
         let in_history = match content.speaker {
-            Speaker::System => self.normal.instructed(content, self.is_sealed),
+            Speaker::System => self.normal.instructed(&content, self.is_sealed),
             Speaker::Ai | Speaker::Human | Speaker::Tool => piece,
         };
         self.add(&in_history, &piece);
@@ -305,6 +310,7 @@ impl Walk<'_> {
             seals: seals(&self.normal, blocks()),
             maker: maker::of(blocks()),
             ticket: thought_ticket(&self.normal, blocks()),
+            is_padded: blocks().any(is_padded),
             refers,
             answered,
             old: None,
@@ -356,6 +362,14 @@ impl Walk<'_> {
             end: self.place,
         }
     }
+}
+
+/// Whether a sealed item has an empty member that its reader does not know.
+fn is_padded(block: &Block) -> bool {
+    let Block::Thinking(thinking) = block else { return false };
+    let says_nothing = |raw: &Raw| matches!(raw.as_str(), "null" | "[]" | "{}" | "\"\"");
+    thinking.encrypted_content.is_some()
+        && thinking.extra.fields.iter().any(|(_, value)| says_nothing(value))
 }
 
 /// The key of the ticket that all thoughts of an answer have which have one; those of several say nothing.

@@ -8,7 +8,7 @@ mod key;
 mod resolve;
 mod value;
 
-pub use effort::Effort;
+pub use effort::{Effort, Efforts};
 pub use key::{Key, SettingError};
 pub use resolve::{Layer, Partial, Resolved, Setting, Source, resolve};
 pub use value::{Budget, Display, Format, Include, Strip};

@@ -19,6 +19,8 @@ pub enum Source {
     Session,
     /// Said with this request.
     Request,
+    /// Lowered by a budget.
+    Budget,
 }
 
 impl Source {
@@ -33,6 +35,7 @@ impl Source {
             Source::Profile => "profile",
             Source::Session => "session",
             Source::Request => "request",
+            Source::Budget => "budget",
         }
     }
 }

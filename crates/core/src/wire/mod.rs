@@ -52,6 +52,8 @@ pub struct Dialect {
     pub may_refuse_usage: bool,
     /// Ids of tool calls may be any text, as its models write them, where the wire's own API takes few characters.
     pub takes_any_id: bool,
+    /// The provider reads its client's bookkeeping lines in the system prompt (`bookkeeping`).
+    pub reads_bookkeeping: bool,
     /// Results of tools hold no media, which stand behind them, where the wire has both forms.
     pub media_behind_results: bool,
     /// The API stands on another house's platform.
@@ -85,6 +87,7 @@ impl Dialect {
         asks_for_usage: false,
         may_refuse_usage: false,
         takes_any_id: false,
+        reads_bookkeeping: false,
         media_behind_results: false,
         hosted: None,
     };

@@ -11,8 +11,7 @@ const TOOLS: &str = r#""tools":[{"type":"function","function":{"name":"ls","para
 const CALLS: &str = r#"{"role":"assistant","content":"Let me see.","tool_calls":[{"id":"a","type":"function","function":{"name":"ls","arguments":"{\"path\":\".\"}"}},{"id":"b","type":"function","function":{"name":"cat","arguments":"{}"}}]}"#;
 const GIVEN: &str = r#"{"role":"tool","tool_call_id":"b","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]},{"role":"tool","tool_call_id":"a","content":"one\ntwo"}"#;
 const CALLED_IN_WORDS: &str = r#"{"role":"assistant","content":"Let me see.\n\nI used the tool `ls` with {\"path\":\".\"}.\n\nI used the tool `cat` with {}."}"#;
-const GIVEN_IN_WORDS: &str =
-    r#"{"role":"user","content":"The tool `cat` gave:\n> x\n> y\n\nThe tool `ls` gave:\n> one\n> two"}"#;
+const GIVEN_IN_WORDS: &str = r#"{"role":"user","content":"The tool `cat` gave:\n> x\n> y\n\nThe tool `ls` gave:\n> one\n> two"}"#;
 
 fn chat(model: &str, messages: &[&str]) -> String {
     format!(r#"{{"model":"{model}", "messages":[{}],{TOOLS}}}"#, messages.join(","))

@@ -9,6 +9,7 @@ mod fragments;
 mod ladder;
 mod limit;
 mod own;
+mod repaired;
 mod signatures;
 mod switch;
 mod tickets;
@@ -21,8 +22,8 @@ use std::cell::Cell;
 use thinkthrough_core::contract::Told;
 use thinkthrough_core::decision::Counts;
 use thinkthrough_core::exchange::{
-    Done, Ending, Found, Handling, Need, Owner, Prepared, Repair, RequestContext, Restore, View,
-    Without,
+    Done, Ending, Found, Handling, Named, Need, Owner, Prepared, Repair, RequestContext, Restore,
+    View, Without,
 };
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::plane::{Open, Place, Seal, SealError, Sealed, Tenant};
@@ -67,6 +68,8 @@ struct Gateway {
     learned: Option<Repair>,
     /// What the provider said of this very request before.
     refused: Option<Repair>,
+    /// The words in which the provider refused it, and what was sent then.
+    refusal: Option<(&'static str, String)>,
     /// Look-ups fail.
     is_blind: bool,
     /// What the path says, on wires where it does.
@@ -90,6 +93,7 @@ impl Gateway {
             is_compared: true,
             learned: None,
             refused: None,
+            refusal: None,
             is_blind: false,
             stream: None,
             alias: None,
@@ -124,6 +128,9 @@ impl Gateway {
         self.alias.into_iter().for_each(|alias| asked.set_alias(alias));
         self.learned.into_iter().for_each(|repair| asked.repair(repair));
         self.refused.into_iter().for_each(|repair| asked.refused(repair));
+        if let Some((words, sent)) = &self.refusal {
+            asked.leave_out(asked.marks(&Named::of(words, sent.as_bytes())), &[]);
+        }
         let found: Vec<Found> = match asked.need() {
             Need::Nothing => Vec::new(),
             Need::Lookup(_) if self.is_blind => {

@@ -241,7 +241,8 @@ fn planned(question: &Question, records: &[Head], contract: &Contract) -> Vec<De
     let asked = question.keys();
     let is_hit = |head: &&Head| head.keys.all().any(|key| asked.contains(&key));
     let found: Vec<Head> = records.iter().filter(is_hit).cloned().collect();
-    let ask = Ask { contract, origin: &origin(), is_own_wire: true, is_thinking: true, is_afresh: false };
+    let ask =
+        Ask { contract, origin: &origin(), is_own_wire: true, is_thinking: true, is_afresh: false };
     let mut plan = answers(question, &found, &ask);
     // By their place in the vault.
     for found_here in plan.iter_mut().flat_map(|answer| answer.evidence.first_mut()) {

@@ -1,5 +1,7 @@
 //! Parameters about thinking are adapted once, for settings and for callers of other wires alike.
 
+use thinkthrough_core::allowance::within;
+use thinkthrough_core::budget::OnExceed;
 use thinkthrough_core::exchange::{Handling, Prepared, RequestContext};
 use thinkthrough_core::json::Doc;
 use thinkthrough_core::outgoing::{self, Outgoing};
@@ -82,6 +84,8 @@ fn the_nearest_effort_is_said_for_settings_and_callers_alike() {
         ("deepseek", None, "deepseek-v4-pro", "max", "reasoning_effort=\"max\"", false),
         ("mistral", None, "mistral-medium-3.5", "low", "reasoning_effort=\"high\"", true),
         ("groq", None, "openai/gpt-oss-120b", "max", "reasoning_effort=\"high\"", true),
+        ("openai-compatible", None, "mistral-medium-3.5", "low", "reasoning_effort=\"high\"", true),
+        ("openai-compatible", None, "magistral-small", "low", "", true),
         ("openai", None, "gpt-5.6-sol", "minimal", "reasoning.effort=\"low\"", true),
         ("openai", CHAT, "gpt-5.2-codex", "max", "reasoning_effort=\"xhigh\"", true),
         ("alibaba", None, "qwen3.8-max", "high", "reasoning_effort=\"medium\"", true),
@@ -234,6 +238,18 @@ fn thinking_that_the_user_set_is_not_switched_off_for_a_forced_tool() {
     assert!(refused.conflict.as_deref().is_some_and(|why| why.contains("deepseek-v4-flash")));
     let none = prepared(WireId::Messages, &body, &target, &effort("none"));
     assert_eq!(none.conflict, None);
+}
+
+#[test]
+fn an_effort_that_a_budget_lowered_is_nobodys_wish_to_think() {
+    let target = target("deepseek", None, "deepseek-v4-flash");
+    let body = forcing(WireId::Messages, false, false);
+    let lowered = within(&resolve(&[]), &target.rule, Some(OnExceed::LowerEffort), None);
+    assert_eq!(lowered.effort.value, Some(Effort::Low));
+    let forced = prepared(WireId::Messages, &body, &target, &lowered);
+    assert_eq!(forced.conflict, None);
+    let sent = forced.body.as_deref().unwrap();
+    assert_eq!(members(sent, &["thinking.type"]), "thinking.type=\"disabled\"", "{sent}");
 }
 
 #[test]

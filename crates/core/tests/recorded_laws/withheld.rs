@@ -114,8 +114,7 @@ fn hold(name: &str, text: &str, sent: &str, decisions: &[Decision], is_own_wire:
     assert_eq!(found(&sent), Vec::<String>::new(), "{name}: {sent}");
     // What the vault knows of answers is another matter; what the client sends may go as a part of its answer.
     let goes = |it: &Decision| matches!(it.action, Action::Drop(_) | Action::Withhold);
-    let decisions: Vec<_> =
-        decisions.iter().filter(|it| it.block.is_some() || goes(it)).collect();
+    let decisions: Vec<_> = decisions.iter().filter(|it| it.block.is_some() || goes(it)).collect();
     let left: Vec<_> = decisions.iter().filter(|it| it.action.is_sent()).collect();
     assert!(left.is_empty(), "{name}: {left:?}");
     if is_own_wire {

@@ -20,6 +20,7 @@ mod http2;
 mod loops;
 mod memory;
 mod naive;
+mod named;
 mod no_answers;
 mod odd_answers;
 mod own_seals;

@@ -72,7 +72,13 @@ impl Talk {
         let looked = self.looks().await.unwrap();
         let heads: Vec<Head> = looked.found.iter().map(|found| (*found.head).clone()).collect();
         let origin = origin();
-        let ask = Ask { contract: &CONTRACT, origin: &origin, is_own_wire: true, is_thinking: true, is_afresh: false };
+        let ask = Ask {
+            contract: &CONTRACT,
+            origin: &origin,
+            is_own_wire: true,
+            is_thinking: true,
+            is_afresh: false,
+        };
         let plan = answers(&question, &heads, &ask);
         let answered = Answered {
             record: &format!("{}-{}", self.mark, self.said.len()),
@@ -101,7 +107,13 @@ impl Talk {
         let (question, looked) = (self.asks().await.unwrap(), self.looks().await.unwrap());
         let heads: Vec<Head> = looked.found.iter().map(|found| (*found.head).clone()).collect();
         let origin = origin();
-        let ask = Ask { contract: &CONTRACT, origin: &origin, is_own_wire: true, is_thinking: true, is_afresh: false };
+        let ask = Ask {
+            contract: &CONTRACT,
+            origin: &origin,
+            is_own_wire: true,
+            is_thinking: true,
+            is_afresh: false,
+        };
         let plan = answers(&question, &heads, &ask);
         let verdicts = plan.iter().map(|outcome| outcome.action);
         verdicts.filter(|verdict| *verdict == Action::Restore).count()

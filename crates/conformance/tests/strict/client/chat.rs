@@ -93,6 +93,9 @@ impl Client for ChatClient {
         }
         if !turn.calls.is_empty() {
             echo["tool_calls"] = message["tool_calls"].clone();
+            if self.id == "llamacpp-gpt-oss" && !turn.thought.is_empty() {
+                echo["content"] = Value::Null;
+            }
         }
         let signed = |holder: &Value| {
             holder["extra_content"]["google"]["thought_signature"].as_str().map(str::to_owned)

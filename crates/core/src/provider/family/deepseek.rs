@@ -14,9 +14,12 @@ const PAGE: &str = "https://api-docs.deepseek.com/guides/thinking_mode";
 pub(in crate::provider) const V4: Contract =
     Contract::plain(Return::ToolCalls, "reasoning_content").required().with_empty("").stated(PAGE);
 
-/// The same on a wire that has its own place for thoughts.
+/// The same on a wire that has its own place for thoughts. An answer without one goes with an empty block there.
 pub(in crate::provider) const V4_OWN_PLACE: Contract =
-    Contract { returns: Return::ToolCalls, ..Contract::NONE }.required().stated(PAGE);
+    Contract { returns: Return::ToolCalls, ..Contract::NONE }
+        .required()
+        .with_empty("")
+        .stated(PAGE);
 
 /// R1 under its own name.
 pub(in crate::provider) const R1: Contract =

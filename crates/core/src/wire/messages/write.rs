@@ -22,7 +22,11 @@ pub(super) const TOOL_IDS: IdRule = IdRule { marks: "_-", longest: 512 };
 
 /// Writes a request body.
 pub(super) fn write(request: &Request, dialect: &Dialect) -> Written {
-    let mut said = Said { takes_any_id: dialect.takes_any_id, ..Said::default() };
+    let mut said = Said {
+        takes_any_id: dialect.takes_any_id,
+        takes_empty: dialect.empty.is_some(),
+        ..Said::default()
+    };
     let reasoning = reasoning::fields(request);
     reasoning.untranslated.iter().for_each(|what| said.lost(what));
     let mut members: Vec<(&str, Raw)> = vec![("model", Raw::string(&request.model))];
@@ -79,6 +83,8 @@ fn stop(request: &Request) -> Option<Raw> {
 struct Said {
     nameless: Nameless,
     takes_any_id: bool,
+    /// An empty thought is written as a block.
+    takes_empty: bool,
     untranslated: Vec<String>,
 }
 
@@ -156,7 +162,7 @@ impl Said {
                     || thinking.redacted_data.is_some()
                     || is_verbatim(&thinking.extra);
                 if is_said || thinking.is_nothing() {
-                    return is_said;
+                    return is_said || self.takes_empty;
                 }
                 "thinking"
             }

@@ -86,7 +86,7 @@ fn input(w: &mut Writer, contents: &[Content], dialect: &Dialect) -> Vec<String>
         return Vec::new();
     }
     let field = dialect.field.as_deref().unwrap_or("content");
-    let mut items = Items::new(Place::Request(field)).without(&dialect.refuses);
+    let mut items = Items::new(Place::Request(field)).spoken(dialect);
     w.key("input").array(|w| contents.iter().for_each(|content| items.content(w, content)));
     items.lost
 }

@@ -7,6 +7,7 @@ use crate::content::{
     ToolResponse, ToolResult,
 };
 use crate::json::{Extra, Writer};
+use crate::wire::Dialect;
 use crate::wire::tool_result::{Parted, spoken};
 
 /// Where items are written.
@@ -24,6 +25,8 @@ pub(super) struct Items<'a> {
     place: Place<'a>,
     /// Fields of items that are not written.
     refuses: &'a [&'a str],
+    /// The text of an empty thought, if the provider wants an item for it.
+    empty: Option<&'a str>,
     /// How many items were written.
     pub(super) count: usize,
     /// How many calls and results without an id were written; they are paired in order.
@@ -35,12 +38,13 @@ pub(super) struct Items<'a> {
 
 impl<'a> Items<'a> {
     pub(super) fn new(place: Place<'a>) -> Self {
-        Items { place, refuses: &[], count: 0, calls: 0, results: 0, lost: Vec::new() }
+        Items { place, refuses: &[], empty: None, count: 0, calls: 0, results: 0, lost: Vec::new() }
     }
 
-    /// The same without these fields of items.
-    pub(super) fn without(mut self, refuses: &'a [&'a str]) -> Self {
-        self.refuses = refuses;
+    /// The same in a provider's dialect.
+    pub(super) fn spoken(mut self, dialect: &'a Dialect) -> Self {
+        self.refuses = &dialect.refuses;
+        self.empty = dialect.empty.as_deref();
         self
     }
 
@@ -144,6 +148,9 @@ impl<'a> Items<'a> {
             let content = thinking.content.clone();
             let content = content.filter(|parts| !parts.is_empty() && !is_raw("content"));
             return Some((thinking.summary.clone().unwrap_or_default(), content));
+        }
+        if let Some(empty) = self.empty.filter(|_| thinking.is_nothing() && thinking.id.is_none()) {
+            return Some((Vec::new(), Some(vec![empty.to_owned()])));
         }
         if thinking.thought.is_empty() {
             // In an answer every block is an item, for it was announced as one.

@@ -1,0 +1,126 @@
+//! Prepares a refused request again with a repair.
+
+use super::{RequestContext, question};
+use crate::content::Content;
+use crate::decide::{self, Applied, Named, Repair};
+use crate::decision::{Action, Why};
+use crate::outgoing::without_member;
+use crate::provider::EffortForm;
+use crate::restore::{Found, Secret};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+impl RequestContext<'_> {
+    /// Prepares the request otherwise, because it was refused: what earlier ones left out, or said in words, may be what
+    /// the provider misses.
+    pub fn refused(&mut self, repair: Repair) {
+        self.memory.is_afresh |= repair.is_learned();
+        self.repair(repair);
+    }
+
+    /// Prepares the request otherwise from now on.
+    pub fn repair(&mut self, repair: Repair) {
+        match repair {
+            Repair::Apart | Repair::Forbid | Repair::Return(_) | Repair::Sign => {
+                if let Some(learned) = repair.contract(self.target.rule.contract) {
+                    self.target = self.target.clone().with_contract(learned, "learned");
+                }
+            }
+            Repair::Off => {
+                let thinking = &mut self.target.rule.thinking;
+                // Anthropic is the provider that asks for this repair, so its form is the default.
+                thinking.off = thinking.off.or(Some(r#"{"thinking":{"type":"disabled"}}"#));
+                self.settings.enabled.value = false;
+            }
+            Repair::Efforts(efforts) => {
+                let path = match self.target.wire.id() {
+                    "responses" => "reasoning.effort",
+                    "messages" => "output_config.effort",
+                    _ => "reasoning_effort",
+                };
+                let unknown = EffortForm { path, words: &[], only: None };
+                let form = self.target.rule.thinking.effort.unwrap_or(unknown);
+                self.target.rule.thinking.effort = Some(EffortForm { only: Some(efforts), ..form });
+            }
+            Repair::Without(member) => self.left_out.members.push(member),
+            Repair::Omit | Repair::Replace => {
+                self.memory.omits = repair == Repair::Omit;
+                self.ask_anew(decide::bare(&self.request.contents));
+            }
+        }
+    }
+
+    /// Removes the thoughts with these marks or from these records, and no others.
+    pub fn leave_out(&mut self, marks: impl IntoIterator<Item = String>, records: &[String]) {
+        self.left_out.marks.extend(marks);
+        self.left_out.records.extend(records.iter().cloned());
+        let contents = self.bare.as_deref().unwrap_or(&self.request.contents);
+        let (contents, gone) = self.without_marked(Cow::Borrowed(contents));
+        if !gone.is_empty() {
+            let contents = contents.into_owned();
+            self.ask_anew(contents);
+        }
+    }
+
+    /// The keyed digests under which the named thoughts are remembered.
+    #[must_use]
+    pub fn marks(&self, named: &Named) -> BTreeSet<String> {
+        named.marks(&self.secret()).collect()
+    }
+
+    /// Reads the question again, because a removed thought counts as missing.
+    fn ask_anew(&mut self, contents: Vec<Content>) {
+        if self.question.is_some() {
+            let owner = self.owner.as_ref();
+            self.question = Some(question(&self.request, &contents, owner, &self.target));
+        }
+        self.bare = Some(contents);
+    }
+
+    fn without_marked<'c>(
+        &self,
+        contents: Cow<'c, [Content]>,
+    ) -> (Cow<'c, [Content]>, Vec<(usize, usize)>) {
+        if self.left_out.marks.is_empty() {
+            return (contents, Vec::new());
+        }
+        let secret = self.secret();
+        decide::without_named(contents, |word| self.left_out.marks.contains(&secret.mark(word)))
+    }
+
+    fn secret(&self) -> Secret {
+        let own = self.owner.as_ref().map(|owner| owner.secret.clone());
+        own.unwrap_or_else(|| Secret::new([0; 32]))
+    }
+
+    /// Filters out the records that the provider refused.
+    pub(super) fn usable<'f>(&self, found: &'f [Found]) -> Cow<'f, [Found]> {
+        let records = &self.left_out.records;
+        if records.is_empty() {
+            return Cow::Borrowed(found);
+        }
+        Cow::Owned(found.iter().filter(|it| !records.contains(&it.head.id)).cloned().collect())
+    }
+
+    /// Removes refused thoughts that were restored from the vault.
+    pub(super) fn without_refused<'c>(&self, applied: Applied<'c>) -> Applied<'c> {
+        let Applied { contents, mut decisions, warnings } = applied;
+        let (contents, gone) = self.without_marked(contents);
+        for (message, _) in gone {
+            let sent = decisions.iter_mut().filter(|it| it.message == message);
+            let sent = sent.filter(|it| it.action.is_sent() && it.action != Action::Bypass);
+            sent.for_each(|it| it.turns_to(Action::Drop(Why::Refused)));
+        }
+        Applied { contents, decisions, warnings }
+    }
+
+    /// Removes the refused members that the gateway added. `None` if the body has no such member.
+    pub(super) fn without_members(&self, body: &str) -> Option<String> {
+        let is_callers = |path: &str| self.is_own_wire() && self.doc.root().dotted(path).is_some();
+        let mut left = None;
+        for path in self.left_out.members.iter().filter(|path| !is_callers(path)) {
+            left = without_member(left.as_deref().unwrap_or(body), path).or(left);
+        }
+        left
+    }
+}
