@@ -16,7 +16,7 @@ pub(crate) fn printed(json: &str) -> String {
     escaped(line.map(|char| if char == '\t' { ' ' } else { char }))
 }
 
-/// The same with the line breaks that stand between its tokens.
+/// The same, but keeps the line breaks and tabs between the tokens.
 pub(crate) fn printed_lines(json: &str) -> String {
     let parts = json.split_inclusive(['\n', '\t']).map(|part| {
         let (text, end) = match part.strip_suffix("\r\n") {

@@ -26,7 +26,7 @@ use thinkthrough_gateway::{Options, Preview, Unsent, preview};
 ///
 /// Reads a request body and prints the request that `think serve` would send for it with the same
 /// configuration: which thoughts are sent, which are not, and the setting or contract that decided.
-/// No credential is in it and nothing is sent. With a tenant, its thoughts are looked up and the
+/// It shows no credential and sends no request. With a tenant, its thoughts are looked up and the
 /// rules of its key hold, as in the gateway; each answer then says what happens to its thought.
 ///
 ///   think explain -m deepseek/deepseek-v4 request.json
@@ -114,7 +114,7 @@ fn count(request: &Outgoing) -> TokenCount {
     counter.of_body(&request.body).count
 }
 
-/// What becomes of each answer, where a vault was asked.
+/// The decisions about whole answers.
 fn of_answers(request: &Outgoing) -> impl Iterator<Item = &Decision> {
     request.decisions.iter().filter(|decision| decision.block.is_none())
 }

@@ -10,13 +10,13 @@ use thinkthrough_core::plane::Tenant;
 use thinkthrough_gateway::{Pass, ReadOnly, Vaults};
 use thinkthrough_store::Store;
 
-/// Whose thoughts are looked up.
+/// The caller that the request is explained for.
 #[derive(Debug, Args)]
 pub(crate) struct Claim {
     /// Look up this tenant's thoughts: the name of a gateway key, or `local` for callers without one
     #[arg(long, value_name = "NAME")]
     tenant: Option<String>,
-    /// What the client would say about its session
+    /// The session's name, as the client would send it
     #[arg(long, value_name = "ID", requires = "tenant")]
     pub(super) session: Option<String>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Claim {
 type Known = (Option<Arc<dyn Vaults>>, Option<Arc<Pass>>);
 
 impl Claim {
-    /// The store as the gateway reads it for the tenant, and the tenant's key. Without a tenant nothing is looked up.
+    /// Opens the store for reading, and finds the tenant's key. Without a tenant the store is not opened.
     pub(super) async fn known(&self, config: &Config) -> Result<Known, Failure> {
         let Some(name) = &self.tenant else { return Ok((None, None)) };
         let tenant = Tenant::stored(name).map_err(|error| {

@@ -1,16 +1,16 @@
-//! The wire of a request, seen from members that only one wire has.
+//! Detects the wire of a request by members that only one wire has.
 
 use crate::failure::Failure;
 use thinkthrough_core::json::{Doc, Val};
 use thinkthrough_core::wire::{self, Wire};
 
-/// The wire of a request that shows none: every wire with `messages` reads such a request alike.
+/// The wire of a request without such members. Every wire with `messages` reads it alike.
 const PLAIN: &str = "chat-completions";
 
-/// The wire of this request.
+/// Detects the wire of this request.
 ///
 /// # Errors
-/// When members of several wires stand in it; the error names these.
+/// If it has members of several wires; the error names them.
 pub(super) fn of(body: &[u8]) -> Result<&'static dyn Wire, Failure> {
     let doc = Doc::parse(body).map_err(|error| {
         Failure::Failed(format!("the request is {error}; give a request of a model's API"))
@@ -26,17 +26,17 @@ pub(super) fn of(body: &[u8]) -> Result<&'static dyn Wire, Failure> {
     wire::find(id).ok_or_else(|| Failure::Failed(format!("the wire `{id}` is not known")))
 }
 
-/// The wires whose own members the request has; without any, the plain one.
+/// Lists the wires whose own members the request has, or the plain one if it has none.
 fn shown(root: Val<'_>) -> Vec<&'static str> {
     let is_of = [
         (PLAIN, is_chat as fn(Val<'_>) -> bool),
-        ("cohere-chat", is_cohere),
+        ("cohere-chat", is_cohere_chat),
         ("converse", is_converse),
         ("generate-content", |root| root.some("contents").is_some()),
         ("interactions", is_interactions),
         ("messages", is_messages),
-        ("mistral-chat", is_mistral),
-        ("ollama-chat", is_ollama),
+        ("mistral-chat", is_mistral_chat),
+        ("ollama-chat", is_ollama_chat),
         ("responses", is_responses),
     ];
     let shown: Vec<&str> =
@@ -53,7 +53,7 @@ fn is_chat(root: Val<'_>) -> bool {
     is_own || calls(root).any(call)
 }
 
-fn is_cohere(root: Val<'_>) -> bool {
+fn is_cohere_chat(root: Val<'_>) -> bool {
     let has_plan = messages(root).any(|message| message.some("tool_plan").is_some());
     let budget = root.path(&["thinking", "token_budget"]);
     root.some("messages").is_some()
@@ -89,12 +89,12 @@ fn is_messages(root: Val<'_>) -> bool {
         || parts(root).any(is_block)
 }
 
-fn is_mistral(root: Val<'_>) -> bool {
+fn is_mistral_chat(root: Val<'_>) -> bool {
     let is_thought = |part: Val<'_>| part.some("thinking").is_some_and(Val::is_array);
     parts(root).any(is_thought)
 }
 
-fn is_ollama(root: Val<'_>) -> bool {
+fn is_ollama_chat(root: Val<'_>) -> bool {
     let call = |call: Val<'_>| call.path(&["function", "arguments"]).is_some_and(Val::is_object);
     let own = ["options", "keep_alive", "think"];
     let is_own = own.iter().any(|name| root.some(name).is_some());
@@ -171,11 +171,11 @@ mod tests {
     #[test]
     fn what_two_wires_have_alone_is_asked_about() {
         let both = br#"{"system":"s","messages":[],"keep_alive":"5m"}"#;
-        let refused = of(both).map(|wire| wire.id());
+        let refused = of(both).map(Wire::id);
         assert!(matches!(refused, Err(Failure::Usage(_))));
         let plain = br#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"q"}]}"#;
-        assert_eq!(of(plain).ok().map(|wire| wire.id()), Some(PLAIN));
+        assert_eq!(of(plain).ok().map(Wire::id), Some(PLAIN));
         let tools = br#"{"messages":[{"role":"user","content":"q"}],"tools":[{"name":"f","input_schema":{}}]}"#;
-        assert_eq!(of(tools).ok().map(|wire| wire.id()), Some("messages"));
+        assert_eq!(of(tools).ok().map(Wire::id), Some("messages"));
     }
 }

@@ -5,6 +5,7 @@ use crate::serve_config::serve;
 use crate::serve_shared::IN_A_FILE;
 use crate::server::{PATIENCE, Server, body};
 use crate::upstream::{Upstream, calling};
+use rusqlite::Connection;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -50,7 +51,7 @@ struct Bench {
     gateway: Server,
     upstream: Upstream,
     /// What `think explain` is told about the caller.
-    tenant: &'static str,
+    tenant: String,
     /// The header lines of the caller.
     headers: &'static str,
 }
@@ -59,7 +60,7 @@ impl Bench {
     fn new(upstream: Upstream, more: &str) -> Self {
         let place = Place::new("explain-sent");
         let gateway = serve(&place, &config(&upstream, more));
-        Bench { place, gateway, upstream, tenant: "local", headers: "" }
+        Bench { place, gateway, upstream, tenant: "local".to_owned(), headers: "" }
     }
 
     fn with_key(upstream: Upstream, budget: &str) -> Self {
@@ -67,7 +68,7 @@ impl Bench {
             "{IN_A_FILE}[keys.alice]\nkey = \"alice-key-0123456789\"\nbudget = {{ {budget} }}\n"
         );
         let headers = "authorization: Bearer alice-key-0123456789\r\n";
-        Bench { tenant: "alice", headers, ..Bench::new(upstream, &key) }
+        Bench { tenant: "alice".to_owned(), headers, ..Bench::new(upstream, &key) }
     }
 
     /// The body that `think explain` shows for a request, or nothing if the gateway refuses it.
@@ -75,7 +76,7 @@ impl Bench {
         let file = self.place.write("request.json", request);
         let config = self.place.file("config.toml");
         let mut args = vec!["explain", "--json", "--config", &config, "-m", model];
-        args.extend(["--tenant", self.tenant]);
+        args.extend(["--tenant", &self.tenant]);
         // A request that shows its wire needs no option.
         if wire != "messages" || !request.contains("tool_use") {
             args.extend(["--from", wire]);
@@ -98,6 +99,16 @@ impl Bench {
         self.gateway.request_in_time("POST", &path, &headers, request);
         let is_sent = self.upstream.bodies().len() > before;
         is_sent.then(|| self.upstream.last_bytes().trim().to_owned())
+    }
+
+    /// Reads the name of a caller that brings a key of the provider, which the store derives from that key.
+    fn find_tenant(&mut self) {
+        if self.tenant == "local" {
+            return;
+        }
+        let store = Connection::open(self.place.file("kept.db")).unwrap();
+        let name = "SELECT name FROM tenant WHERE name LIKE 'credential:%'";
+        self.tenant = store.query_row(name, [], |row| row.get(0)).unwrap_or_default();
     }
 
     /// Whether both say the same; `false` if the request is refused.
@@ -157,7 +168,8 @@ fn asking(request: &str, wire: &str, model: &str) -> String {
     }
     let doc = Doc::parse_str(request).unwrap();
     let span = doc.root().some("model").unwrap().span();
-    format!("{}\"{model}\"{}", &request[..span.start], &request[span.end..])
+    let (before, after) = (request.get(..span.start).unwrap(), request.get(span.end..).unwrap());
+    format!("{before}\"{model}\"{after}")
 }
 
 #[test]
@@ -207,28 +219,44 @@ fn second(wire: &str, model: &str, answer: &str) -> String {
     json!({"model": model, "messages": [question, message, result]}).to_string()
 }
 
+/// Asks twice, and compares the second request, in which the thought of the first answer is put back.
+fn compare_second(bench: &mut Bench, wire: &str) {
+    let model = "deep/deepseek-v4-pro";
+    let first = json!({"model": model, "max_tokens": 900,
+        "messages": [{"role": "user", "content": "What is here?"}]});
+    let headers = format!("{}content-type: application/json\r\n", bench.headers);
+    let path = path(wire, model);
+    let answer = bench.gateway.request_in_time("POST", &path, &headers, &first.to_string());
+    let request = second(wire, model, &answer);
+    // The database takes a record some milliseconds after its answer.
+    let began = Instant::now();
+    let explained = loop {
+        bench.find_tenant();
+        let explained = bench.explained(model, wire, &request).unwrap_or_default();
+        if explained.contains("I look.") {
+            break explained;
+        }
+        assert!(began.elapsed() < PATIENCE, "{explained}");
+    };
+    assert_eq!(Some(explained), bench.sent(model, wire, &request), "{wire}");
+}
+
 #[test]
 fn thoughts_of_the_store_are_explained_as_they_are_put_back() {
-    let bench = Bench::new(calling(), IN_A_FILE);
-    let model = "deep/deepseek-v4-pro";
+    let mut bench = Bench::new(calling(), IN_A_FILE);
     for wire in ["chat-completions", "messages"] {
-        let first = json!({"model": model, "max_tokens": 900,
-            "messages": [{"role": "user", "content": "What is here?"}]});
-        let headers = "content-type: application/json\r\n";
-        let (path, first) = (path(wire, model), first.to_string());
-        let answer = bench.gateway.request_in_time("POST", &path, headers, &first);
-        let request = second(wire, model, &answer);
-        // The database takes a record some milliseconds after its answer.
-        let began = Instant::now();
-        let explained = loop {
-            let explained = bench.explained(model, wire, &request).unwrap();
-            if explained.contains("I look.") {
-                break explained;
-            }
-            assert!(began.elapsed() < PATIENCE, "{explained}");
-        };
-        assert_eq!(Some(explained), bench.sent(model, wire, &request), "{wire}");
+        compare_second(&mut bench, wire);
     }
+}
+
+#[test]
+fn a_caller_with_a_key_of_the_provider_is_explained_by_the_name_that_the_store_has() {
+    let (place, upstream) = (Place::new("explain-through"), calling());
+    let through = format!("[server]\npass_through = true\n{IN_A_FILE}");
+    let config = config(&upstream, &through).replace("api_key = \"k\"\n", "");
+    let gateway = serve(&place, &config);
+    let (tenant, headers) = (String::new(), "authorization: Bearer sk-of-the-caller-0123\r\n");
+    compare_second(&mut Bench { place, gateway, upstream, tenant, headers }, "messages");
 }
 
 #[test]

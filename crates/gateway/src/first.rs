@@ -20,7 +20,7 @@ pub(crate) struct First {
 }
 
 impl Caller {
-    /// Prepares the first attempt, and writes into `account` what was decided for it.
+    /// Prepares the first attempt, and writes its decisions into `account`.
     pub(crate) async fn first(
         self,
         route: Arc<Route>,
@@ -50,7 +50,7 @@ impl First {
         let First { mut caller, way, job, prepared } = self;
         let drained = caller.drained(&job.route);
         let booked = caller.is_booked(&job.route).then(|| Arc::clone(&caller.house.tab));
-        // The caller's own body and the one that is sent are left.
+        // From here on only two bodies are in memory: the caller's and the upstream's.
         caller.held.shrink_to(caller.body.len().saturating_add(job.body.len()));
         let (waiting, seen) = (job.send(prepared)?, Arc::clone(&caller.house.seen));
         let following: Waiting = Box::pin(caller.follow(way, waiting));

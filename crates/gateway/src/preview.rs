@@ -1,4 +1,4 @@
-//! The request that the gateway would send, made by the same steps, and not sent.
+//! Makes the request that the gateway would send, by the same steps, and does not send it.
 
 use crate::bus::Seen;
 use crate::door::Turned;
@@ -18,6 +18,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use thinkthrough_core::exchange::Restore;
 use thinkthrough_core::outgoing::Outgoing;
+use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::provider::Target;
 use thinkthrough_core::wire::Wire;
 use tokio::sync::watch;
@@ -39,7 +40,7 @@ pub struct Unsent {
     pub pass: Option<Arc<Pass>>,
 }
 
-/// What would go upstream.
+/// A request to a provider that is not sent.
 #[derive(Clone, Debug)]
 pub struct Preview {
     /// The request with its body.
@@ -110,8 +111,9 @@ async fn house(
     let (_, stage) = watch::channel(Stage::Open);
     let house = estate.house(seen, stage, (peer, &share));
     let house = match pass {
-        Some(pass) => with_pass(&house, pass),
-        None => House::clone(&house),
+        Some(pass) if Tenant::named(pass.tenant.as_str()).is_ok() => with_pass(&house, pass),
+        // Callers known by their provider's credential have no gateway key, which would limit their models.
+        pass => House { pass, ..House::clone(&house) },
     };
     Ok(Arc::new(House { waits: Arc::new(Waits::patient()), ..house }))
 }

@@ -1,4 +1,4 @@
-//! A store that is only read, for requests that are shown and not sent.
+//! Read-only access to a store, for requests that are shown and not sent.
 
 use crate::stored::One;
 use crate::vault::{Facts, KeptResponses, Later, Ledgers, Looked, Lost, Vault, VaultError, Vaults};
@@ -9,7 +9,7 @@ use thinkthrough_core::plane::Tenant;
 use thinkthrough_core::restore::{Head, Kept, Key, Secret};
 use thinkthrough_store::{LedgerKey, Store};
 
-/// The vaults of a store that may not be there yet. Nothing is written: a new tenant gets no secret, and budgets are
+/// The vaults of a store that need not exist yet. They write nothing to it: a new tenant gets no secret, and budgets are
 /// reserved in memory.
 pub struct ReadOnly {
     store: Option<Store>,
@@ -17,7 +17,7 @@ pub struct ReadOnly {
 }
 
 impl ReadOnly {
-    /// Reads this store; without one, nothing is known.
+    /// Reads this store. `None` is a store that does not exist yet.
     #[must_use]
     pub fn new(store: Option<Store>) -> Self {
         let kept = store.as_ref().map(Store::ledgers);
@@ -54,7 +54,7 @@ impl Vaults for ReadOnly {
     }
 }
 
-/// A tenant of whom the store knows nothing.
+/// A tenant that is not in the store.
 struct NewTenant;
 
 impl Vault for NewTenant {
@@ -79,7 +79,7 @@ impl Vault for NewTenant {
     }
 }
 
-/// Ledgers in memory that begin with what is spent according to the store.
+/// Ledgers in memory, each with the spent tokens of the store's ledger.
 struct LedgerCopies {
     kept: Option<thinkthrough_store::Ledgers>,
     own: Mutex<HashMap<LedgerKey, Ledger>>,
