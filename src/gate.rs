@@ -82,19 +82,22 @@ impl Gate {
 
     /// What the configuration says about a key of the store, if it says something.
     fn stored(&self, tenant: Tenant) -> Pass {
-        let entry =
-            self.entries.iter().find(|entry| entry.hash.is_none() && entry.tenant == tenant);
-        let all = || vec!["*".to_owned()];
-        entry.map_or_else(
-            || {
-                let (models, providers, reasoning) = (all(), all(), Partial::default());
-                let (limits, budgets) = (RateLimits::UNLIMITED, Budgets::NONE);
-                let (raw, admin) = (false, false);
-                Pass { tenant, models, providers, raw, admin, reasoning, limits, budgets }
-            },
-            pass,
-        )
+        pass_of(self.entries.iter().filter(|entry| entry.hash.is_none()), tenant)
     }
+}
+
+/// The rights of a tenant's key: those of its entry, else all but the operator's.
+pub(crate) fn pass_of<'e>(mut entries: impl Iterator<Item = &'e GateKey>, tenant: Tenant) -> Pass {
+    let all = || vec!["*".to_owned()];
+    entries.find(|entry| entry.tenant == tenant).map_or_else(
+        || {
+            let (models, providers, reasoning) = (all(), all(), Partial::default());
+            let (limits, budgets) = (RateLimits::UNLIMITED, Budgets::NONE);
+            let (raw, admin) = (false, false);
+            Pass { tenant, models, providers, raw, admin, reasoning, limits, budgets }
+        },
+        pass,
+    )
 }
 
 fn pass(entry: &GateKey) -> Pass {

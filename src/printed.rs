@@ -11,17 +11,32 @@ pub(crate) fn printed(json: &str) -> String {
     if json.is_ascii() && is_harmless(json) && !json.contains(['\n', '\t']) {
         return json.to_owned();
     }
-    let mut line = String::with_capacity(json.len());
-    for char in json.chars() {
+    // They stand between tokens only: in a string they are escaped.
+    let line = json.chars().filter(|char| !matches!(char, '\n' | '\r'));
+    escaped(line.map(|char| if char == '\t' { ' ' } else { char }))
+}
+
+/// The same, but keeps the line breaks and tabs between the tokens.
+pub(crate) fn printed_lines(json: &str) -> String {
+    let parts = json.split_inclusive(['\n', '\t']).map(|part| {
+        let (text, end) = match part.strip_suffix("\r\n") {
+            Some(text) => (text, "\r\n"),
+            None => part.split_at(part.trim_end_matches(['\n', '\t']).len()),
+        };
+        escaped(text.chars().filter(|char| *char != '\r')) + end
+    });
+    parts.collect()
+}
+
+fn escaped(chars: impl Iterator<Item = char>) -> String {
+    let mut text = String::new();
+    for char in chars {
         match char {
-            // They stand between tokens only: in a string they are escaped.
-            '\n' | '\r' => {}
-            '\t' => line.push(' '),
-            char if char != harmless_char(char) || is_format(char) => push_escape(&mut line, char),
-            char => line.push(char),
+            char if char != harmless_char(char) || is_format(char) => push_escape(&mut text, char),
+            char => text.push(char),
         }
     }
-    line
+    text
 }
 
 fn push_escape(line: &mut String, char: char) {

@@ -1,27 +1,33 @@
 //! `think explain`: what a request would be, and why.
 
-use super::asking::Asking;
-use super::explain_vault::{Claim, Explained};
+use super::asking::{Asking, env};
+use super::explain_vault::Claim;
+use super::explain_wire;
+use crate::config::Config;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::known;
-use crate::printed::printed;
+use crate::printed::{printed, printed_lines};
+use crate::routes::Routes;
+use crate::{local, masking};
 use clap::Args;
 use std::io::Write;
+use std::sync::Arc;
 use thinkthrough_chat::harmless::harmless;
 use thinkthrough_core::decision::Decision;
 use thinkthrough_core::json::{Doc, Writer};
-use thinkthrough_core::outgoing::{self, Outgoing};
-use thinkthrough_core::provider::Target;
+use thinkthrough_core::outgoing::Outgoing;
+use thinkthrough_core::settings::{Key, Partial};
 use thinkthrough_core::tokens::{EffectiveCount, TokenCount};
-use thinkthrough_core::wire::{RequestError, Wire};
+use thinkthrough_core::wire::Wire;
+use thinkthrough_gateway::{Options, Preview, Unsent, preview};
 
 /// Show what would be sent to a model, and why
 ///
-/// Reads a request body and prints the request that would go out: which thoughts are sent,
-/// which are not, and the setting or contract that decided. No credential is in it and nothing
-/// is sent. With a tenant, its thoughts are looked up as the gateway would, and what happens to
-/// each answer's is said.
+/// Reads a request body and prints the request that `think serve` would send for it with the same
+/// configuration: which thoughts are sent, which are not, and the setting or contract that decided.
+/// It shows no credential and sends no request. With a tenant, its thoughts are looked up and the
+/// rules of its key hold, as in the gateway; each answer then says what happens to its thought.
 ///
 ///   think explain -m deepseek/deepseek-v4 request.json
 ///   think explain -m kimi --tenant local request.json
@@ -30,9 +36,9 @@ use thinkthrough_core::wire::{RequestError, Wire};
 pub(crate) struct Explain {
     #[command(flatten)]
     asking: Asking,
-    /// The wire that the request is written for
-    #[arg(long, value_name = "WIRE", value_parser = known::wires(), default_value = "chat-completions")]
-    from: &'static dyn Wire,
+    /// The wire that the request is written for; seen from the body when left out
+    #[arg(long, value_name = "WIRE", value_parser = known::wires())]
+    from: Option<&'static dyn Wire>,
     #[command(flatten)]
     claim: Claim,
     /// Print one JSON object
@@ -52,38 +58,54 @@ impl Explain {
     }
 
     async fn explain(&self, out: &mut dyn Write) -> Result<(), Failure> {
-        if self.asking.model.is_none() {
+        let Some(model) = self.asking.model.clone() else {
             let message = "`explain` needs a model; name one with `-m provider/model`";
             return Err(Failure::Usage(message.to_owned()));
-        }
+        };
         let body = self.input.all()?;
         let config = self.asking.config()?;
-        let chosen = self.asking.choose(&config).await?;
-        let settings = self.asking.settings(&config, Some(&chosen))?;
-        let doc = Doc::parse(&body).map_err(|error| {
-            Failure::Failed(format!("the request is {error}; give a `{}` request", self.from.id()))
+        let wire = match self.from {
+            Some(wire) => wire,
+            None => explain_wire::of(&body)?,
+        };
+        // The gateway reads a body only up to its own errors, which name no option of this command.
+        Doc::parse(&body).map_err(|error| {
+            Failure::Failed(format!("the request is {error}; give a `{}` request", wire.id()))
         })?;
-        let read = |error: RequestError| {
-            Failure::Failed(format!("the request is no `{}` request: {error}", self.from.id()))
-        };
-        let Explained { request, target } = match self.claim.vault(&config).await? {
-            Some(vault) => {
-                let restored = vault.explain(self.from, &doc, &chosen, &settings).await?;
-                restored.map_err(read)?
-            }
-            None => {
-                let request = self.from.read_request(doc.root()).map_err(read)?;
-                let request = outgoing::build(&request, &chosen.target, &settings);
-                Explained { request, target: chosen.target.clone() }
-            }
-        };
-        let count = count(&request);
+        let settings = self.said(&config)?;
+        let (vaults, pass) = self.claim.known(&config).await?;
+        let session = self.claim.session.clone();
+        let unsent = Unsent { wire, body: body.into(), model, settings, session, pass };
+        let options = options(&config).await?;
+        let served = local::served(&config).await;
+        let routes = Arc::new(Routes::new(config, env, served));
+        let preview = preview(routes, vaults, options, unsent).await.map_err(Failure::Failed)?;
+        let count = count(&preview.outgoing);
         if self.json {
-            writeln!(out, "{}", printed(&as_json(&request, &target, count)))?;
+            writeln!(out, "{}", printed_lines(&as_json(&preview, count)))?;
             return Ok(());
         }
-        as_text(&request, &target, count, out)
+        as_text(&preview, count, out)
     }
+
+    /// The settings of the profile and of the command line, as a caller of the gateway says them.
+    fn said(&self, config: &Config) -> Result<Vec<String>, Failure> {
+        let of_profile = self.asking.profile(config)?.map(|it| it.reasoning.clone());
+        let layers: [Partial; 2] = [of_profile.unwrap_or_default(), self.asking.said()?];
+        let word = |key: Key| layers.iter().rev().find_map(|layer| layer.get(key));
+        let said = Key::ALL.into_iter().filter_map(|key| Some((key, word(key)?)));
+        Ok(said.map(|(key, word)| format!("{}={word}", key.as_str())).collect())
+    }
+}
+
+/// The options of the gateway that change what it sends.
+async fn options(config: &Config) -> Result<Options, Failure> {
+    let masker = masking::of_requests(config).await?;
+    Ok(Options {
+        masks_requests: masker.map(|masker| Arc::new(move || masker.clone()) as _),
+        pass_through: config.server.pass_through,
+        ..Options::default()
+    })
 }
 
 /// The tokens of the request as it would be sent.
@@ -92,7 +114,7 @@ fn count(request: &Outgoing) -> TokenCount {
     counter.of_body(&request.body).count
 }
 
-/// What becomes of each answer, where a vault was asked.
+/// The decisions about whole answers.
 fn of_answers(request: &Outgoing) -> impl Iterator<Item = &Decision> {
     request.decisions.iter().filter(|decision| decision.block.is_none())
 }
@@ -101,7 +123,8 @@ fn of_blocks(request: &Outgoing) -> impl Iterator<Item = (&Decision, usize)> {
     request.decisions.iter().filter_map(|decision| Some((decision, decision.block?)))
 }
 
-fn as_json(request: &Outgoing, target: &Target, count: TokenCount) -> String {
+fn as_json(preview: &Preview, count: TokenCount) -> String {
+    let Preview { outgoing: request, target, .. } = preview;
     let mut w = Writer::new();
     w.object(|w| {
         w.field_str("provider", &target.provider);
@@ -128,20 +151,23 @@ fn as_json(request: &Outgoing, target: &Target, count: TokenCount) -> String {
             }
         });
         w.key("warnings").array(|w| {
-            target.doubt().into_iter().for_each(|doubt| w.str(doubt));
-            request.warnings.iter().for_each(|warning| w.str(&warning.message));
+            warnings(preview).for_each(|warning| w.str(&warning));
         });
         w.key("untranslated").array(|w| request.untranslated.iter().for_each(|it| w.str(it)));
     });
     w.finish()
 }
 
-fn as_text(
-    request: &Outgoing,
-    target: &Target,
-    count: TokenCount,
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
+/// The warnings of the request, and why the gateway refuses it, if it does.
+fn warnings(preview: &Preview) -> impl Iterator<Item = String> {
+    let Preview { outgoing, target, refusal } = preview;
+    let refusal = refusal.iter().map(|why| format!("the gateway refuses this request: {why}"));
+    let doubt = target.doubt().map(str::to_owned);
+    doubt.into_iter().chain(outgoing.warnings.iter().map(|it| it.message.clone())).chain(refusal)
+}
+
+fn as_text(preview: &Preview, count: TokenCount, out: &mut dyn Write) -> Result<(), Failure> {
+    let Preview { outgoing: request, target, .. } = preview;
     writeln!(out, "POST {}", request.url)?;
     writeln!(
         out,
@@ -169,8 +195,7 @@ fn as_text(
             decision.setting
         )?;
     }
-    let doubt = target.doubt().map(str::to_owned);
-    for warning in doubt.into_iter().chain(request.warnings.iter().map(|it| it.message.clone())) {
+    for warning in warnings(preview) {
         writeln!(out, "warning: {}", harmless(&warning))?;
     }
     for lost in &request.untranslated {

@@ -16,6 +16,7 @@ pub(crate) mod doctor;
 pub(crate) mod erase;
 pub(crate) mod explain;
 mod explain_vault;
+mod explain_wire;
 pub(crate) mod health;
 pub(crate) mod keys;
 pub(crate) mod mask;

@@ -15,7 +15,9 @@ fn doctor_finds_every_scenario_as_expected() {
     let is_wrong = |row: &&Value| {
         let text = |key: &str| row[key].as_str().unwrap();
         assert_eq!(row.as_object().unwrap().len(), 5, "{row}");
-        assert_eq!((text("direct"), text("naive")), ("pass", "fail"), "{row}");
+        assert_eq!(text("direct"), "pass", "{row}");
+        // Who keeps its thoughts may fare well alone, too.
+        assert!(text("naive") == "fail" || text("scenario").starts_with("keep-"), "{row}");
         text("gateway") != "pass" && !text("reason").contains("gateway: passed on: ")
     };
     let wrong: Vec<String> = rows.iter().filter(is_wrong).map(Value::to_string).collect();

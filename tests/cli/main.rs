@@ -34,6 +34,7 @@ mod config_keys;
 mod corpus;
 mod doctor;
 mod explain;
+mod explain_sent;
 #[cfg(unix)]
 mod frozen;
 mod health;

@@ -248,9 +248,10 @@ fn thinking_is_switched_with_the_objects_that_are_configured() {
 #[test]
 fn a_contract_of_none_leaves_out_what_the_models_family_wants_back() {
     let desk = Desk::plain("no-contract");
+    // On the model's own wire the caller's field goes as it came; here its thought is written anew.
     let request = desk.place.write(
         "request.json",
-        r#"{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"assistant","reasoning_content":"T","content":"ho"},{"role":"user","content":"and?"}]}"#,
+        r#"{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"thinking","thinking":"T","signature":""},{"type":"text","text":"ho"}]},{"role":"user","content":"and?"}]}"#,
     );
     let kept = |contract: &str| {
         let config = format!(

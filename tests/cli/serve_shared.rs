@@ -243,7 +243,7 @@ fn k_10_a_restart_between_two_turns_changes_no_byte_upstream() {
 }
 
 #[test]
-fn t_10_what_was_sealed_for_one_credential_is_not_sent_with_another() {
+fn what_was_sealed_for_one_credential_is_tried_with_another() {
     for api in &APIS {
         let upstream = Upstream::start(vec![(api.answer)()]);
         let place = Place::new("credentials");
@@ -258,15 +258,11 @@ fn t_10_what_was_sealed_for_one_credential_is_not_sent_with_another() {
         let [first, second] =
             (api.turns)(&format!("there/{}", api.model)).map(|turn| turn.to_string());
         let second = with_ticket(&second, &one.ask_in_time(api.path, &first));
-        // Plain text belongs to nobody's account; a sealed thought does.
-        let is_sealed = api.provider != "moonshotai";
-        let answer = two.ask_in_time(api.path, &second);
-        let counts =
-            if is_sealed { "restored=0; missed=0; ambiguous=0; dropped=1;" } else { "restored=1;" };
-        assert!(answer.contains(counts), "{}: {answer}", api.provider);
-        assert_eq!(upstream.last_bytes().contains(api.thought), !is_sealed, "{}", api.provider);
-        let answer = one.ask_in_time(api.path, &second);
-        assert!(answer.contains("restored=1;"), "{}: {answer}", api.provider);
-        assert!(upstream.last_bytes().contains(api.thought), "{}", api.provider);
+        // A key may be another of the same account: only the provider's refusal says that it is not.
+        for gateway in [&two, &one] {
+            let answer = gateway.ask_in_time(api.path, &second);
+            assert!(answer.contains("restored=1;"), "{}: {answer}", api.provider);
+            assert!(upstream.last_bytes().contains(api.thought), "{}", api.provider);
+        }
     }
 }

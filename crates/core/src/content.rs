@@ -110,22 +110,23 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Whether it is at the same host. What a configuration calls the provider says nothing about that.
+    /// Whether it is at the same address. What a configuration calls the provider says nothing about that.
     #[must_use]
     pub fn is_beside(&self, other: &Origin) -> bool {
-        host(&self.endpoint) == host(&other.endpoint)
+        plain(&self.endpoint) == plain(&other.endpoint)
     }
 }
 
-/// The host of an address, in one spelling.
-fn host(address: &str) -> String {
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
-    let host = rest.split(['/', '?']).next().unwrap_or_default().to_ascii_lowercase();
-    let default = if scheme.eq_ignore_ascii_case("http") { ":80" } else { ":443" };
-    let host = host.strip_suffix(default).unwrap_or(&host);
+/// An address in one spelling.
+fn plain(address: &str) -> String {
+    let address = address.to_ascii_lowercase();
+    let (scheme, rest) = address.split_once("://").unwrap_or(("", &address));
+    let (host, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+    let host = host.strip_suffix(if scheme == "http" { ":80" } else { ":443" }).unwrap_or(host);
+    let path = path.trim_end_matches('/');
     match host.strip_prefix("localhost").or_else(|| host.strip_prefix("[::1]")) {
-        Some(port) if port.is_empty() || port.starts_with(':') => format!("127.0.0.1{port}"),
-        _ => host.to_owned(),
+        Some(port) if port.is_empty() || port.starts_with(':') => format!("127.0.0.1{port}{path}"),
+        _ => format!("{host}{path}"),
     }
 }
 

@@ -336,10 +336,10 @@ impl Contract {
         let is_host = || its.is_beside(ours);
         let is_model = || is_same(&its.model, &ours.model);
         match self.readable {
+            Readable::SameHost | Readable::SameModel if !is_host() => false,
             Readable::SameModel => {
                 is_model() || self.reads.iter().any(|name| is_called(&its.model, name))
             }
-            Readable::SameHost if !is_host() => false,
             Readable::Family | Readable::SameHost => is_kin(its, ours),
         }
     }

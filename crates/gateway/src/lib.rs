@@ -1,6 +1,7 @@
 //! The gateway: any client points its base URL here, picks any reasoning model, and nothing breaks.
 //!
 //! - [`serve`] takes requests on a listener and answers them; [`Running`] stops it in good order.
+//! - [`preview`] gives the request that it would send, and sends nothing.
 //! - [`Models`] is what the gateway is told about models: where a name leads. The binary makes it from the
 //!   configuration.
 //!
@@ -19,6 +20,7 @@ mod door;
 mod edge;
 mod events;
 mod expected;
+mod first;
 mod flow;
 mod gathered;
 mod guests;
@@ -45,12 +47,14 @@ mod patient;
 mod paying;
 mod place;
 mod pool;
+mod preview;
 mod process;
 mod progress;
 mod provider_resource;
 mod raw;
 mod raw_booking;
 mod raw_spending;
+mod read_only;
 mod recall;
 mod references;
 mod refused;
@@ -89,8 +93,9 @@ pub use load::InFlight;
 pub use log::{Log, LogForm};
 pub use models::{Listed, Models, OnDisconnect, Route, Unrouted};
 pub use pool::Pool;
+pub use preview::{Preview, Unsent, preview};
+pub use read_only::ReadOnly;
 pub use server::{Running, serve};
-pub use tenant::account;
 pub use tls::Tls;
 pub use traces::{SPANS, Traces};
 pub use vault::{

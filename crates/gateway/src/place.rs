@@ -34,6 +34,12 @@ impl Face {
         }
     }
 
+    /// The API that speaks this wire. The gateway reads other wires as their own, and treats them as chat completions.
+    pub(crate) fn of(wire: &dyn Wire) -> Self {
+        let all = [Face::Generate, Face::Messages, Face::Lines, Face::Prompt, Face::Responses];
+        all.into_iter().find(|face| face.spoken().id() == wire.id()).unwrap_or(Face::Chat)
+    }
+
     /// The same for a caller whose address says in what form it wants its answer: Google's API gives a stream as events
     /// or as an array, and enumerations as names or as numbers.
     pub(crate) fn spoken_as(self, query: Option<&str>, is_stream: bool) -> &'static dyn Wire {

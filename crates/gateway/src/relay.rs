@@ -3,6 +3,7 @@
 use crate::asking::settings;
 use crate::door::{self, Turned, turned};
 use crate::edge::inbound::Inbound;
+use crate::first::First;
 use crate::flow::Flow;
 use crate::house::House;
 use crate::keeping::PREVIOUS;
@@ -92,6 +93,18 @@ fn nobody_else(house: &House) -> Option<Tenant> {
     }
 }
 
+/// The first attempt of a request that is shown and not sent.
+pub(crate) async fn first(
+    house: Arc<House>,
+    (parts, bytes): (Parts, Bytes),
+    wanted: Wanted,
+    wire: &'static dyn Wire,
+) -> Result<First, Turned> {
+    let held = house.load.share.reserve();
+    let taken = Taken { bytes, held, credential: Auth::None };
+    Call { house, parts, wanted, wire, account: Account::open() }.first(taken).await
+}
+
 struct Call {
     house: Arc<House>,
     parts: Parts,
@@ -135,6 +148,12 @@ impl Call {
     }
 
     async fn prepare(&mut self, taken: Taken) -> Result<Ready, Turned> {
+        let first = self.first(taken).await?;
+        let stream = first.is_stream();
+        Ok(Ready { waiting: first.send()?, stream })
+    }
+
+    async fn first(&mut self, taken: Taken) -> Result<First, Turned> {
         let Taken { bytes, mut held, credential } = taken;
         let bytes = take::masked(&self.house, bytes)?;
         let doc = take::json(&bytes)?;
@@ -186,8 +205,7 @@ impl Call {
             resources,
             held,
         };
-        let waiting = caller.send(route, doc, &mut self.account).await?;
-        Ok(Ready { waiting, stream })
+        caller.first(route, doc, &mut self.account).await
     }
 
     /// The most tokens that the request may cost, as it will go out.

@@ -227,12 +227,17 @@ async fn admit(house: &Arc<House>, parts: &mut Parts) -> Result<Arc<House>, Turn
         return Ok(Arc::new(House { models, credential, ..House::clone(house) }));
     };
     door::take_off(parts);
+    Ok(Arc::new(House { credential, ..with_pass(house, pass) }))
+}
+
+/// The gateway as a caller with this key sees it.
+pub(crate) fn with_pass(house: &House, pass: Arc<Pass>) -> House {
     let models = Arc::clone(&house.models);
     let models = Arc::new(Allowed { models, pass: Arc::clone(&pass) });
     let share = house.load.share.with_key(pass.tenant.as_str());
     let offload = house.load.offload.of(holder(&pass));
     let load = house.load.of(share, offload);
-    Ok(Arc::new(House { models, credential, pass: Some(pass), load, ..House::clone(house) }))
+    House { models, pass: Some(pass), load, ..House::clone(house) }
 }
 
 /// The holder of the places that a caller with a key takes.

@@ -133,9 +133,9 @@ impl KeptResponses for Responses {
 }
 
 /// One tenant's.
-struct One {
-    vault: thinkthrough_store::Vault,
-    secret: Secret,
+pub(crate) struct One {
+    pub(crate) vault: thinkthrough_store::Vault,
+    pub(crate) secret: Secret,
 }
 
 impl Vault for One {

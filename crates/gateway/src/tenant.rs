@@ -25,8 +25,7 @@ pub(crate) fn is_ours(route: &Route) -> bool {
 }
 
 /// The account that answers with this credential, where thoughts may be sealed for the one that they were thought for.
-#[must_use]
-pub fn account(target: &Target, auth: &Auth) -> Option<String> {
+pub(crate) fn account(target: &Target, auth: &Auth) -> Option<String> {
     match target.rule.contract.readable {
         Readable::Family => None,
         Readable::SameHost | Readable::SameModel => account_of(auth),

@@ -3,13 +3,10 @@
 //! All of it happens before the first byte of an answer. Each try is prepared anew, because what may be sent differs:
 //! a thought that was sealed for one account or one model is withheld from the others.
 
-use crate::asking::{
-    Claim, claim, credential_for, handling, look_up, missing, settings, tenant as whose,
-};
+use crate::asking::{Claim, claim, credential_for, handling, look_up, settings, tenant as whose};
 use crate::door::{Turned, turned};
 use crate::house::House;
 use crate::keeping::Keeping;
-use crate::leaving::Lasting;
 use crate::load::{READ, Reservation};
 use crate::mending::Mending;
 use crate::models::Route;
@@ -18,8 +15,7 @@ use crate::pool::Picked;
 use crate::progress::Progress;
 use crate::provider_resource::{Access, Ids, Tap};
 use crate::refused::{Restored, is_no_answer, may_be_repaired};
-use crate::reply::Account;
-use crate::sending::{Job, Made, Outcome, Sending, Waiting, failed, reason, refusal};
+use crate::sending::{Job, Made, Outcome, Sending, failed, reason, refusal};
 use crate::spending::expected;
 use crate::vault::Vault;
 use crate::{take, tenant};
@@ -65,7 +61,7 @@ pub(crate) struct Caller {
 
 /// One way.
 #[derive(Clone)]
-struct Way {
+pub(crate) struct Way {
     route: Arc<Route>,
     picked: Option<Picked>,
     /// The keys of this route that were tried before.
@@ -87,36 +83,8 @@ enum After {
 }
 
 impl Caller {
-    /// Prepares the first way, writes into `account` what was made of it, and gives the answer that all ways lead to.
-    pub(crate) async fn send(
-        mut self,
-        route: Arc<Route>,
-        doc: &Doc<'_>,
-        account: &mut Account,
-    ) -> Result<Waiting, Turned> {
-        let mut rest = route.fallback.clone();
-        rest.reverse();
-        let mut way = Way::to(route, rest, 0);
-        self.pick(&mut way);
-        let (job, prepared) = self.prepare(&mut way, doc).await?;
-        account.made = job.made.clone();
-        required(&way.route, &self.headers, &prepared)?;
-        account.untranslated.clone_from(&prepared.exchange.outgoing().untranslated);
-        account.adapted.clone_from(&prepared.exchange.outgoing().adapted);
-        let drained = self.drained(&way.route);
-        let booked = self.is_booked(&way.route).then(|| Arc::clone(&self.house.tab));
-        // What is left is the caller's own body and the one that is sent.
-        self.held.shrink_to(self.body.len().saturating_add(job.body.len()));
-        let (waiting, seen) = (job.send(prepared)?, Arc::clone(&self.house.seen));
-        let following: Waiting = Box::pin(self.follow(way, waiting));
-        Ok(match drained {
-            Some(stage) => Box::pin(Lasting::over(following, stage, &seen, booked)),
-            None => following,
-        })
-    }
-
     /// The session's key, where the route has several.
-    fn pick(&self, way: &mut Way) {
+    pub(crate) fn pick(&self, way: &mut Way) {
         let Some(pool) = &way.route.pool else { return };
         let session = self.hint.clone().unwrap_or_else(|| self.first_words());
         way.picked = pool.pick(&session, &way.used);
@@ -133,7 +101,11 @@ impl Caller {
         read().unwrap_or_default()
     }
 
-    async fn prepare(&self, way: &mut Way, doc: &Doc<'_>) -> Result<(Job, Prepared), Turned> {
+    pub(crate) async fn prepare(
+        &self,
+        way: &mut Way,
+        doc: &Doc<'_>,
+    ) -> Result<(Job, Prepared), Turned> {
         let bad = |message: String| turned(400, "invalid_request_error", message);
         let began = Instant::now();
         let route = Arc::clone(&way.route);
@@ -266,7 +238,11 @@ impl Caller {
     }
 
     /// Waits for one way after the other.
-    async fn follow(self, mut way: Way, mut waiting: Sending) -> Result<Outcome, Turned> {
+    pub(crate) async fn follow(
+        self,
+        mut way: Way,
+        mut waiting: Sending,
+    ) -> Result<Outcome, Turned> {
         let caller = Arc::new(self);
         loop {
             let outcome = waiting.await;
@@ -335,7 +311,7 @@ impl Caller {
         held.grow_to(self.body.len().saturating_mul(READ))?;
         let doc = take::json(&self.body)?;
         let (job, prepared) = self.prepare(way, &doc).await?;
-        required(&way.route, &self.headers, &prepared)?;
+        job.check(&prepared)?;
         // The same bytes would be refused for the same reason.
         let is_repair = before.is_some();
         if before.is_some_and(|before| before == job.body) {
@@ -396,20 +372,8 @@ fn on_platform(body: Bytes, route: &Route) -> Bytes {
     }
 }
 
-/// A thought that must be there and is not ends the request, where the configuration says so.
-fn required(route: &Route, headers: &HeaderMap, prepared: &Prepared) -> Result<(), Turned> {
-    if let Some(why) = &prepared.conflict {
-        return Err(turned(400, "invalid_request_error", why.clone()));
-    }
-    let is_required = handling(route, headers)?.restore == Restore::Required;
-    match prepared.missing.filter(|_| is_required) {
-        Some(message) => Err(missing(route, message)),
-        None => Ok(()),
-    }
-}
-
 impl Way {
-    fn to(route: Arc<Route>, rest: Vec<String>, hops: usize) -> Self {
+    pub(crate) fn to(route: Arc<Route>, rest: Vec<String>, hops: usize) -> Self {
         let mending = Mending::default();
         Way { route, picked: None, used: Vec::new(), rest, hops, mending, sent: None }
     }

@@ -17,6 +17,8 @@ const MOST: u32 = 5;
 const LONG: Duration = Duration::from_millis(250);
 /// How often somebody tries a store that stands still.
 const PROBE: Duration = Duration::from_millis(500);
+/// The patience of a request that is only shown.
+const PATIENT: Duration = Duration::from_secs(60);
 
 /// Whether a store answers, as all requests see it. What is read and what is written are told apart, because a disk that
 /// takes no more still gives.
@@ -91,6 +93,11 @@ impl Waits {
     pub(crate) fn new(breakers: &Arc<Breakers>) -> Self {
         let left = Mutex::new(LOOKUP.saturating_sub(APPEND));
         Waits { breakers: Arc::clone(breakers), left }
+    }
+
+    /// Those of a request that nobody waits for at a socket.
+    pub(crate) fn patient() -> Self {
+        Waits { breakers: Arc::default(), left: Mutex::new(PATIENT) }
     }
 
     /// What all requests know of the store.

@@ -73,7 +73,7 @@ async fn adr_budget_lower_effort_is_the_least_that_still_is_thinking() {
     spend(&lowers, 10).await;
     let settings = settings_of(&lowers, &said).await;
     assert_eq!(settings.max_tokens.value, NonZeroU64::new(1024).map(Budget::Tokens));
-    assert_eq!(settings.max_tokens.source, Source::Request);
+    assert_eq!(settings.max_tokens.source, Source::Budget);
     let glm = Target::built_in("zai", None, "glm-5.2").unwrap();
     let admission = lowers.admit(&glm, &said, &[], &mut |_| {}).await.unwrap();
     assert_eq!(admission.settings.effort.value, Some(Effort::Minimal), "`none` is not thinking");

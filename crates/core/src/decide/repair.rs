@@ -67,7 +67,8 @@ impl Repair {
     }
 
     /// The contract that it teaches; `None` where it says nothing about the model.
-    pub(crate) fn contract(self, contract: Contract) -> Option<Contract> {
+    #[must_use]
+    pub fn contract(self, contract: Contract) -> Option<Contract> {
         let demanded = Contract { returns: Return::All, required: true, ..contract };
         let learned = match self {
             Repair::Forbid => Contract::NONE,

@@ -6,7 +6,8 @@
 //!
 //! Facts: the payloads of recorded answers of 2025 and 2026.
 
-use super::record::payloads;
+use super::question::Step;
+use super::record::{Head, payloads};
 use crate::content::Block;
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -27,6 +28,15 @@ pub(super) fn of<'b>(blocks: impl Iterator<Item = &'b Block>) -> Option<&'static
     let mut makers = blocks.flat_map(payloads).map(|(_, payload)| of_payload(&payload));
     let first = makers.next()??;
     makers.all(|maker| maker == Some(first)).then_some(first)
+}
+
+/// Whether what the client sends of a thought is the record's.
+pub(crate) fn is_its(step: &Step, head: &Head) -> bool {
+    let (Some(own), Some(its)) = (step.own, head.thought) else { return false };
+    let is_some_of = || step.seals.iter().all(|it| head.seals.contains(it));
+    (own.text.is_some() && own.text == its.text)
+        || (own.payloads.is_some() && own.payloads == its.payloads)
+        || (!step.seals.is_empty() && is_some_of())
 }
 
 /// The family that made a payload in the standard alphabet of base64.

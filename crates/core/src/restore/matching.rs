@@ -484,15 +484,6 @@ fn has_copy(step: &Step, head: &Head) -> bool {
     head.version == Version::V1 || head.seen.copy == Some(copy) || head.words == Some(copy)
 }
 
-/// Whether what the client sends of a thought is the record's.
-pub(crate) fn is_its(step: &Step, head: &Head) -> bool {
-    let (Some(own), Some(its)) = (step.own, head.thought) else { return false };
-    let is_some_of = || step.seals.iter().all(|it| head.seals.contains(it));
-    (own.text.is_some() && own.text == its.text)
-        || (own.payloads.is_some() && own.payloads == its.payloads)
-        || (!step.seals.is_empty() && is_some_of())
-}
-
 /// Whether the client has the seals of the record's thought, as far as it sends any.
 fn has_seals(step: &Step, head: &Head, signed: bool) -> Option<bool> {
     let own = step.own.filter(|own| signed && own.payloads.is_some())?;

@@ -21,21 +21,20 @@ const EXTENDED_PAGE: &str =
 const BOUND_PAGE: &str =
     "https://platform.claude.com/docs/en/about-claude/models/whats-new-fable-5-1";
 
-/// Signatures hold at every host of Claude.
-/// Source: the guide on extended thinking, "Thinking encryption".
-const SEALED: Contract = Contract { readable: Readable::Family, ..Contract::sealed(Return::All) };
-
 /// Manual thinking: blocks are demanded in tool loops.
-pub(in crate::provider) const MANUAL: Contract = Contract { only_when_on: true, ..SEALED }
-    .required_in(Return::CurrentTurn)
-    .stated(EXTENDED_PAGE);
+pub(in crate::provider) const MANUAL: Contract =
+    Contract { only_when_on: true, ..Contract::sealed(Return::All) }
+        .required_in(Return::CurrentTurn)
+        .stated(EXTENDED_PAGE);
 
 /// Adaptive thinking: blocks are missed, not demanded.
-pub(in crate::provider) const ADAPTIVE: Contract = SEALED.stated(ADAPTIVE_PAGE);
+pub(in crate::provider) const ADAPTIVE: Contract =
+    Contract::sealed(Return::All).stated(ADAPTIVE_PAGE);
 
 /// Every block is bound to its prefix and its model.
 pub(in crate::provider) const BOUND: Contract =
-    Contract { bound: true, readable: Readable::SameModel, ..SEALED }.stated(BOUND_PAGE);
+    Contract { bound: true, readable: Readable::SameModel, ..Contract::sealed(Return::All) }
+        .stated(BOUND_PAGE);
 
 pub(in crate::provider) const FOUR: &[(Effort, &str)] = &[
     (Effort::Low, "low"),
