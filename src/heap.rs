@@ -1,17 +1,17 @@
-//! When the process gives back the memory that a load took.
+//! Returns memory to the system after a load.
 
 use std::time::Duration;
 use thinkthrough_gateway::Running;
 use thinkthrough_heap::give_back;
 
-/// How often it is looked. What a load held is free some seconds after it left, when the store has taken it.
+/// The interval between checks. The store needs some seconds to write the records of a load and to free them.
 const PACE: Duration = Duration::from_secs(5);
-/// Less is not worth the walk through the heap.
+/// A drop of fewer bytes is not worth a walk through the heap.
 const WORTH: usize = 8 * 1024 * 1024;
-/// So often it is given back after a load: a store that is late frees the last of it.
+/// The number of walks after a load. A slow store frees the last records late.
 const TIMES: u8 = 3;
 
-/// Gives memory back whenever half of what answers held at most is free again. Never comes back.
+/// Walks through the heap whenever answers hold less than half of their peak. Never returns.
 pub(crate) async fn watch(running: &Running) {
     let (mut most, mut left) = (0, 0);
     loop {
@@ -23,7 +23,7 @@ pub(crate) async fn watch(running: &Running) {
         }
         if left > 0 {
             left -= 1;
-            // It has no result, and a thread that broke has given nothing back.
+            // A walk has no result.
             drop(tokio::task::spawn_blocking(give_back).await);
         }
     }

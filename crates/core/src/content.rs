@@ -110,7 +110,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Whether it is at the same address. What a configuration calls the provider says nothing about that.
+    /// Returns whether both have the same address. The names of providers do not count.
     #[must_use]
     pub fn is_beside(&self, other: &Origin) -> bool {
         plain(&self.endpoint) == plain(&other.endpoint)
@@ -239,7 +239,7 @@ impl Thinking {
             || self.id.is_some()
     }
 
-    /// Whether a payload or an id says what was thought; an empty one says nothing.
+    /// Returns whether it has an id or a payload that is not empty.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
         let payloads = [&self.signature, &self.redacted_data, &self.encrypted_content, &self.id];

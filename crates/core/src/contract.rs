@@ -124,13 +124,12 @@ impl Older {
 /// Whose thoughts a target can read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Readable {
-    /// Those of its family, wherever they were thought: plain text, and seals that every host of the family opens.
+    /// Plain thoughts of its family, from every host.
     #[default]
     Family,
-    /// Those of its family that were sealed at the same host. Another account there may read them or not: only its
-    /// refusal says so.
+    /// Thoughts of its family that the same address sealed. Only a refusal shows that another account cannot read them.
     SameHost,
-    /// Those of the same model, and of others that its house names.
+    /// Thoughts of the same model, and of further models in [`Contract::reads`], from the same address.
     SameModel,
 }
 
@@ -195,7 +194,8 @@ fn is_called(model: &str, name: &str) -> bool {
     !(1..=2).contains(&behind.bytes().take_while(u8::is_ascii_digit).count())
 }
 
-/// Whether two models are of one family. Of one whose family nobody knows those at its own host are, and its namesakes.
+/// Returns whether two models belong to one family. A model of an unknown family is kin to its namesakes and to all models
+/// at its address.
 pub(crate) fn is_kin(its: &Origin, ours: &Origin) -> bool {
     match (family(&its.model), family(&ours.model)) {
         (Some(its), Some(ours)) => its == ours,
@@ -313,8 +313,8 @@ impl Contract {
         Contract { required: true, required_in, ..self }
     }
 
-    /// Whether the reasoning of such a message goes back. What was sent while its turn was under way goes on going back,
-    /// so that what the provider has cached stays.
+    /// Returns whether the reasoning of such a message goes back. A thought that went back in its own turn keeps going back
+    /// after it, so that the provider's prompt cache holds.
     #[must_use]
     pub const fn wants(
         &self,
@@ -329,8 +329,7 @@ impl Contract {
             && (stays || self.returns.takes_in(is_current_turn, turn_has_calls))
     }
 
-    /// Whether a model whose own answers are marked with `ours` can read what came from elsewhere. Foreign is only what is
-    /// known to be: a model of whose family nothing is known reads what was thought at its own host, or under its name.
+    /// Returns whether a model with the origin `ours` can read a thought with the origin `its`.
     #[must_use]
     pub fn can_read(&self, its: &Origin, ours: &Origin) -> bool {
         let is_host = || its.is_beside(ours);

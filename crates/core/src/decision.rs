@@ -77,7 +77,7 @@ pub enum Action {
     Strip,
     /// Nobody has it, and the answer is told in words.
     Tell,
-    /// Sent as the client sends it, but for a seal of which nobody knows whose it is.
+    /// The client's own thought, sent without its seal, because its maker is unknown.
     Unseal,
     /// Left out, because only another provider or model can read it.
     Withhold,
@@ -274,7 +274,7 @@ pub enum Why {
     Told,
     /// It has nothing but a payload, and the model takes text.
     Unreadable,
-    /// Nobody knows who sealed it, and it came in another API's form.
+    /// Its maker is unknown, and it came on another wire.
     Unknown,
     /// It has no payload, and the model takes no other.
     Unsealed,

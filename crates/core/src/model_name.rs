@@ -34,13 +34,13 @@ const FAMILIES: [(&str, &str); 24] = [
     ("sonar", "sonar"),
 ];
 
-/// The family of a model, by its name; `None` for one that says nothing.
+/// The family of a model, by its name. `None` if the name belongs to no known family.
 pub(crate) fn family(model: &str) -> Option<&'static str> {
     let plain = plain(model);
     FAMILIES.iter().find(|(beginning, _)| plain.starts_with(beginning)).map(|(_, family)| *family)
 }
 
-/// The tags between which the models of a family think, where nobody takes them out of the text.
+/// The tag family of a model whose server does not separate thoughts from text.
 pub(crate) fn tags(model: &str) -> Option<&'static str> {
     match family(model)? {
         "deepseek" | "glm" | "mimo" | "minimax" | "qwen" => Some("think"),
@@ -48,7 +48,7 @@ pub(crate) fn tags(model: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether two names are those of one model.
+/// Returns whether two names belong to one model.
 pub(crate) fn is_same(one: &str, other: &str) -> bool {
     one == other || plain(one) == plain(other)
 }

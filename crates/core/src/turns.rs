@@ -11,7 +11,7 @@ use crate::settings::Strip;
 pub(crate) struct Turns {
     turn: Vec<usize>,
     has_calls: Vec<bool>,
-    /// Of each turn the message with which its last answer begins.
+    /// For each turn, the first message of its last answer.
     last_answer: Vec<usize>,
     last: usize,
     last_with_thoughts: Option<usize>,
@@ -65,7 +65,7 @@ impl Turns {
         self.turn.get(message) == Some(&self.last)
     }
 
-    /// An answer stands behind this one in its turn: the request for that had its thought.
+    /// Returns whether a later answer exists in the same turn. The request for that answer had this one's thought.
     pub(crate) fn was_sent(&self, message: usize) -> bool {
         self.last_answer.get(self.of_message(message)).is_some_and(|last| message < *last)
     }

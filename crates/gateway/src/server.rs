@@ -65,7 +65,7 @@ impl Running {
         self.addr
     }
 
-    /// How many bytes requests and answers hold in all, and how many they held at most since this was asked before.
+    /// The bytes that requests and answers hold now, and their peak since the last call.
     #[must_use]
     pub fn bytes_in_flight(&self) -> (usize, usize) {
         self.estate.budget.held_and_most()

@@ -1,11 +1,11 @@
-//! Gives the memory that a load took back to the system: the only unsafe code of the project, two calls of the C library.
+//! Returns free memory to the system. This crate has the only unsafe code of the project: two calls of the C library.
 //!
-//! Glibc's allocator gives back the ends of its heaps only, and one small piece that lives on holds all before it. After a
-//! crowd of a thousand callers 190 MiB stayed with a gateway that needed 50. [`give_back`] returns every free page.
-//! Other allocators do so by themselves, or get no word from here.
+//! Glibc's allocator returns only the ends of its heaps, and one small live piece keeps all pages before it. After 1,000
+//! callers a gateway kept 190 MiB and needed 50. [`give_back`] returns every free page. On other systems both functions do
+//! nothing.
 
-/// Large pieces are mappings of their own from now on, so that they go back when they are freed. By itself glibc takes
-/// them from its heaps as soon as one of that size was freed.
+/// Allocates each piece of 128 KiB or more as a mapping of its own, which returns to the system when it is freed. By default
+/// glibc raises this limit up to 32 MiB.
 pub fn map_large_pieces() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
@@ -15,8 +15,7 @@ pub fn map_large_pieces() {
     }
 }
 
-/// Returns every free page of the heap. Takes some milliseconds for each 10 MiB, in which other threads may wait for
-/// memory.
+/// Returns every free page of the heap. Takes some milliseconds for each 10 MiB, and blocks other threads that allocate.
 pub fn give_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: `malloc_trim` takes a number, and may be called at any time by any thread.

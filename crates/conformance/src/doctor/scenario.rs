@@ -131,7 +131,7 @@ pub(super) enum Expect {
     Either,
     /// The tokens that are counted for it are too few.
     Miscounted,
-    /// However it fares alone.
+    /// Any outcome.
     Any,
 }
 

@@ -18,7 +18,7 @@ const EIGHT: [(&str, &str); 8] = [
 const CUT: [&str; 6] =
     ["kimi-k2", "deepseek-v4", "anthropic-manual", "responses-stateless", "gemini-3", "ollama"];
 
-/// Those whose thoughts a client keeps, and the APIs that it may speak.
+/// The models whose thoughts a client keeps, and the APIs that it speaks.
 const MAKERS: [(&str, &str); 5] = [EIGHT[0], EIGHT[1], EIGHT[2], EIGHT[3], EIGHT[4]];
 const CALLERS: [&str; 4] = ["chat-completions", "messages", "responses", "generate-content"];
 
@@ -36,8 +36,8 @@ fn there_and_back(from: &'static str, to: &'static str) -> [Act; 8] {
     ]
 }
 
-/// Each caller sends all that it was answered, and another model is asked: no thought of the first may reach it, and no
-/// request be refused on the way.
+/// Each caller sends back every thought and switches the model. No thought of the first model may reach the second, and the
+/// simulators may refuse no request.
 pub(super) fn kept() -> Vec<Scenario> {
     let mut all = Vec::new();
     for caller in CALLERS {

@@ -104,8 +104,8 @@ fn action(matches: &Matches<'_>, step: &Step, known: &OfStep, evidence: &[Eviden
     }
 }
 
-/// What becomes of a thought that the client sends: being there does not make it the target's. Its maker is known by the
-/// record that has it, else by the form of its payload. Of an unknown one the words go, and its seal on its own wire only.
+/// Decides about a thought that the client sends. The record that has it names its maker, else the form of its payload.
+/// An unknown maker's thought keeps its seal on its own wire only.
 fn of_the_client(matches: &Matches<'_>, step: &Step, found: Option<&Match>) -> Action {
     let Ask { contract, origin, is_own_wire, .. } = *matches.ask;
     let its = found.and_then(|it| matches.head(it.record)).filter(|head| is_its(step, head));

@@ -37,8 +37,8 @@ pub(super) fn answers<'c>(
     in_order(changed(contents, &changes), input, answers, opened)
 }
 
-/// Gives answers with sealed thoughts the order back that they had: their model refuses them in another. On a wire that
-/// shows none there is nothing to give back.
+/// Restores the order of answers with sealed thoughts, because their model refuses another order. A wire that shows no
+/// order needs none.
 fn in_order<'c>(
     mut contents: Cow<'c, [Content]>,
     input: &Input<'c>,
@@ -68,8 +68,8 @@ fn in_order<'c>(
     contents
 }
 
-/// Takes off the ids of items that name nothing where the request goes: those that were made up for a caller, and those
-/// of an answer whose thought stays away.
+/// Removes the ids of items that the target cannot know: ids that were made up for a caller, and ids of an answer whose
+/// thought is withheld.
 pub(super) fn own_ids<'c>(
     mut contents: Cow<'c, [Content]>,
     input: &Input<'c>,
@@ -173,12 +173,12 @@ pub(super) fn without_thoughts(content: &mut Content) {
     without_item_ids(content);
 }
 
-/// Takes off the ids that items have beside those of calls.
+/// Removes the ids of items. Call ids stay.
 pub(super) fn without_item_ids(content: &mut Content) {
     without_ids(content, |_| true);
 }
 
-/// Takes off those of them that `goes` names.
+/// Removes the ids of items for which `goes` returns true.
 fn without_ids(content: &mut Content, goes: impl Fn(&str) -> bool) {
     for block in &mut content.blocks {
         let is_named = item_id(block).is_some_and(|id| goes(&id));
@@ -282,7 +282,7 @@ fn item(block: &mut Block) -> Option<&mut Extra> {
     }
 }
 
-/// The id that a block has as an item, beside that of a call.
+/// The id of a block's item, which is not the id of its call.
 fn item_id(block: &Block) -> Option<String> {
     let extra = match block {
         Block::Thinking(thinking) => return thinking.id.clone(),

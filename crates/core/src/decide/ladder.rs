@@ -131,13 +131,12 @@ pub(super) fn lost_in_a_row(
 }
 
 impl Lacking {
-    /// The first message of the answer, if its thought is lost: demanded, and had by nobody. One that is there and
-    /// withheld is not.
+    /// The first message of the answer if its thought is lost. A withheld thought is not lost.
     pub(super) fn lost(&self) -> Option<usize> {
         (self.is_demanded && !self.is_withheld()).then_some(self.messages.start)
     }
 
-    /// Its thought is there, and the model cannot read it.
+    /// Returns whether the thought exists but the model cannot read it.
     pub(super) fn is_withheld(&self) -> bool {
         matches!(self.why, Why::Foreign | Why::Unknown | Why::Unreadable | Why::Unsealed)
     }

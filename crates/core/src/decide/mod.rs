@@ -195,7 +195,7 @@ pub(crate) fn decide<'c>(input: &Input<'c>, settings: &Resolved) -> Decided<'c> 
     let looked = Looked::of(input, settings);
     let mut lacking = ladder::lacking(input, &looked.answers);
     let missing = lacking.iter().find_map(ladder::Lacking::lost);
-    // What is there and cannot be read is done without, whatever is done about what is lost.
+    // Withheld thoughts go down the ladder with every setting of `restore`.
     lacking.retain(|it| input.may_fall_back || it.is_withheld());
     let fallback = ladder::fallback(input, &looked, &lacking);
     if fallback != Fallback::Off {

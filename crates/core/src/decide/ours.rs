@@ -131,7 +131,7 @@ fn lacking(
     let seen = seen_by(&own, contents, &turns);
     let lacks = |messages: Range<usize>| {
         let turn = turns.of_message(messages.start);
-        // What the model was told while the turn was under way is told so for ever.
+        // An answer that was told in a turn under way stays told, so that the prompt cache holds.
         let was_current = seen.get(&turn).is_some_and(|last| *last >= messages.end);
         let is_current = was_current || turns.is_current(messages.start);
         let is_demanded = contract.demands(is_current, turns.has_calls(messages.start));
@@ -158,7 +158,7 @@ fn lacking(
     answers(contents).into_iter().filter_map(lacks).collect()
 }
 
-/// For each turn in which this model answered, its last answer there.
+/// The last answer of this model in each turn.
 fn seen_by(own: &Origin, contents: &[Content], turns: &Turns) -> BTreeMap<usize, usize> {
     let is_own = |content: &Content| {
         let its = content.origin.as_ref().filter(|_| content.speaker == Speaker::Ai);

@@ -181,7 +181,7 @@ impl Words {
     }
 }
 
-/// Each line of what a tool or a model wrote is marked as such: what stands in a message of the user's has the user's voice.
+/// Quotes each line that a tool or a model wrote, because a user message would lend it the user's voice.
 fn quoted(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| format!("> {line}")).collect();
     lines.join("\n")

@@ -225,8 +225,7 @@ impl Target {
     }
 }
 
-/// The tags between which a model's thoughts are searched for: those of its rule; else those of its family, whose thought
-/// is the first thing in an answer where its server separates none.
+/// The tags of a model: those of its rule, else those of its family, which count at the beginning of an answer only.
 pub(super) fn tags_of(model: &str, of_rule: Option<&str>) -> Option<(TagSpec, Options)> {
     match of_rule {
         Some(name) => Some((TagSpec::named(name)?, Options::default())),

@@ -1,8 +1,8 @@
-//! Who made a sealed thought, as far as the form of its payload says so.
+//! The maker of a sealed thought, by the form of its payload.
 //!
-//! Nobody but the maker can open a payload, but some show what they are: whoever reads one whole as the form of one family,
-//! and of no other, knows it. The first letters are no evidence: seals of Gemini's and of Claude's begin alike. What fits
-//! no form says nothing.
+//! Only the maker can open a payload, but three families write theirs in a form of their own: OpenAI, Claude and Gemini. A
+//! payload counts as evidence if all of its bytes parse as exactly one of these forms. Its first letters are no evidence,
+//! because seals of Gemini and of Claude begin alike.
 //!
 //! Facts: the payloads of recorded answers of 2025 and 2026.
 
@@ -13,7 +13,7 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// Longer ones say so in their beginning; nobody wants to decode megabytes for that.
+/// Payloads above this length are not decoded.
 const LONGEST: usize = 1 << 20;
 
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -23,14 +23,14 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// The family that made the payloads in these blocks; `None` where they say nothing, or not the same.
+/// The family that made all payloads in these blocks. `None` if a payload has no known form, or if two families made them.
 pub(super) fn of<'b>(blocks: impl Iterator<Item = &'b Block>) -> Option<&'static str> {
     let mut makers = blocks.flat_map(payloads).map(|(_, payload)| of_payload(&payload));
     let first = makers.next()??;
     makers.all(|maker| maker == Some(first)).then_some(first)
 }
 
-/// Whether what the client sends of a thought is the record's.
+/// Returns whether the client sends the thought of this record: its text, its payload, or some of its payloads.
 pub(crate) fn is_its(step: &Step, head: &Head) -> bool {
     let (Some(own), Some(its)) = (step.own, head.thought) else { return false };
     let is_some_of = || step.seals.iter().all(|it| head.seals.contains(it));
@@ -69,7 +69,7 @@ fn is_fernet(bytes: &[u8]) -> bool {
         && sealed.is_some_and(|len| len.is_multiple_of(16))
 }
 
-/// What was sealed, with a header in front: two parts of 12 bytes, one of 48, and the rest.
+/// Claude's form: a header, two parts of 12 bytes, one of 48 bytes, and the ciphertext.
 fn is_claudes(sealed: &[u8]) -> bool {
     let fields: Option<Vec<Field<'_>>> = Fields(sealed).collect();
     let header =
@@ -81,7 +81,7 @@ fn is_claudes(sealed: &[u8]) -> bool {
     )
 }
 
-/// Nothing but parts with the number 1.
+/// Gemini's form: only parts with the field number 1.
 fn is_geminis(bytes: &[u8]) -> bool {
     /// A short run of bytes can have this form by chance.
     const SHORTEST: usize = 24;
@@ -94,7 +94,7 @@ enum Field<'a> {
     Number(u64),
 }
 
-/// The fields of a message; `None` where it is none, and then nothing more.
+/// Iterates over the fields of a message. Gives `None` once, and ends, if the bytes are no message.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

@@ -1,17 +1,17 @@
-//! The order of an answer, given back to its blocks.
+//! Restores the order of an answer's blocks.
 //!
-//! Some callers' wires show an answer as one text and then its calls, and some clients put all thoughts in front. Models
-//! that check their own sealed thoughts refuse them in another order, so that a record keeps the outline of all that could
-//! be seen.
+//! Some wires show an answer as one text and then its calls, and some clients move all thoughts to the front. Models that
+//! verify their sealed thoughts refuse another order. The outline in the record lists every visible block, so the order can
+//! be restored.
 
 use super::record::Kept;
 use crate::content::{Block, Content, Text};
 
-/// The kind of a picture or another file in an outline.
+/// Marks a picture or another file in an outline.
 pub(super) const MEDIA: &str = "media";
 
-/// Puts the blocks of an answer into the order that its record has. `splits`: a text in which the texts of the record
-/// stand in one piece is cut where they ended. The answer stays as it is where one of its thoughts is not the record's.
+/// Sorts the blocks of an answer into the order of its record. With `splits`, cuts a merged text at the boundaries of the
+/// original texts. Changes nothing if the answer has a thought that is not in the record.
 pub(crate) fn ordered(content: &mut Content, kept: &Kept, splits: bool) {
     if splits {
         split(content, kept);
@@ -26,7 +26,7 @@ pub(crate) fn ordered(content: &mut Content, kept: &Kept, splits: bool) {
     content.blocks = placed.into_iter().map(|(_, block)| block).collect();
 }
 
-/// For each block its place in the outline; what has none stays behind its neighbour.
+/// The place of each block in the outline. A block without one keeps its place behind its neighbour.
 fn places(blocks: &[Block], outline: &[Block]) -> Option<Vec<usize>> {
     let mut taken = vec![false; outline.len()];
     let mut last = 0;
@@ -42,7 +42,7 @@ fn places(blocks: &[Block], outline: &[Block]) -> Option<Vec<usize>> {
             (Block::ToolCall(its), Block::ToolCall(own)) => {
                 its.name == own.name && (its.id == own.id || own.id.is_none())
             }
-            // Of texts and of what only a wire knows nothing but the number is kept.
+            // The outline has no content of texts and other blocks, so they match by number if both lists have as many.
             _ => is_alike(block, mark) && count(blocks, block) == count(outline, mark),
         };
         let place = (0..outline.len()).find(|place| {
@@ -79,7 +79,7 @@ fn is_blank(text: &Text) -> bool {
     text.text.trim().is_empty()
 }
 
-/// How many bytes each text of the record had.
+/// The length of each text of the record, in bytes.
 fn lengths(kept: &Kept) -> Option<Vec<usize>> {
     let texts = kept.blocks.iter().filter_map(|block| match block {
         Block::Text(text) if !is_blank(text) => Some(text.text.parse().ok()),
@@ -88,7 +88,7 @@ fn lengths(kept: &Kept) -> Option<Vec<usize>> {
     texts.collect()
 }
 
-/// Cuts the only text of an answer into those of its record, where it has their lengths.
+/// Cuts the only text of an answer into the texts of its record if the lengths add up.
 fn split(content: &mut Content, kept: &Kept) {
     let Some(lengths) = lengths(kept).filter(|lengths| lengths.len() > 1) else { return };
     let is_text = |block: &Block| matches!(block, Block::Text(text) if !is_blank(text));

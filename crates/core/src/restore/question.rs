@@ -48,7 +48,7 @@ pub struct Step {
     pub turn: usize,
     /// It stands in the turn under way.
     pub is_current: bool,
-    /// Another answer stands behind it in its turn.
+    /// A later answer exists in its turn.
     pub was_sent: bool,
     /// Tools were called in its turn.
     pub turn_has_calls: bool,
@@ -60,7 +60,7 @@ pub struct Step {
     pub(crate) own: Option<Thought>,
     /// The digests of the payloads in it, where there are several.
     pub(super) seals: Vec<Key>,
-    /// The family that made the payloads in it, where their form says so.
+    /// The family that made its payloads, if their form shows it.
     pub(crate) maker: Option<&'static str>,
     /// The key of the ticket that stands in the place of the thought's signature.
     pub(crate) ticket: Option<Key>,

@@ -230,8 +230,8 @@ fn in_one_alphabet(payload: &str) -> Cow<'_, str> {
 /// The visible parts themselves are the caller's to send, so only their outline is here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// The answer's blocks in order. Of a text only its length in bytes is here, of a call its id, name and payload, and of
-    /// all else its kind.
+    /// The answer's blocks in order. A text is its length in bytes, a call its id, name and payload, any other block its
+    /// kind.
     pub blocks: Vec<Block>,
 }
 

@@ -116,7 +116,7 @@ fn visible(block: &Block) -> Option<bool> {
     }
 }
 
-/// Takes out what the client sends of thoughts, or their seals alone.
+/// Removes the client's own thoughts, or only their seals.
 fn remove_own(contents: &[Content], step: &Step, seals_alone: bool, changes: &mut Vec<Change>) {
     let messages = contents.iter().enumerate().take(step.contents.end).skip(step.contents.start);
     for (message, content) in messages {

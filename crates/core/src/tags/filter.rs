@@ -158,7 +158,7 @@ impl TagFilter {
         self.close_thought(false, out);
         let mut options = self.options;
         if self.next > 0 {
-            // Where only the first thing can be a thought, something else was.
+            // Another block came first, so no later tag opens a thought.
             options.thinking_off |= options.start == Start::Leading;
             options.start = Start::Text;
         }

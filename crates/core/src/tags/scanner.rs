@@ -18,7 +18,7 @@ pub enum Start {
     Thought,
     /// In visible text: the template opened nothing, or closed it again.
     Text,
-    /// In visible text, where a thought can only be the first thing: nobody said that there are tags.
+    /// In visible text. Only a tag at the very beginning opens a thought.
     Leading,
 }
 

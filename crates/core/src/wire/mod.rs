@@ -221,7 +221,7 @@ pub trait Wire: Sync + fmt::Debug {
         false
     }
 
-    /// Whether a message shows in which order its thoughts, texts and calls came.
+    /// Returns whether a message shows the order of its thoughts, texts and calls.
     fn shows_order(&self) -> bool {
         true
     }

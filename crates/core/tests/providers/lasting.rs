@@ -1,4 +1,4 @@
-//! What was told of an answer in a conversation of one's own stays as it was told.
+//! An answer that was told in words stays told when its turn is over.
 
 use thinkthrough_core::content::{
     Block, Content, Origin, Speaker, Thinking, ToolCall, ToolResponse,

@@ -53,7 +53,7 @@ pub(crate) const VALUE: usize = 160;
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     bytes: AtomicUsize,
-    /// The most that were held since somebody asked.
+    /// The peak of `bytes` since the last reading.
     most: AtomicUsize,
     connections: AtomicUsize,
     /// The answers that wait for room in it.
@@ -140,7 +140,7 @@ impl Budget {
         }
     }
 
-    /// How many bytes are held in all, and how many were at most since this was asked before.
+    /// The bytes that are held now, and their peak since the last call.
     pub(crate) fn held_and_most(&self) -> (usize, usize) {
         let held = self.all.bytes.load(Ordering::SeqCst);
         (held, self.all.most.swap(held, Ordering::Relaxed).max(held))

@@ -54,8 +54,8 @@ const MESSAGE: &str = "message";
 /// Note: the tool did not say whether it is strict, which counts as strict on this wire.
 const NOT_SAID: &str = "not_said";
 
-/// Whether an item's id is one that this wire makes up for a caller: a word, its place and the answer's id. The API's own
-/// have one word and one drawn part.
+/// Returns whether this wire made up an item's id for a caller: a word, a number and the id of the answer. The API's own ids
+/// are a word and one random part.
 pub(crate) fn is_made_id(id: &str) -> bool {
     let mut parts = id.splitn(3, '_');
     let (kind, place, rest) = (parts.next(), parts.next(), parts.next());
