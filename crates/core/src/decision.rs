@@ -220,6 +220,8 @@ pub struct Evidence {
     pub is_foreign: bool,
     /// Ids name it.
     pub is_anchored: bool,
+    /// The text of the answer begins with a copy of its thought.
+    pub shows_copy: bool,
 }
 
 impl Evidence {

@@ -1,9 +1,10 @@
 //! What becomes of each answer of a request, as far as the vault and the client have its thought.
 
 use super::{bound, limit};
+use crate::content::Origin;
 use crate::decision::{Action, Decision, Evidence, Lasting, Why};
 use crate::model_name;
-use crate::restore::{Ask, Head, Match, Matches, OfStep, Question, Step, is_its};
+use crate::restore::{Ask, Head, Match, Matches, OfStep, Question, Step, is_its, shows_copy};
 
 /// Decides for every answer of a request, in their order. `records` are those that the question's keys found, in any order.
 #[must_use]
@@ -17,7 +18,8 @@ pub fn answers<'r>(
     let mut answers: Vec<Decision> = steps
         .map(|(step, known)| {
             let records = known.found.iter().chain(&known.also);
-            let evidence: Vec<Evidence> = records.filter_map(|it| evidence(&matches, it)).collect();
+            let evidence: Vec<Evidence> =
+                records.filter_map(|it| evidence(&matches, step, it)).collect();
             let action = action(&matches, step, known, &evidence);
             Decision::answer(step.contents.start, action, evidence)
         })
@@ -51,7 +53,7 @@ fn stay(answer: &mut Decision, lasting: Lasting) {
     }
 }
 
-fn evidence(matches: &Matches<'_>, it: &Match) -> Option<Evidence> {
+fn evidence(matches: &Matches<'_>, step: &Step, it: &Match) -> Option<Evidence> {
     let head = matches.head(it.record)?;
     Some(Evidence {
         id: head.id.clone(),
@@ -61,6 +63,7 @@ fn evidence(matches: &Matches<'_>, it: &Match) -> Option<Evidence> {
         calls: it.calls.clone(),
         is_usable: it.hindrance.is_none() && head.thought.is_some(),
         is_foreign: it.hindrance == Some(Why::Foreign),
+        shows_copy: shows_copy(step, head),
         is_anchored: !head.keys.anchors.is_empty(),
     })
 }
@@ -108,10 +111,18 @@ fn action(matches: &Matches<'_>, step: &Step, known: &OfStep, evidence: &[Eviden
 /// An unknown maker's thought keeps its seal on its own wire only.
 fn of_the_client(matches: &Matches<'_>, step: &Step, found: Option<&Match>) -> Action {
     let Ask { contract, origin, is_own_wire, .. } = *matches.ask;
-    let its = found.and_then(|it| matches.head(it.record)).filter(|head| is_its(step, head));
-    let reads = match its {
-        Some(head) => Some(contract.can_read(&head.origin, origin)),
-        None => step.maker.zip(model_name::family(&origin.model)).map(|(its, ours)| its == ours),
+    let of_record = found.and_then(|it| matches.head(it.record));
+    let reads = |its: &Origin| contract.can_read(its, origin);
+    let by_form =
+        || step.maker.zip(model_name::family(&origin.model)).map(|(its, ours)| its == ours);
+    // The client may have edited the thought, or joined several: it stays a thought of that answer's maker.
+    let is_foreign = || {
+        let makers = of_record.map(|head| &head.origin).into_iter().chain(matches.makers(step));
+        makers.map(reads).reduce(|one, other| one || other).filter(|reads| !reads)
+    };
+    let reads = match of_record.filter(|head| is_its(step, head)) {
+        Some(head) => Some(reads(&head.origin)),
+        None => by_form().or_else(is_foreign),
     };
     let own = step.own.unwrap_or_default();
     let takes_words = !contract.signed || contract.unsealed;

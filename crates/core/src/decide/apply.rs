@@ -34,12 +34,12 @@ pub(super) fn answers<'c>(
         }
     }
     changes.retain(|change| !keeps_ticket(contents, change, contract));
-    in_order(changed(contents, &changes), input, answers, opened)
+    changed(contents, &changes)
 }
 
 /// Restores the order of answers with sealed thoughts, because their model refuses another order. A wire that shows no
 /// order needs none.
-fn in_order<'c>(
+pub(super) fn in_order<'c>(
     mut contents: Cow<'c, [Content]>,
     input: &Input<'c>,
     answers: &[Decision],
@@ -49,7 +49,9 @@ fn in_order<'c>(
         return contents;
     }
     for ((step, answer), opened) in input.steps().iter().zip(answers).zip(opened) {
-        let is_whole = answer.evidence.len() == 1 && step.contents.len() == 1;
+        let is_empty = |at: usize| contents.get(at).is_none_or(|content| content.blocks.is_empty());
+        let is_joined = step.contents.clone().skip(1).all(is_empty);
+        let is_whole = answer.evidence.len() == 1 && is_joined;
         let has_thought = matches!(answer.action, Action::Keep | Action::Restore);
         let [Some(kept)] = opened.0.as_slice() else { continue };
         if is_whole

@@ -30,7 +30,7 @@ pub(super) fn joined<'c>(
         let (start, end) = (step.contents.start, step.contents.end);
         let is_part = answer.action == Action::GoesOn;
         if !is_part {
-            home = (answer.found().is_some() && step.has_calls()).then_some((start, end));
+            home = answer.found().is_some().then_some((start, end));
         }
         let Some((message, behind)) = home else { continue };
         let parts = if is_part { start..end } else { start + 1..end };

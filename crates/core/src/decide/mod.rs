@@ -294,6 +294,7 @@ impl<'c> Looked<'c> {
         let contents = apply::answers(input, &answers, &opened);
         let contents = apply::own_ids(contents, input, &answers);
         let contents = fragments::joined(contents, input, &answers);
+        let contents = apply::in_order(contents, input, &answers, &opened);
         let contents = match contract.tickets {
             None => contents,
             Some(ids) => ticket::rebuilt(contents, ids, secret),

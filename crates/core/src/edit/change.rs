@@ -20,7 +20,7 @@ pub struct Change {
 pub enum What {
     /// A thought goes before it. Of several at one place the first comes first.
     Insert(Box<Thinking>),
-    /// It is a thought and goes.
+    /// It goes: a thought, or a copy of one.
     Remove,
     /// It is a call and gets this id, or none; a result, and it answers the call with this id.
     Rename(Option<String>),

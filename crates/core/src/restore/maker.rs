@@ -6,9 +6,10 @@
 //!
 //! Facts: the payloads of recorded answers of 2025 and 2026.
 
+use super::matching::Matches;
 use super::question::Step;
 use super::record::{Head, payloads};
-use crate::content::Block;
+use crate::content::{Block, Origin};
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -37,6 +38,26 @@ pub(crate) fn is_its(step: &Step, head: &Head) -> bool {
     (own.text.is_some() && own.text == its.text)
         || (own.payloads.is_some() && own.payloads == its.payloads)
         || (!step.seals.is_empty() && is_some_of())
+}
+
+/// Returns whether the text of the answer begins with a copy of the record's thought, word for word.
+pub(crate) fn shows_copy(step: &Step, head: &Head) -> bool {
+    step.visible.copy.is_some() && step.visible.copy == head.words
+}
+
+impl<'a> Matches<'a> {
+    /// The makers of a step that has no record at this endpoint, by the records that another endpoint's rules find.
+    pub(crate) fn makers(&self, step: &Step) -> impl Iterator<Item = &'a Origin> {
+        let heads = step.hints().flat_map(|key| self.with_key(&key));
+        let is_it = |head: &Head| {
+            let pairs = || step.visible.calls.iter().zip(&head.seen.calls);
+            head.seen.calls.len() == step.visible.calls.len()
+                && pairs().all(|(call, mark)| {
+                    call.id == mark.id && mark.name.as_deref() == Some(call.name.as_str())
+                })
+        };
+        heads.filter(move |(_, head)| is_it(head)).map(|(_, head)| &head.origin)
+    }
 }
 
 /// The family that made a payload in the standard alphabet of base64.

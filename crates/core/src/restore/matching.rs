@@ -339,8 +339,7 @@ impl<'a> Matches<'a> {
         (!is_old && !is_same).then_some(Why::Changed)
     }
 
-    /// How many of these are unequal: those of one origin with the same copy in their text are one, and so are those that
-    /// were thought alike.
+    /// Counts the unequal ones. Twins are equal, and so are answers that were thought alike.
     fn distinct(&self, fits: &[usize]) -> usize {
         let heads: Vec<&Head> = fits.iter().filter_map(|at| self.head(*at)).collect();
         let Some(first) = heads.first() else { return 0 };
@@ -425,7 +424,10 @@ impl<'a> Matches<'a> {
         self.ask.contract.can_read(&head.origin, self.ask.origin)
     }
 
-    fn with_key(&self, key: &Key) -> impl Iterator<Item = (usize, &'a Head)> + use<'a, '_> {
+    pub(super) fn with_key(
+        &self,
+        key: &Key,
+    ) -> impl Iterator<Item = (usize, &'a Head)> + use<'a, '_> {
         let found = self.by_key.get(key).into_iter().flatten();
         found.filter_map(|at| Some((*at, self.head(*at)?)))
     }

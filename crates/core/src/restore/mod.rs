@@ -59,7 +59,7 @@ pub use capture::{Answered, Hook, capture};
 pub use key::{Key, Secret, Version};
 pub use lasting::Run;
 pub use legacy::with_anchors;
-pub(crate) use maker::is_its;
+pub(crate) use maker::{is_its, shows_copy};
 pub use matching::{Ask, more};
 pub(crate) use matching::{Match, Matches, OfStep};
 pub(crate) use order::ordered;

@@ -70,6 +70,8 @@ pub struct Step {
     pub(crate) refers: bool,
     /// The answer behind its history; `None` where it says nothing that could be told from others.
     pub(super) answered: Option<Key>,
+    /// The same key as at an endpoint that is known to draw its ids, if this one is not.
+    pub(super) elsewhere: Option<Key>,
     /// Its key of version 1, where records may have such keys.
     pub(super) old: Option<Key>,
     /// Everything before it.
@@ -80,6 +82,12 @@ impl Step {
     /// Some of its calls have ids that name its record.
     pub(super) fn is_anchored(&self) -> bool {
         self.visible.calls.iter().any(|call| call.names.is_some())
+    }
+
+    /// The keys that show who made it, if this endpoint draws no ids and the one that made it does.
+    pub(super) fn hints(&self) -> impl Iterator<Item = Key> {
+        let unnamed = self.visible.calls.iter().filter(|call| call.names.is_none());
+        unnamed.filter_map(|call| call.hint).chain(self.elsewhere)
     }
 
     /// Tools are called in it.
@@ -117,6 +125,8 @@ pub(super) struct Call {
     pub(super) id: String,
     /// The key of an id that no other answer has.
     pub(super) names: Option<Key>,
+    /// The same key as at an endpoint that is known to draw such ids: it shows the maker of an answer.
+    pub(super) hint: Option<Key>,
 }
 
 /// A place in the conversation.
@@ -181,6 +191,7 @@ impl Question {
             normal,
             lists_ids: !about.is_unlisted,
             is_sealed: about.is_sealed,
+            elsewhere: about.is_unlisted.then_some(place.history),
             place,
             root: None,
             steps: Vec::new(),
@@ -202,6 +213,9 @@ impl Question {
             if !step.is_anchored() {
                 keys.extend(step.answered);
             }
+            if step.own.is_some() {
+                keys.extend(step.hints());
+            }
             keys.extend(step.old);
         }
         keys.sort_unstable();
@@ -215,6 +229,8 @@ struct Walk<'s> {
     lists_ids: bool,
     is_sealed: bool,
     place: Place,
+    /// The history as at an endpoint that is known to draw its ids, if this one is not.
+    elsewhere: Option<Key>,
     root: Option<Key>,
     steps: Vec<Step>,
     turns: Turns,
@@ -269,8 +285,9 @@ impl Walk<'_> {
     }
 
     fn add_history(&mut self, piece: &Key) {
-        let history = &mut self.place.history;
-        *history = self.normal.digest(Of::History).key(history).key(piece).finish();
+        for history in std::iter::once(&mut self.place.history).chain(&mut self.elsewhere) {
+            *history = self.normal.digest(Of::History).key(history).key(piece).finish();
+        }
     }
 
     fn add_prefix(&mut self, piece: &Key) {
@@ -289,6 +306,7 @@ impl Walk<'_> {
         let calls: Vec<&ToolCall> = said.iter().flat_map(Content::tool_calls).collect();
         let visible = Visible::of(&self.normal, &text, &calls, self.lists_ids);
         let answered = visible.behind(&self.normal, &self.place.history);
+        let elsewhere = self.elsewhere.and_then(|it| visible.behind(&self.normal, &it));
         let before = self.place.clone();
         self.pass(&visible, &calls, given);
         if is_last && given.is_empty() {
@@ -313,6 +331,7 @@ impl Walk<'_> {
             is_padded: blocks().any(is_padded),
             refers,
             answered,
+            elsewhere,
             old: None,
             prefix: before.prefix,
         });
@@ -324,19 +343,21 @@ impl Walk<'_> {
     fn pass(&mut self, visible: &Visible, calls: &[&ToolCall], given: &[Content]) {
         self.add_history(&visible.named(&self.normal));
         visible.text.iter().for_each(|text| self.add_prefix(text));
-        let (mut results, mut begun) = (Results::of(given), None);
+        let (mut results, mut begun, mut hinted) = (Results::of(given), None, None);
         for (call, seen) in calls.iter().zip(&visible.calls) {
             self.add_prefix(&seen.digest);
             let result = results.take(call).map(|result| self.normal.result(result));
             result.iter().for_each(|result| self.add(result, result));
-            if let Some(anchor) = &seen.names {
+            let behind = |anchor: &Key| {
                 let mut history = self.normal.digest(Of::History);
                 history.tag(b'a').key(anchor);
                 result.iter().for_each(|result| {
                     history.key(result);
                 });
-                begun = Some(history.finish());
-            }
+                history.finish()
+            };
+            begun = seen.names.as_ref().map(behind).or(begun);
+            hinted = seen.hint.as_ref().map(behind).or(hinted);
         }
         for result in results.rest() {
             let result = self.normal.result(result);
@@ -345,6 +366,7 @@ impl Walk<'_> {
         if let Some(begun) = begun {
             self.place.history = begun;
         }
+        self.elsewhere = self.elsewhere.map(|it| hinted.unwrap_or(it));
     }
 
     fn finish(mut self, hint: Option<Key>, old: Option<(OldHead, Vec<Option<Key>>)>) -> Question {
@@ -391,7 +413,8 @@ impl Visible {
         let call = |call: &&ToolCall| {
             let id = normal_id(call.id.as_deref().unwrap_or_default());
             let names = anchor(normal, &id, lists_ids);
-            Call { name: call.name.clone(), digest: normal.call(call), id, names }
+            let hint = names.or_else(|| anchor(normal, &id, true));
+            Call { name: call.name.clone(), digest: normal.call(call), id, names, hint }
         };
         let (copy, text) = (normal.copy(text), normal.answer(text));
         let calls: Vec<Call> = calls.iter().map(call).collect();

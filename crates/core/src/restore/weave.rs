@@ -30,6 +30,9 @@ pub fn weave(
     if is_first && (is_replaced || action == Action::Unseal) {
         remove_own(contents, step, action == Action::Unseal, &mut changes);
     }
+    if action == Action::Withhold && found.is_some_and(|it| it.shows_copy) {
+        hide_copy(contents, &spots, &mut changes);
+    }
     let Some(kept) = kept else { return changes };
     let calls = found.map(|found| found.calls.as_slice()).unwrap_or_default();
     if is_restored {
@@ -66,6 +69,23 @@ fn unshow(contents: &[Content], spots: &[Spot], kept: &Kept, changes: &mut Vec<C
     if !thought.is_empty() && copied_words(copy) == copied_words(&thought) {
         let Spot { message, block, .. } = *spot;
         changes.push(Change { message, block, what: What::Say(rest.trim_start().to_owned()) });
+    }
+}
+
+/// Removes the copy of a thought that the target cannot read. The copy equals the thought of the record.
+fn hide_copy(contents: &[Content], spots: &[Spot], changes: &mut Vec<Change>) {
+    let Some(Spot { message, block, .. }) = spots.first().filter(|spot| !spot.is_call).copied()
+    else {
+        return;
+    };
+    let text = contents.get(message).and_then(|content| match content.blocks.get(block)? {
+        Block::Text(text) => Some(text),
+        _ => None,
+    });
+    if let Some((_, rest)) = text.and_then(|text| display_copy(&text.text)) {
+        let rest = rest.trim_start();
+        let what = if rest.is_empty() { What::Remove } else { What::Say(rest.to_owned()) };
+        changes.push(Change { message, block, what });
     }
 }
 

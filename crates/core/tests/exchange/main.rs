@@ -5,6 +5,7 @@
 mod beside;
 mod decisions;
 mod differences;
+mod foreign;
 mod fragments;
 mod ladder;
 mod limit;

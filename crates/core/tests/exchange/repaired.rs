@@ -24,11 +24,11 @@ fn only_the_payload_that_is_named_goes_on_its_own_wire_and_on_others() {
     let left = gateway.ask(&request(sealed), &Lock);
     assert_eq!(body(&left).replace("claude-sonnet-4-5", "m"), request(sealed));
     // A wire without a place for the payload: the text identifies the thought.
-    let mut gateway = Gateway::new("messages", "openai", None, "gpt-5.6");
+    let mut gateway = Gateway::new("messages", "zai", None, "glm-5");
     let sent = body(&gateway.ask(&request(sealed), &Lock)).to_owned();
-    let both = [r#""text":"a""#, r#""text":"b""#];
+    let both = [r#""reasoning_content":"a""#, r#""reasoning_content":"b""#];
     assert_eq!(both.map(|it| sent.contains(it)), [true, true], "{sent}");
-    gateway.refusal = Some(("Invalid 'input[1].content': array too long.", sent));
+    gateway.refusal = Some(("Invalid 'messages[1].reasoning_content': too long.", sent));
     let left = gateway.ask(&request(sealed), &Lock);
     assert_eq!(both.map(|it| body(&left).contains(it)), [false, true], "{}", body(&left));
 }
